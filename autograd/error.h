@@ -1,0 +1,22 @@
+#pragma once
+/// The one exception type: a message for a person, and the exit status the program ends with.
+#include <stdexcept>
+#include <string>
+
+namespace heed {
+
+enum class Exit {
+  failed = 1,      ///< something else
+  usage = 2,       ///< command line or config
+  bad_input = 3,   ///< a data, model or checkpoint file is broken or missing
+  io = 4,          ///< disk, memory, I/O
+  non_finite = 5,  ///< loss or gradients are NaN or infinite
+  locked = 6,      ///< another process holds the run folder
+};
+
+struct Error : std::runtime_error {
+  Error(Exit exit_code, const std::string& message) : std::runtime_error(message), code(exit_code) {}
+  Exit code;
+};
+
+}  // namespace heed

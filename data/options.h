@@ -1,0 +1,49 @@
+#pragma once
+/// What is trained on, as plain values. Read from the YAML sections `data` and `tokenizer`.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+/// One split: aligned text files (seq2seq) or text (lm). Several files are read one after the other.
+struct FilesOptions {
+  std::vector<std::string> source;
+  std::vector<std::string> target;
+  std::vector<std::string> text;
+};
+
+enum class SyntheticKind { none, copy, reverse, sort, addition, dates };
+
+/// A built-in task; counts are numbers of pairs. Splits share no source line with one another.
+struct SyntheticOptions {
+  SyntheticKind name = SyntheticKind::none;
+  std::int64_t train = 50000;
+  std::int64_t valid = 1000;
+  std::int64_t test = 1000;
+  std::int64_t min_length = 1;     ///< copy, reverse, sort: symbols; addition: digits of a summand
+  std::int64_t max_length = 20;
+  std::int64_t symbols = 26;       ///< copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10)
+};
+
+struct DataOptions {
+  FilesOptions train, valid, test;
+  double valid_fraction = 0.0;     ///< where `valid` names no file: the share cut from the end of train
+  double test_fraction = 0.0;      ///< likewise; valid comes before test
+  SyntheticOptions synthetic;
+  bool lowercase = false;          ///< both sides, before tokenising (Unicode simple case folding)
+  std::int64_t max_length = 128;   ///< training pairs longer than this on either side, in tokens, are left out
+};
+
+enum class TokenizerKind { sentencepiece, characters, bytes, words };
+
+struct TokenizerOptions {
+  TokenizerKind kind = TokenizerKind::sentencepiece;
+  std::int64_t vocab_size = 8000;  ///< sentencepiece, words: an upper bound, special pieces included
+  bool shared = true;              ///< one vocabulary for source and target
+  std::string model;               ///< use this file instead of training (a `.model`, or a vocabulary file)
+  std::string source_model;        ///< where not shared
+  std::string target_model;
+};
+
+}  // namespace heed
