@@ -1,0 +1,108 @@
+#!/bin/sh
+# check.sh ROOT: does the source tree keep to its plan? Prints each violation, exits 1 if there is one.
+#
+# The rooms know one another in one direction only (docs/ARCHITECTURE.md); each outside library has
+# one door; a file stays short; tests mirror the rooms; nothing new stands at the top level.
+set -eu
+cd "$1"
+max_lines=500
+violations=$(mktemp)
+trap 'rm -f "$violations"' EXIT
+rooms='autograd nn optim data train'
+
+sources() {
+  find "$@" \( -name '*.cpp' -o -name '*.h' \) -type f | LC_ALL=C sort
+}
+
+# ---- who includes whom ---------------------------------------------------------------------------
+# What a room may include, by path from the root. A quoted include always names the path from the root.
+may_include() {
+  case $1 in
+    autograd) echo '^autograd/' ;;
+    nn) echo '^(autograd|nn)/' ;;
+    optim) echo '^(autograd|optim)/' ;;
+    data) echo '^(autograd/(error|random)\.h$|data/)' ;;
+    train) echo '^(autograd|nn|optim|data|train)/' ;;
+  esac
+}
+
+for room in $rooms; do
+  sources "$room" | while read -r file; do
+    awk -v allowed="$(may_include "$room")" -v room="$room" '
+      match($0, /^[ \t]*#[ \t]*include[ \t]*["<][^">]+[">]/) {
+        name = substr($0, RSTART, RLENGTH)
+        quoted = name ~ /"$/
+        sub(/^[^"<]*["<]/, "", name); sub(/[">]$/, "", name)
+        ours = quoted || name ~ /^(autograd|nn|optim|data|train|tests)\//
+        if (ours && name !~ allowed)
+          printf "%s:%d: %s/ must not include %s\n", FILENAME, FNR, room, name
+      }' "$file"
+  done
+done >>"$violations"
+
+# ---- one door for each outside library -----------------------------------------------------------
+# door PATTERN-OF-HEADER PATTERN-OF-FILES-THAT-MAY
+door() {
+  # shellcheck disable=SC2086
+  sources $rooms | xargs grep -nE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]($1)" /dev/null |
+    grep -vE "^($2)" | sed 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*/: not the place to include /' || true
+}
+{
+  door 'cblas|openblas' 'autograd/kernels/'
+  door 'hwy/' 'autograd/kernels/'
+  door 'yaml-cpp/' 'train/'
+  door 'CLI/' 'train/'
+  door 'sentencepiece' 'data/'
+  door 'zlib' 'data/|train/'
+} >>"$violations"
+
+# ---- files ---------------------------------------------------------------------------------------
+# shellcheck disable=SC2086
+{
+  find $rooms tests \( -name '*.cpp' -o -name '*.h' -o -name '*.py' -o -name '*.sh' -o -name '*.cmake' \
+    -o -name CMakeLists.txt \) -type f -exec awk -v max=$max_lines '
+      FNR == max + 1 { printf "%s: more than %d lines\n", FILENAME, max }' {} +
+  sources $rooms tests | grep '\.h$' | xargs grep -L '^#pragma once' /dev/null |
+    sed '/^\/dev\/null$/d; s/$/: a header without #pragma once/' || true
+} >>"$violations"
+
+# A source that its room's CMakeLists.txt does not list is never built.
+for room in $rooms; do
+  sources "$room" | grep '\.cpp$' | while read -r file; do
+    grep -qF "${file#"$room"/}" "$room/CMakeLists.txt" ||
+      echo "$file: not listed in $room/CMakeLists.txt"
+  done
+done >>"$violations"
+
+# ---- tests mirror the rooms ----------------------------------------------------------------------
+for folder in tests/*/; do
+  folder=$(basename "$folder")
+  case " $rooms golden fuzz crash bench install layout launcher " in
+    *" $folder "*) ;;
+    *) echo "tests/$folder: neither a room nor a known kind of test" ;;
+  esac
+done >>"$violations"
+for room in $rooms; do
+  if sources "$room" | grep -q '\.cpp$' && [ ! -f "tests/$room/CMakeLists.txt" ]; then
+    echo "$room: has sources but no tests/$room/CMakeLists.txt"
+  fi
+done >>"$violations"
+
+# ---- the top level -------------------------------------------------------------------------------
+# Only what is committed counts: anyone may keep notes and runs beside the sources.
+if git ls-files >/dev/null 2>&1; then
+  git ls-files | sed 's,/.*,,' | sort -u | grep -v '^\.' | while read -r name; do
+    case " $rooms configs tests docs CMakeLists.txt CMakePresets.json README.md LICENSE CONTRIBUTING.md heed " in
+      *" $name "*) ;;
+      *) echo "$name: does not belong at the top level" ;;
+    esac
+  done >>"$violations"
+else
+  echo "(no git, or no repository: the top level is not checked)"
+fi
+
+if [ -s "$violations" ]; then
+  cat "$violations"
+  exit 1
+fi
+echo "layout: $(sources $rooms | wc -l) sources keep to the plan"

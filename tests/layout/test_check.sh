@@ -1,0 +1,60 @@
+#!/bin/sh
+# Plants each kind of violation in a small tree; check.sh must name every one, and pass a clean tree.
+set -eu
+check=$(cd "$(dirname "$0")" && pwd)/check.sh
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+
+for room in autograd nn optim data train; do
+  mkdir -p "$tree/$room" "$tree/tests/$room"
+  printf '#pragma once\n#include <vector>\n' >"$tree/$room/$room.h"
+  printf '#include "%s/%s.h"\n' $room $room >"$tree/$room/$room.cpp"
+  echo "heed_room($room SOURCES $room.cpp)" >"$tree/$room/CMakeLists.txt"
+  : >"$tree/tests/$room/CMakeLists.txt"
+done
+printf '#pragma once\n' | tee "$tree/autograd/error.h" >"$tree/autograd/random.h"
+printf '#include "autograd/error.h"\n#include "autograd/random.h"\n' >>"$tree/data/data.h"
+printf '#include "autograd/autograd.h"\n' | tee -a "$tree/nn/nn.h" >>"$tree/optim/optim.h"
+printf '#include "nn/nn.h"\n#include "optim/optim.h"\n#include "data/data.h"\n' >>"$tree/train/train.h"
+
+failed=0
+sh "$check" "$tree" >"$tree/out" || { echo "a clean tree does not pass:"; cat "$tree/out"; failed=1; }
+
+# planted WHAT-IS-SAID FILE TEXT: adds the text to the file, looks for the message, takes it back
+planted() {
+  cp "$tree/$2" "$tree/kept" 2>/dev/null || rm -f "$tree/kept"
+  mkdir -p "$(dirname "$tree/$2")"
+  printf '%b' "$3" >>"$tree/$2"
+  if sh "$check" "$tree" >"$tree/out"; then
+    echo "not found: $1"; failed=1
+  elif ! grep -qF "$1" "$tree/out"; then
+    echo "said something else than: $1"; cat "$tree/out"; failed=1
+  fi
+  if [ -f "$tree/kept" ]; then cp "$tree/kept" "$tree/$2"; else rm "$tree/$2"; fi
+}
+for upper in nn optim data train tests; do
+  planted "autograd.h:3: autograd/ must not include $upper/x.h" autograd/autograd.h "#include \"$upper/x.h\"\n"
+done
+planted 'nn/ must not include optim/adam.h' nn/nn.cpp '#include "optim/adam.h"\n'
+planted 'nn/ must not include data/batch.h' nn/nn.cpp '  #  include <data/batch.h>\n'
+planted 'nn/ must not include sibling.h' nn/nn.cpp '#include "sibling.h"\n'
+planted 'optim/ must not include nn/linear.h' optim/optim.cpp '#include "nn/linear.h"\n'
+planted 'optim/ must not include train/x.h' optim/optim.cpp '#include "train/x.h"\n'
+planted 'data/ must not include autograd/tensor.h' data/data.h '#include "autograd/tensor.h"\n'
+planted 'data/ must not include nn/linear.h' data/data.h '#include "nn/linear.h"\n'
+planted 'train/ must not include tests/x.h' train/train.cpp '#include "tests/x.h"\n'
+planted 'nn/nn.cpp:2: not the place to include <cblas.h>' nn/nn.cpp '#include <cblas.h>\n'
+planted 'not the place to include <hwy/highway.h>' autograd/autograd.cpp '#include <hwy/highway.h>\n'
+planted 'not the place to include <yaml-cpp/yaml.h>' data/data.cpp '#include <yaml-cpp/yaml.h>\n'
+planted 'nn/nn.cpp: more than 500 lines' nn/nn.cpp "$(printf '%500s' '' | sed 's/ /\\n/g')"
+planted 'nn/b.h: a header without #pragma once' nn/b.h 'int x;\n'
+planted 'nn/b.cpp: not listed in nn/CMakeLists.txt' nn/b.cpp 'int x;\n'
+planted 'tests/misc: neither a room nor' tests/misc/x.cpp 'int x;\n'
+rm -rf "$tree/tests/misc" "$tree/tests/optim"
+planted 'optim: has sources but no tests/optim/CMakeLists.txt' optim/optim.cpp '\n'
+mkdir "$tree/tests/optim" && : >"$tree/tests/optim/CMakeLists.txt"
+if command -v git >/dev/null; then
+  git -C "$tree" init -q && mkdir "$tree/misc" && : >"$tree/misc/x" && git -C "$tree" add misc/x
+  planted 'misc: does not belong at the top level' nn/nn.cpp '\n'
+fi
+exit $failed
