@@ -1,0 +1,175 @@
+#include "autograd/arena.h"
+
+#include <sys/mman.h>
+
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "autograd/shape.h"
+
+HEED_BEGIN
+
+namespace {
+
+constexpr std::uint32_t classes = 4 * 44;
+constexpr std::size_t smallest = 64;          // bytes, header not counted
+constexpr std::size_t huge_page = 2u << 20;
+/// How many larger classes may serve a request before the system is asked: up to twice the size.
+constexpr std::uint32_t larger_classes = 4;
+
+// A sanitizer sees nothing inside blocks that are kept, so with one, nothing is kept.
+#if defined(__SANITIZE_ADDRESS__) || defined(HEED_NO_ARENA)
+constexpr bool keep = false;
+#else
+constexpr bool keep = true;
+#endif
+
+std::atomic<std::int64_t> system_allocations{0};
+std::atomic<std::int64_t> system_bytes{0};
+
+std::size_t class_bytes(std::uint32_t c) { return (smallest << (c / 4)) / 4 * (4 + c % 4); }
+
+std::uint32_t class_of(std::size_t bytes) {
+  if (bytes <= smallest) return 0;
+  const auto power = static_cast<std::uint32_t>(std::bit_width((bytes - 1) / smallest)) - 1;
+  const std::size_t quarter = (smallest << power) / 4;
+  return 4 * power + static_cast<std::uint32_t>((bytes - 1) / quarter) - 3;
+}
+
+Block* ask_system(std::uint32_t size_class) {
+  std::size_t bytes = sizeof(Block) + class_bytes(size_class);
+  const std::size_t alignment = bytes >= huge_page ? huge_page : alignof(Block);
+  bytes = (bytes + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, bytes);
+  if (memory == nullptr) {
+    throw Error(Exit::io, fmt::format("out of memory: {} MiB more were needed", bytes >> 20));
+  }
+  if (bytes >= huge_page) madvise(memory, bytes, MADV_HUGEPAGE);  // a wish; refusal costs only speed
+  system_allocations.fetch_add(1, std::memory_order_relaxed);
+  system_bytes.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  Block* block = new (memory) Block;
+  block->size_class = size_class;
+  return block;
+}
+
+[[maybe_unused]] void give_to_system(Block* block) {
+  system_bytes.fetch_sub(static_cast<std::int64_t>(sizeof(Block) + class_bytes(block->size_class)),
+                         std::memory_order_relaxed);
+  std::free(block);
+}
+
+}  // namespace
+
+class Arena {
+ public:
+  Block* allocate(std::size_t bytes) {
+    const std::uint32_t c = class_of(bytes);
+    if (c + larger_classes >= classes) {
+      throw Error(Exit::io, fmt::format("out of memory: {} MiB asked for at once", bytes >> 20));
+    }
+    if (Block* block = take(c)) return block;
+    if (fetch_remote()) {
+      if (Block* block = take(c)) return block;
+    }
+    for (std::uint32_t larger = c + 1; larger <= c + larger_classes; ++larger) {
+      if (Block* block = take(larger)) return block;
+    }
+    Block* block = ask_system(c);
+    block->home = this;
+    return block;
+  }
+  void put(Block* block) {
+    block->next = free_[block->size_class];
+    free_[block->size_class] = block;
+  }
+  void put_remote(Block* block) {
+    Block* head = remote_.load(std::memory_order_relaxed);
+    do block->next = head;
+    while (!remote_.compare_exchange_weak(head, block, std::memory_order_release, std::memory_order_relaxed));
+  }
+
+ private:
+  Block* take(std::uint32_t c) {
+    Block* block = free_[c];
+    if (block == nullptr) return nullptr;
+    free_[c] = block->next;
+    block->references.store(1, std::memory_order_relaxed);
+    return block;
+  }
+  bool fetch_remote() {
+    Block* block = remote_.exchange(nullptr, std::memory_order_acquire);
+    const bool any = block != nullptr;
+    while (block != nullptr) {
+      Block* next = block->next;
+      put(block);
+      block = next;
+    }
+    return any;
+  }
+
+  std::array<Block*, classes> free_{};
+  std::atomic<Block*> remote_{nullptr};
+};
+
+namespace {
+
+/// Arenas outlive their threads: blocks may still come home, and the next thread takes them over.
+struct ArenaPool {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Arena>> all;
+  std::vector<Arena*> idle;
+};
+
+ArenaPool& pool() {
+  static auto* pool = new ArenaPool;  // never destroyed: threads may end after main has
+  return *pool;
+}
+
+struct ThreadArena {
+  Arena* arena;
+  ThreadArena() {
+    std::lock_guard lock(pool().mutex);
+    if (pool().idle.empty()) {
+      pool().all.push_back(std::make_unique<Arena>());
+      arena = pool().all.back().get();
+    } else {
+      arena = pool().idle.back();
+      pool().idle.pop_back();
+    }
+  }
+  ~ThreadArena() {
+    std::lock_guard lock(pool().mutex);
+    pool().idle.push_back(arena);
+    arena = nullptr;
+  }
+};
+
+Arena* my_arena() {
+  thread_local ThreadArena mine;
+  return mine.arena;
+}
+
+}  // namespace
+
+Block* arena_allocate(std::size_t bytes) {
+  if constexpr (!keep) return ask_system(class_of(bytes));
+  return my_arena()->allocate(bytes);
+}
+
+void arena_release(Block* block) noexcept {
+  if constexpr (!keep) return give_to_system(block);
+  if (block->home == my_arena()) {
+    block->home->put(block);
+  } else {
+    block->home->put_remote(block);
+  }
+}
+
+ArenaCounters arena_counters() { return {system_allocations.load(), system_bytes.load()}; }
+
+HEED_END

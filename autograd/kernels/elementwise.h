@@ -1,0 +1,36 @@
+#pragma once
+/// Loops over n values. Input and output may be the same array. The plain twins (`plain::`) state
+/// what each kernel computes and are what the tests hold it against.
+#include <cstdint>
+
+#include "autograd/real.h"
+
+HEED_BEGIN
+namespace kernels {
+
+/// Functions of one value. `gelu` is x Φ(x) with the exact normal distribution, `gelu_tanh` its
+/// approximation by tanh (Hendrycks and Gimpel 2016); `silu` is x σ(x).
+enum class Map { neg, exp, log, sqrt, tanh, relu, gelu, gelu_tanh, sigmoid, silu };
+
+void add(const real* a, const real* b, real* y, std::int64_t n);   ///< y = a + b
+void sub(const real* a, const real* b, real* y, std::int64_t n);   ///< y = a - b
+void mul(const real* a, const real* b, real* y, std::int64_t n);   ///< y = a b
+void div(const real* a, const real* b, real* y, std::int64_t n);   ///< y = a / b
+void scale(real alpha, const real* x, real* y, std::int64_t n);    ///< y = alpha x
+void axpy(real alpha, const real* x, real* y, std::int64_t n);     ///< y += alpha x
+
+void map(Map f, const real* x, real* y, std::int64_t n);           ///< y = f(x)
+/// dx = dy f'(x). x and y are what went into and came out of f; a kernel that does not need one of
+/// them (`map_needs_x`, `map_needs_y`) never reads it, so it may be null.
+void map_grad(Map f, const real* x, const real* y, const real* dy, real* dx, std::int64_t n);
+bool map_needs_x(Map f);
+bool map_needs_y(Map f);
+
+/// y[r, c] = x[r, c] + bias[c]; y may be x.
+void add_bias(const real* x, const real* bias, real* y, std::int64_t rows, std::int64_t cols);
+/// h[r, c] = x[r, c] + bias[c], y = f(h); h may be x, and null where f does not need it for its
+/// gradient; y may be x if h is not.
+void add_bias_map(Map f, const real* x, const real* bias, real* h, real* y, std::int64_t rows, std::int64_t cols);
+
+}  // namespace kernels
+HEED_END

@@ -1,0 +1,21 @@
+#pragma once
+/// Sums in a fixed order, which does not depend on threads or alignment.
+#include <cstdint>
+
+#include "autograd/real.h"
+
+HEED_BEGIN
+namespace kernels {
+
+real sum(const real* x, std::int64_t n);
+/// Sum of squares, accumulated in double; NaN and infinity come through.
+double sum_squares(const real* x, std::int64_t n);
+real dot(const real* x, const real* y, std::int64_t n);
+/// y[c] += Σ_r x[r, c]
+void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols, real* y);
+/// y = x_0 + x_1 + … as a balanced binary tree of `count` arrays ((0+1)+(2+3))+…; y may be x_0.
+/// Entries that are null count as zeros.
+void tree_sum(const real* const* x, std::int64_t count, real* y, std::int64_t n);
+
+}  // namespace kernels
+HEED_END

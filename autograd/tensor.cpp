@@ -1,0 +1,179 @@
+#include "autograd/tensor.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "autograd/kernels/elementwise.h"
+
+HEED_BEGIN
+
+// ---- nodes ---------------------------------------------------------------------------------------
+
+NodeRef::NodeRef(Node* node) : node_(node) {}
+
+NodeRef::NodeRef(const NodeRef& other) : node_(other.node_) {
+  if (node_ != nullptr) node_->references_.fetch_add(1, std::memory_order_relaxed);
+}
+
+NodeRef::~NodeRef() {
+  if (node_ == nullptr || node_->references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // The last reference to a node may hold the last reference to its input, and so on down a chain of
+  // a million: nodes that die while another is being destroyed wait here instead of recursing.
+  thread_local std::vector<Node*, ArenaAllocator<Node*>> dying;
+  thread_local bool draining = false;
+  dying.push_back(node_);
+  if (draining) return;
+  draining = true;
+  while (!dying.empty()) {
+    Node* node = dying.back();
+    dying.pop_back();
+    delete node;
+  }
+  draining = false;
+}
+
+Node::Node(const Shape& shape, std::span<const NodeRef> inputs)
+    : inputs_(inputs.begin(), inputs.end()), shape_(shape) {
+  thread_local std::uint64_t clock = 0;
+  for (const NodeRef& input : inputs_) {
+    if (input) clock = std::max(clock, input->order());
+  }
+  order_ = inputs_.empty() ? 0 : ++clock;
+}
+
+namespace {
+
+class Leaf final : public Node {
+ public:
+  explicit Leaf(const Shape& shape) : Node(shape, {}) {}
+  bool leaf() const override { return true; }
+  void backward(const Array&, std::span<const Grad>) override {}
+  void release() override {}
+};
+
+thread_local bool recording_now = true;
+
+}  // namespace
+
+Tensor Tensor::variable(Array value) {
+  const Shape shape = value.shape();
+  return Tensor(std::move(value), NodeRef(new Leaf(shape)));
+}
+
+NoGrad::NoGrad() : before_(std::exchange(recording_now, false)) {}
+NoGrad::~NoGrad() { recording_now = before_; }
+bool recording() { return recording_now; }
+
+// ---- sums of contributions -----------------------------------------------------------------------
+
+void Grad::add(Array g) const {
+  if (g.shape() != *shape_) fail("[backward] a gradient of shape {} for an input of shape {}", g.shape(), *shape_);
+  if (!slot_->defined()) {
+    *slot_ = std::move(g);
+  } else if (slot_->unique()) {
+    kernels::add(slot_->data(), g.data(), slot_->data(), g.size());
+  } else {  // shared with another slot (as dy is by both sides of an addition): write elsewhere
+    Array total(*shape_);
+    kernels::add(slot_->data(), g.data(), total.data(), g.size());
+    *slot_ = std::move(total);
+  }
+}
+
+Array& Grad::sum() const {
+  if (!slot_->defined()) {
+    *slot_ = Array::zeros(*shape_);
+  } else if (!slot_->unique()) {
+    *slot_ = slot_->clone();
+  }
+  return *slot_;
+}
+
+Array& Grad::target(real& beta) const {
+  beta = slot_->defined() ? real(1) : real(0);
+  if (!slot_->defined()) {
+    *slot_ = Array(*shape_);
+  } else if (!slot_->unique()) {
+    *slot_ = slot_->clone();
+  }
+  return *slot_;
+}
+
+// ---- backward ------------------------------------------------------------------------------------
+
+namespace {
+
+template <class T>
+using ArenaVector = std::vector<T, ArenaAllocator<T>>;
+
+/// Every node that y depends on, newest first.
+ArenaVector<Node*> newest_first(Node* y) {
+  ArenaVector<Node*> found{y};
+  std::unordered_set<Node*, std::hash<Node*>, std::equal_to<>, ArenaAllocator<Node*>> seen{y};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (const NodeRef& input : found[i]->inputs()) {
+      if (input && seen.insert(input.get()).second) found.push_back(input.get());
+    }
+  }
+  std::sort(found.begin(), found.end(), [](Node* a, Node* b) { return a->order() > b->order(); });
+  return found;
+}
+
+Array initial_cotangent(const Tensor& y, Array given) {
+  if (given.defined()) {
+    if (given.shape() != y.shape()) fail("[backward] cotangent {} for a result {}", given.shape(), y.shape());
+    return given;
+  }
+  if (y.size() != 1) fail("[backward] expected a loss of one value, got shape {}; pass a cotangent", y.shape());
+  return Array::full(y.shape(), 1);
+}
+
+}  // namespace
+
+Gradients backward(const Tensor& y, Array cotangent, bool keep_graph) {
+  if (!y.needs_grad()) fail("[backward] the result depends on no variable");
+  std::unordered_map<const Node*, Array, std::hash<const Node*>, std::equal_to<>,
+                     ArenaAllocator<std::pair<const Node* const, Array>>>
+      slots;
+  slots[y.node().get()] = initial_cotangent(y, std::move(cotangent));
+  Gradients gradients;
+  ArenaVector<Grad> dx;
+  for (Node* node : newest_first(y.node().get())) {
+    const auto slot = slots.find(node);
+    if (slot == slots.end()) continue;
+    if (node->leaf()) {
+      if (node == y.node().get()) gradients.leaves_.push_back(y.node());
+      gradients.by_leaf_.emplace(node, std::move(slot->second));
+      continue;
+    }
+    if (node->consumed()) fail("[backward] this graph has been walked already; pass keep_graph the first time");
+    const Array dy = std::move(slot->second);
+    slots.erase(slot);
+    dx.clear();
+    for (const NodeRef& input : node->inputs()) {
+      if (!input) {
+        dx.emplace_back();
+      } else {
+        dx.emplace_back(&slots[input.get()], &input->shape());  // map slots do not move
+        if (input->leaf()) gradients.leaves_.push_back(input);
+      }
+    }
+    node->backward(dy, dx);
+    if (!keep_graph) node->release();
+  }
+  return gradients;
+}
+
+Array Gradients::operator[](const Tensor& x) const {
+  if (!x.needs_grad()) fail("[gradients] a constant has no gradient");
+  if (!x.node()->leaf()) fail("[gradients] only variables have gradients here, not results of ops");
+  const auto found = by_leaf_.find(x.node().get());
+  if (found == by_leaf_.end() || !found->second.defined()) return Array::zeros(x.shape());
+  return found->second;
+}
+
+Array Gradients::take(const Tensor& x) {
+  const auto found = by_leaf_.find(x.node().get());
+  return found == by_leaf_.end() ? Array() : std::move(found->second);
+}
+
+HEED_END

@@ -1,0 +1,212 @@
+#pragma once
+/// Reverse-mode automatic differentiation. A Tensor is a value and, where gradients are wanted, the
+/// node that made it. Nodes point to the nodes of their inputs: that graph is the tape. `backward`
+/// walks it from the newest node to the oldest and returns the gradients as a value of their own.
+///
+///   Tensor w = Tensor::variable(Array::full({3}, 2));
+///   Tensor loss = sum(mul(w, w));
+///   Gradients g = backward(loss);
+///   g[w];                              // 2 w = [4, 4, 4]
+///
+/// Source: the method is reverse accumulation, Griewank and Walther, "Evaluating Derivatives", 2008.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "autograd/array.h"
+
+HEED_BEGIN
+
+class Node;
+
+/// A counted reference to a node; chains of any length are taken down without recursion.
+class NodeRef {
+ public:
+  NodeRef() = default;
+  explicit NodeRef(Node* node);  ///< takes over the reference a new node is born with
+  NodeRef(const NodeRef& other);
+  NodeRef(NodeRef&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  NodeRef& operator=(NodeRef other) noexcept {
+    std::swap(node_, other.node_);
+    return *this;
+  }
+  ~NodeRef();
+  Node* get() const { return node_; }
+  Node* operator->() const { return node_; }
+  explicit operator bool() const { return node_ != nullptr; }
+
+ private:
+  Node* node_ = nullptr;
+};
+
+/// Where an op's backward leaves its contribution to the gradient of one input. It can only add.
+class Grad {
+ public:
+  Grad() = default;  ///< nobody wants this gradient
+  Grad(Array* slot, const Shape* shape) : slot_(slot), shape_(shape) {}
+
+  /// False where the input is a constant: there is no need to compute anything.
+  explicit operator bool() const { return slot_ != nullptr; }
+  const Shape& shape() const { return *shape_; }
+  /// Adds an array of the input's shape. The first one is taken over as it is.
+  void add(Array g) const;
+  /// The sum so far, zeros at first, for backward passes that scatter into it.
+  Array& sum() const;
+  /// For kernels that compute target = beta * target + …: beta is 0 on the first call (the target's
+  /// values are then not initialised), 1 on later ones.
+  Array& target(real& beta) const;
+
+ private:
+  Array* slot_ = nullptr;
+  const Shape* shape_ = nullptr;
+};
+
+/// One recorded op, or a leaf (a variable).
+class Node {
+ public:
+  Node(const Shape& shape, std::span<const NodeRef> inputs);
+  virtual ~Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  virtual bool leaf() const { return false; }
+  /// Adds the op's contributions: dx[i] belongs to inputs()[i].
+  virtual void backward(const Array& dy, std::span<const Grad> dx) = 0;
+  /// Frees what backward needed; afterwards `consumed`.
+  virtual void release() = 0;
+
+  const Shape& shape() const { return shape_; }
+  std::span<const NodeRef> inputs() const { return inputs_; }
+  /// Grows along every path of the graph, and within a thread with time (a Lamport clock), so that
+  /// descending order is a valid, and always the same, order for backward.
+  std::uint64_t order() const { return order_; }
+  bool consumed() const { return consumed_; }
+
+  static void* operator new(std::size_t bytes) { return arena_allocate(bytes)->memory(); }
+  static void operator delete(void* memory) noexcept { arena_release(Block::of(memory)); }
+
+ protected:
+  std::vector<NodeRef, ArenaAllocator<NodeRef>> inputs_;
+  bool consumed_ = false;
+
+ private:
+  friend class NodeRef;
+  std::atomic<std::int64_t> references_{1};
+  std::uint64_t order_;
+  Shape shape_;
+};
+
+class Tensor {
+ public:
+  Tensor() = default;                                  ///< undefined, e.g. a bias that is left out
+  Tensor(Array value) : value_(std::move(value)) {}    ///< a constant: no gradient is computed for it
+  Tensor(Array value, NodeRef node) : value_(std::move(value)), node_(std::move(node)) {}
+  static Tensor variable(Array value);                 ///< a leaf: backward computes its gradient
+
+  bool defined() const { return value_.defined(); }
+  const Array& value() const { return value_; }
+  /// For optimizers, initialisers and checkers, between graphs: writes through to every copy.
+  Array& mutable_value() { return value_; }
+  const Shape& shape() const { return value_.shape(); }
+  std::int64_t size() const { return value_.size(); }
+  real item() const { return value_.item(); }
+  bool needs_grad() const { return static_cast<bool>(node_); }
+  const NodeRef& node() const { return node_; }
+
+ private:
+  Array value_;
+  NodeRef node_;
+};
+
+/// The gradients of a loss with respect to the variables it was computed from.
+class Gradients {
+ public:
+  /// The gradient of x, of x's shape; zeros where the loss does not depend on x. Throws for a constant.
+  Array operator[](const Tensor& x) const;
+  /// The same, or an undefined Array where the loss does not depend on x; moves it out.
+  Array take(const Tensor& x);
+
+ private:
+  friend Gradients backward(const Tensor&, Array, bool);
+  std::unordered_map<const Node*, Array, std::hash<const Node*>, std::equal_to<>,
+                     ArenaAllocator<std::pair<const Node* const, Array>>>
+      by_leaf_;
+  std::vector<NodeRef, ArenaAllocator<NodeRef>> leaves_;  ///< keeps the keys alive
+};
+
+/// Gradients of <cotangent, y>; the cotangent defaults to 1 for a y of size 1. Memory that only this
+/// pass needed is freed on the way, so a graph can be walked once; `keep_graph` leaves it whole.
+Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
+
+/// While one lives, ops of this thread record nothing.
+class NoGrad {
+ public:
+  NoGrad();
+  ~NoGrad();
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  bool before_;
+};
+bool recording();  ///< of this thread
+
+// ---- how an op becomes a node --------------------------------------------------------------------
+
+/// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy, Grad...)
+/// const`; its members are what backward needs.
+template <class Op, std::size_t n>
+class OpNode final : public Node {
+ public:
+  OpNode(Op op, const Shape& shape, std::span<const NodeRef> inputs) : Node(shape, inputs), op_(std::move(op)) {}
+  void backward(const Array& dy, std::span<const Grad> dx) override {
+    if constexpr (n == 0) {
+      op_.backward(dy, dx);  // any number of inputs
+    } else {
+      [&]<std::size_t... i>(std::index_sequence<i...>) { op_.backward(dy, dx[i]...); }
+      (std::make_index_sequence<n>());
+    }
+  }
+  void release() override {
+    op_ = Op{};
+    consumed_ = true;
+  }
+
+ private:
+  Op op_;
+};
+
+/// Runs the op and, if this thread records and an input needs a gradient, remembers it.
+template <class Op, class... Inputs>
+  requires(std::is_same_v<Inputs, Tensor> && ...)
+Tensor apply(Op op, const Inputs&... inputs) {
+  Array y = op.forward(inputs.value()...);
+  if (!recording() || !(inputs.needs_grad() || ...)) return Tensor(std::move(y));
+  const std::array<NodeRef, sizeof...(Inputs)> nodes{inputs.node()...};
+  const Shape shape = y.shape();
+  return Tensor(std::move(y), NodeRef(new OpNode<Op, sizeof...(Inputs)>(std::move(op), shape, nodes)));
+}
+
+/// The same for ops of any number of inputs: forward and backward take spans.
+template <class Op>
+Tensor apply(Op op, std::span<const Tensor> inputs) {
+  std::vector<Array> values;
+  std::vector<NodeRef> nodes;
+  bool wanted = false;
+  for (const Tensor& x : inputs) {
+    values.push_back(x.value());
+    nodes.push_back(x.node());
+    wanted = wanted || x.needs_grad();
+  }
+  Array y = op.forward(std::span<const Array>(values));
+  if (!recording() || !wanted) return Tensor(std::move(y));
+  const Shape shape = y.shape();
+  return Tensor(std::move(y), NodeRef(new OpNode<Op, 0>(std::move(op), shape, nodes)));
+}
+
+HEED_END
