@@ -1,0 +1,56 @@
+# cmake -DHEED_BUILD=… -DCONSUMER=… -DCXX=… -DGENERATOR=… -DSANITIZE=… -P install_and_consume.cmake
+# Leaves nothing behind: everything happens in a folder of its own under the system's temporary one.
+cmake_minimum_required(VERSION 3.25)
+execute_process(COMMAND mktemp -d OUTPUT_VARIABLE dir OUTPUT_STRIP_TRAILING_WHITESPACE
+                COMMAND_ERROR_IS_FATAL ANY)
+
+function(step)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${dir} RESULT_VARIABLE status
+                  OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(status)
+    file(REMOVE_RECURSE ${dir})
+    message(FATAL_ERROR "${ARGN}\nexit status ${status}\n${out}")
+  endif()
+  set(out "${out}" PARENT_SCOPE)
+endfunction()
+
+function(check condition_text)
+  if(NOT (${ARGN}))
+    file(REMOVE_RECURSE ${dir})
+    message(FATAL_ERROR "not so: ${condition_text}\n${out}")
+  endif()
+endfunction()
+
+step(${CMAKE_COMMAND} --install ${HEED_BUILD} --prefix ${dir}/first)
+# An installed tree may be moved, and must not lean on the sources or on the build.
+file(RENAME ${dir}/first "${dir}/the prefix")
+file(GLOB_RECURSE configs "${dir}/the prefix/*.cmake")
+foreach(config IN LISTS configs)
+  file(READ ${config} text)
+  cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH tests_dir)
+  cmake_path(GET tests_dir PARENT_PATH source_dir)
+  string(FIND "${text}" "${source_dir}/" in_source)
+  string(FIND "${text}" "${HEED_BUILD}" in_build)
+  check("${config} names no folder of the sources or the build"
+        in_source EQUAL -1 AND in_build EQUAL -1)
+endforeach()
+
+file(COPY ${CONSUMER}/ DESTINATION ${dir}/source)
+set(flags "")
+if(SANITIZE)
+  set(flags "-DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE}")
+endif()
+step(${CMAKE_COMMAND} -S ${dir}/source -B ${dir}/build -G ${GENERATOR} "-DCMAKE_PREFIX_PATH=${dir}/the prefix"
+     -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Release ${flags})
+step(${CMAKE_COMMAND} --build ${dir}/build)
+foreach(program IN ITEMS train_line check_layer)
+  step(${dir}/build/${program})
+  check("${program} says it is done" "${out}" MATCHES "done")
+  message("${out}")
+endforeach()
+
+if(EXISTS "${dir}/the prefix/bin/heed")
+  step("${dir}/the prefix/bin/heed" --help)
+  check("the installed program lists its commands" "${out}" MATCHES "gradcheck")
+endif()
+file(REMOVE_RECURSE ${dir})
