@@ -1,0 +1,190 @@
+#!/bin/sh
+# test_launcher.sh LAUNCHER: runs ./heed in a made-up clone, with apt-get, sudo, cmake and the like
+# replaced by scripts that note how they were called. Nothing is installed and nothing is built.
+set -eu
+launcher=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+clone="$dir/a clone"
+bin=$dir/bin
+calls=$dir/calls
+failures=0
+
+# fake NAME: a command that notes its call and goes on with the script on standard input
+fake() {
+  { echo '#!/bin/sh'; printf 'echo "%s $*" >>"%s"\n' "$1" "$calls"; cat; } >"$bin/$1"
+  chmod +x "$bin/$1"
+}
+
+# ---- the made-up clone and machine ---------------------------------------------------------------
+mkdir -p "$bin" "$clone"
+for room in autograd nn optim data train; do mkdir "$clone/$room"; : >"$clone/$room/x.cpp"; done
+: >"$clone/CMakeLists.txt"; : >"$clone/CMakePresets.json"
+cp "$launcher" "$clone/heed"
+
+for tool in sh cat cp date dirname env find flock grep id mkdir mv nproc printf readlink rm sleep touch; do
+  path=$(command -v $tool) && case $path in /*) ln -s "$path" "$bin/$tool" ;; esac
+done
+# "Installed" is what the file `installed` names.
+fake dpkg-query <<END
+for p in "\$@"; do grep -qx -- "\$p" "$dir/installed" && printf ' %s=installed ' "\$p"; done; true
+END
+fake apt-get <<END
+[ -f "$dir/apt-fails" ] && { echo 'E: no such mirror'; exit 100; }
+for p in "\$@"; do echo "\$p"; done >>"$dir/installed"
+END
+fake sudo <<'END'
+exec "$@"
+END
+fake ctest <<'END'
+pwd
+END
+# Configuring makes build.ninja, building makes the program; "-n" asks whether there is work to do.
+fake cmake <<END
+case "\$*" in
+  --build*-n) [ -f "$dir/no-work" ] && echo 'ninja: no work to do.' ;;
+  --build*)
+    [ -f "$dir/build-fails" ] && { echo 'x.cpp:1: error: planted'; exit 1; }
+    [ -f "$dir/slow" ] && sleep 1
+    mkdir -p build/release/train; cp "$dir/program" build/release/train/heed ;;
+  *)
+    [ -f "$dir/configure-fails" ] && { echo 'CMake Error: planted'; exit 1; }
+    : >build/release/build.ninja
+    echo "CMAKE_HOME_DIRECTORY:INTERNAL=\$PWD" >build/release/CMakeCache.txt ;;
+esac; true
+END
+cat >"$dir/program" <<'END'
+#!/bin/sh
+echo "in $(pwd)"
+for a in "$@"; do echo "[$a]"; done
+[ "${1-}" = read ] && cat
+[ "${1-}" = fail ] && exit 5
+[ "${1-}" = pid ] && echo "pid $$"
+exit 0
+END
+chmod +x "$dir/program"
+
+# run ARGUMENTS: sets `status`, leaves what was said in out and err
+run() {
+  : >"$calls"
+  status=0
+  env -i PATH="$bin" $vars "${as:-$clone/heed}" "$@" >"$dir/out" 2>"$dir/err" </dev/null || status=$?
+}
+vars=
+as=
+
+fail() { echo "FAILED: $*"; for f in out err calls; do echo "--- $f"; cat "$dir/$f"; done; failures=$((failures + 1)); }
+expect_status() { [ "$status" = "$1" ] || fail "$what: exit status $status, not $1"; }
+expect() { grep -qF -- "$2" "$dir/$1" || fail "$what: nothing in $1 like: $2"; }
+expect_no() { ! grep -qF -- "$2" "$dir/$1" || fail "$what: in $1: $2"; }
+# all built: the sources are old, the launcher's stamp is of now, and what is touched next is newer
+all_built() {
+  find "$clone" -exec touch -d '2 hours ago' {} +
+  touch "$clone/build/release/.launcher-built"
+  sleep 0.05
+}
+
+fake id <<'END'
+echo 1000
+END
+: >"$dir/installed"
+
+what='HEED_NO_INSTALL lists the packages and stops'
+vars=HEED_NO_INSTALL=1; run train; vars=
+expect_status 1; expect err '  g++'; expect err '  libopenblas-dev'; expect err 'apt-get install'
+expect_no calls 'apt-get '; expect_no calls 'cmake --'
+[ -s "$dir/out" ] && fail "$what: talk on standard output"
+
+what='without root and sudo, says what to run'
+mv "$bin/sudo" "$dir/sudo"; run train; mv "$dir/sudo" "$bin/sudo"
+expect_status 1; expect err 'no sudo'; expect err 'apt-get update && apt-get install --no-install-recommends g++'
+expect_no calls 'apt-get '
+
+what='a failing apt-get shows why'
+touch "$dir/apt-fails"; run train; rm "$dir/apt-fails"
+expect_status 1; expect err 'E: no such mirror'; expect err 'could not install'; expect_no calls 'cmake --'
+
+what='a user with sudo: installs what is missing, configures, builds, runs'
+echo g++ >"$dir/installed"; cd "$dir"; run train 'my file.yaml' a=b ''
+expect_status 0
+expect err 'installing through apt-get, with sudo: cmake ninja-build'
+expect calls 'sudo env DEBIAN_FRONTEND=noninteractive apt-get'
+grep 'apt-get.* install' "$calls" | grep -q ' g++' && fail "$what: installs what is there"
+expect calls 'cmake --preset release'; expect calls 'cmake --build --preset release --target heed'
+expect out "in $dir"; expect out '[my file.yaml]'; expect out '[a=b]'; expect out '[]'
+
+all_built
+what='with nothing to do, runs at once'
+run show x
+expect_status 0; expect out '[show]'; [ -s "$calls" ] && fail "$what: called something"
+[ -s "$dir/err" ] && fail "$what: talks"
+
+what='hands over the exit status'
+run fail; expect_status 5
+
+what='hands over standard input'
+echo 'some text' | env -i PATH="$bin" "$clone/heed" read >"$dir/out"; expect out 'some text'
+
+what='becomes the program, so that signals reach it'
+env -i PATH="$bin" "$clone/heed" pid >"$dir/out" & child=$!; wait $child; expect out "pid $child"
+
+what='through links, absolute and relative'
+mkdir "$dir/elsewhere"; ln -s "$clone/heed" "$dir/elsewhere/first"; ln -s first "$dir/elsewhere/second"
+as=$dir/elsewhere/second; run show; expect_status 0; expect out '[show]'
+cd "$dir/elsewhere"; as=./second; run show; expect_status 0
+cd "$clone/nn"; as=../heed; run show; expect_status 0; expect out "in $clone/nn"
+cd "$clone"; as=./heed; run show; expect_status 0; cd "$dir"; as=
+
+for change in train/x.cpp CMakeLists.txt nn/new.h; do
+  all_built; what="a newer $change is built"; touch "$clone/$change"; run show
+  expect_status 0; expect calls '--target heed'; expect_no calls 'cmake --preset'
+done
+all_built; what='a deleted file is noticed'; rm "$clone/nn/new.h"; run show; expect calls '--target heed'
+all_built; what='new presets are configured'; touch "$clone/CMakePresets.json"; run show
+expect calls 'cmake --preset release'
+
+all_built; what='a touched file that changes nothing says nothing'
+touch "$clone/train/x.cpp" "$dir/no-work"; run show; rm "$dir/no-work"
+[ -s "$dir/err" ] && fail "$what: talks"
+
+all_built; what='a failing build shows the error and does not run the old program'
+touch "$clone/train/x.cpp" "$dir/build-fails"; run show
+expect_status 1; expect err 'error: planted'; [ -s "$dir/out" ] && fail "$what: ran the program"
+what='... nor the next time'; run show; expect_status 1; rm "$dir/build-fails"; run show; expect_status 0
+
+all_built; what='a failing configure shows the error and the packages'
+touch "$clone/CMakePresets.json" "$dir/configure-fails"; run show; rm "$dir/configure-fails"
+expect_status 1; expect err 'CMake Error: planted'; expect err libyaml-cpp-dev
+
+what='a moved clone is configured afresh'
+all_built; mv "$clone" "$dir/moved"; clone=$dir/moved; touch "$clone/nn/x.cpp"; run show
+expect_status 0; expect calls 'cmake --fresh --preset release'
+
+what='of two at once, one builds and the other waits'
+all_built; touch "$clone/nn/x.cpp" "$dir/slow"; : >"$calls"
+env -i PATH="$bin" "$clone/heed" first >"$dir/out" 2>"$dir/err" & one=$!
+env -i PATH="$bin" "$clone/heed" second >"$dir/out2" 2>"$dir/err2" || fail "$what"
+wait $one || fail "$what"
+cat "$dir/err2" >>"$dir/err"
+rm "$dir/slow"; expect err 'waiting'; expect out '[first]'; grep -qF '[second]' "$dir/out2" || fail "$what"
+[ "$(grep -c 'target heed$' "$calls")" = 1 ] || fail "$what: built twice"
+
+what='test builds everything and hands the rest to ctest'
+run test -R layout
+expect_status 0; expect calls 'cmake --build --preset release'; expect_no calls '--target'
+expect calls 'ctest --preset release'; expect calls '-R layout'; expect out "$clone"
+
+what='root needs no sudo'
+fake id <<'END'
+echo 0
+END
+rm "$bin/sudo"; : >"$dir/installed"; rm -r "$clone/build"; run show
+expect_status 0; expect calls 'apt-get -q'; expect calls 'cmake --preset release'
+
+what='without apt-get, tries; without cmake, says what is needed'
+rm "$bin/apt-get" "$bin/dpkg-query"; rm -r "$clone/build"; run show; expect_status 0
+mv "$bin/cmake" "$dir/cmake"; rm -r "$clone/build"; run show
+expect_status 1; expect err 'no apt-get here'; expect err libhwy-dev
+
+[ $failures = 0 ] && echo "launcher: all is well"
+exit $failures
