@@ -1,0 +1,38 @@
+#pragma once
+/// Loops over one block of attention scores: `rows` queries by `cols` keys, rows contiguous.
+#include <cstdint>
+
+#include "autograd/real.h"
+
+HEED_BEGIN
+namespace kernels {
+
+/// Which keys the rows of a block see: all of them, or (causal) row r the first `first + r + 1`.
+struct Visible {
+  bool causal = false;
+  std::int64_t first = 0;
+  std::int64_t count(std::int64_t row, std::int64_t cols) const {
+    const std::int64_t n = first + row + 1;
+    return causal && n < cols ? n : cols;
+  }
+};
+
+/// Scores to weights, in place: softmax over what each row sees, 0 elsewhere. lse[r · stride] becomes
+/// the row's log Σ exp. A row that sees nothing becomes zeros, with lse −inf.
+void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible, real* lse,
+                       std::int64_t stride);
+/// The same weights again, from the scores and the lse that the forward pass left.
+void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible, const real* lse,
+                             std::int64_t stride);
+/// dscores = weights ⊙ (dweights − delta[r]), 0 where hidden; may be in place on dweights.
+void attention_softmax_grad(const real* weights, const real* dweights, real* dscores, std::int64_t rows,
+                            std::int64_t cols, Visible visible, const real* delta);
+
+namespace plain {
+void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible, const real* lse,
+                             std::int64_t stride);
+void attention_softmax_grad(const real* weights, const real* dweights, real* dscores, std::int64_t rows,
+                            std::int64_t cols, Visible visible, const real* delta);
+}  // namespace plain
+}  // namespace kernels
+HEED_END

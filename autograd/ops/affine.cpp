@@ -1,0 +1,111 @@
+#include "autograd/ops/affine.h"
+
+#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/reduce.h"
+
+HEED_BEGIN
+
+using kernels::gemm;
+using kernels::Trans;
+
+Array AffineRows::product(const char* op, const Array& x_in, const Array& weight_in, const Array& bias) {
+  x = x_in;
+  weight = weight_in;
+  has_bias = bias.defined();
+  if (weight.shape().rank() != 2) fail("[{}] expected a weight [out, in], got {}", op, weight.shape());
+  if (x.shape().rank() < 1 || x.cols() != in()) {
+    fail("[{}] expected x of shape [..., {}] for weight {}, got {}", op, in(), weight.shape(), x.shape());
+  }
+  if (begin < 0 || end < begin || end > weight.shape()[0]) {
+    fail("[{}] rows {} to {} do not lie within weight {}", op, begin, end, weight.shape());
+  }
+  if (has_bias && bias.shape() != Shape{weight.shape()[0]}) {
+    fail("[{}] expected a bias [{}], got {}", op, weight.shape()[0], bias.shape());
+  }
+  Array y(x.shape().with(-1, out()));
+  gemm(Trans::no, Trans::yes, rows(), out(), in(), 1, x.data(), in(), weight.data() + begin * in(), in(), 0, y.data(),
+       out());
+  return y;
+}
+
+void AffineRows::backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) const {
+  const bool whole = out() == weight.shape()[0];
+  if (dx) {  // dY W: [rows, in]
+    real beta = 0;
+    Array& target = dx.target(beta);
+    gemm(Trans::no, Trans::no, rows(), in(), out(), 1, dy.data(), out(), weight.data() + begin * in(), in(), beta,
+         target.data(), in());
+  }
+  if (dweight) {  // dYᵀ X: [out, in]
+    real beta = 1;
+    Array& target = whole ? dweight.target(beta) : dweight.sum();
+    gemm(Trans::yes, Trans::no, out(), in(), rows(), 1, dy.data(), out(), x.data(), in(), beta,
+         target.data() + begin * in(), in());
+  }
+  if (dbias) kernels::add_column_sums(dy.data(), rows(), out(), dbias.sum().data() + begin);
+}
+
+namespace {
+
+/// y = x Wᵀ + b                       x: [..., in], W: [out, in], b: [out], y: [..., out]
+/// dx = dy W,  dW = dyᵀ x,  db = Σ_rows dy
+struct Affine {
+  AffineRows rows;
+
+  Array forward(const Array& x, const Array& weight, const Array& bias) {
+    Array y = rows.product("affine", x, weight, bias);
+    if (bias.defined()) kernels::add_bias(y.data(), bias.data() + rows.begin, y.data(), rows.rows(), rows.out());
+    return y;
+  }
+  void backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) const { rows.backward(dy, dx, dweight, dbias); }
+};
+
+/// h = x Wᵀ + b,  y = f(h)            shapes as above
+/// dh = dy ⊙ f'(h), then as above. For relu, whose slope shows in y, h is not kept.
+struct AffineMap {
+  kernels::Map f = kernels::Map::relu;
+  AffineRows rows;
+  Array h, y;
+
+  Array forward(const Array& x, const Array& weight, const Array& bias) {
+    Array product = rows.product("affine_map", x, weight, bias);
+    const Array zeros = bias.defined() ? Array() : Array::zeros({weight.shape()[0]});
+    const real* const b = (bias.defined() ? bias.data() : zeros.data()) + rows.begin;
+    Array result = kernels::map_needs_x(f) ? Array(product.shape()) : product;
+    real* const keep_h = kernels::map_needs_x(f) ? product.data() : nullptr;
+    kernels::add_bias_map(f, product.data(), b, keep_h, result.data(), rows.rows(), rows.out());
+    if (kernels::map_needs_x(f)) h = product;
+    if (kernels::map_needs_y(f)) y = result;
+    return result;
+  }
+  void backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) const {
+    Array dh(dy.shape());
+    kernels::map_grad(f, h.data(), y.data(), dy.data(), dh.data(), dy.size());
+    rows.backward(dh, dx, dweight, dbias);
+  }
+};
+
+std::int64_t weight_rows(const Tensor& weight) { return weight.shape().rank() == 0 ? 0 : weight.shape()[0]; }
+
+}  // namespace
+
+Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return affine_rows(x, weight, bias, 0, weight_rows(weight));
+}
+
+Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t begin, std::int64_t end) {
+  Affine op;
+  op.rows.begin = begin;
+  op.rows.end = end;
+  return apply(std::move(op), x, weight, bias);
+}
+
+Tensor affine_map(kernels::Map f, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  AffineMap op;
+  op.f = f;
+  op.rows.end = weight_rows(weight);
+  return apply(std::move(op), x, weight, bias);
+}
+
+HEED_END
