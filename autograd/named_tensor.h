@@ -1,15 +1,15 @@
 #pragma once
-/// A tensor and what people call it: "encoder.layers.0.linear1.weight". Layers list their parameters
-/// this way, for optimizers, checkpoints and the gradient checker.
 #include <string>
+#include <vector>
 
 #include "autograd/tensor.h"
 
 HEED_BEGIN
 
+/// A parameter and the name it has in reports and checkpoints, such as "encoder.layers.0.norm1.weight".
 struct NamedTensor {
   std::string name;
-  Tensor tensor;  ///< shares its values with the layer's own
+  Tensor tensor;
 };
 
 HEED_END
