@@ -12,6 +12,7 @@ failures=0
 
 # fake NAME: a command that notes its call and goes on with the script on standard input
 fake() {
+  rm -f "$bin/$1"                 # never write through a link
   { echo '#!/bin/sh'; printf 'echo "%s $*" >>"%s"\n' "$1" "$calls"; cat; } >"$bin/$1"
   chmod +x "$bin/$1"
 }
@@ -22,8 +23,8 @@ for room in autograd nn optim data train; do mkdir "$clone/$room"; : >"$clone/$r
 : >"$clone/CMakeLists.txt"; : >"$clone/CMakePresets.json"
 cp "$launcher" "$clone/heed"
 
-for tool in sh cat cp date dirname env find flock grep id mkdir mv nproc printf readlink rm sleep touch; do
-  path=$(command -v $tool) && case $path in /*) ln -s "$path" "$bin/$tool" ;; esac
+for tool in sh cat cp date dirname env find flock grep mkdir mv nproc readlink rm sleep touch; do
+  ln -s "$(command -v $tool)" "$bin/$tool"
 done
 # "Installed" is what the file `installed` names.
 fake dpkg-query <<END
