@@ -1,0 +1,80 @@
+#pragma once
+/// Broadcasting, NumPy's rule: shapes are aligned at their last axes, an axis of extent 1 (or one
+/// that is missing) is repeated as often as the other shape needs. What is repeated on the way
+/// forward is summed on the way back, so `broadcast_to` and `sum_to` are each other's gradient.
+#include <array>
+#include <cstdint>
+
+#include "autograd/array.h"
+
+HEED_BEGIN
+
+/// The shape a and b meet in. Throws, with the op's name, where they do not fit.
+Shape broadcast_shape(const char* op, const Shape& a, const Shape& b);
+
+/// x repeated along the axes it lacks or has with extent 1. Shares x's values where nothing is
+/// repeated.
+Array broadcast_to(const Array& x, const Shape& shape);
+
+/// x summed over the axes along which `shape` would be repeated to give x's shape.
+/// Shares x's values where there is nothing to sum.
+Array sum_to(const Array& x, const Shape& shape);
+
+/// A walk over the values of y in their order, and over those of a and b along with it.
+/// Neighbouring axes that a and b treat alike are merged: equal shapes become one axis, a matrix
+/// plus a row two.
+struct BroadcastWalk {
+  BroadcastWalk(const Shape& y, const Shape& a, const Shape& b);
+
+  int rank = 0;  ///< at least 1
+  std::int64_t size = 0;
+  std::array<std::int64_t, Shape::max_rank> extent{}, a{},
+      b{};  ///< strides of a, b: 0 where repeated
+
+  std::int64_t run() const { return extent[static_cast<std::size_t>(rank - 1)]; }
+  bool repeats_a() const { return a[static_cast<std::size_t>(rank - 1)] == 0; }  ///< within a run
+  bool repeats_b() const { return b[static_cast<std::size_t>(rank - 1)] == 0; }
+
+  /// Calls visit(offset in a, in b, in y) for each run of the last axis.
+  template <class Visit>
+  void for_each_run(Visit visit) const {
+    std::array<std::int64_t, Shape::max_rank> index{};
+    std::int64_t in_a = 0, in_b = 0;
+    for (std::int64_t in_y = 0; in_y < size; in_y += run()) {
+      visit(in_a, in_b, in_y);
+      for (int i = rank - 2; i >= 0; --i) {
+        const auto axis = static_cast<std::size_t>(i);
+        in_a += a[axis];
+        in_b += b[axis];
+        if (++index[axis] < extent[axis]) break;
+        in_a -= a[axis] * extent[axis];
+        in_b -= b[axis] * extent[axis];
+        index[axis] = 0;
+      }
+    }
+  }
+};
+
+/// y = f(a, b), value by value, with broadcasting. `kernel` is f for two arrays of n values.
+template <class F>
+Array zip(const char* op, void (*kernel)(const real*, const real*, real*, std::int64_t), F f,
+          const Array& a, const Array& b) {
+  Array y(broadcast_shape(op, a.shape(), b.shape()));
+  const BroadcastWalk walk(y.shape(), a.shape(), b.shape());
+  const std::int64_t n = walk.run();
+  walk.for_each_run([&](std::int64_t in_a, std::int64_t in_b, std::int64_t in_y) {
+    const real* from_a = a.data() + in_a;
+    const real* from_b = b.data() + in_b;
+    real* to = y.data() + in_y;
+    if (walk.repeats_a()) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = f(*from_a, from_b[i]);
+    } else if (walk.repeats_b()) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = f(from_a[i], *from_b);
+    } else {
+      kernel(from_a, from_b, to, n);
+    }
+  });
+  return y;
+}
+
+HEED_END

@@ -1,0 +1,67 @@
+#include "autograd/kernels/dropout.h"
+
+#include "autograd/ops.h"
+#include "autograd/ops/check.h"
+
+HEED_BEGIN
+
+namespace {
+
+/// Kernels draw 16 bits for each value, so p is rounded to a multiple of 2⁻¹⁶ and must not
+/// become 1.
+void require_probability(const char* op, real p) {
+  constexpr double largest = 65535.0 / 65536.0;
+  if (!(p >= 0 && p < 1)) fail("[{}] expected p in [0, 1), got {}", op, p);
+  if (p > largest) fail("[{}] expected p up to 1 - 1/65536, got {}", op, p);
+}
+
+/// y = m ⊙ x / (1 − p)                  x, y: any one shape; m_i is 1 with probability 1 − p, else
+/// 0 dx = m ⊙ dy / (1 − p) m is a function of the key and of i alone: backward computes it again
+/// instead of keeping it. Source: Srivastava et al., "Dropout", JMLR 2014, scaled during training
+/// so that E[y] = x.
+struct Dropout {
+  real p = 0;
+  RandomKey key;
+  Array forward(const Array& x) const {
+    Array y(x.shape());
+    kernels::dropout(key, 0, p, x.data(), y.data(), x.size());
+    return y;
+  }
+  void backward(const Array& dy, Grad dx) const { dx.add(forward(dy)); }
+};
+
+/// y = r + m ⊙ x / (1 − p)              x, r, y: any one shape; m as above
+/// dx = m ⊙ dy / (1 − p),  dr = dy
+struct DropoutAdd {
+  real p = 0;
+  RandomKey key;
+  Array forward(const Array& x, const Array& r) const {
+    Array y(x.shape());
+    kernels::dropout_add(key, 0, p, x.data(), r.data(), y.data(), x.size());
+    return y;
+  }
+  void backward(const Array& dy, Grad dx, Grad dr) const {
+    if (dx) dx.add(Dropout{p, key}.forward(dy));
+    if (dr) dr.add(dy);
+  }
+};
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, real p, const RandomKey& key) {
+  require_defined("dropout", x.value());
+  require_probability("dropout", p);
+  return p == 0 ? x : apply(Dropout{p, key}, x);
+}
+
+Tensor dropout_add(const Tensor& x, const Tensor& residual, real p, const RandomKey& key) {
+  require_defined("dropout_add", x.value());
+  require_defined("dropout_add", residual.value());
+  require_probability("dropout_add", p);
+  if (x.shape() != residual.shape()) {
+    fail("[dropout_add] expected a residual of x's shape {}, got {}", x.shape(), residual.shape());
+  }
+  return p == 0 ? add(residual, x) : apply(DropoutAdd{p, key}, x, residual);
+}
+
+HEED_END

@@ -1,0 +1,97 @@
+#include "autograd/kernels/rows.h"
+#include "autograd/ops.h"
+#include "autograd/ops/check.h"
+
+HEED_BEGIN
+
+namespace {
+
+void require_width(const char* op, const char* what, const Array& w, const Array& x) {
+  if (w.defined() && w.shape() != Shape{x.cols()}) {
+    fail("[{}] expected {} of shape [{}] for x {}, got {}", op, what, x.cols(), x.shape(),
+         w.shape());
+  }
+}
+
+void require_eps(const char* op, real eps) {
+  if (!(eps >= 0)) fail("[{}] expected eps >= 0, got {}", op, eps);
+}
+
+/// y = x̂ ⊙ gain + bias,  x̂ = (x − μ) / √(σ² + eps)       x, y: [rows, n], gain, bias: [n] or
+/// undefined with μ and σ² = 1/n Σ (x − μ)² of each row. With g = dy ⊙ gain, dx    = (g − mean(g) −
+/// x̂ mean(g ⊙ x̂)) / √(σ² + eps) dgain = Σ_rows dy ⊙ x̂,  dbias = Σ_rows dy since x̂ does not change
+/// when x moves along 1 or is stretched: the two means take those parts out. Source: Ba, Kiros and
+/// Hinton, "Layer Normalization", 2016.
+struct LayerNorm {
+  real eps = 0;
+  Array x, gain, mean, rstd;  // mean and rstd = 1/√(σ² + eps): [rows]
+  Array forward(const Array& x_in, const Array& gain_in, const Array& bias) {
+    require_defined("layer_norm", x_in);
+    require_width("layer_norm", "gain", gain_in, x_in);
+    require_width("layer_norm", "bias", bias, x_in);
+    x = x_in;
+    gain = gain_in;
+    mean = Array({x.rows()});
+    rstd = Array({x.rows()});
+    Array y(x.shape());
+    if (y.size() == 0) return y;
+    kernels::layer_norm(x.data(), gain.data(), bias.data(), eps, y.data(), mean.data(), rstd.data(),
+                        x.rows(), x.cols());
+    return y;
+  }
+  void backward(const Array& dy, Grad dx, Grad dgain, Grad dbias) const {
+    if (dy.size() == 0) return;
+    Array gx = dx ? Array(dx.shape()) : Array();
+    Array ggain = dgain ? Array::zeros(dgain.shape()) : Array();
+    Array gbias = dbias ? Array::zeros(dbias.shape()) : Array();
+    kernels::layer_norm_grad(x.data(), gain.data(), mean.data(), rstd.data(), dy.data(), gx.data(),
+                             ggain.data(), gbias.data(), x.rows(), x.cols());
+    if (dx) dx.add(std::move(gx));
+    if (dgain) dgain.add(std::move(ggain));
+    if (dbias) dbias.add(std::move(gbias));
+  }
+};
+
+/// y = x̂ ⊙ gain,  x̂ = x / √(mean(x²) + eps)               x, y: [rows, n], gain: [n] or undefined
+/// With g = dy ⊙ gain,
+/// dx    = (g − x̂ mean(g ⊙ x̂)) / √(mean(x²) + eps)
+/// dgain = Σ_rows dy ⊙ x̂
+/// since x̂ does not change when x is stretched.
+/// Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
+struct RmsNorm {
+  real eps = 0;
+  Array x, gain, rrms;  // rrms = 1/√(mean(x²) + eps): [rows]
+  Array forward(const Array& x_in, const Array& gain_in) {
+    require_defined("rms_norm", x_in);
+    require_width("rms_norm", "gain", gain_in, x_in);
+    x = x_in;
+    gain = gain_in;
+    rrms = Array({x.rows()});
+    Array y(x.shape());
+    if (y.size() == 0) return y;
+    kernels::rms_norm(x.data(), gain.data(), eps, y.data(), rrms.data(), x.rows(), x.cols());
+    return y;
+  }
+  void backward(const Array& dy, Grad dx, Grad dgain) const {
+    if (dy.size() == 0) return;
+    Array gx = dx ? Array(dx.shape()) : Array();
+    Array ggain = dgain ? Array::zeros(dgain.shape()) : Array();
+    kernels::rms_norm_grad(x.data(), gain.data(), rrms.data(), dy.data(), gx.data(), ggain.data(),
+                           x.rows(), x.cols());
+    if (dx) dx.add(std::move(gx));
+    if (dgain) dgain.add(std::move(ggain));
+  }
+};
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, real eps) {
+  require_eps("layer_norm", eps);
+  return apply(LayerNorm{eps, {}, {}, {}, {}}, x, gain, bias);
+}
+Tensor rms_norm(const Tensor& x, const Tensor& gain, real eps) {
+  require_eps("rms_norm", eps);
+  return apply(RmsNorm{eps, {}, {}, {}}, x, gain);
+}
+
+HEED_END
