@@ -7,13 +7,16 @@
 HEED_BEGIN
 namespace kernels {
 
-/// y[i] = x[i] keep(i) / (1 − q), where q = round(65536 p) / 65536 and keep(i) is a function of the key
-/// and of `first + i` alone: 16 bits of Philox for each value. The layout of the bits is fixed (chunks of
-/// 128 values from 16 Philox blocks: value e of a chunk takes half e/16 % 2 of word e/32 of block
-/// e % 16) so that every vector width gives the same mask. first must be a multiple of 128. y may be x.
-void dropout(const RandomKey& key, std::int64_t first, real p, const real* x, real* y, std::int64_t n);
+/// y[i] = x[i] keep(i) / (1 − q), where q = round(65536 p) / 65536 and keep(i) is a function of the
+/// key and of `first + i` alone: 16 bits of Philox for each value. The layout of the bits is fixed
+/// (chunks of 128 values from 16 Philox blocks: value e of a chunk takes half e/16 % 2 of word e/32
+/// of block e % 16) so that every vector width gives the same mask. first must be a multiple of
+/// 128. y may be x.
+void dropout(const RandomKey& key, std::int64_t first, real p, const real* x, real* y,
+             std::int64_t n);
 /// y[i] = r[i] + x[i] keep(i) / (1 − q).
-void dropout_add(const RandomKey& key, std::int64_t first, real p, const real* x, const real* r, real* y, std::int64_t n);
+void dropout_add(const RandomKey& key, std::int64_t first, real p, const real* x, const real* r,
+                 real* y, std::int64_t n);
 
 }  // namespace kernels
 HEED_END

@@ -12,14 +12,14 @@ namespace kernels {
 /// approximation by tanh (Hendrycks and Gimpel 2016); `silu` is x σ(x).
 enum class Map { neg, exp, log, sqrt, tanh, relu, gelu, gelu_tanh, sigmoid, silu };
 
-void add(const real* a, const real* b, real* y, std::int64_t n);   ///< y = a + b
-void sub(const real* a, const real* b, real* y, std::int64_t n);   ///< y = a - b
-void mul(const real* a, const real* b, real* y, std::int64_t n);   ///< y = a b
-void div(const real* a, const real* b, real* y, std::int64_t n);   ///< y = a / b
-void scale(real alpha, const real* x, real* y, std::int64_t n);    ///< y = alpha x
-void axpy(real alpha, const real* x, real* y, std::int64_t n);     ///< y += alpha x
+void add(const real* a, const real* b, real* y, std::int64_t n);  ///< y = a + b
+void sub(const real* a, const real* b, real* y, std::int64_t n);  ///< y = a - b
+void mul(const real* a, const real* b, real* y, std::int64_t n);  ///< y = a b
+void div(const real* a, const real* b, real* y, std::int64_t n);  ///< y = a / b
+void scale(real alpha, const real* x, real* y, std::int64_t n);   ///< y = alpha x
+void axpy(real alpha, const real* x, real* y, std::int64_t n);    ///< y += alpha x
 
-void map(Map f, const real* x, real* y, std::int64_t n);           ///< y = f(x)
+void map(Map f, const real* x, real* y, std::int64_t n);  ///< y = f(x)
 /// dx = dy f'(x). x and y are what went into and came out of f; a kernel that does not need one of
 /// them (`map_needs_x`, `map_needs_y`) never reads it, so it may be null.
 void map_grad(Map f, const real* x, const real* y, const real* dy, real* dx, std::int64_t n);
@@ -30,7 +30,8 @@ bool map_needs_y(Map f);
 void add_bias(const real* x, const real* bias, real* y, std::int64_t rows, std::int64_t cols);
 /// h[r, c] = x[r, c] + bias[c], y = f(h); h may be x, and null where f does not need it for its
 /// gradient; y may be x if h is not.
-void add_bias_map(Map f, const real* x, const real* bias, real* h, real* y, std::int64_t rows, std::int64_t cols);
+void add_bias_map(Map f, const real* x, const real* bias, real* h, real* y, std::int64_t rows,
+                  std::int64_t cols);
 
 }  // namespace kernels
 HEED_END
