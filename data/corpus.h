@@ -1,0 +1,37 @@
+#pragma once
+/// What is trained, validated and tested on, as raw text.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/options.h"
+
+namespace heed {
+
+/// For seq2seq: line i of `source` belongs to line i of `target`; either may be empty.
+/// For lm: one running `text`, line ends included, and no lines.
+struct Split {
+  std::vector<std::string> source;
+  std::vector<std::string> target;
+  std::string text;
+
+  bool empty() const { return source.empty() && text.empty(); }
+};
+
+/// A split nobody named is empty.
+struct Corpus {
+  Split train, valid, test;
+};
+
+/// Reads the files of `options`, or makes its synthetic pairs. Where `valid` or `test` names no
+/// file, its fraction is cut from the end of train: train | valid | test. Lines are counted in
+/// pairs, a text in bytes, cut between characters: floor(n (1 − valid − test)) stay in train.
+/// Throws Error(bad_input) for files that are missing, empty, broken (lines.h) or of unequal
+/// length, and Error(usage) where the options fit no task or fractions leave nothing.
+Corpus read_corpus(const DataOptions& options, bool language_model, std::uint64_t seed);
+
+/// One split from its files; `name` ("train") is for messages. lowercase as in DataOptions.
+Split read_split(const FilesOptions& files, bool language_model, bool lowercase,
+                 const std::string& name);
+
+}  // namespace heed

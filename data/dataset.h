@@ -1,0 +1,61 @@
+#pragma once
+/// A split as token ids, laid end to end.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/corpus.h"
+#include "data/tokenizer.h"
+
+namespace heed {
+
+/// Sequences of any length, one after the other; sequence i is ids[offsets[i]] … ids[offsets[i + 1]
+/// − 1].
+struct Sequences {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int64_t> offsets = {0};
+
+  std::int64_t size() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
+  std::int64_t length(std::int64_t i) const { return offsets[i + 1] - offsets[i]; }
+  std::span<const std::int32_t> operator[](std::int64_t i) const {
+    return {ids.data() + offsets[i], static_cast<std::size_t>(length(i))};
+  }
+  void push(std::span<const std::int32_t> sequence) {
+    ids.insert(ids.end(), sequence.begin(), sequence.end());
+    offsets.push_back(static_cast<std::int64_t>(ids.size()));
+  }
+  std::int64_t longest() const;
+};
+
+struct Dataset {
+  // seq2seq
+  Sequences source;                       ///< each ends in </s>
+  Sequences target;                       ///< without specials; batches add <s> and </s>
+  std::vector<std::string> source_lines;  ///< the raw text of every sample, where asked for
+  std::vector<std::string> target_lines;
+  std::int64_t left_out_long = 0;   ///< pairs longer than max_length on a side
+  std::int64_t left_out_empty = 0;  ///< pairs with no token on a side
+
+  // lm
+  std::vector<std::int32_t> stream;  ///< the whole text, no specials
+  std::int64_t text_bytes = 0;       ///< of the text it came from, for bits per byte
+
+  bool language_model() const { return !stream.empty(); }
+  std::int64_t size() const { return source.size(); }  ///< pairs
+};
+
+struct TokenizeOptions {
+  bool training =
+      false;  ///< leave out pairs that are empty, or longer than max_length, and count them;
+              ///<   otherwise sample i is line i, always
+  std::int64_t max_length = 0;  ///< tokens a side, specials not counted; 0: no limit
+  bool keep_lines = true;       ///< fill source_lines and target_lines
+};
+
+/// Encodes a split on `threads` threads (0: as many as there are cores; the result is the same). A
+/// split with source lines only (to be translated) gets empty targets.
+Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& target,
+                 const TokenizeOptions& options = {}, int threads = 0);
+
+}  // namespace heed

@@ -1,0 +1,201 @@
+/// Subword tokenizer on the sentencepiece library: unigram language model by Kudo, "Subword
+/// regularization" (ACL 2018), in the library of Kudo and Richardson (EMNLP 2018).
+#include <fmt/format.h>
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "autograd/error.h"
+#include "autograd/random.h"
+#include "data/lines.h"
+#include "data/vocabulary.h"
+
+namespace heed {
+namespace {
+
+/// Beyond this many lines a vocabulary is learnt from a random sample, as more would only cost
+/// time.
+constexpr std::size_t learn_from = 2'000'000;
+
+/// Length of a protobuf message's fields, or where they stop making sense. Newer fields are
+/// welcome. A file cut short can still parse, since every prefix of whole fields is a message; so
+/// all three fields that a model needs (1 pieces, 2 trainer, 3 normaliser) must stand in it.
+bool whole_model(std::string_view proto) {
+  std::size_t at = 0;
+  const auto varint = [&](std::uint64_t& value) {
+    value = 0;
+    for (int shift = 0; shift < 64 && at < proto.size(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(proto[at++]);
+      value |= std::uint64_t{byte & 0x7Fu} << shift;
+      if (byte < 0x80) return true;
+    }
+    return false;
+  };
+  bool found[4] = {};
+  while (at < proto.size()) {
+    std::uint64_t tag = 0, length = 0;
+    if (!varint(tag) || (tag & 7) != 2 || !varint(length) || length > proto.size() - at)
+      return false;
+    if (tag >> 3 < 4) found[tag >> 3] = true;
+    at += static_cast<std::size_t>(length);
+  }
+  return found[1] && found[2] && found[3];
+}
+
+class SentencePieceTokenizer final : public Tokenizer {
+ public:
+  /// `from` is for messages.
+  SentencePieceTokenizer(std::string proto, const std::string& from) : proto_(std::move(proto)) {
+    const auto refuse = [&](const std::string& why) {
+      throw Error(Exit::bad_input, fmt::format("{}: {}", from, why));
+    };
+    if (!whole_model(proto_)) refuse("not a sentencepiece model, or cut short");
+    const auto status = processor_.LoadFromSerializedProto(proto_);
+    if (!status.ok()) refuse(fmt::format("not a sentencepiece model ({})", status.message()));
+    if (processor_.unk_id() != unk || processor_.bos_id() != bos || processor_.eos_id() != eos) {
+      refuse(
+          fmt::format("special ids are <unk> {}, <s> {}, </s> {}; needed are 0, 1, 2 "
+                      "(train with --unk_id=0 --bos_id=1 --eos_id=2)",
+                      processor_.unk_id(), processor_.bos_id(), processor_.eos_id()));
+    }
+  }
+
+  TokenizerKind kind() const override { return TokenizerKind::sentencepiece; }
+  std::int64_t size() const override { return processor_.GetPieceSize(); }
+  std::string piece(std::int32_t id) const override {
+    check_id(id);
+    return processor_.IdToPiece(id);
+  }
+
+  std::vector<std::int32_t> encode(std::string_view line) const override {
+    std::vector<int> ids;
+    check(processor_.Encode({line.data(), line.size()}, &ids));
+    return ids;
+  }
+
+  std::string decode(std::span<const std::int32_t> ids) const override {
+    std::vector<int> plain;
+    plain.reserve(ids.size());
+    for (const std::int32_t id : ids) {
+      check_id(id);
+      if (id != bos && id != eos) plain.push_back(id);
+    }
+    std::string text;
+    check(processor_.Decode(plain, &text));
+    return text;
+  }
+
+  std::filesystem::path save(const std::filesystem::path& stem) const override {
+    const std::filesystem::path file = stem.string() + ".model";
+    write_file(file, proto_);
+    return file;
+  }
+
+ private:
+  static void check(const sentencepiece::util::Status& status) {
+    if (!status.ok()) throw Error(Exit::failed, fmt::format("sentencepiece: {}", status.message()));
+  }
+
+  std::string proto_;  // as it came, so that saving copies it to the byte
+  sentencepiece::SentencePieceProcessor processor_;
+};
+
+/// Hands lines to the trainer.
+class Lines final : public sentencepiece::SentenceIterator {
+ public:
+  explicit Lines(std::vector<const std::string*> lines) : lines_(std::move(lines)) {}
+  bool done() const override { return at_ == lines_.size(); }
+  void Next() override { ++at_; }
+  const std::string& value() const override { return *lines_[at_]; }
+  sentencepiece::util::Status status() const override { return {}; }
+
+ private:
+  std::vector<const std::string*> lines_;
+  std::size_t at_ = 0;
+};
+
+/// All lines, or `learn_from` of them, drawn without replacement (a partial Fisher and Yates
+/// shuffle).
+std::vector<const std::string*> sample(std::span<const std::string> lines, std::uint64_t seed) {
+  std::vector<const std::string*> chosen;
+  for (const auto& line : lines) chosen.push_back(&line);
+  if (chosen.size() > learn_from) {
+    Random random({.seed = seed, .stream = Stream::data, .index = 0x73656E74});
+    for (std::size_t i = 0; i < learn_from; ++i) {
+      const auto left = static_cast<std::uint32_t>(chosen.size() - i);
+      std::swap(chosen[i], chosen[i + random.below(left)]);
+    }
+    chosen.resize(learn_from);
+  }
+  return chosen;
+}
+
+/// "... Vocabulary size is smaller than required_chars. 50 vs 103. ..." gives 103, else 0.
+std::int64_t needed_size(std::string_view message) {
+  const std::string_view marker = "required_chars. ";
+  const auto at = message.find(marker);
+  if (at == std::string_view::npos) return 0;
+  const auto vs = message.find("vs ", at);
+  if (vs == std::string_view::npos) return 0;
+  std::int64_t needed = 0;
+  std::from_chars(message.data() + vs + 3, message.data() + message.size(), needed);
+  return needed;
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> load_sentencepiece(const std::filesystem::path& file) {
+  std::string proto = read_file(file.string());
+  if (proto.empty()) throw Error(Exit::bad_input, shown_path(file.string()) + ": empty file");
+  return std::make_unique<SentencePieceTokenizer>(std::move(proto), shown_path(file.string()));
+}
+
+std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
+                                               std::span<const std::string> lines,
+                                               std::uint64_t seed) {
+  const bool any = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.find_first_not_of(" \t\r\n") != std::string::npos;
+  });
+  if (!any) throw Error(Exit::bad_input, "tokenizer: there is no text to learn from");
+  const bool running_text = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.find('\n') != std::string::npos;
+  });
+
+  std::unordered_map<std::string, std::string> arguments{
+      {"model_type", "unigram"},
+      {"vocab_size", std::to_string(options.vocab_size)},
+      {"hard_vocab_limit", "false"},  // a small corpus gives a smaller vocabulary, not an error
+      {"character_coverage", "1.0"},
+      {"max_sentence_length", std::to_string(longest_line)},
+      {"num_threads", "4"},  // part of the result: partial sums are added per thread, in order
+      {"unk_id", std::to_string(Tokenizer::unk)},
+      {"bos_id", std::to_string(Tokenizer::bos)},
+      {"eos_id", std::to_string(Tokenizer::eos)},
+      {"pad_id", "-1"},
+      {"minloglevel", "2"}};
+  if (running_text) {
+    arguments["user_defined_symbols"] = "\n";
+    arguments["normalization_rule_name"] = "identity";
+    arguments["remove_extra_whitespaces"] = "false";
+    arguments["add_dummy_prefix"] = "false";
+  }
+  Lines iterator(sample(lines, seed));
+  std::string proto;
+  const auto status = sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &proto);
+  if (!status.ok()) {
+    if (const auto needed = needed_size(status.message())) {
+      throw Error(
+          Exit::usage,
+          fmt::format("tokenizer.vocab_size: {} is too small: characters and specials alone "
+                      "need {} pieces",
+                      options.vocab_size, needed));
+    }
+    throw Error(Exit::failed,
+                fmt::format("sentencepiece could not learn a vocabulary: {}", status.message()));
+  }
+  return std::make_unique<SentencePieceTokenizer>(std::move(proto), "new sentencepiece model");
+}
+
+}  // namespace heed

@@ -1,0 +1,85 @@
+#include "data/tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "autograd/error.h"
+#include "data/lines.h"
+#include "data/vocabulary.h"
+
+namespace heed {
+
+void Tokenizer::check_id(std::int32_t id) const {
+  if (id < 0 || id >= size()) {
+    throw Error(Exit::failed,
+                fmt::format("token id {} is outside of the vocabulary of {} pieces", id, size()));
+  }
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind) {
+  return kind == TokenizerKind::sentencepiece ? load_sentencepiece(file)
+                                              : load_vocabulary(file, kind);
+}
+
+std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
+                                           std::span<const std::string> lines, std::uint64_t seed) {
+  if (options.kind == TokenizerKind::sentencepiece)
+    return train_sentencepiece(options, lines, seed);
+  return vocabulary_tokenizer(options.kind, learn_vocabulary(options, lines));
+}
+
+std::vector<std::filesystem::path> Tokenizers::save(const std::filesystem::path& folder) const {
+  if (shared()) return {source->save(folder / "tokenizer")};
+  return {source->save(folder / "source"), target->save(folder / "target")};
+}
+
+Tokenizers Tokenizers::load(const std::filesystem::path& folder, TokenizerKind kind) {
+  const char* const ending = kind == TokenizerKind::sentencepiece ? ".model" : ".vocab";
+  const auto file = [&](const char* name) { return folder / (std::string(name) + ending); };
+  Tokenizers both;
+  if (std::filesystem::exists(file("source"))) {
+    both.source = load_tokenizer(file("source"), kind);
+    both.target = load_tokenizer(file("target"), kind);
+  } else {
+    both.source = both.target = load_tokenizer(file("tokenizer"), kind);
+  }
+  return both;
+}
+
+Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train,
+                           std::uint64_t seed) {
+  const bool text = !train.text.empty();
+  const auto make = [&](const std::string& file, std::span<const std::string> lines) {
+    return std::shared_ptr<const Tokenizer>(file.empty() ? train_tokenizer(options, lines, seed)
+                                                         : load_tokenizer(file, options.kind));
+  };
+  Tokenizers both;
+  if (options.shared || text || !options.model.empty()) {
+    std::vector<std::string> lines;
+    if (options.model.empty()) {
+      lines = text ? text_lines(train.text) : train.source;
+      lines.insert(lines.end(), train.target.begin(), train.target.end());
+    }
+    both.source = both.target = make(options.model, lines);
+  } else {
+    both.source = make(options.source_model, train.source);
+    both.target = make(options.target_model, train.target);
+  }
+  return both;
+}
+
+void write_file(const std::filesystem::path& file, std::string_view content) {
+  errno = 0;
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out.write(content.data(), static_cast<std::streamsize>(content.size()));
+  out.close();
+  if (!out) {
+    throw Error(Exit::io, fmt::format("{}: cannot write: {}", shown_path(file.string()),
+                                      std::strerror(errno ? errno : EIO)));
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,31 @@
+#pragma once
+/// UTF-8 as the Unicode Standard defines it (table 3-7): no overlong forms, no surrogates, nothing
+/// beyond U+10FFFF.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace heed {
+
+/// Length in bytes (1 to 4) of the well-formed character at `text[at]`, or 0 where there is none.
+std::size_t utf8_length(std::string_view text, std::size_t at);
+
+/// The code point at `text[at]`, whose length must have been found by utf8_length.
+char32_t utf8_decode(std::string_view text, std::size_t at, std::size_t length);
+
+/// Appends one code point.
+void utf8_append(std::string& out, char32_t code);
+
+/// Where the first byte stands that belongs to no well-formed character; npos if the text is valid.
+std::size_t invalid_utf8(std::string_view text);
+
+/// Valid UTF-8 on one line: every byte that is not well formed becomes U+FFFD, and each \n and \r a
+/// space. For output that must hold one line per input line, whatever a model has produced.
+std::string one_line(std::string_view text);
+
+/// Lower case by Unicode's simple mapping (UnicodeData.txt, field 13), one code point to one code
+/// point, whatever the language: "ÄÖÜ" to "äöü", "Σ" to "σ", "İ" to "i". Malformed bytes stay.
+std::string lowercase(std::string_view text);
+
+}  // namespace heed
