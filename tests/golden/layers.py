@@ -1,0 +1,193 @@
+"""Golden values of every layer of nn/, from the module of torch.nn whose names it shares.
+
+Sequences lie end to end as rows. PyTorch sees each of them alone, as a batch of one, so that no
+padding is involved on either side; autograd adds up the gradients of the shared weights.
+"""
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from cases import Group, integers, normal, offsets, randomise, rows_of
+
+D_MODEL, HEADS, D_FF, LAYERS = 12, 3, 20, 2
+SOURCE_LENGTHS, TARGET_LENGTHS = (3, 5, 1), (4, 2, 6)
+ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu,
+               "gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}
+
+
+def causal_mask(length):
+    """Added to the scores: -inf above the diagonal."""
+    return torch.full((length, length), float("-inf"), dtype=torch.float64).triu(1)
+
+
+def per_sequence(function, *sides):
+    """function on each sequence as [1, T, d]; sides are (rows, offsets); the results end to end."""
+    split = [rows_of(x, bounds) for x, bounds in sides]
+    return torch.cat([function(*(x[None] for x in parts))[0] for parts in zip(*split)])
+
+
+def source_rows(case, lengths=SOURCE_LENGTHS):
+    return normal(f"{case}/x0", sum(lengths), D_MODEL), offsets(lengths)
+
+
+def target_rows(case):
+    return normal(f"{case}/x1", sum(TARGET_LENGTHS), D_MODEL), offsets(TARGET_LENGTHS)
+
+
+def linear(group):
+    for case, bias in (("linear", True), ("linear_no_bias", False)):
+        module = randomise(nn.Linear(5, 3, bias=bias), case)
+        group.layer(case, "linear", module, module, [normal(f"{case}/x0", 4, 5)])
+
+
+def embedding(group):
+    case, scale = "embedding", math.sqrt(D_MODEL)
+    module = randomise(nn.Embedding(11, D_MODEL), case)
+    ids = integers(f"{case}/ids", 11, 9)
+    group.layer(case, "embedding", module, lambda: module(ids) * scale, [], {"ids": ids},
+                scale=scale)
+
+
+def layer_norm(group):
+    case = "layer_norm"
+    module = randomise(nn.LayerNorm(D_MODEL), case)
+    group.layer(case, case, module, module, [normal(f"{case}/x0", 6, D_MODEL)], eps=module.eps)
+
+
+class RmsNorm(nn.Module):
+    """Zhang and Sennrich 2019; PyTorch 1.13 has none of its own."""
+
+    def __init__(self, width, eps=1e-5):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.eps = eps
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight
+
+
+def rms_norm(group):
+    case = "rms_norm"
+    module = randomise(RmsNorm(D_MODEL), case)
+    group.layer(case, case, module, module, [normal(f"{case}/x0", 6, D_MODEL)], eps=module.eps)
+
+
+def sinusoids(length, d_model):
+    """Vaswani et al. 2017, section 3.5: row p holds sin(p / 10000^(2i/d)), cos(…) in turns."""
+    angles = [[p / 10000.0 ** (2 * (i // 2) / d_model) for i in range(d_model)]
+              for p in range(length)]
+    return torch.tensor([[math.cos(a) if i % 2 else math.sin(a) for i, a in enumerate(row)]
+                         for row in angles], dtype=torch.float64)
+
+
+def positions(group):
+    for case, length, d_model in (("positions", 20, D_MODEL), ("positions_odd", 5, 7)):
+        group.describe(case, layer="positions", d_model=d_model)
+        group.put(case, "y", sinusoids(length, d_model))
+
+
+def attention(group):
+    def module_of(case):
+        return randomise(nn.MultiheadAttention(D_MODEL, HEADS, batch_first=True), case)
+
+    for case, causal in (("attention_self", False), ("attention_causal", True)):
+        module, (x, bounds) = module_of(case), source_rows(case)
+        def run(x):
+            mask = causal_mask(x.shape[1]) if causal else None
+            return module(x, x, x, attn_mask=mask, need_weights=False)[0]
+        group.layer(case, "attention", module, lambda x: per_sequence(run, (x, bounds)), [x],
+                    {"offsets0": bounds}, heads=HEADS, causal=causal)
+
+    case = "attention_cross"  # x0: the decoder's rows, who ask; x1: the encoder's, who answer
+    module, (x, bounds), (memory, ends) = module_of(case), source_rows(case), target_rows(case)
+    run = lambda x, memory: module(x, memory, memory, need_weights=False)[0]
+    group.layer(case, "attention", module,
+                lambda x, memory: per_sequence(run, (x, bounds), (memory, ends)), [x, memory],
+                {"offsets0": bounds, "offsets1": ends}, heads=HEADS, causal=False)
+
+
+class FeedForward(nn.Module):
+    def __init__(self, activation):
+        super().__init__()
+        self.linear1, self.linear2 = nn.Linear(D_MODEL, D_FF), nn.Linear(D_FF, D_MODEL)
+        self.activation = ACTIVATIONS[activation]
+
+    def forward(self, x):
+        return self.linear2(self.activation(self.linear1(x)))
+
+
+def feed_forward(group):
+    for activation in ACTIVATIONS:
+        case = f"feed_forward_{activation}"
+        module = randomise(FeedForward(activation), case)
+        group.layer(case, "feed_forward", module, module, [normal(f"{case}/x0", 3, D_MODEL)],
+                    activation=activation)
+
+
+def options(norm, activation):
+    return dict(d_model=D_MODEL, nhead=HEADS, dim_feedforward=D_FF, dropout=0.0, batch_first=True,
+                norm_first=norm == "pre", activation=ACTIVATIONS[activation])
+
+
+def described(norm, activation, **more):
+    return dict(d_model=D_MODEL, heads=HEADS, d_ff=D_FF, norm=norm, activation=activation, **more)
+
+
+VARIANTS = [(norm, activation) for norm in ("pre", "post") for activation in ("relu", "gelu")]
+
+
+def encoder_layer(group):
+    for norm, activation in VARIANTS:
+        case = f"encoder_layer_{norm}_{activation}"
+        module = randomise(nn.TransformerEncoderLayer(**options(norm, activation)), case)
+        x, bounds = source_rows(case)
+        group.layer(case, "encoder_layer", module, lambda x: per_sequence(module, (x, bounds)), [x],
+                    {"offsets0": bounds}, **described(norm, activation))
+
+
+def decoder_layer(group):
+    for norm, activation in VARIANTS:
+        case = f"decoder_layer_{norm}_{activation}"
+        module = randomise(nn.TransformerDecoderLayer(**options(norm, activation)), case)
+        (memory, ends), (x, bounds) = source_rows(case), target_rows(case)
+        run = lambda memory, x: module(x, memory, tgt_mask=causal_mask(x.shape[1]))
+        group.layer(case, "decoder_layer", module,
+                    lambda memory, x: per_sequence(run, (memory, ends), (x, bounds)), [memory, x],
+                    {"offsets0": ends, "offsets1": bounds}, **described(norm, activation))
+
+
+def encoder(group):
+    """Layers and a final norm; causal, it is the body of a decoder-only language model."""
+    for norm, activation, causal in (("pre", "relu", False), ("pre", "gelu", True)):
+        case = f"encoder_{norm}_{activation}" + ("_causal" if causal else "")
+        module = randomise(
+            nn.TransformerEncoder(nn.TransformerEncoderLayer(**options(norm, activation)), LAYERS,
+                                  nn.LayerNorm(D_MODEL)), case)
+        x, bounds = source_rows(case)
+        run = lambda x: module(x, mask=causal_mask(x.shape[1]) if causal else None)
+        group.layer(case, "encoder", module, lambda x: per_sequence(run, (x, bounds)), [x],
+                    {"offsets0": bounds},
+                    **described(norm, activation, layers=LAYERS, causal=causal))
+
+
+def transformer(group):
+    for norm, activation in (("pre", "relu"), ("post", "gelu")):
+        case = f"transformer_{norm}_{activation}"
+        module = randomise(nn.Transformer(num_encoder_layers=LAYERS, num_decoder_layers=LAYERS,
+                                          **options(norm, activation)), case)
+        (source, ends), (target, bounds) = source_rows(case), target_rows(case)
+        run = lambda source, target: module(source, target, tgt_mask=causal_mask(target.shape[1]))
+        group.layer(case, "transformer", module,
+                    lambda source, target: per_sequence(run, (source, ends), (target, bounds)),
+                    [source, target], {"offsets0": ends, "offsets1": bounds},
+                    **described(norm, activation, encoder_layers=LAYERS, decoder_layers=LAYERS))
+
+
+def make():
+    group = Group()
+    for part in (linear, embedding, layer_norm, rms_norm, positions, attention, feed_forward,
+                 encoder_layer, decoder_layer, encoder, transformer):
+        part(group)
+    return group

@@ -1,0 +1,232 @@
+"""Golden values of every op of autograd/ that is a function of its inputs (dropout is not)."""
+import math
+
+import torch
+import torch.nn.functional as F
+
+from cases import Group, integers, normal, offsets, positive, rows_of
+
+INF = float("inf")
+
+
+def binary(group):
+    shapes = {"same": ((3, 4), (3, 4)), "right": ((2, 3, 4), (4,)), "left": ((4,), (2, 3, 4)),
+              "both": ((2, 1, 4), (3, 1)), "scalar_left": ((), (3, 2)),
+              "scalar_right": ((3, 2), ()), "scalars": ((), ()), "one": ((1,), (1, 1))}
+    for op in ("add", "sub", "mul", "div"):
+        for shape_name, (a, b) in shapes.items():
+            case = f"{op}_{shape_name}"
+            group.op(case, op, getattr(torch, op),
+                     [normal(f"{case}/x0", *a), -positive(f"{case}/x1", *b)])
+
+
+def unary(group):
+    functions = {"neg": torch.neg, "exp": torch.exp, "tanh": torch.tanh, "relu": torch.relu,
+                 "gelu": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+                 "sigmoid": torch.sigmoid, "silu": F.silu}
+    for op, function in functions.items():
+        group.op(op, op, function, [2.0 * normal(f"{op}/x0", 3, 7)])
+    for op in ("log", "sqrt"):
+        group.op(op, op, getattr(torch, op), [positive(f"{op}/x0", 3, 7)])
+    # Where a careless formula overflows or loses its sign. relu has slope 0 at 0.
+    far = torch.tensor([-750.0, -40.0, -9.0, -1e-9, 0.0, 1e-9, 9.0, 40.0, 750.0]).double()
+    for op in ("tanh", "relu", "gelu", "gelu_tanh", "sigmoid", "silu"):
+        group.op(f"{op}_far", op, functions[op], [far])
+
+
+def reductions(group):
+    for op, function in (("sum", torch.sum), ("mean", torch.mean)):
+        x = normal(f"{op}/x0", 2, 3, 4)
+        group.op(f"{op}_all", op, function, [x])
+        group.op(f"{op}_scalar", op, function, [normal(f"{op}_scalar/x0")])
+        for axis in (0, 1, 2, -1):
+            for keepdim in (False, True):
+                case = f"{op}_axis{axis}" + ("_keepdim" if keepdim else "")
+                group.op(case, op, lambda x: function(x, axis, keepdim=keepdim), [x],
+                         axis=axis, keepdim=keepdim)
+
+
+def matmul(group):
+    """y = op(a) op(b), op the transpose of the last two axes where asked for."""
+    def run(case, a, b, transpose_a=False, transpose_b=False):
+        def function(a, b):
+            a = a.transpose(-1, -2) if transpose_a else a
+            b = b.transpose(-1, -2) if transpose_b else b
+            return a @ b
+        flip = lambda shape, do: shape[:-2] + (shape[-1], shape[-2]) if do else shape
+        group.op(case, "matmul", function,
+                 [normal(f"{case}/x0", *flip(a, transpose_a)),
+                  normal(f"{case}/x1", *flip(b, transpose_b))],
+                 transpose_a=transpose_a, transpose_b=transpose_b)
+
+    for suffix, ta, tb in (("nn", False, False), ("nt", False, True),
+                           ("tn", True, False), ("tt", True, True)):
+        run(f"matmul_2d_{suffix}", (3, 5), (5, 4), ta, tb)
+        run(f"matmul_batched_{suffix}", (2, 3, 4, 5), (2, 3, 5, 2), ta, tb)
+        run(f"matmul_broadcast_{suffix}", (2, 1, 4, 5), (3, 5, 2), ta, tb)
+    run("matmul_left_2d", (3, 5), (2, 5, 4))
+    run("matmul_right_2d", (2, 3, 5), (5, 4))
+    run("matmul_ones", (1, 1), (1, 1))
+
+
+def affine(group):
+    for case, shape, bias in (("affine", (6, 5), True), ("affine_no_bias", (6, 5), False),
+                              ("affine_rank3", (2, 3, 5), True), ("affine_one_row", (1, 5), True)):
+        weights = [normal(f"{case}/x1", 4, 5)] + ([normal(f"{case}/x2", 4)] if bias else [])
+        group.op(case, "affine", F.linear, [normal(f"{case}/x0", *shape)] + weights)
+
+
+def shapes(group):
+    x = normal("shapes/x0", 2, 3, 4)
+    for i, shape in enumerate(([6, 4], [24], [4, 3, 2], [1, 2, 12])):
+        group.op(f"reshape_{i}", "reshape", lambda x: x.reshape(shape), [x], shape=shape)
+    for a, b in ((0, 1), (1, 2), (0, 2), (-1, -2), (1, 1)):
+        group.op(f"transpose_{a}_{b}", "transpose", lambda x: x.transpose(a, b), [x], axes=[a, b])
+    for axis, begin, end in ((0, 1, 2), (1, 0, 2), (2, 1, 4), (-1, 2, 3), (1, 0, 3)):
+        group.op(f"slice_{axis}_{begin}_{end}", "slice",
+                 lambda x: x.narrow(axis, begin, end - begin), [x], axis=axis, begin=begin, end=end)
+    for axis in (0, 1, 2, -1):
+        parts = []
+        for i, extent in enumerate((1, 3, 2)):
+            shape = [2, 3, 4]
+            shape[axis] = extent
+            parts.append(normal(f"concat_{axis}/x{i}", *shape))
+        group.op(f"concat_{axis}", "concat", lambda *x: torch.cat(x, axis), parts, axis=axis)
+
+
+def causal_seen(rows, columns):
+    """1 where row i may see column j <= i, as int32; 0 is hidden."""
+    return torch.ones(rows, columns).tril().int()
+
+
+def softmaxes(group):
+    for op, function in (("softmax", F.softmax), ("log_softmax", F.log_softmax)):
+        run = lambda x: function(x, -1)
+        group.op(op, op, run, [2.0 * normal(f"{op}/x0", 3, 5)])
+        group.op(f"{op}_rank4", op, run, [normal(f"{op}_rank4/x0", 2, 3, 2, 4)])
+        group.op(f"{op}_one", op, run, [normal(f"{op}_one/x0", 3, 1)])
+        group.op(f"{op}_far", op, run, [600.0 * normal(f"{op}_far/x0", 3, 5)])
+        # The last two axes are masked, the batch axes share the mask. No cotangent flows into what
+        # is hidden: log_softmax is -inf there, and a slope of it has no meaning.
+        seen = causal_seen(4, 4)
+        visible = seen.double().expand(2, 3, 4, 4)
+        added = torch.where(seen.bool(), normal(f"{op}_masked/mask", 4, 4), torch.tensor(-INF).double())
+        x = normal(f"{op}_masked/x0", 2, 3, 4, 4)
+        dy = normal(f"{op}_masked/dy", 2, 3, 4, 4) * visible
+        group.op(f"{op}_masked_added", op, lambda x: run(x + added), [x], {"mask": added}, dy,
+                 mask="added")
+        group.op(f"{op}_masked_seen", op, lambda x: run(x.masked_fill(seen == 0, -INF)), [x],
+                 {"mask": seen}, dy, mask="seen")
+
+
+def rms_norm(x, weight, eps):
+    """y = x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich 2019); 1.13 has none of its own."""
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight
+
+
+def norms(group):
+    for case, shape in (("rows", (4, 6)), ("rank3", (2, 3, 5)), ("wide", (3, 37)), ("one", (3, 1))):
+        width, eps = shape[-1:], 1e-5
+        x, w, b = (normal(f"norm_{case}/{i}", *s) for i, s in enumerate((shape, width, width)))
+        group.op(f"layer_norm_{case}", "layer_norm",
+                 lambda x, w, b: F.layer_norm(x, width, w, b, eps), [3.0 * x + 1.0, w, b], eps=eps)
+        group.op(f"rms_norm_{case}", "rms_norm", lambda x, w: rms_norm(x, w, eps),
+                 [3.0 * x + 1.0, w], eps=eps)
+
+
+def embedding(group):
+    for case, scale in (("embedding", 1.0), ("embedding_scaled", math.sqrt(6.0))):
+        ids = torch.tensor([3, 0, 3, 6, 1, 3, 0])
+        group.op(case, "embedding", lambda w: F.embedding(ids, w) * scale,
+                 [normal(f"{case}/x0", 7, 6)], {"ids": ids}, scale=scale)
+
+
+def composed_attention(q, k, v, hidden=None, added=None):
+    """softmax(q k^T / sqrt(d_k) + mask) v, over the last two axes (Vaswani et al. 2017, 3.2.1)."""
+    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    if added is not None:
+        scores = scores + added
+    if hidden is not None:
+        scores = scores.masked_fill(hidden, -INF)
+    weights = F.softmax(scores, -1)
+    return weights @ v, weights
+
+
+def attention_composed(group):
+    def run(case, batch, tq, tk, dk, dv, constants=None, mask="none", **masks):
+        inputs = [normal(f"{case}/x{i}", *batch, *shape)
+                  for i, shape in enumerate(((tq, dk), (tk, dk), (tk, dv)))]
+        weights = composed_attention(*inputs, **masks)[1]
+        group.op(case, "attention_composed", lambda *x: composed_attention(*x, **masks)[0], inputs,
+                 {"weights": weights, **(constants or {})}, mask=mask)
+
+    run("attention_plain", (2,), 3, 5, 4, 4)
+    run("attention_rank4", (2, 3), 3, 4, 2, 3)
+    seen = causal_seen(4, 4)
+    run("attention_seen", (2, 3), 4, 4, 2, 2, {"mask": seen}, "seen", hidden=seen == 0)
+    added = torch.where(causal_seen(3, 5) == 1, normal("attention_added/mask", 3, 5),
+                        torch.tensor(-INF).double())
+    run("attention_added", (2,), 3, 5, 4, 4, {"mask": added}, "added", added=added)
+
+
+def fused_attention(q, k, v, heads, q_offsets, k_offsets, causal):
+    """Attention of each sequence alone, heads side by side in the columns of q, k, v, and y."""
+    split = lambda x: x.reshape(len(x), heads, x.shape[1] // heads).transpose(0, 1)  # [heads, T, d_k]
+    outputs = []
+    for qi, ki, vi in zip(rows_of(q, q_offsets), rows_of(k, k_offsets), rows_of(v, k_offsets)):
+        hidden = causal_seen(len(qi), len(ki)) == 0 if causal else None
+        y, _ = composed_attention(split(qi), split(ki), split(vi), hidden)
+        outputs.append(y.transpose(0, 1).reshape(len(qi), q.shape[1]))
+    return torch.cat(outputs)
+
+
+def attention_fused(group):
+    # 70 and 37 rows reach over the edge of a tile of 16, 32 or 64 rows, wherever a kernel puts it.
+    settings = [("self", (3, 5, 1), (3, 5, 1), 2, 6), ("one_head", (4, 2), (4, 2), 1, 3),
+                ("empty", (3, 0, 2), (3, 0, 2), 2, 4), ("long", (70, 3), (70, 3), 2, 4),
+                ("cross", (3, 5, 1), (2, 4, 6), 2, 6), ("cross_long", (37,), (70,), 1, 8)]
+    for name, q_lengths, k_lengths, heads, d_k in settings:
+        for causal in (False, True) if q_lengths == k_lengths else (False,):
+            case = f"attention_fused_{name}" + ("_causal" if causal else "")
+            qo, ko, width = offsets(q_lengths), offsets(k_lengths), heads * d_k
+            group.op(case, "attention_fused",
+                     lambda q, k, v: fused_attention(q, k, v, heads, qo, ko, causal),
+                     [normal(f"{case}/x0", sum(q_lengths), width),
+                      normal(f"{case}/x1", sum(k_lengths), width),
+                      normal(f"{case}/x2", sum(k_lengths), width)],
+                     {"q_offsets": qo, "k_offsets": ko}, heads=heads, causal=causal)
+
+
+def cross_entropy(group):
+    """Summed over rows and divided by a normaliser, which need not be the number of rows."""
+    def loss(logits, targets, smoothing, normaliser):
+        total = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
+        return total / normaliser
+
+    for name, rows, vocab, smoothing, normaliser, scale in (
+            ("plain", 5, 7, 0.0, 5.0, 2.0), ("smooth", 5, 7, 0.1, 5.0, 2.0),
+            ("shard", 4, 9, 0.1, 11.0, 2.0), ("one_row", 1, 3, 0.3, 1.0, 1.0),
+            ("far", 4, 6, 0.1, 4.0, 400.0)):
+        case = f"cross_entropy_{name}"
+        targets = integers(f"{case}/targets", vocab, rows)
+        group.op(case, "cross_entropy", lambda x: loss(x, targets, smoothing, normaliser),
+                 [scale * normal(f"{case}/x0", rows, vocab)], {"targets": targets},
+                 smoothing=smoothing, normaliser=normaliser)
+    for name, rows, vocab, smoothing, bias in (("plain", 5, 7, 0.0, False),
+                                               ("smooth", 37, 11, 0.1, False),
+                                               ("bias", 6, 9, 0.1, True)):
+        case = f"linear_cross_entropy_{name}"
+        targets, normaliser = integers(f"{case}/targets", vocab, rows), float(rows + 2)
+        weights = [normal(f"{case}/x1", vocab, 4)] + ([normal(f"{case}/x2", vocab)] if bias else [])
+        group.op(case, "linear_cross_entropy",
+                 lambda x, *w: loss(F.linear(x, *w), targets, smoothing, normaliser),
+                 [normal(f"{case}/x0", rows, 4)] + weights, {"targets": targets},
+                 smoothing=smoothing, normaliser=normaliser)
+
+
+def make():
+    group = Group()
+    for part in (binary, unary, reductions, matmul, affine, shapes, softmaxes, norms, embedding,
+                 attention_composed, attention_fused, cross_entropy):
+        part(group)
+    return group
