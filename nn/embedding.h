@@ -1,0 +1,26 @@
+#pragma once
+#include <cmath>
+#include <span>
+
+#include "autograd/ops.h"
+#include "nn/parameters.h"
+
+HEED_BEGIN
+
+/// Rows of a table by token id, multiplied by √d where `scaled` (Vaswani et al. 2017, section 3.4).
+struct Embedding {
+  Tensor weight;   ///< [vocabulary, d]
+  bool scaled = true;
+
+  Embedding() = default;
+  Embedding(std::int64_t vocabulary, std::int64_t d, bool scale, Init& init)
+      : weight(init.table(vocabulary, d)), scaled(scale) {}
+
+  /// ids: n of them → [n, d]
+  Tensor operator()(std::span<const std::int32_t> ids) const {
+    return embedding(weight, ids, scaled ? std::sqrt(static_cast<real>(weight.shape()[1])) : real(1));
+  }
+  Parameters parameters() const { return {{"weight", weight}}; }
+};
+
+HEED_END

@@ -1,0 +1,44 @@
+#pragma once
+/// What every layer has in common: it lists its parameters by name, and starts them from an Init.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autograd/named_tensor.h"
+#include "nn/options.h"
+
+HEED_BEGIN
+
+/// The parameters of a layer, in a fixed order. The tensors share their values with the layer's.
+using Parameters = std::vector<NamedTensor>;
+
+/// Appends the parameters of a part, with "name." before theirs.
+template <class Part>
+void append(Parameters& all, const std::string& name, const Part& part) {
+  for (NamedTensor& p : part.parameters()) all.push_back({name + "." + p.name, std::move(p.tensor)});
+}
+
+/// Makes the first values of parameters. Each gets a random stream of its own, numbered in order of
+/// creation, so adding a layer at the end of a model leaves the others as they were.
+class Init {
+ public:
+  Init(InitKind kind, double std, std::uint64_t seed) : kind_(kind), std_(std), seed_(seed) {}
+
+  /// A weight [out, in]. xavier: uniform within ±√(6 / (in + out)) (Glorot and Bengio 2010); normal: N(0, std²).
+  Tensor matrix(std::int64_t out, std::int64_t in);
+  /// An embedding table [n, d]: N(0, 1/d) with xavier, so that a table scaled by √d starts at unit
+  /// variance (Vaswani et al. 2017, section 3.4); N(0, std²) with normal.
+  Tensor table(std::int64_t n, std::int64_t d);
+  Tensor zeros(std::int64_t n);
+  Tensor ones(std::int64_t n);
+
+ private:
+  Tensor normal(const Shape& shape, double std);
+
+  InitKind kind_;
+  double std_;
+  std::uint64_t seed_;
+  std::uint32_t next_ = 0;
+};
+
+HEED_END
