@@ -1,0 +1,40 @@
+/// In double: are the gradients of the op and of the layer right, and would an error be seen?
+#define BOOST_TEST_MODULE gate
+#include <boost/test/included/unit_test.hpp>
+#include <string>
+#include <type_traits>
+
+#include "autograd/gradcheck.h"
+#include "gate.h"
+
+using heed::gradcheck;
+static_assert(std::is_same_v<heed::real, double>, "heed::f64 is double");
+
+BOOST_AUTO_TEST_CASE(the_op) {
+  BOOST_TEST(gradcheck(heed::cube, heed::Tensor(heed::example({3, 5}))));
+}
+
+BOOST_AUTO_TEST_CASE(the_layer_and_its_parameters) {
+  const heed::GradcheckResult result =
+      gradcheck(heed::Gate(3, 2, 1), heed::Tensor(heed::example({5, 3})));
+  BOOST_TEST(result);
+  BOOST_TEST(result.parameters.size() == 4u);  // x, w, b, v
+}
+
+/// The same op with 2 x² where 3 x² belongs.
+struct WrongCube : heed::Cube {
+  void backward(const heed::Array& dy, heed::Grad dx) const {
+    heed::Array g(x.shape());
+    for (std::int64_t i = 0; i < x.size(); ++i)
+      g.data()[i] = 2 * x.data()[i] * x.data()[i] * dy.data()[i];
+    dx.add(g);
+  }
+};
+
+BOOST_AUTO_TEST_CASE(a_wrong_gradient_fails_and_is_named) {
+  const auto wrong = [](const heed::Tensor& x) { return heed::apply(WrongCube{}, x); };
+  const heed::GradcheckResult result =
+      gradcheck({.names = {"the input"}}, wrong, heed::Tensor(heed::example({3, 5})));
+  BOOST_TEST(!result.passed());
+  BOOST_TEST(result.report().find("the input") != std::string::npos);
+}

@@ -1,0 +1,61 @@
+#pragma once
+/// An op and a layer of one's own, written once and usable in float and in double.
+#include <cstdint>
+#include <vector>
+
+#include "autograd/named_tensor.h"
+#include "autograd/ops.h"
+#include "autograd/random.h"
+
+HEED_BEGIN
+
+/// y_i = x_i³        dx_i = 3 x_i² dy_i        any shape
+struct Cube {
+  Array x;
+  Array forward(const Array& input) {
+    x = input;
+    Array y(x.shape());
+    for (std::int64_t i = 0; i < x.size(); ++i)
+      y.data()[i] = x.data()[i] * x.data()[i] * x.data()[i];
+    return y;
+  }
+  void backward(const Array& dy, Grad dx) const {
+    if (!dx) return;
+    Array g(x.shape());
+    for (std::int64_t i = 0; i < x.size(); ++i)
+      g.data()[i] = 3 * x.data()[i] * x.data()[i] * dy.data()[i];
+    dx.add(std::move(g));
+  }
+};
+inline Tensor cube(const Tensor& x) { return apply(Cube{}, x); }
+
+/// y = σ(x Wᵀ + b) ⊙ (x Vᵀ)³        x: [rows, in], y: [rows, out]
+struct Gate {
+  Tensor w, b, v;
+
+  Gate(std::int64_t in, std::int64_t out, std::uint64_t seed) {
+    Random random({.seed = seed, .stream = Stream::init});
+    const auto normal = [&](const Shape& shape) {
+      Array a(shape);
+      for (real& value : a.values()) value = static_cast<real>(0.5 * random.normal());
+      return Tensor::variable(a);
+    };
+    w = normal({out, in});
+    b = normal({out});
+    v = normal({out, in});
+  }
+  Tensor forward(const Tensor& x) const {
+    return mul(sigmoid(affine(x, w, b)), cube(affine(x, v)));
+  }
+  std::vector<NamedTensor> parameters() const { return {{"w", w}, {"b", b}, {"v", v}}; }
+};
+
+/// Values to feed it with.
+inline Array example(const Shape& shape) {
+  Random random({.seed = 7, .stream = Stream::data});
+  Array x(shape);
+  for (real& value : x.values()) value = static_cast<real>(random.normal());
+  return x;
+}
+
+HEED_END

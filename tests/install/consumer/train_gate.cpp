@@ -1,0 +1,29 @@
+/// In float: gradient descent until one gate does what another one does.
+#include <cstdio>
+#include <type_traits>
+
+#include "gate.h"
+
+int main() {
+  static_assert(std::is_same_v<heed::real, float>, "heed::f32 is float");
+  const heed::Tensor x(heed::example({64, 3}));
+  const heed::Tensor wanted(heed::Gate(3, 2, 1).forward(x).value());  // a constant
+  heed::Gate gate(3, 2, 2);
+
+  float first = 0, last = 0;
+  for (int step = 0; step < 500; ++step) {
+    const heed::Tensor difference = heed::sub(gate.forward(x), wanted);
+    const heed::Tensor loss = heed::mean(heed::mul(difference, difference));
+    last = loss.item();
+    if (step == 0) first = last;
+    const heed::Gradients gradients = heed::backward(loss);
+    for (heed::NamedTensor& p : gate.parameters()) {
+      const heed::Array g = gradients[p.tensor];
+      for (std::int64_t i = 0; i < g.size(); ++i)
+        p.tensor.mutable_value().data()[i] -= 0.02f * g.data()[i];
+    }
+  }
+  std::printf("mean squared error: %.5f at first, %.5f at last\n", static_cast<double>(first),
+              static_cast<double>(last));
+  return last < first / 10 ? 0 : 1;
+}
