@@ -1,0 +1,178 @@
+#pragma once
+/// Checks gradients against finite differences: of any function of tensors, of a layer with its
+/// parameters, of a whole model.
+///
+///   #include "autograd/gradcheck.h"                        // link heed::f64
+///   BOOST_TEST(gradcheck(f, x, w));                        // f(x, w) returns a Tensor of any
+///   shape BOOST_TEST(gradcheck(layer, x));                       // x and each of
+///   layer.parameters() BOOST_TEST(gradcheck({.rel = 1e-5, .names = {"x", "w"}}, f, x, w));
+///   GradcheckResult r = gradcheck_parameters([&] { return loss(model, batch); },
+///   model.parameters());
+///
+/// The result is true where every gradient agrees; printed, it is a report that names what is
+/// wrong, where, by how much and, where the numbers show one, the likely cause. The library itself
+/// knows no test framework.
+///
+/// How: f's outputs y are reduced to s = <u, y> with random weights u (the cotangent), because a
+/// plain sum hides errors: the gradient of sum(softmax(x)) is zero, so an empty backward would
+/// pass. The analytic gradient of s comes from `backward`, the numeric one from the five-point
+/// stencil
+///   s'(x) ≈ (s(x−2h) − 8 s(x−h) + 8 s(x+h) − s(x+2h)) / 12h,     error h⁴ s⁽⁵⁾/30
+/// (Abramowitz and Stegun 1964, 25.3.6). Where they disagree, h is halved until two step sizes
+/// agree, so a strong curvature, or a kink near x, is no failure. A kink at x itself (left and
+/// right slopes settle on different values, as for relu at 0) is reported as such and accepted if
+/// the analytic value is one of the slopes or lies between them; not if all entries of a tensor sit
+/// on kinks.
+///
+/// Meant for float64. In a float32 build it works too, with looser defaults, and sees gross errors
+/// only.
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "autograd/named_tensor.h"
+
+HEED_BEGIN
+
+struct ParameterCheck;
+
+struct GradcheckOptions {
+  /// An entry is right where |analytic − numeric| <= abs + rel · max(|analytic|, |numeric|).
+  double rel = sizeof(real) == 8 ? 1e-6 : 1e-2;
+  double abs = sizeof(real) == 8 ? 1e-8 : 1e-3;
+  /// First step h for an entry x, as a multiple of max(1, |x|); 0 chooses: ε^(1/5), which balances
+  /// truncation against rounding (ε^(1/3) for directions, where nearby kinks are many).
+  double step = 0;
+  std::uint64_t seed = 1;  ///< of the cotangent, the directions and the choice of entries
+  std::vector<std::string> names = {};  ///< of the inputs; "input 0", "input 1", … where missing
+  std::int64_t max_entries = 0;  ///< entries checked of each tensor, chosen at random; 0: all
+  /// Above 0, for big models: instead of single entries, this many random directions through each
+  /// tensor: <gradient, d> against the slope of s(x + t d). A few calls of f for each tensor.
+  int directions = 0;
+  /// Outputs that are ±inf, and stay so, are left out (as those of a masked log-softmax). Without
+  /// it they fail; NaN always fails.
+  bool ignore_infinite_outputs = false;
+  bool stop_at_first = false;  ///< do not look at further tensors after a wrong one
+  std::function<void(const ParameterCheck&)> on_parameter =
+      nullptr;  ///< called as each tensor is done
+};
+
+/// From harmless to harmful. A tensor has the status of its worst entry.
+enum class GradcheckStatus {
+  ok,
+  empty,       ///< the tensor has no entries: nothing to check
+  kink,        ///< s is not differentiable here; the analytic value is a valid subgradient
+  unstable,    ///< the numeric derivative settles at no step size: fails
+  wrong,       ///< fails
+  non_finite,  ///< NaN or infinite: fails
+};
+const char* to_string(GradcheckStatus status);
+inline bool passes(GradcheckStatus status) { return status <= GradcheckStatus::kink; }
+
+struct GradcheckEntry {
+  std::int64_t index = 0;  ///< flat; of a direction: its number
+  double analytic = 0;
+  double numeric = 0;
+  double error =
+      0;  ///< |analytic − numeric| / (abs/rel + max(|analytic|, |numeric|)); right if <= rel
+  double uncertainty = 0;      ///< of the numeric value: what two step sizes differ by, or rounding
+  double left = 0, right = 0;  ///< one-sided slopes, for kinks
+  GradcheckStatus status = GradcheckStatus::ok;
+};
+
+struct ParameterCheck {
+  std::string name;
+  Shape shape;
+  std::int64_t entries = 0;  ///< values in the tensor
+  std::int64_t checked = 0;  ///< of them; in directional mode, the number of directions
+  std::int64_t wrong = 0;    ///< entries that fail, for whatever reason
+  std::int64_t kinks = 0;
+  bool directional = false;
+  double worst_error =
+      0;  ///< the largest GradcheckEntry::error; infinite for NaN; kinks do not count
+  GradcheckStatus status = GradcheckStatus::ok;
+  std::string cause;                   ///< of a failure: what the numbers say
+  std::vector<GradcheckEntry> worst;   ///< failing entries, worst first; a few
+  std::vector<GradcheckEntry> kinked;  ///< entries at kinks; a few
+};
+
+struct GradcheckResult {
+  std::vector<ParameterCheck> parameters;  ///< inputs first, then the layer's parameters
+  std::string problem;                     ///< what is wrong with f as a whole; empty if nothing
+  std::vector<std::string> notes;          ///< what a reader of a passing check should know
+  double rel = 0, abs = 0;
+  std::uint64_t seed = 0;
+
+  bool passed() const;
+  explicit operator bool() const { return passed(); }
+  std::string report() const;
+};
+std::ostream& operator<<(std::ostream& out, const GradcheckResult& result);
+
+/// Checks d f() / d p for each of the given variables, which f uses through copies of its own:
+/// their values are changed in place (all copies see it) and restored to the last bit, also when f
+/// throws. f runs many times and has to give the same result for the same values: fix dropout's
+/// RandomKey. Any shape of result will do; a model's loss is one value.
+GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
+                                     const std::vector<NamedTensor>& parameters,
+                                     const GradcheckOptions& options = {});
+
+namespace gradcheck_detail {
+
+/// Fresh variables of equal values, so that the caller's tensors stay as they are; undefined ones
+/// stay undefined.
+std::vector<Tensor> as_variables(const std::vector<Tensor>& inputs);
+std::vector<NamedTensor> with_names(const std::vector<Tensor>& inputs,
+                                    const std::vector<std::string>& names);
+
+/// Lists its parameters, as a range of NamedTensors; anything else does not compile, rather than
+/// being left unchecked.
+template <class F>
+concept HasParameters = requires(F& f) {
+  f.parameters();
+};
+
+template <class F, class... Tensors>
+Tensor call(F& f, const Tensors&... x) {
+  if constexpr (std::invocable<F&, const Tensors&...>) {
+    return f(x...);
+  } else {
+    return f.forward(x...);
+  }
+}
+
+}  // namespace gradcheck_detail
+
+/// Checks f, any callable (or a layer with `forward`) that takes the given tensors and returns one,
+/// with respect to each of them and, where f has `parameters()`, to each of those.
+/// What needs no gradient (ids, offsets, masks) belongs into a lambda's captures.
+template <class F, std::convertible_to<Tensor>... Tensors>
+requires(!std::same_as<std::remove_cvref_t<F>, GradcheckOptions>) GradcheckResult
+    gradcheck(const GradcheckOptions& options, F&& f, const Tensors&... inputs) {
+  const std::vector<Tensor> x = gradcheck_detail::as_variables({Tensor(inputs)...});
+  std::vector<NamedTensor> checked = gradcheck_detail::with_names(x, options.names);
+  if constexpr (gradcheck_detail::HasParameters<std::remove_reference_t<F>>) {
+    for (auto&& parameter : f.parameters()) checked.push_back(parameter);
+  }
+  return gradcheck_parameters(
+      [&] {
+        return [&]<std::size_t... i>(std::index_sequence<i...>) {
+          return gradcheck_detail::call(f, x[i]...);
+        }
+        (std::index_sequence_for<Tensors...>());
+      },
+      checked, options);
+}
+
+template <class F, std::convertible_to<Tensor>... Tensors>
+requires(!std::same_as<std::remove_cvref_t<F>, GradcheckOptions>) GradcheckResult
+    gradcheck(F&& f, const Tensors&... inputs) {
+  return gradcheck(GradcheckOptions{}, f, inputs...);
+}
+
+HEED_END
