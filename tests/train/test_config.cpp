@@ -1,0 +1,238 @@
+/// Reading whole configs: defaults, overrides, the shipped files, the reference page.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "autograd/error.h"
+#include "train/config.h"
+
+namespace fs = std::filesystem;
+using heed::Config;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+const std::string minimal = "data: {train: {source: a.txt, target: b.txt}}\n";
+
+Config parse(const std::string& text, const Strings& overrides = {}) {
+  return heed::parse_config(text, "exp.yaml", overrides);
+}
+
+std::string slurp(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+const fs::path configs = fs::path(HEED_SOURCE_DIR) / "configs";
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(config)
+
+BOOST_AUTO_TEST_CASE(what_the_file_leaves_out_is_the_structs_default) {
+  const Config config = parse(minimal);
+  Config expected;
+  expected.name = "exp";
+  expected.data.train.source = {"a.txt"};
+  expected.data.train.target = {"b.txt"};
+  BOOST_TEST(heed::differences(config, expected).empty());
+  BOOST_TEST(config.train.label_smoothing == heed::TrainOptions{}.label_smoothing);
+}
+
+BOOST_AUTO_TEST_CASE(every_section_is_read) {
+  const Config config = parse(R"(
+name: translate
+seed: 18446744073709551615
+threads: 3
+task: seq2seq
+data:
+  train: {source: [a, "b c"], target: [c, d]}
+  valid: {source: e, target: f}
+  test_fraction: 0.25
+  lowercase: true
+  max_length: 99
+tokenizer: {kind: word, vocab_size: 100, shared: false, source_model: s.txt, target_model: t.txt}
+model: {d_model: 24, heads: 3, d_ff: 7, layers: {encoder: 1, decoder: 5}, dropout: 0.25,
+        activation: gelu_tanh, positions: learned, norm: post, norm_kind: rms, norm_eps: 1.0e-6,
+        tie_embeddings: false, scale_embeddings: false, init: normal, init_std: 0.5,
+        max_positions: 300}
+optim: {name: adamw, lr: 5e-4, betas: [0.8, 0.9], eps: 1.0e-7, weight_decay: 0.01, clip_norm: 0,
+        schedule: {name: linear, warmup: 7, steps: 90, min_lr: 1.0e-5}}
+train: {steps: 0, epochs: 1.5, minutes: 2, batch_tokens: 10, batch_sequences: 11, shards: 12,
+        label_smoothing: 0, log_every: 13, validate_every: 14, save_every: 15, keep: 16,
+        early_stopping: {metric: bleu, patience: 17}, best: chrf, average: 18}
+decode: {beam: 19, length_penalty: 0, max_length: 20, batch_sequences: 21, sample: true,
+         temperature: 0.5, top_k: 22, top_p: 0.5}
+)");
+  BOOST_TEST(config.name == "translate");
+  BOOST_TEST(config.seed == 18446744073709551615ULL);
+  BOOST_TEST(config.threads == 3);
+  BOOST_TEST((config.data.train.source == Strings{"a", "b c"}));
+  BOOST_TEST((config.data.valid.target == Strings{"f"}));
+  BOOST_TEST(config.data.test_fraction == 0.25);
+  BOOST_TEST(config.data.lowercase);
+  BOOST_TEST(config.data.max_length == 99);
+  BOOST_TEST((config.tokenizer.kind == heed::TokenizerKind::words));
+  BOOST_TEST(config.tokenizer.target_model == "t.txt");
+  BOOST_TEST(config.model.encoder_layers == 1);
+  BOOST_TEST(config.model.decoder_layers == 5);
+  BOOST_TEST((config.model.activation == heed::Activation::gelu_tanh));
+  BOOST_TEST((config.model.positions == heed::PositionKind::learned));
+  BOOST_TEST((config.model.norm == heed::NormPlace::post));
+  BOOST_TEST((config.model.norm_kind == heed::NormKind::rms));
+  BOOST_TEST((config.model.init == heed::InitKind::normal));
+  BOOST_TEST((config.optim.name == heed::OptimizerKind::adamw));
+  BOOST_TEST(config.optim.lr == 5e-4);
+  BOOST_TEST(config.optim.betas[1] == 0.9);
+  BOOST_TEST((config.optim.schedule.name == heed::ScheduleKind::linear));
+  BOOST_TEST(config.optim.schedule.min_lr == 1e-5);
+  BOOST_TEST(config.train.epochs == 1.5);
+  BOOST_TEST((config.train.early_stopping.metric == heed::Metric::bleu));
+  BOOST_TEST((config.train.best == heed::Metric::chrf));
+  BOOST_TEST(config.decode.top_p == 0.5);
+}
+
+BOOST_AUTO_TEST_CASE(choices_mean_their_enum_values) {
+  const auto task = [](const char* name) {
+    return parse(std::string("data: {synthetic: {name: ") + name + "}}").data.synthetic.name;
+  };
+  BOOST_TEST((task("copy") == heed::SyntheticKind::copy));
+  BOOST_TEST((task("reverse") == heed::SyntheticKind::reverse));
+  BOOST_TEST((task("sort") == heed::SyntheticKind::sort));
+  BOOST_TEST((task("addition") == heed::SyntheticKind::addition));
+  BOOST_TEST((task("dates") == heed::SyntheticKind::dates));
+  const auto kind = [](const char* name) {
+    return parse(minimal, {std::string("tokenizer.kind=") + name}).tokenizer.kind;
+  };
+  BOOST_TEST((kind("sentencepiece") == heed::TokenizerKind::sentencepiece));
+  BOOST_TEST((kind("char") == heed::TokenizerKind::characters));
+  BOOST_TEST((kind("byte") == heed::TokenizerKind::bytes));
+  BOOST_TEST((kind("word") == heed::TokenizerKind::words));
+  const auto schedule = [](const char* name) {
+    return parse(minimal, {std::string("optim.schedule.name=") + name}).optim.schedule.name;
+  };
+  BOOST_TEST((schedule("noam") == heed::ScheduleKind::noam));
+  BOOST_TEST((schedule("inverse_sqrt") == heed::ScheduleKind::inverse_sqrt));
+  BOOST_TEST((schedule("cosine") == heed::ScheduleKind::cosine));
+  BOOST_TEST((schedule("linear") == heed::ScheduleKind::linear));
+  BOOST_TEST((schedule("constant") == heed::ScheduleKind::constant));
+  const auto metric = [](const char* name) {
+    return parse(minimal, {std::string("train.best=") + name}).train.best;
+  };
+  BOOST_TEST((metric("loss") == heed::Metric::loss));
+  BOOST_TEST((metric("perplexity") == heed::Metric::perplexity));
+  BOOST_TEST((metric("token_accuracy") == heed::Metric::token_accuracy));
+  BOOST_TEST((metric("exact_match") == heed::Metric::exact_match));
+  BOOST_TEST((metric("bleu") == heed::Metric::bleu));
+  BOOST_TEST((metric("chrf") == heed::Metric::chrf));
+  const auto activation = [](const char* name) {
+    return parse(minimal, {std::string("model.activation=") + name}).model.activation;
+  };
+  BOOST_TEST((activation("relu") == heed::Activation::relu));
+  BOOST_TEST((activation("gelu") == heed::Activation::gelu));
+  BOOST_TEST((activation("silu") == heed::Activation::silu));
+}
+
+BOOST_AUTO_TEST_CASE(anchors_empty_sections_and_crlf_are_fine) {
+  const Config config = parse(
+      "\xEF\xBB\xBF%YAML 1.2\r\n---\r\ntrain:\r\n  # steps: 3\r\ndata:\r\n  train: &files\r\n"
+      "    source: ü.txt\r\n    target: b\r\n  valid: *files\r\ndecode:\r\n...\r\n");
+  BOOST_TEST((config.data.valid.source == Strings{"ü.txt"}));
+  BOOST_TEST(config.train.steps == heed::TrainOptions{}.steps);
+}
+
+BOOST_AUTO_TEST_CASE(a_language_model_has_no_encoder) {
+  const Config config = parse("task: lm\ndata: {train: {text: t}}\nmodel: {layers: 4, context: 64}");
+  BOOST_TEST(config.model.encoder_layers == 0);
+  BOOST_TEST(config.model.decoder_layers == 4);
+  BOOST_TEST(config.model.context == 64);
+}
+
+BOOST_AUTO_TEST_CASE(overrides_replace_what_the_file_says) {
+  const std::string text = minimal + "model: {layers: 6, d_model: 512}\ntrain: {steps: 5}\n";
+  BOOST_TEST(parse(text, {"train.steps=200"}).train.steps == 200);
+  BOOST_TEST(parse(text, {"train.steps=200", "train.steps=300"}).train.steps == 300);
+  BOOST_TEST(parse(text, {"model.layers=2"}).model.encoder_layers == 2);
+  BOOST_TEST(parse(text, {"model.layers={encoder: 1, decoder: 2}"}).model.decoder_layers == 2);
+  const Config one = parse(text, {"model.layers.decoder=1"});
+  BOOST_TEST(one.model.decoder_layers == 1);
+  BOOST_TEST(one.model.encoder_layers == 6);
+  BOOST_TEST(one.model.d_model == 512);
+  BOOST_TEST((parse(text, {"data.train.source=[a, b]", "data.train.target=[c,d]"})
+                  .data.train.source == Strings{"a", "b"}));
+  BOOST_TEST(parse(text, {"optim.schedule.warmup=9"}).optim.schedule.warmup == 9);
+  BOOST_TEST(parse(text, {"name=a=b"}).name == "a=b");
+  BOOST_TEST((parse(text, {"optim.betas=[0.5, 0.6]"}).optim.betas[0] == 0.5));
+  BOOST_TEST(parse(text, {"tokenizer.model=\"\""}).tokenizer.model.empty());
+  // A section given as a whole replaces the file's.
+  BOOST_TEST(parse(text, {"model={heads: 2}"}).model.d_model == heed::ModelOptions{}.d_model);
+  // An empty file can be filled from the command line.
+  BOOST_TEST(parse("", {"data.synthetic.name=copy"}).name == "exp");
+}
+
+BOOST_AUTO_TEST_CASE(an_override_may_leave_keys_of_the_file_without_effect) {
+  const std::string text = minimal + "optim: {name: adamw, betas: [0.9, 0.99], weight_decay: 0.1}\n"
+                                     "model: {positions: learned, max_positions: 200}\n";
+  const Config config = parse(text, {"optim.name=sgd", "model.positions=sinusoidal"});
+  BOOST_TEST(config.optim.betas[1] == heed::OptimOptions{}.betas[1]);
+  BOOST_TEST(config.optim.weight_decay == 0.1);
+  BOOST_TEST(config.model.max_positions == heed::ModelOptions{}.max_positions);
+  const Config again = parse(heed::write_yaml(config));  // the resolved file is consistent
+  BOOST_TEST(heed::differences(config, again).empty());
+}
+
+BOOST_AUTO_TEST_CASE(differences_name_the_keys) {
+  const Config a = parse(minimal);
+  Config b = a;
+  BOOST_TEST(heed::differences(a, b).empty());
+  b.model.encoder_layers = 9;
+  b.seed = 7;
+  b.train.early_stopping.metric = heed::Metric::loss;
+  BOOST_TEST((heed::differences(a, b) ==
+              Strings{"seed", "model.layers.encoder", "train.early_stopping.metric"}));
+}
+
+BOOST_AUTO_TEST_CASE(the_reference_page_is_up_to_date_and_runs) {
+  const bool same = slurp(configs / "reference.yaml") == heed::reference_yaml();
+  BOOST_TEST(same, "configs/reference.yaml is not what the field table prints");
+  const Config config = heed::read_config(configs / "reference.yaml");
+  BOOST_TEST((config.data.synthetic.name == heed::SyntheticKind::dates));
+  BOOST_TEST(config.name == "reference");
+}
+
+BOOST_AUTO_TEST_CASE(every_shipped_config_loads_and_says_what_it_shows) {
+  std::size_t count = 0;
+  for (const auto& entry : fs::directory_iterator(configs)) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++count;
+    BOOST_TEST_CONTEXT(entry.path().filename().string()) {
+      const Config config = heed::read_config(entry.path());
+      BOOST_TEST(config.name == entry.path().stem().string());
+      BOOST_TEST(slurp(entry.path()).starts_with("# "));
+      const Config again = parse(heed::write_yaml(config));
+      BOOST_TEST(heed::differences(config, again).empty());
+    }
+  }
+  BOOST_TEST(count >= 6u);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_named_in_full) {
+  const auto message = [](const std::string& path) -> std::string {
+    try {
+      heed::read_config(path);
+    } catch (const heed::Error& error) {
+      BOOST_TEST((error.code == heed::Exit::usage));
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  const std::string here = fs::current_path();
+  BOOST_TEST(message("no-such.yaml") ==
+             here + "/no-such.yaml: cannot read the config: No such file or directory");
+  BOOST_TEST(message("/") == "/: cannot read the config: is a folder");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

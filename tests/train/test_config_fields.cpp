@@ -1,0 +1,184 @@
+/// Every key of the table: printed, read back, and described.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <random>
+#include <set>
+
+#include "train/config.h"
+#include "train/fields.h"
+#include "train/overrides.h"
+
+using heed::Config;
+using heed::Field;
+using heed::FieldKind;
+
+namespace {
+
+using Random = std::mt19937_64;
+
+std::string random_text(Random& random) {
+  static const std::vector<std::string> pieces{"a",  "Z",  "0",  ".", "/", "-",      " ",
+                                               "\"", "'",  "\\", ":", "#", "{",      "]",
+                                               ",",  "&",  "*",  "!", "|", "ü",      "日",
+                                               "😀", "\u0085", "\u2028", "\uFEFF", "null", "~"};
+  std::string text;
+  for (std::size_t n = 1 + random() % 8; n > 0; --n) text += pieces[random() % pieces.size()];
+  return text;
+}
+
+/// A double of this range, of any magnitude that it holds.
+double random_number(const Field& field, Random& random) {
+  for (;;) {
+    const double exponent = std::uniform_real_distribution(-300.0, 300.0)(random);
+    double x = random() % 2 == 0 ? std::pow(10.0, exponent)
+                                 : std::uniform_real_distribution(0.0, 1.0)(random);
+    if (random() % 8 == 0) x = 0.0;
+    if (random() % 8 == 0) x = 0.5;
+    if (x > field.low && x < field.high) return x;
+  }
+}
+
+/// A value for this field as YAML, made without its own printing.
+std::string random_value(const Field& field, Random& random) {
+  const auto number = [&] {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.17g", random_number(field, random));
+    return std::string(text);
+  };
+  switch (field.kind) {
+    case FieldKind::whole: {
+      const auto low = static_cast<std::int64_t>(field.low);
+      const auto high = static_cast<std::int64_t>(field.high);
+      return std::to_string(std::uniform_int_distribution(low, high)(random));
+    }
+    case FieldKind::number: return number();
+    case FieldKind::truth: return random() % 2 == 0 ? "true" : "false";
+    case FieldKind::text: return heed::yaml_text(random_text(random));
+    case FieldKind::files: {
+      std::string list = "[";
+      for (std::size_t n = random() % 4; n > 0; --n) {
+        list += heed::yaml_text(random_text(random)) + (n > 1 ? ", " : "");
+      }
+      return list + "]";
+    }
+    case FieldKind::choice: return field.choices[random() % field.choices.size()];
+    case FieldKind::pair: return "[" + number() + ", " + number() + "]";
+  }
+  return "";
+}
+
+heed::YamlNode node_of(const std::string& text, heed::Problems& problems) {
+  auto node = heed::parse_yaml(text, 0, problems);
+  problems.raise();
+  BOOST_REQUIRE(node.has_value());
+  return *node;
+}
+
+/// Reads a resolved config by the table alone, with no check of values against one another.
+Config read_all(const std::string& yaml) {
+  heed::Problems problems("resolved.yaml", {});
+  const heed::YamlNode tree = node_of(yaml, problems);
+  Config config;
+  for (const Field& field : heed::fields()) {
+    const heed::YamlNode* node = &tree;
+    for (std::size_t begin = 0; begin <= field.key.size();) {
+      const std::size_t end = std::min(field.key.find('.', begin), field.key.size());
+      const heed::YamlEntry* entry = node->find(field.key.substr(begin, end - begin));
+      BOOST_REQUIRE_MESSAGE(entry, field.key + " is not printed");
+      node = &entry->value;
+      begin = end + 1;
+    }
+    const auto complaint = field.read(config, *node);
+    BOOST_TEST(!complaint, field.key << ": " << (complaint ? complaint->message : ""));
+  }
+  return config;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(config_fields)
+
+BOOST_AUTO_TEST_CASE(random_values_of_every_key_come_back_exactly) {
+  Random random(1);
+  for (int round = 0; round < 300; ++round) {
+    Config config;
+    std::size_t changed = 0;
+    for (const Field& field : heed::fields()) {
+      heed::Problems problems("value", {});
+      const std::string before = field.print(config);
+      const std::string value = random_value(field, random);
+      const auto complaint = field.read(config, node_of(value, problems));
+      BOOST_REQUIRE_MESSAGE(!complaint, field.key << ": " << value << ": " << complaint->message);
+      changed += field.print(config) != before;
+    }
+    BOOST_TEST(changed > heed::fields().size() / 2);
+    const std::string yaml = heed::write_yaml(config);
+    const Config again = read_all(yaml);
+    BOOST_TEST(heed::differences(config, again).empty());
+    BOOST_TEST(heed::write_yaml(again) == yaml);
+    // Beyond what is printed: the bits of a few numbers.
+    BOOST_TEST(again.optim.lr == config.optim.lr);
+    BOOST_TEST((again.optim.betas == config.optim.betas));
+    BOOST_TEST(again.tokenizer.model == config.tokenizer.model);
+    BOOST_TEST((again.data.test.text == config.data.test.text));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_key_has_its_own_member) {
+  // Changing one key changes the print of no other: two rows that share a member would show here.
+  Random random(2);
+  for (const Field& field : heed::fields()) {
+    Config config;
+    for (int attempt = 0; attempt < 50 && field.print(config) == field.print(Config{}); ++attempt) {
+      heed::Problems problems("value", {});
+      field.read(config, node_of(random_value(field, random), problems));
+    }
+    const std::vector<std::string> expected{field.key};
+    BOOST_TEST((heed::differences(config, Config{}) == expected), field.key);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_key_can_be_overridden) {
+  Random random(3);
+  for (const Field& field : heed::fields()) {
+    const std::string value = random_value(field, random);
+    const std::vector<std::string> overrides{field.key + "=" + value};
+    heed::Problems problems("exp.yaml", overrides);
+    heed::YamlNode root;
+    heed::apply_overrides(root, overrides, problems);
+    BOOST_TEST(!problems.any(), overrides[0]);
+    const heed::YamlNode* node = &root;
+    while (node->kind == heed::YamlNode::Kind::map) node = &node->entries.at(0).value;
+    Config config;
+    BOOST_TEST(!field.read(config, *node), overrides[0]);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(defaults_are_in_range) {
+  for (const Field& field : heed::fields()) {
+    heed::Problems problems("default", {});
+    Config config;
+    const auto complaint = field.read(config, node_of(field.print(Config{}), problems));
+    BOOST_TEST(!complaint, field.key << ": " << (complaint ? complaint->message : ""));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_table_is_well_formed) {
+  std::set<std::string> keys;
+  for (const Field& field : heed::fields()) {
+    BOOST_TEST(keys.insert(field.key).second, field.key << " is in the table twice");
+    BOOST_TEST(field.help.size() > 10, field.key << " has no help");
+    BOOST_TEST(field.help.ends_with("."), field.key);
+    for (std::size_t dot = field.key.find('.'); dot != std::string::npos;
+         dot = field.key.find('.', dot + 1)) {
+      const std::string section = field.key.substr(0, dot);
+      BOOST_TEST(heed::find_section(section), section << " is not a section");
+      BOOST_TEST(!heed::find_field(section), section << " is a key and a section");
+    }
+  }
+  for (const heed::Section& section : heed::sections()) {
+    BOOST_TEST(!heed::names_in(section.key).empty(), section.key << " holds nothing");
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

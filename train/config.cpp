@@ -1,0 +1,126 @@
+#include "train/config.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "autograd/error.h"
+#include "train/config_checks.h"
+#include "train/fields.h"
+#include "train/overrides.h"
+
+namespace heed {
+namespace {
+
+/// The file's text; of a file that is too large, just enough to see that it is.
+std::string read_text_file(const std::string& path) {
+  const std::string shown_path = shown(std::filesystem::absolute(path).string(), 4096);
+  const auto fail = [&](const char* why) -> Error {
+    return {Exit::usage, fmt::format("{}: cannot read the config: {}", shown_path, why)};
+  };
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw fail("is a folder");
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw fail(std::strerror(errno));
+  constexpr std::size_t byte_order_mark = 3;
+  std::string text(yaml_most_bytes + byte_order_mark + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) throw fail(std::strerror(errno));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+void report_unknown(const YamlEntry& entry, const std::string& section, const std::string& key,
+                    Problems& problems) {
+  std::string message = "unknown key", hint;
+  if (!problems.full()) hint = nearest(entry.key, names_in(section));
+  if (!hint.empty()) {
+    problems.taint(section.empty() ? hint : section + "." + hint);
+  } else {  // perhaps it only stands in the wrong section
+    for (const Field& field : fields()) {
+      if (field.key.ends_with("." + entry.key)) hint += (hint.empty() ? "" : " or ") + field.key;
+    }
+  }
+  if (!hint.empty()) message += " (did you mean " + hint + "?)";
+  problems.add(entry.place, key, message);
+}
+
+void read_field(const Field& field, const YamlNode& node, Config& config, Problems& problems) {
+  if (const auto complaint = field.read(config, node)) {
+    problems.add(complaint->place, field.key, complaint->message);
+  }
+}
+
+/// A section given as one value, which goes to all its keys.
+void read_shorthand(const std::string& section, const YamlNode& node, Config& config,
+                    Problems& problems) {
+  for (const std::string& name : names_in(section)) {
+    if (const auto complaint = find_field(section + "." + name)->read(config, node)) {
+      problems.add(complaint->place, section, complaint->message);
+      return;
+    }
+  }
+}
+
+/// Reads a map's keys into the config; `section` is their dotted path, "" at the top.
+void read_section(const YamlNode& node, const std::string& section, Config& config,
+                  Problems& problems) {
+  if (node.kind == YamlNode::Kind::null) return;  // "train:" with nothing below it
+  if (node.kind != YamlNode::Kind::map) {
+    const std::string first = names_in(section).front();
+    const std::string got =
+        node.kind == YamlNode::Kind::list ? "a list" : fmt::format("\"{}\"", shown(node.text));
+    problems.add(node.place, section,
+                 fmt::format("expected keys and values, such as {}: ..., got {}", first, got));
+    return;
+  }
+  for (const YamlEntry& entry : node.entries) {
+    const std::string key = section.empty() ? entry.key : section + "." + entry.key;
+    if (const Field* field = find_field(key)) {
+      read_field(*field, entry.value, config, problems);
+    } else if (const Section* inner = find_section(key)) {
+      if (inner->shorthand && entry.value.kind == YamlNode::Kind::scalar) {
+        read_shorthand(key, entry.value, config, problems);
+      } else {
+        read_section(entry.value, key, config, problems);
+      }
+    } else {
+      report_unknown(entry, section, key, problems);
+    }
+  }
+}
+
+}  // namespace
+
+Config parse_config(std::string_view text, const std::string& file,
+                    std::span<const std::string> overrides) {
+  Problems problems(file, overrides);
+  std::optional<YamlNode> tree = parse_yaml(text, 0, problems);
+  const bool whole_tree = tree.has_value();
+  if (!tree) tree.emplace();  // the overrides' errors can be told all the same
+  apply_overrides(*tree, overrides, problems);
+  Config config;
+  read_section(*tree, "", config, problems);
+  if (config.name.empty()) config.name = std::filesystem::path(file).stem().string();
+  if (whole_tree) check_config(config, *tree, problems);
+  problems.raise();
+  return config;
+}
+
+Config read_config(const std::string& path, std::span<const std::string> overrides) {
+  return parse_config(read_text_file(path), path, overrides);
+}
+
+std::vector<std::string> differences(const Config& a, const Config& b) {
+  std::vector<std::string> keys;
+  for (const Field& field : fields()) {
+    if (field.print(a) != field.print(b)) keys.push_back(field.key);
+  }
+  return keys;
+}
+
+}  // namespace heed

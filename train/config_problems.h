@@ -1,0 +1,69 @@
+#pragma once
+/// What is wrong with a config: gathered while reading, told all at once.
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+/// Where a value stands. Source 0 is the file; source k is the k-th override of the command line.
+struct Place {
+  int source = 0;
+  int line = 1;    ///< from 1
+  int column = 1;  ///< from 1, in characters
+
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
+
+class Problems {
+ public:
+  Problems(std::string_view file, std::span<const std::string> overrides);
+
+  /// `key` is the dotted path that the message speaks of; empty where there is none.
+  void add(Place place, std::string key, std::string message);
+
+  /// Marks a key as known to be wrong without a message of its own (a misspelling was reported).
+  void taint(std::string key);
+
+  /// True if something was said about this key, about a section it is in, or about a key in it.
+  bool about(std::string_view key) const;
+
+  bool any() const { return !list_.empty(); }
+
+  /// True once more problems would only be counted.
+  bool full() const { return list_.size() >= most; }
+
+  /// `exp.yaml:17:5`, or `command line: train.steps=x`.
+  std::string show(Place place) const;
+
+  /// One line for each problem, in the order of their places, as Error(Exit::usage). Returns if
+  /// there is none.
+  void raise() const;
+
+ private:
+  struct Problem {
+    Place place;
+    std::string key;
+    std::string message;
+  };
+  static constexpr std::size_t most = 100;
+
+  std::string line(const Problem& problem) const;
+
+  std::string file_;
+  std::vector<std::string> overrides_;
+  std::vector<Problem> list_;
+  std::vector<std::string> tainted_;
+  std::size_t left_out_ = 0;  ///< problems beyond `most` are only counted
+};
+
+/// Text from a config as it may stand in a one-line message: control characters and broken UTF-8
+/// escaped, and cut to about `most` bytes.
+std::string shown(std::string_view text, std::size_t most = 60);
+
+/// The candidate most like `word`, or "" if none is near (edit distance over a third of its
+/// length).
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace heed

@@ -1,0 +1,77 @@
+#include "train/yaml_raw.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+}  // namespace
+
+std::size_t utf8_size(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < size) return 0;
+  for (std::size_t i = 1; i < size; ++i) {
+    if (!continues(text[i])) return 0;
+  }
+  if (first == 0xE0 && byte(1) < 0xA0) return 0;  // could be shorter
+  if (first == 0xED && byte(1) > 0x9F) return 0;  // half of a surrogate pair
+  if (first == 0xF0 && byte(1) < 0x90) return 0;  // could be shorter
+  if (first == 0xF4 && byte(1) > 0x8F) return 0;  // beyond U+10FFFF
+  return size;
+}
+
+std::optional<TextFlaw> find_flaw(std::string_view text) {
+  int line = 1, column = 1;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t size = utf8_size(text.substr(i));
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (size == 0) return TextFlaw{line, column, "invalid UTF-8"};
+    const bool line_end = byte == '\n' || (byte == '\r' && text.substr(i + 1).starts_with('\n'));
+    if ((byte < 0x20 && byte != '\t' && !line_end) || byte == 0x7F) {
+      return TextFlaw{line, column, fmt::format("control character 0x{:02x}", byte)};
+    }
+    ++column;
+    if (byte == '\n') {
+      ++line;
+      column = 1;
+    }
+    i += size;
+  }
+  return std::nullopt;
+}
+
+Columns::Columns(std::string_view text) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::ranges::all_of(text, is_ascii)) return;
+  characters_.reserve(text.size() + 1);
+  std::int32_t begun = 0;
+  for (const char c : text) {
+    characters_.push_back(begun);
+    begun += !continues(c);
+  }
+  characters_.push_back(begun);
+}
+
+int Columns::at(std::size_t offset, int column) const {
+  const auto bytes = static_cast<std::size_t>(std::max(column, 0));
+  if (characters_.empty() || offset >= characters_.size() || bytes > offset) return column + 1;
+  return characters_[offset] - characters_[offset - bytes] + 1;
+}
+
+std::size_t skip_anchor(std::string_view text, std::size_t at) {
+  constexpr std::string_view blank = " \t\r\n";
+  if (at >= text.size() || text[at] != '&') return at;
+  const std::size_t name_end = std::min(text.find_first_of(blank, at), text.size());
+  const std::size_t next = text.find_first_not_of(blank, name_end);
+  return next == std::string_view::npos ? at : next;
+}
+
+}  // namespace heed

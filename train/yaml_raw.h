@@ -1,0 +1,41 @@
+#pragma once
+/// What can be said of a config's text before it is parsed.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+struct TextFlaw {
+  int line;    ///< from 1
+  int column;  ///< from 1, in characters
+  std::string message;
+};
+
+/// Bytes of the UTF-8 character at the front of `text`, or 0 if there is none (RFC 3629, section
+/// 4).
+std::size_t utf8_size(std::string_view text);
+
+/// The first byte that no config may hold: broken UTF-8, or a control character other
+/// than tab and line end.
+std::optional<TextFlaw> find_flaw(std::string_view text);
+
+/// Columns in characters for places given in bytes, which is how yaml-cpp counts.
+class Columns {
+ public:
+  explicit Columns(std::string_view text);
+
+  /// Column, from 1, of the byte at `offset`, which is byte `column` (from 0) of its line.
+  int at(std::size_t offset, int column) const;
+
+ private:
+  std::vector<std::int32_t> characters_;  ///< characters begun before each byte; empty if all ASCII
+};
+
+/// Where the text at `at` goes on after an anchor (`&name` and white space), if one stands there.
+std::size_t skip_anchor(std::string_view text, std::size_t at);
+
+}  // namespace heed
