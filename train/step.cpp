@@ -1,0 +1,118 @@
+#include "train/step.h"
+
+#include <cmath>
+
+#include "autograd/error.h"
+#include "autograd/kernels/reduce.h"
+#include "optim/clip.h"
+
+HEED_BEGIN
+
+namespace {
+constexpr std::int64_t piece_values = 1 << 14;
+/// Pieces are handed out in runs, so that small models are not all bookkeeping.
+constexpr std::int64_t run_values = 1 << 18;
+}  // namespace
+
+void add_counts(LossCounts& total, const LossCounts& part) {
+  total.loss += part.loss;
+  total.nll += part.nll;
+  total.tokens += part.tokens;
+  total.correct += part.correct;
+}
+
+TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team, const StepOptions& options)
+    : model_(model), optimizer_(optimizer), team_(team), options_(options) {
+  for (std::size_t i = 0; i < optimizer_.parameters().size(); ++i) {
+    const std::int64_t n = optimizer_.parameters()[i].tensor.size();
+    for (std::int64_t begin = 0; begin < n; begin += piece_values) {
+      pieces_.push_back({i, begin, std::min(begin + piece_values, n)});
+    }
+  }
+  squares_.resize(pieces_.size());
+}
+
+StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, double lr) {
+  // 1. The loss is a mean over the whole batch's tokens, so every shard divides by their number.
+  std::int64_t tokens = 0;
+  for (const Batch& shard : shards) tokens += static_cast<std::int64_t>(shard.target_out.size());
+  if (tokens == 0) throw Error(Exit::failed, "a batch without target tokens");
+  gradients_.assign(shards.size(), GradientList(optimizer_.parameters().size()));
+  counts_.assign(shards.size(), LossCounts{});
+
+  // 2. Each shard runs forward and backward alone, on one thread.
+  team_.run(static_cast<std::int64_t>(shards.size()), [&](std::int64_t i) {
+    forward_backward(shards[static_cast<std::size_t>(i)], i, step, static_cast<double>(tokens));
+  });
+
+  // 3. Their gradients are summed in a fixed tree; the norm of the sum comes with it.
+  StepResult result;
+  for (const LossCounts& c : counts_) add_counts(result.counts, c);
+  result.gradient_norm = std::sqrt(sum_shards());
+
+  // 4. Nothing that is not finite reaches the weights.
+  if (!std::isfinite(result.counts.loss) || !std::isfinite(result.gradient_norm)) {
+    throw Error(Exit::non_finite, fmt::format("step {}: the loss is {} and the gradients' norm {}; the weights are as before the step",
+                                              step, result.counts.loss / static_cast<double>(tokens), result.gradient_norm));
+  }
+
+  // 5. Clip and update.
+  update(lr, clip_factor(result.gradient_norm, options_.clip_norm));
+  gradients_.clear();
+  return result;
+}
+
+void TrainStep::forward_backward(const Batch& shard, std::int64_t number, std::int64_t step, double normalizer) {
+  if (shard.target_out.empty()) return;
+  const auto i = static_cast<std::size_t>(number);
+  Pass pass{true, options_.seed, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(number)};
+  const Tensor loss =
+      model_.loss(rows_of(shard), shard.target_out, options_.label_smoothing, normalizer, pass, &counts_[i]);
+  Gradients gradients = backward(loss);
+  for (std::size_t p = 0; p < optimizer_.parameters().size(); ++p) {
+    gradients_[i][p] = gradients.take(optimizer_.parameters()[p].tensor);
+  }
+}
+
+double TrainStep::sum_shards() {
+  // A parameter that no shard has touched has a zero gradient; one that only later shards have
+  // touched needs a place for the sum.
+  GradientList& total = gradients_.front();
+  for (std::size_t p = 0; p < total.size(); ++p) {
+    if (!total[p].defined()) total[p] = Array::zeros(optimizer_.parameters()[p].tensor.shape());
+    if (!total[p].unique()) total[p] = total[p].clone();
+  }
+  const std::int64_t per_run = run_values / piece_values;
+  const auto count = static_cast<std::int64_t>(pieces_.size());
+  team_.run((count + per_run - 1) / per_run, [&](std::int64_t run) {
+    std::vector<const real*, ArenaAllocator<const real*>> parts(gradients_.size());
+    for (std::int64_t i = run * per_run; i < std::min(count, (run + 1) * per_run); ++i) {
+      const Piece& piece = pieces_[static_cast<std::size_t>(i)];
+      for (std::size_t s = 0; s < gradients_.size(); ++s) {
+        const Array& g = gradients_[s][piece.parameter];
+        parts[s] = g.defined() ? g.data() + piece.begin : nullptr;
+      }
+      real* const sum = total[piece.parameter].data() + piece.begin;
+      const std::int64_t n = piece.end - piece.begin;
+      kernels::tree_sum(parts.data(), static_cast<std::int64_t>(parts.size()), sum, n);
+      squares_[static_cast<std::size_t>(i)] = kernels::sum_squares(sum, n);
+    }
+  });
+  double squares = 0;
+  for (const double s : squares_) squares += s;
+  return squares;
+}
+
+void TrainStep::update(double lr, double grad_scale) {
+  optimizer_.begin_step(lr, grad_scale);
+  const std::int64_t per_run = run_values / piece_values;
+  const auto count = static_cast<std::int64_t>(pieces_.size());
+  team_.run((count + per_run - 1) / per_run, [&](std::int64_t run) {
+    for (std::int64_t i = run * per_run; i < std::min(count, (run + 1) * per_run); ++i) {
+      const Piece& piece = pieces_[static_cast<std::size_t>(i)];
+      optimizer_.update(piece.parameter, piece.begin, piece.end, gradients_.front()[piece.parameter].data());
+    }
+  });
+}
+
+HEED_END

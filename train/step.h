@@ -1,0 +1,66 @@
+#pragma once
+/// One training step: shards forward and backward, their gradients summed, clipped, applied.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/batch.h"
+#include "nn/model.h"
+#include "optim/optimizer.h"
+#include "train/team.h"
+
+HEED_BEGIN
+
+struct StepOptions {
+  std::uint64_t seed = 1;
+  std::int64_t shards = 4;
+  double label_smoothing = 0.0;
+  double clip_norm = 0.0;
+};
+
+struct StepResult {
+  LossCounts counts;            ///< of the whole batch
+  double gradient_norm = 0;     ///< before clipping
+};
+
+/// Gradients of one shard, in the order of the parameters; undefined where there is none.
+using GradientList = std::vector<Array>;
+
+class TrainStep {
+ public:
+  TrainStep(const Model& model, Optimizer& optimizer, Team& team, const StepOptions& options);
+
+  /// Step number `step` (1, 2, …; it keys the dropout) on a batch cut into shards. The bits of the
+  /// result depend on the shards, not on the threads. Throws Error(Exit::non_finite), with the weights
+  /// as they were, where the loss or the gradients' norm is NaN or infinite.
+  StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
+
+ private:
+  /// A range of one parameter, small enough to stay in cache: the unit of summing and updating.
+  struct Piece {
+    std::size_t parameter;
+    std::int64_t begin, end;
+  };
+  void forward_backward(const Batch& shard, std::int64_t number, std::int64_t step, double normalizer);
+  double sum_shards();
+  void update(double lr, double grad_scale);
+
+  const Model& model_;
+  Optimizer& optimizer_;
+  Team& team_;
+  StepOptions options_;
+  std::vector<Piece> pieces_;
+  std::vector<GradientList> gradients_;    ///< of each shard; the sum ends up in the first
+  std::vector<LossCounts> counts_;         ///< of each shard
+  std::vector<double> squares_;            ///< of each piece: its part of the squared norm
+};
+
+/// A batch as a model reads it.
+inline Rows rows_of(const Batch& batch) {
+  return {batch.source, batch.source_offsets, batch.target_in, batch.target_offsets};
+}
+/// Adds part to total.
+void add_counts(LossCounts& total, const LossCounts& part);
+
+HEED_END
