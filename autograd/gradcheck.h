@@ -142,6 +142,9 @@ Tensor call(F& f, const Tensors&... x) {
   if constexpr (std::invocable<F&, const Tensors&...>) {
     return f(x...);
   } else {
+    static_assert(
+        requires { f.forward(x...); },
+        "gradcheck: neither f(x...) nor f.forward(x...) takes these tensors");
     return f.forward(x...);
   }
 }

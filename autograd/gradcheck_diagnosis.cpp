@@ -56,7 +56,7 @@ std::size_t z(std::int64_t i) { return static_cast<std::size_t>(i); }
 // ---------------------------------------------
 
 std::optional<std::string> nothing_arrives(const Evidence& e) {
-  if (largest(e.analytic) != 0) return {};
+  if (largest(e.analytic) != 0 || largest(e.numeric) == 0) return {};
   if (!e.output_has_graph) {
     return "zero gradient: f's result carries no gradient at all (values taken out of their "
            "tensors, or NoGrad inside f)";

@@ -51,16 +51,15 @@ std::string bad(const ParameterCheck& c) {
         fmt::format(", {} of {} {}", c.wrong, c.checked, c.directional ? "directions" : "entries");
   text += "\n";
   if (!c.cause.empty()) text += fmt::format("    likely cause: {}\n", c.cause);
-  if (!c.worst.empty()) {
-    const GradcheckEntry& worst = c.worst.front();
-    text +=
-        fmt::format("    worst at {}: analytic {:.9g}, numeric {:.9g}, relative error {:.3g}\n",
-                    where(c, worst.index), worst.analytic, worst.numeric, relative_error(worst));
-  }
-  for (std::size_t i = 1; i < c.worst.size(); ++i) {
-    const GradcheckEntry& e = c.worst[i];
-    text += fmt::format("       also  {}: analytic {:.9g}, numeric {:.9g}, relative error {:.3g}\n",
+  const char* what = "worst at";
+  for (const GradcheckEntry& e : c.worst) {
+    text += fmt::format("    {} {}: analytic {:.9g}, numeric {:.9g}, relative error {:.3g}", what,
                         where(c, e.index), e.analytic, e.numeric, relative_error(e));
+    if (e.left != e.right)
+      text +=
+          fmt::format(" (a kink: slope {:.6g} on the left, {:.6g} on the right)", e.left, e.right);
+    text += "\n";
+    what = "    also";
   }
   return text + kinks_of(c);
 }
