@@ -93,8 +93,8 @@ struct ParameterCheck {
   std::int64_t wrong = 0;    ///< entries that fail, for whatever reason
   std::int64_t kinks = 0;
   bool directional = false;
-  double worst_error =
-      0;  ///< the largest GradcheckEntry::error; infinite for NaN; kinks do not count
+  double largest = 0;      ///< the largest derivative met, analytic or numeric
+  double worst_error = 0;  ///< the largest error met, but for kinks; infinite for NaN
   GradcheckStatus status = GradcheckStatus::ok;
   std::string cause;                   ///< of a failure: what the numbers say
   std::vector<GradcheckEntry> worst;   ///< failing entries, worst first; a few
