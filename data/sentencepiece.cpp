@@ -176,10 +176,10 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
       {"pad_id", "-1"},
       {"minloglevel", "2"}};
   if (running_text) {
-    arguments["user_defined_symbols"] = "\n";
-    arguments["normalization_rule_name"] = "identity";
-    arguments["remove_extra_whitespaces"] = "false";
-    arguments["add_dummy_prefix"] = "false";
+    arguments.insert({{"user_defined_symbols", "\n"},
+                      {"normalization_rule_name", "identity"},
+                      {"remove_extra_whitespaces", "false"},
+                      {"add_dummy_prefix", "false"}});
   }
   Lines iterator(sample(lines, seed));
   std::string proto;
