@@ -53,6 +53,8 @@ step(${dir}/build/train_gate)
 expect("at last")
 step(${dir}/build/check_gate)
 expect("No errors detected")
+step(${dir}/build/tokens)
+expect("9 tokens")
 
 if(EXISTS "${dir}/the prefix/bin/heed")
   step("${dir}/the prefix/bin/heed" --help)

@@ -14,6 +14,8 @@ for room in autograd nn optim data train; do
 done
 printf '#pragma once\n' | tee "$tree/autograd/error.h" >"$tree/autograd/random.h"
 printf '#include "autograd/error.h"\n#include "autograd/random.h"\n' >>"$tree/data/data.h"
+mkdir "$tree/autograd/kernels"
+printf '#include "hwy/highway.h"\n' >"$tree/autograd/kernels/lanes-inl.h"   # allowed, both of it
 printf '#include "autograd/autograd.h"\n' | tee -a "$tree/nn/nn.h" >>"$tree/optim/optim.h"
 printf '#include "nn/nn.h"\n#include "optim/optim.h"\n#include "data/data.h"\n' >>"$tree/train/train.h"
 
@@ -45,6 +47,7 @@ planted 'data/ must not include nn/linear.h' data/data.h '#include "nn/linear.h"
 planted 'train/ must not include tests/x.h' train/train.cpp '#include "tests/x.h"\n'
 planted 'nn/nn.cpp:2: not the place to include <cblas.h>' nn/nn.cpp '#include <cblas.h>\n'
 planted 'not the place to include <hwy/highway.h>' autograd/autograd.cpp '#include <hwy/highway.h>\n'
+planted 'not the place to include "hwy/targets.h"' nn/nn.cpp '#include "hwy/targets.h"\n'
 planted 'not the place to include <yaml-cpp/yaml.h>' data/data.cpp '#include <yaml-cpp/yaml.h>\n'
 planted 'nn/nn.cpp: more than 500 lines' nn/nn.cpp "$(printf '%500s' '' | sed 's/ /\\n/g')"
 planted 'nn/b.h: a header without #pragma once' nn/b.h 'int x;\n'
