@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "autograd/error.h"
+#include "train/commands.h"
+#include "train/files.h"
+#include "train/run_lock.h"
+#include "train/trainer.h"
+
+namespace heed {
+
+namespace {
+
+std::string data_summary(const Config& config, const ExperimentData& data) {
+  if (config.task == Task::lm) {
+    return fmt::format("data: {} tokens of text, {} to validate on, {} to test on; vocabulary {}", data.train.stream.size(),
+                       data.valid.stream.size(), data.test.stream.size(), data.tokenizers.target->size());
+  }
+  std::string left_out;
+  if (data.train.left_out_long + data.train.left_out_empty > 0) {
+    left_out = fmt::format(" ({} too long and {} empty ones left out)", data.train.left_out_long, data.train.left_out_empty);
+  }
+  return fmt::format("data: {} pairs{}, {} to validate on, {} to test on; vocabulary {}{}", data.train.size(), left_out,
+                     data.valid.size(), data.test.size(), data.tokenizers.source->size(),
+                     data.tokenizers.shared() ? "" : fmt::format(" and {}", data.tokenizers.target->size()));
+}
+
+std::int64_t count_values(const Parameters& parameters) {
+  std::int64_t n = 0;
+  for (const NamedTensor& p : parameters) n += p.tensor.size();
+  return n;
+}
+
+/// A few test lines with what the model makes of them, evenly picked.
+void show_samples(const Dataset& split, const Evaluation& e, Talk& talk) {
+  const std::size_t n = e.outputs.size(), shown = std::min<std::size_t>(n, 10);
+  if (shown > 0) talk.line("some of them:");
+  for (std::size_t i = 0; i < shown; ++i) {
+    const std::size_t k = i * n / shown;
+    const bool right = e.outputs[k] == split.target_lines[k];
+    talk.line(fmt::format("  {}  ->  {}{}", split.source_lines[k], e.outputs[k],
+                          right ? "" : fmt::format("   (expected {})", split.target_lines[k])));
+  }
+}
+
+/// From a trainer that stands where it shall begin, to the end.
+int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk,
+               bool json) {
+  if (const int signal = trainer.train(); signal != 0) {
+    talk.line(fmt::format("stopped by signal {}; go on with: heed resume {}", signal, run.path.string()));
+    return 128 + signal;
+  }
+  trainer.choose_weights();
+  const std::optional<Evaluation> e = trainer.final_evaluation();
+  if (e) {
+    const bool test = data.test.size() > 0 || !data.test.stream.empty();
+    talk.line(fmt::format("{}  {}", test ? "test" : "valid", e->text()));
+    if (config.task == Task::seq2seq) show_samples(test ? data.test : data.valid, *e, talk);
+    if (json) fmt::print("{}\n", e->json().dump());
+  }
+  talk.line(fmt::format("the run is in {}", run.path.string()));
+  return 0;
+}
+
+}  // namespace
+
+int train_command(const TrainCommand& options) {
+  const Config config = read_config(options.config, options.overrides);
+  const RunFolder run{options.run.empty() ? std::filesystem::path("runs") / config.name : std::filesystem::path(options.run)};
+  if (!options.overwrite) refuse_existing_run(run);
+  Talk talk;
+  const ExperimentData data = load_data(config);   // before the folder: bad data leaves nothing behind
+  create_folders(run.path);
+  const RunLock lock(run.path);
+  if (options.overwrite) {
+    for (const char* old : {"checkpoints", "best", "last", "average", "metrics.jsonl", "train.log"}) remove_tree(run.path / old);
+  } else {
+    refuse_existing_run(run);   // another process may have been faster
+  }
+  begin_run(run, config, data.tokenizers, options.command);
+  talk.log_to(run.log());
+  Trainer trainer(config, run, data, talk);
+  talk.line(data_summary(config, data));
+  talk.line(fmt::format("model: {} parameters; {} threads, {} shards; run folder {}",
+                        format_quantity(static_cast<double>(count_values(trainer.model().parameters()))),
+                        trainer.team().threads(), config.train.shards, run.path.string()));
+  return run_to_end(trainer, config, run, data, talk, options.json);
+}
+
+int resume_command(const ResumeCommand& options) {
+  const RunFolder run{options.run};
+  const Config config = read_run_config(run, options.overrides);
+  const RunLock lock(run.path);
+  Talk talk;
+  const Tokenizers tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
+  const ExperimentData data = load_data(config, &tokenizers);
+  talk.log_to(run.log());
+  for (const std::string& key : differences(config, read_run_config(run))) {
+    talk.line(fmt::format("note: {} is not what the run was started with", key));
+  }
+  Trainer trainer(config, run, data, talk);
+  trainer.restore();
+  return run_to_end(trainer, config, run, data, talk, options.json);
+}
+
+}  // namespace heed

@@ -1,0 +1,88 @@
+#pragma once
+/// What the command line can do, one function a command. Each returns the exit status and throws Error.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+struct TrainCommand {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::string run;                     ///< empty: runs/<name>
+  bool overwrite = false;
+  bool json = false;
+  std::vector<std::string> command;    ///< as typed, for run.json
+};
+int train_command(const TrainCommand& options);
+
+struct ResumeCommand {
+  std::string run;
+  std::vector<std::string> overrides;
+  bool json = false;
+  std::vector<std::string> command;
+};
+int resume_command(const ResumeCommand& options);
+
+struct EvalCommand {
+  std::string run;
+  std::vector<std::string> overrides;
+  std::string weights;                 ///< best, last, average, a step, a folder; empty: as find_weights says
+  std::string split = "test";
+  std::vector<std::string> source, target, text;   ///< files instead of a split
+  bool pretokenised = false;           ///< BLEU of text cut into words already
+  bool json = false;
+  std::string output;                  ///< where to write the translations, if anywhere
+};
+int eval_command(const EvalCommand& options);
+
+struct GenerateCommand {
+  std::string run;
+  std::vector<std::string> overrides;
+  std::string weights;
+  std::string input = "-", output = "-";
+  std::optional<std::string> prompt;   ///< lm: this text instead of lines of input
+  std::optional<std::uint64_t> seed;
+};
+int generate_command(const GenerateCommand& options);
+
+struct ScoreCommand {
+  std::string run;
+  std::vector<std::string> overrides;
+  std::string weights;
+  std::string source, target;          ///< lm: target only
+  std::string output = "-";
+};
+int score_command(const ScoreCommand& options);
+
+struct GradcheckCommand {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::int64_t entries = 0;            ///< checked of each parameter; 0: directions for large ones
+  bool json = false;
+};
+int gradcheck_command(const GradcheckCommand& options);
+
+struct ShowCommand {
+  std::string config;                  ///< or a run folder
+  std::vector<std::string> overrides;
+  bool json = false;
+};
+int show_command(const ShowCommand& options);
+
+struct BenchCommand {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::int64_t steps = 0;              ///< measured; 0: as many as fit in about ten seconds
+  bool json = false;
+};
+int bench_command(const BenchCommand& options);
+
+struct FetchCommand {
+  std::string name;
+  std::string to, from;
+};
+int fetch_command(const FetchCommand& options);
+
+}  // namespace heed

@@ -1,0 +1,87 @@
+#include "train/run_folder.h"
+
+#include <fmt/chrono.h>
+#include <sys/utsname.h>
+
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "autograd/error.h"
+#include "autograd/kernels/gemm.h"
+#include "train/checkpoint_folder.h"
+#include "train/files.h"
+#include "train/team.h"
+#include "train/version.h"
+
+namespace heed {
+
+void refuse_existing_run(const RunFolder& run) {
+  if (!std::filesystem::exists(run.config())) return;
+  throw Error(Exit::usage, fmt::format("{} already holds a run: go on with it by `heed resume {}`, choose another "
+                                       "folder with --run, or replace it with --overwrite",
+                                       run.path.string(), run.path.string()));
+}
+
+std::string describe_run(const Config& config, const std::vector<std::string>& command) {
+  std::string cpu;
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line) && cpu.empty();) {
+    if (line.rfind("model name", 0) == 0) cpu = line.substr(std::min(line.size(), line.find(':') + 2));
+  }
+  utsname system{};
+  uname(&system);
+  const nlohmann::json record{
+      {"version", version},
+      {"command", command},
+      {"started", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
+      {"seed", config.seed},
+      {"shards", config.train.shards},
+      {"threads", config.threads > 0 ? config.threads : available_processors()},
+      {"cpu", cpu},
+      {"processors", available_processors()},
+      {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
+      {"compiler", compiler},
+      {"flags", flags},
+      {"blas", kernels::blas_name()}};
+  return record.dump(2) + "\n";
+}
+
+void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tokenizers,
+               const std::vector<std::string>& command) {
+  tokenizers.save(run.path);
+  write_file_durably(run.path / "run.json", describe_run(config, command));
+  write_file_durably(run.config(), write_yaml(config));   // last: its presence makes this a run
+}
+
+Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides) {
+  if (!std::filesystem::exists(run.config())) {
+    throw Error(Exit::bad_input, fmt::format("{}: no run here (there is no config.yaml)",
+                                             std::filesystem::absolute(run.path).lexically_normal().string()));
+  }
+  return read_config(run.config().string(), overrides);
+}
+
+std::filesystem::path find_weights(const RunFolder& run, const std::string& name) {
+  const auto with_model = [](const std::filesystem::path& folder) -> std::optional<std::filesystem::path> {
+    if (std::filesystem::exists(folder / "model.safetensors")) return folder;
+    return std::nullopt;
+  };
+  std::vector<std::filesystem::path> choices;
+  if (name.empty()) {
+    choices = {run.average(), run.path / "best", run.path / "last"};
+  } else if (name == "best" || name == "last" || name == "average") {
+    choices = {run.path / name};
+  } else if (name.find_first_not_of("0123456789") == std::string::npos && name.size() < 18) {
+    choices = {CheckpointFolder(run.path).folder_of(std::stoll(name))};
+  } else {
+    choices = {name};
+  }
+  for (const auto& choice : choices) {
+    if (const auto found = with_model(choice)) return *found;
+  }
+  throw Error(Exit::bad_input, fmt::format("{}: no weights{}", run.path.string(), name.empty() ? " yet" : " called " + name));
+}
+
+}  // namespace heed

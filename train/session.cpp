@@ -1,0 +1,25 @@
+#include "train/session.h"
+
+#include "autograd/error.h"
+
+namespace heed {
+
+ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
+  const bool lm = config.task == Task::lm;
+  const Corpus corpus = read_corpus(config.data, lm, config.seed);
+  ExperimentData data;
+  data.tokenizers = tokenizers != nullptr ? *tokenizers : make_tokenizers(config.tokenizer, corpus.train, config.seed);
+  const auto encode = [&](const Split& split, bool training) {
+    TokenizeOptions options;
+    options.training = training;
+    options.max_length = config.data.max_length;
+    options.keep_lines = !training;
+    return tokenize(split, *data.tokenizers.source, *data.tokenizers.target, options, static_cast<int>(config.threads));
+  };
+  data.train = encode(corpus.train, true);
+  data.valid = encode(corpus.valid, false);
+  data.test = encode(corpus.test, false);
+  return data;
+}
+
+}  // namespace heed

@@ -1,0 +1,18 @@
+#pragma once
+
+namespace heed {
+
+/// While one lives: SIGINT and SIGTERM ask for a stop (a second one ends the process at once),
+/// SIGUSR1 asks for a checkpoint.
+class SignalRequests {
+ public:
+  SignalRequests();
+  ~SignalRequests();
+  SignalRequests(const SignalRequests&) = delete;
+  SignalRequests& operator=(const SignalRequests&) = delete;
+
+  int stop() const;          ///< the signal that asked for a stop, or 0
+  bool take_save() const;    ///< whether a checkpoint was asked for since the last call
+};
+
+}  // namespace heed

@@ -1,0 +1,35 @@
+#pragma once
+/// What a training run says to people: on stderr, and in the run's train.log.
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "train/progress.h"
+
+namespace heed {
+
+struct TrainingState {
+  std::int64_t step, total_steps;    ///< total 0: not limited by steps
+  double share_done;                 ///< of the run, 0 to 1
+  double seconds;                    ///< of training so far
+  double epochs;
+  double loss, learning_rate, tokens_per_second;
+};
+
+class Talk {
+ public:
+  Talk() : bar_(std::make_unique<ProgressBar>("train")) {}
+  /// From now on lines go into this file as well (appended).
+  void log_to(const std::filesystem::path& file);
+
+  void line(const std::string& text);
+  void progress(const TrainingState& state);
+  void end_progress() { bar_->finish(); }
+
+ private:
+  std::unique_ptr<ProgressBar> bar_;
+  std::ofstream log_;
+};
+
+}  // namespace heed

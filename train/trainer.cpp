@@ -1,0 +1,230 @@
+#include "train/trainer.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "autograd/error.h"
+#include "optim/schedule.h"
+#include "train/average.h"
+#include "train/weights.h"
+
+HEED_BEGIN
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+BatchOptions batch_options(const Config& config) {
+  BatchOptions options;
+  options.batch_tokens = config.train.batch_tokens;
+  options.batch_sequences = config.train.batch_sequences;
+  options.context = context_of(config);
+  options.seed = config.seed;
+  return options;
+}
+
+StepOptions step_options(const Config& config) {
+  return {config.seed, config.train.shards, config.train.label_smoothing, config.optim.clip_norm};
+}
+
+}  // namespace
+
+nlohmann::json Progress::json() const {
+  nlohmann::json j{{"step", step}, {"epoch", position.epoch}, {"batch", position.batch},
+                   {"target_tokens", target_tokens}, {"seconds", seconds}, {"best_step", best_step},
+                   {"without_better", without_better}};
+  if (best) j["best"] = *best;
+  return j;
+}
+
+Progress Progress::from(const nlohmann::json& state) {
+  Progress p;
+  p.step = state.at("step");
+  p.position = {state.at("epoch"), state.at("batch")};
+  p.target_tokens = state.at("target_tokens");
+  p.seconds = state.at("seconds");
+  p.best_step = state.at("best_step");
+  p.without_better = state.at("without_better");
+  if (state.contains("best")) p.best = state.at("best").get<double>();
+  return p;
+}
+
+Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk)
+    : config_(config),
+      run_(run),
+      data_(data),
+      talk_(talk),
+      team_(config.threads),
+      model_(build_model(config, data.tokenizers)),
+      optimizer_(config.optim, model_->parameters()),
+      step_(*model_, optimizer_, team_, step_options(config)),
+      stream_(data.train, batch_options(config)),
+      checkpoints_(run.path),
+      metrics_(run.metrics()) {}
+
+Metric Trainer::deciding_metric() const { return config_.train.early_stopping.metric.value_or(config_.train.best); }
+
+std::int64_t Trainer::total_steps() const {
+  if (config_.train.steps > 0) return config_.train.steps;
+  BatchStream stream = stream_;
+  if (config_.train.epochs > 0) {
+    return static_cast<std::int64_t>(std::ceil(config_.train.epochs * static_cast<double>(stream.batches_in(0))));
+  }
+  return 0;   // limited by time alone: schedules that need an end have to name it
+}
+
+double Trainer::share_done() const {
+  double share = 0;
+  if (config_.train.steps > 0) share = static_cast<double>(progress_.step) / static_cast<double>(config_.train.steps);
+  if (config_.train.epochs > 0 && batches_) share = std::max(share, batches_->epochs_done() / config_.train.epochs);
+  if (config_.train.minutes > 0) share = std::max(share, progress_.seconds / 60 / config_.train.minutes);
+  return share;
+}
+
+bool Trainer::finished() const { return stopped_early_ || share_done() >= 1; }
+
+int Trainer::train() {
+  stream_.seek(progress_.position);
+  batches_ = std::make_unique<Prefetcher>(stream_);
+  while (!finished() && signals_.stop() == 0) {
+    one_step();
+    if (progress_.step % config_.train.validate_every == 0) validate();
+    if (progress_.step % config_.train.save_every == 0 || signals_.take_save()) save(false);
+  }
+  if (signals_.stop() == 0 && last_validated_ != progress_.step) validate();
+  if (last_saved_ != progress_.step) save(false);
+  talk_.end_progress();
+  return signals_.stop();
+}
+
+void Trainer::one_step() {
+  const double begin = now();
+  const Batch batch = batches_->next();
+  const double lr = learning_rate(config_.optim, progress_.step + 1, total_steps());
+  const StepResult result = step_.run(shard(batch, config_.train.shards), progress_.step + 1, lr);
+  const double seconds = now() - begin;
+  ++progress_.step;
+  progress_.position = batches_->position();
+  progress_.target_tokens += result.counts.tokens;
+  progress_.seconds += seconds;
+  window_seconds_ += seconds;
+  add_counts(window_, result.counts);
+  report(result, lr);
+}
+
+void Trainer::report(const StepResult& result, double lr) {
+  const double tokens = static_cast<double>(window_.tokens);
+  talk_.progress({progress_.step, total_steps(), share_done(), progress_.seconds, batches_->epochs_done(),
+                  window_.loss / tokens, lr, tokens / window_seconds_});
+  if (progress_.step % config_.train.log_every != 0) return;
+  record("train", {{"epoch", batches_->epochs_done()},
+                   {"loss", window_.loss / tokens},
+                   {"nll", window_.nll / tokens},
+                   {"lr", lr},
+                   {"gradient_norm", result.gradient_norm},
+                   {"target_tokens", progress_.target_tokens},
+                   {"tokens_per_s", tokens / window_seconds_}});
+  window_ = {};
+  window_seconds_ = 0;
+}
+
+void Trainer::validate() {
+  last_validated_ = progress_.step;
+  if (data_.valid.source.size() == 0 && data_.valid.stream.empty()) return;
+  Evaluation e = evaluate_loss(*model_, data_.valid, config_.train.batch_tokens, context_of(config_), team_);
+  const Metric metric = deciding_metric();
+  if (needs_outputs(metric)) {
+    DecodeOptions greedy = config_.decode;   // the final figures come from the search the config asks for
+    greedy.beam = 1;
+    greedy.sample = false;
+    evaluate_outputs(e, *model_, data_.valid, data_.tokenizers, greedy, false, config_.seed, team_);
+  }
+  const double value = e.value(metric);
+  const bool better = !progress_.best || (higher_is_better(metric) ? value > *progress_.best : value < *progress_.best);
+  if (better) {
+    progress_.best = value;
+    progress_.best_step = progress_.step;
+    progress_.without_better = 0;
+  } else {
+    ++progress_.without_better;
+  }
+  record("valid", e.json());
+  talk_.line(fmt::format("step {:>6}  valid  {}{}", progress_.step, e.text(), better ? "  (best)" : ""));
+  if (better) save(true);
+  if (config_.train.early_stopping.metric && progress_.without_better >= config_.train.early_stopping.patience) {
+    talk_.line(fmt::format("step {:>6}  stopping early: no better for {} validations (best at step {})", progress_.step,
+                           progress_.without_better, progress_.best_step));
+    stopped_early_ = true;
+  }
+}
+
+void Trainer::save(bool is_best) {
+  if (last_saved_ == progress_.step) return;
+  const std::vector<NamedTensor> moments = optimizer_.state();
+  const std::vector<CheckpointFile> files{
+      {"model.safetensors", [&](FileWriter& file) { write_safetensors(file, tensor_views(optimizer_.parameters()), {{"format", "pt"}}); }},
+      {"training.safetensors", [&](FileWriter& file) { write_safetensors(file, tensor_views(moments), {{"step", std::to_string(progress_.step)}}); }}};
+  metrics_.sync();
+  checkpoints_.save(progress_.step, files, progress_.json(), is_best || progress_.best_step == progress_.step);
+  checkpoints_.prune(std::max(config_.train.keep, config_.train.average));
+  last_saved_ = progress_.step;
+}
+
+void Trainer::restore() {
+  const CheckpointFolder::Newest newest = checkpoints_.newest_valid();
+  for (const std::string& skipped : newest.skipped) talk_.line("skipped a damaged checkpoint: " + skipped);
+  const std::int64_t step = newest.checkpoint ? newest.checkpoint->step : 0;
+  // What was recorded after the checkpoint will be recorded again.
+  repair_jsonl(run_.metrics(), [step](const nlohmann::json& r) { return r.value("step", std::int64_t{0}) <= step; });
+  metrics_ = JsonlWriter(run_.metrics());
+  if (!newest.checkpoint) {
+    talk_.line("no checkpoint to go on from: beginning at step 0");
+    return;
+  }
+  const std::filesystem::path folder = newest.checkpoint->folder;
+  load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->parameters(),
+               (folder / "model.safetensors").string());
+  load_weights(SafetensorsFile::read(folder / "training.safetensors"), optimizer_.state(),
+               (folder / "training.safetensors").string());
+  progress_ = Progress::from(newest.checkpoint->state);
+  optimizer_.set_steps(progress_.step);
+  last_saved_ = last_validated_ = progress_.step;
+  if (config_.train.early_stopping.metric && progress_.without_better >= config_.train.early_stopping.patience) {
+    stopped_early_ = true;
+  }
+  talk_.line(fmt::format("going on from step {}", progress_.step));
+}
+
+void Trainer::choose_weights() {
+  std::filesystem::path folder;
+  if (config_.train.average > 1) {
+    folder = write_average(run_, checkpoints_, config_.train.average);
+  } else {
+    folder = find_weights(run_, "");
+  }
+  load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->parameters(),
+               (folder / "model.safetensors").string());
+}
+
+std::optional<Evaluation> Trainer::final_evaluation() {
+  const bool test = data_.test.source.size() > 0 || !data_.test.stream.empty();
+  const Dataset& split = test ? data_.test : data_.valid;
+  if (split.source.size() == 0 && split.stream.empty()) return std::nullopt;
+  Evaluation e = evaluate_loss(*model_, split, config_.train.batch_tokens, context_of(config_), team_);
+  if (config_.task == Task::seq2seq) {
+    evaluate_outputs(e, *model_, split, data_.tokenizers, config_.decode, false, config_.seed, team_);
+  }
+  record(test ? "test" : "final-valid", e.json());
+  metrics_.sync();
+  return e;
+}
+
+void Trainer::record(const std::string& kind, nlohmann::json fields) {
+  nlohmann::json r{{"kind", kind}, {"step", progress_.step}, {"seconds", progress_.seconds}};
+  r.update(fields);
+  metrics_.append(r);
+}
+
+HEED_END

@@ -1,0 +1,87 @@
+#pragma once
+/// The training loop of one run.
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "data/batcher.h"
+#include "nn/model.h"
+#include "optim/optimizer.h"
+#include "train/checkpoint_folder.h"
+#include "train/config.h"
+#include "train/evaluate.h"
+#include "train/jsonl.h"
+#include "train/run_folder.h"
+#include "train/session.h"
+#include "train/signals.h"
+#include "train/step.h"
+#include "train/talk.h"
+
+HEED_BEGIN
+
+/// What a checkpoint remembers besides weights and moments.
+struct Progress {
+  std::int64_t step = 0;               ///< steps done
+  Position position;                   ///< of the next batch
+  std::int64_t target_tokens = 0;      ///< seen in training
+  double seconds = 0;                  ///< of training, over all sessions
+  std::optional<double> best;          ///< best value of the deciding metric
+  std::int64_t best_step = 0;
+  std::int64_t without_better = 0;     ///< validations since
+
+  nlohmann::json json() const;
+  static Progress from(const nlohmann::json& state);
+};
+
+class Trainer {
+ public:
+  Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk);
+
+  /// Goes on from the newest valid checkpoint of the run, if there is one; says what it skipped.
+  void restore();
+  /// Trains to the end, or until a signal asks to stop; saves. Returns the signal or 0.
+  int train();
+  /// After training: the mean of the last checkpoints, if the config asks for it, becomes the run's
+  /// weights; otherwise the best checkpoint's do. Loads them.
+  void choose_weights();
+  /// The metrics of the test split, or of the validation split where there is no other; recorded.
+  std::optional<Evaluation> final_evaluation();
+
+  const Model& model() const { return *model_; }
+  Team& team() { return team_; }
+
+ private:
+  bool finished() const;
+  double share_done() const;           ///< of the run, 0 to 1
+  std::int64_t total_steps() const;
+  void one_step();
+  void report(const StepResult& result, double lr);
+  void validate();
+  void save(bool is_best);
+  void record(const std::string& kind, nlohmann::json fields);
+  Metric deciding_metric() const;
+
+  const Config& config_;
+  RunFolder run_;
+  const ExperimentData& data_;
+  Talk& talk_;
+  Team team_;
+  std::unique_ptr<Model> model_;
+  Optimizer optimizer_;
+  TrainStep step_;
+  BatchStream stream_;
+  std::unique_ptr<Prefetcher> batches_;
+  CheckpointFolder checkpoints_;
+  JsonlWriter metrics_;
+  SignalRequests signals_;
+  Progress progress_;
+  std::int64_t last_saved_ = -1, last_validated_ = -1;
+  bool stopped_early_ = false;
+  // since the last report
+  LossCounts window_;
+  double window_seconds_ = 0;
+};
+
+HEED_END
