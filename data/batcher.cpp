@@ -111,8 +111,6 @@ std::vector<std::int64_t> window_starts(std::int64_t tokens, std::int64_t contex
   return starts;
 }
 
-/// A window ends where the grid has its next line. That is told from its own start: only the window
-/// at 0 can be shorter than the context before the text's end.
 std::vector<Group> plan_windows(const Dataset& data, const BatchOptions& options,
                                 std::int64_t shift, std::int64_t epoch) {
   auto starts =
@@ -244,6 +242,7 @@ const std::vector<Group>& BatchStream::plan(std::int64_t epoch) {
                 return groups;
               }());
     plan_epoch_ = epoch;
+    if (plan_->empty()) throw Error(Exit::failed, "no batch: the dataset was emptied while in use");
   }
   return *plan_;
 }
@@ -278,6 +277,7 @@ void BatchStream::seek(Position position) {
 }
 
 double BatchStream::epochs_done() {
+  if (position_.batch == 0) return static_cast<double>(position_.epoch);  // no need of a plan
   return static_cast<double>(position_.epoch) +
          static_cast<double>(position_.batch) / static_cast<double>(plan(position_.epoch).size());
 }

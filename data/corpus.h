@@ -11,16 +11,16 @@ namespace heed {
 /// For seq2seq: line i of `source` belongs to line i of `target`; either may be empty.
 /// For lm: one running `text`, line ends included, and no lines.
 struct Split {
-  std::vector<std::string> source;
-  std::vector<std::string> target;
-  std::string text;
+  std::vector<std::string> source = {};
+  std::vector<std::string> target = {};
+  std::string text = {};
 
   bool empty() const { return source.empty() && text.empty(); }
 };
 
 /// A split nobody named is empty.
 struct Corpus {
-  Split train, valid, test;
+  Split train = {}, valid = {}, test = {};
 };
 
 /// Reads the files of `options`, or makes its synthetic pairs. Where `valid` or `test` names no

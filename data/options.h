@@ -8,9 +8,9 @@ namespace heed {
 
 /// One split: aligned text files (seq2seq) or text (lm). Several files are read one after the other.
 struct FilesOptions {
-  std::vector<std::string> source;
-  std::vector<std::string> target;
-  std::vector<std::string> text;
+  std::vector<std::string> source = {};
+  std::vector<std::string> target = {};
+  std::vector<std::string> text = {};
 };
 
 enum class SyntheticKind { none, copy, reverse, sort, addition, dates };
@@ -27,11 +27,11 @@ struct SyntheticOptions {
 };
 
 struct DataOptions {
-  FilesOptions train, valid, test;
+  FilesOptions train = {}, valid = {}, test = {};
   double valid_fraction = 0.0;     ///< where `valid` names no file: the share cut from the end of train
   double test_fraction = 0.0;      ///< likewise; valid comes before test
-  SyntheticOptions synthetic;
-  bool lowercase = false;          ///< both sides, before tokenising (Unicode simple case folding)
+  SyntheticOptions synthetic = {};
+  bool lowercase = false;          ///< both sides, before tokenising (Unicode simple lower-casing)
   std::int64_t max_length = 128;   ///< training pairs longer than this on either side, in tokens, are left out
 };
 
@@ -41,9 +41,9 @@ struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::sentencepiece;
   std::int64_t vocab_size = 8000;  ///< sentencepiece, words: an upper bound, special pieces included
   bool shared = true;              ///< one vocabulary for source and target
-  std::string model;               ///< use this file instead of training (a `.model`, or a vocabulary file)
-  std::string source_model;        ///< where not shared
-  std::string target_model;
+  std::string model = {};          ///< use this file instead of training (a `.model`, or a vocabulary file)
+  std::string source_model = {};   ///< where not shared
+  std::string target_model = {};
 };
 
 }  // namespace heed

@@ -72,11 +72,13 @@ std::string one_line(std::string_view text) {
     if (length == 0) {
       out += "\uFFFD";
       ++at;
-      continue;
+    } else if (text[at] == '\n' || text[at] == '\r') {
+      out += ' ';
+      ++at;
+    } else {
+      out += text.substr(at, length);
+      at += length;
     }
-    const bool newline = text[at] == '\n' || text[at] == '\r';
-    newline ? out.push_back(' ') : static_cast<void>(out.append(text.substr(at, length)));
-    at += length;
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <set>
 #include <unordered_map>
@@ -208,13 +209,11 @@ std::unique_ptr<Tokenizer> vocabulary_tokenizer(TokenizerKind kind,
 std::vector<std::string> learn_vocabulary(const TokenizerOptions& options,
                                           std::span<const std::string> lines) {
   if (options.kind == TokenizerKind::bytes) return all_bytes();
-  std::unordered_map<std::string, std::int64_t, StringHash, std::equal_to<>> counts;
+  std::unordered_map<std::string, std::int64_t> counts;
   for (const auto& line : lines) {
     each_piece(options.kind, line, [&](std::string_view piece) {
       if (invalid_utf8(piece) != std::string_view::npos) return;
-      const auto found = counts.find(piece);
-      found == counts.end() ? static_cast<void>(counts.emplace(piece, 1))
-                            : static_cast<void>(++found->second);
+      ++counts[std::string(piece)];
     });
   }
   if (counts.empty()) throw Error(Exit::bad_input, "tokenizer: there is no text to learn from");

@@ -1,0 +1,242 @@
+#include "data/batcher.h"
+
+#include <numeric>
+#include <set>
+
+#include "tests/data/batches.h"
+
+using namespace heed;
+using namespace heed::testing;
+
+namespace {
+
+std::vector<Batch> epoch(BatchStream& stream) {
+  std::vector<Batch> batches;
+  const auto e = stream.position().epoch;
+  while (stream.position().epoch == e) batches.push_back(stream.next());
+  return batches;
+}
+
+std::vector<std::int64_t> all_samples(const std::vector<Batch>& batches) {
+  std::vector<std::int64_t> all;
+  for (const auto& b : batches) all.insert(all.end(), b.samples.begin(), b.samples.end());
+  return all;
+}
+
+void check_permutation(std::vector<std::int64_t> samples, std::int64_t n) {
+  std::sort(samples.begin(), samples.end());
+  std::vector<std::int64_t> expected(static_cast<std::size_t>(n));
+  std::iota(expected.begin(), expected.end(), std::int64_t{0});
+  BOOST_TEST((samples == expected));
+}
+
+std::int64_t cost(const Batch& b) {
+  return static_cast<std::int64_t>(std::max(b.source.size(), b.target_in.size()));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(batcher)
+
+BOOST_AUTO_TEST_CASE(every_sample_once_an_epoch) {
+  for (const std::int64_t n : {1, 2, 7, 100, 3000}) {
+    const Dataset data = random_pairs(n, 12);
+    for (const BatchOptions& o :
+         {BatchOptions{.batch_tokens = 60}, BatchOptions{.batch_tokens = 1},
+          BatchOptions{.batch_sequences = 8}, BatchOptions{.batch_sequences = 1}}) {
+      BatchStream stream(data, o);
+      for (int e = 0; e < 3; ++e) {
+        const auto batches = epoch(stream);
+        for (const auto& b : batches) check_batch(b, data);
+        check_permutation(all_samples(batches), n);
+        BOOST_TEST(static_cast<std::int64_t>(batches.size()) == stream.batches_in(e));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(budgets_hold_and_are_used) {
+  const Dataset data = random_pairs(5000, 30);
+  BatchStream stream(data, {.batch_tokens = 300});
+  const auto batches = epoch(stream);
+  std::int64_t total = 0;
+  for (const auto& b : batches) {
+    BOOST_TEST(cost(b) <= 300);
+    total += cost(b);
+  }
+  BOOST_TEST(static_cast<double>(total) / static_cast<double>(batches.size()) > 0.9 * 300);
+
+  BatchStream counted(data, {.batch_tokens = 300, .batch_sequences = 16});
+  std::size_t odd = 0;
+  for (const auto& b : epoch(counted)) {
+    BOOST_TEST(b.sequences() <= 16);
+    odd += b.sequences() != 16;
+  }
+  BOOST_TEST(odd <= 4u);  // the last of each stretch of 1,600 samples
+}
+
+BOOST_AUTO_TEST_CASE(a_sample_beyond_the_budget_goes_alone) {
+  Dataset data = random_pairs(50, 5);
+  data.source.push(std::vector<std::int32_t>{9, 9, Tokenizer::eos});
+  data.target.push(std::vector<std::int32_t>(100, 7));
+  BatchStream stream(data, {.batch_tokens = 20});
+  for (const auto& b : epoch(stream)) {
+    if (cost(b) > 20)
+      BOOST_TEST(b.samples == (std::vector<std::int64_t>{50}), boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(alike_lengths_stand_together) {
+  const Dataset data = random_pairs(5000, 60);
+  BatchStream stream(data, {.batch_tokens = 600});
+  double spread = 0;
+  const auto batches = epoch(stream);
+  for (const auto& b : batches) {
+    std::int64_t low = 1 << 30, high = 0;
+    for (const auto i : b.samples) {
+      low = std::min(low, data.target.length(i));
+      high = std::max(high, data.target.length(i));
+    }
+    spread += static_cast<double>(high - low);
+  }
+  BOOST_TEST(spread / static_cast<double>(batches.size()) <
+             3.0);  // in random batches it would be about 55
+}
+
+BOOST_AUTO_TEST_CASE(a_function_of_seed_and_epoch) {
+  const Dataset data = random_pairs(2000, 12);
+  BatchStream a(data, {.batch_tokens = 100, .seed = 5}), b(data, {.batch_tokens = 100, .seed = 5});
+  BatchStream other(data, {.batch_tokens = 100, .seed = 6});
+  std::vector<std::vector<std::int64_t>> orders;
+  for (int e = 0; e < 3; ++e) {
+    orders.push_back(all_samples(epoch(a)));
+    BOOST_TEST((orders.back() == all_samples(epoch(b))));
+    BOOST_TEST((orders.back() != all_samples(epoch(other))));
+  }
+  BOOST_TEST((orders[0] != orders[1] && orders[1] != orders[2]));
+
+  // The order of the batches is shuffled too: lengths do not grow along an epoch.
+  BatchStream again(data, {.batch_tokens = 100, .seed = 5});
+  int falls = 0;
+  std::size_t before = 0;
+  for (const auto& batch : epoch(again)) {
+    falls += batch.samples.size() < before;
+    before = batch.samples.size();
+  }
+  BOOST_TEST(falls > 20);
+}
+
+BOOST_AUTO_TEST_CASE(seeking) {
+  for (const bool text : {false, true}) {
+    const Dataset data = text ? counting_text(2000) : random_pairs(500, 12);
+    const BatchOptions o{.batch_tokens = 100, .context = 10, .seed = 3};
+    BatchStream straight(data, o);
+    for (int step = 0; step < 150; ++step) {
+      BatchStream jumped(data, o);
+      jumped.seek(straight.position());
+      BOOST_TEST((jumped.position() == straight.position()));
+      BOOST_TEST(jumped.epochs_done() == straight.epochs_done());
+      BOOST_TEST(same(jumped.next(), straight.next()));
+      BOOST_TEST((jumped.position() == straight.position()));
+    }
+    BOOST_TEST(straight.position().epoch >= 2);
+    const auto n = straight.batches_in(7);
+    straight.seek({7, n - 1});
+    straight.next();
+    BOOST_TEST((straight.position() == Position{8, 0}));
+    BOOST_TEST(straight.epochs_done() == 8.0);
+    expect_error(Exit::bad_input, {"epoch 7"}, [&] { straight.seek({7, n}); });
+    expect_error(Exit::bad_input, {"batch -1"}, [&] { straight.seek({7, -1}); });
+    expect_error(Exit::bad_input, {"epoch -1"}, [&] { straight.seek({-1, 0}); });
+    BOOST_TEST((straight.position() == Position{8, 0}));  // a failed seek moves nothing
+  }
+}
+
+BOOST_AUTO_TEST_CASE(windows_of_a_text) {
+  for (const std::int32_t n : {2, 3, 10, 11, 12, 500}) {
+    const Dataset data = counting_text(n);
+    for (const BatchOptions& o : {BatchOptions{.batch_tokens = 50, .context = 10},
+                                  BatchOptions{.batch_sequences = 3, .context = 10},
+                                  BatchOptions{.batch_tokens = 5, .context = 10},
+                                  BatchOptions{.batch_sequences = 3, .context = 1000}}) {
+      BatchStream stream(data, o);
+      std::set<std::int64_t> shifts;
+      for (int e = 0; e < 20; ++e) {
+        std::vector<std::int64_t> predicted;
+        const auto batches = epoch(stream);
+        BOOST_TEST(static_cast<std::int64_t>(batches.size()) == stream.batches_in(e));
+        for (const auto& b : batches) {
+          check_batch(b, data);
+          BOOST_TEST(b.sequences() <=
+                     (o.batch_sequences > 0 ? 3 : std::max<std::int64_t>(1, o.batch_tokens / 10)));
+          for (std::int64_t i = 0; i < b.sequences(); ++i) {
+            BOOST_TEST(b.target_offsets[i + 1] - b.target_offsets[i] <= o.context);
+            shifts.insert(b.samples[i] % o.context);
+          }
+          for (const auto token : b.target_out) predicted.push_back(token - 101);
+        }
+        check_permutation(predicted, n - 1);  // every token but the first, once
+      }
+      if (n == 500 && o.context == 10) BOOST_TEST(shifts.size() >= 7u);  // the grid moves
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(evaluation_of_pairs) {
+  const Dataset data = random_pairs(700, 20);
+  const auto batches = evaluation_batches(data, {.batch_tokens = 100});
+  const auto again = evaluation_batches(data, {.batch_tokens = 100, .seed = 9});
+  BOOST_TEST(batches.size() == again.size());
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    check_batch(batches[i], data);
+    BOOST_TEST(cost(batches[i]) <= 100);
+    BOOST_TEST(same(batches[i], again[i]));  // whatever the seed
+    for (const auto s : batches[i].samples) {
+      BOOST_TEST(data.source.length(s) >= before);
+      before = data.source.length(s);
+    }
+  }
+  check_permutation(all_samples(batches), 700);
+  BOOST_TEST(evaluation_batches(Dataset{}, {}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(evaluation_of_a_text) {
+  for (const std::int32_t n : {2, 10, 11, 12, 95, 101}) {
+    const Dataset data = counting_text(n);
+    std::int32_t next = 101;
+    std::int64_t start = 0;
+    for (const auto& b : evaluation_batches(data, {.batch_tokens = 30, .context = 10})) {
+      check_batch(b, data);
+      BOOST_TEST(b.sequences() <= 3);
+      for (const auto s : b.samples) {
+        BOOST_TEST(s == start);
+        start += 10;
+      }
+      for (const auto token : b.target_out) BOOST_TEST(token == next++);
+    }
+    BOOST_TEST(next == 100 + n);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_by_name) {
+  const Dataset data = random_pairs(10, 5);
+  const Batch b = make_batch(data, {7, 2, 2});
+  check_batch(b, data);
+  BOOST_TEST(b.samples == (std::vector<std::int64_t>{7, 2, 2}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be) {
+  Dataset nothing;
+  nothing.left_out_long = 12;
+  expect_error(Exit::bad_input, {"no pair", "12 longer", "data.max_length"},
+               [&] { BatchStream(nothing, {}); });
+  const Dataset text = counting_text(5), one = counting_text(1);
+  expect_error(Exit::usage, {"context"}, [&] { BatchStream(text, {}); });
+  expect_error(Exit::usage, {"context"}, [&] { evaluation_batches(text, {}); });
+  expect_error(Exit::bad_input, {"one token"}, [&] { BatchStream(one, {.context = 4}); });
+  const Dataset pairs = random_pairs(3, 3);
+  expect_error(Exit::usage, {"batch_tokens"}, [&] { BatchStream(pairs, {.batch_tokens = 0}); });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,177 @@
+#include "data/corpus.h"
+
+#include "tests/data/support.h"
+
+using namespace heed;
+using namespace heed::testing;
+using Lines = std::vector<std::string>;
+
+namespace {
+
+struct Files {
+  TempDir dir;
+  DataOptions options;
+
+  void pairs(FilesOptions& files, const std::string& name, const std::string& de,
+             const std::string& en) {
+    files.source = {dir.write(name + ".de", de)};
+    files.target = {dir.write(name + ".en", en)};
+  }
+  Corpus read(bool language_model = false) const { return read_corpus(options, language_model, 1); }
+};
+
+std::string numbered(int n, const std::string& word) {
+  std::string text;
+  for (int i = 0; i < n; ++i) text += word + std::to_string(i) + "\n";
+  return text;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(corpus)
+
+BOOST_AUTO_TEST_CASE(three_splits) {
+  Files f;
+  f.pairs(f.options.train, "train", "eins\nzwei\n\n", "one\ntwo\nthree\n");
+  f.pairs(f.options.valid, "valid", "drei\n", "three\n");
+  f.options.test.source = {f.dir.write_gz("t1.de", "vier\n"), f.dir.write("t2.de", "fünf\n")};
+  f.options.test.target = {f.dir.write("t.en", "four\nfive\n")};
+  const Corpus corpus = f.read();
+  BOOST_TEST(corpus.train.source == (Lines{"eins", "zwei", ""}), boost::test_tools::per_element());
+  BOOST_TEST(corpus.train.target == (Lines{"one", "two", "three"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(corpus.valid.target == (Lines{"three"}), boost::test_tools::per_element());
+  BOOST_TEST(corpus.test.source == (Lines{"vier", "fünf"}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(splits_nobody_named_are_empty) {
+  Files f;
+  f.pairs(f.options.train, "train", "eins\n", "one\n");
+  const Corpus corpus = f.read();
+  BOOST_TEST(!corpus.train.empty());
+  BOOST_TEST(corpus.valid.empty());
+  BOOST_TEST(corpus.test.empty());
+}
+
+BOOST_AUTO_TEST_CASE(fractions_are_cut_from_the_end) {
+  Files f;
+  f.pairs(f.options.train, "train", numbered(100, "de"), numbered(100, "en"));
+  f.options.valid_fraction = 0.1;
+  f.options.test_fraction = 0.05;
+  Corpus corpus = f.read();
+  BOOST_TEST(corpus.train.source.size() == 85u);
+  BOOST_TEST(corpus.valid.source.size() == 10u);
+  BOOST_TEST(corpus.test.source.size() == 5u);
+  BOOST_TEST(corpus.train.target.back() == "en84");
+  BOOST_TEST(corpus.valid.source.front() == "de85");
+  BOOST_TEST(corpus.valid.target.back() == "en94");
+  BOOST_TEST(corpus.test.target.front() == "en95");
+  BOOST_TEST(corpus.test.target.back() == "en99");
+
+  f.pairs(f.options.valid, "valid", "drei\n", "three\n");  // files win over the fraction
+  corpus = f.read();
+  BOOST_TEST(corpus.train.source.size() == 95u);
+  BOOST_TEST(corpus.valid.source.size() == 1u);
+  BOOST_TEST(corpus.test.source.size() == 5u);
+}
+
+BOOST_AUTO_TEST_CASE(fractions_of_a_text) {
+  Files f;
+  f.options.train.text = {f.dir.write("text", "0123456789")};
+  f.options.valid_fraction = 0.25;
+  Corpus corpus = f.read(true);
+  BOOST_TEST(corpus.train.text == "0123456");  // floor(7.5)
+  BOOST_TEST(corpus.valid.text == "789");
+  BOOST_TEST(corpus.test.text == "");
+
+  f.options.train.text = {
+      f.dir.write("text", "aßaßaßaß")};  // 12 bytes; byte 10 is within a character
+  f.options.valid_fraction = 2.0 / 12.0;
+  corpus = f.read(true);
+  BOOST_TEST(corpus.train.text + corpus.valid.text == "aßaßaßaß");
+  BOOST_TEST((corpus.valid.text == "ß" || corpus.valid.text == "aß"));
+  f.options.valid_fraction = 1.0 / 12.0;  // only the second byte of ß is left: nothing
+  BOOST_TEST(!f.read(true).train.text.empty());
+}
+
+BOOST_AUTO_TEST_CASE(texts_are_joined_as_they_are) {
+  Files f;
+  f.options.train.text = {f.dir.write("a", "one\r\n\n"), f.dir.write_gz("b", "two")};
+  const Corpus corpus = f.read(true);
+  BOOST_TEST(corpus.train.text == "one\r\n\ntwo");
+  BOOST_TEST(corpus.train.source.empty());
+}
+
+BOOST_AUTO_TEST_CASE(lower_case_everywhere) {
+  Files f;
+  f.pairs(f.options.train, "train", "EINS Ä\n", "ONE\n");
+  f.pairs(f.options.test, "test", "ZWEI\n", "Two\n");
+  f.options.lowercase = true;
+  const Corpus corpus = f.read();
+  BOOST_TEST(corpus.train.source[0] == "eins ä");
+  BOOST_TEST(corpus.train.target[0] == "one");
+  BOOST_TEST(corpus.test.target[0] == "two");
+  f.options.train = {.source = {}, .target = {}, .text = {f.dir.write("x", "ÀB\n")}};
+  f.options.test = {};
+  BOOST_TEST(f.read(true).train.text == "àb\n");
+}
+
+BOOST_AUTO_TEST_CASE(what_goes_wrong) {
+  Files f;
+  expect_error(Exit::usage, {"data.train.source"}, [&] { f.read(); });
+  expect_error(Exit::usage, {"data.train.text"}, [&] { f.read(true); });
+  f.pairs(f.options.train, "train", "eins\nzwei\n", "one\ntwo\nthree\n");
+  expect_error(Exit::bad_input,
+               {"train.de has 2 lines", "train.en has 3", f.dir.write("train.de", "a\nb\n")},
+               [&] { f.read(); });
+  f.pairs(f.options.train, "train", "", "");
+  expect_error(Exit::bad_input, {"train.de: empty file"}, [&] { f.read(); });
+  f.pairs(f.options.train, "train", "x\n", "");
+  expect_error(Exit::bad_input, {"train.en: empty file"}, [&] { f.read(); });
+  f.pairs(f.options.train, "train", "x\n", "x\n");
+  f.options.train.target = {};
+  expect_error(Exit::usage, {"data.train.target"}, [&] { f.read(); });
+  f.options.train.text = {f.dir.write_gz("empty.txt.gz", "")};
+  expect_error(Exit::bad_input, {"empty.txt.gz: empty file"}, [&] { f.read(true); });
+}
+
+BOOST_AUTO_TEST_CASE(a_broken_later_split_is_found_too) {
+  Files f;
+  f.pairs(f.options.train, "train", "x\n", "x\n");
+  f.pairs(f.options.test, "test", "x\n", "\xFF\n");
+  expect_error(Exit::bad_input, {"test.en:1: invalid UTF-8"}, [&] { f.read(); });
+}
+
+BOOST_AUTO_TEST_CASE(fractions_that_leave_nothing) {
+  Files f;
+  f.pairs(f.options.train, "train", "a\nb\n", "a\nb\n");
+  f.options.valid_fraction = 0.6;
+  f.options.test_fraction = 0.4;
+  expect_error(Exit::usage, {"data.valid_fraction"}, [&] { f.read(); });
+  f.options.valid_fraction = 0.9;
+  f.options.test_fraction = 0.05;
+  expect_error(Exit::bad_input, {"data.train", "2 lines", "too few"}, [&] { f.read(); });
+  f.options.valid_fraction = -0.1;
+  expect_error(Exit::usage, {"data.valid_fraction"}, [&] { f.read(); });
+}
+
+BOOST_AUTO_TEST_CASE(synthetic_pairs) {
+  DataOptions options;
+  options.synthetic = {.name = SyntheticKind::copy, .train = 20, .valid = 3, .test = 4};
+  const Corpus corpus = read_corpus(options, false, 1);
+  BOOST_TEST(corpus.train.source.size() == 20u);
+  BOOST_TEST(corpus.valid.source.size() == 3u);
+  BOOST_TEST(corpus.test.target.size() == 4u);
+  expect_error(Exit::usage, {"data.synthetic", "seq2seq"}, [&] { read_corpus(options, true, 1); });
+  options.synthetic.symbols = 30;
+  options.lowercase = true;
+  expect_error(Exit::usage, {"data.lowercase"}, [&] { read_corpus(options, false, 1); });
+  options.synthetic.name = SyntheticKind::dates;
+  options.synthetic.symbols = 26;
+  const Corpus dates = read_corpus(options, false, 1);
+  for (const auto& line : dates.train.source) {
+    BOOST_TEST(std::none_of(line.begin(), line.end(), [](char c) { return 'A' <= c && c <= 'Z'; }));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,113 @@
+#include "data/dataset.h"
+
+#include <numeric>
+
+#include "tests/data/support.h"
+
+using namespace heed;
+using namespace heed::testing;
+using Ids = std::vector<std::int32_t>;
+
+namespace {
+
+const Tokenizer& words() {
+  static const auto tokenizer =
+      train_tokenizer({.kind = TokenizerKind::words}, std::vector<std::string>{"a a a b b c"}, 1);
+  return *tokenizer;  // a 3, b 4, c 5
+}
+
+Ids ids(std::span<const std::int32_t> s) { return {s.begin(), s.end()}; }
+
+const Split split{.source = {"a b", "", "c", "a a a", "b", "a b c"},
+                  .target = {"b a", "a", "", "b", "b b b b", "c b a"},
+                  .text = {}};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(dataset)
+
+BOOST_AUTO_TEST_CASE(every_line_is_a_sample) {
+  const Dataset data = tokenize(split, words(), words());
+  BOOST_TEST(data.size() == 6);
+  BOOST_TEST(!data.language_model());
+  BOOST_TEST(ids(data.source[0]) == (Ids{3, 4, Tokenizer::eos}), boost::test_tools::per_element());
+  BOOST_TEST(ids(data.source[1]) == (Ids{Tokenizer::eos}), boost::test_tools::per_element());
+  BOOST_TEST(ids(data.target[0]) == (Ids{4, 3}), boost::test_tools::per_element());
+  BOOST_TEST(data.target[2].empty());
+  BOOST_TEST(data.source.longest() == 4);
+  BOOST_TEST(data.target.longest() == 4);
+  BOOST_TEST((data.source_lines == split.source && data.target_lines == split.target));
+  BOOST_TEST(data.left_out_empty == 0);
+}
+
+BOOST_AUTO_TEST_CASE(training_leaves_out_and_counts) {
+  const Dataset data =
+      tokenize(split, words(), words(), {.training = true, .max_length = 3, .keep_lines = false});
+  BOOST_TEST(data.size() == 3);
+  BOOST_TEST(data.left_out_empty == 2);
+  BOOST_TEST(data.left_out_long == 1);
+  BOOST_TEST(ids(data.source[1]) == (Ids{3, 3, 3, 2}),
+             boost::test_tools::per_element());  // 3 tokens are not too long
+  BOOST_TEST(ids(data.target[2]) == (Ids{5, 4, 3}), boost::test_tools::per_element());
+  BOOST_TEST(data.source_lines.empty());
+  const Dataset all = tokenize(split, words(), words(), {.training = true});
+  BOOST_TEST(all.size() == 4);
+  BOOST_TEST(all.left_out_long == 0);
+  BOOST_TEST(all.target_lines[2] == "b b b b");
+}
+
+BOOST_AUTO_TEST_CASE(sources_alone) {
+  const Dataset data = tokenize({.source = {"a", "b"}, .target = {}, .text = {}}, words(), words());
+  BOOST_TEST(data.size() == 2);
+  BOOST_TEST(data.target.size() == 2);
+  BOOST_TEST(data.target.longest() == 0);
+  expect_error(Exit::failed, {"differ"}, [] {
+    tokenize({.source = {"a", "b"}, .target = {"a"}, .text = {}}, words(), words());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(the_same_on_any_number_of_threads) {
+  Split big{.source = sentences(5000, 1), .target = sentences(5000, 2), .text = {}};
+  const auto t = train_tokenizer({.kind = TokenizerKind::words}, big.source, 1);
+  const Dataset one = tokenize(big, *t, *t, {}, 1);
+  for (const int threads : {0, 2, 3, 7}) {
+    const Dataset many = tokenize(big, *t, *t, {}, threads);
+    BOOST_TEST((one.source.ids == many.source.ids && one.source.offsets == many.source.offsets));
+    BOOST_TEST((one.target.ids == many.target.ids && one.target.offsets == many.target.offsets));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_on_a_thread_arrives) {
+  struct Failing : Tokenizer {
+    TokenizerKind kind() const override { return TokenizerKind::words; }
+    std::int64_t size() const override { return 3; }
+    std::string piece(std::int32_t) const override { return ""; }
+    Ids encode(std::string_view line) const override {
+      if (line == "4999") throw Error(Exit::failed, "line 4999");
+      return {};
+    }
+    std::string decode(std::span<const std::int32_t>) const override { return ""; }
+    std::filesystem::path save(const std::filesystem::path&) const override { return {}; }
+  };
+  Split big;
+  for (int i = 0; i < 5000; ++i) big.source.push_back(std::to_string(i));
+  expect_error(Exit::failed, {"line 4999"}, [&] { tokenize(big, Failing(), Failing(), {}, 3); });
+}
+
+BOOST_AUTO_TEST_CASE(a_running_text) {
+  std::string text;
+  for (const auto& line : sentences(3000, 3)) text += line + "\n";
+  const Split lm{.source = {}, .target = {}, .text = text + "no end"};
+  for (const auto kind :
+       {TokenizerKind::characters, TokenizerKind::bytes, TokenizerKind::sentencepiece}) {
+    const auto both = make_tokenizers({.kind = kind, .vocab_size = 200}, lm, 1);
+    const Dataset data =
+        tokenize(lm, *both.source, *both.target, {.training = true, .max_length = 5}, 3);
+    BOOST_TEST(data.language_model());
+    BOOST_TEST(data.text_bytes == static_cast<std::int64_t>(lm.text.size()));
+    BOOST_TEST(both.target->decode(data.stream) == lm.text);
+    BOOST_TEST(data.stream == both.target->encode(lm.text), boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,110 @@
+#include "data/lines.h"
+#include "tests/data/support.h"
+
+using namespace heed;
+using namespace heed::testing;
+using Lines = std::vector<std::string>;
+
+BOOST_AUTO_TEST_SUITE(lines)
+
+BOOST_AUTO_TEST_CASE(lines_and_their_ends) {
+  const TempDir dir;
+  const auto check = [&](std::string_view content, const Lines& expected) {
+    BOOST_TEST(read_lines(dir.write("plain", content)) == expected,
+               boost::test_tools::per_element());
+    BOOST_TEST(read_lines(dir.write_gz("packed", content)) == expected,
+               boost::test_tools::per_element());
+  };
+  check("one\ntwo\n", {"one", "two"});
+  check("one\ntwo", {"one", "two"});
+  check("one\r\ntwo\r\n", {"one", "two"});
+  check("\n\nx\n\n", {"", "", "x", ""});
+  check("", {});
+  check("\n", {""});
+  check("\xEF\xBB\xBFgrün\n", {"grün"});          // a byte-order mark
+  check("a\vb\u2028c\rd\n", {"a\vb\u2028c\rd"});  // only \n ends a line
+}
+
+BOOST_AUTO_TEST_CASE(text_stays_as_it_is) {
+  const TempDir dir;
+  const std::string text = "one\r\n\n  two\n\nend";
+  BOOST_TEST(read_text(dir.write("t", text)) == text);
+  BOOST_TEST(read_text(dir.write_gz("t.gz", text)) == text);
+  const auto pieces = text_lines(text);
+  BOOST_TEST(pieces.size() == 5u);
+  std::string joined;
+  for (const auto& piece : pieces) joined += piece;
+  BOOST_TEST(joined == text);
+}
+
+BOOST_AUTO_TEST_CASE(several_files_and_members) {
+  const TempDir dir;
+  const auto a = dir.write("a", "1\n2\n"), b = dir.write_gz("b", "3\n");
+  BOOST_TEST(read_lines(Lines{a, b, a}) == (Lines{"1", "2", "3", "1", "2"}),
+             boost::test_tools::per_element());
+  // Two gzip files one after the other are one gzip file.
+  const auto both = dir.write("both.gz", slurp(b) + slurp(dir.write_gz("c", "4\n")));
+  BOOST_TEST(read_lines(both) == (Lines{"3", "4"}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(large_gz_equals_plain) {
+  const TempDir dir;
+  std::string content;
+  for (const auto& line : sentences(30000, 5)) content += line + "\n";
+  BOOST_TEST(content.size() > 1'000'000u);  // several of the reader's chunks
+  BOOST_TEST((read_lines(dir.write("p", content)) == read_lines(dir.write_gz("z", content))));
+}
+
+BOOST_AUTO_TEST_CASE(missing_and_unreadable) {
+  const TempDir dir;
+  expect_error(Exit::bad_input, {(dir / "nowhere.de").string(), "no such file"},
+               [&] { read_lines((dir / "nowhere.de").string()); });
+  const auto here = std::filesystem::current_path().string();
+  expect_error(Exit::bad_input, {here + "/no-such-file.de: no such file"},
+               [] { read_lines("./no-such-file.de"); });
+  expect_error(Exit::bad_input, {(dir / "").string(), "folder"},
+               [&] { read_lines((dir / "").string()); });
+}
+
+BOOST_AUTO_TEST_CASE(broken_text) {
+  const TempDir dir;
+  const auto file = dir.write("t.de", "gut\ngut\nna\xEFve\n");
+  for (const bool text : {false, true}) {
+    expect_error(Exit::bad_input, {file + ":3: invalid UTF-8 at byte 3", "0xEF"}, [&] {
+      text ? static_cast<void>(read_text(file)) : static_cast<void>(read_lines(file));
+    });
+  }
+  const auto nul = dir.write("n.de", std::string("gut\na\0b\n", 8));
+  expect_error(Exit::bad_input, {nul + ":2: NUL byte at byte 2"}, [&] { read_lines(nul); });
+  expect_error(Exit::bad_input, {nul + ":2: NUL byte"}, [&] { read_text(nul); });
+}
+
+BOOST_AUTO_TEST_CASE(very_long_lines) {
+  const TempDir dir;
+  const auto most = dir.write("most", "x\n" + std::string(1'000'000, 'a') + "\n");
+  BOOST_TEST(read_lines(most).back().size() == 1'000'000u);
+  const auto more = dir.write("more", "x\n" + std::string(1'000'001, 'a') + "\n");
+  expect_error(Exit::bad_input, {more + ":2:", "1000001 bytes"}, [&] { read_lines(more); });
+  BOOST_TEST(read_text(more).size() == 1'000'004u);  // a running text may
+}
+
+BOOST_AUTO_TEST_CASE(damaged_gzip) {
+  const TempDir dir;
+  std::string content;
+  for (const auto& line : sentences(2000, 1)) content += line + "\n";
+  const std::string whole = slurp(dir.write_gz("whole.gz", content));
+  for (const std::size_t keep :
+       {whole.size() - 1, whole.size() - 8, whole.size() / 2, std::size_t{30}}) {
+    const auto file = dir.write("cut.gz", whole.substr(0, keep));
+    expect_error(Exit::bad_input, {file, "cut short"}, [&] { read_lines(file); });
+  }
+  std::string bad = whole;
+  bad[whole.size() / 2] = static_cast<char>(bad[whole.size() / 2] ^ 0x55);
+  const auto file = dir.write("bad.gz", bad);
+  expect_error(Exit::bad_input, {file, "gzip"}, [&] { read_lines(file); });
+  bad = whole;
+  bad[whole.size() - 6] = static_cast<char>(bad[whole.size() - 6] ^ 1);  // the checksum
+  expect_error(Exit::bad_input, {"damaged gzip"}, [&] { read_lines(dir.write("sum.gz", bad)); });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,150 @@
+#include <thread>
+
+#include "data/tokenizer.h"
+#include "tests/data/support.h"
+
+using namespace heed;
+using namespace heed::testing;
+using Ids = std::vector<std::int32_t>;
+
+namespace {
+
+std::unique_ptr<Tokenizer> learn(const std::vector<std::string>& lines, std::int64_t size) {
+  return train_tokenizer({.kind = TokenizerKind::sentencepiece, .vocab_size = size}, lines, 1);
+}
+
+const Tokenizer& example() {
+  static const auto tokenizer = learn(sentences(400, 1), 64);
+  return *tokenizer;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(sentencepiece)
+
+BOOST_AUTO_TEST_CASE(round_trips) {
+  const auto& t = example();
+  BOOST_TEST(t.size() == 64);
+  BOOST_TEST(t.piece(0) == "<unk>");
+  BOOST_TEST(t.piece(1) == "<s>");
+  BOOST_TEST(t.piece(2) == "</s>");
+  for (const auto& line : sentences(50, 2)) {
+    const auto ids = t.encode(line);
+    BOOST_TEST(t.decode(ids) == line);
+    for (const auto id : ids) BOOST_TEST((id > 2 && id < t.size()));
+    Ids framed{Tokenizer::bos};
+    framed.insert(framed.end(), ids.begin(), ids.end());
+    framed.push_back(Tokenizer::eos);
+    BOOST_TEST(t.decode(framed) == line);
+  }
+  BOOST_TEST(t.encode("").empty());
+  BOOST_TEST(t.decode(Ids{}) == "");
+}
+
+BOOST_AUTO_TEST_CASE(what_it_has_not_seen) {
+  const auto ids = example().encode("house ☃");
+  BOOST_TEST(std::count(ids.begin(), ids.end(), Tokenizer::unk) == 1);
+  BOOST_TEST(example().decode(ids).find("house") == 0u);
+  for (const auto id : example().encode("<s> house </s>")) {
+    BOOST_TEST(id != Tokenizer::bos);
+    BOOST_TEST(id != Tokenizer::eos);
+  }
+  BOOST_CHECK_NO_THROW(example().encode("\xFF\xC3("));
+}
+
+BOOST_AUTO_TEST_CASE(the_same_lines_give_the_same_file) {
+  const TempDir dir;
+  for (const char* stem : {"a", "b"}) learn(sentences(400, 1), 64)->save(dir / stem);
+  BOOST_TEST(slurp(dir / "a.model") == slurp(dir / "b.model"));
+  BOOST_TEST(!slurp(dir / "a.model").empty());
+}
+
+BOOST_AUTO_TEST_CASE(saved_and_loaded) {
+  const TempDir dir;
+  const auto file = example().save(dir / "stem");
+  BOOST_TEST(file.string() == (dir / "stem.model").string());
+  const auto back = load_tokenizer(file, TokenizerKind::sentencepiece);
+  BOOST_TEST(back->size() == example().size());
+  for (const auto& line : sentences(20, 3)) {
+    BOOST_TEST(back->encode(line) == example().encode(line), boost::test_tools::per_element());
+  }
+  back->save(dir / "again");
+  BOOST_TEST(slurp(dir / "again.model") == slurp(file));
+}
+
+BOOST_AUTO_TEST_CASE(small_corpora) {
+  BOOST_TEST(learn({"a b c", "b c d"}, 8000)->size() <
+             20);  // fewer pieces than asked for, but no failure
+  BOOST_TEST(learn({"x"}, 8000)->size() >= 4);
+  expect_error(Exit::usage, {"tokenizer.vocab_size", "10", "too small"},
+               [] { learn(sentences(100, 1), 10); });
+  expect_error(Exit::bad_input, {"no text"}, [] { learn({}, 100); });
+  expect_error(Exit::bad_input, {"no text"}, [] { learn({"", "  "}, 100); });
+}
+
+BOOST_AUTO_TEST_CASE(a_running_text_is_kept_to_the_byte) {
+  auto lines = sentences(200, 4);
+  for (auto& line : lines) line += "\n";
+  lines.push_back("\n");
+  const auto t = learn(lines, 120);
+  const std::string text =
+      "the  house\n\n river ½ and\n \n singing";  // two spaces, blank lines, no NFKC
+  const std::string known = "the  house\n\n river and\n \n singing";
+  BOOST_TEST(t->decode(t->encode(known)) == known);
+  const auto whole = t->encode(text);
+  Ids by_line;
+  for (const char* line : {"the  house\n", "\n", " river ½ and\n", " \n", " singing"}) {
+    for (const auto id : t->encode(line)) by_line.push_back(id);
+  }
+  BOOST_TEST(by_line == whole, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(broken_models) {
+  const TempDir dir;
+  const std::string model = slurp(example().save(dir / "whole"));
+  const auto refused = [&](const std::string& content) {
+    const auto file = dir.write("broken.model", content);
+    expect_error(Exit::bad_input, {file},
+                 [&] { load_tokenizer(file, TokenizerKind::sentencepiece); });
+  };
+  refused("");
+  refused("this is no model at all\n");
+  refused(std::string(1000, '\xFF'));
+  refused(std::string("\0\0\0\0", 4));
+  // The pieces stand first: cut anywhere there, at a field's end or within, it is no whole model.
+  for (std::size_t keep = 1; keep < model.size() / 20; keep += 7) refused(model.substr(0, keep));
+  refused(model.substr(0, model.size() - 1));
+  refused(model + "x");
+  expect_error(Exit::bad_input, {(dir / "none.model").string(), "no such file"},
+               [&] { load_tokenizer(dir / "none.model", TokenizerKind::sentencepiece); });
+}
+
+BOOST_AUTO_TEST_CASE(misuse) {
+  for (const std::int32_t id : {-1, 64, 1 << 30}) {
+    expect_error(Exit::failed, {std::to_string(id), "64 pieces"}, [&] {
+      example().decode(Ids{3, id});
+    });
+    expect_error(Exit::failed, {std::to_string(id)}, [&] { example().piece(id); });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(several_threads_at_once) {
+  const auto lines = sentences(200, 6);
+  std::vector<Ids> expected;
+  for (const auto& line : lines) expected.push_back(example().encode(line));
+  std::vector<int> wrong(4, 0);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t k = 0; k < wrong.size(); ++k) {
+      threads.emplace_back([&, k] {
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+          const auto ids = example().encode(lines[i]);
+          wrong[k] += ids != expected[i] || example().decode(ids) != lines[i];
+        }
+      });
+    }
+  }
+  for (const int w : wrong) BOOST_TEST(w == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,137 @@
+#include "data/synthetic.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tests/data/support.h"
+
+using namespace heed;
+using namespace heed::testing;
+
+namespace {
+
+constexpr auto all_kinds = {SyntheticKind::copy, SyntheticKind::reverse, SyntheticKind::sort,
+                            SyntheticKind::addition, SyntheticKind::dates};
+
+SyntheticOptions options(SyntheticKind kind) {
+  return {.name = kind, .train = 3000, .valid = 300, .test = 200, .min_length = 1, .max_length = 8};
+}
+
+template <class Check>
+void each_pair(const Corpus& corpus, Check check) {
+  for (const Split* split : {&corpus.train, &corpus.valid, &corpus.test}) {
+    BOOST_REQUIRE(split->source.size() == split->target.size());
+    for (std::size_t i = 0; i < split->source.size(); ++i)
+      check(split->source[i], split->target[i]);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(synthetic)
+
+BOOST_AUTO_TEST_CASE(counts_and_disjoint_splits) {
+  for (const auto kind : all_kinds) {
+    const Corpus corpus = synthetic_corpus(options(kind), 7);
+    BOOST_TEST(corpus.train.source.size() == 3000u);
+    BOOST_TEST(corpus.valid.source.size() == 300u);
+    BOOST_TEST(corpus.test.source.size() == 200u);
+    std::map<std::string, std::set<int>> where;
+    int split = 0;
+    for (const Split* s : {&corpus.train, &corpus.valid, &corpus.test}) {
+      for (const auto& line : s->source) where[line].insert(split);
+      ++split;
+    }
+    for (const auto& [line, splits] : where) BOOST_TEST(splits.size() == 1u, line);
+    const std::set<std::string> valid(corpus.valid.source.begin(), corpus.valid.source.end());
+    BOOST_TEST(valid.size() == 300u);  // no line twice
+  }
+}
+
+BOOST_AUTO_TEST_CASE(dates_of_valid_and_test_are_in_no_form_in_train) {
+  const Corpus corpus = synthetic_corpus(
+      {.name = SyntheticKind::dates, .train = 50000, .valid = 1000, .test = 1000}, 1);
+  const std::set<std::string> train(corpus.train.target.begin(), corpus.train.target.end());
+  const std::set<std::string> valid(corpus.valid.target.begin(), corpus.valid.target.end());
+  for (const auto& date : corpus.valid.target) BOOST_TEST(!train.contains(date));
+  for (const auto& date : corpus.test.target)
+    BOOST_TEST((!train.contains(date) && !valid.contains(date)));
+}
+
+BOOST_AUTO_TEST_CASE(a_function_of_the_seed) {
+  for (const auto kind : all_kinds) {
+    const Corpus a = synthetic_corpus(options(kind), 7), b = synthetic_corpus(options(kind), 7);
+    const Corpus c = synthetic_corpus(options(kind), 8);
+    BOOST_TEST((a.train.source == b.train.source && a.test.target == b.test.target));
+    BOOST_TEST((a.train.source != c.train.source && a.test.source != c.test.source));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(copy_reverse_and_sort) {
+  for (const auto kind : {SyntheticKind::copy, SyntheticKind::reverse, SyntheticKind::sort}) {
+    auto o = options(kind);
+    o.min_length = 2;
+    o.symbols = 5;
+    std::set<std::string> symbols;
+    std::set<std::size_t> lengths;
+    each_pair(synthetic_corpus(o, 3), [&](const std::string& source, const std::string& target) {
+      auto words = split_at(source, ' ');
+      lengths.insert(words.size());
+      for (const auto& word : words) symbols.insert(word);
+      if (kind == SyntheticKind::reverse) std::reverse(words.begin(), words.end());
+      if (kind == SyntheticKind::sort) std::sort(words.begin(), words.end());
+      BOOST_TEST(split_at(target, ' ') == words, boost::test_tools::per_element());
+    });
+    BOOST_TEST((symbols == std::set<std::string>{"a", "b", "c", "d", "e"}));
+    BOOST_TEST((lengths == std::set<std::size_t>{2, 3, 4, 5, 6, 7, 8}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(addition) {
+  auto o = options(SyntheticKind::addition);
+  std::set<std::size_t> digits;
+  each_pair(synthetic_corpus(o, 3), [&](const std::string& source, const std::string& target) {
+    const auto plus = source.find('+');
+    const std::string a = source.substr(0, plus), b = source.substr(plus + 1);
+    BOOST_TEST(std::to_string(std::stoll(a) + std::stoll(b)) == target);
+    BOOST_TEST(std::to_string(std::stoll(a)) == a);  // no leading zeros
+    digits.insert(a.size());
+    digits.insert(b.size());
+  });
+  BOOST_TEST(*digits.begin() == 1u);
+  BOOST_TEST(*digits.rbegin() == 8u);
+  BOOST_TEST(digits.size() == 8u);
+  o.min_length = o.max_length = 18;  // carries across all lengths, near the end of 64 bits
+  each_pair(synthetic_corpus(o, 4), [&](const std::string& source, const std::string& target) {
+    const auto plus = source.find('+');
+    BOOST_TEST(std::to_string(std::stoull(source.substr(0, plus)) +
+                              std::stoull(source.substr(plus + 1))) == target);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(impossible_options) {
+  const auto refused = [](SyntheticOptions o, std::string_view key) {
+    expect_error(Exit::usage, {key}, [&] { synthetic_corpus(o, 1); });
+  };
+  SyntheticOptions o = options(SyntheticKind::copy);
+  refused({.name = SyntheticKind::none}, "data.synthetic.name");
+  o.train = 0;
+  refused(o, "data.synthetic.train");
+  o = options(SyntheticKind::copy);
+  o.valid = -1;
+  refused(o, "data.synthetic.valid");
+  o = options(SyntheticKind::copy);
+  o.min_length = 0;
+  refused(o, "data.synthetic.min_length");
+  o.min_length = 9;
+  refused(o, "data.synthetic.max_length");
+  o = options(SyntheticKind::copy);
+  o.symbols = 63;
+  refused(o, "data.synthetic.symbols");
+  o.symbols = 2;
+  o.max_length = 3;  // 14 lines in all
+  refused(o, "too few different lines");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
