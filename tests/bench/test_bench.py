@@ -1,0 +1,78 @@
+"""Do the benchmark scripts count and compare rightly? Exits 77, skipped, where there is no PyTorch."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch
+except ImportError:
+    print("no PyTorch: skipped", file=sys.stderr)
+    sys.exit(77)
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import torch_step  # noqa: E402
+from workloads import WORKLOADS, Workload  # noqa: E402
+
+torch.set_num_threads(1)
+
+
+class Flops(unittest.TestCase):
+    def counted(self, workload):
+        """The matrix FLOPs of one step as PyTorch's profiler sees them, product by product."""
+        torch_step.OPTIONS = type("Options", (), {"dropout": "none", "attention": "baddbmm",
+                                                  "precision": "float32"})
+        step = torch_step.trainer(workload)
+        with torch.profiler.profile(record_shapes=True, with_flops=True) as profile:
+            step()
+        products = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm")
+        return sum(e.flops for e in profile.key_averages() if e.key in products)
+
+    def test_formula_is_what_pytorch_multiplies(self):
+        for lm in (True, False):
+            workload = Workload("small", 24, 3, 40, 2, 19, 5, 7, lm=lm)
+            self.assertEqual(self.counted(workload), workload.flops())
+
+
+class Compare(unittest.TestCase):
+    """compare against a heed of known speed: a script that prints what it is told."""
+
+    def compare(self, report, code=0):
+        with tempfile.TemporaryDirectory() as folder:
+            heed = pathlib.Path(folder) / "heed"
+            heed.write_text(f"#!/bin/sh\necho '{json.dumps(report)}'\nexit {code}\n")
+            heed.chmod(0o755)
+            return subprocess.run(
+                [sys.executable, "-B", HERE / "compare", "nmt-toy", "--rounds", "2", "--threads", "1",
+                 "--heed", heed, "--json", "--", "--steps", "2", "--warmup", "1", "--dropout", "bytes"],
+                capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+    def report(self, gflop):
+        return {"step_ms": 2.0, "tokens_per_s": 1.0, "gflop_per_step": gflop, "gflops": gflop / 2e-3,
+                "gemm_gflops": 500.0, "gemm_share": 0.5, "peak_rss_mb": 10}
+
+    def test_ratio_is_torch_over_heed(self):
+        done = self.compare(self.report(WORKLOADS["nmt-toy"].flops() / 1e9))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(done.stdout)["workloads"][0]
+        self.assertEqual(len(result["ratios"]), 2)
+        self.assertAlmostEqual(result["heed_step_ms"], 2.0)
+        self.assertAlmostEqual(result["ratio"], result["torch_step_ms"] / 2.0)
+
+    def test_other_shapes_are_refused(self):
+        done = self.compare(self.report(1.1 * WORKLOADS["nmt-toy"].flops() / 1e9))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("not the same work", done.stderr)
+
+    def test_a_failing_program_is_reported(self):
+        done = self.compare({}, code=3)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("exit code 3", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
