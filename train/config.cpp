@@ -36,6 +36,10 @@ std::string read_text_file(const std::string& path) {
 
 void report_unknown(const YamlEntry& entry, const std::string& section, const std::string& key,
                     Problems& problems) {
+  if (entry.key.find('.') != std::string::npos) {
+    problems.add(entry.place, key, "unknown key (dotted keys are for the command line)");
+    return;
+  }
   std::string message = "unknown key", hint;
   if (!problems.full()) hint = nearest(entry.key, names_in(section));
   if (!hint.empty()) {
@@ -46,7 +50,7 @@ void report_unknown(const YamlEntry& entry, const std::string& section, const st
     }
   }
   if (!hint.empty()) message += " (did you mean " + hint + "?)";
-  problems.add(entry.place, key, message);
+  problems.add(entry.place, entry.key.empty() ? key + "\"\"" : key, message);
 }
 
 void read_field(const Field& field, const YamlNode& node, Config& config, Problems& problems) {
@@ -80,9 +84,10 @@ void read_section(const YamlNode& node, const std::string& section, Config& conf
   }
   for (const YamlEntry& entry : node.entries) {
     const std::string key = section.empty() ? entry.key : section + "." + entry.key;
-    if (const Field* field = find_field(key)) {
+    const bool dotted = entry.key.find('.') != std::string::npos;
+    if (const Field* field = dotted ? nullptr : find_field(key)) {
       read_field(*field, entry.value, config, problems);
-    } else if (const Section* inner = find_section(key)) {
+    } else if (const Section* inner = dotted ? nullptr : find_section(key)) {
       if (inner->shorthand && entry.value.kind == YamlNode::Kind::scalar) {
         read_shorthand(key, entry.value, config, problems);
       } else {
@@ -100,13 +105,14 @@ Config parse_config(std::string_view text, const std::string& file,
                     std::span<const std::string> overrides) {
   Problems problems(file, overrides);
   std::optional<YamlNode> tree = parse_yaml(text, 0, problems);
-  const bool whole_tree = tree.has_value();
+  const bool readable =
+      tree && (tree->kind == YamlNode::Kind::map || tree->kind == YamlNode::Kind::null);
   if (!tree) tree.emplace();  // the overrides' errors can be told all the same
   apply_overrides(*tree, overrides, problems);
   Config config;
   read_section(*tree, "", config, problems);
   if (config.name.empty()) config.name = std::filesystem::path(file).stem().string();
-  if (whole_tree) check_config(config, *tree, problems);
+  if (readable) check_config(config, *tree, problems);
   problems.raise();
   return config;
 }

@@ -30,8 +30,8 @@ class Checker {
  private:
   using Keys = std::initializer_list<std::string_view>;
 
-  /// Says `message` about the first key, at the place of the first one that the file or the command
-  /// line gives. Nothing, if any of them was already found wrong.
+  /// Says `message` about the first key. The place is that of a key on the command line, or else of
+  /// the first one that the file gives. Nothing, if any of them was already found wrong.
   void complain(Keys keys, const std::string& message) {
     const auto known_wrong = [&](std::string_view key) { return problems_.about(key); };
     if (std::ranges::any_of(keys, known_wrong)) return;
@@ -39,7 +39,7 @@ class Checker {
     std::size_t deepest = 0;
     for (const std::string_view key : keys) {
       const auto [found, depth] = place_of(key);
-      if (depth > deepest) {
+      if (depth > deepest || (depth == deepest && found.source > 0 && place.source == 0)) {
         place = found;
         deepest = depth;
       }

@@ -108,7 +108,9 @@ std::string shown(std::string_view text, std::size_t most) {
   return out;
 }
 
-std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+std::string nearest(std::string_view given, std::span<const std::string> candidates) {
+  std::string word(given);
+  for (char& c : word) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

@@ -62,8 +62,8 @@ class Problems {
 /// escaped, and cut to about `most` bytes.
 std::string shown(std::string_view text, std::size_t most = 60);
 
-/// The candidate most like `word`, or "" if none is near (edit distance over a third of its
-/// length).
-std::string nearest(std::string_view word, std::span<const std::string> candidates);
+/// The candidate (in lower case) most like a word, or "" if none is near: if more than a third of
+/// the letters had to change.
+std::string nearest(std::string_view given, std::span<const std::string> candidates);
 
 }  // namespace heed

@@ -113,7 +113,10 @@ Read<double> read_number(const YamlNode& node, const Range<double>& range) {
   double value = 0.0;
   const auto [end, status] =
       std::from_chars(node.text.data(), node.text.data() + node.text.size(), value);
-  if (status != std::errc() || !std::isfinite(value) || !range.holds(value)) {
+  if (status != std::errc() || !std::isfinite(value)) {
+    return {std::nullopt, shown(node.text) + " is too large or too small"};
+  }
+  if (!range.holds(value)) {
     return {std::nullopt, out_of_range(node, words(range))};
   }
   return {value, ""};

@@ -16,6 +16,8 @@
 namespace heed {
 namespace {
 
+constexpr std::size_t most_missing = 100;  ///< missing colons remembered
+
 /// Ends the parse: what follows could not be trusted, or would cost too much.
 struct Stop {
   Place place;
@@ -60,6 +62,13 @@ class Builder : public YAML::EventHandler {
     return {source_, mark.line + 1, columns_.at(static_cast<std::size_t>(mark.pos), mark.column)};
   }
 
+  /// To be called when all is parsed: before a syntax error these would only mislead.
+  void report_missing_colons() const {
+    for (const auto& [place, key] : no_colon_) {
+      problems_.add(place, key, "expected a colon after the key");
+    }
+  }
+
   void OnDocumentStart(const YAML::Mark& mark) override {
     // Refused before its content is read: yaml-cpp may otherwise go round in circles here (",").
     if (++documents_ == 2) {
@@ -80,6 +89,7 @@ class Builder : public YAML::EventHandler {
     if (found == anchors_.end()) {
       throw Stop{place_of(mark), "an alias inside its own anchor"};
     }
+    scalar_end_ = text_.find_first_of(" \t\r\n", begin_of(mark));
     count(place_of(mark), found->second.extent);
     finish(YamlNode(found->second.node), YAML::NullAnchor);
   }
@@ -92,6 +102,11 @@ class Builder : public YAML::EventHandler {
     node.quoted = tag == "!";
     node.text = value;
     check_tag(mark, tag, node.quoted);
+    const std::size_t begin = begin_of(mark);
+    scalar_end_ = node.quoted ? skip_quoted(text_, begin) : begin + value.size();
+    if (scalar_end_ == std::string_view::npos) {  // yaml-cpp lets it end with the file
+      throw Stop{node.place, "a quote that is never closed"};
+    }
     count(node.place, {1, value.size(), 1});
     finish(std::move(node), anchor);
   }
@@ -116,6 +131,7 @@ class Builder : public YAML::EventHandler {
     bool keep = true;  ///< false: the key is no text or a duplicate, so its value goes nowhere
     std::string key;
     Place key_place;
+    std::size_t key_end = 0;  ///< in the text
     std::unordered_map<std::string, Place> seen;
   };
   struct Anchored {
@@ -136,14 +152,17 @@ class Builder : public YAML::EventHandler {
     }
   }
 
+  /// Where a node begins in the text, past its anchor.
+  std::size_t begin_of(const YAML::Mark& mark) const {
+    const auto at = static_cast<std::size_t>(std::max(mark.pos, 0));
+    return std::min(skip_anchor(text_, at), text_.size());
+  }
+
   /// Untagged nodes arrive with "?", or with "!" for quoted text. A written "!" looks like the
   /// latter, but then no quote stands at the mark.
   void check_tag(const YAML::Mark& mark, const std::string& tag, bool quoted) {
     bool written = tag != "?" && !tag.empty();
-    if (quoted) {
-      const auto at = static_cast<std::size_t>(std::max(mark.pos, 0));
-      written = at < text_.size() && text_[skip_anchor(text_, at)] == '!';
-    }
+    if (quoted) written = text_.substr(begin_of(mark)).starts_with('!');
     if (written) problems_.add(place_of(mark), path(), "tags (such as !!str) are not allowed");
   }
 
@@ -177,6 +196,13 @@ class Builder : public YAML::EventHandler {
     } else if (!frame.has_key) {
       take_key(frame, std::move(node));
     } else {
+      if (node.kind == YamlNode::Kind::null) {
+        node.place = frame.key_place;  // it has none itself
+        if (!colon_follows(frame.key_end)) {
+          if (no_colon_.size() < most_missing) no_colon_.emplace_back(frame.key_place, path());
+          frame.keep = false;
+        }
+      }
       if (frame.keep) {
         frame.node.entries.push_back({std::move(frame.key), frame.key_place, std::move(node)});
       }
@@ -194,13 +220,21 @@ class Builder : public YAML::EventHandler {
     }
     frame.key = node.text;
     frame.key_place = node.place;
+    frame.key_end = scalar_end_;
     frame.has_key = true;
     const auto [first, fresh] = frame.seen.try_emplace(node.text, node.place);
     if (!fresh) {
       problems_.add(node.place, path(),
-                    "duplicate key (first at " + problems_.show(first->second) + ")");
+                    source_ > 0 ? "duplicate key"
+                                : "duplicate key (first at " + problems_.show(first->second) + ")");
       frame.keep = false;
     }
+  }
+
+  /// yaml-cpp takes "train" alone on its line for "train:".
+  bool colon_follows(std::size_t key_end) const {
+    const std::size_t next = text_.find_first_not_of(" \t\r\n", key_end);
+    return next != std::string_view::npos && text_[next] == ':';
   }
 
   /// The keys that lead here, joined by dots.
@@ -221,9 +255,11 @@ class Builder : public YAML::EventHandler {
   Columns columns_;
   std::vector<Frame> frames_;
   std::map<YAML::anchor_t, Anchored> anchors_;
+  std::size_t scalar_end_ = 0;  ///< where the last scalar ends in the text
   std::size_t nodes_ = 0;
   std::size_t bytes_ = 0;
   int documents_ = 0;
+  std::vector<std::pair<Place, std::string>> no_colon_;
 };
 
 }  // namespace
@@ -255,11 +291,16 @@ std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& 
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {
     }
+    builder.report_missing_colons();
   } catch (const Stop& stop) {
     problems.add(stop.place, "", stop.message);
     return std::nullopt;
   } catch (const YAML::Exception& error) {
-    problems.add(builder.place_of(error.mark), "", "not valid YAML: " + shown(error.msg, 200));
+    const Place place = builder.place_of(error.mark);
+    const bool tab = tab_indents(text, place.line);
+    problems.add(place, "",
+                 "not valid YAML: " + shown(error.msg, 200) +
+                     (tab ? " (indent with spaces, not tabs)" : ""));
     return std::nullopt;
   }
   return std::move(builder.root);

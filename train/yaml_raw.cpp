@@ -31,6 +31,11 @@ std::size_t utf8_size(std::string_view text) {
 std::optional<TextFlaw> find_flaw(std::string_view text) {
   int line = 1, column = 1;
   for (std::size_t i = 0; i < text.size();) {
+    if (text[i] >= ' ' && text[i] <= '~') {  // nearly all of it
+      ++i;
+      ++column;
+      continue;
+    }
     const std::size_t size = utf8_size(text.substr(i));
     const auto byte = static_cast<unsigned char>(text[i]);
     if (size == 0) return TextFlaw{line, column, "invalid UTF-8"};
@@ -72,6 +77,29 @@ std::size_t skip_anchor(std::string_view text, std::size_t at) {
   const std::size_t name_end = std::min(text.find_first_of(blank, at), text.size());
   const std::size_t next = text.find_first_not_of(blank, name_end);
   return next == std::string_view::npos ? at : next;
+}
+
+std::size_t skip_quoted(std::string_view text, std::size_t at) {
+  if (at >= text.size() || (text[at] != '"' && text[at] != '\'')) return at;
+  const char quote = text[at];
+  for (std::size_t i = at + 1; i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == quote) {
+      if (quote == '"' || !text.substr(i + 1).starts_with('\'')) return i + 1;
+      ++i;  // '' is an apostrophe
+    }
+  }
+  return std::string_view::npos;
+}
+
+bool tab_indents(std::string_view text, int line) {
+  std::size_t begin = 0;
+  for (int i = 1; i < line && begin < text.size(); ++i) {
+    begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
+  }
+  const std::string_view rest = text.substr(begin);
+  return rest.substr(0, rest.find_first_not_of(" \t")).find('\t') != std::string_view::npos;
 }
 
 }  // namespace heed

@@ -35,6 +35,13 @@ class Columns {
   std::vector<std::int32_t> characters_;  ///< characters begun before each byte; empty if all ASCII
 };
 
+/// Past the end of the quoted scalar that begins at `at`; npos if its closing quote is missing,
+/// `at` if no quote stands there.
+std::size_t skip_quoted(std::string_view text, std::size_t at);
+
+/// True if a tab is among the white space that begins the line (from 1).
+bool tab_indents(std::string_view text, int line);
+
 /// Where the text at `at` goes on after an anchor (`&name` and white space), if one stands there.
 std::size_t skip_anchor(std::string_view text, std::size_t at);
 

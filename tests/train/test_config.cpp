@@ -145,7 +145,8 @@ BOOST_AUTO_TEST_CASE(anchors_empty_sections_and_crlf_are_fine) {
 }
 
 BOOST_AUTO_TEST_CASE(a_language_model_has_no_encoder) {
-  const Config config = parse("task: lm\ndata: {train: {text: t}}\nmodel: {layers: 4, context: 64}");
+  const Config config =
+      parse("task: lm\ndata: {train: {text: t}}\nmodel: {layers: 4, context: 64}");
   BOOST_TEST(config.model.encoder_layers == 0);
   BOOST_TEST(config.model.decoder_layers == 4);
   BOOST_TEST(config.model.context == 64);
@@ -161,8 +162,9 @@ BOOST_AUTO_TEST_CASE(overrides_replace_what_the_file_says) {
   BOOST_TEST(one.model.decoder_layers == 1);
   BOOST_TEST(one.model.encoder_layers == 6);
   BOOST_TEST(one.model.d_model == 512);
-  BOOST_TEST((parse(text, {"data.train.source=[a, b]", "data.train.target=[c,d]"})
-                  .data.train.source == Strings{"a", "b"}));
+  BOOST_TEST(
+      (parse(text, {"data.train.source=[a, b]", "data.train.target=[c,d]"}).data.train.source ==
+       Strings{"a", "b"}));
   BOOST_TEST(parse(text, {"optim.schedule.warmup=9"}).optim.schedule.warmup == 9);
   BOOST_TEST(parse(text, {"name=a=b"}).name == "a=b");
   BOOST_TEST((parse(text, {"optim.betas=[0.5, 0.6]"}).optim.betas[0] == 0.5));
@@ -174,8 +176,9 @@ BOOST_AUTO_TEST_CASE(overrides_replace_what_the_file_says) {
 }
 
 BOOST_AUTO_TEST_CASE(an_override_may_leave_keys_of_the_file_without_effect) {
-  const std::string text = minimal + "optim: {name: adamw, betas: [0.9, 0.99], weight_decay: 0.1}\n"
-                                     "model: {positions: learned, max_positions: 200}\n";
+  const std::string text = minimal +
+                           "optim: {name: adamw, betas: [0.9, 0.99], weight_decay: 0.1}\n"
+                           "model: {positions: learned, max_positions: 200}\n";
   const Config config = parse(text, {"optim.name=sgd", "model.positions=sinusoidal"});
   BOOST_TEST(config.optim.betas[1] == heed::OptimOptions{}.betas[1]);
   BOOST_TEST(config.optim.weight_decay == 0.1);

@@ -17,10 +17,9 @@ namespace {
 using Random = std::mt19937_64;
 
 std::string random_text(Random& random) {
-  static const std::vector<std::string> pieces{"a",  "Z",  "0",  ".", "/", "-",      " ",
-                                               "\"", "'",  "\\", ":", "#", "{",      "]",
-                                               ",",  "&",  "*",  "!", "|", "ü",      "日",
-                                               "😀", "\u0085", "\u2028", "\uFEFF", "null", "~"};
+  static const std::vector<std::string> pieces{
+      "a", "Z", "0", ".", "/", "-", " ",  "\"", "'",      "\\",     ":",      "#",    "{", "]",
+      ",", "&", "*", "!", "|", "ü", "日", "😀",  "\u0085", "\u2028", "\uFEFF", "null", "~"};
   std::string text;
   for (std::size_t n = 1 + random() % 8; n > 0; --n) text += pieces[random() % pieces.size()];
   return text;
@@ -51,9 +50,12 @@ std::string random_value(const Field& field, Random& random) {
       const auto high = static_cast<std::int64_t>(field.high);
       return std::to_string(std::uniform_int_distribution(low, high)(random));
     }
-    case FieldKind::number: return number();
-    case FieldKind::truth: return random() % 2 == 0 ? "true" : "false";
-    case FieldKind::text: return heed::yaml_text(random_text(random));
+    case FieldKind::number:
+      return number();
+    case FieldKind::truth:
+      return random() % 2 == 0 ? "true" : "false";
+    case FieldKind::text:
+      return heed::yaml_text(random_text(random));
     case FieldKind::files: {
       std::string list = "[";
       for (std::size_t n = random() % 4; n > 0; --n) {
@@ -61,8 +63,10 @@ std::string random_value(const Field& field, Random& random) {
       }
       return list + "]";
     }
-    case FieldKind::choice: return field.choices[random() % field.choices.size()];
-    case FieldKind::pair: return "[" + number() + ", " + number() + "]";
+    case FieldKind::choice:
+      return field.choices[random() % field.choices.size()];
+    case FieldKind::pair:
+      return "[" + number() + ", " + number() + "]";
   }
   return "";
 }

@@ -1,0 +1,162 @@
+/// Inputs made to exhaust time, memory or the stack.
+#include <random>
+
+#include "tests/train/config_cases.h"
+#include "train/yaml.h"
+
+namespace {
+
+std::string repeat(const std::string& piece, std::size_t count) {
+  std::string text;
+  text.reserve(piece.size() * count);
+  for (std::size_t i = 0; i < count; ++i) text += piece;
+  return text;
+}
+
+/// The message of parse_yaml alone; "" if it is content.
+std::string yaml_refusal(const std::string& text) {
+  heed::Problems problems("exp.yaml", {});
+  heed::parse_yaml(text, 0, problems);
+  try {
+    problems.raise();
+  } catch (const heed::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const std::string copy_override = "data.synthetic.name=copy";
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(config_limits)
+
+BOOST_AUTO_TEST_CASE(one_mebibyte) {
+  const std::string comment = copy + "#";
+  const std::string full = comment + std::string(mebibyte - comment.size(), 'x');
+  BOOST_TEST(refusal(full) == "accepted");
+  BOOST_TEST(refusal(full + "x") == "exp.yaml:1:1: larger than 1 MiB");
+  BOOST_TEST(refusal("\xEF\xBB\xBF" + full) == "accepted");
+}
+
+BOOST_AUTO_TEST_CASE(depth_32) {
+  const auto list = [](std::size_t depth) { return repeat("[", depth) + repeat("]", depth); };
+  BOOST_TEST(yaml_refusal(list(32)).empty());
+  BOOST_TEST(yaml_refusal(list(33)) == "exp.yaml:1:33: nested deeper than 32");
+  BOOST_TEST(yaml_refusal(repeat("- ", 33)) == "exp.yaml:1:65: nested deeper than 32");
+  BOOST_TEST(yaml_refusal(repeat("{a: ", 33)).ends_with("nested deeper than 32"));
+  BOOST_TEST(refusal("", {"x=" + repeat("[", 5000)}).ends_with("nested deeper than 32"));
+  // 20 levels in an anchor, put 20 levels deep
+  const std::string twice = "- &a " + list(20) + "\n- " + repeat("[", 20) + "*a" + repeat("]", 20);
+  BOOST_TEST(yaml_refusal(twice) == "exp.yaml:2:23: nested deeper than 32");
+}
+
+BOOST_AUTO_TEST_CASE(fifty_thousand_nodes) {
+  const auto list = [](std::size_t items) { return repeat("- 1\n", items); };
+  BOOST_TEST(yaml_refusal(list(49'999)).empty());
+  const std::string message = "more than 50000 values, aliases counted each time";
+  BOOST_TEST(yaml_refusal(list(50'000)) == "exp.yaml:50000:3: " + message);
+  BOOST_TEST(yaml_refusal("[" + repeat("1,", 100'000) + "]").ends_with(message));
+  // "billion laughs": each line holds the one before ten times
+  std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 10; ++i) {
+    const std::string last = "*a" + std::to_string(i - 1);
+    laughs += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + repeat(last + ", ", 9) +
+              last + "]\n";
+  }
+  BOOST_TEST(refusal(laughs).ends_with(message));
+}
+
+BOOST_AUTO_TEST_CASE(aliases_of_a_long_text) {
+  const std::string bomb = "- &a " + std::string(mebibyte / 2, 'x') + "\n" + repeat("- *a\n", 1000);
+  BOOST_TEST(yaml_refusal(bomb) == "exp.yaml:3:3: aliases expand to more than 1 MiB of text");
+}
+
+BOOST_AUTO_TEST_CASE(many_errors_are_counted_not_listed) {
+  std::string text = copy;
+  for (int i = 0; i < 5000; ++i) text += "trian" + std::to_string(i) + ": 1\n";
+  const std::string message = refusal(text);
+  BOOST_TEST(std::count(message.begin(), message.end(), '\n') == 100);
+  BOOST_TEST(message.ends_with("\nexp.yaml: and 4900 more errors"));
+}
+
+BOOST_AUTO_TEST_CASE(long_words_cost_little) {
+  const std::string key(1000, 'x');  // YAML allows no longer ones before a colon
+  const std::string word(100'000, 'x');
+  const std::string shown = std::string(60, 'x') + "...";
+  BOOST_TEST(refusal(copy + key + ": 1") == "exp.yaml:2:1: " + shown + ": unknown key");
+  BOOST_TEST(refusal(copy + "task: " + word) ==
+             "exp.yaml:2:7: task: expected one of seq2seq, lm, got \"" + shown + "\"");
+  BOOST_TEST(refusal(copy + "seed: " + std::string(100'000, '9')) ==
+             "exp.yaml:2:7: seed: " + std::string(60, '9') +
+                 "... is out of range (allowed: 0 to 2^64 - 1)");
+}
+
+BOOST_AUTO_TEST_CASE(no_text_of_pieces_hangs_or_crashes) {
+  // Texts put together from YAML's own punctuation; whatever is accepted must print and come back.
+  const std::vector<std::string> pieces{"{",
+                                        "}",
+                                        "[",
+                                        "]",
+                                        ",",
+                                        ": ",
+                                        ":",
+                                        "- ",
+                                        "? ",
+                                        "&a ",
+                                        "*a",
+                                        "!x ",
+                                        "!",
+                                        "|",
+                                        ">",
+                                        "\"",
+                                        "'",
+                                        "\n",
+                                        "\n  ",
+                                        "\n    ",
+                                        " ",
+                                        "#",
+                                        "%",
+                                        "---\n",
+                                        "...\n",
+                                        "\t",
+                                        "\\",
+                                        "\r\n",
+                                        "\xC3\xA4",
+                                        "~",
+                                        "data:",
+                                        "train",
+                                        "steps: 5",
+                                        "seed: 1",
+                                        "model:",
+                                        "layers",
+                                        "synthetic: {name: copy}",
+                                        "<<",
+                                        "1",
+                                        "0.5",
+                                        "-",
+                                        ".",
+                                        "e9",
+                                        "true",
+                                        "null",
+                                        "\xFF",
+                                        std::string(1, '\0')};
+  std::mt19937 random(7);
+  std::size_t accepted = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text;
+    for (std::size_t n = random() % 24; n > 0; --n) text += pieces[random() % pieces.size()];
+    try {
+      const heed::Config config = heed::parse_config(text, "exp.yaml", std::vector{copy_override});
+      const heed::Config again = heed::parse_config(heed::write_yaml(config), "again.yaml");
+      BOOST_TEST(heed::differences(config, again).empty());
+      ++accepted;
+    } catch (const heed::Error& error) {
+      if (error.code != heed::Exit::usage || std::string(error.what()).empty()) throw;
+    }
+  }
+  BOOST_TEST(accepted > 100u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

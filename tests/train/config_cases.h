@@ -1,0 +1,51 @@
+#pragma once
+/// Broken configs, each with the exact message that it must give.
+#include <boost/test/unit_test.hpp>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "autograd/error.h"
+#include "train/config.h"
+
+/// Something to train on, as the first lines of a case.
+inline const std::string copy = "data: {synthetic: {name: copy}}\n";
+inline const std::string files = "data: {train: {source: a, target: b}}\n";
+inline const std::string lm = "task: lm\ndata: {train: {text: t}}\n";
+
+struct BrokenConfig {
+  std::string text;
+  std::string message;
+  std::vector<std::string> overrides = {};
+};
+
+inline double thread_milliseconds() {
+  std::timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+/// The refusal of a config, or "accepted". It must come within 100 ms of this thread's time (not of
+/// the clock on the wall: a busy machine is no fault of the reader's).
+inline std::string refusal(const std::string& text,
+                           const std::vector<std::string>& overrides = {}) {
+  std::string message = "accepted";
+  const double begin = thread_milliseconds();
+  try {
+    heed::parse_config(text, "exp.yaml", overrides);
+    return message;
+  } catch (const heed::Error& error) {
+    BOOST_TEST((error.code == heed::Exit::usage));
+    message = error.what();
+  }
+  BOOST_TEST(thread_milliseconds() - begin < 100.0);
+  return message;
+}
+
+inline void check_all(const std::vector<BrokenConfig>& cases) {
+  for (const BrokenConfig& broken : cases) {
+    BOOST_TEST_CONTEXT(broken.text << (broken.overrides.empty() ? "" : broken.overrides[0])) {
+      BOOST_TEST(refusal(broken.text, broken.overrides) == broken.message);
+    }
+  }
+}
