@@ -1,0 +1,146 @@
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/train/support.h"
+#include "train/bleu.h"
+
+using namespace heed;
+using namespace heed::test;
+using Lines = std::vector<std::string>;
+
+namespace {
+const nlohmann::json& golden() {
+  static const nlohmann::json values =
+      nlohmann::json::parse(get(HEED_SOURCE_DIR "/tests/train/metrics_golden.json"));
+  return values;
+}
+
+void check_close(double value, double expected) {
+  BOOST_TEST(std::abs(value - expected) < 1e-9, value << " instead of " << expected);
+}
+
+void check_golden(const BleuScore& bleu, const nlohmann::json& expected) {
+  BOOST_TEST((bleu.matches == expected["matches"].get<std::array<std::int64_t, bleu_order>>()));
+  BOOST_TEST((bleu.totals == expected["totals"].get<std::array<std::int64_t, bleu_order>>()));
+  BOOST_TEST(bleu.hypothesis_length == expected["hyp_len"].get<std::int64_t>());
+  BOOST_TEST(bleu.reference_length == expected["ref_len"].get<std::int64_t>());
+  check_close(bleu.brevity_penalty, expected["brevity_penalty"]);
+  check_close(bleu.score, expected["score"]);
+}
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(bleu)
+
+BOOST_AUTO_TEST_CASE(tokenizer_separates_as_mteval_does) {
+  BOOST_TEST(tokenize_13a("Hello, world!") == "Hello , world !");
+  BOOST_TEST(tokenize_13a("It costs 1,000.50 today.") == "It costs 1,000.50 today .");
+  BOOST_TEST(tokenize_13a("He's a well-known man (25-30).") ==
+             "He's a well-known man ( 25 - 30 ) .");
+  BOOST_TEST(tokenize_13a("a..b") == "a . . b");
+  BOOST_TEST(tokenize_13a("&quot;x&quot; &amp; &lt;y&gt; &amp;lt;") == "\" x \" & < y > <");
+  BOOST_TEST(tokenize_13a("one<skipped>two") == "onetwo");
+  BOOST_TEST(tokenize_13a("  \t ") == "");
+  BOOST_TEST(tokenize_13a("") == "");
+}
+
+BOOST_AUTO_TEST_CASE(tokenizer_knows_unicode_spaces_and_leaves_unicode_signs) {
+  BOOST_TEST(tokenize_13a("a\u00A0b\u3000c\u2009d") == "a b c d");
+  BOOST_TEST(tokenize_13a("„Größe“ ist über 5€.") == "„Größe“ ist über 5€ .");
+  BOOST_TEST(tokenize_13a("\xff. x") == "\xff . x");  // broken UTF-8 passes through
+  BOOST_TEST(tokenize_13a("a-\n\u3000\n") == "a-");   // white space at the end goes first
+}
+
+BOOST_AUTO_TEST_CASE(tokenizer_equals_regular_expressions) {
+  for (const auto& pair : golden()["tokens"])
+    BOOST_TEST(tokenize_13a(pair[0].get<std::string>()) == pair[1].get<std::string>());
+}
+
+BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
+  for (const auto& corpus : golden()["corpora"]) {
+    const auto hypotheses = corpus["hypotheses"].get<Lines>();
+    const auto references = corpus["reference_sets"].get<std::vector<Lines>>();
+    check_golden(corpus_bleu(hypotheses, references), corpus["bleu"]);
+    check_golden(corpus_bleu(hypotheses, references, {.lowercase = true}),
+                 corpus["bleu_lowercase"]);
+    check_golden(corpus_bleu(hypotheses, references, {.tokenizer = BleuTokenizer::none}),
+                 corpus["bleu_none"]);
+  }
+}
+
+// The example in sacreBLEU's README and the scores that its own tests expect for it.
+BOOST_AUTO_TEST_CASE(scores_equal_those_that_sacrebleu_publishes) {
+  const Lines hypotheses = {"The dog bit the man.", "It wasn't surprising.",
+                            "The man had just bitten him."};
+  const std::vector<Lines> references = {
+      {"The dog bit the man.", "It was not unexpected.", "The man bit him first."},
+      {"The dog had bit the man.", "No one was surprised.", "The man had bitten the dog."}};
+  BOOST_TEST(std::abs(corpus_bleu(hypotheses, references).score - 48.530827) < 1e-6);
+  BOOST_TEST(
+      std::abs(corpus_bleu(hypotheses, references, {.tokenizer = BleuTokenizer::none}).score -
+               49.1919566) < 1e-6);
+
+  const Lines said = {"hello there general kenobi", "on our way to ankh morpork"};
+  const std::vector<Lines> heard = {{"hello there general kenobi", "goodbye ankh morpork"},
+                                    {"hello there !", "ankh morpork"}};
+  const BleuScore bleu = corpus_bleu(said, heard);
+  check_close(bleu.score, 39.76353643835252);
+  BOOST_TEST((bleu.matches == std::array<std::int64_t, 4>{6, 4, 2, 1}));
+  BOOST_TEST((bleu.totals == std::array<std::int64_t, 4>{10, 8, 6, 4}));
+  BOOST_TEST(bleu.reference_length == 7);
+
+  BleuScore counts;
+  counts.matches = {9, 7, 5, 3};
+  counts.totals = {10, 8, 6, 4};
+  counts.hypothesis_length = counts.reference_length = 11;
+  compute_bleu(counts);
+  BOOST_TEST(std::abs(counts.score - 83.75922397) < 1e-7);
+}
+
+// "the the the" against "the cat": clipped 1 of 3, then none of 2 and of 1, and no 4-gram.
+BOOST_AUTO_TEST_CASE(by_hand) {
+  const BleuScore clipped = corpus_bleu(Lines{"the the the"}, Lines{"the cat"});
+  BOOST_TEST((clipped.matches == std::array<std::int64_t, 4>{1, 0, 0, 0}));
+  BOOST_TEST((clipped.totals == std::array<std::int64_t, 4>{3, 2, 1, 0}));
+  BOOST_TEST(clipped.score == 0.0);
+  check_close(clipped.precisions[1], 25.0);  // 100 / (2 · 2)
+  check_close(clipped.precisions[2], 25.0);  // 100 / (4 · 1)
+
+  // 4 of 4, 2 of 3, 0 of 2, 0 of 1 smoothed to 1/4 and 1/4; penalty exp(1 − 5/4).
+  const BleuScore smoothed = corpus_bleu(Lines{"a b d e"}, Lines{"a b c d e"});
+  BOOST_TEST((smoothed.matches == std::array<std::int64_t, 4>{4, 2, 0, 0}));
+  check_close(smoothed.precisions[2], 25.0);
+  check_close(smoothed.precisions[3], 25.0);
+  check_close(smoothed.brevity_penalty, std::exp(-0.25));
+  check_close(smoothed.score, 100.0 * std::exp(-0.25) * std::pow(2.0 / 3.0 / 16.0, 0.25));
+}
+
+BOOST_AUTO_TEST_CASE(edges) {
+  BOOST_TEST(corpus_bleu(Lines{"", ""}, Lines{"a b", "c"}).score == 0.0);
+  BOOST_TEST(corpus_bleu(Lines{"", ""}, Lines{"a b", "c"}).brevity_penalty == 0.0);
+  BOOST_TEST(corpus_bleu(Lines{"a b c d"}, Lines{""}).score == 0.0);
+  BOOST_TEST(corpus_bleu(Lines{}, Lines{}).score == 0.0);
+  check_close(corpus_bleu(Lines{"a b c d"}, Lines{"a b c d"}).score, 100.0);
+  check_close(corpus_bleu(Lines{"Ä b c d"}, Lines{"ä B C D"}, {.lowercase = true}).score, 100.0);
+}
+
+BOOST_AUTO_TEST_CASE(signature_and_text) {
+  const BleuScore bleu = corpus_bleu(Lines{"a b c d e"}, Lines{"a b c d"});
+  BOOST_TEST(
+      bleu.signature.starts_with("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:heed-"));
+  BOOST_TEST(bleu.signature.size() >
+             std::string("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:heed-").size());
+  BOOST_TEST(bleu.text() ==
+             "BLEU = 66.87 80.0/75.0/66.7/50.0 (BP = 1.000 ratio = 1.250 hyp_len = 5 ref_len = 4)");
+  const std::vector<Lines> two = {{"a"}, {"b"}};
+  BOOST_TEST(corpus_bleu(Lines{"a"}, two, {BleuTokenizer::none, true})
+                 .signature.starts_with("nrefs:2|case:lc|eff:no|tok:none|smooth:exp|"));
+}
+
+BOOST_AUTO_TEST_CASE(refuses_unequal_numbers_of_lines) {
+  HEED_CHECK_ERROR(Exit::bad_input, "2 lines to score, but 1 reference",
+                   corpus_bleu(Lines{"a", "b"}, Lines{"a"}));
+  HEED_CHECK_ERROR(Exit::bad_input, "no references", corpus_bleu(Lines{"a"}, std::vector<Lines>{}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,56 @@
+#pragma once
+/// BLEU (Papineni et al., 2002) as sacreBLEU computes it (Post, 2018, "A Call for Clarity in
+/// Reporting BLEU Scores"), so that scores can be compared with published ones.
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+/// How a line is cut into words.
+enum class BleuTokenizer {
+  v13a,  ///< NIST's mteval-v13a, for detokenised text
+  none,  ///< at white space, for text that is tokenised already
+};
+
+struct BleuOptions {
+  BleuTokenizer tokenizer = BleuTokenizer::v13a;
+  bool lowercase = false;
+};
+
+inline constexpr std::size_t bleu_order = 4;  // longest n-grams
+
+struct BleuScore {
+  double score = 0.0;                              ///< 0 to 100
+  std::array<std::int64_t, bleu_order> matches{};  ///< n-grams also in a reference, n = 1 to 4
+  std::array<std::int64_t, bleu_order> totals{};   ///< n-grams of the hypotheses
+  std::array<double, bleu_order> precisions{};     ///< per cent, smoothed
+  double brevity_penalty = 0.0;
+  std::int64_t hypothesis_length = 0;  ///< words
+  std::int64_t reference_length = 0;   ///< words, of the references closest in length
+  std::string signature;               ///< how it was computed, in sacreBLEU's form
+
+  /// "BLEU = 38.41 70.1/45.2/30.8/21.2 (BP = 0.998 ratio = 0.998 hyp_len = 12941 ref_len = 12968)"
+  std::string text() const;
+};
+
+/// Scores lines against one or more sets of reference lines, line by line. No line of a set may be
+/// missing: throws Error(bad_input) when the numbers of lines differ or there is no reference set.
+BleuScore corpus_bleu(std::span<const std::string> hypotheses,
+                      std::span<const std::vector<std::string>> reference_sets,
+                      const BleuOptions& options = {});
+BleuScore corpus_bleu(std::span<const std::string> hypotheses,
+                      const std::vector<std::string>& references, const BleuOptions& options = {});
+
+/// Precisions, brevity penalty and score from the counts and lengths alone. A precision of 0 of
+/// n-th order becomes 1 / (2^k total) where it is the k-th such ("exp" smoothing, NIST's way;
+/// method 3 in Chen and Cherry, 2014); no match at all scores 0.
+void compute_bleu(BleuScore& counts);
+
+/// The words of a line after mteval-v13a, joined by single spaces.
+std::string tokenize_13a(std::string_view line);
+
+}  // namespace heed

@@ -1,0 +1,77 @@
+#pragma once
+/// The checkpoints of a run, as folders and files; what is in the files is not known here.
+///
+///   RUN/checkpoints/step-00001000/{…, state.json}
+///   RUN/last -> checkpoints/step-00001000        RUN/best -> checkpoints/step-00000500
+///
+/// Writing one: all files go into a hidden folder beside its place, each pushed to the disk; then
+/// state.json, which holds the SHA-256 of every file and of itself; then one rename and the parent
+/// folder pushed to the disk. Only then the links move, and only after that older ones are removed.
+/// So whenever the process is killed or the power fails, the folders that bear a step's name are
+/// whole, or their sums show that they are not.
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/files.h"
+
+namespace heed {
+
+/// A file to go into a checkpoint.
+struct CheckpointFile {
+  std::string name;  ///< plain file name; not state.json
+  std::function<void(FileWriter&)> write;
+};
+
+/// A checkpoint whose sums were found right.
+struct Checkpoint {
+  std::int64_t step = 0;
+  std::filesystem::path folder;
+  nlohmann::json state;  ///< as given to save()
+};
+
+class CheckpointFolder {
+ public:
+  explicit CheckpointFolder(std::filesystem::path run) : run_(std::move(run)) {}
+
+  /// Writes a checkpoint, replacing one of the same step, and points `last` at it (and `best`, if
+  /// asked). The caller holds the RunLock. Throws Error(io); then all earlier ones are as they
+  /// were.
+  std::filesystem::path save(std::int64_t step, std::span<const CheckpointFile> files,
+                             const nlohmann::json& state, bool is_best = false) const;
+
+  /// Points the link "best" or "last" at a checkpoint.
+  void link(const std::string& name, std::int64_t step) const;
+
+  /// Removes the oldest, but never the `keep` newest (nor the two newest, whatever `keep` says),
+  /// nor those that `best` and `last` point at; also removes what a killed process left unfinished.
+  /// A checkpoint that is visibly damaged counts for nothing.
+  void prune(std::int64_t keep) const;
+
+  /// The steps that have a folder, ascending, damaged ones included.
+  std::vector<std::int64_t> steps() const;
+  std::filesystem::path folder_of(std::int64_t step) const;
+  /// The step that the link "best" or "last" points at.
+  std::optional<std::int64_t> linked(const std::string& link) const;
+
+  struct Newest {
+    std::optional<Checkpoint> checkpoint;  ///< none: nothing is there to go on from
+    std::vector<std::string> skipped;  ///< newer ones and what is wrong with each, for a warning
+  };
+  /// The newest whose sums are right.
+  Newest newest_valid() const;
+
+ private:
+  std::filesystem::path run_;
+};
+
+/// Checks every sum of a checkpoint (or of a link to one). Throws Error(bad_input), naming the file
+/// that is missing, of another length, or changed.
+Checkpoint open_checkpoint(const std::filesystem::path& folder);
+
+}  // namespace heed

@@ -1,0 +1,30 @@
+#pragma once
+/// chrF (Popović, 2015): the F-score of character n-grams, as sacreBLEU computes it.
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+struct ChrfOptions {
+  double beta = 2.0;  ///< recall counts beta² times as much as precision: chrF2
+  bool lowercase = false;
+};
+
+inline constexpr std::size_t chrf_order = 6;  // longest n-grams; white space does not count
+
+struct ChrfScore {
+  double score = 0.0;     ///< 0 to 100
+  std::string signature;  ///< how it was computed, in sacreBLEU's form
+};
+
+/// Scores lines against reference lines. Precision and recall are means over those orders of which
+/// both sides have n-grams ("effective order"); an order that a reference line is too short for
+/// does not count in that line's hypothesis. Throws Error(bad_input) when the numbers of lines
+/// differ.
+ChrfScore corpus_chrf(std::span<const std::string> hypotheses,
+                      std::span<const std::string> references, const ChrfOptions& options = {});
+
+}  // namespace heed

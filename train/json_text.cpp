@@ -1,0 +1,45 @@
+#include "train/json_text.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <vector>
+
+#include "autograd/error.h"
+
+namespace heed {
+namespace {
+
+/// nlohmann::json's messages begin with its own error number and place: "[json.exception…] parse
+/// error at line 1, column 5: …". What follows the place is for people.
+std::string plain_reason(const nlohmann::json::parse_error& error) {
+  const std::string text = error.what();
+  const std::size_t place = text.find(": ");
+  return place == std::string::npos ? text : text.substr(place + 2);
+}
+
+}  // namespace
+
+nlohmann::json parse_json(std::string_view text, const std::string& name) {
+  using Event = nlohmann::json::parse_event_t;
+  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  const auto watch = [&](int depth, Event event, nlohmann::json& value) {
+    if (depth > json_depth)
+      throw Error(Exit::bad_input,
+                  fmt::format("{}: nested more than {} levels deep", name, json_depth));
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key && !keys.back().insert(value.get<std::string>()).second)
+      throw Error(Exit::bad_input,
+                  fmt::format("{}: key \"{}\" stands there twice", name, value.get<std::string>()));
+    return true;
+  };
+  try {
+    return nlohmann::json::parse(text, watch);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw Error(Exit::bad_input, fmt::format("{}: byte {}: not valid JSON: {}", name, error.byte,
+                                             plain_reason(error)));
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,16 @@
+#pragma once
+/// JSON from files that may be broken or hostile.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace heed {
+
+/// Deepest nesting accepted. (Writing a value out again uses the stack once a level.)
+inline constexpr int json_depth = 32;
+
+/// One JSON value, strictly: no key twice in one object, at most json_depth levels, valid UTF-8,
+/// nothing after it. Throws Error(bad_input) whose message begins with `name`.
+nlohmann::json parse_json(std::string_view text, const std::string& name);
+
+}  // namespace heed

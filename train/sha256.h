@@ -1,0 +1,35 @@
+#pragma once
+/// SHA-256 (FIPS 180-4), as lower-case hexadecimal digits.
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace heed {
+
+/// Sums up bytes as they come.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+
+  void update(std::span<const std::byte> bytes);
+  /// The sum as 64 hexadecimal digits; afterwards the object begins anew.
+  std::string hex();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+std::string sha256_hex(std::span<const std::byte> bytes);
+std::string sha256_hex(std::string_view bytes);
+
+/// The sum of a file's bytes, read piece by piece. Throws as read_bytes does.
+std::string sha256_file(const std::filesystem::path& path);
+
+}  // namespace heed
