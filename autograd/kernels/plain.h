@@ -33,7 +33,7 @@ inline double normal_pdf(double x) { return 0.39894228040143267794 * std::exp(-0
 inline double gelu_tanh_2u(double x) { return 1.5957691216057307118 * x * (1 + 0.044715 * x * x); }
 inline double gelu_tanh_2du(double x) { return 1.5957691216057307118 * (1 + 3 * 0.044715 * x * x); }
 
-inline double map(Map f, double x) {
+inline double map_value(Map f, double x) {
   switch (f) {
     case Map::neg:
       return -x;
@@ -116,7 +116,7 @@ inline void axpy(real alpha, const real* x, real* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = std::fma(alpha, x[i], y[i]);
 }
 inline void map(Map f, const real* x, real* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<real>(map(f, double{x[i]}));
+  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<real>(map_value(f, double{x[i]}));
 }
 inline void map_grad(Map f, const real* x, const real* y, const real* dy, real* dx,
                      std::int64_t n) {
@@ -134,7 +134,7 @@ inline void add_bias_map(Map f, const real* x, const real* bias, real* h, real* 
   for (std::int64_t i = 0; i < rows * cols; ++i) {
     const real hi = x[i] + bias[i % cols];
     if (h) h[i] = hi;
-    y[i] = static_cast<real>(map(f, double{hi}));
+    y[i] = static_cast<real>(map_value(f, double{hi}));
   }
 }
 
@@ -163,15 +163,15 @@ inline void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols,
   }
 }
 /// Element i of x_0 + … + x_(count-1): the left half takes the largest power of two below count.
-inline real tree_sum(const real* const* x, std::int64_t count, std::int64_t i) {
+inline real tree_sum_value(const real* const* x, std::int64_t count, std::int64_t i) {
   if (count == 0) return 0;
   if (count == 1) return x[0] ? x[0][i] : 0;
   std::int64_t left = 1;
   while (left * 2 < count) left *= 2;
-  return tree_sum(x, left, i) + tree_sum(x + left, count - left, i);
+  return tree_sum_value(x, left, i) + tree_sum_value(x + left, count - left, i);
 }
 inline void tree_sum(const real* const* x, std::int64_t count, real* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = tree_sum(x, count, i);
+  for (std::int64_t i = 0; i < n; ++i) y[i] = tree_sum_value(x, count, i);
 }
 
 }  // namespace kernels::plain

@@ -1,19 +1,128 @@
 #include "autograd/kernels/reduce.h"
 
-#include "autograd/kernels/plain.h"
+#include <bit>
 
+#include "autograd/kernels/plain.h"
+#include "autograd/kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/reduce.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target:
+#include "autograd/kernels/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+HEED_BEGIN
+namespace kernels::HWY_NAMESPACE {
+#if HEED_SIMD
+
+real sum(const real* x, std::int64_t n) {
+  return static_cast<real>(
+      wide_sum(n, [=](std::int64_t i, auto io) HWY_ATTR { return io.load(x + i); }));
+}
+
+double sum_squares(const real* x, std::int64_t n) {
+  return wide_sum(n, [=](std::int64_t i, auto io) HWY_ATTR {
+    const Wide v = io.load(x + i);
+    return hn::Mul(v, v);
+  });
+}
+
+real dot(const real* x, const real* y, std::int64_t n) {
+  return static_cast<real>(wide_sum(n, [=](std::int64_t i, auto io) HWY_ATTR {
+    return hn::Mul(io.load(x + i), io.load(y + i));
+  }));
+}
+
+/// Eight rows at a time, so that y is read and written once for eight reads of x.
+void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols, real* y) {
+  std::int64_t r = 0;
+  for (; r + 8 <= rows; r += 8, x += 8 * cols) {
+    each(cols, [=](std::int64_t c, auto io) HWY_ATTR {
+      const real* p = x + c;
+      const auto pair = [&](std::int64_t k) HWY_ATTR {
+        return hn::Add(io.load(p + k * cols), io.load(p + (k + 1) * cols));
+      };
+      const Vector low = hn::Add(pair(0), pair(2)), high = hn::Add(pair(4), pair(6));
+      io.store(hn::Add(io.load(y + c), hn::Add(low, high)), y + c);
+    });
+  }
+  for (; r < rows; ++r, x += cols) {
+    each(cols, [=](std::int64_t c, auto io)
+                   HWY_ATTR { io.store(hn::Add(io.load(y + c), io.load(x + c)), y + c); });
+  }
+}
+
+constexpr std::int64_t tree_block = 512;
+
+/// Values [at, at + n) of x_0 + … + x_(count-1) into y[0, n), n ≤ tree_block; false if all are
+/// null.
+bool tree_sum_block(const real* const* x, std::int64_t count, std::int64_t at, real* y,
+                    std::int64_t n) {
+  if (count == 1) {
+    if (x[0] && x[0] + at != y) std::copy_n(x[0] + at, n, y);
+    return x[0] != nullptr;
+  }
+  const auto left =
+      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(count - 1)));
+  real buffer[tree_block];
+  const real *a = y, *b = buffer;
+  if (count == 2 && x[0] && x[1]) {
+    a = x[0] + at;
+    b = x[1] + at;
+  } else {
+    const bool has_left = tree_sum_block(x, left, at, y, n);
+    if (!has_left) return tree_sum_block(x + left, count - left, at, y, n);
+    if (!tree_sum_block(x + left, count - left, at, buffer, n)) return true;
+  }
+  each(n, [=](std::int64_t i, auto io)
+              HWY_ATTR { io.store(hn::Add(io.load(a + i), io.load(b + i)), y + i); });
+  return true;
+}
+
+void tree_sum(const real* const* x, std::int64_t count, real* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; i += tree_block) {
+    const std::int64_t block = std::min(n - i, tree_block);
+    if (count == 0 || !tree_sum_block(x, count, i, y + i, block))
+      std::fill_n(y + i, block, real(0));
+  }
+}
+
+#else
+using plain::add_column_sums;
+using plain::dot;
+using plain::sum;
+using plain::sum_squares;
+using plain::tree_sum;
+#endif
+}  // namespace kernels::HWY_NAMESPACE
+HEED_END
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 HEED_BEGIN
 namespace kernels {
 
-real sum(const real* x, std::int64_t n) { return plain::sum(x, n); }
-double sum_squares(const real* x, std::int64_t n) { return plain::sum_squares(x, n); }
-real dot(const real* x, const real* y, std::int64_t n) { return plain::dot(x, y, n); }
+HWY_EXPORT(sum);
+HWY_EXPORT(sum_squares);
+HWY_EXPORT(dot);
+HWY_EXPORT(add_column_sums);
+HWY_EXPORT(tree_sum);
+
+real sum(const real* x, std::int64_t n) { return HWY_DYNAMIC_DISPATCH(sum)(x, n); }
+double sum_squares(const real* x, std::int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(sum_squares)(x, n);
+}
+real dot(const real* x, const real* y, std::int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(dot)(x, y, n);
+}
 void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols, real* y) {
-  plain::add_column_sums(x, rows, cols, y);
+  HWY_DYNAMIC_DISPATCH(add_column_sums)(x, rows, cols, y);
 }
 void tree_sum(const real* const* x, std::int64_t count, real* y, std::int64_t n) {
-  plain::tree_sum(x, count, y, n);
+  HWY_DYNAMIC_DISPATCH(tree_sum)(x, count, y, n);
 }
 
 }  // namespace kernels
 HEED_END
+#endif

@@ -1,17 +1,78 @@
 #include "autograd/kernels/plain_rows.h"
+#include "autograd/kernels/rows.h"
+#include "autograd/kernels/targets.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/softmax.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target:
+#include "autograd/kernels/softmax-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+HEED_BEGIN
+namespace kernels::HWY_NAMESPACE {
+#if HEED_SIMD
+
+// A row whose largest value is infinite or NaN goes to the plain twin: rare, and easier to read
+// there.
+
+real log_sum_exp_row(const real* x, std::int64_t n) {
+  const real m = row_max(x, n);
+  if (!std::isfinite(m)) return plain::log_sum_exp_row(x, n);
+  return static_cast<real>(log_total(x, m, exp_of_row(x, m, nullptr, n), n));
+}
+
+real softmax_row(const real* x, real* y, std::int64_t n) {
+  const real m = row_max(x, n);
+  if (!std::isfinite(m)) return plain::softmax_row(x, y, n);
+  // Where m and the logarithm may cancel, the sum needs x, which may be about to be overwritten.
+  const bool may_cancel = m < real(1e-6) && m > -std::log(static_cast<real>(n)) - 1;
+  const real careful = may_cancel ? log_sum_exp_row(x, n) : real(0);
+  const double total = exp_of_row(x, m, y, n);
+  const real result = may_cancel ? careful : static_cast<real>(m + std::log(total));
+  const Vector factor = set(static_cast<real>(1 / total));
+  each(n,
+       [=](std::int64_t i, auto io) HWY_ATTR { io.store(hn::Mul(io.load(y + i), factor), y + i); });
+  return result;
+}
+
+void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n) {
+  const double inner = wide_sum(n, [=](std::int64_t i, auto io) HWY_ATTR {
+    return hn::Mul(io.load(y + i), io.load(dy + i));
+  });
+  const Vector shift = set(static_cast<real>(inner));
+  each(n, [=](std::int64_t i, auto io) HWY_ATTR {
+    io.store(hn::Mul(io.load(y + i), hn::Sub(io.load(dy + i), shift)), dx + i);
+  });
+}
+
+#else
+using plain::log_sum_exp_row;
+using plain::softmax_row;
+using plain::softmax_row_grad;
+#endif
+}  // namespace kernels::HWY_NAMESPACE
+HEED_END
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 HEED_BEGIN
 namespace kernels {
 
-real softmax_row(const real* x, real* y, std::int64_t n) { return plain::softmax_row(x, y, n); }
-real log_sum_exp_row(const real* x, std::int64_t n) { return plain::log_sum_exp_row(x, n); }
-void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n) {
-  plain::softmax_row_grad(y, dy, dx, n);
+HWY_EXPORT(softmax_row);
+HWY_EXPORT(log_sum_exp_row);
+HWY_EXPORT(softmax_row_grad);
+
+real softmax_row(const real* x, real* y, std::int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(softmax_row)(x, y, n);
 }
-RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
-                          real scale, bool with_grad) {
-  return plain::cross_entropy_row(logits, n, target, smoothing, scale, with_grad);
+real log_sum_exp_row(const real* x, std::int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(log_sum_exp_row)(x, n);
+}
+void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(softmax_row_grad)(y, dy, dx, n);
 }
 
 }  // namespace kernels
 HEED_END
+#endif

@@ -1,0 +1,92 @@
+#include "autograd/kernels/plain_rows.h"
+#include "autograd/kernels/rows.h"
+#include "autograd/kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/cross_entropy.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target:
+#include "autograd/kernels/softmax-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+HEED_BEGIN
+namespace kernels::HWY_NAMESPACE {
+#if HEED_SIMD
+
+struct RowSums {
+  double others = 0;   ///< Σ exp(x_j − m) over all but the first largest
+  double deficit = 0;  ///< Σ (m − x_j)
+};
+
+/// Both sums over a part of a row, in blocks; where `keep`, x becomes exp(x − m).
+HWY_INLINE void add_sums(RowSums& sums, real* x, real m, std::int64_t n, bool smooth, bool keep) {
+  HWY_ALIGN real buffer[exp_block];
+  for (std::int64_t at = 0; at < n; at += exp_block) {
+    real* block = x + at;
+    const std::int64_t size = std::min(n - at, exp_block);
+    if (smooth) {
+      sums.deficit += wide_sum(size, [=](std::int64_t i, auto io) HWY_ATTR {
+        return hn::Sub(set_wide(m), io.load(block + i));
+      });
+    }
+    sums.others += exp_of_block(block, m, keep ? block : buffer, size);
+  }
+}
+
+/// Three passes: the largest logit, the sums, the gradient. The first largest logit is left out of
+/// the sum of exponentials, to which it would add 1 and swamp the rest: a loss near 0 is that rest.
+RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
+                          real scale, bool with_grad) {
+  const real m = row_max(logits, n);
+  if (!std::isfinite(m)) {  // infinite or NaN: rare, and easier to read in the plain twin
+    return plain::cross_entropy_row(logits, n, target, smoothing, scale, with_grad);
+  }
+  const std::int64_t largest = find_first(logits, m, n);
+  const double x_target = logits[target], eps = smoothing, share = eps / static_cast<double>(n);
+  const bool smooth = smoothing > 0;
+  RowSums sums;
+  add_sums(sums, logits, m, largest, smooth, with_grad);
+  add_sums(sums, logits + largest + 1, m, n - largest - 1, smooth, with_grad);
+
+  RowLoss result{};
+  const double log_total = std::log1p(sums.others);
+  result.nll = (m - x_target) + log_total;
+  result.loss = (1 - eps) * result.nll;
+  if (smooth) result.loss += share * sums.deficit + eps * log_total;
+  result.correct = largest == target && !std::isnan(sums.others);
+  if (!with_grad) return result;
+
+  const double total = 1 + sums.others;
+  const double p_target = logits[target] / total;  // of use where the target is not the largest
+  const Vector factor = set(static_cast<real>(scale / total)),
+               shift = set(static_cast<real>(scale * share));
+  each(n, [=](std::int64_t j, auto io)
+              HWY_ATTR { io.store(hn::MulSub(io.load(logits + j), factor, shift), logits + j); });
+  logits[largest] = static_cast<real>(scale * (1 / total - share));
+  // p − 1 of a target that is the largest, without cancellation: −others / total.
+  const double error = largest == target ? eps - sums.others / total : p_target - (1 - eps);
+  logits[target] = static_cast<real>(scale * (error - share));
+  return result;
+}
+
+#else
+using plain::cross_entropy_row;
+#endif
+}  // namespace kernels::HWY_NAMESPACE
+HEED_END
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+HEED_BEGIN
+namespace kernels {
+
+HWY_EXPORT(cross_entropy_row);
+
+RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
+                          real scale, bool with_grad) {
+  return HWY_DYNAMIC_DISPATCH(cross_entropy_row)(logits, n, target, smoothing, scale, with_grad);
+}
+
+}  // namespace kernels
+HEED_END
+#endif
