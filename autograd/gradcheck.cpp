@@ -57,6 +57,7 @@ class ParameterChecker {
   GradcheckEntry judge(std::int64_t index, double analytic, double step, const Line& line) const;
   std::vector<GradcheckEntry> entries(std::int64_t count) const;
   std::vector<GradcheckEntry> directions() const;
+  bool rounds_inside(const std::vector<GradcheckEntry>& found) const;
   std::string explain(const std::vector<GradcheckEntry>& found) const;
 
   const Objective& objective_;
@@ -131,6 +132,26 @@ std::vector<GradcheckEntry> ParameterChecker::directions() const {
   return found;
 }
 
+/// Whether steps far below float32's resolution, where float64 still has eight digits, show other
+/// slopes than wide steps, which agree with the analytic gradient: then something in f is rounded.
+bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) const {
+  if (sizeof(real) < 8) return false;
+  int looked = 0, rounded = 0;
+  for (const GradcheckEntry& entry : found) {
+    if (passes(entry.status) || looked == 8) continue;
+    const Line line = objective_.along_entry(tensor_.value(), entry.index);
+    const double scale =
+        std::max(1.0, std::abs(static_cast<double>(tensor_.value().data()[entry.index])));
+    const auto slope = [&](double h) { return (line(h).value - line(-h).value) / (2 * h); };
+    const double wide = slope(0x1p-10 * scale), narrow = slope(0x1p-27 * scale);
+    const double size = std::abs(entry.analytic);
+    rounded += std::abs(wide - entry.analytic) <= 1e-2 * size &&
+               std::abs(narrow - entry.analytic) > 1e-3 * size;
+    ++looked;
+  }
+  return 2 * rounded > looked;
+}
+
 std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) const {
   Evidence e;
   e.shape = tensor_.shape();
@@ -156,11 +177,14 @@ std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) 
   if (analytic_bad > 0)
     return fmt::format("NaN or infinity in {} of {} analytic values", analytic_bad, found.size());
   if (numeric_bad > 0) return "f is not finite next to this point, at any step size tried";
+  if (rounds_inside(found)) {
+    return "precision: f itself is rounded, as if it computed in float32 somewhere; the gradient "
+           "may be right";
+  }
   if (wrong == 0) {
     return fmt::format(
-        "the numeric derivative settles at no step size (uncertain by {:.2g}): f is noisy, as if "
-        "it "
-        "computed in float32 somewhere, or it jumps here",
+        "the numeric derivative settles at no step size (uncertain by {:.2g}): f is noisy, or "
+        "jumps here",
         uncertainty);
   }
   return diagnose(e);

@@ -58,8 +58,8 @@ struct GradcheckOptions {
   /// it they fail; NaN always fails.
   bool ignore_infinite_outputs = false;
   bool stop_at_first = false;  ///< do not look at further tensors after a wrong one
-  std::function<void(const ParameterCheck&)> on_parameter =
-      nullptr;  ///< called as each tensor is done
+  /// Called as each tensor is done, for a display.
+  std::function<void(const ParameterCheck&)> on_parameter = nullptr;
 };
 
 /// From harmless to harmful. A tensor has the status of its worst entry.
@@ -78,8 +78,8 @@ struct GradcheckEntry {
   std::int64_t index = 0;  ///< flat; of a direction: its number
   double analytic = 0;
   double numeric = 0;
-  double error =
-      0;  ///< |analytic − numeric| / (abs/rel + max(|analytic|, |numeric|)); right if <= rel
+  /// |analytic − numeric| / (abs/rel + max(|analytic|, |numeric|)), which is right up to rel.
+  double error = 0;
   double uncertainty = 0;      ///< of the numeric value: what two step sizes differ by, or rounding
   double left = 0, right = 0;  ///< one-sided slopes, for kinks
   GradcheckStatus status = GradcheckStatus::ok;

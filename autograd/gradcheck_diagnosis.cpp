@@ -180,30 +180,30 @@ std::optional<std::string> part_of_the_outputs(const Evidence& e) {
   for (std::int64_t i = 0; i < e.shape.size(); ++i) columns.push_back(e.column(i));
   Values difference(e.numeric);
   for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= e.analytic[i];
-  for (int k = 0; k < out.rank(); ++k) {
-    const Axis axis(out, k);
-    if (axis.extent < 2) continue;
-    for (std::int64_t j = 0; j < axis.extent; ++j) {
-      Values part(columns.size());
-      for (std::size_t i = 0; i < columns.size(); ++i) {
-        for (std::int64_t line = 0; line < axis.lines; ++line)
-          part[i] += columns[i][z(axis.at(line, j))];
-      }
-      if (same(part, e.analytic)) {
-        return fmt::format(
-            "broadcast not summed: only the part of output index {} along axis {} (of {}) has "
-            "arrived; "
-            "sum over that axis, and add instead of overwriting",
-            j, k, axis.extent);
-      }
-      if (same(part, difference)) {
-        return fmt::format(
-            "incomplete sum: the part of output index {} along axis {} (of {}) is missing", j, k,
-            axis.extent);
+  const auto explains = [&](const Values& target,
+                            const char* sentence) -> std::optional<std::string> {
+    for (int k = 0; k < out.rank(); ++k) {
+      const Axis axis(out, k);
+      for (std::int64_t j = 0; j < axis.extent && axis.extent > 1; ++j) {
+        Values part(columns.size());
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+          for (std::int64_t line = 0; line < axis.lines; ++line)
+            part[i] += columns[i][z(axis.at(line, j))];
+        }
+        if (same(part, target)) return fmt::format(fmt::runtime(sentence), j, k, axis.extent);
       }
     }
-  }
-  return {};
+    return {};
+  };
+  const auto only_one =
+      explains(e.analytic,
+               "broadcast not summed: only the part of output index {} along axis {} (of {}) has "
+               "arrived; sum over that axis, and add instead of overwriting");
+  return only_one
+             ? only_one
+             : explains(
+                   difference,
+                   "incomplete sum: the part of output index {} along axis {} (of {}) is missing");
 }
 
 std::optional<std::string> summed_too_much(const Evidence& e) {

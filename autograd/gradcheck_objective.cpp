@@ -120,14 +120,14 @@ std::string Objective::draw_weights(const Array& y, std::uint64_t seed,
 std::string Objective::repeat() {
   const NoGrad off;
   const Values once = values_of(f_().value()), twice = values_of(f_().value());
-  const std::string unlike = compare(once, "under NoGrad");
+  const std::string unlike = compare(once, "without a tape");
   y_ = once;
   if (const std::string random_result = compare(twice, "with the same inputs");
       !random_result.empty()) {
     return "f is not a function: " + random_result +
            " (a dropout without a fixed key? a state that f changes?)";
   }
-  return unlike;
+  return unlike.empty() ? unlike : "f gives another result under NoGrad: " + unlike;
 }
 
 /// What differs between the first result and another one for the same values, or "". Rounding may.

@@ -9,6 +9,7 @@ HEED_BEGIN
 namespace {
 
 constexpr int halvings = 20;  // from ε^(1/5) down to about 1e-9 in float64
+constexpr int patience = 12;  // halvings without progress, after which all is noise
 constexpr int doublings = 5;
 
 /// s at ±h and ±2h, less s(0).
@@ -39,15 +40,17 @@ bool gap_stays(const Stencil& wide, const Stencil& narrow, double within) {
          std::abs(gap - wide.gap()) <= within * std::abs(gap);
 }
 
-void keep_better(Slope& best, const Stencil& a, const Stencil& b) {
+/// True if the two agree better than any before.
+bool keep_better(Slope& best, const Stencil& a, const Stencil& b) {
   const double difference = std::abs(a.central() - b.central());
-  if (!std::isfinite(difference)) return;
+  if (!std::isfinite(difference)) return false;
   const double uncertainty = std::max(difference, std::min(a.rounding(), b.rounding()));
-  if (best.finite && uncertainty >= best.uncertainty) return;
+  if (best.finite && uncertainty >= best.uncertainty) return false;
   best.value = a.rounding() < b.rounding() ? a.central() : b.central();
   if (difference > a.rounding() + b.rounding()) best.value = a.h < b.h ? a.central() : b.central();
   best.uncertainty = uncertainty;
   best.finite = true;
+  return true;
 }
 
 }  // namespace
@@ -65,16 +68,18 @@ Slope measure_slope(const Line& line, double expected, double step,
 
   Stencil now = first;
   bool kink = false;
+  int stuck = 0;
   for (int k = 0; k < halvings; ++k) {
     const double h = now.h / 2;
     const Stencil next{h, now.left, line(-h), line(h), now.right};
-    keep_better(best, now, next);
+    stuck = keep_better(best, now, next) || kink || !best.finite ? 0 : stuck + 1;
     kink = gap_stays(now, next, 0.1);
     const bool at_kink = kink && gap_stays(now, next, 1e-6);
     now = next;
     if (at_kink) break;
     // A kink close to x looks like one at x until the steps are smaller than its distance.
     if (kink || !best.finite) continue;
+    if (stuck == patience) break;
     if (best.uncertainty <= 0.1 * tolerance(best.value) || now.rounding() > 10 * best.uncertainty)
       break;
   }

@@ -1,0 +1,290 @@
+// The gradient checker on right gradients, kinks and hard functions.
+#include "autograd/gradcheck.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <sstream>
+
+#include "tests/autograd/expect.h"
+#include "tests/autograd/planted.h"
+
+using namespace heed;
+
+namespace {
+
+const auto square = [](const Tensor& x) { return mul(x, x); };
+
+struct Dense {
+  Tensor weight = Tensor::variable(normal({3, 4}, 2));
+  Tensor bias = Tensor::variable(normal({3}, 3));
+  Tensor operator()(const Tensor& x) const { return gelu(affine(x, weight, bias)); }
+  std::vector<NamedTensor> parameters() const { return {{"weight", weight}, {"bias", bias}}; }
+};
+
+struct WithForward {
+  Dense inner;
+  Tensor forward(const Tensor& x) { return inner(x); }
+  std::vector<NamedTensor> parameters() { return inner.parameters(); }
+};
+
+/// f and df of one value, as an op.
+template <class F, class DF>
+auto elementwise(F f, DF df) {
+  return planted(
+      [f](const Array& x) { return generate(x.shape(), [&](auto i) { return f(x.data()[i]); }); },
+      [df](const Array& x, const Array&, const Array& dy) {
+        return generate(x.shape(), [&](auto i) { return dy.data()[i] * df(x.data()[i]); });
+      });
+}
+
+/// A whole model with two kinks for each hidden unit and example, roughly.
+struct Perceptron {
+  Tensor w1 = Tensor::variable(normal({64, 16}, 5)), b1 = Tensor::variable(normal({64}, 6));
+  Tensor w2 = Tensor::variable(normal({10, 64}, 7)), b2 = Tensor::variable(normal({10}, 8));
+  Array x = normal({50, 16}, 9);
+  Tensor loss() const {
+    std::vector<std::int32_t> targets;
+    for (int i = 0; i < 50; ++i) targets.push_back(i % 10);
+    return cross_entropy(affine(relu(affine(x, w1, b1)), w2, b2), targets, real(0.1), 50);
+  }
+  std::vector<NamedTensor> parameters() const {
+    return {{"w1", w1}, {"b1", b1}, {"w2", w2}, {"b2", b2}};
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(gradcheck_suite)
+
+BOOST_AUTO_TEST_CASE(right_gradients_pass) {
+  BOOST_TEST(gradcheck(square, normal({2, 3, 4})));
+  BOOST_TEST(gradcheck([](const Tensor& a, const Tensor& b) { return matmul(a, b); },
+                       normal({3, 4}), normal({4, 2})));
+  BOOST_TEST(gradcheck([](const Tensor& x) { return softmax(x); }, normal({3, 5})));
+  BOOST_TEST(gradcheck([](const Tensor& x) { return x; }, normal({3})));
+  BOOST_TEST(gradcheck({.rel = 1e-5, .names = {"x"}}, square, normal({})));
+  const Tensor x = Tensor::variable(normal({2}));
+  BOOST_TEST(gradcheck([](const Tensor& a, const Tensor& b) { return add(a, b); }, x, x));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_nearly_right_stays_exact) {
+  const GradcheckResult result = gradcheck([](const Tensor& x) { return tanh(x); }, normal({100}));
+  BOOST_REQUIRE(result.passed());
+  BOOST_TEST(result.parameters[0].worst_error < 1e-10);
+}
+
+BOOST_AUTO_TEST_CASE(a_layer_is_checked_with_all_its_parameters) {
+  Dense layer;
+  const GradcheckResult result = gradcheck(layer, normal({2, 4}));
+  BOOST_TEST(result);
+  BOOST_REQUIRE(result.parameters.size() == 3u);
+  BOOST_TEST(result.parameters[0].name == "input 0");
+  BOOST_TEST(result.parameters[1].name == "weight");
+  BOOST_TEST(result.parameters[1].checked == 12);
+  BOOST_TEST(result.parameters[2].name == "bias");
+  BOOST_TEST(gradcheck(WithForward{}, normal({2, 4})).parameters.size() == 3u);
+  BOOST_TEST(gradcheck([](const Dense& d) {
+    return [d] { return d(normal({2, 4})); };
+  }(layer)));  // no tensors
+}
+
+BOOST_AUTO_TEST_CASE(a_parameter_used_twice_counts_twice) {
+  const Tensor w = Tensor::variable(normal({3, 3}));
+  const std::vector<NamedTensor> parameters{{"tied", w}};
+  BOOST_TEST(gradcheck_parameters(
+      [&] {
+        return matmul(tanh(matmul(normal({2, 3}), w)), w);
+      },
+      parameters));
+}
+
+BOOST_AUTO_TEST_CASE(values_are_restored_to_the_bit) {
+  const Tensor w = Tensor::variable(normal({5}));
+  const Array before = w.value().clone();
+  const std::vector<NamedTensor> parameters{{"w", w}};
+  BOOST_TEST(gradcheck_parameters([&] { return square(w); }, parameters));
+  BOOST_TEST(same(w.value(), before));
+  BOOST_TEST(gradcheck_parameters([&] { return square(w); }, parameters, {.directions = 3}));
+  BOOST_TEST(same(w.value(), before));
+  int calls = 0;
+  const auto throws_later = [&] {
+    if (++calls == 6) fail("[f] enough");
+    return square(w);
+  };
+  EXPECT_FAIL(gradcheck_parameters(throws_later, parameters), "enough");
+  BOOST_TEST(calls == 6);
+  BOOST_TEST(same(w.value(), before));
+}
+
+BOOST_AUTO_TEST_CASE(the_callers_tensors_are_left_alone) {
+  const Array x = normal({3});
+  const Array before = x.clone();
+  const Tensor variable = Tensor::variable(x);
+  bool untouched = true;
+  const auto f = [&](const Tensor& a) {
+    untouched = untouched && same(variable.value(), before);
+    return square(a);
+  };
+  BOOST_TEST(gradcheck(f, variable));
+  BOOST_TEST(untouched);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_to_check_passes_and_says_so) {
+  const GradcheckResult empty = gradcheck(square, Array(Shape{0, 3}));
+  BOOST_TEST(empty);
+  BOOST_TEST(says(empty.report(), "nothing was checked"));
+  BOOST_TEST(
+      gradcheck([](const Tensor& a, const Tensor&) { return square(a); }, normal({2}), Tensor()));
+}
+
+BOOST_AUTO_TEST_CASE(strong_curvature_is_no_failure) {
+  const auto inverse = [](const Tensor& x) { return div(Tensor(Array::scalar(1)), x); };
+  BOOST_TEST(gradcheck(inverse, array_of({5}, {1e-3, 1e-2, -1e-2, 1, 1000})));
+  BOOST_TEST(
+      gradcheck([](const Tensor& x) { return log(x); }, array_of({4}, {1e-5, 1e-3, 0.1, 1e6})));
+  BOOST_TEST(gradcheck([](const Tensor& x) { return sqrt(x); }, array_of({3}, {1e-4, 0.1, 1e8})));
+  BOOST_TEST(gradcheck([](const Tensor& x) { return exp(x); }, array_of({3}, {-20, 0, 12})));
+  BOOST_TEST(gradcheck(elementwise([](real x) { return std::sin(500 * x); },
+                                   [](real x) { return 500 * std::cos(500 * x); }),
+                       array_of({3}, {0, 0.3, -2})));
+}
+
+BOOST_AUTO_TEST_CASE(small_slopes_of_large_values_are_found_with_larger_steps) {
+  const auto f = elementwise([](real x) { return 1e6 + 0.01 * x; }, [](real) { return 0.01; });
+  BOOST_TEST(gradcheck({.abs = 1e-12}, f, normal({4})));
+}
+
+BOOST_AUTO_TEST_CASE(kinks_are_named_and_pass_with_a_subgradient) {
+  const auto rectify = [](const Tensor& x) { return relu(x); };
+  const GradcheckResult result = gradcheck(rectify, array_of({2, 2}, {1, 0, -1, 2}));
+  BOOST_TEST(result);
+  const ParameterCheck& x = result.parameters[0];
+  BOOST_TEST((x.status == GradcheckStatus::kink));
+  BOOST_TEST(x.kinks == 1);
+  BOOST_TEST(x.kinked.at(0).index == 1);
+  BOOST_TEST(says(result.report(), "kink at [0, 1]"));
+
+  const auto absolute =
+      elementwise([](real v) { return std::abs(v); }, [](real v) { return v < 0 ? -1 : 1; });
+  BOOST_TEST(gradcheck(absolute, array_of({2}, {0, 1})).parameters[0].kinks == 1);
+  // Curved on both sides: the numeric slope converges slowly.
+  const auto bent = elementwise([](real v) { return v > 0 ? std::sin(3 * v) : std::expm1(v); },
+                                [](real v) { return v > 0 ? 3 * std::cos(3 * v) : std::exp(v); });
+  BOOST_TEST(gradcheck(bent, array_of({2}, {0, 1})).parameters[0].kinks == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_kink_nearby_is_stepped_around) {
+  const auto rectify = [](const Tensor& x) { return relu(x); };
+  for (const double x : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7}) {
+    const GradcheckResult result = gradcheck(rectify, array_of({2}, {x, -x}));
+    BOOST_TEST(result);
+    BOOST_TEST(result.parameters[0].kinks == 0);
+    const auto swapped =
+        elementwise([](real v) { return std::max(v, real(0)); }, [](real v) { return v < 0; });
+    BOOST_TEST(!gradcheck(swapped, array_of({2}, {x, -x})).passed());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_kink_does_not_excuse_a_wrong_value) {
+  const auto steep = elementwise([](real v) { return std::max(v, real(0)); },
+                                 [](real v) { return v < 0   ? 0
+                                                     : v > 0 ? 1
+                                                             : 2; });
+  const GradcheckResult result = gradcheck(steep, array_of({3}, {0, 1, -1}));
+  BOOST_TEST(!result.passed());
+  BOOST_TEST(result.parameters[0].wrong == 1);
+  BOOST_TEST(says(result.report(), "a kink: slope"));
+}
+
+BOOST_AUTO_TEST_CASE(kinks_alone_show_nothing) {
+  EXPECT_WRONG(gradcheck([](const Tensor& x) { return relu(x); }, Array::zeros({3})),
+               "every entry sits on a kink");
+}
+
+BOOST_AUTO_TEST_CASE(directions_check_a_model_with_few_calls) {
+  const Perceptron model;
+  int calls = 0;
+  const auto loss = [&] {
+    ++calls;
+    return model.loss();
+  };
+  const GradcheckResult result = gradcheck_parameters(loss, model.parameters(), {.directions = 2});
+  BOOST_TEST(result);
+  BOOST_TEST(result.parameters.size() == 4u);
+  BOOST_TEST(result.parameters[0].directional);
+  BOOST_TEST(result.parameters[0].checked == 2);
+  BOOST_TEST(calls < 300);
+}
+
+BOOST_AUTO_TEST_CASE(directions_find_one_wrong_parameter) {
+  Perceptron model;
+  const auto third =
+      planted([](const Array& x) { return x; },
+              [](const Array&, const Array&, const Array& dy) {
+                return generate(dy.shape(), [&](auto i) { return 3 * dy.data()[i]; });
+              });
+  const Tensor w2 = model.w2;
+  const auto loss = [&] {
+    Perceptron other = model;
+    other.w2 = third(w2);
+    return other.loss();
+  };
+  const GradcheckResult result = gradcheck_parameters(loss, model.parameters(), {.directions = 1});
+  EXPECT_WRONG(result,
+               "w2 [10, 64]: WRONG, 1 of 1 directions\n    likely cause: missing or wrong factor: "
+               "analytic / numeric = 3");
+  BOOST_TEST((result.parameters[0].status == GradcheckStatus::ok));
+  BOOST_TEST((result.parameters[2].status == GradcheckStatus::wrong));
+}
+
+BOOST_AUTO_TEST_CASE(some_entries_can_be_enough) {
+  const GradcheckResult result = gradcheck({.max_entries = 7}, square, normal({10, 10}));
+  BOOST_TEST(result);
+  BOOST_TEST(result.parameters[0].checked == 7);
+  BOOST_TEST(says(result.report(), "7 of 100 entries"));
+}
+
+BOOST_AUTO_TEST_CASE(a_display_is_told_and_may_stop_early) {
+  std::vector<std::string> told;
+  GradcheckOptions options;
+  options.names = {"a", "b"};
+  options.on_parameter = [&](const ParameterCheck& c) { told.push_back(c.name); };
+  const auto wrong = [](const Tensor& a, const Tensor& b) { return mul(a.value(), b); };
+  BOOST_TEST(!gradcheck(options, wrong, normal({2}), normal({2})).passed());
+  BOOST_TEST(told.size() == 2u);
+  told.clear();
+  options.stop_at_first = true;
+  BOOST_TEST(!gradcheck(options, wrong, normal({2}), normal({2})).passed());
+  BOOST_TEST(told.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(infinite_outputs_may_be_left_out) {
+  const Array mask = array_of({3}, {0, -INFINITY, 0});
+  const auto f = [&](const Tensor& x) { return log_softmax(x, mask); };
+  EXPECT_WRONG(gradcheck(f, normal({2, 3})), "f's result is -inf at [0, 1]");
+  BOOST_TEST(gradcheck({.ignore_infinite_outputs = true}, f, normal({2, 3})));
+}
+
+BOOST_AUTO_TEST_CASE(boost_test_prints_the_report) {
+  const auto zero =
+      planted([](const Array& x) { return x; },
+              [](const Array&, const Array&, const Array& dy) { return Array::zeros(dy.shape()); });
+  // What BOOST_TEST(gradcheck(zero, ...)) evaluates and prints.
+  const auto verdict =
+      (boost::test_tools::assertion::seed()->*gradcheck({.names = {"w"}}, zero, normal({2})))
+          .evaluate();
+  BOOST_TEST(!verdict);
+  std::ostringstream message;
+  message << verdict.message();
+  BOOST_TEST(says(message.str(),
+                  "gradcheck failed: 1 of 1 tensors wrong\n  w [2]: WRONG, 2 of 2 entries\n"
+                  "    likely cause: zero gradient"),
+             message.str());
+}
+
+BOOST_AUTO_TEST_CASE(impossible_options_are_refused) {
+  EXPECT_FAIL(gradcheck({.rel = 0}, square, normal({2})), "[gradcheck] expected rel > 0");
+  EXPECT_FAIL(gradcheck({.abs = NAN}, square, normal({2})), "abs >= 0");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,27 @@
+// In float32 the gradient checker sees gross errors, and says that it sees no others.
+#include <boost/test/unit_test.hpp>
+
+#include "autograd/gradcheck.h"
+#include "tests/autograd/planted.h"
+
+using namespace heed;
+
+BOOST_AUTO_TEST_SUITE(gradcheck_any_real_suite)
+
+BOOST_AUTO_TEST_CASE(right_and_wrong_in_either_build) {
+  const GradcheckResult result =
+      gradcheck([](const Tensor& x, const Tensor& w) { return tanh(matmul(x, w)); }, normal({3, 4}),
+                normal({4, 2}, 2));
+  BOOST_TEST(result);
+  BOOST_TEST(says(result.report(), "float32") == (sizeof(real) == 4));
+  BOOST_TEST(gradcheck([](const Tensor& x) { return softmax(x); }, normal({3, 5})));
+  const auto doubled =
+      planted([](const Array& x) { return x.clone(); },
+              [](const Array&, const Array&, const Array& dy) {
+                return generate(dy.shape(), [&](auto i) { return 2 * dy.data()[i]; });
+              });
+  EXPECT_WRONG(gradcheck(doubled, normal({3, 5})),
+               "missing or wrong factor: analytic / numeric = ");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,349 @@
+// A wrong gradient must fail, and the report must say what is wrong with it.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "autograd/gradcheck.h"
+#include "tests/autograd/expect.h"
+#include "tests/autograd/planted.h"
+
+using namespace heed;
+
+namespace {
+
+using Backward = Planted::Backward;
+
+Array value(const Tensor& x) { return x.value(); }
+
+/// x² with a backward of one's own for 2 x dy.
+auto square_with(const Backward& df) {
+  return planted([](const Array& x) { return value(mul(x, x)); }, df);
+}
+Array right(const Array& x, const Array& dy) { return value(scale(mul(x, dy), 2)); }
+
+/// Right values of x² in places of one's own: entry i of dx is right[place(i)].
+template <class Place>
+auto square_rearranged(Place place) {
+  return square_with([place](const Array& x, const Array&, const Array& dy) {
+    const Array dx = right(x, dy);
+    return generate(x.shape(), [&](std::int64_t i) { return dx.data()[place(i)]; });
+  });
+}
+
+/// a [4, 3] + b [3], where the backward to b is one's own.
+struct AddRows {
+  std::function<Array(const Array& dy)> db;
+  Array forward(const Array& a, const Array& b) { return value(add(a, b)); }
+  void backward(const Array& dy, Grad da, Grad g) const {
+    if (da) da.add(dy);
+    if (g) g.add(db(dy));
+  }
+};
+auto add_rows(const std::function<Array(const Array&)>& db) {
+  return [db](const Tensor& a, const Tensor& b) { return apply(AddRows{db}, a, b); };
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(gradcheck_wrong_suite)
+
+BOOST_AUTO_TEST_CASE(a_wrong_factor) {
+  const auto slightly = square_with([](const Array& x, const Array&, const Array& dy) {
+    return value(scale(mul(x, dy), real(2.001)));
+  });
+  const GradcheckResult result = gradcheck(slightly, normal({3, 4}));
+  EXPECT_WRONG(result, "missing or wrong factor: analytic / numeric = 1.0005 throughout");
+  EXPECT_WRONG(result, "12 of 12 entries");
+  const auto half =
+      square_with([](const Array& x, const Array&, const Array& dy) { return value(mul(x, dy)); });
+  EXPECT_WRONG(gradcheck(half, normal({3})),
+               "only one use is counted: contributions must be added, not overwritten");
+  const auto not_divided =
+      planted([](const Array& x) { return value(mean(x, 1)); },
+              [](const Array& x, const Array&, const Array& dy) {
+                return generate(x.shape(), [&](auto i) { return dy.data()[i / 7]; });
+              });
+  EXPECT_WRONG(gradcheck(not_divided, normal({2, 7})),
+               "analytic / numeric = 7 throughout (7, the extent of the tensor's axis 1");
+  const auto unscaled =
+      planted([](const Array& x) { return value(scale(x, 1 / std::sqrt(real(5)))); },
+              [](const Array&, const Array&, const Array& dy) { return dy; });
+  EXPECT_WRONG(gradcheck(unscaled, normal({2, 5})),
+               "sqrt(5), the root of the extent of the tensor's axis 1");
+  const auto dropped = planted([](const Array& x) { return value(scale(x, real(1 / 0.9))); },
+                               [](const Array&, const Array&, const Array& dy) { return dy; });
+  EXPECT_WRONG(gradcheck(dropped, normal({2, 5})), "dropout with p = 0.1 were missing");
+}
+
+BOOST_AUTO_TEST_CASE(a_factor_of_one_value_only) {
+  const auto twice = square_with(
+      [](const Array& x, const Array&, const Array& dy) { return value(scale(mul(x, dy), 4)); });
+  EXPECT_WRONG(gradcheck(twice, normal({})), "a factor, perhaps: analytic / numeric = 2 (2)");
+}
+
+BOOST_AUTO_TEST_CASE(a_flipped_sign) {
+  const auto flipped = square_with(
+      [](const Array& x, const Array&, const Array& dy) { return value(neg(right(x, dy))); });
+  EXPECT_WRONG(gradcheck(flipped, normal({3, 4})),
+               "sign: the analytic gradient is -1 times the numeric one");
+}
+
+BOOST_AUTO_TEST_CASE(no_gradient_at_all) {
+  const auto empty = square_with(
+      [](const Array& x, const Array&, const Array&) { return Array::zeros(x.shape()); });
+  EXPECT_WRONG(gradcheck(empty, normal({3})), "a backward on the way adds nothing");
+  const auto cut_off = [](const Tensor& x, const Tensor& w) { return mul(x, w.value()); };
+  EXPECT_WRONG(gradcheck(cut_off, normal({3}), normal({3}, 2)),
+               "input 1 [3]: WRONG, 3 of 3 entries");
+  EXPECT_WRONG(gradcheck(cut_off, normal({3}), normal({3}, 2)),
+               "the tape does not lead from f's result to this tensor");
+  EXPECT_WRONG(gradcheck([](const Tensor& x) { return mul(x.value(), x.value()); }, normal({3})),
+               "f's result carries no gradient at all");
+}
+
+BOOST_AUTO_TEST_CASE(a_gradient_where_there_is_no_influence) {
+  const auto constant = planted([](const Array& x) { return Array::full(x.shape(), 1); },
+                                [](const Array&, const Array&, const Array& dy) { return dy; });
+  EXPECT_WRONG(gradcheck(constant, normal({3})), "does not change with this tensor");
+}
+
+BOOST_AUTO_TEST_CASE(softmax_without_its_second_term) {
+  const auto forgetful =
+      planted([](const Array& x) { return value(softmax(x)); },
+              [](const Array&, const Array& y, const Array& dy) { return value(mul(y, dy)); });
+  EXPECT_WRONG(gradcheck(forgetful, normal({3, 4})),
+               "along axis 1, a multiple of the output y, like softmax's -y <dy, y>");
+  const auto in_logs = planted([](const Array& x) { return value(log_softmax(x)); },
+                               [](const Array&, const Array&, const Array& dy) { return dy; });
+  EXPECT_WRONG(gradcheck(in_logs, normal({3, 4})), "like log-softmax's -exp(y) sum(dy)");
+}
+
+BOOST_AUTO_TEST_CASE(a_sum_would_hide_what_the_random_cotangent_shows) {
+  const auto empty =
+      planted([](const Array& x) { return value(softmax(x)); },
+              [](const Array& x, const Array&, const Array&) { return Array::zeros(x.shape()); });
+  const GradcheckResult under_sum =
+      gradcheck([&](const Tensor& x) { return sum(empty(x)); }, normal({1, 4}));
+  BOOST_TEST(under_sum);  // its true gradient is zero
+  BOOST_TEST(says(under_sum.report(), "which shows little"));
+  EXPECT_WRONG(gradcheck(empty, normal({1, 4})), "zero gradient");
+}
+
+BOOST_AUTO_TEST_CASE(a_norm_without_one_of_its_terms) {
+  const auto centred = planted([](const Array& x) { return value(sub(x, mean(x, -1, true))); },
+                               [](const Array&, const Array&, const Array& dy) { return dy; });
+  EXPECT_WRONG(gradcheck(centred, normal({3, 5})), "what is missing is constant along axis 1");
+  const auto by_size = [](const Array& x) { return sqrt(sum(mul(x, x), -1, true)); };
+  const auto unit = planted(
+      [=](const Array& x) { return value(div(x, by_size(x))); },
+      [=](const Array& x, const Array&, const Array& dy) { return value(div(dy, by_size(x))); });
+  EXPECT_WRONG(gradcheck(unit, normal({3, 5})),
+               "missing term: what is missing is, along axis 1, a multiple of");
+}
+
+BOOST_AUTO_TEST_CASE(a_transposed_gradient) {
+  EXPECT_WRONG(
+      gradcheck(square_rearranged([](auto i) { return i % 4 * 4 + i / 4; }), normal({4, 4})),
+      "transposed");
+  // [3, 4] written as its transpose [4, 3]
+  EXPECT_WRONG(
+      gradcheck(square_rearranged([](auto i) { return i % 3 * 4 + i / 3; }), normal({3, 4})),
+      "transposed");
+  const auto in_batches =
+      square_rearranged([](auto i) { return i / 6 * 6 + i % 6 % 2 * 3 + i % 6 / 2; });
+  EXPECT_WRONG(gradcheck(in_batches, normal({2, 2, 3})),
+               "transposed: axes 1 and 2 of the analytic gradient are swapped");
+}
+
+BOOST_AUTO_TEST_CASE(a_broadcast_that_is_not_summed) {
+  BOOST_TEST(gradcheck(add_rows([](const Array& dy) { return value(sum(dy, 0)); }), normal({4, 3}),
+                       normal({3})));
+  const auto first = add_rows([](const Array& dy) { return dy.sliced(0, 1).reshaped({3}); });
+  EXPECT_WRONG(gradcheck({.names = {"a", "b"}}, first, normal({4, 3}), normal({3})),
+               "b [3]: WRONG, 3 of 3 entries\n    likely cause: broadcast not summed: only the "
+               "part of output index 0 along axis 0");
+  const auto overwritten = add_rows([](const Array& dy) { return dy.sliced(3, 4).reshaped({3}); });
+  EXPECT_WRONG(gradcheck(overwritten, normal({4, 3}), normal({3})), "add instead of overwriting");
+  const auto short_sum = add_rows([](const Array& dy) { return value(sum(dy.sliced(0, 3), 0)); });
+  EXPECT_WRONG(gradcheck(short_sum, normal({4, 3}), normal({3})),
+               "the part of output index 3 along axis 0 (of 4) is missing");
+  const auto averaged = add_rows([](const Array& dy) { return value(mean(dy, 0)); });
+  EXPECT_WRONG(gradcheck(averaged, normal({4, 3}), normal({3})), "1/4");
+}
+
+BOOST_AUTO_TEST_CASE(overwritten_instead_of_added) {
+  const auto two_uses = planted(
+      [](const Array& x) {
+        const std::vector<Tensor> parts{reshape(x, {1, 3}), reshape(exp(x), {1, 3})};
+        return value(concat(parts, 0));
+      },
+      [](const Array&, const Array& y, const Array& dy) {
+        return value(mul(dy.sliced(1, 2).reshaped({3}), y.sliced(1, 2).reshaped({3})));
+      });
+  EXPECT_WRONG(gradcheck(two_uses, normal({3})),
+               "only the part of output index 1 along axis 0 (of 2) has arrived");
+}
+
+BOOST_AUTO_TEST_CASE(summed_where_nothing_was_broadcast) {
+  const auto summed = square_with([](const Array& x, const Array&, const Array& dy) {
+    return value(add(Array::zeros(x.shape()), sum(right(x, dy), 0, true)));
+  });
+  EXPECT_WRONG(gradcheck(summed, normal({3, 4})), "summed over axis 0");
+  const auto averaged = square_with([](const Array& x, const Array&, const Array& dy) {
+    return value(add(Array::zeros(x.shape()), mean(right(x, dy), 1, true)));
+  });
+  EXPECT_WRONG(gradcheck(averaged, normal({3, 4})), "averaged over axis 1");
+}
+
+BOOST_AUTO_TEST_CASE(right_values_in_wrong_places) {
+  const auto shifted = square_rearranged([](auto i) { return i / 5 * 5 + (i % 5 + 4) % 5; });
+  EXPECT_WRONG(gradcheck(shifted, normal({2, 5})),
+               "shifted: right values, 1 places too far along axis 1");
+  EXPECT_WRONG(gradcheck(square_rearranged([](auto i) { return 9 - i; }), normal({10})),
+               "permuted: right values in wrong places");
+}
+
+BOOST_AUTO_TEST_CASE(a_forgotten_tail) {
+  const auto tail = square_with([](const Array& x, const Array&, const Array& dy) {
+    const Array dx = right(x, dy);
+    return generate(x.shape(), [&](auto i) { return i % 10 < 8 ? dx.data()[i] : 0; });
+  });
+  EXPECT_WRONG(gradcheck(tail, normal({2, 10})),
+               "at indices 8 to 9 of axis 1, and only there: zero gradient");
+  const auto row = square_with([](const Array& x, const Array&, const Array& dy) {
+    const Array dx = right(x, dy);
+    return generate(x.shape(), [&](auto i) { return i / 4 == 1 ? -dx.data()[i] : dx.data()[i]; });
+  });
+  EXPECT_WRONG(gradcheck(row, normal({3, 4})), "at index 1 of axis 0, and only there: sign");
+}
+
+BOOST_AUTO_TEST_CASE(one_wrong_entry_is_enough) {
+  const auto single = square_with([](const Array& x, const Array&, const Array& dy) {
+    Array dx = right(x, dy);
+    dx.data()[57] *= real(1.00001);
+    return dx;
+  });
+  const GradcheckResult result = gradcheck(single, normal({10, 10}));
+  EXPECT_WRONG(result, "1 of 100 entries");
+  EXPECT_WRONG(result, "worst at [5, 7]: analytic");
+  EXPECT_WRONG(result, "relative error 1e-05");
+}
+
+BOOST_AUTO_TEST_CASE(too_little_precision) {
+  const auto rounded = square_with([](const Array& x, const Array&, const Array& dy) {
+    const Array dx = right(x, dy);
+    return generate(x.shape(), [&](auto i) {
+      return std::ldexp(std::rint(std::ldexp(dx.data()[i], 12)), -12);
+    });
+  });
+  EXPECT_WRONG(gradcheck(rounded, normal({20})), "precision: right to about 5 digits");
+  const auto in_float = planted(
+      [](const Array& x) {
+        return generate(x.shape(), [&](auto i) {
+          return static_cast<double>(std::exp(static_cast<float>(x.data()[i])));
+        });
+      },
+      [](const Array&, const Array& y, const Array& dy) { return value(mul(y, dy)); });
+  EXPECT_WRONG(gradcheck(in_float, normal({20})), "as if it computed in float32 somewhere");
+  const auto partly_in_float = planted(
+      [](const Array& x) {
+        return generate(x.shape(), [&](auto i) {
+          return x.data()[i] + static_cast<double>(std::exp(static_cast<float>(x.data()[i])));
+        });
+      },
+      [](const Array& x, const Array&, const Array& dy) {
+        return value(mul(dy, add(Array::scalar(1), exp(x))));
+      });
+  EXPECT_WRONG(gradcheck(partly_in_float, normal({20})), "as if it computed in float32 somewhere");
+}
+
+BOOST_AUTO_TEST_CASE(a_jump) {
+  const auto step = planted(
+      [](const Array& x) { return generate(x.shape(), [&](auto i) { return x.data()[i] >= 0; }); },
+      [](const Array& x, const Array&, const Array&) { return Array::zeros(x.shape()); });
+  EXPECT_WRONG(gradcheck(step, array_of({2}, {0, 1})), "or jumps here");
+  BOOST_TEST(gradcheck(step, array_of({2}, {-1e-4, 1})));
+}
+
+BOOST_AUTO_TEST_CASE(nan_never_passes) {
+  constexpr real nan = std::numeric_limits<real>::quiet_NaN();
+  const auto in_backward = square_with([](const Array& x, const Array&, const Array& dy) {
+    Array dx = right(x, dy);
+    dx.data()[1] = nan;
+    return dx;
+  });
+  EXPECT_WRONG(gradcheck(in_backward, normal({3})), "NaN or infinity in 1 of 3 analytic values");
+  EXPECT_WRONG(gradcheck({.directions = 1}, in_backward, normal({3})),
+               "NaN or infinity in 1 of 3 analytic values");
+  EXPECT_WRONG(gradcheck([](const Tensor& x) { return log(x); }, array_of({2}, {1, -1})),
+               "f's result is nan at [1]");
+  EXPECT_WRONG(gradcheck(
+                   {.ignore_infinite_outputs = true}, [](const Tensor& x) { return log(x); },
+                   array_of({2}, {1, -1})),
+               "nan at [1]");
+  EXPECT_WRONG(gradcheck([](const Tensor& x) { return sum(x); }, array_of({2, 1}, {1, nan})),
+               "its value at [1, 0] is nan");
+  const auto only_here = planted(
+      [](const Array& x) {
+        return generate(x.shape(), [&](auto i) { return x.data()[i] == 1 ? real(1) : nan; });
+      },
+      [](const Array&, const Array&, const Array& dy) { return dy; });
+  EXPECT_WRONG(gradcheck(only_here, Array::full({2}, 1)), "f is not finite next to this point");
+}
+
+BOOST_AUTO_TEST_CASE(f_has_to_be_a_function) {
+  int calls = 0;
+  const auto counts = [&](const Tensor& x) { return scale(x, static_cast<real>(++calls)); };
+  EXPECT_WRONG(gradcheck(counts, normal({3})), "f is not a function");
+  std::uint64_t step = 0;
+  const auto drops = [&](const Tensor& x) {
+    return dropout(x, real(0.5), {1, Stream::dropout, step++, 0});
+  };
+  EXPECT_WRONG(gradcheck(drops, normal({50})), "a dropout without a fixed key?");
+  const auto knows_the_tape = [](const Tensor& x) { return scale(x, recording() ? 1 : 2); };
+  EXPECT_WRONG(gradcheck(knows_the_tape, normal({3})), "another result under NoGrad");
+  EXPECT_WRONG(gradcheck([](const Tensor&) { return Tensor(); }, normal({3})), "undefined tensor");
+}
+
+BOOST_AUTO_TEST_CASE(f_must_leave_its_inputs_alone) {
+  const auto overwrites = [](const Tensor& x) {
+    Tensor copy = x;
+    copy.mutable_value().data()[0] = 5;
+    return mul(x, x);
+  };
+  EXPECT_WRONG(gradcheck({.names = {"x"}}, overwrites, normal({3})), "f changes the values of x");
+  const auto in_backward = square_with([](const Array& x, const Array&, const Array& dy) {
+    Array dx = right(x, dy);
+    Array shared = x;
+    shared.data()[0] = 5;
+    return dx;
+  });
+  EXPECT_WRONG(gradcheck({.names = {"x"}}, in_backward, normal({3})),
+               "backward changes the values of x");
+}
+
+BOOST_AUTO_TEST_CASE(the_wrong_parameter_of_a_layer_is_named) {
+  struct Layer {
+    Tensor weight = Tensor::variable(normal({3, 4})), bias = Tensor::variable(normal({3}));
+    Tensor operator()(const Tensor& x) const {
+      const auto first = add_rows([](const Array& dy) { return dy.sliced(0, 1).reshaped({3}); });
+      return first(affine(x, weight), bias);
+    }
+    std::vector<NamedTensor> parameters() const { return {{"weight", weight}, {"bias", bias}}; }
+  };
+  const GradcheckResult result = gradcheck(Layer(), normal({2, 4}));
+  EXPECT_WRONG(result, "gradcheck failed: 1 of 3 tensors wrong\n  bias [3]: WRONG");
+  EXPECT_WRONG(result, "weight [3, 4]: ok, 12 entries");
+}
+
+BOOST_AUTO_TEST_CASE(parameters_have_to_be_variables) {
+  const Tensor constant(normal({2})), variable = Tensor::variable(normal({2}));
+  const auto f = [&] { return mul(constant, variable); };
+  const std::vector<NamedTensor> frozen{{"frozen", constant}, {"w", variable}};
+  EXPECT_WRONG(gradcheck_parameters(f, frozen),
+               "frozen [2]: WRONG\n    likely cause: it is a constant");
+  const std::vector<NamedTensor> derived{{"derived", mul(variable, variable)}};
+  EXPECT_WRONG(gradcheck_parameters(f, derived), "it is the result of an op");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
