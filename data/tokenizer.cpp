@@ -62,6 +62,8 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train,
     if (options.model.empty()) {
       lines = text ? text_lines(train.text) : train.source;
       lines.insert(lines.end(), train.target.begin(), train.target.end());
+      // Newlines mark a running text (see train_tokenizer), also one of a single line.
+      if (text && !lines.back().ends_with('\n')) lines.back() += '\n';
     }
     both.source = both.target = make(options.model, lines);
   } else {

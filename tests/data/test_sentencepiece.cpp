@@ -99,6 +99,12 @@ BOOST_AUTO_TEST_CASE(a_running_text_is_kept_to_the_byte) {
   BOOST_TEST(by_line == whole, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_running_text_without_any_newline) {
+  const Split text{.text = "the ½ house  and the houses  and the ½ house"};
+  const auto t = make_tokenizers({.vocab_size = 40}, text, 1).target;
+  BOOST_TEST(t->decode(t->encode(text.text)) == text.text);
+}
+
 BOOST_AUTO_TEST_CASE(broken_models) {
   const TempDir dir;
   const std::string model = slurp(example().save(dir / "whole"));
