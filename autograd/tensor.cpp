@@ -1,6 +1,10 @@
 #include "autograd/tensor.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <unordered_set>
 
 #include "autograd/kernels/elementwise.h"
@@ -96,6 +100,15 @@ Array& Grad::target(real& beta) const {
     *slot_ = slot_->clone();
   }
   return *slot_;
+}
+
+std::string op_name(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
+                                                    std::free);
+  const std::string whole = status == 0 ? name.get() : type.name();
+  const std::size_t colon = whole.rfind(':');
+  return colon == std::string::npos ? whole : whole.substr(colon + 1);
 }
 
 // ---- backward ------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "autograd/array.h"
+#include "autograd/profile.h"
 
 HEED_BEGIN
 
@@ -165,6 +166,7 @@ class OpNode final : public Node {
  public:
   OpNode(Op op, const Shape& shape, std::span<const NodeRef> inputs) : Node(shape, inputs), op_(std::move(op)) {}
   void backward(const Array& dy, std::span<const Grad> dx) override {
+    const OpTimer timer(typeid(Op), false);
     if constexpr (n == 0) {
       op_.backward(dy, dx);  // any number of inputs
     } else {
@@ -181,11 +183,18 @@ class OpNode final : public Node {
   Op op_;
 };
 
+/// op.forward, timed.
+template <class Op, class... Values>
+Array run_forward(Op& op, const Values&... values) {
+  const OpTimer timer(typeid(Op), true);
+  return op.forward(values...);
+}
+
 /// Runs the op and, if this thread records and an input needs a gradient, remembers it.
 template <class Op, class... Inputs>
   requires(std::is_same_v<Inputs, Tensor> && ...)
 Tensor apply(Op op, const Inputs&... inputs) {
-  Array y = op.forward(inputs.value()...);
+  Array y = run_forward(op, inputs.value()...);
   if (!recording() || !(inputs.needs_grad() || ...)) return Tensor(std::move(y));
   const std::array<NodeRef, sizeof...(Inputs)> nodes{inputs.node()...};
   const Shape shape = y.shape();
@@ -203,7 +212,7 @@ Tensor apply(Op op, std::span<const Tensor> inputs) {
     nodes.push_back(x.node());
     wanted = wanted || x.needs_grad();
   }
-  Array y = op.forward(std::span<const Array>(values));
+  Array y = run_forward(op, std::span<const Array>(values));
   if (!recording() || !wanted) return Tensor(std::move(y));
   const Shape shape = y.shape();
   return Tensor(std::move(y), NodeRef(new OpNode<Op, 0>(std::move(op), shape, nodes)));

@@ -28,6 +28,7 @@ struct Config {
   OptimOptions optim;
   TrainOptions train;
   DecodeOptions decode;
+  BenchOptions bench;
 };
 
 /// Reads the file, then applies the overrides (`train.steps=200`, `model.layers={encoder: 2,

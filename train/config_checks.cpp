@@ -108,7 +108,7 @@ class Checker {
     check_split("data.train", config_.data.train);
     check_split("data.valid", config_.data.valid);
     check_split("data.test", config_.data.test);
-    if (synthetic() || any_file(config_.data.train)) return;
+    if (synthetic() || any_file(config_.data.train) || config_.bench.sequences > 0) return;
     if (lm()) {
       complain({"data.train.text", "data.synthetic.name", "task"}, "missing: nothing to train on");
     } else {

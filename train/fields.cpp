@@ -251,6 +251,17 @@ void add_decode(std::vector<Field>& table) {
       });
 }
 
+void add_bench(std::vector<Field>& table) {
+  table.insert(table.end(),
+               {
+                   whole(HEED_KEY(bench.sequences), {0, million},
+                         "Sequences a step; 0: batches of the config's own data."),
+                   whole(HEED_KEY(bench.source_length), tokens, "Tokens of each source sequence."),
+                   whole(HEED_KEY(bench.target_length), tokens, "Tokens of each target sequence."),
+                   whole(HEED_KEY(bench.vocabulary), {4, 10 * million}, "Different tokens."),
+               });
+}
+
 std::vector<Field> make_table() {
   std::vector<Field> table{
       name(), seed(), threads(),
@@ -262,6 +273,7 @@ std::vector<Field> make_table() {
   add_optim(table);
   add_train(table);
   add_decode(table);
+  add_bench(table);
   return table;
 }
 
@@ -293,6 +305,7 @@ const std::vector<Section>& sections() {
       {"train", "How the run goes."},
       {"train.early_stopping", "When to stop before the end."},
       {"decode", "How outputs are made, while validating too."},
+      {"bench", "What heed bench runs on instead of data: random tokens."},
   };
   return table;
 }

@@ -1,0 +1,58 @@
+#pragma once
+/// Where the time goes, op by op. Off by default, and then it costs one look at a pointer an op.
+#include <chrono>
+#include <map>
+#include <string>
+#include <typeinfo>
+
+#include "autograd/real.h"
+
+HEED_BEGIN
+
+struct OpTime {
+  double forward = 0, backward = 0;   ///< seconds
+  std::int64_t calls = 0;             ///< of forward
+};
+using OpTimes = std::map<std::string, OpTime>;
+
+/// "Softmax" for struct heed::…::Softmax.
+std::string op_name(const std::type_info& type);
+
+/// While one lives, ops of this thread add their times to `into`. An op that is composed of others
+/// counts only itself, as it is not recorded as an op.
+class ProfileOps {
+ public:
+  explicit ProfileOps(OpTimes& into) : before_(active) { active = &into; }
+  ~ProfileOps() { active = before_; }
+  ProfileOps(const ProfileOps&) = delete;
+  ProfileOps& operator=(const ProfileOps&) = delete;
+
+  static inline thread_local OpTimes* active = nullptr;
+
+ private:
+  OpTimes* before_;
+};
+
+/// Times one forward or backward.
+class OpTimer {
+ public:
+  OpTimer(const std::type_info& type, bool forward) : type_(type), forward_(forward) {
+    if (ProfileOps::active != nullptr) begin_ = std::chrono::steady_clock::now();
+  }
+  ~OpTimer() {
+    if (ProfileOps::active == nullptr) return;
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    OpTime& time = (*ProfileOps::active)[op_name(type_)];
+    (forward_ ? time.forward : time.backward) += seconds;
+    time.calls += forward_ ? 1 : 0;
+  }
+  OpTimer(const OpTimer&) = delete;
+  OpTimer& operator=(const OpTimer&) = delete;
+
+ private:
+  const std::type_info& type_;
+  bool forward_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+HEED_END
