@@ -24,7 +24,8 @@ nlohmann::json parse_json(std::string_view text, const std::string& name) {
   using Event = nlohmann::json::parse_event_t;
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   const auto watch = [&](int depth, Event event, nlohmann::json& value) {
-    if (depth > json_depth)
+    const bool opens = event == Event::object_start || event == Event::array_start;
+    if (opens && depth >= json_depth)
       throw Error(Exit::bad_input,
                   fmt::format("{}: nested more than {} levels deep", name, json_depth));
     if (event == Event::object_start) keys.emplace_back();

@@ -25,10 +25,10 @@ ProgressStyle detect_style(int descriptor);
 struct ProgressState {
   std::int64_t step = 0;
   std::int64_t total = 0;  ///< 0: not known
-  std::optional<double> loss;
-  std::optional<double> learning_rate;
-  std::optional<double> tokens_per_second;
-  std::optional<double> seconds_left;  ///< unset: reckoned from the steps so far
+  std::optional<double> loss{};
+  std::optional<double> learning_rate{};
+  std::optional<double> tokens_per_second{};
+  std::optional<double> seconds_left{};  ///< unset: reckoned from the steps so far
 };
 
 std::string format_duration(double seconds);  ///< "0:07", "12:34", "3:05:09", "2d 04:10"

@@ -99,14 +99,14 @@ std::string format_bar_line(std::string_view label, const ProgressState& state,
     fields.push_back({text, static_cast<int>(text.size()), dispensable});
   };
   if (state.total > 0) {
-    fields.push_back({"", kNarrowestBar, 2});  // the bar, drawn when its width is known
+    fields.push_back({"", kNarrowestBar, 3});  // the bar, drawn when its width is known
     add(fmt::format("{:>4}", percent(state)), 0);
   }
   add(steps(state), state.total > 0 ? 4 : 0);
   if (state.loss) add(loss(state), 1);
   if (state.tokens_per_second) add(rate(state), 5);
   if (state.learning_rate) add(learning_rate(state), 6);
-  if (state.seconds_left) add(time_left(state), 3);
+  if (state.seconds_left) add(time_left(state), 2);
 
   const int room = style.width - 1;  // the last column makes some terminals wrap
   while (!fields.empty() && columns_of(fields, label) > room) {

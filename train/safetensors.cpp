@@ -155,7 +155,7 @@ SafetensorsFile SafetensorsFile::parse(std::string_view bytes, const std::string
   return file;
 }
 
-const TensorView* SafetensorsFile::find(std::string_view name) const {
+const TensorView* SafetensorsFile::find(std::string_view name) const& {
   const auto at = index_.find(name);
   return at == index_.end() ? nullptr : &tensors_[at->second];
 }

@@ -54,11 +54,15 @@ class SafetensorsFile {
   /// From bytes in memory; `name` stands in messages.
   static SafetensorsFile parse(std::string_view bytes, const std::string& name);
 
-  const std::vector<TensorView>& tensors() const {
-    return tensors_;
-  }                                                     ///< in the order of their bytes
-  const TensorView* find(std::string_view name) const;  ///< null when it is not there
-  const TensorMetadata& metadata() const { return metadata_; }
+  /// In the order of their bytes.
+  const std::vector<TensorView>& tensors() const& { return tensors_; }
+  /// Null when there is none of that name.
+  const TensorView* find(std::string_view name) const&;
+  const TensorMetadata& metadata() const& { return metadata_; }
+  // Views into a file that is about to vanish, as in `for (auto& t : read(path).tensors())`.
+  const std::vector<TensorView>& tensors() && = delete;
+  const TensorView* find(std::string_view name) && = delete;
+  const TensorMetadata& metadata() && = delete;
 
   // The views point into data_, so a file moves but is not copied.
   SafetensorsFile(SafetensorsFile&&) noexcept = default;

@@ -1,0 +1,259 @@
+#include "train/checkpoint_folder.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/train/support.h"
+
+using namespace heed;
+using namespace heed::test;
+namespace fs = std::filesystem;
+using Steps = std::vector<std::int64_t>;
+
+namespace {
+
+/// A run folder with checkpoints of two files each.
+struct Run {
+  TempFolder folder;
+  CheckpointFolder checkpoints{folder.path};
+
+  fs::path save(std::int64_t step, bool is_best = false) {
+    const std::vector<CheckpointFile> files = {
+        {"model.safetensors",
+         [&](FileWriter& out) { out.write("weights " + std::to_string(step)); }},
+        {"training.safetensors", [&](FileWriter& out) { out.write("moments"); }}};
+    return checkpoints.save(step, files, {{"epoch", step / 10}, {"loss", 1.5}}, is_best);
+  }
+  fs::path file(std::int64_t step, const std::string& name) const {
+    return checkpoints.folder_of(step) / name;
+  }
+  std::int64_t entries() const {
+    return std::distance(fs::directory_iterator(folder / "checkpoints"), {});
+  }
+};
+
+/// A file's bytes with one bit the other way round.
+void flip(const fs::path& path, std::size_t bit) {
+  std::string bytes = get(path);
+  bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+  put(path, bytes);
+}
+
+bool is_valid(const fs::path& folder) {
+  try {
+    open_checkpoint(folder);
+    return true;
+  } catch (const Error& error) {
+    BOOST_TEST(static_cast<int>(error.code) == static_cast<int>(Exit::bad_input), error.what());
+    return false;
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(checkpoint_folder)
+
+BOOST_AUTO_TEST_CASE(what_is_saved_is_found_again) {
+  Run run;
+  const fs::path folder = run.save(1000);
+  BOOST_TEST(folder == run.folder / "checkpoints/step-00001000");
+  const Checkpoint found = open_checkpoint(folder);
+  BOOST_TEST(found.step == 1000);
+  BOOST_TEST((found.state == nlohmann::json{{"epoch", 100}, {"loss", 1.5}}));
+  BOOST_TEST(get(folder / "model.safetensors") == "weights 1000");
+  BOOST_TEST(fs::read_symlink(run.folder / "last") == "checkpoints/step-00001000");
+  BOOST_TEST(!fs::exists(fs::symlink_status(run.folder / "best")));
+  BOOST_TEST(run.entries() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(links_and_steps) {
+  Run run;
+  BOOST_TEST((run.checkpoints.steps() == Steps{}));
+  BOOST_TEST(!run.checkpoints.linked("best"));
+  run.save(500, true);
+  run.save(1000);
+  run.save(123456789);
+  BOOST_TEST((run.checkpoints.steps() == Steps{500, 1000, 123456789}));
+  BOOST_TEST(*run.checkpoints.linked("best") == 500);
+  BOOST_TEST(*run.checkpoints.linked("last") == 123456789);
+  BOOST_TEST(open_checkpoint(run.folder / "best").step == 500);
+  run.checkpoints.link("best", 1000);
+  BOOST_TEST(*run.checkpoints.linked("best") == 1000);
+  fs::create_directory(run.folder / "checkpoints/step-7");  // not a name of ours
+  fs::create_directory(run.folder / "checkpoints/step-0000000x");
+  put(run.folder / "checkpoints/step-00000001", "a file");
+  BOOST_TEST((run.checkpoints.steps() == Steps{500, 1000, 123456789}));
+}
+
+BOOST_AUTO_TEST_CASE(the_same_step_again_replaces) {
+  Run run;
+  run.save(10);
+  put(run.file(10, "model.safetensors"), "broken");
+  run.save(10);
+  BOOST_TEST(open_checkpoint(run.checkpoints.folder_of(10)).step == 10);
+  BOOST_TEST(run.entries() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_save_that_fails_changes_nothing) {
+  Run run;
+  run.save(10);
+  const std::vector<CheckpointFile> files = {
+      {"model.safetensors", [](FileWriter& out) { out.write("half"); }},
+      {"training.safetensors", [](FileWriter&) { throw Error(Exit::io, "disk full"); }}};
+  HEED_CHECK_ERROR(Exit::io, "disk full", run.checkpoints.save(20, files, {}));
+  BOOST_TEST((run.checkpoints.steps() == Steps{10}));
+  BOOST_TEST(*run.checkpoints.linked("last") == 10);
+  BOOST_TEST(run.entries() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(refuses_names_that_lead_elsewhere) {
+  Run run;
+  for (const std::string name : {"", "../x", "a/b", ".hidden", "state.json"}) {
+    const std::vector<CheckpointFile> files = {{name, [](FileWriter&) {}}};
+    HEED_CHECK_ERROR(Exit::failed, "cannot be a file's name", run.checkpoints.save(1, files, {}));
+  }
+  const CheckpointFile file{"a", [](FileWriter&) {}};
+  HEED_CHECK_ERROR(Exit::failed, "cannot be", run.checkpoints.save(1, std::vector{file, file}, {}));
+}
+
+BOOST_AUTO_TEST_CASE(every_flipped_bit_shows) {
+  Run run;
+  const fs::path folder = run.save(10);
+  for (const std::string name : {"model.safetensors", "training.safetensors", "state.json"}) {
+    for (std::size_t bit = 0; bit < 8 * fs::file_size(folder / name); ++bit) {
+      flip(folder / name, bit);
+      BOOST_TEST(!is_valid(folder), name << ", bit " << bit);
+      flip(folder / name, bit);
+    }
+  }
+  BOOST_TEST(is_valid(folder));
+}
+
+BOOST_AUTO_TEST_CASE(every_truncation_and_appended_byte_shows) {
+  Run run;
+  const fs::path folder = run.save(10);
+  for (const std::string name : {"model.safetensors", "training.safetensors", "state.json"}) {
+    const std::string bytes = get(folder / name);
+    for (std::size_t length = 0; length < bytes.size(); ++length) {
+      put(folder / name, bytes.substr(0, length));
+      BOOST_TEST(!is_valid(folder), name << " cut to " << length);
+    }
+    for (const std::string more : {" ", "\n", "x", "{}"}) {
+      put(folder / name, bytes + more);
+      BOOST_TEST(!is_valid(folder), name << " with more");
+    }
+    put(folder / name, bytes);
+  }
+  BOOST_TEST(is_valid(folder));
+}
+
+BOOST_AUTO_TEST_CASE(says_what_is_wrong) {
+  Run run;
+  const fs::path folder = run.save(10);
+  const std::string model = (folder / "model.safetensors").string();
+  put(model, "weights 11");
+  HEED_CHECK_ERROR(Exit::bad_input, model + ": its content was changed", open_checkpoint(folder));
+  put(model, "short");
+  HEED_CHECK_ERROR(Exit::bad_input, model + ": 5 bytes instead of 10", open_checkpoint(folder));
+  fs::remove(model);
+  HEED_CHECK_ERROR(Exit::bad_input, model + ": No such file", open_checkpoint(folder));
+  fs::remove(folder / "state.json");
+  HEED_CHECK_ERROR(Exit::bad_input, "state.json: No such file", open_checkpoint(folder));
+  HEED_CHECK_ERROR(Exit::bad_input, "nowhere: No such file",
+                   open_checkpoint(run.folder / "nowhere"));
+}
+
+BOOST_AUTO_TEST_CASE(swapped_files_and_folders_show) {
+  Run run;
+  run.save(10);
+  run.save(20);
+  fs::rename(run.checkpoints.folder_of(20), run.checkpoints.folder_of(30));
+  HEED_CHECK_ERROR(Exit::bad_input, "holds the checkpoint of step 20",
+                   open_checkpoint(run.checkpoints.folder_of(30)));
+  fs::rename(run.file(10, "model.safetensors"), run.file(10, "x"));
+  fs::rename(run.file(10, "training.safetensors"), run.file(10, "model.safetensors"));
+  fs::rename(run.file(10, "x"), run.file(10, "training.safetensors"));
+  BOOST_TEST(!is_valid(run.checkpoints.folder_of(10)));
+}
+
+// Files made by somebody who knows the sums must not lead outside the folder or to a crash.
+BOOST_AUTO_TEST_CASE(hostile_state_is_refused) {
+  Run run;
+  const fs::path folder = run.save(10);
+  const auto refused = [&](nlohmann::json content) {
+    content["sha256"] = sha256_hex(content.dump(2) + "\n");
+    put(folder / "state.json", content.dump(2) + "\n");
+    return !is_valid(folder);
+  };
+  const nlohmann::json file = {{"bytes", 0}, {"sha256", sha256_hex("")}};
+  BOOST_TEST(!refused({{"step", 10}, {"state", {}}, {"files", nlohmann::json::object()}}));
+  BOOST_TEST(refused({{"step", 10}, {"state", {}}, {"files", {{"../../x", file}}}}));
+  BOOST_TEST(refused({{"step", 10}, {"state", {}}, {"files", {{"model.safetensors", 3}}}}));
+  BOOST_TEST(refused({{"step", "10"}, {"state", {}}, {"files", nlohmann::json::object()}}));
+  BOOST_TEST(refused({{"state", {}}, {"files", nlohmann::json::object()}}));
+  BOOST_TEST(refused({{"step", 10}, {"files", nlohmann::json::object()}}));
+  BOOST_TEST(refused({{"step", 10}, {"state", {}}}));
+  for (const std::string text : {"", "null", "[]", "3", "\"x\"", "{}", "{\"sha256\": 3}"}) {
+    put(folder / "state.json", text);
+    BOOST_TEST(!is_valid(folder), text);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(falls_back_to_the_newest_valid_one) {
+  Run run;
+  BOOST_TEST(!run.checkpoints.newest_valid().checkpoint);
+  for (const std::int64_t step : {10, 20, 30, 40}) run.save(step);
+  BOOST_TEST(run.checkpoints.newest_valid().checkpoint->step == 40);
+  BOOST_TEST(run.checkpoints.newest_valid().skipped.empty());
+  flip(run.file(40, "training.safetensors"), 3);
+  fs::remove_all(run.checkpoints.folder_of(30));
+  fs::create_directory(run.checkpoints.folder_of(30));
+  const auto newest = run.checkpoints.newest_valid();
+  BOOST_TEST(newest.checkpoint->step == 20);
+  BOOST_REQUIRE(newest.skipped.size() == 2);
+  BOOST_TEST(contains(newest.skipped[0], run.file(40, "training.safetensors").string()));
+  BOOST_TEST(contains(newest.skipped[1], run.file(30, "state.json").string()));
+  for (const std::int64_t step : {10, 20}) flip(run.file(step, "state.json"), 100);
+  BOOST_TEST(!run.checkpoints.newest_valid().checkpoint);
+  BOOST_TEST(run.checkpoints.newest_valid().skipped.size() == 4);
+}
+
+BOOST_AUTO_TEST_CASE(prune_keeps_the_newest_the_best_and_the_last) {
+  Run run;
+  run.save(10);
+  run.save(20, true);
+  for (const std::int64_t step : {30, 40, 50, 60}) run.save(step);
+  run.checkpoints.prune(3);
+  BOOST_TEST((run.checkpoints.steps() == Steps{20, 40, 50, 60}));
+  run.checkpoints.prune(0);  // never below two
+  BOOST_TEST((run.checkpoints.steps() == Steps{20, 50, 60}));
+  run.checkpoints.link("last", 20);  // as after going on from an older one
+  run.save(55);
+  run.checkpoints.link("last", 50);
+  run.checkpoints.prune(1);
+  BOOST_TEST((run.checkpoints.steps() == Steps{20, 50, 55, 60}));
+  run.checkpoints.prune(100);
+  BOOST_TEST((run.checkpoints.steps() == Steps{20, 50, 55, 60}));
+}
+
+BOOST_AUTO_TEST_CASE(prune_does_not_count_damaged_ones) {
+  Run run;
+  for (const std::int64_t step : {10, 20, 30, 40, 50}) run.save(step);
+  put(run.file(50, "model.safetensors"), "short");
+  fs::remove(run.file(40, "state.json"));
+  run.checkpoints.prune(2);
+  BOOST_TEST((run.checkpoints.steps() == Steps{20, 30, 40, 50}));
+}
+
+BOOST_AUTO_TEST_CASE(prune_clears_what_was_left_unfinished) {
+  Run run;
+  run.save(10);
+  fs::create_directories(run.folder / "checkpoints/.step-00000020.tmp");
+  put(run.folder / "checkpoints/.step-00000020.tmp/model.safetensors", "half");
+  fs::create_directories(run.folder / "checkpoints/.step-00000005.old");
+  put(run.folder / "checkpoints/notes.txt", "somebody's");
+  run.checkpoints.prune(2);
+  BOOST_TEST(run.entries() == 2);
+  BOOST_TEST(fs::exists(run.folder / "checkpoints/notes.txt"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

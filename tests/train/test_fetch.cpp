@@ -1,0 +1,221 @@
+#include "train/fetch.h"
+
+#include <stdlib.h>
+
+#include <boost/test/unit_test.hpp>
+#include <set>
+
+#include "tests/train/support.h"
+#include "train/files.h"
+#include "train/gzip.h"
+#include "train/subprocess.h"
+
+using namespace heed;
+using namespace heed::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kText = "Zwei Männer.\nEin Hund.\n";
+const std::string kPlain = "plain text";
+
+/// A set of two files: one that comes as it is, one that is kept packed.
+FetchSet small_set() {
+  return {"small",
+          "free for all",
+          {{"plain.txt", "/a/plain.txt", kPlain.size(), sha256_hex(kPlain)},
+           {"text.gz", "/a/b/text", kText.size(), sha256_hex(kText)}}};
+}
+
+/// A server of that set in a folder: curl reads file:// as it reads https://.
+struct Server {
+  TempFolder root, home;
+  FetchSet set = small_set();
+  std::vector<std::string> said;
+
+  Server() {
+    fs::create_directories(root / "a" / "b");
+    put(root / "a/plain.txt", kPlain);
+    put(root / "a/b/text", kText);
+  }
+  FetchOptions options() const {
+    return {home / "data" / "small", std::nullopt, "file://" + root.path.string()};
+  }
+  FetchResult run(const FetchOptions& options) {
+    return fetch(set, options, [&](std::string_view line) { said.emplace_back(line); });
+  }
+  std::string stored(const std::string& name) const { return get(home / "data" / "small" / name); }
+  std::int64_t files() const {
+    return std::distance(fs::directory_iterator(home / "data" / "small"), {});
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(fetching)
+
+BOOST_AUTO_TEST_CASE(gzip_there_and_back) {
+  for (const std::string& content : {std::string(), std::string("x"), std::string(300'000, 'y')}) {
+    const std::string packed = pack_gzip(content);
+    BOOST_TEST(is_gzip(packed));
+    BOOST_TEST((unpack_gzip(packed, content.size(), "f") == content));
+    BOOST_TEST((pack_gzip(content) == packed));
+  }
+  const std::string packed = pack_gzip(kText);
+  BOOST_TEST(unpack_gzip(packed + pack_gzip("more"), 100, "f") == kText + "more");  // two members
+  HEED_CHECK_ERROR(Exit::bad_input, "f: unpacks to more than 5 bytes", unpack_gzip(packed, 5, "f"));
+  HEED_CHECK_ERROR(Exit::bad_input, "f: gzip data", unpack_gzip(packed + "rest", 100, "f"));
+  HEED_CHECK_ERROR(Exit::bad_input, "cut short", unpack_gzip("", 100, "f"));
+  for (std::size_t length = 1; length < packed.size(); ++length)
+    HEED_CHECK_ERROR(Exit::bad_input, "f: gzip data",
+                     unpack_gzip(packed.substr(0, length), 100, "f"));
+  std::string damaged = packed;
+  damaged[packed.size() - 6] ^= 1;  // its checksum
+  HEED_CHECK_ERROR(Exit::bad_input, "damaged", unpack_gzip(damaged, 100, "f"));
+}
+
+BOOST_AUTO_TEST_CASE(programs_run_without_a_shell) {
+  BOOST_TEST(run_program({"true"}).status == 0);
+  BOOST_TEST(run_program({"false"}).status == 1);
+  const ProgramResult result = run_program({"ls", "--", "/no such $HOME; echo x"});
+  BOOST_TEST(result.status != 0);
+  BOOST_TEST(contains(result.errors, "/no such $HOME; echo x"));
+  BOOST_TEST(run_program({"sh", "-c", "kill -9 $$"}).status == 128 + 9);
+  HEED_CHECK_ERROR(Exit::failed, "cannot run no-such-program-of-heed: No such file",
+                   run_program({"no-such-program-of-heed"}));
+}
+
+BOOST_AUTO_TEST_CASE(the_sets_are_in_order) {
+  std::set<std::string> names;
+  for (const FetchSet& set : fetch_sets()) {
+    BOOST_TEST(!set.terms.empty());
+    for (const FetchFile& file : set.files) {
+      BOOST_TEST(names.insert(set.name + "/" + file.name).second);
+      BOOST_TEST(file.url.starts_with('/'));
+      BOOST_TEST(file.size > 0);
+      BOOST_TEST(file.sha256.size() == 64);
+      BOOST_TEST(file.sha256.find_first_not_of("0123456789abcdef") == std::string::npos);
+    }
+  }
+  BOOST_TEST(names.size() == 15);
+  BOOST_TEST(fetch_set("multi30k").files.size() == 12);
+  HEED_CHECK_ERROR(Exit::usage, "no data set \"wmt\"; there are multi30k, tinyshakespeare, mnist",
+                   fetch_set("wmt"));
+}
+
+BOOST_AUTO_TEST_CASE(the_environment_names_another_base) {
+  ::unsetenv("HEED_FETCH_BASE");
+  const FetchSet set = small_set();
+  BOOST_TEST(default_fetch_options(set).base == "https://raw.githubusercontent.com");
+  BOOST_TEST(default_fetch_options(set).to == "data/small");
+  ::setenv("HEED_FETCH_BASE", "http://localhost:8000", 1);
+  BOOST_TEST(default_fetch_options(set).base == "http://localhost:8000");
+  ::unsetenv("HEED_FETCH_BASE");
+}
+
+BOOST_AUTO_TEST_CASE(downloads_checks_and_packs) {
+  Server server;
+  const FetchResult result = server.run(server.options());
+  BOOST_TEST(result.fetched == 2);
+  BOOST_TEST(result.present == 0);
+  BOOST_TEST(server.stored("plain.txt") == kPlain);
+  BOOST_TEST(unpack_gzip(server.stored("text.gz"), 100, "f") == kText);
+  BOOST_TEST(server.files() == 2);
+  BOOST_REQUIRE(server.said.size() == 3);
+  BOOST_TEST(server.said[0] == "free for all");
+  BOOST_TEST(contains(server.said[1], "plain.txt: 10 bytes, SHA-256 as expected"));
+}
+
+BOOST_AUTO_TEST_CASE(keeps_what_is_right_and_replaces_what_is_wrong) {
+  Server server;
+  server.run(server.options());
+  fs::remove_all(server.root / "a");  // nothing can come any more
+  FetchResult result = server.run(server.options());
+  BOOST_TEST(result.fetched == 0);
+  BOOST_TEST(result.present == 2);
+
+  Server other;
+  other.run(other.options());
+  put(other.home / "data/small/plain.txt", "plain tex!");
+  put(other.home / "data/small/text.gz", kText);  // right content, but not packed
+  result = other.run(other.options());
+  BOOST_TEST(result.fetched == 2);
+  BOOST_TEST(other.stored("plain.txt") == kPlain);
+  BOOST_TEST(is_gzip(other.stored("text.gz")));
+}
+
+BOOST_AUTO_TEST_CASE(packed_files_may_come_packed) {
+  Server server;
+  put(server.root / "a/b/text", pack_gzip(kText));
+  put(server.root / "a/plain.txt", pack_gzip(kPlain));
+  BOOST_TEST(server.run(server.options()).fetched == 2);
+  BOOST_TEST(server.stored("text.gz") == pack_gzip(kText));
+  BOOST_TEST(server.stored("plain.txt") == kPlain);
+}
+
+BOOST_AUTO_TEST_CASE(other_content_is_refused_and_not_kept) {
+  Server server;
+  put(server.root / "a/plain.txt", "plain texT");
+  HEED_CHECK_ERROR(
+      Exit::bad_input,
+      "/a/plain.txt: SHA-256 " + sha256_hex("plain texT") + " instead of " + sha256_hex(kPlain),
+      server.run(server.options()));
+  BOOST_TEST(server.files() == 0);
+  put(server.root / "a/plain.txt", "<html>blocked</html>");
+  HEED_CHECK_ERROR(Exit::bad_input, "20 bytes (unpacked) instead of 10",
+                   server.run(server.options()));
+  put(server.root / "a/plain.txt", pack_gzip(std::string(100'000, 'x')));
+  HEED_CHECK_ERROR(Exit::bad_input, "unpacks to more than 10 bytes", server.run(server.options()));
+  BOOST_TEST(server.files() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_download_that_fails_names_the_address) {
+  Server server;
+  fs::remove(server.root / "a/b/text");
+  HEED_CHECK_ERROR(Exit::io,
+                   "cannot fetch file://" + (server.root / "a/b/text").string() + ": curl: (37)",
+                   server.run(server.options()));
+  BOOST_TEST(server.stored("plain.txt") == kPlain);  // came before and stays
+  BOOST_TEST(server.files() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_curl_is_named) {
+  Server server;
+  const std::string path = ::getenv("PATH");
+  ::setenv("PATH", server.home.path.c_str(), 1);
+  HEED_CHECK_ERROR(Exit::failed, "cannot run curl: No such file or directory; install it",
+                   server.run(server.options()));
+  ::setenv("PATH", path.c_str(), 1);
+}
+
+BOOST_AUTO_TEST_CASE(takes_files_from_a_folder) {
+  for (const std::string place : {"", "small"}) {
+    for (const std::string name : {"text", "text.gz"}) {
+      Server server;
+      const TempFolder source;
+      fs::create_directories(source / place);
+      put(source / place / "plain.txt", kPlain);
+      put(source / place / name, name == "text" ? kText : pack_gzip(kText));
+      FetchOptions options = server.options();
+      options.from = source.path;
+      options.base = "file:///nowhere";
+      BOOST_TEST(server.run(options).fetched == 2);
+      BOOST_TEST(unpack_gzip(server.stored("text.gz"), 100, "f") == kText);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_is_checked_the_same_way) {
+  Server server;
+  const TempFolder source;
+  FetchOptions options = server.options();
+  options.from = source.path;
+  HEED_CHECK_ERROR(Exit::bad_input, "plain.txt: not there (looked in " + source.path.string(),
+                   server.run(options));
+  put(source / "plain.txt", "something");
+  HEED_CHECK_ERROR(Exit::bad_input, "plain.txt: 9 bytes (unpacked) instead of 10",
+                   server.run(options));
+  BOOST_TEST(server.files() == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,239 @@
+#include "train/files.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/train/support.h"
+#include "train/folder_transaction.h"
+#include "train/run_lock.h"
+
+using namespace heed;
+using namespace heed::test;
+namespace fs = std::filesystem;
+
+BOOST_AUTO_TEST_SUITE(files)
+
+// The sums of FIPS 180-4's examples ("abc", two blocks, a million times "a") and of nothing.
+BOOST_AUTO_TEST_CASE(sha256_of_known_texts) {
+  BOOST_TEST(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  BOOST_TEST(sha256_hex("abc") ==
+             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  BOOST_TEST(sha256_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==
+             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  const TempFolder folder;
+  put(folder / "a", std::string(1'000'000, 'a'));
+  BOOST_TEST(sha256_file(folder / "a") ==
+             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  Sha256 sum;
+  sum.update(as_bytes("ab"));
+  sum.update(as_bytes("c"));
+  BOOST_TEST(sum.hex() == sha256_hex("abc"));
+  BOOST_TEST(sum.hex() == sha256_hex(""));  // begun anew
+}
+
+BOOST_AUTO_TEST_CASE(reads_what_was_written) {
+  const TempFolder folder;
+  std::string bytes("\0\xff\n", 3);
+  bytes += std::string(3'000'000, 'x');  // more than one piece
+  write_file_durably(folder / "file", bytes);
+  BOOST_TEST((read_bytes(folder / "file") == bytes));
+  BOOST_TEST((get(folder / "file") == bytes));
+  BOOST_TEST(folder.entries() == 1);
+  write_file_durably(folder / "file", "");
+  BOOST_TEST(read_bytes(folder / "file") == "");
+  BOOST_TEST(read_bytes(folder / "file", 0) == "");
+}
+
+BOOST_AUTO_TEST_CASE(reading_names_the_file_and_the_reason) {
+  const TempFolder folder;
+  HEED_CHECK_ERROR(Exit::bad_input, (folder / "none").string() + ": No such file",
+                   read_bytes(folder / "none"));
+  HEED_CHECK_ERROR(Exit::bad_input, "not a regular file", read_bytes(folder.path));
+  BOOST_REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  HEED_CHECK_ERROR(Exit::bad_input, "not a regular file", read_bytes(folder / "pipe"));  // no hang
+  put(folder / "long", "12345");
+  HEED_CHECK_ERROR(Exit::bad_input, "longer than 4 bytes", read_bytes(folder / "long", 4));
+  HEED_CHECK_ERROR(Exit::bad_input, "No such file", sha256_file(folder / "none"));
+}
+
+BOOST_AUTO_TEST_CASE(file_writer_counts_and_sums) {
+  const TempFolder folder;
+  FileWriter writer(folder / "file");
+  std::string all;
+  for (int i = 0; i < 300; ++i) {  // small pieces, and some larger than the buffer
+    const std::string piece(i % 100 == 99 ? 1'500'000 : 7 * i, static_cast<char>('a' + i % 26));
+    writer.write(piece);
+    all += piece;
+  }
+  writer.finish();
+  BOOST_TEST(writer.size() == all.size());
+  BOOST_TEST(writer.sha256() == sha256_hex(all));
+  BOOST_TEST((get(folder / "file") == all));
+}
+
+BOOST_AUTO_TEST_CASE(a_write_that_fails_leaves_the_old_file_and_nothing_else) {
+  const TempFolder folder;
+  put(folder / "file", "old");
+  BOOST_CHECK_THROW(write_file_durably(folder / "file",
+                                       [](FileWriter& writer) {
+                                         writer.write("new");
+                                         throw std::runtime_error("stop");
+                                       }),
+                    std::runtime_error);
+  BOOST_TEST(get(folder / "file") == "old");
+  BOOST_TEST(folder.entries() == 1);
+  fs::create_directory(folder / "taken");
+  HEED_CHECK_ERROR(Exit::io, "taken: Is a directory", write_file_durably(folder / "taken", "x"));
+  BOOST_TEST(folder.entries() == 2);
+  HEED_CHECK_ERROR(Exit::io, "No such file", write_file_durably(folder / "no/file", "x"));
+}
+
+BOOST_AUTO_TEST_CASE(a_leftover_of_a_killed_process_is_replaced) {
+  const TempFolder folder;
+  put(temporary_name(folder / "file"), "half and much longer than the new content");
+  write_file_durably(folder / "file", "whole");
+  BOOST_TEST(get(folder / "file") == "whole");
+  BOOST_TEST(folder.entries() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(full_disk_is_an_io_error) {
+  const FileDescriptor full = open_file("/dev/full", O_WRONLY);
+  HEED_CHECK_ERROR(Exit::io, "cannot write metrics: No space left on device",
+                   write_all(full.get(), as_bytes("x"), "metrics"));
+}
+
+// In a child, because the limit cannot be raised again.
+BOOST_AUTO_TEST_CASE(file_size_limit_is_an_io_error_and_leaves_the_old_file) {
+  const TempFolder folder;
+  put(folder / "file", "old");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1000, 1000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    int code = 0;
+    try {
+      write_file_durably(folder / "file", std::string(2000, 'x'));
+    } catch (const Error& error) {
+      code = static_cast<int>(error.code);
+    }
+    ::_exit(code);
+  }
+  int status = 0;
+  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+  BOOST_TEST(WEXITSTATUS(status) == static_cast<int>(Exit::io));
+  BOOST_TEST(get(folder / "file") == "old");
+  BOOST_TEST(folder.entries() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(folders_are_made_with_those_above) {
+  const TempFolder folder;
+  create_folders(folder / "a" / "b" / "c");
+  BOOST_TEST(fs::is_directory(folder / "a" / "b" / "c"));
+  create_folders(folder / "a" / "b" / "c");  // there already
+  create_folders((folder / "d").string() + "/");
+  BOOST_TEST(fs::is_directory(folder / "d"));
+  put(folder / "file", "");
+  HEED_CHECK_ERROR(Exit::io, "file", create_folders(folder / "file"));
+  HEED_CHECK_ERROR(Exit::io, "file: File exists", create_folders(folder / "file" / "below"));
+}
+
+BOOST_AUTO_TEST_CASE(symbolic_links_are_replaced_in_one_step) {
+  const TempFolder folder;
+  replace_symlink("a", folder / "link");
+  BOOST_TEST(fs::read_symlink(folder / "link") == "a");
+  fs::create_symlink("half", temporary_name(folder / "link"));  // left by a killed process
+  replace_symlink("b", folder / "link");
+  BOOST_TEST(fs::read_symlink(folder / "link") == "b");
+  BOOST_TEST(folder.entries() == 1);
+  fs::create_directories(folder / "real" / "full");
+  HEED_CHECK_ERROR(Exit::io, "real", replace_symlink("a", folder / "real"));
+  BOOST_TEST(folder.entries() == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_transaction_appears_whole) {
+  const TempFolder folder;
+  {
+    FolderTransaction transaction(folder / "new");
+    const auto written = transaction.write("one", "content");
+    BOOST_TEST(written.size == 7);
+    BOOST_TEST(written.sha256 == sha256_hex("content"));
+    transaction.write("two", [](FileWriter& writer) { writer.write("x"); });
+    BOOST_TEST(!fs::exists(folder / "new"));
+    transaction.commit();
+  }
+  BOOST_TEST(get(folder / "new" / "one") == "content");
+  BOOST_TEST(get(folder / "new" / "two") == "x");
+  BOOST_TEST(folder.entries() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_transaction_given_up_leaves_nothing) {
+  const TempFolder folder;
+  {
+    FolderTransaction transaction(folder / "new");
+    transaction.write("one", "content");
+  }
+  BOOST_TEST(folder.entries() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_transaction_replaces_an_older_folder_and_leftovers) {
+  const TempFolder folder;
+  fs::create_directory(folder / "it");
+  put(folder / "it" / "old", "old");
+  fs::create_directory(folder / ".it.tmp");
+  put(folder / ".it.tmp" / "left", "over");
+  FolderTransaction transaction(folder / "it");
+  transaction.write("new", "new");
+  BOOST_TEST(get(folder / "it" / "old") == "old");
+  transaction.commit();
+  BOOST_TEST(!fs::exists(folder / "it" / "old"));
+  BOOST_TEST(!fs::exists(folder / "it" / "left"));
+  BOOST_TEST(get(folder / "it" / "new") == "new");
+  BOOST_TEST(folder.entries() == 1);
+  remove_folder_at_once(folder / "it");
+  BOOST_TEST(folder.entries() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(the_lock_has_one_holder_and_names_it) {
+  const TempFolder folder;
+  {
+    const RunLock lock(folder.path);
+    const std::string before = get(folder / ".lock");
+    BOOST_TEST(before == std::to_string(::getpid()) + "\n");
+    HEED_CHECK_ERROR(
+        Exit::locked,
+        folder.path.string() + ": another heed (process " + std::to_string(::getpid()) + ")",
+        RunLock(folder.path));
+    BOOST_TEST(get(folder / ".lock") == before);
+  }
+  const RunLock again(folder.path);
+  HEED_CHECK_ERROR(Exit::io, "No such file", RunLock(folder / "none"));
+}
+
+BOOST_AUTO_TEST_CASE(the_lock_of_a_killed_process_is_free) {
+  const TempFolder folder;
+  int ready[2];
+  BOOST_REQUIRE(::pipe(ready) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RunLock lock(folder.path);
+    static_cast<void>(::write(ready[1], "x", 1) == 1);
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  BOOST_REQUIRE(::read(ready[0], &byte, 1) == 1);
+  HEED_CHECK_ERROR(Exit::locked, "(process " + std::to_string(child) + ")", RunLock(folder.path));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::close(ready[0]);
+  ::close(ready[1]);
+  BOOST_CHECK_NO_THROW(RunLock(folder.path));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,95 @@
+#include "train/jsonl.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/train/support.h"
+#include "train/json_text.h"
+
+using namespace heed;
+using namespace heed::test;
+
+BOOST_AUTO_TEST_SUITE(json_lines)
+
+BOOST_AUTO_TEST_CASE(strict_json) {
+  BOOST_TEST(parse_json(R"({"a": [1, {"b": null}]})", "x")["a"][0] == 1);
+  BOOST_TEST(parse_json(R"([{"a": 1}, {"a": 2}])", "x").size() == 2);  // not the same object
+  HEED_CHECK_ERROR(Exit::bad_input, "state.json: byte 2: not valid JSON",
+                   parse_json("{]", "state.json"));
+  HEED_CHECK_ERROR(Exit::bad_input, "not valid JSON", parse_json("", "x"));
+  HEED_CHECK_ERROR(Exit::bad_input, "not valid JSON", parse_json("{} {}", "x"));
+  HEED_CHECK_ERROR(Exit::bad_input, "not valid JSON", parse_json("\"\xff\"", "x"));
+  HEED_CHECK_ERROR(Exit::bad_input, "x: key \"a\" stands there twice",
+                   parse_json(R"({"b": {"a": 1, "c": {"a": 2}, "a": 3}})", "x"));
+  BOOST_CHECK_NO_THROW(parse_json(std::string(32, '[') + std::string(32, ']'), "x"));
+  HEED_CHECK_ERROR(Exit::bad_input, "nested more than 32 levels",
+                   parse_json(std::string(33, '[') + std::string(33, ']'), "x"));
+  HEED_CHECK_ERROR(Exit::bad_input, "nested more than 32 levels",
+                   parse_json(std::string(1'000'000, '['), "x"));
+}
+
+BOOST_AUTO_TEST_CASE(appends_one_record_a_line) {
+  const TempFolder folder;
+  {
+    JsonlWriter writer(folder / "m.jsonl");
+    writer.append({{"step", 1}, {"text", "two\nlines"}});
+  }
+  JsonlWriter writer(folder / "m.jsonl");  // goes on
+  writer.append({{"step", 2}});
+  writer.sync();
+  BOOST_TEST(get(folder / "m.jsonl") == "{\"step\":1,\"text\":\"two\\nlines\"}\n{\"step\":2}\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_full_disk_is_an_io_error) {
+  const TempFolder folder;
+  std::filesystem::create_symlink("/dev/full", folder / "m.jsonl");
+  JsonlWriter writer(folder / "m.jsonl");
+  HEED_CHECK_ERROR(Exit::io, "m.jsonl: No space left", writer.append({{"step", 1}}));
+}
+
+BOOST_AUTO_TEST_CASE(repair_cuts_at_the_first_broken_line) {
+  const TempFolder folder;
+  const auto repaired = [&](const std::string& text) {
+    put(folder / "m.jsonl", text);
+    const JsonlRepair result = repair_jsonl(folder / "m.jsonl");
+    const std::string left = get(folder / "m.jsonl");
+    BOOST_TEST(result.bytes_removed == std::ssize(text) - std::ssize(left));
+    BOOST_TEST(result.records == std::count(left.begin(), left.end(), '\n'));
+    return left;
+  };
+  const std::string good = "{\"step\":1}\n{\"step\":2}\n";
+  BOOST_TEST(repaired(good) == good);
+  BOOST_TEST(repaired("") == "");
+  BOOST_TEST(repaired(good + "{\"step\":3") == good);           // killed while writing
+  BOOST_TEST(repaired(good + "{\"step\":3}") == good);          // even if only the end is missing
+  BOOST_TEST(repaired(good + std::string(100, '\0')) == good);  // power cut
+  BOOST_TEST(repaired(good + std::string(9, '\0') + "\n" + good) == good);
+  BOOST_TEST(repaired(good + "17\n") == good);  // not a record
+  BOOST_TEST(repaired("x") == "");
+  for (std::size_t cut = 0; cut < good.size(); ++cut)
+    BOOST_TEST(repaired(good.substr(0, cut)) == (cut < 11 ? "" : good.substr(0, 11)));
+}
+
+BOOST_AUTO_TEST_CASE(repair_cuts_what_will_come_again) {
+  const TempFolder folder;
+  put(folder / "m.jsonl", "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n{\"step\":4}\n");
+  const auto result =
+      repair_jsonl(folder / "m.jsonl", [](const auto& record) { return record.at("step") <= 2; });
+  BOOST_TEST(result.records == 2);
+  BOOST_TEST(result.bytes_removed == 22);
+  BOOST_TEST(get(folder / "m.jsonl") == "{\"step\":1}\n{\"step\":2}\n");
+  put(folder / "m.jsonl", "{\"step\":1}\n{\"other\":2}\n");
+  BOOST_TEST(repair_jsonl(folder / "m.jsonl", [](const auto& record) {
+               return record.at("step") <= 2;  // throws for the second
+             }).records == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_file_has_no_records) {
+  const TempFolder folder;
+  BOOST_TEST(repair_jsonl(folder / "none").records == 0);
+  BOOST_TEST(folder.entries() == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,201 @@
+#include "train/progress.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "tests/train/support.h"
+#include "train/files.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+const ProgressStyle kAscii{.terminal = true, .color = false, .unicode = false, .width = 100};
+
+ProgressState full_state() { return {4200, 10000, 2.34567, 8.8e-4, 12345.6, 185.0}; }
+
+/// Columns of a line of ASCII, the bar's two signs, and colours.
+int columns(const std::string& line) {
+  int count = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\x1b')
+      i = line.find('m', i);
+    else
+      count += (static_cast<unsigned char>(line[i]) & 0xC0) != 0x80;
+  }
+  return count;
+}
+
+/// What a bar writes, at times that the test sets.
+struct Screen {
+  double now = 0.0;
+  std::vector<std::string> written;
+
+  ProgressBar bar(const ProgressStyle& style, double plain_seconds = 10.0) {
+    return ProgressBar(
+        "train", style, [this](std::string_view text) { written.emplace_back(text); },
+        [this] { return now; }, plain_seconds);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(progress)
+
+BOOST_AUTO_TEST_CASE(durations) {
+  BOOST_TEST(format_duration(0) == "0:00");
+  BOOST_TEST(format_duration(7.4) == "0:07");
+  BOOST_TEST(format_duration(59.6) == "1:00");
+  BOOST_TEST(format_duration(754) == "12:34");
+  BOOST_TEST(format_duration(3 * 3600 + 5 * 60 + 9) == "3:05:09");
+  BOOST_TEST(format_duration(2 * 86400 + 4 * 3600 + 10 * 60 + 59) == "2d 04:10");
+  BOOST_TEST(format_duration(-1) == "?");
+  BOOST_TEST(format_duration(NAN) == "?");
+  BOOST_TEST(format_duration(INFINITY) == "?");
+}
+
+BOOST_AUTO_TEST_CASE(quantities) {
+  BOOST_TEST(format_quantity(0) == "0");
+  BOOST_TEST(format_quantity(950.4) == "950");
+  BOOST_TEST(format_quantity(999.4) == "999");
+  BOOST_TEST(format_quantity(999.6) == "1.00k");
+  BOOST_TEST(format_quantity(12345.6) == "12.3k");
+  BOOST_TEST(format_quantity(999'960) == "1.00M");
+  BOOST_TEST(format_quantity(4'560'000) == "4.56M");
+  BOOST_TEST(format_quantity(5e12) == "5000G");
+  BOOST_TEST(format_quantity(NAN) == "?");
+}
+
+BOOST_AUTO_TEST_CASE(bars) {
+  BOOST_TEST(format_bar(0.0, 10, kAscii) == "----------");
+  BOOST_TEST(format_bar(0.42, 10, kAscii) == "####------");
+  BOOST_TEST(format_bar(1.0, 10, kAscii) == "##########");
+  BOOST_TEST(format_bar(7.0, 3, kAscii) == "###");
+  BOOST_TEST(format_bar(-1.0, 3, kAscii) == "---");
+  BOOST_TEST(format_bar(NAN, 3, kAscii) == "---");
+  BOOST_TEST(format_bar(0.5, 0, kAscii) == "");
+  const ProgressStyle unicode{.unicode = true};
+  BOOST_TEST(format_bar(0.5, 4, unicode) == "━━──");
+  BOOST_TEST(format_bar(0.65, 4, unicode) == "━━╸─");
+  const ProgressStyle color{.color = true, .unicode = true};
+  BOOST_TEST(contains(format_bar(0.5, 4, color), "\x1b["));
+  BOOST_TEST(columns(format_bar(0.65, 4, color)) == 4);
+}
+
+BOOST_AUTO_TEST_CASE(lines_fit_the_width) {
+  BOOST_TEST(
+      format_bar_line("train", full_state(), kAscii) ==
+      "train  ##########---------------   42%  4200/10000  loss 2.3457  12.3k tok/s  lr 8.80e-04 "
+      " ETA 3:05");
+  for (int width = 1; width < 140; ++width) {
+    for (const bool color : {false, true}) {
+      const ProgressStyle style{.terminal = true, .color = color, .unicode = true, .width = width};
+      BOOST_TEST(columns(format_bar_line("train", full_state(), style)) < width);
+    }
+  }
+  ProgressStyle narrow = kAscii;
+  narrow.width = 40;
+  BOOST_TEST(format_bar_line("train", full_state(), narrow) ==
+             "train   42%  loss 2.3457  ETA 3:05");
+}
+
+BOOST_AUTO_TEST_CASE(unknown_values_are_left_out) {
+  BOOST_TEST(format_bar_line("fetch", {.step = 3}, kAscii) == "fetch  3");
+  BOOST_TEST(format_plain_line("train", {.step = 3}) == "train step 3");
+  BOOST_TEST(format_plain_line("train", {.step = 9999, .total = 10000}) ==
+             "train step 9999/10000 (99%)");
+  BOOST_TEST(format_plain_line("train", full_state()) ==
+             "train step 4200/10000 (42%)  loss 2.3457  12.3k tok/s  lr 8.80e-04  ETA 3:05");
+}
+
+BOOST_AUTO_TEST_CASE(a_terminal_line_is_redrawn_at_most_ten_times_a_second) {
+  Screen screen;
+  {
+    ProgressBar bar = screen.bar(kAscii);
+    for (int step = 1; step <= 100; ++step) {
+      screen.now = step * 0.01;
+      bar.update({.step = step, .total = 100});
+    }
+    BOOST_TEST(screen.written.size() >= 10);
+    BOOST_TEST(screen.written.size() <= 12);
+    BOOST_TEST(contains(screen.written.back(), "100%"));
+    for (const std::string& text : screen.written) {
+      BOOST_TEST(text.starts_with("\r\x1b[K"));
+      BOOST_TEST(text.find('\n') == std::string::npos);
+    }
+    bar.note("saved");
+    BOOST_TEST(screen.written.back().starts_with("\r\x1b[Ksaved\ntrain  "));
+  }
+  BOOST_TEST(screen.written.back() == "\r\x1b[K");  // gone at the end
+}
+
+BOOST_AUTO_TEST_CASE(plain_lines_come_now_and_then) {
+  Screen screen;
+  ProgressBar bar = screen.bar({.terminal = false});
+  for (int step = 1; step <= 100; ++step) {
+    screen.now = step;
+    bar.update({.step = step, .total = 100});
+  }
+  // At 1 s, then every 10 s, and the end.
+  BOOST_TEST(screen.written.size() == 11);
+  BOOST_TEST(screen.written.front() == "train step 1/100 (1%)\n");
+  BOOST_TEST(screen.written.back() == "train step 100/100 (100%)  ETA 0:00\n");
+  bar.note("saved");
+  BOOST_TEST(screen.written.back() == "saved\n");
+  bar.finish();
+  BOOST_TEST(screen.written.back() == "saved\n");
+  for (const std::string& text : screen.written) BOOST_TEST(text.find('\x1b') == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(the_time_left_is_reckoned_from_the_steps) {
+  Screen screen;
+  ProgressBar bar = screen.bar({.terminal = false}, 0.0);
+  screen.now = 100.0;
+  bar.update({.step = 500, .total = 1000});  // a run that goes on knows nothing yet
+  BOOST_TEST(!contains(screen.written.back(), "ETA"));
+  screen.now = 102.0;
+  bar.update({.step = 510, .total = 1000});
+  BOOST_TEST(contains(screen.written.back(), "ETA 1:38"));  // 490 steps of 0.2 s
+  bar.update({.step = 510, .total = 1000, .seconds_left = 7.0});
+  BOOST_TEST(contains(screen.written.back(), "ETA 0:07"));  // the trainer knows better
+}
+
+BOOST_AUTO_TEST_CASE(style_follows_the_environment) {
+  const auto with = [](const char* name, const char* value, int descriptor) {
+    const char* old = ::getenv(name);
+    const std::string before = old ? old : "";
+    value ? ::setenv(name, value, 1) : ::unsetenv(name);
+    const ProgressStyle style = detect_style(descriptor);
+    old ? ::setenv(name, before.c_str(), 1) : ::unsetenv(name);
+    return style;
+  };
+  const FileDescriptor none = open_file("/dev/null", O_WRONLY);
+  BOOST_TEST(!detect_style(none.get()).terminal);
+  BOOST_TEST(!detect_style(none.get()).color);
+  BOOST_TEST(with("LC_ALL", "de_DE.UTF-8", none.get()).unicode);
+  BOOST_TEST(with("LC_ALL", "C.utf8", none.get()).unicode);
+  BOOST_TEST(!with("LC_ALL", "C", none.get()).unicode);
+
+  // A terminal of our own.
+  const FileDescriptor master(::posix_openpt(O_RDWR | O_NOCTTY));
+  BOOST_REQUIRE(master.get() >= 0);
+  BOOST_REQUIRE((::grantpt(master.get()) == 0 && ::unlockpt(master.get()) == 0));
+  const FileDescriptor terminal = open_file(::ptsname(master.get()), O_RDWR | O_NOCTTY);
+  ::setenv("TERM", "xterm", 1);
+  ::unsetenv("NO_COLOR");
+  BOOST_TEST(detect_style(terminal.get()).terminal);
+  BOOST_TEST(detect_style(terminal.get()).color);
+  BOOST_TEST(detect_style(terminal.get()).width == 80);  // the size is not set
+  BOOST_TEST(with("NO_COLOR", "1", terminal.get()).terminal);
+  BOOST_TEST(!with("NO_COLOR", "1", terminal.get()).color);
+  BOOST_TEST(with("NO_COLOR", "", terminal.get()).color);
+  BOOST_TEST(!with("TERM", "dumb", terminal.get()).terminal);
+  BOOST_TEST(!with("TERM", nullptr, terminal.get()).terminal);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

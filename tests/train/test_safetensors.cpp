@@ -1,0 +1,317 @@
+#include "train/safetensors.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <random>
+
+#include "tests/train/support.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+template <class T>
+TensorView view(const std::string& name, DType dtype, std::vector<std::int64_t> shape,
+                const std::vector<T>& values) {
+  return {name, dtype, std::move(shape), std::as_bytes(std::span(values))};
+}
+
+/// A file with this header, its true length before it, and so many bytes of data.
+std::string file_with(const std::string& header, std::size_t data_bytes) {
+  const std::uint64_t length = header.size();
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &length, 8);
+  return bytes + header + std::string(data_bytes, 'd');
+}
+
+/// One tensor's entry.
+std::string entry(const std::string& name, const std::string& dtype, const std::string& shape,
+                  const std::string& offsets) {
+  return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape +
+         ",\"data_offsets\":" + offsets + "}";
+}
+
+void check_refused(const std::string& header, std::size_t data_bytes, const std::string& part) {
+  HEED_CHECK_ERROR(Exit::bad_input, "m.safetensors: ",
+                   SafetensorsFile::parse(file_with(header, data_bytes), "m.safetensors"));
+  HEED_CHECK_ERROR(Exit::bad_input, part,
+                   SafetensorsFile::parse(file_with(header, data_bytes), "m.safetensors"));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(safetensors)
+
+BOOST_AUTO_TEST_CASE(reads_what_was_written) {
+  const TempFolder folder;
+  const std::vector<float> weight = {1.5f, -2.0f, 3.25f, 0.0f, -0.0f, 1e-40f};
+  const std::vector<double> moment = {1.0 / 3.0, 2e300};
+  const std::vector<std::int64_t> step = {-7};
+  const std::vector<std::uint8_t> flags = {1, 2, 255};
+  const std::vector<TensorView> tensors = {
+      view("flags", DType::u8, {3}, flags), view("w", DType::f32, {2, 3}, weight),
+      view("ümlaut \"quoted\"", DType::f64, {2, 1, 1}, moment), view("step", DType::i64, {}, step),
+      view("nothing", DType::f32, {0, 5}, std::vector<float>{})};
+  write_safetensors(folder / "m", tensors, {{"format", "pt"}, {"made by", "heed"}});
+
+  const SafetensorsFile file = SafetensorsFile::read(folder / "m");
+  BOOST_TEST(file.tensors().size() == tensors.size());
+  BOOST_TEST((file.metadata() == TensorMetadata{{"format", "pt"}, {"made by", "heed"}}));
+  BOOST_TEST(file.find("none") == nullptr);
+  for (const TensorView& expected : tensors) {
+    const TensorView* found = file.find(expected.name);
+    BOOST_REQUIRE(found != nullptr);
+    BOOST_TEST((found->dtype == expected.dtype));
+    BOOST_TEST((found->shape == expected.shape));
+    BOOST_TEST(std::equal(found->bytes.begin(), found->bytes.end(), expected.bytes.begin(),
+                          expected.bytes.end()));
+    BOOST_TEST(reinterpret_cast<std::uintptr_t>(found->bytes.data()) % dtype_size(found->dtype) ==
+               0);
+  }
+  BOOST_TEST(file.find("ümlaut \"quoted\"")->values<double>()[1] == 2e300);
+  BOOST_TEST(file.find("step")->size() == 1);
+  BOOST_TEST(file.find("w")->description() == "F32 [2, 3]");
+}
+
+BOOST_AUTO_TEST_CASE(a_file_can_be_moved) {
+  const std::vector<float> values = {1.0f, 2.0f};
+  const TempFolder folder;
+  write_safetensors(folder / "m", std::vector{view("w", DType::f32, {2}, values)});
+  SafetensorsFile first = SafetensorsFile::read(folder / "m");
+  const SafetensorsFile second = std::move(first);
+  BOOST_TEST(second.find("w")->values<float>()[1] == 2.0f);
+}
+
+// The layout as the format's README shows it, byte for byte.
+BOOST_AUTO_TEST_CASE(layout) {
+  const TempFolder folder;
+  const std::vector<float> one = {1.0f};
+  const std::vector<double> two = {2.0};
+  write_safetensors(folder / "m",
+                    std::vector{view("a", DType::f32, {1}, one), view("b", DType::f64, {1}, two)});
+  const std::string bytes = get(folder / "m");
+  const std::string header = R"({"b":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},)"
+                             R"("a":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})";
+  BOOST_REQUIRE(bytes.size() >= 8);
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), 8);
+  BOOST_TEST(length % 8 == 0);
+  BOOST_TEST(bytes.size() == 8 + length + 12);
+  BOOST_TEST(bytes.substr(8, header.size()) == header);
+  BOOST_TEST(bytes.substr(8 + header.size(), length - header.size()) ==
+             std::string(length - header.size(), ' '));
+  BOOST_TEST(std::memcmp(bytes.data() + 8 + length, two.data(), 8) == 0);
+  BOOST_TEST(std::memcmp(bytes.data() + 16 + length, one.data(), 4) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(the_order_given_does_not_matter) {
+  const TempFolder folder;
+  const std::vector<float> values = {1.0f};
+  const TensorView a = view("a", DType::f32, {1}, values), b = view("b", DType::f32, {1}, values);
+  write_safetensors(folder / "1", std::vector{a, b});
+  write_safetensors(folder / "2", std::vector{b, a});
+  BOOST_TEST(get(folder / "1") == get(folder / "2"));
+}
+
+BOOST_AUTO_TEST_CASE(writing_refuses_what_could_not_be_read) {
+  const TempFolder folder;
+  const std::vector<float> values = {1.0f, 2.0f};
+  const TensorView good = view("w", DType::f32, {2}, values);
+  HEED_CHECK_ERROR(Exit::failed, "w comes twice",
+                   write_safetensors(folder / "m", std::vector{good, good}));
+  HEED_CHECK_ERROR(
+      Exit::failed, "8 bytes are not a F32 [3]",
+      write_safetensors(folder / "m", std::vector{view("w", DType::f32, {3}, values)}));
+  HEED_CHECK_ERROR(
+      Exit::failed, "__metadata__",
+      write_safetensors(folder / "m", std::vector{view("__metadata__", DType::f32, {2}, values)}));
+  BOOST_TEST(folder.entries() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(dtypes) {
+  for (const auto& [name, size] : std::map<std::string, std::size_t>{{"BOOL", 1},
+                                                                     {"U8", 1},
+                                                                     {"I8", 1},
+                                                                     {"U16", 2},
+                                                                     {"I16", 2},
+                                                                     {"F16", 2},
+                                                                     {"BF16", 2},
+                                                                     {"U32", 4},
+                                                                     {"I32", 4},
+                                                                     {"F32", 4},
+                                                                     {"U64", 8},
+                                                                     {"I64", 8},
+                                                                     {"F64", 8}}) {
+    const auto dtype = dtype_from_name(name);
+    BOOST_REQUIRE(dtype.has_value());
+    BOOST_TEST(dtype_name(*dtype) == name);
+    BOOST_TEST(dtype_size(*dtype) == size);
+  }
+  BOOST_TEST(!dtype_from_name("f32"));
+}
+
+BOOST_AUTO_TEST_CASE(accepts_what_other_programs_write) {
+  // Padding, no tensors, metadata last, zero-sized tensors, a header that is not a multiple of 8.
+  const auto none = SafetensorsFile::parse(file_with("{}      ", 0), "x");
+  BOOST_TEST(none.tensors().empty());
+  BOOST_CHECK_NO_THROW(SafetensorsFile::parse(file_with("{\"__metadata__\":{}}", 0), "x"));
+  const auto file = SafetensorsFile::parse(
+      file_with("{" + entry("b", "F32", "[1]", "[4,8]") + "," +
+                    entry("e", "I64", "[3,0]", "[8,8]") + "," +
+                    entry("a", "I32", "[1,1]", "[0,4]") + ",\"__metadata__\":{\"k\":\"v\"}} ",
+                8),
+      "x");
+  BOOST_TEST(file.tensors().size() == 3);
+  BOOST_TEST(file.tensors()[0].name == "a");
+  BOOST_TEST(file.find("e")->bytes.empty());
+  BOOST_TEST(file.metadata().at("k") == "v");
+  BOOST_CHECK_NO_THROW(SafetensorsFile::parse(
+      file_with("{" + entry("a", "U8", "[1,1,1,1,1,1,1,2]", "[0,2]") + "}", 2), "x"));
+}
+
+BOOST_AUTO_TEST_CASE(refuses_a_broken_frame) {
+  const auto refused = [](const std::string& bytes, const std::string& part) {
+    HEED_CHECK_ERROR(Exit::bad_input, part, SafetensorsFile::parse(bytes, "m"));
+  };
+  refused("", "m: 0 bytes are too few");
+  refused("1234567", "7 bytes are too few");
+  refused(std::string(8, '\0'), "must begin with {");
+  refused(std::string("\xff\xff\xff\xff\xff\xff\xff\xff", 8), "at most 16777216");
+  refused(std::string("\x01\x00\x00\x01\x00\x00\x00\x00{", 9), "at most 16777216");
+  refused(std::string("\x03\0\0\0\0\0\0\0{}", 10), "header of 3 bytes, but only 2 are there");
+  refused("PK\x03\x04 a zip file, surely", "at most");
+}
+
+BOOST_AUTO_TEST_CASE(refuses_a_broken_header) {
+  check_refused("[]", 0, "must begin with {");
+  check_refused(" {}", 0, "must begin with {");
+  check_refused("{", 0, "not valid JSON");
+  check_refused("{}{}", 0, "byte 3 of it is not valid JSON");
+  check_refused("{\"a\xff\":{}}", 0, "not valid JSON");
+  check_refused("{\"a\":1}", 0, "\"a\": a number does not belong there");
+  check_refused("{\"a\":null}", 0, "\"a\": null does not belong");
+  check_refused("{\"a\":true}", 0, "\"a\": true or false does not belong");
+  check_refused("{\"a\":\"text\"}", 0, "\"a\": a text does not belong");
+  check_refused("{\"a\":[1]}", 0, "\"a\": a list does not belong");
+  check_refused("{\"a\":-1}", 0, "-1 is negative");
+  check_refused("{\"a\":{}}", 0, "\"a\": dtype, shape or data_offsets is missing");
+  check_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[]}}", 0, "is missing");
+  check_refused("{\"a\":{\"type\":\"F32\"}}", 0, "\"a\": unknown key \"type\"");
+  check_refused("{\"a\":{\"dtype\":{}}}", 0, "an object does not belong");
+  check_refused("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 0, "dtype stands there twice");
+  check_refused("{\"a\":{\"shape\":[1],\"shape\":[1]}}", 0, "shape stands there twice");
+  check_refused("{\"a\":{\"dtype\":\"F33\"}}", 0, "\"a\": unknown dtype \"F33\"");
+  check_refused("{\"a\":{\"dtype\":32}}", 0, "a number does not belong");
+  check_refused("{\"a\":{\"shape\":[[1]]}}", 0, "a list does not belong");
+  check_refused("{\"a\":{\"shape\":[\"1\"]}}", 0, "a text does not belong");
+  check_refused("{\"a\":{\"shape\":[1.0]}}", 0, "1.0 is not a whole number");
+  check_refused("{\"a\":{\"shape\":[-1]}}", 0, "-1 is negative");
+  check_refused("{\"a\":{\"shape\":[99999999999999999999]}}", 0, "not a whole number that fits");
+  check_refused("{\"a\":{\"shape\":[9223372036854775808]}}", 0, "is too large");
+  check_refused("{\"a\":{\"shape\":[1,1,1,1,1,1,1,1,1]}}", 0, "more than 8 dimensions");
+  check_refused("{" + entry("a", "F32", "[1]", "[0]") + "}", 4, "must be two numbers");
+  check_refused("{" + entry("a", "F32", "[1]", "[0,4,8]") + "}", 4, "must be two numbers");
+  check_refused("{" + entry("a", "F32", "[1]", "[4,0]") + "}", 4, "begins at byte 4 and ends at 0");
+  check_refused(
+      "{" + entry("a", "F32", "[1]", "[0,4]") + "," + entry("a", "F32", "[1]", "[4,8]") + "}", 8,
+      "\"a\" stands there twice");
+  check_refused("{\"__metadata__\":{\"k\":1}}", 0, "a number does not belong");
+  check_refused("{\"__metadata__\":{\"k\":\"a\",\"k\":\"b\"}}", 0, "\"k\" stands there twice");
+  check_refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "stands there twice");
+  check_refused("{\"__metadata__\":\"x\"}", 0, "a text does not belong");
+  check_refused("{" + std::string(100'000, '['), 0, "not valid JSON");
+  check_refused("{\"a\":" + std::string(100'000, '['), 0, "a list does not belong");
+}
+
+BOOST_AUTO_TEST_CASE(refuses_sizes_that_do_not_fit) {
+  check_refused("{" + entry("a", "F32", "[2]", "[0,4]") + "}", 4,
+                "\"a\": F32 [2] takes 8 bytes, but data_offsets give 4");
+  check_refused("{" + entry("a", "F32", "[]", "[0,0]") + "}", 0, "takes 4 bytes");
+  check_refused("{" + entry("a", "F32", "[0]", "[0,4]") + "}", 4, "takes 0 bytes");
+  const std::string huge = "[4294967296,4294967296]";
+  check_refused("{" + entry("a", "U8", huge, "[0,0]") + "}", 0, "more elements than fit 64 bits");
+  check_refused("{" + entry("a", "F64", "[2305843009213693952]", "[0,0]") + "}", 0, "fit 64 bits");
+  check_refused("{" + entry("a", "U8", "[9223372036854775807]", "[0,9223372036854775807]") + "}", 5,
+                "ends at byte 9223372036854775807 of the data, but there are 5");
+  check_refused("{" + entry("a", "U8", "[1]", "[18446744073709551615,0]") + "}", 5,
+                "begins at byte");
+  check_refused("{" + entry("a", "U8", "[1]", "[18446744073709551614,18446744073709551615]") + "}",
+                5, "ends at byte 18446744073709551615");
+}
+
+BOOST_AUTO_TEST_CASE(refuses_gaps_overlaps_and_odd_places) {
+  const auto two = [](const std::string& first, const std::string& second) {
+    return "{" + entry("a", "U8", "[4]", first) + "," + entry("b", "U8", "[4]", second) + "}";
+  };
+  check_refused(two("[0,4]", "[5,9]"), 9,
+                "\"b\" begins at byte 5 of the data instead of 4 (a gap)");
+  check_refused(two("[0,4]", "[3,7]"), 7,
+                "\"b\" begins at byte 3 of the data instead of 4 (an overlap)");
+  check_refused(two("[0,4]", "[0,4]"), 4, "an overlap");
+  check_refused(two("[1,5]", "[5,9]"), 9, "\"a\" begins at byte 1 of the data instead of 0");
+  check_refused(two("[0,4]", "[4,8]"), 9, "1 bytes after the last tensor");
+  check_refused(two("[0,4]", "[4,8]"), 7, "\"b\" ends at byte 8 of the data, but there are 7");
+  check_refused("{}", 1, "1 bytes after the last tensor");
+  check_refused(
+      "{" + entry("a", "U8", "[2]", "[0,2]") + "," + entry("b", "F32", "[1]", "[2,6]") + "}", 6,
+      "not aligned for F32");
+  check_refused("{" + entry("a", "U8", "[0]", "[3,3]") + "}", 0, "ends at byte 3");
+}
+
+// Whatever bit is turned and wherever the file is cut: an error with the right code, or a file that
+// is whole. (That it holds the wrong numbers then is for the checkpoint's sums to find.)
+BOOST_AUTO_TEST_CASE(survives_every_flip_and_cut) {
+  const TempFolder folder;
+  const std::vector<float> values = {1.0f, 2.0f, 3.0f, 4.0f};
+  const std::vector<double> wide = {5.0};
+  write_safetensors(
+      folder / "m",
+      std::vector{view("w", DType::f32, {2, 2}, values), view("d", DType::f64, {1}, wide)},
+      {{"k", "v"}});
+  const std::string bytes = get(folder / "m");
+  std::int64_t accepted = 0;
+  const auto attempt = [&](const std::string& changed) {
+    try {
+      std::size_t total = 0;
+      const SafetensorsFile file = SafetensorsFile::parse(changed, "m");
+      for (const TensorView& tensor : file.tensors()) {
+        BOOST_TEST(tensor.bytes.size() ==
+                   static_cast<std::size_t>(tensor.size()) * dtype_size(tensor.dtype));
+        total += tensor.bytes.size();
+      }
+      BOOST_TEST(total == 24);
+      ++accepted;
+    } catch (const Error& error) {
+      BOOST_TEST(static_cast<int>(error.code) == static_cast<int>(Exit::bad_input));
+    }
+  };
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string changed = bytes;
+    changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
+    attempt(changed);
+  }
+  BOOST_TEST(accepted >= 24 * 8);  // at least those in the data
+  accepted = 0;
+  for (std::size_t length = 0; length < bytes.size(); ++length) attempt(bytes.substr(0, length));
+  attempt(bytes + "x");
+  BOOST_TEST(accepted == 0);
+
+  std::mt19937 random(7);
+  for (int i = 0; i < 2000; ++i) {
+    std::string changed = bytes;
+    for (int k = 0; k < 4; ++k) changed[random() % 200] = static_cast<char>(random());
+    attempt(changed);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(reading_names_the_file) {
+  const TempFolder folder;
+  HEED_CHECK_ERROR(Exit::bad_input, (folder / "none").string(),
+                   SafetensorsFile::read(folder / "none"));
+  put(folder / "m", "not one");
+  HEED_CHECK_ERROR(Exit::bad_input, (folder / "m").string() + ": 7 bytes are too few",
+                   SafetensorsFile::read(folder / "m"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
