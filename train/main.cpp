@@ -38,6 +38,14 @@ int main(int argc, char** argv) {
     status = resume_command(resume);
   });
 
+  BenchCommand bench;
+  CLI::App* const bench_app = app.add_subcommand("bench", "time training steps");
+  bench_app->add_option("config", bench.config, "the experiment, a YAML file")->required();
+  bench_app->add_option("overrides", bench.overrides, "key=value");
+  bench_app->add_option("--steps", bench.steps, "steps to measure (default: about ten seconds of them)");
+  bench_app->add_flag("--json", bench.json, "print one JSON object");
+  bench_app->callback([&] { status = bench_command(bench); });
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
