@@ -1,0 +1,49 @@
+#pragma once
+/// What several tests of this folder say often.
+#include <boost/test/unit_test.hpp>
+#include <initializer_list>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "autograd/tensor.h"
+
+/// The expression throws heed::Error and the message contains the text.
+#define EXPECT_FAIL(expression, text)                                                             \
+  do {                                                                                            \
+    std::string expect_fail_message = "(nothing was thrown)";                                     \
+    try {                                                                                         \
+      static_cast<void>(expression);                                                              \
+    } catch (const heed::Error& error) {                                                          \
+      expect_fail_message = error.what();                                                         \
+    }                                                                                             \
+    BOOST_TEST(expect_fail_message.find(text) != std::string::npos,                               \
+               "expected an error that says \"" << (text) << "\", got: " << expect_fail_message); \
+  } while (false)
+
+namespace heed {
+/// How Boost.Test prints a shape.
+inline std::ostream& boost_test_print_type(std::ostream& out, const Shape& shape) {
+  return out << shape.str();
+}
+}  // namespace heed
+
+HEED_BEGIN
+
+inline Array array_of(const Shape& shape, std::initializer_list<double> values) {
+  std::vector<real> reals;
+  for (const double value : values) reals.push_back(static_cast<real>(value));
+  return Array(shape, reals);
+}
+
+/// Shape and every value: to the last bit, or up to `tolerance` (absolute; NaN never passes).
+inline bool same(const Array& a, const Array& b, double tolerance = 0) {
+  if (a.shape() != b.shape()) return false;
+  for (std::int64_t i = 0; i < a.size(); ++i) {
+    const double x = a.data()[i], y = b.data()[i];
+    if (!(x == y || (x - y <= tolerance && y - x <= tolerance))) return false;
+  }
+  return true;
+}
+
+HEED_END

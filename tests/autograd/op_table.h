@@ -1,0 +1,39 @@
+#pragma once
+/// The gradcheck table: every op of autograd/ops.h has a row, every row a list of cases. A new op
+/// that has no row fails the test beside it.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/ops.h"
+
+HEED_BEGIN
+
+struct OpCase {
+  std::string name;                                     ///< unique within the row
+  std::vector<Tensor> inputs;                           ///< an undefined one stays undefined
+  std::function<Tensor(const std::vector<Tensor>&)> f;  ///< one result of the op, of any shape
+  bool ignore_infinite_outputs = false;                 ///< of a masked log_softmax
+};
+
+struct OpRow {
+  std::string op;
+  std::vector<OpCase> cases;
+};
+
+std::vector<OpRow> op_table();
+
+// The table's parts, one function for each family of ops.
+std::vector<OpRow> arithmetic_rows();
+std::vector<OpRow> shape_rows();
+std::vector<OpRow> matmul_rows();
+std::vector<OpRow> row_op_rows();
+std::vector<OpRow> attention_rows();
+std::vector<OpRow> loss_rows();
+
+/// Random values of the given shape in [low, high]; each call gives other ones, each run the same.
+Tensor uniform(const Shape& shape, real low = -1, real high = 1);
+/// The same in [0.2, 1.2] with a random sign: away from 0, where division and relu have no slope.
+Tensor off_zero(const Shape& shape);
+
+HEED_END

@@ -1,0 +1,118 @@
+// Ops on single values: arithmetic with broadcasting, functions of one value, sums.
+#include "tests/autograd/op_table.h"
+
+HEED_BEGIN
+
+namespace {
+
+using Inputs = std::vector<Tensor>;
+using Unary = Tensor (*)(const Tensor&);
+using Binary = Tensor (*)(const Tensor&, const Tensor&);
+
+/// Ranks 0 to 4, odd sizes, size 1 and 0, more values than a vector register holds.
+const std::vector<Shape> shapes = {{},     {1},       {0},       {7},          {37},
+                                   {3, 5}, {2, 0, 3}, {2, 3, 5}, {1, 1, 1, 1}, {2, 1, 3, 5}};
+
+struct Pair {
+  Shape a, b;
+};
+const std::vector<Pair> broadcasts = {
+    {{}, {}},    // scalars
+    {{1}, {}},   // of different rank
+    {{7}, {7}},  // equal
+    {{3, 5}, {3, 5}},
+    {{3, 5}, {5}},  // a row to every row
+    {{5}, {3, 5}},
+    {{3, 5}, {3, 1}},  // a column to every column
+    {{3, 1}, {3, 5}},
+    {{3, 5}, {}},  // a scalar
+    {{}, {3, 5}},
+    {{3, 1}, {1, 5}},  // both
+    {{4, 1, 3}, {5, 1}},
+    {{2, 3, 1, 5}, {3, 4, 1}},
+    {{2, 3, 4, 5}, {1, 3, 1, 5}},  // every other axis
+    {{1, 3, 1, 5}, {2, 3, 4, 5}},
+    {{2, 1, 1, 5}, {2, 3, 4, 5}},  // two neighbouring axes
+    {{1, 1, 1}, {2, 3, 2}},
+    {{0}, {1}},  // nothing
+    {{0, 3}, {3}},
+    {{2, 1}, {2, 0}},
+};
+
+OpRow binary_row(const char* name, Binary f) {
+  OpRow row{name, {}};
+  for (const Pair& pair : broadcasts) {
+    row.cases.push_back({fmt::format("{} {}", pair.a, pair.b),
+                         {uniform(pair.a), off_zero(pair.b)},
+                         [f](const Inputs& x) { return f(x[0], x[1]); }});
+  }
+  row.cases.push_back({"x x", {off_zero({3, 4})}, [f](const Inputs& x) { return f(x[0], x[0]); }});
+  row.cases.push_back({"x with a row of x", {off_zero({3, 4})}, [f](const Inputs& x) {
+                         return f(x[0], slice(x[0], 0, 1, 2));
+                       }});
+  return row;
+}
+
+OpRow unary_row(const char* name, Unary f, Tensor (*values)(const Shape&)) {
+  OpRow row{name, {}};
+  for (const Shape& shape : shapes) {
+    row.cases.push_back({shape.str(), {values(shape)}, [f](const Inputs& x) { return f(x[0]); }});
+  }
+  return row;
+}
+
+Tensor wide(const Shape& shape) { return uniform(shape, -4, 4); }
+Tensor positive(const Shape& shape) { return uniform(shape, real(0.3), 3); }
+
+OpRow reduce_row(const char* name, Tensor (*f)(const Tensor&, int, bool), bool of_nothing) {
+  OpRow row{name, {}};
+  for (const Shape& shape : shapes) {
+    for (const bool keep : {false, true}) {
+      const char* suffix = keep ? " kept" : "";
+      if (of_nothing || shape.size() > 0) {
+        row.cases.push_back({fmt::format("{} all{}", shape, suffix),
+                             {uniform(shape)},
+                             [f, keep](const Inputs& x) { return f(x[0], all_axes, keep); }});
+      }
+      for (int axis = -shape.rank(); axis < shape.rank(); ++axis) {
+        if (!of_nothing && shape[axis] == 0) continue;
+        row.cases.push_back({fmt::format("{} axis {}{}", shape, axis, suffix),
+                             {uniform(shape)},
+                             [f, axis, keep](const Inputs& x) { return f(x[0], axis, keep); }});
+      }
+    }
+  }
+  return row;
+}
+
+}  // namespace
+
+std::vector<OpRow> arithmetic_rows() {
+  OpRow scale_row{"scale", {}};
+  for (const real factor : {real(-1.5), real(1), real(0)}) {
+    for (const Shape& shape : shapes) {
+      scale_row.cases.push_back({fmt::format("{} {}", shape, factor),
+                                 {uniform(shape)},
+                                 [factor](const Inputs& x) { return scale(x[0], factor); }});
+    }
+  }
+  return {binary_row("add", add),
+          binary_row("sub", sub),
+          binary_row("mul", mul),
+          binary_row("div", div),
+          scale_row,
+          unary_row("neg", neg, wide),
+          unary_row("exp", exp, wide),
+          unary_row("log", log, positive),
+          unary_row("sqrt", sqrt, positive),
+          unary_row("tanh", tanh, wide),
+          unary_row("relu", relu, off_zero),
+          unary_row("gelu", gelu, wide),
+          unary_row("gelu_tanh", gelu_tanh, wide),
+          unary_row("sigmoid", sigmoid, wide),
+          unary_row("silu", silu, wide),
+          reduce_row("sum", sum, true),
+          reduce_row("mean", mean, false)};
+}
+
+HEED_END

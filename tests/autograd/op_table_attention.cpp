@@ -1,0 +1,143 @@
+// Attention, composed and fused, and the losses.
+#include "tests/autograd/op_table.h"
+
+HEED_BEGIN
+
+namespace {
+
+using Inputs = std::vector<Tensor>;
+using Ids = std::vector<std::int32_t>;
+
+OpRow attention_row() {
+  OpRow row{"attention", {}};
+  struct Case {
+    const char* name;
+    Shape q, k, v;
+    Array mask;
+  };
+  for (const Case& c :
+       {Case{"one sequence", {3, 4}, {5, 4}, {5, 4}, {}},
+        Case{"one key", {3, 4}, {1, 4}, {1, 2}, {}}, Case{"no key", {3, 4}, {0, 4}, {0, 2}, {}},
+        Case{"no query", {0, 4}, {3, 4}, {3, 2}, {}},
+        Case{"a batch", {2, 3, 4}, {2, 5, 4}, {2, 5, 3}, {}},
+        Case{"heads, shared keys", {2, 2, 3, 2}, {2, 1, 3, 2}, {2, 1, 3, 2}, {}},
+        Case{"causal", {2, 3, 2}, {2, 3, 2}, {2, 3, 2}, causal_mask(3)},
+        Case{"nothing to see",
+             {2, 2},
+             {3, 2},
+             {3, 2},
+             Array::full({2, 3}, -std::numeric_limits<real>::infinity())}}) {
+    for (const bool weights : {false, true}) {
+      row.cases.push_back({fmt::format("{}{}", c.name, weights ? ", weights" : ""),
+                           {uniform(c.q), uniform(c.k), uniform(c.v)},
+                           [mask = c.mask, weights](const Inputs& x) {
+                             const AttentionResult result = attention(x[0], x[1], x[2], mask);
+                             return weights ? result.weights : result.output;
+                           }});
+    }
+  }
+  row.cases.push_back({"q = k = v", {uniform({3, 4})}, [](const Inputs& x) {
+                         return attention(x[0], x[0], x[0]).output;
+                       }});
+  return row;
+}
+
+struct Lengths {
+  const char* name;
+  Ids queries, keys;  // offsets
+};
+const std::vector<Lengths> lengths = {{"one sequence", {0, 3}, {0, 3}},
+                                      {"one token", {0, 1}, {0, 1}},
+                                      {"several", {0, 3, 4, 9}, {0, 3, 4, 9}},
+                                      {"with an empty one", {0, 2, 2, 5}, {0, 2, 2, 5}},
+                                      {"no token", {0, 0}, {0, 0}},
+                                      {"no sequence", {0}, {0}},
+                                      {"across a tile", {0, 37}, {0, 37}}};
+const std::vector<Lengths> crossed = {{"fewer keys", {0, 4, 6}, {0, 1, 3}},
+                                      {"more keys", {0, 1, 3}, {0, 4, 6}},
+                                      {"a sequence without queries", {0, 0, 3}, {0, 2, 5}},
+                                      {"a sequence without keys", {0, 2, 3}, {0, 0, 4}},
+                                      {"across a tile", {0, 2}, {0, 35}}};
+
+std::vector<OpRow> fused_rows() {
+  OpRow self{"self_attention", {}}, cross{"cross_attention", {}};
+  for (const std::int64_t heads : {1, 2}) {
+    const std::int64_t d = 4;
+    for (const real p : {real(0), real(0.3)}) {
+      for (const bool causal : {false, true}) {
+        const FusedAttentionOptions options{
+            .heads = heads,
+            .causal = causal,
+            .dropout = p,
+            .key = {.seed = 9, .stream = Stream::dropout, .index = 2, .part = 0}};
+        const std::string settings =
+            fmt::format("{} heads{}{}", heads, causal ? ", causal" : "", p > 0 ? ", dropout" : "");
+        for (const Lengths& l : lengths) {
+          self.cases.push_back(
+              {fmt::format("{}, {}", l.name, settings),
+               {uniform({l.queries.back(), 3 * d})},
+               [l, options](const Inputs& x) { return self_attention(x[0], l.queries, options); }});
+        }
+        for (const auto* group : {&lengths, &crossed}) {
+          for (const Lengths& l : *group) {
+            if (causal && group == &crossed) continue;
+            cross.cases.push_back(
+                {fmt::format("{}, {}{}", l.name, settings, group == &crossed ? ", crossed" : ""),
+                 {uniform({l.queries.back(), d}), uniform({l.keys.back(), 2 * d})},
+                 [l, options](const Inputs& x) {
+                   return cross_attention(x[0], x[1], l.queries, l.keys, options);
+                 }});
+          }
+        }
+      }
+    }
+  }
+  return {self, cross};
+}
+
+}  // namespace
+
+std::vector<OpRow> attention_rows() {
+  std::vector<OpRow> rows{attention_row()};
+  for (OpRow& row : fused_rows()) rows.push_back(std::move(row));
+  return rows;
+}
+
+std::vector<OpRow> loss_rows() {
+  OpRow plain{"cross_entropy", {}}, projected{"projected_cross_entropy", {}};
+  for (const real smoothing : {real(0), real(0.1), real(1)}) {
+    for (const auto& [targets, classes] : {std::pair<Ids, std::int64_t>{{2, 0, 6, 2, 1}, 7},
+                                           {{0}, 1},
+                                           {{1}, 2},
+                                           {{}, 3},
+                                           {{36, 0}, 37}}) {
+      const auto rows = static_cast<std::int64_t>(targets.size());
+      const std::string name =
+          fmt::format("[{}] of {}, smoothing {}", fmt::join(targets, " "), classes, smoothing);
+      plain.cases.push_back({name,
+                             {uniform({rows, classes}, -2, 2)},
+                             [targets = targets, smoothing](const Inputs& x) {
+                               return cross_entropy(x[0], targets, smoothing, 3.5);
+                             }});
+      for (const bool with_bias : {true, false}) {
+        projected.cases.push_back(
+            {name + (with_bias ? ", bias" : ""),
+             {uniform({rows, 4}), uniform({classes, 4}), with_bias ? uniform({classes}) : Tensor()},
+             [targets = targets, smoothing](const Inputs& x) {
+               return projected_cross_entropy(x[0], x[1], x[2], targets, smoothing, 3.5);
+             }});
+      }
+    }
+  }
+  // Chunks hold at least 64 rows, and fewer than these where there are this many classes.
+  projected.cases.push_back(
+      {"scaled afterwards", {uniform({3, 2}), uniform({5, 2}), uniform({5})}, [](const Inputs& x) {
+         return scale(projected_cross_entropy(x[0], x[1], x[2], Ids{0, 4, 2}, real(0.1), 3), -2);
+       }});
+  plain.cases.push_back({"scaled afterwards", {uniform({3, 5})}, [](const Inputs& x) {
+                           return scale(cross_entropy(x[0], Ids{0, 4, 2}, real(0.1), 3), -2);
+                         }});
+  return {plain, projected};
+}
+
+HEED_END

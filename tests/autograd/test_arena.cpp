@@ -1,0 +1,146 @@
+#include <boost/test/unit_test.hpp>
+#include <condition_variable>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "autograd/arena.h"
+#include "tests/autograd/expect.h"
+
+using namespace heed;
+
+namespace {
+
+/// With a sanitizer the arena keeps nothing, and there is nothing to count.
+bool arena_keeps() {
+  arena_release(arena_allocate(100));
+  const auto before = arena_counters().system_allocations;
+  arena_release(arena_allocate(100));
+  return arena_counters().system_allocations == before;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(arena)
+
+BOOST_AUTO_TEST_CASE(every_byte_is_there_and_blocks_do_not_overlap) {
+  std::vector<std::pair<Block*, std::size_t>> blocks;
+  for (std::size_t bytes = 0; bytes < 3000; ++bytes)
+    blocks.emplace_back(arena_allocate(bytes), bytes);
+  for (const std::size_t bytes :
+       {4096u, 4097u, 65536u, 100001u, (2u << 20) - 64u, (2u << 20) + 1u}) {
+    blocks.emplace_back(arena_allocate(bytes), bytes);
+  }
+  const auto mark = [](std::size_t i) { return static_cast<unsigned char>(i * 37 + 1); };
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    std::memset(blocks[i].first->memory(), mark(i), blocks[i].second);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto [block, bytes] = blocks[i];
+    const auto* memory = static_cast<const unsigned char*>(block->memory());
+    bool intact =
+        reinterpret_cast<std::uintptr_t>(memory) % 64 == 0 && Block::of(block->memory()) == block;
+    for (std::size_t k = 0; k < bytes; ++k) intact = intact && memory[k] == mark(i);
+    if (!intact) BOOST_ERROR("block of " << bytes << " bytes");
+    arena_release(block);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(blocks_come_back_with_one_reference) {
+  if (!arena_keeps()) return;
+  Block* block = arena_allocate(5000);
+  block->references = 5;
+  arena_release(block);
+  Block* again = arena_allocate(5000);
+  BOOST_TEST(again == block);
+  BOOST_TEST(again->references.load() == 1);
+  arena_release(again);
+}
+
+BOOST_AUTO_TEST_CASE(the_same_sizes_again_ask_nothing_of_the_system) {
+  if (!arena_keeps()) return;
+  const auto round = [] {
+    std::vector<Block*> blocks;
+    for (std::size_t i = 1; i < 200; ++i) blocks.push_back(arena_allocate(i * i * 7));
+    for (Block* block : blocks) arena_release(block);
+  };
+  round();
+  const ArenaCounters before = arena_counters();
+  for (int i = 0; i < 5; ++i) round();
+  BOOST_TEST(arena_counters().system_allocations == before.system_allocations);
+  BOOST_TEST(arena_counters().system_bytes == before.system_bytes);
+}
+
+BOOST_AUTO_TEST_CASE(blocks_freed_by_another_thread_come_home) {
+  if (!arena_keeps()) return;
+  const auto round = [] {
+    std::vector<Block*> blocks;
+    for (int i = 0; i < 50; ++i) blocks.push_back(arena_allocate(10000));
+    std::thread([blocks] {
+      for (Block* block : blocks) arena_release(block);
+    }).join();
+  };
+  round();
+  const auto before = arena_counters().system_allocations;
+  for (int i = 0; i < 5; ++i) round();
+  BOOST_TEST(arena_counters().system_allocations == before);
+}
+
+BOOST_AUTO_TEST_CASE(a_new_thread_takes_over_the_arena_of_one_that_ended) {
+  if (!arena_keeps()) return;
+  const auto worker = [] {
+    std::thread([] {
+      std::vector<Block*> blocks;
+      for (int i = 0; i < 50; ++i) blocks.push_back(arena_allocate(30000));
+      for (Block* block : blocks) arena_release(block);
+    }).join();
+  };
+  worker();
+  const auto before = arena_counters().system_allocations;
+  for (int i = 0; i < 5; ++i) worker();
+  BOOST_TEST(arena_counters().system_allocations == before);
+}
+
+BOOST_AUTO_TEST_CASE(one_thread_takes_while_another_gives_back) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Block*> waiting;
+  constexpr int count = 20000;
+  bool intact = true;
+  std::thread consumer([&] {
+    for (int i = 0; i < count;) {
+      std::vector<Block*> taken;
+      {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return !waiting.empty(); });
+        taken.swap(waiting);
+      }
+      for (Block* block : taken) {
+        intact = intact && *static_cast<int*>(block->memory()) == i++;
+        arena_release(block);
+      }
+    }
+  });
+  for (int i = 0; i < count; ++i) {
+    Block* block = arena_allocate(static_cast<std::size_t>(64 + i % 7 * 100));
+    *static_cast<int*>(block->memory()) = i;
+    const std::lock_guard lock(mutex);
+    waiting.push_back(block);
+    if (i % 100 == 0 || i + 1 == count) changed.notify_one();
+  }
+  consumer.join();
+  BOOST_TEST(intact);
+}
+
+BOOST_AUTO_TEST_CASE(more_than_there_is) {
+  try {
+    arena_release(arena_allocate(std::size_t{1} << 60));
+    BOOST_ERROR("got 2^60 bytes");
+  } catch (const Error& error) {
+    BOOST_TEST((error.code == Exit::io));
+    BOOST_TEST(std::string(error.what()).find("out of memory") != std::string::npos);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

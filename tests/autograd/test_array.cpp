@@ -1,0 +1,126 @@
+#include <boost/test/unit_test.hpp>
+#include <cstdint>
+#include <numeric>
+
+#include "autograd/array.h"
+#include "tests/autograd/expect.h"
+
+using namespace heed;
+
+BOOST_AUTO_TEST_SUITE(array)
+
+BOOST_AUTO_TEST_CASE(shapes) {
+  BOOST_TEST(Shape().rank() == 0);
+  BOOST_TEST(Shape().size() == 1);
+  BOOST_TEST(Shape().str() == "[]");
+  BOOST_TEST((Shape{}.rows() == 1 && Shape{}.cols() == 1));
+  const Shape shape{2, 3, 4};
+  BOOST_TEST(shape.size() == 24);
+  BOOST_TEST(shape.rows() == 6);
+  BOOST_TEST(shape.cols() == 4);
+  BOOST_TEST(shape[0] == 2);
+  BOOST_TEST(shape[-1] == 4);
+  BOOST_TEST(shape.with(-2, 0) == (Shape{2, 0, 4}));
+  BOOST_TEST(shape.with(1, 0).size() == 0);
+  BOOST_TEST(shape != (Shape{2, 3}));
+  BOOST_TEST(shape != (Shape{2, 3, 5}));
+  BOOST_TEST((Shape{0, 3}) != (Shape{3, 0}));
+  BOOST_TEST(shape.str() == "[2, 3, 4]");
+}
+
+BOOST_AUTO_TEST_CASE(shapes_that_cannot_be) {
+  EXPECT_FAIL((Shape{2, -1}), "at least 0, got -1");
+  EXPECT_FAIL((Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}), "at most 8 axes");
+  EXPECT_FAIL((Shape{2, 3}[2]), "axis 2 does not exist in [2, 3]");
+  EXPECT_FAIL((Shape{2, 3}[-3]), "axis -3 does not exist in [2, 3]");
+  EXPECT_FAIL((Shape{}[0]), "axis 0 does not exist in []");
+  const std::int64_t much = std::int64_t{1} << 31;
+  EXPECT_FAIL((Shape{much, much}), "too many elements");
+  EXPECT_FAIL((Shape{much, 2, much}), "too many elements");
+}
+
+BOOST_AUTO_TEST_CASE(an_undefined_array) {
+  const Array none;
+  BOOST_TEST(!none.defined());
+  BOOST_TEST(none.size() == 0);
+  BOOST_TEST(none.data() == nullptr);
+  BOOST_TEST(!none.unique());
+  BOOST_TEST(!none.clone().defined());
+  BOOST_TEST(none.values().empty());
+}
+
+BOOST_AUTO_TEST_CASE(values) {
+  const Array x({2, 3}, std::vector<real>{1, 2, 3, 4, 5, 6});
+  BOOST_TEST(x.row(1)[0] == 4);
+  BOOST_TEST(x.values().size() == 6u);
+  BOOST_TEST(Array::scalar(3).item() == 3);
+  BOOST_TEST(Array::full({1, 1}, 2).item() == 2);
+  for (const real value : Array::zeros({3, 3}).values()) BOOST_TEST(value == 0);
+  EXPECT_FAIL(x.item(), "expected one value, got shape [2, 3]");
+  EXPECT_FAIL(Array({2, 3}, std::vector<real>{1, 2}), "expected 6 values for shape [2, 3], got 2");
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_aligned) {
+  for (const std::int64_t n : {0, 1, 3, 17, 1000, 1 << 20}) {
+    BOOST_TEST(reinterpret_cast<std::uintptr_t>(Array({n}).data()) % 64 == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(copies_share_and_clones_do_not) {
+  Array x({3}, std::vector<real>{1, 2, 3});
+  BOOST_TEST(x.unique());
+  Array copy = x;
+  BOOST_TEST(!x.unique());
+  BOOST_TEST(copy.data() == x.data());
+  copy.data()[0] = 7;
+  BOOST_TEST(x.data()[0] == 7);
+  const Array clone = x.clone();
+  x.data()[1] = 8;
+  BOOST_TEST(clone.data()[1] == 2);
+  BOOST_TEST(clone.unique());
+  copy = Array();
+  BOOST_TEST(x.unique());
+  Array moved = std::move(x);
+  BOOST_TEST(moved.unique());
+  BOOST_TEST(!x.defined());
+  BOOST_TEST(x.size() == 0);
+  moved = *&moved;  // to itself
+  BOOST_TEST(moved.data()[0] == 7);
+}
+
+BOOST_AUTO_TEST_CASE(reshaped_shares) {
+  const Array x({2, 3}, std::vector<real>{1, 2, 3, 4, 5, 6});
+  const Array y = x.reshaped({3, 2});
+  BOOST_TEST(y.data() == x.data());
+  BOOST_TEST(y.row(2)[1] == 6);
+  BOOST_TEST(Array::scalar(1).reshaped({1, 1, 1}).shape() == (Shape{1, 1, 1}));
+  BOOST_TEST(Array({0, 3}).reshaped({7, 0}).size() == 0);
+  EXPECT_FAIL(x.reshaped({4}), "[2, 3] has 6 values, [4] has 4");
+}
+
+BOOST_AUTO_TEST_CASE(sliced_shares) {
+  const Array x({3, 2}, std::vector<real>{1, 2, 3, 4, 5, 6});
+  const Array y = x.sliced(1, 3);
+  BOOST_TEST(y.shape() == (Shape{2, 2}));
+  BOOST_TEST(y.data() == x.row(1));
+  BOOST_TEST(x.sliced(3, 3).size() == 0);
+  BOOST_TEST(Array({0, 3}).sliced(0, 0).size() == 0);
+  EXPECT_FAIL(x.sliced(2, 4), "rows 2 to 4 do not lie within [3, 2]");
+  EXPECT_FAIL(x.sliced(2, 1), "rows 2 to 1 do not lie within [3, 2]");
+  EXPECT_FAIL(x.sliced(-1, 1), "rows -1 to 1");
+  EXPECT_FAIL(Array::scalar(1).sliced(0, 1), "do not lie within []");
+}
+
+BOOST_AUTO_TEST_CASE(a_slice_keeps_the_whole_alive) {
+  Array part;
+  {
+    Array whole({2, 2}, std::vector<real>{1, 2, 3, 4});
+    part = whole.sliced(1, 2);
+  }
+  const Array other({2, 2},
+                    std::vector<real>{9, 9, 9, 9});  // would take the same memory, were it free
+  BOOST_TEST(part.row(0)[0] == 3);
+  BOOST_TEST(part.row(0)[1] == 4);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

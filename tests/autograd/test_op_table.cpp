@@ -1,0 +1,120 @@
+// Every op against finite differences, and no op without such a check.
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "autograd/gradcheck.h"
+#include "tests/autograd/expect.h"
+#include "tests/autograd/op_table.h"
+
+using namespace heed;
+
+namespace {
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// The names of all functions in ops.h that return a Tensor (or the two of attention).
+std::set<std::string> declared_ops() {
+  const std::string text = read_file(std::string(HEED_SOURCE_DIR) + "/autograd/ops.h");
+  const std::regex declaration("(?:^|\n)(?:Tensor|AttentionResult)\\s+(\\w+)\\s*\\(");
+  std::set<std::string> names;
+  for (std::sregex_iterator i(text.begin(), text.end(), declaration), end; i != end; ++i)
+    names.insert((*i)[1]);
+  return names;
+}
+
+Tensor flat(const Tensor& x) { return reshape(x, {x.size()}); }
+
+/// Checks f for all inputs but those that are held constant.
+GradcheckResult check(const OpCase& c, const std::function<Tensor(const std::vector<Tensor>&)>& f,
+                      std::size_t constant) {
+  std::vector<Tensor> inputs;
+  std::vector<NamedTensor> variables;
+  for (std::size_t i = 0; i < c.inputs.size(); ++i) {
+    const bool variable = c.inputs[i].defined() && i != constant;
+    inputs.push_back(variable ? Tensor::variable(c.inputs[i].value().clone()) : c.inputs[i]);
+    if (variable) variables.push_back({fmt::format("input {}", i), inputs.back()});
+  }
+  GradcheckOptions options;
+  options.rel = 1e-6;
+  options.abs = 1e-8;
+  options.ignore_infinite_outputs = c.ignore_infinite_outputs;
+  return gradcheck_parameters([&] { return f(inputs); }, variables, options);
+}
+
+constexpr auto none = static_cast<std::size_t>(-1);
+
+void check_case(const OpCase& c) {
+  BOOST_TEST(check(c, c.f, none));
+  std::size_t defined = 0;
+  for (const Tensor& x : c.inputs) defined += x.defined();
+  for (std::size_t i = 0; defined > 1 && i < c.inputs.size(); ++i) {
+    BOOST_TEST_CONTEXT("input " << i << " constant")
+    if (c.inputs[i].defined()) BOOST_TEST(check(c, c.f, i));
+  }
+  // The inputs are used elsewhere too, and backward comes there first: the op has to add.
+  const auto used_twice = [&](const std::vector<Tensor>& x) {
+    std::vector<Tensor> parts{flat(c.f(x))};
+    for (const Tensor& one : x) {
+      if (one.defined()) parts.push_back(flat(one));
+    }
+    return concat(parts, 0);
+  };
+  BOOST_TEST_CONTEXT("inputs used elsewhere too") BOOST_TEST(check(c, used_twice, none));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(op_table_suite)
+
+BOOST_AUTO_TEST_CASE(every_op_has_a_row_and_every_row_an_op) {
+  const std::set<std::string> declared = declared_ops();
+  BOOST_TEST(declared.size() > 30u);  // the pattern still finds them
+  std::set<std::string> rows;
+  for (const OpRow& row : op_table()) {
+    BOOST_TEST(rows.insert(row.op).second, row.op << " has two rows");
+    BOOST_TEST(declared.contains(row.op), row.op << " is not declared in ops.h");
+    BOOST_TEST(!row.cases.empty(), row.op << " has no case");
+    std::set<std::string> names;
+    for (const OpCase& c : row.cases)
+      BOOST_TEST(names.insert(c.name).second, row.op << ": two cases " << c.name);
+  }
+  for (const std::string& op : declared)
+    BOOST_TEST(rows.contains(op), op << " has no row in the gradcheck table");
+}
+
+BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
+  for (const OpRow& row : op_table()) {
+    for (const OpCase& c : row.cases) BOOST_TEST_CONTEXT(row.op << " " << c.name) check_case(c);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(without_variables_nothing_is_recorded_and_values_are_the_same) {
+  for (const OpRow& row : op_table()) {
+    for (const OpCase& c : row.cases) {
+      BOOST_TEST_CONTEXT(row.op << " " << c.name) {
+        const Tensor plain = c.f(c.inputs);
+        BOOST_TEST(!plain.needs_grad());
+        std::vector<Tensor> variables;
+        for (const Tensor& x : c.inputs)
+          variables.push_back(x.defined() ? Tensor::variable(x.value()) : x);
+        const Tensor recorded = c.f(variables);
+        BOOST_TEST(recorded.needs_grad());
+        BOOST_TEST(recorded.shape() == plain.shape());
+        BOOST_TEST(std::ranges::equal(recorded.value().values(), plain.value().values()));
+        const NoGrad no_grad;
+        const Tensor unrecorded = c.f(variables);  // x itself, for a dropout of nothing
+        BOOST_TEST((!unrecorded.needs_grad() || unrecorded.node()->leaf()));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,233 @@
+// What finite differences do not show: values at the edges, sharing of memory, masks, randomness.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "autograd/ops.h"
+#include "tests/autograd/expect.h"
+
+using namespace heed;
+
+namespace {
+
+constexpr real inf = std::numeric_limits<real>::infinity();
+constexpr double tiny = sizeof(real) == 8 ? 1e-14 : 1e-6;
+
+Tensor variable(const Shape& shape, std::initializer_list<double> values) {
+  return Tensor::variable(array_of(shape, values));
+}
+
+RandomKey dropout_key(std::uint64_t step) {
+  return {.seed = 1, .stream = Stream::dropout, .index = step, .part = 0};
+}
+
+std::int64_t zeros_in(const Array& x) {
+  std::int64_t zeros = 0;
+  for (const real value : x.values()) zeros += value == 0;
+  return zeros;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(ops)
+
+BOOST_AUTO_TEST_CASE(arithmetic_with_broadcasting) {
+  const Tensor matrix = array_of({2, 3}, {1, 2, 3, 4, 5, 6}), row = array_of({3}, {10, 20, 30});
+  const Tensor column = array_of({2, 1}, {100, 200});
+  BOOST_TEST(same(add(matrix, row).value(), array_of({2, 3}, {11, 22, 33, 14, 25, 36})));
+  BOOST_TEST(same(sub(row, matrix).value(), array_of({2, 3}, {9, 18, 27, 6, 15, 24})));
+  BOOST_TEST(same(add(row, column).value(), array_of({2, 3}, {110, 120, 130, 210, 220, 230})));
+  BOOST_TEST(same(mul(matrix, Array::scalar(2)).value(), array_of({2, 3}, {2, 4, 6, 8, 10, 12})));
+  BOOST_TEST(
+      same(div(Array::scalar(12), matrix).value(), array_of({2, 3}, {12, 6, 4, 3, 2.4, 2}), tiny));
+  BOOST_TEST(add(Array({0, 3}), row).shape() == (Shape{0, 3}));
+  BOOST_TEST(add(Array({0}), Array({1})).shape() == Shape{0});
+  BOOST_TEST(scale(matrix, 0).value().data()[5] == 0);
+}
+
+BOOST_AUTO_TEST_CASE(every_way_to_broadcast_two_shapes_of_up_to_four_axes) {
+  // Against the rule itself, index by index: each axis of each input is there, is 1, or is missing.
+  const std::int64_t extents[] = {2, 3, 1, 4};
+  const auto shape_of = [&](int ones, int missing) {
+    Shape shape;
+    for (int axis = missing; axis < 4; ++axis)
+      shape.push_back((ones >> axis & 1) != 0 ? 1 : extents[axis]);
+    return shape;
+  };
+  const auto fill = [](const Shape& shape, real first) {
+    Array x(shape);
+    for (std::int64_t i = 0; i < x.size(); ++i) x.data()[i] = first + static_cast<real>(i);
+    return x;
+  };
+  const auto at = [](const Array& x, const std::int64_t* index, int rank) {
+    std::int64_t offset = 0;
+    for (int axis = 0; axis < x.shape().rank(); ++axis) {
+      const std::int64_t n = x.shape()[axis];
+      offset = offset * n + (n == 1 ? 0 : index[axis + rank - x.shape().rank()]);
+    }
+    return x.data()[offset];
+  };
+  int wrong = 0;
+  for (int code = 0; code < 80 * 80; ++code) {
+    const int code_a = code / 80, code_b = code % 80;
+    const Array a = fill(shape_of(code_a % 16, code_a / 16), 1),
+                b = fill(shape_of(code_b % 16, code_b / 16), 100);
+    const Array y = mul(a, b).value();
+    const int rank = y.shape().rank();
+    std::int64_t index[4] = {};
+    for (std::int64_t i = 0; i < y.size(); ++i) {
+      std::int64_t rest = i;
+      for (int axis = rank - 1; axis >= 0; --axis) {
+        index[axis] = rest % y.shape()[axis];
+        rest /= y.shape()[axis];
+      }
+      wrong += y.data()[i] != at(a, index, rank) * at(b, index, rank);
+    }
+  }
+  BOOST_TEST(wrong == 0);
+}
+
+BOOST_AUTO_TEST_CASE(sums_and_means) {
+  const Tensor x = array_of({2, 3}, {1, 2, 3, 4, 5, 6});
+  BOOST_TEST(same(sum(x).value(), array_of({}, {21})));
+  BOOST_TEST(same(sum(x, all_axes, true).value(), array_of({1, 1}, {21})));
+  BOOST_TEST(same(sum(x, 0).value(), array_of({3}, {5, 7, 9})));
+  BOOST_TEST(same(sum(x, -1, true).value(), array_of({2, 1}, {6, 15})));
+  BOOST_TEST(same(mean(x).value(), array_of({}, {3.5}), tiny));
+  BOOST_TEST(same(mean(x, 0).value(), array_of({3}, {2.5, 3.5, 4.5}), tiny));
+  BOOST_TEST(same(sum(Array({0, 3})).value(), array_of({}, {0})));
+  BOOST_TEST(same(sum(Array({0, 3}), 0).value(), array_of({3}, {0, 0, 0})));
+  BOOST_TEST(mean(Array({0, 3}), 1).shape() == Shape{0});
+}
+
+BOOST_AUTO_TEST_CASE(relu_has_slope_zero_at_zero_and_nan_is_seen) {
+  const Tensor x = variable({3}, {-0.0, 0, 1});
+  BOOST_TEST(same(backward(sum(relu(x)))[x], array_of({3}, {0, 0, 1})));
+  const Tensor x_nan = Array::full({9}, std::numeric_limits<real>::quiet_NaN());
+  for (const auto f : {heed::neg, heed::exp, heed::log, heed::sqrt, heed::tanh, heed::relu,
+                       heed::gelu, heed::gelu_tanh, heed::sigmoid, heed::silu}) {
+    for (const real y : f(x_nan).value().values()) BOOST_TEST(std::isnan(y));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(moving_values) {
+  const Tensor x = array_of({2, 3}, {1, 2, 3, 4, 5, 6});
+  BOOST_TEST(same(transpose(x).value(), array_of({3, 2}, {1, 4, 2, 5, 3, 6})));
+  BOOST_TEST(same(slice(x, 1, 1, 3).value(), array_of({2, 2}, {2, 3, 5, 6})));
+  BOOST_TEST(same(concat(std::vector<Tensor>{x, slice(x, 1, 0, 1)}, 1).value(),
+                  array_of({2, 4}, {1, 2, 3, 1, 4, 5, 6, 4})));
+  Array counted({2, 3, 2, 5});
+  for (std::int64_t i = 0; i < counted.size(); ++i) counted.data()[i] = static_cast<real>(i);
+  const Array swapped = transpose(counted, 0, 2).value();  // y[k, j, i, l] = x[i, j, k, l]
+  BOOST_TEST(swapped.shape() == (Shape{2, 3, 2, 5}));
+  BOOST_TEST(swapped.data()[((1 * 3 + 2) * 2 + 0) * 5 + 4] ==
+             static_cast<real>(((0 * 3 + 2) * 2 + 1) * 5 + 4));
+}
+
+BOOST_AUTO_TEST_CASE(moving_values_shares_them_where_it_can) {
+  const Tensor x = array_of({4, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  BOOST_TEST(reshape(x, {2, 6}).value().data() == x.value().data());
+  BOOST_TEST(slice(x, 0, 1, 3).value().data() == x.value().row(1));
+  BOOST_TEST(slice(reshape(x, {1, 12}), 1, 4, 6).value().data() == x.value().data() + 4);
+  BOOST_TEST(transpose(reshape(x, {1, 12})).value().data() == x.value().data());
+  BOOST_TEST(transpose(x, 1, 1).value().data() == x.value().data());
+}
+
+BOOST_AUTO_TEST_CASE(softmax_and_its_logarithm) {
+  const Tensor x = array_of({2, 2}, {0, std::log(3.0), 1000, 1000});
+  BOOST_TEST(same(softmax(x).value(), array_of({2, 2}, {0.25, 0.75, 0.5, 0.5}), tiny));
+  BOOST_TEST(same(log_softmax(x).value(),
+                  array_of({2, 2}, {std::log(0.25), std::log(0.75), std::log(0.5), std::log(0.5)}),
+                  200 * tiny));
+}
+
+BOOST_AUTO_TEST_CASE(a_mask_hides_entries_and_whole_rows) {
+  const Array mask = array_of({2, 3}, {0, -inf, 0, -inf, -inf, -inf});
+  const Tensor x = variable({2, 3}, {1, 5, 1, 1, 2, 3});
+  BOOST_TEST(same(softmax(x, mask).value(), array_of({2, 3}, {0.5, 0, 0.5, 0, 0, 0}), tiny));
+  const Array log_y = log_softmax(x, mask).value();
+  BOOST_TEST(same(log_y, array_of({2, 3}, {std::log(0.5), -inf, std::log(0.5), -inf, -inf, -inf}),
+                  10 * tiny));
+  // The gradient never becomes NaN, and a hidden entry gets and gives none.
+  const Array dy = array_of({2, 3}, {1, 100, 2, 3, 4, 5});
+  const Array of_softmax = backward(softmax(x, mask), dy)[x],
+              of_log = backward(log_softmax(x, mask), dy)[x];
+  BOOST_TEST(same(of_softmax, array_of({2, 3}, {-0.25, 0, 0.25, 0, 0, 0}), tiny));
+  BOOST_TEST(same(of_log, array_of({2, 3}, {-0.5, 0, 0.5, 0, 0, 0}), 10 * tiny));
+}
+
+BOOST_AUTO_TEST_CASE(norms_of_large_values_keep_their_digits) {
+  // Var = E[x²] − E[x]² would lose every digit here in float.
+  const Tensor x = array_of({1, 4}, {10000, 10001, 10002, 10003});
+  const Array y = layer_norm(x, Tensor(), Tensor(), 0).value();
+  const double s = std::sqrt(1.25);
+  BOOST_TEST(same(y, array_of({1, 4}, {-1.5 / s, -0.5 / s, 0.5 / s, 1.5 / s}), 1e-5));
+  BOOST_TEST(same(rms_norm(array_of({1, 2}, {3, 4}), array_of({2}, {1, 2}), 0).value(),
+                  array_of({1, 2}, {3 / std::sqrt(12.5), 8 / std::sqrt(12.5)}), tiny * 4));
+}
+
+BOOST_AUTO_TEST_CASE(embedding_adds_up_repeated_ids) {
+  const Tensor table = variable({3, 2}, {1, 2, 3, 4, 5, 6});
+  const std::vector<std::int32_t> ids = {2, 0, 2};
+  const Tensor y = embedding(table, ids, 10);
+  BOOST_TEST(same(y.value(), array_of({3, 2}, {50, 60, 10, 20, 50, 60})));
+  const Gradients g = backward(y, array_of({3, 2}, {1, 2, 3, 4, 5, 6}));
+  BOOST_TEST(same(g[table], array_of({3, 2}, {30, 40, 0, 0, 60, 80})));
+  BOOST_TEST(embedding(table, {}).shape() == (Shape{0, 2}));
+}
+
+BOOST_AUTO_TEST_CASE(dropout_drops_its_share_and_scales_the_rest) {
+  constexpr std::int64_t n = 100000;
+  const Tensor x = Tensor::variable(Array::full({n}, 1));
+  for (const double p : {0.1, 0.5, 0.9}) {
+    const Tensor y = dropout(x, static_cast<real>(p), dropout_key(1));
+    const auto dropped = static_cast<double>(zeros_in(y.value()));
+    BOOST_TEST(std::abs(dropped - n * p) < 5 * std::sqrt(n * p * (1 - p)));
+    // All that is kept is scaled alike, so that the mean stays; p is rounded to 1/65536.
+    for (const real value : y.value().values()) {
+      if (value != 0 && std::abs(value * (1 - p) - 1) > 1e-4) BOOST_ERROR("kept value " << value);
+    }
+    // Backward drops and scales the very same values.
+    BOOST_TEST(same(backward(sum(y))[x], y.value()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(dropout_is_a_function_of_its_key) {
+  const Tensor x = Array::full({1000}, 1);
+  const Array y = dropout(x, real(0.5), dropout_key(1)).value();
+  BOOST_TEST(same(y, dropout(x, real(0.5), dropout_key(1)).value()));
+  BOOST_TEST(!same(y, dropout(x, real(0.5), dropout_key(2)).value()));
+  // What is dropped does not depend on the values, nor on what else is in the array.
+  const Array shorter = dropout(Array::full({300}, 3), real(0.5), dropout_key(1)).value();
+  for (std::int64_t i = 0; i < 300; ++i) BOOST_TEST((shorter.data()[i] == 0) == (y.data()[i] == 0));
+}
+
+BOOST_AUTO_TEST_CASE(dropout_of_nothing_is_the_same_tensor) {
+  const Tensor x = variable({2}, {1, 2});
+  BOOST_TEST(dropout(x, 0, dropout_key(1)).node().get() == x.node().get());
+  BOOST_TEST(same(dropout_add(x, x, 0, dropout_key(1)).value(), array_of({2}, {2, 4})));
+}
+
+BOOST_AUTO_TEST_CASE(dropout_add_is_dropout_and_add) {
+  const Tensor x = Tensor::variable(Array::full({500}, 2)),
+               r = Tensor::variable(Array::full({500}, 3));
+  const Tensor fused = dropout_add(x, r, real(0.3), dropout_key(4));
+  const Tensor composed = add(r, dropout(x, real(0.3), dropout_key(4)));
+  BOOST_TEST(same(fused.value(), composed.value(), 10 * tiny));
+  const Gradients by_fused = backward(sum(fused)), by_composed = backward(sum(composed));
+  BOOST_TEST(same(by_fused[x], by_composed[x]));
+  BOOST_TEST(same(by_fused[r], by_composed[r]));
+}
+
+BOOST_AUTO_TEST_CASE(attention_returns_weights_that_sum_to_one) {
+  const Tensor q = array_of({2, 2}, {1, 0, 0, 1}), k = q, v = array_of({2, 1}, {10, 20});
+  const AttentionResult free = attention(q, k, v), causal = attention(q, k, v, causal_mask(2));
+  const double w = 1 / (1 + std::exp(-1 / std::sqrt(2.0)));
+  BOOST_TEST(same(free.weights.value(), array_of({2, 2}, {w, 1 - w, 1 - w, w}), tiny));
+  BOOST_TEST(same(free.output.value(), array_of({2, 1}, {20 - 10 * w, 10 + 10 * w}), 20 * tiny));
+  BOOST_TEST(same(causal.weights.value(), array_of({2, 2}, {1, 0, 1 - w, w}), tiny));
+  BOOST_TEST(same(causal_mask(2), array_of({2, 2}, {0, -inf, 0, 0})));
+  BOOST_TEST(causal_mask(0).size() == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,133 @@
+// Wrong arguments are refused before anything is computed, with "[op] expected …, got …".
+#include <boost/test/unit_test.hpp>
+#include <limits>
+
+#include "autograd/ops.h"
+#include "tests/autograd/expect.h"
+
+using namespace heed;
+
+namespace {
+
+Tensor of(const Shape& shape) { return Array::full(shape, 1); }
+using Ids = std::vector<std::int32_t>;
+constexpr real not_a_number = std::numeric_limits<real>::quiet_NaN();
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(ops_errors)
+
+BOOST_AUTO_TEST_CASE(shapes_that_do_not_broadcast) {
+  EXPECT_FAIL(add(of({2, 3}), of({2})),
+              "[add] expected shapes that broadcast to one, got [2, 3] and [2]");
+  EXPECT_FAIL(sub(of({3}), of({0})),
+              "[sub] expected shapes that broadcast to one, got [3] and [0]");
+  EXPECT_FAIL(mul(of({2, 3}), of({3, 2})), "[mul] expected");
+  EXPECT_FAIL(div(of({4}), of({3})), "[div] expected");
+}
+
+BOOST_AUTO_TEST_CASE(undefined_tensors) {
+  const Tensor none;
+  for (const auto f : {heed::add, heed::sub, heed::mul, heed::div}) {
+    EXPECT_FAIL(f(none, of({1})), "an undefined one");
+    EXPECT_FAIL(f(of({1}), none), "an undefined one");
+  }
+  for (const auto f : {heed::neg, heed::exp, heed::log, heed::sqrt, heed::tanh, heed::relu,
+                       heed::gelu, heed::gelu_tanh, heed::sigmoid, heed::silu}) {
+    EXPECT_FAIL(f(none), "an undefined one");
+  }
+  EXPECT_FAIL(gelu(none), "[gelu] expected a tensor with values, got an undefined one");
+  EXPECT_FAIL(scale(none, 2), "[scale]");
+  EXPECT_FAIL(sum(none), "[sum]");
+  EXPECT_FAIL(mean(none), "[mean]");
+  EXPECT_FAIL(reshape(none, {1}), "[reshape]");
+  EXPECT_FAIL(transpose(none), "[transpose]");
+  EXPECT_FAIL(slice(none, 0, 0, 0), "[slice]");
+  EXPECT_FAIL(concat(std::vector<Tensor>{of({1}), none}, 0), "[concat]");
+  EXPECT_FAIL(softmax(none), "[softmax]");
+  EXPECT_FAIL(log_softmax(none), "[log_softmax]");
+  EXPECT_FAIL(layer_norm(none, none, none), "[layer_norm]");
+  EXPECT_FAIL(rms_norm(none, none), "[rms_norm]");
+  EXPECT_FAIL(embedding(none, Ids{}), "[embedding]");
+  EXPECT_FAIL(dropout(none, real(0.5), {}), "[dropout]");
+  EXPECT_FAIL(dropout_add(of({1}), none, real(0.5), {}), "[dropout_add]");
+  EXPECT_FAIL(attention(of({1, 1}), none, of({1, 1})), "[attention]");
+}
+
+BOOST_AUTO_TEST_CASE(axes_and_ranges) {
+  EXPECT_FAIL(sum(of({2, 3}), 2), "[sum] expected an axis of [2, 3], got 2");
+  EXPECT_FAIL(mean(of({2, 3}), -3), "[mean] expected an axis of [2, 3], got -3");
+  EXPECT_FAIL(sum(of({}), 0), "[sum] expected an axis of [], got 0");
+  EXPECT_FAIL(mean(of({0})),
+              "[mean] expected at least one value to take the mean of, got shape [0]");
+  EXPECT_FAIL(mean(of({3, 0}), 1), "[mean] expected at least one value");
+  EXPECT_FAIL(transpose(of({3})), "[transpose] expected an axis of [3], got -2");
+  EXPECT_FAIL(transpose(of({3, 4}), 0, 2), "[transpose] expected an axis of [3, 4], got 2");
+  EXPECT_FAIL(slice(of({3, 4}), 2, 0, 1), "[slice] expected an axis of [3, 4], got 2");
+  EXPECT_FAIL(slice(of({3, 4}), 1, 2, 5),
+              "[slice] expected a range within [0, 4) on axis 1 of [3, 4], got [2, 5)");
+  EXPECT_FAIL(slice(of({3, 4}), 0, 2, 1), "got [2, 1)");
+  EXPECT_FAIL(slice(of({3, 4}), 0, -1, 1), "got [-1, 1)");
+  EXPECT_FAIL(reshape(of({2, 3}), {4}), "[reshape] [2, 3] has 6 values, [4] has 4");
+  EXPECT_FAIL(concat(std::vector<Tensor>{}, 0), "[concat] expected at least one tensor");
+  EXPECT_FAIL(concat(std::vector<Tensor>{of({})}, 0), "[concat] expected an axis of [], got 0");
+  EXPECT_FAIL(concat(std::vector<Tensor>{of({2, 3}), of({2, 3, 1})}, 0),
+              "[concat] expected shapes like [2, 3]");
+  EXPECT_FAIL(concat(std::vector<Tensor>{of({2, 3}), of({2, 4})}, 0),
+              "[concat] expected shapes like [2, 3] on every axis but 0, got [2, 4]");
+}
+
+BOOST_AUTO_TEST_CASE(rows) {
+  EXPECT_FAIL(softmax(of({2, 3}), Array({2})), "[softmax] expected shapes that broadcast to one");
+  EXPECT_FAIL(softmax(of({3}), Array({2, 3})),
+              "[softmax] expected a mask that broadcasts to [3], got [2, 3]");
+  EXPECT_FAIL(log_softmax(of({1, 3}), Array({2, 1})),
+              "[log_softmax] expected a mask that broadcasts to [1, 3], got [2, 1]");
+  EXPECT_FAIL(layer_norm(of({2, 3}), of({2}), Tensor()),
+              "[layer_norm] expected gain of shape [3] for x [2, 3], got [2]");
+  EXPECT_FAIL(layer_norm(of({2, 3}), Tensor(), of({3, 1})),
+              "[layer_norm] expected bias of shape [3]");
+  EXPECT_FAIL(layer_norm(of({2, 3}), Tensor(), Tensor(), -1),
+              "[layer_norm] expected eps >= 0, got -1");
+  EXPECT_FAIL(rms_norm(of({2, 3}), of({1})),
+              "[rms_norm] expected gain of shape [3] for x [2, 3], got [1]");
+  EXPECT_FAIL(rms_norm(of({2, 3}), Tensor(), not_a_number),
+              "[rms_norm] expected eps >= 0, got nan");
+}
+
+BOOST_AUTO_TEST_CASE(ids) {
+  EXPECT_FAIL(embedding(of({3, 2}), Ids{0, 3}),
+              "[embedding] expected ids in [0, 3), got 3 at position 1");
+  EXPECT_FAIL(embedding(of({3, 2}), Ids{0, 1, -1}),
+              "[embedding] expected ids in [0, 3), got -1 at position 2");
+  EXPECT_FAIL(embedding(of({0, 2}), Ids{0}),
+              "[embedding] expected ids in [0, 0), got 0 at position 0");
+  EXPECT_FAIL(embedding(of({3}), Ids{0}), "[embedding] expected a table [vocabulary, d], got [3]");
+}
+
+BOOST_AUTO_TEST_CASE(probabilities) {
+  for (const double p : {-0.1, 1.0, 2.0, -std::numeric_limits<double>::infinity()}) {
+    EXPECT_FAIL(dropout(of({2}), static_cast<real>(p), {}), "[dropout] expected p in [0, 1), got");
+    EXPECT_FAIL(dropout_add(of({2}), of({2}), static_cast<real>(p), {}),
+                "[dropout_add] expected p in [0, 1), got");
+  }
+  EXPECT_FAIL(dropout(of({2}), not_a_number, {}), "[dropout] expected p in [0, 1), got nan");
+  EXPECT_FAIL(dropout(of({2}), real(0.999999), {}),
+              "[dropout] expected p up to 1 - 1/65536, got 0.999999");
+  EXPECT_FAIL(dropout_add(of({2}), of({3}), real(0.5), {}),
+              "[dropout_add] expected a residual of x's shape [2], got [3]");
+  EXPECT_FAIL(dropout_add(of({2}), of({1}), 0, {}),
+              "[dropout_add] expected a residual of x's shape [2], got [1]");
+}
+
+BOOST_AUTO_TEST_CASE(attention_shapes) {
+  EXPECT_FAIL(attention(of({3}), of({2, 3}), of({2, 3})),
+              "[attention] expected q, k and v of shape [..., T, d], got [3]");
+  EXPECT_FAIL(attention(of({2, 3}), of({2, 4}), of({2, 3})),
+              "[attention] expected q and k of one width, got [2, 3] and [2, 4]");
+  EXPECT_FAIL(attention(of({2, 3}), of({2, 3}), of({4, 3})),
+              "[attention] expected as many values as keys, got [4, 3] and [2, 3]");
+  EXPECT_FAIL(causal_mask(-1), "[causal_mask]");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,246 @@
+#include <pthread.h>
+
+#include <boost/test/unit_test.hpp>
+#include <thread>
+#include <vector>
+
+#include "autograd/ops.h"
+#include "tests/autograd/expect.h"
+
+using namespace heed;
+
+namespace {
+
+Tensor variable(const Shape& shape, std::initializer_list<double> values) {
+  return Tensor::variable(array_of(shape, values));
+}
+
+/// Runs f on a thread whose stack holds 256 KiB.
+template <class F>
+void on_small_stack(F f) {
+  pthread_attr_t attributes;
+  BOOST_REQUIRE(pthread_attr_init(&attributes) == 0);
+  BOOST_REQUIRE(pthread_attr_setstacksize(&attributes, 256 * 1024) == 0);
+  pthread_t thread;
+  const auto run = [](void* f_pointer) -> void* {
+    (*static_cast<F*>(f_pointer))();
+    return nullptr;
+  };
+  BOOST_REQUIRE(pthread_create(&thread, &attributes, run, &f) == 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+Tensor chain(const Tensor& x, int length) {
+  Tensor y = x;
+  for (int i = 0; i < length; ++i) y = i % 2 == 0 ? scale(y, 2) : scale(y, real(0.5));
+  return y;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(tensor)
+
+BOOST_AUTO_TEST_CASE(the_example_of_the_header) {
+  const Tensor w = Tensor::variable(Array::full({3}, 2));
+  const Tensor loss = sum(mul(w, w));
+  BOOST_TEST(loss.item() == 12);
+  const Gradients g = backward(loss);
+  BOOST_TEST(same(g[w], array_of({3}, {4, 4, 4})));
+}
+
+BOOST_AUTO_TEST_CASE(a_tensor_used_in_many_places_collects_all_gradients) {
+  const Tensor x = variable({2}, {3, 5});
+  const Tensor y = mul(x, x);                    // 2 x
+  const Tensor z = add(add(y, y), mul(y, x));    // + 2 y' + 3 x²
+  const Gradients g = backward(sum(add(z, x)));  // + 1
+  BOOST_TEST(same(g[x], array_of({2}, {2 * 6 + 27 + 1, 2 * 10 + 75 + 1})));
+}
+
+BOOST_AUTO_TEST_CASE(both_sides_of_an_addition_do_not_share_their_gradient) {
+  // add hands the same array dy to a and b; what is then added to one must not reach the other.
+  const Tensor a = variable({2}, {1, 2}), b = variable({2}, {3, 4});
+  const Tensor total = add(add(a, b), scale(a, 10));
+  const Gradients g = backward(sum(total));
+  BOOST_TEST(same(g[a], array_of({2}, {11, 11})));
+  BOOST_TEST(same(g[b], array_of({2}, {1, 1})));
+}
+
+BOOST_AUTO_TEST_CASE(a_given_cotangent_is_left_as_it_was) {
+  const Tensor x = variable({2}, {1, 2});
+  const Array cotangent = array_of({2}, {5, 7});
+  const Gradients g = backward(add(x, scale(x, 2)), cotangent);
+  BOOST_TEST(same(g[x], array_of({2}, {15, 21})));
+  BOOST_TEST(same(cotangent, array_of({2}, {5, 7})));
+}
+
+BOOST_AUTO_TEST_CASE(a_variable_is_its_own_loss) {
+  const Tensor x = variable({}, {3});
+  BOOST_TEST(same(backward(x)[x], array_of({}, {1})));
+}
+
+BOOST_AUTO_TEST_CASE(the_gradient_of_an_unrelated_variable_is_zero) {
+  const Tensor x = variable({2}, {1, 2}), other = variable({2, 3}, {1, 2, 3, 4, 5, 6});
+  Gradients g = backward(sum(x));
+  BOOST_TEST(same(g[other], Array::zeros({2, 3})));
+  BOOST_TEST(!g.take(other).defined());
+  BOOST_TEST(same(g.take(x), array_of({2}, {1, 1})));
+}
+
+BOOST_AUTO_TEST_CASE(gradients_outlive_graph_and_variables) {
+  Gradients g;
+  Tensor x = variable({2}, {1, 2});
+  {
+    const Tensor loss = sum(mul(x, x));
+    g = backward(loss);
+  }
+  const Tensor same_leaf = x;
+  x = Tensor();
+  BOOST_TEST(same(g[same_leaf], array_of({2}, {2, 4})));
+}
+
+BOOST_AUTO_TEST_CASE(constants_are_not_recorded) {
+  const Tensor c = array_of({2}, {1, 2}), x = variable({2}, {3, 4});
+  BOOST_TEST(!add(c, c).needs_grad());
+  BOOST_TEST(add(c, x).needs_grad());
+  const Gradients g = backward(sum(mul(c, x)));
+  BOOST_TEST(same(g[x], array_of({2}, {1, 2})));
+  EXPECT_FAIL(g[c], "a constant has no gradient");
+}
+
+BOOST_AUTO_TEST_CASE(no_grad_holds_for_its_scope_and_thread) {
+  const Tensor x = variable({2}, {1, 2});
+  {
+    const NoGrad outer;
+    BOOST_TEST(!recording());
+    {
+      const NoGrad inner;
+      BOOST_TEST(!sum(x).needs_grad());
+    }
+    BOOST_TEST(!sum(x).needs_grad());
+    bool elsewhere = false;
+    std::thread([&] { elsewhere = sum(x).needs_grad(); }).join();
+    BOOST_TEST(elsewhere);
+  }
+  BOOST_TEST(recording());
+  BOOST_TEST(sum(x).needs_grad());
+}
+
+BOOST_AUTO_TEST_CASE(backward_consumes_the_graph) {
+  const Tensor x = variable({2}, {1, 2});
+  const Tensor y = mul(x, x);
+  const Tensor loss = sum(y);
+  backward(loss);
+  EXPECT_FAIL(backward(loss), "walked already");
+  EXPECT_FAIL(backward(sum(y)), "walked already");  // the lower part, under a new top
+}
+
+BOOST_AUTO_TEST_CASE(backward_can_keep_the_graph) {
+  const Tensor x = variable({2}, {1, 2});
+  const Tensor loss = sum(mul(x, x));
+  for (int i = 0; i < 2; ++i) BOOST_TEST(same(backward(loss, {}, true)[x], array_of({2}, {2, 4})));
+  BOOST_TEST(same(backward(loss)[x], array_of({2}, {2, 4})));
+  EXPECT_FAIL(backward(loss), "walked already");
+}
+
+BOOST_AUTO_TEST_CASE(backward_frees_what_it_has_consumed) {
+  const Tensor x = Tensor::variable(Array::full({4}, 2));
+  const Tensor kept = exp(x);
+  BOOST_TEST(!kept.value().unique());  // exp keeps y for its backward
+  const Tensor loss = sum(kept);
+  backward(loss);
+  BOOST_TEST(kept.value().unique());
+}
+
+BOOST_AUTO_TEST_CASE(what_backward_refuses) {
+  const Tensor x = variable({2}, {1, 2});
+  EXPECT_FAIL(backward(mul(x, x)), "expected a loss of one value, got shape [2]");
+  EXPECT_FAIL(backward(mul(x, x), Array::zeros({3})), "cotangent [3] for a result [2]");
+  EXPECT_FAIL(backward(Tensor(Array::scalar(1))), "depends on no variable");
+  const Tensor y = mul(x, x);
+  const Gradients g = backward(sum(y), {}, true);
+  EXPECT_FAIL(g[y], "only variables have gradients");
+}
+
+BOOST_AUTO_TEST_CASE(values_can_change_between_graphs) {
+  Tensor x = variable({2}, {1, 2});
+  const Tensor copy = x;
+  BOOST_TEST(same(backward(sum(mul(x, x)))[copy], array_of({2}, {2, 4})));
+  x.mutable_value().data()[0] = 10;
+  BOOST_TEST(same(backward(sum(mul(copy, copy)))[x], array_of({2}, {20, 4})));
+}
+
+BOOST_AUTO_TEST_CASE(a_chain_of_a_million_ops_on_a_small_stack) {
+  constexpr int length = 1'000'000;
+  on_small_stack([&] {
+    const Tensor x = variable({}, {3});
+    Tensor y = chain(x, length);
+    BOOST_TEST(y.item() == 3);
+    const Gradients g = backward(y);
+    BOOST_TEST(same(g[x], array_of({}, {1})));
+    y = Tensor();  // the walked chain is taken down
+    y = chain(x, length);
+    y = Tensor();  // and one that was never walked
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_ladder_has_exponentially_many_paths_but_is_walked_once) {
+  Tensor y = variable({}, {1});
+  const Tensor x = y;
+  for (int i = 0; i < 60; ++i) y = scale(add(y, y), real(0.5));
+  BOOST_TEST(same(backward(y)[x], array_of({}, {1})));
+}
+
+BOOST_AUTO_TEST_CASE(shards_share_parameters_and_run_backward_at_once) {
+  Array values({8, 8});
+  for (std::int64_t i = 0; i < values.size(); ++i)
+    values.data()[i] = static_cast<real>(i % 13 - 6) / 16;
+  const Tensor w = Tensor::variable(values);
+  const auto loss_of = [&](int shard) {
+    Tensor x = Array::full({4, 8}, static_cast<real>(shard + 1) / 8);
+    for (int layer = 0; layer < 3; ++layer)
+      x = tanh(add(mul(x, slice(w, 0, layer, layer + 1)), sum(w, 0)));
+    return mean(x);
+  };
+  constexpr int shards = 2, rounds = 200;
+  std::vector<Array> alone;
+  for (int s = 0; s < shards; ++s) alone.push_back(backward(loss_of(s))[w]);
+  std::vector<std::vector<Array>> together(shards);
+  std::vector<std::thread> threads;
+  for (int s = 0; s < shards; ++s) {
+    threads.emplace_back([&, s] {
+      for (int i = 0; i < rounds; ++i)
+        together[static_cast<std::size_t>(s)].push_back(backward(loss_of(s))[w]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  int equal = 0;
+  for (std::size_t s = 0; s < shards; ++s) {
+    for (const Array& g : together[s]) equal += same(g, alone[s]);
+  }
+  BOOST_TEST(equal == shards * rounds);
+}
+
+BOOST_AUTO_TEST_CASE(training_steps_ask_nothing_of_the_system_after_the_first) {
+  Tensor w = Tensor::variable(Array::full({16, 16}, real(0.1)));
+  const std::vector<std::int32_t> ids = {1, 5, 3, 1};
+  const auto step = [&] {
+    const Tensor x = embedding(w, ids);
+    Tensor y = layer_norm(x, sum(w, 0), Tensor());
+    y = dropout_add(gelu(y), x, real(0.1), RandomKey{});
+    y = softmax(concat(std::vector<Tensor>{y, x}, 1));
+    const Gradients g = backward(mean(mul(y, y)));
+    return g[w];
+  };
+  arena_release(arena_allocate(100));
+  const auto warm = arena_counters().system_allocations;
+  arena_release(arena_allocate(100));
+  if (arena_counters().system_allocations != warm) return;  // a sanitizer watches: nothing is kept
+  for (int i = 0; i < 3; ++i) step();
+  const ArenaCounters before = arena_counters();
+  for (int i = 0; i < 20; ++i) step();
+  BOOST_TEST(arena_counters().system_allocations == before.system_allocations);
+  BOOST_TEST(arena_counters().system_bytes == before.system_bytes);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
