@@ -29,7 +29,7 @@ struct EvalCommand {
   std::string run;
   std::vector<std::string> overrides;
   std::string weights;                 ///< best, last, average, a step, a folder; empty: as find_weights says
-  std::string split = "test";
+  std::string split;                   ///< valid or test; empty: test, or valid where there is no test
   std::vector<std::string> source, target, text;   ///< files instead of a split
   bool pretokenised = false;           ///< BLEU of text cut into words already
   bool json = false;
@@ -43,7 +43,8 @@ struct GenerateCommand {
   std::string weights;
   std::string input = "-", output = "-";
   std::optional<std::string> prompt;   ///< lm: this text instead of lines of input
-  std::optional<std::uint64_t> seed;
+  std::optional<std::uint64_t> seed;   ///< of sampling; unset: the config's
+  std::int64_t chunk = 0;              ///< lines read before any is answered; 0: 1 at a terminal, else 2048
 };
 int generate_command(const GenerateCommand& options);
 
@@ -59,7 +60,7 @@ int score_command(const ScoreCommand& options);
 struct GradcheckCommand {
   std::string config;
   std::vector<std::string> overrides;
-  std::int64_t entries = 0;            ///< checked of each parameter; 0: directions for large ones
+  std::int64_t entries = 0;            ///< checked of each parameter; 0: as many as fit in about 40 seconds
   bool json = false;
 };
 int gradcheck_command(const GradcheckCommand& options);
@@ -81,7 +82,7 @@ int bench_command(const BenchCommand& options);
 
 struct FetchCommand {
   std::string name;
-  std::string to, from;
+  std::string to, from;                ///< empty: data/<name>; from GitHub
 };
 int fetch_command(const FetchCommand& options);
 

@@ -1,0 +1,57 @@
+#pragma once
+/// What a config amounts to before it runs: its model, layer by layer, the work of a step, the memory.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "data/tokenizer.h"
+#include "nn/model.h"
+#include "train/config.h"
+
+namespace heed {
+
+/// Vocabulary sizes, and where they are from.
+struct Vocabulary {
+  std::int64_t source = 0, target = 0;
+  bool shared = true;
+  std::string basis;                   ///< "learned from the training data", "at most: …"
+};
+
+/// An average training step.
+struct StepWork {
+  double flops = 0;                    ///< of matrix products, forward and backward
+  double source_tokens = 0, target_tokens = 0;
+  std::string basis;
+};
+
+struct LayerSummary {
+  std::string name;
+  std::vector<std::string> parameters; ///< "weight [96, 96]"
+  std::int64_t values = 0;
+};
+
+/// Bytes.
+struct MemoryEstimate {
+  double weights = 0, gradients = 0, moments = 0, activations = 0;
+  double total() const { return weights + gradients + moments + activations; }
+};
+
+struct ModelSummary {
+  Vocabulary vocabulary;
+  StepWork work;
+  std::vector<LayerSummary> layers;
+  std::int64_t parameters = 0;
+  MemoryEstimate memory;
+
+  nlohmann::json json() const;
+  std::string text() const;
+};
+
+/// `own`: the tokenizers of a run, where there is one. Without them they are made from the training data
+/// as far as that is quick; what cannot be known is estimated, and `basis` says so.
+ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& own);
+
+}  // namespace heed
