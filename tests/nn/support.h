@@ -1,0 +1,98 @@
+#pragma once
+/// What the tests of layers share: small models, pairs of sequences, comparisons.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "autograd/ops.h"
+#include "nn/model.h"
+#include "tests/nn/random_weights.h"
+
+HEED_BEGIN
+
+/// Pairs of sequences with targets, as a model reads them.
+struct Pairs {
+  std::vector<std::int32_t> source, source_offsets, target_in, target_out, target_offsets;
+
+  Pairs(const std::vector<std::int32_t>& source_lengths,
+        const std::vector<std::int32_t>& target_lengths, std::uint32_t vocabulary,
+        std::uint32_t number = 1)
+      : source_offsets(offsets_of(source_lengths)), target_offsets(offsets_of(target_lengths)) {
+    source = random_ids(source_offsets.back(), vocabulary, number);
+    target_in = random_ids(target_offsets.back(), vocabulary, number + 1);
+    target_out = random_ids(target_offsets.back(), vocabulary, number + 2);
+  }
+  Rows rows() const { return {source, source_offsets, target_in, target_offsets}; }
+  std::int64_t sequences() const { return static_cast<std::int64_t>(target_offsets.size()) - 1; }
+  /// One of the pairs alone.
+  Pairs only(std::int64_t i) const {
+    Pairs one = *this;
+    const auto cut = [i](const std::vector<std::int32_t>& all, const std::vector<std::int32_t>& at) {
+      const auto k = static_cast<std::size_t>(i);
+      return std::vector<std::int32_t>(all.begin() + at[k], all.begin() + at[k + 1]);
+    };
+    one.source = cut(source, source_offsets);
+    one.target_in = cut(target_in, target_offsets);
+    one.target_out = cut(target_out, target_offsets);
+    one.source_offsets = {0, static_cast<std::int32_t>(one.source.size())};
+    one.target_offsets = {0, static_cast<std::int32_t>(one.target_in.size())};
+    return one;
+  }
+};
+
+/// The largest |a − b| / max(1, |b|); infinite for another shape or anything that is not a number.
+inline double difference(const Array& a, const Array& b) {
+  constexpr double never = std::numeric_limits<double>::infinity();
+  if (a.shape() != b.shape()) return never;
+  double worst = 0;
+  for (std::int64_t i = 0; i < a.size(); ++i) {
+    const double x = a.data()[i], y = b.data()[i];
+    const double d = std::abs(x - y) / std::max(1.0, std::abs(y));
+    if (!(d <= never) || std::isinf(y)) return never;
+    worst = std::max(worst, d);
+  }
+  return worst;
+}
+
+inline bool same_bits(const Array& a, const Array& b) {
+  return a.shape() == b.shape() &&
+         (a.size() == 0 || std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(real)) == 0);
+}
+
+/// A function of tensors together with the parameters of the layer it calls: what gradcheck takes.
+template <class F>
+struct Layered {
+  Parameters all;
+  F f;
+  const Parameters& parameters() const { return all; }
+  template <class... Tensors>
+  Tensor operator()(const Tensors&... x) const {
+    return f(x...);
+  }
+};
+template <class F>
+Layered<F> layered(Parameters parameters, F f) {
+  randomise(parameters);
+  return {std::move(parameters), std::move(f)};
+}
+
+/// A small model; tests change what they are about.
+inline ModelOptions small_options() {
+  ModelOptions o;
+  o.d_model = 6;
+  o.heads = 2;
+  o.d_ff = 5;
+  o.encoder_layers = 1;
+  o.decoder_layers = 1;
+  o.dropout = 0;
+  o.max_positions = 16;
+  o.context = 16;
+  return o;
+}
+inline Init some_init() { return {InitKind::xavier, 0.02, 3}; }
+
+HEED_END

@@ -1,0 +1,94 @@
+// Fused attention in a layer against the composed one, written out with matmul and softmax.
+#include "nn/attention.h"
+#include "tests/nn/support.h"
+
+HEED_BEGIN
+
+namespace {
+
+/// [n, d] of one sequence to [heads, n, d / heads].
+Tensor split_heads(const Tensor& rows, std::int64_t heads) {
+  const std::int64_t n = rows.shape()[0], d = rows.shape()[1];
+  return transpose(reshape(rows, {n, heads, d / heads}), 0, 1);
+}
+Tensor join_heads(const Tensor& x) {
+  const std::int64_t heads = x.shape()[0], n = x.shape()[1], width = x.shape()[2];
+  return reshape(transpose(x, 0, 1), {n, heads * width});
+}
+
+/// The layer by its definition, a sequence at a time, with ops of which each is checked elsewhere.
+Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& memory,
+                const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& ends, bool causal) {
+  const std::int64_t d = layer.d;
+  const Tensor& w = layer.in_proj_weight;
+  const Tensor& b = layer.in_proj_bias;
+  const auto part = [&](const Tensor& rows, std::int64_t i) {
+    return affine(rows, slice(w, 0, i * d, (i + 1) * d), slice(b, 0, i * d, (i + 1) * d));
+  };
+  std::vector<Tensor> outputs;
+  for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+    const Tensor asking = slice(x, 0, offsets[s], offsets[s + 1]);
+    const Tensor answering = slice(memory, 0, ends[s], ends[s + 1]);
+    const AttentionResult result =
+        attention(split_heads(part(asking, 0), layer.heads), split_heads(part(answering, 1), layer.heads),
+                  split_heads(part(answering, 2), layer.heads), causal ? causal_mask(asking.shape()[0]) : Array());
+    const Array& weights = result.weights.value();
+    BOOST_REQUIRE((weights.shape() == Shape{layer.heads, asking.shape()[0], answering.shape()[0]}));
+    for (std::int64_t r = 0; r < weights.rows(); ++r) {
+      double sum = 0;
+      for (std::int64_t c = 0; c < weights.cols(); ++c) {
+        sum += weights.row(r)[c];
+        if (causal && c > r % asking.shape()[0]) BOOST_TEST(weights.row(r)[c] == 0.0);
+      }
+      BOOST_TEST(std::abs(sum - 1) < 1e-14);
+    }
+    outputs.push_back(join_heads(result.output));
+  }
+  return layer.out_proj(concat(outputs, 0));
+}
+
+/// Values and all gradients of two ways to compute the same.
+void check_same(const std::vector<Tensor>& leaves, const Tensor& fused, const Tensor& plain,
+                double tolerance = 1e-12) {
+  BOOST_TEST(difference(fused.value(), plain.value()) < tolerance);
+  const Array cotangent = normal(fused.shape(), 50);
+  const Gradients a = backward(fused, cotangent), b = backward(plain, cotangent);
+  for (const Tensor& leaf : leaves) BOOST_TEST(difference(a[leaf], b[leaf]) < tolerance);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(attention_layers)
+
+BOOST_AUTO_TEST_CASE(fused_equals_composed) {
+  const std::vector<std::int32_t> offsets = offsets_of({3, 1, 9, 2}), ends = offsets_of({5, 2, 1, 17});
+  for (const std::int64_t heads : {1, 2, 3, 4}) {
+    Init init = some_init();
+    const MultiHeadAttention layer(12, heads, 0, init);
+    randomise(layer.parameters());
+    const Tensor x = Tensor::variable(normal({15, 12}, 1)), memory = Tensor::variable(normal({25, 12}, 2));
+    std::vector<Tensor> leaves{x};
+    for (const NamedTensor& p : layer.parameters()) leaves.push_back(p.tensor);
+    Pass pass;
+    for (const bool causal : {false, true}) {
+      check_same(leaves, layer.self(x, offsets, causal, pass), composed(layer, x, x, offsets, offsets, causal));
+    }
+    leaves.push_back(memory);
+    check_same(leaves, layer.cross(x, memory, offsets, ends, pass), composed(layer, x, memory, offsets, ends, false));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(scores_far_from_zero_neither_overflow_nor_vanish) {
+  Init init = some_init();
+  const MultiHeadAttention layer(6, 2, 0, init);
+  randomise(layer.parameters());
+  const std::vector<std::int32_t> offsets{0, 5};
+  const Tensor x = Tensor::variable(normal({5, 6}, 1, 1e3));
+  Pass pass;
+  // Scores of about 10⁶ are known to 10⁻¹⁰, and so are their differences.
+  check_same({x}, layer.self(x, offsets, true, pass), composed(layer, x, x, offsets, offsets, true), 1e-8);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+HEED_END

@@ -1,0 +1,110 @@
+// Dropout masks are a function of (seed, step, shard, which dropout), and drop as many as they say.
+#include "nn/decoder.h"
+#include "tests/nn/support.h"
+
+HEED_BEGIN
+
+namespace {
+
+ModelOptions with_dropout(double rate) {
+  ModelOptions o = small_options();
+  o.dropout = rate;
+  return o;
+}
+
+Array run(const Model& model, const Pairs& pairs, Pass pass) { return model.hidden(pairs.rows(), pass).value(); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(dropout_in_layers)
+
+BOOST_AUTO_TEST_CASE(masks_depend_on_seed_step_and_shard_alone) {
+  const Pairs pairs({4, 3}, {3, 5}, 11);
+  for (const bool lm : {false, true}) {
+    const ModelOptions o = with_dropout(0.3);
+    const std::unique_ptr<Model> model = lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
+    const Pass pass{true, 5, 17, 2};
+    const Array y = run(*model, pairs, pass);
+    BOOST_TEST(same_bits(run(*model, pairs, pass), y));
+    BOOST_TEST(!same_bits(run(*model, pairs, {true, 6, 17, 2}), y));
+    BOOST_TEST(!same_bits(run(*model, pairs, {true, 5, 18, 2}), y));
+    BOOST_TEST(!same_bits(run(*model, pairs, {true, 5, 17, 3}), y));
+    BOOST_TEST(!same_bits(run(*model, pairs, {false, 5, 17, 2}), y));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(without_training_there_is_no_dropout) {
+  const Pairs pairs({4, 3}, {3, 5}, 11);
+  const std::unique_ptr<Model> with = make_seq2seq(with_dropout(0.5), 11, 11, true, 1);
+  const std::unique_ptr<Model> without = make_seq2seq(with_dropout(0), 11, 11, true, 1);
+  BOOST_TEST(same_bits(run(*with, pairs, {false, 5, 17, 2}), run(*without, pairs, {true, 9, 1, 0})));
+}
+
+BOOST_AUTO_TEST_CASE(every_dropout_of_a_run_has_a_key_of_its_own) {
+  Pass pass{true, 5, 17, 3};
+  std::vector<std::uint32_t> parts;
+  for (int i = 0; i < 1000; ++i) parts.push_back(pass.next_key().part);
+  Pass next_shard{true, 5, 17, 4};
+  for (int i = 0; i < 1000; ++i) parts.push_back(next_shard.next_key().part);
+  std::sort(parts.begin(), parts.end());
+  BOOST_TEST((std::adjacent_find(parts.begin(), parts.end()) == parts.end()));
+}
+
+// Each dropout of a layer is seen alone: identity weights around it would hide what it scales.
+BOOST_AUTO_TEST_CASE(the_residual_drops_at_its_rate_and_keeps_the_mean) {
+  Init init = some_init();
+  const Norm norm(50, NormKind::layer, 1e-5, init);
+  const Tensor x(Array::zeros({400, 50}));
+  for (const double p : {0.1, 0.5, 0.9}) {
+    Pass pass{true, 1, 1, 0};
+    const Array y = residual(NormPlace::pre, norm, x, p, pass, [](const Tensor& rows) {
+      return Tensor(Array::full(rows.shape(), 1));
+    }).value();
+    std::int64_t kept = 0;
+    const double q = std::round(65536 * p) / 65536;   // 16 random bits decide on each value
+    for (const real v : y.values()) {
+      BOOST_TEST((v == 0 || std::abs(v * (1 - q) - 1) < 1e-12));
+      kept += v != 0;
+    }
+    const double n = 20000, expected = (1 - p) * n, spread = std::sqrt(n * p * (1 - p));
+    BOOST_TEST(std::abs(static_cast<double>(kept) - expected) < 4 * spread, "p " << p << ": " << kept << " kept");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(attention_and_feed_forward_keep_their_mean) {
+  // Over many masks the average of a linear function of the dropped values is the value without.
+  ModelOptions o = with_dropout(0.25);
+  Init init = some_init();
+  const FeedForward feed(o, init);
+  const MultiHeadAttention attend(6, 2, 0.25, init);
+  randomise(feed.parameters());
+  randomise(attend.parameters());
+  const Tensor x(normal({3, 6}, 1));
+  const std::vector<std::int32_t> offsets{0, 3};
+  const auto average = [&](auto layer) {
+    Pass plain;
+    const Array without = layer(plain);
+    std::vector<double> sum(static_cast<std::size_t>(without.size())), squares(sum.size());
+    const int runs = 4000;
+    for (int i = 0; i < runs; ++i) {
+      Pass pass{true, 1, static_cast<std::uint64_t>(i), 0};
+      const Array y = layer(pass);
+      for (std::size_t k = 0; k < sum.size(); ++k) {
+        sum[k] += y.data()[k];
+        squares[k] += y.data()[k] * y.data()[k];
+      }
+    }
+    for (std::size_t k = 0; k < sum.size(); ++k) {
+      const double mean = sum[k] / runs, deviation = std::sqrt(squares[k] / runs - mean * mean);
+      BOOST_TEST(deviation > 1e-3);
+      BOOST_TEST(std::abs(mean - without.data()[k]) < 5 * deviation / std::sqrt(runs));
+    }
+  };
+  average([&](Pass& pass) { return feed(x, pass).value(); });
+  average([&](Pass& pass) { return attend.self(x, offsets, false, pass).value(); });
+  average([&](Pass& pass) { return attend.cross(x, x, offsets, offsets, pass).value(); });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+HEED_END

@@ -1,0 +1,187 @@
+// Every layer against PyTorch's module of the same names: output, and gradients of inputs and weights.
+#include <set>
+
+#include "nn/decoder.h"
+#include "nn/embedding.h"
+#include "nn/encoder.h"
+#include "nn/positions.h"
+#include "tests/nn/golden.h"
+
+HEED_BEGIN
+
+namespace {
+
+constexpr double tolerance = 1e-11;
+
+ModelOptions options_of(const nlohmann::json& attributes) {
+  static const std::map<std::string, Activation> activations{{"relu", Activation::relu},
+                                                             {"gelu", Activation::gelu},
+                                                             {"gelu_tanh", Activation::gelu_tanh},
+                                                             {"silu", Activation::silu}};
+  ModelOptions o;
+  o.dropout = 0;
+  o.d_model = attributes.value("d_model", std::int64_t{12});
+  o.heads = attributes.value("heads", std::int64_t{3});
+  o.d_ff = attributes.value("d_ff", std::int64_t{20});
+  o.encoder_layers = attributes.value("encoder_layers", std::int64_t{1});
+  o.decoder_layers = attributes.value("decoder_layers", std::int64_t{1});
+  o.activation = activations.at(attributes.value("activation", "relu"));
+  o.norm = attributes.value("norm", "pre") == "pre" ? NormPlace::pre : NormPlace::post;
+  return o;
+}
+
+/// A layer made for one case: its parameters and what it computes from the inputs x0, x1.
+struct Subject {
+  Parameters parameters;
+  std::function<Tensor(const std::vector<Tensor>&)> run;
+};
+
+Subject linear(const GoldenCase& c) {
+  Init init = some_init();
+  const Shape shape = c.array("w/weight").shape();
+  const Linear layer(shape[1], shape[0], init, c.has("w/bias"));
+  return {layer.parameters(), [layer](const auto& x) { return layer(x[0]); }};
+}
+
+Subject embedding_layer(const GoldenCase& c) {
+  Init init = some_init();
+  const Shape shape = c.array("w/weight").shape();
+  const double scale = c.attributes().at("scale");
+  BOOST_TEST(std::abs(scale - std::sqrt(static_cast<double>(shape[1]))) < 1e-15);
+  const Embedding layer(shape[0], shape[1], true, init);
+  return {layer.parameters(), [layer, ids = c.ids("ids")](const auto&) { return layer(ids); }};
+}
+
+Subject norm(const GoldenCase& c) {
+  Init init = some_init();
+  const NormKind kind = c.attributes().at("layer") == "layer_norm" ? NormKind::layer : NormKind::rms;
+  const Norm layer(c.array("w/weight").size(), kind, c.attributes().at("eps"), init);
+  return {layer.parameters(), [layer](const auto& x) { return layer(x[0]); }};
+}
+
+Subject attention_layer(const GoldenCase& c) {
+  Init init = some_init();
+  const ModelOptions o = options_of(c.attributes());
+  const MultiHeadAttention layer(o.d_model, o.heads, 0, init);
+  return {layer.parameters(), [layer, c](const std::vector<Tensor>& x) {
+            Pass pass;
+            const std::vector<std::int32_t> offsets = c.ids("offsets0");
+            if (x.size() == 1) return layer.self(x[0], offsets, c.attributes().at("causal"), pass);
+            return layer.cross(x[0], x[1], offsets, c.ids("offsets1"), pass);
+          }};
+}
+
+Subject feed_forward(const GoldenCase& c) {
+  Init init = some_init();
+  const FeedForward layer(options_of(c.attributes()), init);
+  return {layer.parameters(), [layer](const auto& x) {
+            Pass pass;
+            return layer(x[0], pass);
+          }};
+}
+
+Subject encoder_layer(const GoldenCase& c) {
+  Init init = some_init();
+  const EncoderLayer layer(options_of(c.attributes()), init);
+  return {layer.parameters(), [layer, offsets = c.ids("offsets0")](const auto& x) {
+            Pass pass;
+            return layer(x[0], offsets, false, pass);
+          }};
+}
+
+Subject decoder_layer(const GoldenCase& c) {
+  Init init = some_init();
+  const DecoderLayer layer(options_of(c.attributes()), init);
+  return {layer.parameters(), [layer, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
+            Pass pass;
+            return layer(x[1], offsets, {x[0], ends}, pass);
+          }};
+}
+
+Subject encoder(const GoldenCase& c) {
+  Init init = some_init();
+  const Encoder stack(options_of(c.attributes()), c.attributes().at("layers"), c.attributes().at("causal"), init);
+  return {stack.parameters(), [stack, offsets = c.ids("offsets0")](const auto& x) {
+            Pass pass;
+            return stack(x[0], offsets, pass);
+          }};
+}
+
+Subject transformer(const GoldenCase& c) {
+  Init init = some_init();
+  const ModelOptions o = options_of(c.attributes());
+  const Encoder reading(o, o.encoder_layers, false, init);
+  const Decoder writing(o, init);
+  Parameters all;
+  append(all, "encoder", reading);
+  append(all, "decoder", writing);
+  return {all, [reading, writing, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
+            Pass pass;
+            return writing(x[1], offsets, {reading(x[0], ends, pass), ends}, pass);
+          }};
+}
+
+const std::map<std::string, std::function<Subject(const GoldenCase&)>> layers{
+    {"linear", linear},
+    {"embedding", embedding_layer},
+    {"layer_norm", norm},
+    {"rms_norm", norm},
+    {"attention", attention_layer},
+    {"feed_forward", feed_forward},
+    {"encoder_layer", encoder_layer},
+    {"decoder_layer", decoder_layer},
+    {"encoder", encoder},
+    {"transformer", transformer}};
+
+double worst = 0;   // over all cases, for the message at the end
+
+void compare(const Array& ours, const Array& theirs, const std::string& what) {
+  const double d = difference(ours, theirs);
+  worst = std::max(worst, d);
+  BOOST_TEST(d <= tolerance, what << " differs by " << d);
+}
+
+void check(const GoldenCase& c, const Subject& subject) {
+  c.load("w/", subject.parameters);
+  std::vector<Tensor> x;
+  for (int i = 0; c.has("x" + std::to_string(i)); ++i) x.push_back(Tensor::variable(c.array("x" + std::to_string(i))));
+  const Tensor y = subject.run(x);
+  compare(y.value(), c.array("y"), "y");
+  const Gradients gradients = backward(y, c.array("dy"));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::string name = "dx" + std::to_string(i);
+    compare(gradients[x[i]], c.array(name), name);
+  }
+  for (const NamedTensor& p : subject.parameters) compare(gradients[p.tensor], c.array("dw/" + p.name), "dw/" + p.name);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(golden)
+
+BOOST_AUTO_TEST_CASE(every_layer_agrees_with_pytorch) {
+  const SafetensorsFile file = golden_file("layers.safetensors");
+  std::set<std::string> seen;
+  for (const auto& [name, text] : file.metadata()) {
+    const GoldenCase c(file, name);
+    BOOST_TEST_CONTEXT(name) {
+      const std::string layer = c.attributes().at("layer");
+      seen.insert(layer);
+      if (layer == "positions") {
+        const Array y = c.array("y");
+        compare(sinusoids(0, y.rows(), c.attributes().at("d_model")), y, "y");
+        continue;
+      }
+      const auto found = layers.find(layer);
+      BOOST_REQUIRE_MESSAGE(found != layers.end(), "unknown layer " << layer);
+      check(c, found->second(c));
+    }
+  }
+  BOOST_TEST(file.metadata().size() == 26u);
+  BOOST_TEST(seen.size() == layers.size() + 1);
+  BOOST_TEST_MESSAGE("largest difference from PyTorch: " << worst);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+HEED_END

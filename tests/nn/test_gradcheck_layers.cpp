@@ -1,0 +1,215 @@
+// The gradients of every layer, for its input and each of its parameters, against finite differences.
+#include "autograd/gradcheck.h"
+#include "nn/decoder.h"
+#include "nn/embedding.h"
+#include "nn/encoder.h"
+#include "nn/positions.h"
+#include "tests/nn/support.h"
+
+HEED_BEGIN
+
+namespace {
+
+/// A pass with fixed dropout keys, with or without dropout, new for each call of the layer.
+Pass pass_of(double dropout) { return {dropout > 0, 5, 17, 2}; }
+
+constexpr double dropouts[] = {0.0, 0.4};
+
+/// Sequence lengths that batches have and tests forget.
+const std::vector<std::vector<std::int32_t>> length_lists{{3, 1, 5}, {1}, {0, 2, 0}, {7}, {0}};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(gradcheck_layers)
+
+BOOST_AUTO_TEST_CASE(linear) {
+  for (const auto& [in, out] : {std::pair{5, 3}, {1, 1}, {3, 1}, {1, 4}}) {
+    for (const bool bias : {true, false}) {
+      Init init = some_init();
+      const Linear layer(in, out, init, bias);
+      const auto f = layered(layer.parameters(), [&](const Tensor& x) { return layer(x); });
+      for (const Shape& shape : {Shape{4, in}, Shape{in}, Shape{2, 3, in}, Shape{1, in}, Shape{0, in}}) {
+        BOOST_TEST_CONTEXT(shape.str() << (bias ? " with" : " without") << " bias, to " << out) {
+          BOOST_TEST(gradcheck(f, normal(shape, 1)));
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(embedding_scaled_or_not) {
+  for (const bool scaled : {true, false}) {
+    Init init = some_init();
+    const Embedding layer(7, 5, scaled, init);
+    const auto f = layered(layer.parameters(), [&] {
+      return layer(std::vector<std::int32_t>{3, 3, 0, 6, 3});   // one id thrice: its gradients add up
+    });
+    BOOST_TEST(gradcheck(f));
+    const Array value = f().value();
+    const double factor = scaled ? std::sqrt(5.0) : 1.0;
+    for (std::int64_t c = 0; c < 5; ++c) {
+      BOOST_TEST(std::abs(value.row(3)[c] - factor * layer.weight.value().row(6)[c]) < 1e-15);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(norms) {
+  for (const NormKind kind : {NormKind::layer, NormKind::rms}) {
+    for (const std::int64_t d : {2, 5, 16, 17}) {
+      Init init = some_init();
+      const Norm layer(d, kind, 1e-5, init);
+      const auto f = layered(layer.parameters(), [&](const Tensor& x) { return layer(x); });
+      for (const std::int64_t rows : {0, 1, 3}) BOOST_TEST(gradcheck(f, normal({rows, d}, 2)));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(feed_forward_with_each_activation) {
+  for (const Activation activation :
+       {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
+    for (const double dropout : dropouts) {
+      ModelOptions o = small_options();
+      o.activation = activation;
+      o.dropout = dropout;
+      Init init = some_init();
+      const FeedForward layer(o, init);
+      const auto f = layered(layer.parameters(), [&](const Tensor& x) {
+        Pass pass = pass_of(dropout);
+        return layer(x, pass);
+      });
+      for (const std::int64_t rows : {0, 1, 5}) {
+        BOOST_TEST_CONTEXT("activation " << static_cast<int>(activation) << ", dropout " << dropout) {
+          BOOST_TEST(gradcheck(f, normal({rows, o.d_model}, 3)));
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(self_attention_of_any_heads_and_lengths) {
+  for (const std::int64_t heads : {1, 2, 3}) {
+    for (const bool causal : {false, true}) {
+      for (const double dropout : dropouts) {
+        Init init = some_init();
+        const MultiHeadAttention layer(6, heads, dropout, init);
+        for (const auto& lengths : length_lists) {
+          const std::vector<std::int32_t> offsets = offsets_of(lengths);
+          const auto f = layered(layer.parameters(), [&](const Tensor& x) {
+            Pass pass = pass_of(dropout);
+            return layer.self(x, offsets, causal, pass);
+          });
+          BOOST_TEST_CONTEXT(heads << " heads, " << (causal ? "causal, " : "") << "dropout " << dropout
+                                   << ", " << offsets.back() << " rows") {
+            BOOST_TEST(gradcheck(f, normal({offsets.back(), 6}, 4)));
+          }
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(cross_attention_of_any_heads_and_lengths) {
+  const std::vector<std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>> sides{
+      {{3, 1, 5}, {2, 4, 1}}, {{1}, {7}}, {{0, 2}, {3, 1}}, {{2, 2}, {1, 0}}};
+  for (const std::int64_t heads : {1, 2, 3}) {
+    for (const double dropout : dropouts) {
+      Init init = some_init();
+      const MultiHeadAttention layer(6, heads, dropout, init);
+      for (const auto& [asking, answering] : sides) {
+        const std::vector<std::int32_t> offsets = offsets_of(asking), ends = offsets_of(answering);
+        const auto f = layered(layer.parameters(), [&](const Tensor& x, const Tensor& memory) {
+          Pass pass = pass_of(dropout);
+          return layer.cross(x, memory, offsets, ends, pass);
+        });
+        BOOST_TEST_CONTEXT(heads << " heads, dropout " << dropout << ", " << offsets.back() << " to " << ends.back()) {
+          BOOST_TEST(gradcheck(f, normal({offsets.back(), 6}, 4), normal({ends.back(), 6}, 5)));
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(positions) {
+  for (const PositionKind kind : {PositionKind::sinusoidal, PositionKind::learned, PositionKind::none}) {
+    Init init = some_init();
+    const Positions layer(kind, 6, 5, init);
+    const std::vector<std::int32_t> offsets = offsets_of({3, 0, 4, 1});
+    const auto f = layered(layer.parameters(), [&](const Tensor& x) { return layer(x, offsets); });
+    BOOST_TEST(gradcheck(f, normal({8, 5}, 6)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(residuals_before_and_after) {
+  for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
+    for (const double dropout : dropouts) {
+      Init init = some_init();
+      const Norm norm(5, NormKind::layer, 1e-5, init);
+      const auto f = layered(norm.parameters(), [&](const Tensor& x, const Tensor& gate) {
+        Pass pass = pass_of(dropout);
+        return residual(place, norm, x, dropout, pass, [&](const Tensor& rows) { return mul(gelu(rows), gate); });
+      });
+      BOOST_TEST(gradcheck(f, normal({3, 5}, 7), normal({5}, 8)));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(encoder_and_decoder_layers) {
+  const std::vector<std::int32_t> offsets = offsets_of({3, 1, 0, 2}), ends = offsets_of({1, 3, 2, 1});
+  for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
+    for (const NormKind kind : {NormKind::layer, NormKind::rms}) {
+      for (const double dropout : dropouts) {
+        for (const Activation activation : {Activation::relu, Activation::silu}) {
+          ModelOptions o = small_options();
+          o.norm = place;
+          o.norm_kind = kind;
+          o.dropout = dropout;
+          o.activation = activation;
+          Init init = some_init();
+          const EncoderLayer encoder(o, init);
+          const DecoderLayer decoder(o, init);
+          const Tensor x = normal({offsets.back(), 6}, 9), memory = normal({ends.back(), 6}, 10);
+          for (const bool causal : {false, true}) {
+            const auto f = layered(encoder.parameters(), [&](const Tensor& rows) {
+              Pass pass = pass_of(dropout);
+              return encoder(rows, offsets, causal, pass);
+            });
+            BOOST_TEST(gradcheck(f, x));
+          }
+          const auto g = layered(decoder.parameters(), [&](const Tensor& rows, const Tensor& seen) {
+            Pass pass = pass_of(dropout);
+            return decoder(rows, offsets, {seen, ends}, pass);
+          });
+          BOOST_TEST(gradcheck(g, x, memory));
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(stacks) {
+  const std::vector<std::int32_t> offsets = offsets_of({3, 2}), ends = offsets_of({1, 4});
+  for (const double dropout : dropouts) {
+    ModelOptions o = small_options();
+    o.heads = 3;
+    o.decoder_layers = 2;
+    o.dropout = dropout;
+    Init init = some_init();
+    const Tensor x = normal({5, 6}, 11), memory = normal({5, 6}, 12);
+    for (const bool causal : {false, true}) {
+      const Encoder encoder(o, 2, causal, init);
+      BOOST_TEST(gradcheck(layered(encoder.parameters(), [&](const Tensor& rows) {
+        Pass pass = pass_of(dropout);
+        return encoder(rows, offsets, pass);
+      }), x));
+    }
+    const Decoder decoder(o, init);
+    BOOST_TEST(gradcheck(layered(decoder.parameters(), [&](const Tensor& rows, const Tensor& seen) {
+      Pass pass = pass_of(dropout);
+      return decoder(rows, offsets, {seen, ends}, pass);
+    }), x, memory));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+HEED_END

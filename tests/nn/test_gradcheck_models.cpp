@@ -1,0 +1,91 @@
+// The gradient of a whole model's loss, for each of its parameters, against finite differences.
+#include "autograd/gradcheck.h"
+#include "tests/nn/support.h"
+
+HEED_BEGIN
+
+namespace {
+
+/// Every parameter of the model, checked at its training loss. Smoothed, so that every class counts.
+GradcheckResult check_loss(const Model& model, const Pairs& pairs, double dropout) {
+  randomise(model.parameters());
+  return gradcheck_parameters(
+      [&] {
+        Pass pass{dropout > 0, 5, 17, 2};
+        return model.loss(pairs.rows(), pairs.target_out, 0.1, 7.0, pass);
+      },
+      model.parameters());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(gradcheck_models)
+
+BOOST_AUTO_TEST_CASE(seq2seq_tied_and_untied) {
+  const Pairs pairs({3, 1, 2}, {2, 4, 1}, 7);
+  for (const bool tied : {true, false}) {
+    for (const bool shared : {true, false}) {
+      for (const double dropout : {0.0, 0.3}) {
+        ModelOptions o = small_options();
+        o.tie_embeddings = tied;
+        o.dropout = dropout;
+        const std::unique_ptr<Model> model = make_seq2seq(o, shared ? 7 : 9, 7, shared, 1);
+        BOOST_TEST_CONTEXT("tied " << tied << ", shared " << shared << ", dropout " << dropout) {
+          BOOST_TEST(check_loss(*model, pairs, dropout));
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(seq2seq_in_every_manner) {
+  const Pairs pairs({3, 0, 2}, {2, 1, 3}, 7);   // one source without a single token
+  for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
+    for (const PositionKind positions : {PositionKind::sinusoidal, PositionKind::learned, PositionKind::none}) {
+      ModelOptions o = small_options();
+      o.heads = 3;
+      o.norm = place;
+      o.norm_kind = place == NormPlace::pre ? NormKind::rms : NormKind::layer;
+      o.positions = positions;
+      o.max_positions = 4;
+      o.activation = Activation::gelu;
+      o.scale_embeddings = positions != PositionKind::none;
+      BOOST_TEST(check_loss(*make_seq2seq(o, 7, 7, true, 1), pairs, 0));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(two_layers_a_side_by_random_directions) {
+  const Pairs pairs({3, 1, 4}, {2, 4, 1}, 7);
+  ModelOptions o = small_options();
+  o.encoder_layers = o.decoder_layers = 2;
+  o.dropout = 0.2;
+  const std::unique_ptr<Model> model = make_seq2seq(o, 7, 7, true, 1);
+  randomise(model->parameters());
+  BOOST_TEST(gradcheck_parameters(
+      [&] {
+        Pass pass{true, 5, 17, 2};
+        return model->loss(pairs.rows(), pairs.target_out, 0.1, 7.0, pass);
+      },
+      model->parameters(), {.directions = 3}));
+}
+
+BOOST_AUTO_TEST_CASE(language_model_tied_and_untied) {
+  Pairs pairs({}, {3, 1, 5}, 7);
+  pairs.source_offsets.clear();
+  for (const bool tied : {true, false}) {
+    for (const double dropout : {0.0, 0.3}) {
+      ModelOptions o = small_options();
+      o.positions = PositionKind::learned;
+      o.context = 5;
+      o.tie_embeddings = tied;
+      o.dropout = dropout;
+      o.decoder_layers = 2;
+      BOOST_TEST(check_loss(*make_language_model(o, 7, 1), pairs, dropout));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+HEED_END

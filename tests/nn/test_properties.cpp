@@ -1,0 +1,186 @@
+// What a Transformer must not depend on: later tokens, its neighbours in a batch, the order of rows.
+#include "nn/decoder.h"
+#include "nn/encoder.h"
+#include "nn/positions.h"
+#include "tests/nn/support.h"
+
+HEED_BEGIN
+
+namespace {
+
+ModelOptions two_layers() {
+  ModelOptions o = small_options();
+  o.d_model = 12;
+  o.heads = 3;
+  o.d_ff = 20;
+  o.encoder_layers = o.decoder_layers = 2;
+  return o;
+}
+
+/// Rows of sequence i.
+Array rows_of_sequence(const Array& all, const std::vector<std::int32_t>& offsets, std::int64_t i) {
+  const auto k = static_cast<std::size_t>(i);
+  return all.sliced(offsets[k], offsets[k + 1]);
+}
+
+Array logits_of(const Model& model, const Pairs& pairs) {
+  Pass pass;
+  return model.logits(pairs.rows(), pass).value();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(properties)
+
+BOOST_AUTO_TEST_CASE(a_later_token_leaves_earlier_rows_as_they_are) {
+  for (const bool lm : {false, true}) {
+    for (const std::int32_t length : {2, 5, 9}) {
+      ModelOptions o = two_layers();
+      const std::unique_ptr<Model> model = lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
+      randomise(model->parameters());
+      const Pairs pairs({4, 3}, {length, length}, 11);
+      const Array before = logits_of(*model, pairs);
+      for (std::int32_t changed = 0; changed < length; ++changed) {
+        Pairs other = pairs;
+        std::int32_t& token = other.target_in[static_cast<std::size_t>(changed)];
+        token = (token + 1) % 11;
+        const Array after = logits_of(*model, other);
+        BOOST_TEST(same_bits(before.sliced(0, changed), after.sliced(0, changed)));
+        BOOST_TEST(!same_bits(before.sliced(changed, changed + 1), after.sliced(changed, changed + 1)));
+        BOOST_TEST(same_bits(before.sliced(length, 2 * length), after.sliced(length, 2 * length)));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_source_token_is_seen_by_every_target_row) {
+  const std::unique_ptr<Model> model = make_seq2seq(two_layers(), 11, 11, true, 1);
+  randomise(model->parameters());
+  const Pairs pairs({5}, {4}, 11);
+  const Array before = logits_of(*model, pairs);
+  for (std::size_t i = 0; i < pairs.source.size(); ++i) {
+    Pairs other = pairs;
+    other.source[i] = (other.source[i] + 1) % 11;
+    const Array after = logits_of(*model, other);
+    for (std::int64_t r = 0; r < 4; ++r) BOOST_TEST(!same_bits(before.sliced(r, r + 1), after.sliced(r, r + 1)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sequences_do_not_see_their_neighbours) {
+  for (const bool lm : {false, true}) {
+    for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
+      ModelOptions o = two_layers();
+      o.norm = place;
+      const std::unique_ptr<Model> model = lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
+      randomise(model->parameters());
+      const Pairs pairs({4, 1, 7, 3}, {2, 6, 1, 5}, 11);
+      const Array together = logits_of(*model, pairs);
+      for (std::int64_t i = 0; i < pairs.sequences(); ++i) {
+        BOOST_TEST(difference(logits_of(*model, pairs.only(i)), rows_of_sequence(together, pairs.target_offsets, i)) < 1e-12);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(losses_of_parts_add_up) {
+  const std::unique_ptr<Model> model = make_seq2seq(two_layers(), 11, 11, true, 1);
+  const Pairs pairs({4, 1, 7, 3}, {2, 6, 1, 5}, 11);
+  Pass pass;
+  LossCounts whole, parts;
+  const double loss = model->loss(pairs.rows(), pairs.target_out, 0.1, 14.0, pass, &whole).item();
+  double sum = 0;
+  for (std::int64_t i = 0; i < pairs.sequences(); ++i) {
+    const Pairs one = pairs.only(i);
+    LossCounts part;
+    sum += model->loss(one.rows(), one.target_out, 0.1, 14.0, pass, &part).item();
+    parts.loss += part.loss;
+    parts.nll += part.nll;
+    parts.tokens += part.tokens;
+    parts.correct += part.correct;
+  }
+  BOOST_TEST(std::abs(loss - sum) < 1e-12);
+  BOOST_TEST(std::abs(whole.loss - 14.0 * loss) < 1e-12);
+  BOOST_TEST(std::abs(whole.nll - parts.nll) < 1e-12);
+  BOOST_TEST(whole.tokens == 14);
+  BOOST_TEST(whole.tokens == parts.tokens);
+  BOOST_TEST(whole.correct == parts.correct);
+}
+
+BOOST_AUTO_TEST_CASE(without_positions_the_encoder_does_not_know_the_order) {
+  const ModelOptions o = two_layers();
+  Init init = some_init();
+  const Encoder encoder(o, 2, false, init);
+  randomise(encoder.parameters());
+  const Array x = normal({7, 12}, 1);
+  const std::vector<std::int64_t> order{3, 6, 0, 5, 1, 4, 2};
+  Array moved(x.shape());
+  for (std::int64_t i = 0; i < 7; ++i) std::copy_n(x.row(order[static_cast<std::size_t>(i)]), 12, moved.row(i));
+  const std::vector<std::int32_t> offsets{0, 7};
+  Pass pass;
+  const Array y = encoder(Tensor(x), offsets, pass).value();
+  const Array z = encoder(Tensor(moved), offsets, pass).value();
+  for (std::int64_t i = 0; i < 7; ++i) {
+    const std::int64_t from = order[static_cast<std::size_t>(i)];
+    BOOST_TEST(difference(z.sliced(i, i + 1), y.sliced(from, from + 1)) < 1e-12);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(positions_tell_the_order) {
+  for (const PositionKind kind : {PositionKind::sinusoidal, PositionKind::learned}) {
+    ModelOptions o = two_layers();
+    o.positions = kind;
+    const std::unique_ptr<Model> model = make_seq2seq(o, 11, 11, true, 1);
+    Pairs pairs({4}, {3}, 11);
+    pairs.source = {3, 4, 5, 6};
+    const Array before = logits_of(*model, pairs);
+    std::swap(pairs.source[1], pairs.source[2]);
+    BOOST_TEST(difference(logits_of(*model, pairs), before) > 1e-4);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(positions_begin_anew_in_each_sequence_and_may_begin_late) {
+  for (const PositionKind kind : {PositionKind::sinusoidal, PositionKind::learned}) {
+    Init init = some_init();
+    const Positions positions(kind, 300, 5, init);
+    const Tensor zeros(Array::zeros({300, 5}));
+    const Array table = positions(zeros, std::vector<std::int32_t>{0, 300}).value();
+    const std::vector<std::int32_t> offsets{0, 3, 3, 4};
+    const Array y = positions(Tensor(Array::zeros({4, 5})), offsets).value();
+    BOOST_TEST(same_bits(y.sliced(0, 3), table.sliced(0, 3)));
+    BOOST_TEST(same_bits(y.sliced(3, 4), table.sliced(0, 1)));
+    const Array late = positions(Tensor(Array::zeros({2, 5})), std::vector<std::int32_t>{0, 1, 2}, 250).value();
+    BOOST_TEST(same_bits(late.sliced(0, 1), table.sliced(250, 251)));
+    BOOST_TEST(same_bits(late.sliced(1, 2), table.sliced(250, 251)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_position_beyond_the_learned_table_is_an_error) {
+  ModelOptions o = two_layers();
+  o.positions = PositionKind::learned;
+  o.max_positions = 4;
+  const std::unique_ptr<Model> model = make_seq2seq(o, 11, 11, true, 1);
+  BOOST_TEST(model->position_limit() == 4);
+  BOOST_CHECK_NO_THROW(logits_of(*model, Pairs({4}, {4}, 11)));
+  BOOST_CHECK_THROW(logits_of(*model, Pairs({5}, {4}, 11)), Error);
+  BOOST_CHECK_THROW(logits_of(*model, Pairs({4}, {5}, 11)), Error);
+}
+
+BOOST_AUTO_TEST_CASE(a_sequence_without_tokens_is_no_obstacle) {
+  const std::unique_ptr<Model> model = make_seq2seq(two_layers(), 11, 11, true, 1);
+  randomise(model->parameters());
+  const Pairs pairs({0, 3, 0}, {2, 2, 0}, 11);
+  const Array logits = logits_of(*model, pairs);
+  BOOST_TEST(logits.shape()[0] == 4);
+  for (const real v : logits.values()) BOOST_TEST(std::isfinite(v));
+  BOOST_TEST(difference(logits.sliced(2, 4), logits_of(*model, pairs.only(1))) < 1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(heads_must_divide_the_width) {
+  Init init = some_init();
+  BOOST_CHECK_THROW(MultiHeadAttention(6, 4, 0, init), Error);
+  BOOST_CHECK_THROW(MultiHeadAttention(6, 0, 0, init), Error);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+HEED_END

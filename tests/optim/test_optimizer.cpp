@@ -1,0 +1,185 @@
+// What an update is, by its definition; that it can be cut into ranges; and what clipping may not do.
+#include <limits>
+#include <string>
+
+#include "optim/clip.h"
+#include "optim/optimizer.h"
+#include "tests/nn/support.h"
+
+HEED_BEGIN
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+
+OptimOptions options_of(OptimizerKind kind) {
+  OptimOptions o;
+  o.name = kind;
+  o.weight_decay = kind == OptimizerKind::adam ? 0 : 0.1;
+  return o;
+}
+
+Parameters some_parameters() {
+  return {{"a", Tensor::variable(normal({7, 11}, 1))}, {"b", Tensor::variable(normal({5}, 2))}};
+}
+
+constexpr OptimizerKind kinds[] = {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::sgd};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(optimizers)
+
+BOOST_AUTO_TEST_CASE(adam_is_algorithm_1) {
+  // Kingma and Ba 2015, line by line, for one number.
+  double m = 0, v = 0, w = 0.3;
+  const double lr = 0.01, b1 = 0.9, b2 = 0.98, eps = 1e-9;
+  Parameters parameters{{"w", Tensor::variable(Array::full({1}, 0.3))}};
+  Optimizer optimizer(options_of(OptimizerKind::adam), parameters);
+  for (int t = 1; t <= 100; ++t) {
+    const double g = std::sin(t) * (t % 7 == 0 ? 1e-8 : 1);
+    m = b1 * m + (1 - b1) * g;
+    v = b2 * v + (1 - b2) * g * g;
+    w -= lr * (m / (1 - std::pow(b1, t))) / (std::sqrt(v / (1 - std::pow(b2, t))) + eps);
+    optimizer.step({Array::full({1}, g)}, lr);
+    BOOST_TEST(std::abs(parameters[0].tensor.item() - w) < 1e-13);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(adams_first_step_is_the_learning_rate) {
+  for (const double g : {1e-6, 1.0, -1e6}) {
+    Parameters parameters{{"w", Tensor::variable(Array::zeros({1}))}};
+    Optimizer optimizer(options_of(OptimizerKind::adam), parameters);
+    optimizer.step({Array::full({1}, g)}, 0.01);
+    BOOST_TEST(std::abs(parameters[0].tensor.item() + std::copysign(0.01, g)) < 1.1e-5);   // eps is felt at 1e-6
+  }
+}
+
+BOOST_AUTO_TEST_CASE(decay_is_decoupled_in_adamw_and_absent_in_adam) {
+  for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::adamw}) {
+    OptimOptions o = options_of(kind);
+    o.weight_decay = 0.1;
+    Parameters parameters{{"w", Tensor::variable(Array::full({1}, 2))}};
+    Optimizer optimizer(o, parameters);
+    optimizer.step({Array::zeros({1})}, 0.5);
+    BOOST_TEST(std::abs(parameters[0].tensor.item() - (kind == OptimizerKind::adamw ? 2 * (1 - 0.5 * 0.1) : 2.0)) < 1e-15);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(ranges_together_are_the_whole) {
+  for (const OptimizerKind kind : kinds) {
+    Parameters whole = some_parameters(), parts = some_parameters();
+    Optimizer a(options_of(kind), whole), b(options_of(kind), parts);
+    for (std::uint32_t t = 1; t <= 5; ++t) {
+      const std::vector<Array> gradients{normal({7, 11}, 10 * t), normal({5}, 10 * t + 1)};
+      a.step(gradients, 0.01, 0.5);
+      b.begin_step(0.01, 0.5);
+      for (const auto& [parameter, begin, end] : {std::tuple{0, 33, 77}, {1, 0, 5}, {0, 1, 33}, {0, 0, 1}}) {
+        const auto p = static_cast<std::size_t>(parameter);
+        b.update(p, begin, end, gradients[p].data());
+      }
+      for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(same_bits(whole[i].tensor.value(), parts[i].tensor.value()));
+    }
+    for (std::size_t i = 0; i < a.state().size(); ++i) {
+      BOOST_TEST(same_bits(a.state()[i].tensor.value(), b.state()[i].tensor.value()));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_range_leaves_the_rest_alone) {
+  for (const OptimizerKind kind : kinds) {
+    Parameters parameters = some_parameters();
+    const Array before = parameters[0].tensor.value().clone();
+    Optimizer optimizer(options_of(kind), parameters);
+    const Array gradient = normal({7, 11}, 3);
+    optimizer.begin_step(0.01, 1);
+    optimizer.update(0, 20, 30, gradient.data());
+    for (std::int64_t i = 0; i < 77; ++i) {
+      BOOST_TEST((parameters[0].tensor.value().data()[i] == before.data()[i]) == (i < 20 || i >= 30));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_scale_multiplies_the_gradients) {
+  for (const OptimizerKind kind : kinds) {
+    Parameters scaled = some_parameters(), given = some_parameters();
+    Optimizer a(options_of(kind), scaled), b(options_of(kind), given);
+    for (std::uint32_t t = 1; t <= 3; ++t) {
+      const std::vector<Array> g{normal({7, 11}, t), normal({5}, t + 50)};
+      std::vector<Array> half;
+      for (const Array& x : g) {
+        half.push_back(x.clone());
+        for (real& v : half.back().values()) v *= real(0.25);
+      }
+      a.step(g, 0.01, 0.25);
+      b.step(half, 0.01, 1);
+    }
+    for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(difference(scaled[i].tensor.value(), given[i].tensor.value()) < 1e-15);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_gradient_is_a_zero_gradient) {
+  for (const OptimizerKind kind : kinds) {
+    Parameters absent = some_parameters(), zero = some_parameters();
+    Optimizer a(options_of(kind), absent), b(options_of(kind), zero);
+    for (std::uint32_t t = 1; t <= 3; ++t) {
+      a.step({normal({7, 11}, t), Array()}, 0.01);
+      b.step({normal({7, 11}, t), Array::zeros({5})}, 0.01);
+    }
+    for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(same_bits(absent[i].tensor.value(), zero[i].tensor.value()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_saved_state_goes_on_to_the_bit) {
+  for (const OptimizerKind kind : kinds) {
+    Parameters parameters = some_parameters();
+    Optimizer first(options_of(kind), parameters);
+    const auto step = [](Optimizer& optimizer, std::uint32_t t) {
+      optimizer.step({normal({7, 11}, t), normal({5}, t + 50)}, 0.01);
+    };
+    for (std::uint32_t t = 1; t <= 3; ++t) step(first, t);
+    Parameters copies;
+    for (const NamedTensor& p : parameters) copies.push_back({p.name, Tensor::variable(p.tensor.value().clone())});
+    Optimizer second(options_of(kind), copies);
+    second.set_steps(first.steps());
+    for (std::size_t i = 0; i < first.state().size(); ++i) {
+      BOOST_TEST(first.state()[i].name == second.state()[i].name);
+      Tensor into = second.state()[i].tensor;   // shares its values with the optimizer
+      const Array from = first.state()[i].tensor.value();
+      std::copy_n(from.data(), from.size(), into.mutable_value().data());
+    }
+    for (std::uint32_t t = 4; t <= 6; ++t) {
+      step(first, t);
+      step(second, t);
+    }
+    for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(same_bits(parameters[i].tensor.value(), copies[i].tensor.value()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(moments_bear_the_names_of_their_parameters) {
+  const auto names = [](OptimizerKind kind) {
+    std::string all;
+    for (const NamedTensor& t : Optimizer(options_of(kind), some_parameters()).state()) all += t.name + " ";
+    return all;
+  };
+  BOOST_TEST(names(OptimizerKind::adam) == "m.a v.a m.b v.b ");
+  BOOST_TEST(names(OptimizerKind::sgd) == "momentum.a momentum.b ");
+}
+
+BOOST_AUTO_TEST_CASE(clipping_never_scales_by_what_is_not_a_number) {
+  BOOST_TEST(clip_factor(nan, 1.0) == 1.0);
+  BOOST_TEST(clip_factor(infinity, 1.0) == 1.0);
+  BOOST_TEST(clip_factor(-nan, 1.0) == 1.0);
+}
+
+BOOST_AUTO_TEST_CASE(clipping_limits_the_norm_and_only_that) {
+  for (const double norm : {1e-300, 0.0, 0.5, 0.999}) BOOST_TEST(clip_factor(norm, 1.0) == 1.0);
+  for (const double norm : {1.0, 1.5, 1e10, 1e300}) {
+    BOOST_TEST(clip_factor(norm, 1.0) * norm <= 1.0);
+    BOOST_TEST(clip_factor(norm, 1.0) * norm > 0.999998);
+  }
+  for (const double norm : {0.1, 10.0, 1e300}) BOOST_TEST(clip_factor(norm, 0.0) == 1.0);   // 0: no clipping
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+HEED_END

@@ -1,0 +1,92 @@
+// Schedules rise to their peak, join there without a jump, and end where they should.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "optim/schedule.h"
+
+using namespace heed;
+
+namespace {
+
+constexpr ScheduleKind kinds[] = {ScheduleKind::noam, ScheduleKind::inverse_sqrt, ScheduleKind::cosine,
+                                  ScheduleKind::linear, ScheduleKind::constant};
+
+OptimOptions options(ScheduleKind kind, std::int64_t warmup, double floor = 0) {
+  OptimOptions o;
+  o.lr = 3e-3;
+  o.schedule = {kind, warmup, 0, floor};
+  return o;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(schedules)
+
+BOOST_AUTO_TEST_CASE(the_peak_is_at_the_end_of_warmup) {
+  for (const ScheduleKind kind : kinds) {
+    for (const std::int64_t warmup : {1, 2, 10, 999}) {
+      const OptimOptions o = options(kind, warmup);
+      BOOST_TEST(learning_rate(o, warmup, 5000) == o.lr);
+      for (std::int64_t t = 1; t <= 5000; ++t) {
+        const double lr = learning_rate(o, t, 5000);
+        BOOST_TEST((lr >= 0 && lr <= o.lr));
+        if (t < warmup) BOOST_TEST(lr < learning_rate(o, t + 1, 5000));
+        if (t > warmup) BOOST_TEST(lr <= learning_rate(o, t - 1, 5000));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(there_is_no_jump_anywhere) {
+  constexpr std::int64_t warmup = 1000, steps = 5000;
+  for (const ScheduleKind kind : kinds) {
+    for (const double floor : {0.0, 1e-4}) {
+      const OptimOptions o = options(kind, warmup, floor);
+      // The steepest of them, the warmup, changes by lr / warmup a step.
+      for (std::int64_t t = 1; t <= steps + 100; ++t) {
+        BOOST_TEST(std::abs(learning_rate(o, t + 1, steps) - learning_rate(o, t, steps)) < 1.001 * o.lr / warmup);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(warmup_is_a_straight_line_from_the_first_step) {
+  for (const ScheduleKind kind : kinds) {
+    const OptimOptions o = options(kind, 8);
+    for (std::int64_t t = 1; t <= 8; ++t) {
+      BOOST_TEST(std::abs(learning_rate(o, t, 100) - 3e-3 * static_cast<double>(t) / 8) < 1e-18);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(noam_is_that_of_the_paper) {
+  // lrate = d^-0.5 min(t^-0.5, t warmup^-1.5) (Vaswani et al. 2017, section 5.3), scaled to its peak.
+  const OptimOptions o = options(ScheduleKind::noam, 400);
+  const double peak = std::pow(400.0, -0.5);
+  for (const double t : {1.0, 7.0, 399.0, 400.0, 401.0, 5000.0, 1e6}) {
+    const double paper = std::min(std::pow(t, -0.5), t * std::pow(400.0, -1.5));
+    BOOST_TEST(std::abs(learning_rate(o, static_cast<std::int64_t>(t), 0) / (o.lr * paper / peak) - 1) < 1e-13);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(cosine_and_linear_end_at_the_floor_and_stay) {
+  for (const ScheduleKind kind : {ScheduleKind::cosine, ScheduleKind::linear}) {
+    const OptimOptions o = options(kind, 10, 1e-4);
+    BOOST_TEST(std::abs(learning_rate(o, 110, 210) - (o.lr + 1e-4) / 2) < 1e-17);   // half way
+    BOOST_TEST(std::abs(learning_rate(o, 210, 210) - 1e-4) < 1e-17);
+    BOOST_TEST(std::abs(learning_rate(o, 100000, 210) - 1e-4) < 1e-17);
+    OptimOptions own = o;   // an end of its own wins over the run's
+    own.schedule.steps = 210;
+    for (const std::int64_t t : {11, 50, 209, 211}) BOOST_TEST(learning_rate(own, t, 999) == learning_rate(o, t, 210));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(without_warmup_and_without_an_end_rates_are_finite) {
+  for (const ScheduleKind kind : kinds) {
+    const OptimOptions o = options(kind, 0);
+    BOOST_TEST(learning_rate(o, 1, 0) > 0);
+    for (const std::int64_t t : {1, 2, 1000}) BOOST_TEST(std::isfinite(learning_rate(o, t, 0)));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,49 @@
+#pragma once
+/// A model that is a table: logits as a function of the tokens so far. Search can be checked by hand.
+#include <functional>
+#include <vector>
+
+#include "nn/model.h"
+
+namespace heed::test {
+
+class TableDecoding final : public Decoding {
+ public:
+  using Prefix = std::vector<std::int32_t>;
+  /// Logits of what follows these tokens (without the first, the prompt) in this sentence.
+  using Table = std::function<std::vector<float>(std::int32_t sentence, const Prefix& tokens)>;
+
+  TableDecoding(std::int64_t sentences, Table table) : table_(std::move(table)) {
+    for (std::int32_t i = 0; i < sentences; ++i) hypotheses_.push_back({i, {}});
+  }
+
+  Array step(std::span<const std::int32_t> tokens) override {
+    if (tokens.size() != hypotheses_.size()) throw Error(Exit::failed, "as many tokens as hypotheses");
+    widths.push_back(static_cast<std::int64_t>(tokens.size()));
+    std::vector<float> all;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (widths.size() > 1) hypotheses_[i].tokens.push_back(tokens[i]);
+      const std::vector<float> row = table_(hypotheses_[i].sentence, hypotheses_[i].tokens);
+      all.insert(all.end(), row.begin(), row.end());
+    }
+    const auto rows = static_cast<std::int64_t>(tokens.size());
+    return Array({rows, static_cast<std::int64_t>(all.size()) / rows}, all);
+  }
+  void select(std::span<const std::int32_t> parents) override {
+    std::vector<Hypothesis> chosen;
+    for (const std::int32_t p : parents) chosen.push_back(hypotheses_.at(static_cast<std::size_t>(p)));
+    hypotheses_ = std::move(chosen);
+  }
+
+  std::vector<std::int64_t> widths;   ///< hypotheses alive at each step
+
+ private:
+  struct Hypothesis {
+    std::int32_t sentence;
+    Prefix tokens;
+  };
+  Table table_;
+  std::vector<Hypothesis> hypotheses_;
+};
+
+}  // namespace heed::test

@@ -1,0 +1,130 @@
+// A run that was interrupted and resumed is the run that was not, to the bit.
+#include <csignal>
+#include <thread>
+
+#include "tests/train/trainer_support.h"
+#include "tests/train/training.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+/// Asks for a stop once the run has recorded a few lines. A signal that comes after the run is over is
+/// ignored.
+class Stopper {
+ public:
+  Stopper(const Run& run, std::size_t lines)
+      : before_(std::signal(SIGTERM, SIG_IGN)), thread_([&run, lines](const std::stop_token& stop) {
+          const auto count = [&] {
+            const std::string text = get(run.paths().metrics());
+            return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+          };
+          while (!stop.stop_requested() && count() < lines) std::this_thread::sleep_for(std::chrono::microseconds(200));
+          if (!stop.stop_requested()) std::raise(SIGTERM);
+        }) {}
+  ~Stopper() {
+    thread_.request_stop();
+    thread_.join();
+    std::signal(SIGTERM, before_);
+  }
+
+ private:
+  void (*before_)(int);
+  std::jthread thread_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(resuming)
+
+BOOST_AUTO_TEST_CASE(twenty_steps_and_twenty_more_are_forty) {
+  const TempFolder folder;
+  Run whole(small_run(40), folder / "whole"), parts(small_run(20), folder / "parts");
+  whole.train(false);
+  parts.train(false);
+  parts.config.train.steps = 40;
+  parts.train(true);
+  check_same_checkpoint(whole, parts, 40);
+  check_same_metrics(whole, parts);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_killed_at_any_time_comes_to_the_same_end) {
+  // Killed after the checkpoint of step 10, 20 or 30, with records and a half one of what came later.
+  const TempFolder folder;
+  Run whole(small_run(40), folder / "whole");
+  whole.train(false);
+  for (const std::int64_t last : {0, 10, 20, 30}) {
+    Run killed(small_run(40), folder / ("killed" + std::to_string(last)));
+    std::filesystem::copy(whole.folder, killed.folder,
+                          std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks |
+                              std::filesystem::copy_options::overwrite_existing);
+    for (std::int64_t step = last + 10; step <= 40; step += 10) remove_tree(killed.checkpoints().folder_of(step));
+    std::ofstream(killed.paths().metrics(), std::ios::app) << "{\"kind\": \"tra";
+    BOOST_TEST(killed.train(true) == 0);
+    check_same_checkpoint(whole, killed, 40);
+    check_same_metrics(whole, killed);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_passed_over) {
+  const TempFolder folder;
+  Run whole(small_run(40), folder / "whole");
+  whole.train(false);
+  const std::string weights = whole.file(40, "model.safetensors");
+  const std::vector<nlohmann::json> metrics = whole.metrics();
+  put(whole.checkpoints().folder_of(40) / "model.safetensors", weights.substr(0, weights.size() - 1));
+  BOOST_TEST(whole.train(true) == 0);
+  BOOST_TEST((whole.file(40, "model.safetensors") == weights));
+  BOOST_TEST((whole.metrics() == metrics));
+}
+
+BOOST_AUTO_TEST_CASE(a_run_stopped_by_a_signal_comes_to_the_same_end) {
+  const TempFolder folder;
+  Config config = small_run(120);
+  config.train.validate_every = config.train.save_every = 30;
+  Run whole(config, folder / "whole"), stopped(config, folder / "stopped");
+  whole.train(false);
+  std::size_t lines = 1;
+  int signals = 0;
+  for (int session = 0; session < 60; ++session, lines += 2) {
+    const Stopper stopper(stopped, lines);
+    const int signal = stopped.train(session > 0);
+    if (signal == 0) break;
+    BOOST_TEST(signal == SIGTERM);
+    ++signals;
+  }
+  BOOST_TEST(signals >= 1);
+  check_same_checkpoint(whole, stopped, 120);
+  check_same_metrics(whole, stopped);
+}
+
+BOOST_AUTO_TEST_CASE(early_stopping_counts_on_over_a_resume) {
+  const TempFolder folder;
+  Config config = small_run(1000);
+  config.optim.lr = 0;
+  config.train.validate_every = config.train.save_every = 5;
+  config.train.early_stopping = {Metric::loss, 4};
+  Run whole(config, folder / "whole"), parts(config, folder / "parts");
+  whole.train(false);
+  parts.config.train.steps = 15;
+  parts.train(false);
+  parts.config.train.steps = 1000;
+  parts.train(true);
+  BOOST_TEST(whole.checkpoints().linked("last").value() == 25);
+  check_same_checkpoint(whole, parts, 25);
+  check_same_metrics(whole, parts);
+}
+
+BOOST_AUTO_TEST_CASE(another_model_does_not_take_the_checkpoint) {
+  const TempFolder folder;
+  Run run(small_run(10), folder / "run");
+  run.train(false);
+  const std::string before = get(run.paths().metrics());
+  run.config.model.d_ff = 24;
+  const std::string message = error_of(Exit::bad_input, [&] { run.train(true); });
+  BOOST_TEST(contains(message, "encoder.layers.0.linear1.weight is F32 [20, 12] in the file, F32 [24, 12] in the model"));
+  BOOST_TEST((get(run.paths().metrics()) == before));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,103 @@
+#pragma once
+/// Small runs in temporary folders, for the tests of the training loop.
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/train/support.h"
+#include "train/trainer.h"
+
+namespace heed::test {
+
+/// Reversing short words, a few steps of a tiny model, with dropout.
+inline Config small_run(std::int64_t steps = 40) {
+  Config c;
+  c.name = "small";
+  c.threads = 2;
+  c.data.synthetic.name = SyntheticKind::reverse;
+  c.data.synthetic.train = 150;
+  c.data.synthetic.valid = 20;
+  c.data.synthetic.test = 10;
+  c.data.synthetic.max_length = 6;
+  c.data.synthetic.symbols = 8;
+  c.tokenizer.kind = TokenizerKind::characters;
+  c.model.d_model = 12;
+  c.model.heads = 3;
+  c.model.d_ff = 20;
+  c.model.encoder_layers = c.model.decoder_layers = 1;
+  c.model.dropout = 0.2;
+  c.optim.lr = 4e-3;
+  c.optim.schedule.warmup = 10;
+  c.train.steps = steps;
+  c.train.batch_tokens = 100;
+  c.train.log_every = 7;
+  c.train.validate_every = 10;
+  c.train.save_every = 10;
+  c.train.keep = 100;
+  c.decode.beam = 2;
+  c.decode.max_length = 10;
+  return c;
+}
+
+/// A run folder and what belongs to it. The data is kept, as a run keeps its tokenizer.
+struct Run {
+  Config config;
+  std::filesystem::path folder;
+  ExperimentData data;
+  Talk talk;
+
+  Run(const Config& c, const std::filesystem::path& path) : config(c), folder(path), data(load_data(c)) {
+    create_folders(folder);
+  }
+  RunFolder paths() const { return {folder}; }
+  CheckpointFolder checkpoints() const { return CheckpointFolder(folder); }
+
+  /// From the newest checkpoint, if there is one, to the end. Returns the signal that stopped it.
+  int train(bool restore) {
+    Trainer trainer(config, paths(), data, talk);
+    if (restore) trainer.restore();
+    return trainer.train();
+  }
+  std::string file(std::int64_t step, const std::string& name) const {
+    return get(checkpoints().folder_of(step) / name);
+  }
+  /// metrics.jsonl without what a clock has said.
+  std::vector<nlohmann::json> metrics() const {
+    std::vector<nlohmann::json> all;
+    std::istringstream lines(get(paths().metrics()));
+    for (std::string line; std::getline(lines, line);) {
+      nlohmann::json record = nlohmann::json::parse(line);
+      for (const char* clock : {"seconds", "tokens_per_s", "decode_seconds"}) record.erase(clock);
+      all.push_back(std::move(record));
+    }
+    return all;
+  }
+  std::int64_t count(const std::string& kind) const {
+    std::int64_t n = 0;
+    for (const nlohmann::json& r : metrics()) n += r.at("kind") == kind;
+    return n;
+  }
+  nlohmann::json state(std::int64_t step) const {
+    nlohmann::json s = open_checkpoint(checkpoints().folder_of(step)).state;
+    s.erase("seconds");
+    s.erase("window_seconds");
+    return s;
+  }
+};
+
+/// The same weights, moments and progress at a step, to the bit.
+inline void check_same_checkpoint(const Run& a, const Run& b, std::int64_t step) {
+  for (const char* name : {"model.safetensors", "training.safetensors"}) {
+    BOOST_TEST((a.file(step, name) == b.file(step, name)), name << " differs at step " << step);
+  }
+  BOOST_TEST(a.state(step) == b.state(step));
+}
+
+inline void check_same_metrics(const Run& a, const Run& b) {
+  const std::vector<nlohmann::json> x = a.metrics(), y = b.metrics();
+  BOOST_TEST(x.size() == y.size());
+  for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) BOOST_TEST(x[i] == y[i]);
+}
+
+}  // namespace heed::test
