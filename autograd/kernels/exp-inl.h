@@ -48,18 +48,20 @@ struct ExpConstants<double> {
       1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
 };
 
-/// e^x as p · 2^n with p in [0.7, 1.42] and n an integer. Kept apart so that a factor can join p
-/// before the last rounding, which matters where the result is denormal.
+/// e^x as (1 + m) 2^n with m in [-0.3, 0.42] and n an integer. Kept apart so that a factor can join
+/// before anything is rounded: here for 1 + m, in times_power for denormal results.
 template <class V>
 struct Power {
-  V p, n;
+  V m, n;
+  /// v (1 + m)
+  HWY_INLINE V times(V v) const { return hn::MulAdd(v, m, v); }
+  HWY_INLINE V one_plus_m() const { return hn::Add(hn::Set(hn::DFromV<V>(), 1), m); }
 };
 
+/// e^r − 1 for |r| ≤ ln 2 / 2
 template <class V>
 HWY_INLINE V exp_polynomial(V r) {
-  const hn::DFromV<V> d;
-  using C = ExpConstants<hn::TFromV<V>>;
-  return hn::Add(hn::MulAdd(hn::Mul(r, r), polynomial(r, C::terms), r), hn::Set(d, 1));
+  return hn::MulAdd(hn::Mul(r, r), polynomial(r, ExpConstants<hn::TFromV<V>>::terms), r);
 }
 
 /// e^(x + rest) with |rest| at most half a unit in the last place of x: the part of an argument
@@ -115,7 +117,7 @@ HWY_INLINE V times_power(V v, V n) {
 template <class V>
 HWY_INLINE V exp_negative(V x, V rest) {
   const Power<V> e = exp_power(x, rest);
-  return times_power(e.p, e.n);
+  return times_power(e.one_plus_m(), e.n);
 }
 
 /// e^(x − m) for x ≤ m and finite m, also correct to the last place where x − m has to be rounded:

@@ -33,7 +33,7 @@ struct Exp {
   static HWY_INLINE Vector value(Vector x) {
     const Power<Vector> e = exp_power(x, zero());
     const Mask overflows = hn::Gt(x, set(in_double ? real(710) : real(89)));
-    return hn::IfThenElse(overflows, set(real_infinity), times_power(e.p, e.n));
+    return hn::IfThenElse(overflows, set(real_infinity), times_power(e.one_plus_m(), e.n));
   }
   static HWY_INLINE Vector gradient(Vector, Vector y, Vector dy) { return hn::Mul(dy, y); }
 };
@@ -75,16 +75,16 @@ struct Relu {
   }
 };
 
-/// What σ(x) and σ(−x) are made of: σ(|x|) = c and σ(−|x|) = c e, with e = p · 2^n = e^−|x|.
+/// What σ(x) and σ(−x) are made of: σ(|x|) = c and σ(−|x|) = c e, with e = e^−|x|.
 struct SigmoidParts {
   Power<Vector> e;
   Vector c;
   HWY_INLINE explicit SigmoidParts(Power<Vector> power) : e(power) {
-    c = hn::Div(set(1), hn::Add(set(1), times_power(e.p, e.n)));
+    c = hn::Div(set(1), hn::Add(set(1), times_power(e.one_plus_m(), e.n)));
   }
   /// factor · σ(−|x|), rounded once where it is denormal.
   HWY_INLINE Vector small(Vector factor) const {
-    return times_power(hn::Mul(hn::Mul(factor, c), e.p), e.n);
+    return times_power(e.times(hn::Mul(factor, c)), e.n);
   }
 };
 /// x σ(u) for u of the sign of x; 0 where x is so negative that it vanishes, -inf included.
@@ -126,14 +126,15 @@ struct Silu {
 struct Gelu {
   static constexpr bool needs_x = true, needs_y = false;
 
-  /// Φ(−t) e^(t²/2) for t ≥ 0, a scaled complementary error function, as a polynomial in
-  /// q = (t − 4) / (t + 4) over t + 4, after Shepherd and Laframboise, "Chebyshev approximation of
-  /// (1 + 2x) exp(x²) erfc x in 0 ≤ x < ∞", Math. Comp. 36 (1981). Coefficients: Chebyshev fits
-  /// in 60 digits for t ≤ 14.6 (relative error 1.3e-8) and t ≤ 39 (2.2e-18).
-  static HWY_INLINE Vector scaled_tail(Vector t) {
+  /// (t + 4) Φ(−t) e^(t²/2) for t ≥ 0, a scaled complementary error function, as a polynomial in
+  /// q = (t − 4) / (t + 4), after Shepherd and Laframboise, "Chebyshev approximation of
+  /// (1 + 2x) exp(x²) erfc x in 0 ≤ x < ∞", Math. Comp. 36 (1981). `part` is t / (t + 4).
+  /// Coefficients: Chebyshev fits in 60 digits for t ≤ 14.6 (relative error 1.3e-8) and, in double,
+  /// t ≤ 39 (2.2e-18).
+  static HWY_INLINE Vector scaled_tail(Vector part) {
 #ifdef HEED_DOUBLE
     static constexpr real c[] = {
-        0.7552851304157514929,     -0.6078966419719920878,   0.3871374007422146557,
+        0.7552851304157514929,     -0.6078966419718920878,   0.3871374007422146557,
         -0.1865218579596593708,    0.06039657489093021563,   -0.007540188966659892779,
         -0.003479692367252080827,  0.001630818456623573289,  0.0001333443107426556025,
         -0.0002310949275146249678, -1.908246736207169732e-6, 0.00003514464951429031794,
@@ -147,9 +148,7 @@ struct Gelu {
         0.7552851385F,    -0.6078966037F,   0.3871366799F,   -0.1865230677F,   0.0604064176F,
         -0.007526833246F, -0.003523051908F, 0.001568784782F, 0.0001935910708F, -0.0001235153559F};
 #endif
-    const Vector w = hn::Div(set(1), hn::Add(t, set(4)));
-    const Vector q = hn::NegMulAdd(set(8), w, set(1));
-    return hn::Mul(w, polynomial(q, c));
+    return polynomial(hn::MulSub(part, set(2), set(1)), c);
   }
   /// e^(−x²/2), with the part of x² that is lost to rounding.
   static HWY_INLINE Power<Vector> bell(Vector x) {
@@ -161,17 +160,29 @@ struct Gelu {
   /// x Φ(x): x times the tail on the left, where 1 + erf would cancel; x minus that on the right.
   static HWY_INLINE Vector value(Vector x) {
     const Power<Vector> e = bell(x);
-    const Vector tail = times_power(hn::Mul(e.p, hn::Mul(x, scaled_tail(hn::Abs(x)))), e.n);
+    const Vector four = set(4), t = hn::Abs(x), sum = hn::Add(t, four);
+    const Vector part = hn::Div(x, sum), scaled = scaled_tail(hn::Abs(part));
+    const Vector product = hn::Mul(part, scaled);
+    // What rounding took from the sum and the product goes into m, or float would be off by 4.5
+    // ulp.
+    const Vector lost_sum = hn::Sub(t, hn::Sub(sum, four)),
+                 lost = hn::MulSub(part, scaled, product);
+    const Vector inverse = hn::NegMulAdd(hn::Abs(part), set(real(0.25)), set(real(0.25)));  // 1/sum
+    const Vector m = hn::NegMulAdd(lost_sum, inverse, e.m);
+    const Vector tail = times_power(hn::Add(product, hn::MulAdd(product, m, lost)), e.n);
     return hn::IfThenElse(negative(x), tail, hn::Sub(x, tail));
   }
   /// Φ(x) + x φ(x)
   static HWY_INLINE Vector gradient(Vector x, Vector, Vector dy) {
     const Power<Vector> e = bell(x);
-    const Vector tail = times_power(hn::Mul(e.p, scaled_tail(hn::Abs(x))), e.n);
-    const Vector density =
-        times_power(hn::Mul(e.p, hn::Mul(x, set(real(0.39894228040143267794)))), e.n);
-    const Vector cdf = hn::IfThenElse(negative(x), tail, hn::Sub(set(1), tail));
-    return hn::Mul(dy, hn::Add(cdf, density));
+    const Vector w = hn::Div(set(1), hn::Add(hn::Abs(x), set(4)));
+    const Vector tail = hn::Mul(w, scaled_tail(hn::Mul(hn::Abs(x), w)));
+    // Left: e (tail + x / √(2π)). Right: 1 + e (x / √(2π) − tail). One exponential serves both
+    // terms.
+    const Vector density = hn::Mul(x, set(real(0.39894228040143267794)));
+    const Vector both = hn::IfThenElse(negative(x), hn::Add(density, tail), hn::Sub(density, tail));
+    const Vector bent = times_power(e.times(both), e.n);
+    return hn::Mul(dy, hn::IfThenElse(negative(x), bent, hn::Add(set(1), bent)));
   }
 };
 

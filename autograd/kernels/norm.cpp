@@ -16,12 +16,24 @@ namespace kernels::HWY_NAMESPACE {
 // The forward passes work in double, which costs little more than float (memory sets the pace) and
 // leaves nothing to chance: rows far from 0, rows of 1e38, gain and bias that cancel.
 
+HWY_INLINE double mean_of(const real* x, std::int64_t n) {
+  const double count = static_cast<double>(n);
+  double mu = wide_sum(n, [=](std::int64_t i, auto io) HWY_ATTR { return io.load(x + i); }) / count;
+#ifdef HEED_DOUBLE
+  // A sum of doubles rounds; the mean of what is left mends it, so that equal values have no
+  // variance.
+  mu += wide_sum(n, [=](std::int64_t i, auto io)
+                        HWY_ATTR { return hn::Sub(io.load(x + i), set_wide(mu)); }) /
+        count;
+#endif
+  return mu;
+}
+
 void layer_norm(const real* x, const real* gain, const real* bias, real eps, real* y, real* mean,
                 real* rstd, std::int64_t rows, std::int64_t cols) {
   const double count = static_cast<double>(cols);
   for (std::int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
-    const double mu =
-        wide_sum(cols, [=](std::int64_t c, auto io) HWY_ATTR { return io.load(x + c); }) / count;
+    const double mu = mean_of(x, cols);
     const double var = wide_sum(cols,
                                 [=](std::int64_t c, auto io) HWY_ATTR {
                                   const Wide v = hn::Sub(io.load(x + c), set_wide(mu));

@@ -90,10 +90,12 @@ inline void layer_norm(const real* x, const real* gain, const real* bias, real e
   for (std::int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
     const bool inf = has_infinity(x, cols);
     const double n = static_cast<double>(cols);
-    double mu = 0, var = 0;
+    double mu = 0, error = 0, var = 0;
     for (std::int64_t c = 0; c < cols; ++c) mu += seen(x[c], inf) / n;
-    for (std::int64_t c = 0; c < cols; ++c)
-      var += (seen(x[c], inf) - mu) * (seen(x[c], inf) - mu) / n;
+    for (std::int64_t c = 0; c < cols; ++c) error += seen(x[c], inf) - mu;
+    mu += error / n;  // so that equal values have no variance
+    for (std::int64_t c = 0; c < cols; ++c) var += std::pow(seen(x[c], inf) - mu, 2);
+    var /= n;
     const double root = reciprocal_root(var + (inf ? 0 : eps));
     for (std::int64_t c = 0; c < cols; ++c) {
       const double z = (seen(x[c], inf) - mu) * root;
@@ -132,9 +134,8 @@ inline void rms_norm(const real* x, const real* gain, real eps, real* y, real* r
   for (std::int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
     const bool inf = has_infinity(x, cols);
     double mean_square = 0;
-    for (std::int64_t c = 0; c < cols; ++c) {
-      mean_square += seen(x[c], inf) * seen(x[c], inf) / static_cast<double>(cols);
-    }
+    for (std::int64_t c = 0; c < cols; ++c) mean_square += std::pow(seen(x[c], inf), 2);
+    mean_square /= static_cast<double>(cols);
     const double root = reciprocal_root(mean_square + (inf ? 0 : eps));
     for (std::int64_t c = 0; c < cols; ++c) {
       y[c] = static_cast<real>(seen(x[c], inf) * root * (gain ? gain[c] : 1));

@@ -1,0 +1,183 @@
+#pragma once
+/// What the tests of the kernels share: awkward values, distances in units in the last place, and a
+/// loop over the instruction sets of this machine, the plain twins' among them.
+#include <hwy/highway.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "autograd/random.h"
+#include "autograd/real.h"
+
+HEED_BEGIN
+namespace testing {
+
+using Limits = std::numeric_limits<real>;
+constexpr bool in_float = sizeof(real) == 4;
+constexpr real inf = Limits::infinity();
+constexpr real not_a_number = Limits::quiet_NaN();
+
+/// Runs body(name) once for each instruction set.
+template <class Body>
+void for_each_target(const Body& body) {
+  struct Restore {
+    ~Restore() { choose(0); }
+    static void choose(std::int64_t targets) {
+      hwy::SetSupportedTargetsForTest(targets);
+      hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    }
+  } restore;
+  const std::int64_t plain = HWY_SCALAR | HWY_EMU128;
+  const std::int64_t machine = hwy::SupportedTargets();
+  for (const std::int64_t target :
+       std::initializer_list<std::int64_t>{HWY_AVX3, HWY_AVX2, HWY_NEON, plain}) {
+    if (target != plain && !(machine & target)) continue;
+    Restore::choose(target);
+    const std::string name = target == plain ? "plain" : hwy::TargetName(target);
+    BOOST_TEST_CONTEXT("instruction set " << name) { body(name); }
+  }
+}
+
+/// |a − b| in units in the last place of b; 0 where both are NaN or the same infinity.
+inline double ulps(real a, long double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : 1e30;
+  const auto nearest = static_cast<real>(b);
+  if (std::isinf(a) || std::isinf(nearest)) return a == nearest ? 0 : 1e30;
+  const real above = std::nextafter(std::abs(nearest), inf);
+  const long double unit = std::isinf(above)
+                               ? std::abs(nearest) - std::nextafter(std::abs(nearest), real(0))
+                               : above - std::abs(nearest);
+  return static_cast<double>(std::abs(a - b) / unit);
+}
+
+/// Equal up to `tolerance` times `scale` (or the size of b, if larger), NaN and infinities exactly.
+inline bool close(real a, real b, double tolerance, double scale = 0) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (std::isinf(a) || std::isinf(b)) return a == b;
+  const double size = std::max(scale, std::abs(double{b}));
+  // Plain twins in double multiply by up to 800 after a value has become denormal.
+  const double slack = (in_float ? 2 : 1000) * double{Limits::denorm_min()};
+  return std::abs(double{a} - double{b}) <= tolerance * size + slack;
+}
+
+/// Bits, so that -0 is not 0 and NaN is NaN.
+inline bool same(real a, real b) {
+  return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b));
+}
+
+inline std::vector<real> normal_values(std::int64_t n, double size, std::uint64_t seed) {
+  Random random(RandomKey{.seed = seed});
+  std::vector<real> x(static_cast<std::size_t>(n));
+  for (real& v : x) v = static_cast<real>(size * random.normal());
+  return x;
+}
+
+/// Values at which something may go wrong: zeros, denormals, the ends of the range, infinities,
+/// NaN, and the places where exponentials and tails run out.
+inline std::vector<real> awkward_values() {
+  std::vector<real> x = {0,
+                         not_a_number,
+                         inf,
+                         Limits::denorm_min(),
+                         Limits::min(),
+                         Limits::max(),
+                         real(1e-40),
+                         real(1e38),
+                         1,
+                         real(1e-3),
+                         real(0.3466),
+                         real(0.34658),
+                         real(5.9),
+                         real(9.0),
+                         real(13.2),
+                         real(14.1),
+                         real(14.5),
+                         20,
+                         40,
+                         41,
+                         86,
+                         real(87.3),
+                         real(88.7),
+                         real(88.73),
+                         89,
+                         90,
+                         103,
+                         real(103.97),
+                         104,
+                         120,
+                         121,
+                         200,
+                         708,
+                         real(709.8),
+                         710,
+                         745,
+                         real(745.2),
+                         746,
+                         800,
+                         801,
+                         1e4,
+                         real(1e20)};
+  const std::size_t n = x.size();
+  for (std::size_t i = 0; i < n; ++i) x.push_back(-x[i]);
+  return x;
+}
+
+/// A copy of x that starts `shift` values after an aligned place and has a guard on both sides; the
+/// guards are compared when it goes.
+class Guarded {
+ public:
+  explicit Guarded(const std::vector<real>& x, std::int64_t shift = 1)
+      : size_(x.size()), start_(static_cast<std::size_t>(shift) + 1) {
+    values_.assign(start_, guard);
+    values_.insert(values_.end(), x.begin(), x.end());
+    values_.resize(values_.size() + 64, guard);
+  }
+  Guarded(const Guarded&) = delete;
+  ~Guarded() {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (i < start_ || i >= start_ + size_) BOOST_CHECK_EQUAL(values_[i], guard);
+    }
+  }
+  real* data() { return values_.data() + start_; }
+  real operator[](std::int64_t i) const { return values_[start_ + static_cast<std::size_t>(i)]; }
+  std::vector<real> values() const {
+    return {values_.begin() + static_cast<std::int64_t>(start_),
+            values_.begin() + static_cast<std::int64_t>(start_ + size_)};
+  }
+
+ private:
+  static constexpr real guard = real(12345.5);
+  std::size_t size_, start_;
+  std::vector<real> values_;
+};
+
+inline void check_close(const std::vector<real>& fast, const std::vector<real>& plain,
+                        double tolerance, double scale = 0) {
+  BOOST_REQUIRE_EQUAL(fast.size(), plain.size());
+  for (std::size_t i = 0; i < fast.size(); ++i) {
+    BOOST_CHECK_MESSAGE(
+        close(fast[i], plain[i], tolerance, scale),
+        "value " << i << ": " << fast[i] << " where the plain twin has " << plain[i]);
+  }
+}
+inline void check_same(const std::vector<real>& a, const std::vector<real>& b) {
+  BOOST_REQUIRE_EQUAL(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    BOOST_CHECK_MESSAGE(same(a[i], b[i]), "value " << i << ": " << a[i] << " is not " << b[i]);
+  }
+}
+
+/// Every length up to twice the widest vector and one, then some of the lengths of real rows.
+inline std::vector<std::int64_t> lengths() {
+  std::vector<std::int64_t> n;
+  for (std::int64_t i = 0; i <= 33; ++i) n.push_back(i);
+  for (const std::int64_t i : {63, 64, 65, 127, 129, 512, 1000, 1025, 5003}) n.push_back(i);
+  return n;
+}
+
+}  // namespace testing
+HEED_END
