@@ -43,7 +43,7 @@ Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);
 Tensor concat(std::span<const Tensor> parts, int axis);
 
-// ---- ops/matmul.cpp --------------------------------------------------------------------------------
+// ---- ops/matmul.cpp, ops/affine.cpp --------------------------------------------------------------------------------
 /// a: [..., m, k] (or [..., k, m] with trans_a), b likewise; leading axes broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b, bool trans_a = false, bool trans_b = false);
 /// x: [..., in], weight: [out, in], bias: [out] or undefined → [..., out]: x Wᵀ + b.
@@ -51,7 +51,6 @@ Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 /// The same with only rows [begin, end) of weight and bias, so that q, k and v can share one matrix.
 Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t begin, std::int64_t end);
 
-// ---- ops/feed_forward.cpp --------------------------------------------------------------------------
 /// f(x Wᵀ + b), fused: one pass over the product for bias and activation.
 Tensor affine_map(kernels::Map f, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
