@@ -8,7 +8,8 @@ HEED_BEGIN
 namespace kernels {
 
 /// y = softmax(x) of one row of n values. -inf is a mask; a row of nothing but -inf gives zeros.
-/// Returns log Σ exp(x) (-inf for such a row). y may be x.
+/// Returns log Σ exp(x) (-inf for such a row). y may be x. Values of +inf share the row evenly, as
+/// in the limit; NaN gives NaN throughout. Both results are within 4 units in the last place.
 real softmax_row(const real* x, real* y, std::int64_t n);
 /// log Σ exp(x) of one row.
 real log_sum_exp_row(const real* x, std::int64_t n);
@@ -16,7 +17,9 @@ real log_sum_exp_row(const real* x, std::int64_t n);
 void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n);
 
 /// Per row: mean[r], rstd[r] = 1/√(var + eps) (biased variance), y = (x − mean) rstd · gain + bias.
-/// gain and bias may be null (1 and 0).
+/// gain and bias may be null (1 and 0). Computed in double. A row without variance gives bias, also
+/// for eps = 0. Where a row holds infinities, y is their limit as they grow together (±1 for them,
+/// 0 for the rest, normalised), mean is infinite or NaN and rstd 0, so that the gradient shows NaN.
 void layer_norm(const real* x, const real* gain, const real* bias, real eps, real* y, real* mean,
                 real* rstd, std::int64_t rows, std::int64_t cols);
 /// With x̂ = (x − mean) rstd and g = dy ⊙ gain:
@@ -26,6 +29,7 @@ void layer_norm_grad(const real* x, const real* gain, const real* mean, const re
                      const real* dy, real* dx, real* dgain, real* dbias, std::int64_t rows,
                      std::int64_t cols);
 /// y = x rrms · gain, rrms[r] = 1/√(mean(x²) + eps) (Zhang and Sennrich 2019).
+/// Infinities and eps = 0 as in layer_norm.
 void rms_norm(const real* x, const real* gain, real eps, real* y, real* rrms, std::int64_t rows,
               std::int64_t cols);
 void rms_norm_grad(const real* x, const real* gain, const real* rrms, const real* dy, real* dx,
@@ -34,6 +38,11 @@ void rms_norm_grad(const real* x, const real* gain, const real* rrms, const real
 /// Label-smoothed cross-entropy of one row of n logits against a target class, as PyTorch defines
 /// it: loss = (1 − ε) (−log p[t]) + ε/n Σ_j (−log p[j]), p = softmax(logits). Overwrites the logits
 /// with scale · d loss / d logits = scale (p − (1 − ε) onehot(t) − ε/n) where `with_grad`.
+///
+/// -inf masks a class: as the target, or with ε > 0, it makes the loss +inf. So does any logit of
+/// +inf, for training must not go on from there; the gradient is then that of softmax's limit. NaN
+/// makes the losses and the whole gradient NaN and `correct` false. Losses near 0 keep their
+/// relative precision. n > 0, 0 ≤ target < n.
 struct RowLoss {
   double loss;   ///< with smoothing
   double nll;    ///< −log p[t]

@@ -209,4 +209,25 @@ BOOST_AUTO_TEST_CASE(norm_gradients_equal_their_plain_twins) {
   });
 }
 
+// The norm of a row with an infinity is finite, but the infinity must not pass unseen.
+BOOST_AUTO_TEST_CASE(an_infinity_shows_in_the_gradient_of_a_norm) {
+  for_each_target([](const std::string&) {
+    for (const std::int64_t n : {2, 5, 16, 40}) {
+      std::vector<real> x = normal_values(n, 1, 1), y(x.size()), z(x.size());
+      const std::vector<real> dy = normal_values(n, 1, 2);
+      x[static_cast<std::size_t>(n / 2)] = -inf;
+      real mean = 0, rstd = 0, rrms = 0;
+      kernels::layer_norm(x.data(), nullptr, nullptr, real(1e-5), y.data(), &mean, &rstd, 1, n);
+      kernels::rms_norm(x.data(), nullptr, real(1e-5), z.data(), &rrms, 1, n);
+      for (const std::vector<real>* out : {&y, &z}) {
+        for (const real v : *out) BOOST_CHECK(std::isfinite(v));
+      }
+      kernels::layer_norm_grad(x.data(), nullptr, &mean, &rstd, dy.data(), y.data(), nullptr,
+                               nullptr, 1, n);
+      kernels::rms_norm_grad(x.data(), nullptr, &rrms, dy.data(), z.data(), nullptr, 1, n);
+      BOOST_CHECK(std::isnan(y[0]) && std::isnan(z[0]));
+    }
+  });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
