@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <new>
@@ -14,6 +14,7 @@
 
 #include "autograd/error.h"
 #include "train/commands.h"
+#include "train/config_problems.h"
 #include "train/version.h"
 
 namespace {
@@ -238,6 +239,14 @@ void add_fetch(CLI::App& app, Job& job) {
   command->footer("Example:\n  heed fetch multi30k --to data/multi30k");
 }
 
+/// The first word is no command: what to say about it.
+std::string unknown_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+  const std::string near = nearest(word, names);
+  return fmt::format("{}: no such command{}", shown(word), near.empty() ? "" : fmt::format(" (did you mean {}?)", near));
+}
+
 /// A closed standard stream must not become the number of a file that is opened next.
 void keep_standard_streams() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -300,6 +309,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() != 0 && argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
+      fmt::print(stderr, "heed: {}\n(heed --help lists the commands)\n", unknown_command(app, argv[1]));
+      return static_cast<int>(Exit::usage);
+    }
     return app.exit(e) == 0 ? 0 : static_cast<int>(Exit::usage);
   }
   return run(job);

@@ -1,7 +1,6 @@
 #include "train/model_summary.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "autograd/error.h"
 #include "data/batcher.h"
@@ -148,6 +147,41 @@ MemoryEstimate memory_of(const Config& config, const StepWork& work, std::int64_
           size * activations(config, work) * std::min(threads, shards) / shards};
 }
 
+// ---- the table ------------------------------------------------------------------------------------
+
+/// "a, b, c, …" in lines of about 100 columns, the further ones below the first.
+std::string wrapped(const std::vector<std::string>& words, std::size_t indent) {
+  std::string text;
+  std::size_t column = indent;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += ",";
+    if (i > 0 && column + words[i].size() > 98) {
+      text += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (i > 0) {
+      text += " ";
+    }
+    text += words[i];
+    column += words[i].size() + 2;
+  }
+  return text;
+}
+
+/// One entry a layer; equal layers that follow one another share one.
+std::string layer_table(const std::vector<LayerSummary>& layers) {
+  std::string t = fmt::format("{:<24} {:>12}  parameters\n", "layer", "values");
+  for (std::size_t i = 0, next = 0; i < layers.size(); i = next) {
+    for (next = i + 1; next < layers.size() && layers[next].parameters == layers[i].parameters;) ++next;
+    const std::string last = layers[next - 1].name;
+    std::string name = layers[i].name;
+    if (next - i > 1) name += " to " + last.substr(last.rfind('.') + 1);
+    t += fmt::format("{:<24} {:>12}  {}\n", name,
+                     next - i > 1 ? fmt::format("{} x {}", next - i, layers[i].values) : std::to_string(layers[i].values),
+                     wrapped(layers[i].parameters, 39));
+  }
+  return t;
+}
+
 std::string megabytes(double bytes) { return fmt::format("{:10.1f} MB", bytes / 1e6); }
 
 }  // namespace
@@ -190,11 +224,7 @@ nlohmann::json ModelSummary::json() const {
 }
 
 std::string ModelSummary::text() const {
-  std::string t = fmt::format("{:<24} {:>12}  parameters\n", "layer", "values");
-  for (const LayerSummary& layer : layers) {
-    std::string shapes = fmt::format("{}", fmt::join(layer.parameters, ", "));
-    t += fmt::format("{:<24} {:>12}  {}\n", layer.name, layer.values, shapes);
-  }
+  std::string t = layer_table(layers);
   t += fmt::format("{:<24} {:>12}  ({})\n\n", "all", parameters, format_quantity(static_cast<double>(parameters)));
   t += vocabulary.source == vocabulary.target
            ? fmt::format("vocabulary    {} ({})\n", vocabulary.source, vocabulary.basis)

@@ -1,0 +1,253 @@
+// What the commands are made of, where the command line itself cannot show it: the gradient table's
+// verdict on wrong gradients, reading lines in pieces, writing whole or not at all, counting FLOPs.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "autograd/ops.h"
+#include "tests/train/support.h"
+#include "train/flops.h"
+#include "train/gradcheck_table.h"
+#include "train/gzip.h"
+#include "train/line_reader.h"
+#include "train/output.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+ParameterCheck check_of(const std::string& name, GradcheckStatus status, double worst) {
+  ParameterCheck c;
+  c.name = name;
+  c.shape = {2, 3};
+  c.entries = c.checked = 6;
+  c.worst_error = worst;
+  c.status = status;
+  return c;
+}
+
+GradcheckTable table_of(std::vector<ParameterCheck> checks) {
+  GradcheckResult result;
+  result.parameters = std::move(checks);
+  GradcheckTable table;
+  table.add(result);
+  return table;
+}
+
+std::vector<std::string> lines_of(const std::filesystem::path& path) {
+  LineReader reader(path.string());
+  std::vector<std::string> lines;
+  for (std::string line; reader.next(line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(command_parts)
+
+// ---- the gradient table -------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(right_gradients_pass) {
+  const GradcheckTable table =
+      table_of({check_of("w", GradcheckStatus::ok, 1e-9), check_of("b", GradcheckStatus::kink, 0)});
+  BOOST_TEST(table.passed());
+  BOOST_TEST(table.text().find("all 2 parameters have the right gradient") != std::string::npos, table.text());
+  BOOST_TEST(table.json().at("passed") == true);
+}
+
+BOOST_AUTO_TEST_CASE(one_wrong_gradient_fails_them_all) {
+  for (const GradcheckStatus status : {GradcheckStatus::wrong, GradcheckStatus::unstable, GradcheckStatus::non_finite}) {
+    ParameterCheck wrong = check_of("decoder.b", status, std::numeric_limits<double>::infinity());
+    wrong.cause = "a missing factor of 2";
+    const GradcheckTable table = table_of({check_of("decoder.w", GradcheckStatus::ok, 0), wrong});
+    BOOST_TEST(!table.passed());
+    BOOST_TEST(table.text().find("WRONG") != std::string::npos);
+    BOOST_TEST(table.text().find("a missing factor of 2") != std::string::npos);
+    BOOST_TEST(table.text().find("failed: 1 of 2 parameters") != std::string::npos, table.text());
+    const nlohmann::json json = nlohmann::json::parse(table.json().dump());
+    BOOST_TEST(json.at("passed") == false);
+    BOOST_TEST(json.at("parameters").at(1).at("worst_error").is_null());
+    BOOST_TEST(json.at("parameters").at(1).at("passed") == false);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_row_is_as_bad_as_the_worse_of_its_two_checks) {
+  GradcheckTable table = table_of({check_of("w", GradcheckStatus::ok, 1e-9)});
+  ParameterCheck along = check_of("w", GradcheckStatus::wrong, 0.5);
+  along.directional = true;
+  along.checked = 2;
+  GradcheckResult result;
+  result.parameters = {along};
+  table.add(result);
+  BOOST_REQUIRE(table.rows.size() == 1u);
+  BOOST_TEST(table.rows[0].checked == 6);
+  BOOST_TEST(table.rows[0].directions == 2);
+  BOOST_TEST(table.rows[0].worst_error == 0.5);
+  BOOST_TEST(!table.passed());
+}
+
+BOOST_AUTO_TEST_CASE(nothing_checked_is_no_success) {
+  BOOST_TEST(!GradcheckTable().passed());
+  GradcheckResult noisy;
+  noisy.problem = "f gives another result each time";
+  GradcheckTable table = table_of({check_of("w", GradcheckStatus::ok, 0)});
+  table.add(noisy);
+  BOOST_TEST(!table.passed());
+  BOOST_TEST(table.text().find("another result each time") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_backward_gets_into_the_table) {
+  const Tensor w = Tensor::variable(Array::full({3}, 0.7));
+  // d (w · c) = c, but c here follows w's values behind the tape's back.
+  const auto f = [&] { return sum(mul(w, Tensor(w.value().clone()))); };
+  GradcheckTable table;
+  table.add(gradcheck_parameters(f, {{"w", w}}));
+  BOOST_TEST(!table.passed());
+  BOOST_TEST(table.text().find("WRONG") != std::string::npos, table.text());
+}
+
+// ---- reading lines --------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(lines_end_where_they_should) {
+  const TempFolder folder;
+  const auto check = [&](const std::string& bytes, const std::vector<std::string>& expected) {
+    put(folder / "plain", bytes);
+    BOOST_TEST(lines_of(folder / "plain") == expected, boost::test_tools::per_element());
+    put(folder / "packed", pack_gzip(bytes));
+    BOOST_TEST(lines_of(folder / "packed") == expected, boost::test_tools::per_element());
+  };
+  check("", {});
+  check("\n", {""});
+  check("a", {"a"});
+  check("a\n", {"a"});
+  check("\x1f", {"\x1f"});
+  check("\x1f\n", {"\x1f"});
+  check("a\r\n\n\r\nb\rc\r", {"a", "", "", "b\rc"});
+  check("\xEF\xBB\xBF" "a\n\xEF\xBB\xBF" "b", {"a", "\xEF\xBB\xBF" "b"});
+}
+
+BOOST_AUTO_TEST_CASE(lines_may_be_longer_than_any_buffer) {
+  const TempFolder folder;
+  std::string text, expected(3'000'000, 'x');
+  for (std::size_t i = 0; i < expected.size(); i += 97) expected[i] = static_cast<char>('a' + i % 23);
+  put(folder / "f", "first\n" + expected + "\n" + expected + "last");
+  const std::vector<std::string> lines = lines_of(folder / "f");
+  BOOST_REQUIRE(lines.size() == 3u);
+  BOOST_TEST((lines[1] == expected));
+  BOOST_TEST((lines[2] == expected + "last"));
+}
+
+BOOST_AUTO_TEST_CASE(gzip_members_follow_one_another) {
+  const TempFolder folder;
+  std::string many;
+  for (int i = 0; i < 200'000; ++i) many += std::to_string(i) + "\n";
+  put(folder / "f", pack_gzip("one\ntw") + pack_gzip("o\n") + pack_gzip("") + pack_gzip(many));
+  const std::vector<std::string> lines = lines_of(folder / "f");
+  BOOST_REQUIRE(lines.size() == 200'002u);
+  BOOST_TEST(lines[1] == "two");
+  BOOST_TEST(lines.back() == "199999");
+}
+
+BOOST_AUTO_TEST_CASE(broken_input_is_named) {
+  const TempFolder folder;
+  const auto error = [&](const std::string& bytes) {
+    put(folder / "f", bytes);
+    return error_of(Exit::bad_input, [&] { lines_of(folder / "f"); });
+  };
+  BOOST_TEST(error("a\nb\xC3\n").find("f:2: invalid UTF-8 at byte 2") != std::string::npos);
+  BOOST_TEST(error(std::string("a\n\n\0", 4)).find("f:3: NUL byte") != std::string::npos);
+  const std::string packed = pack_gzip("line\nline\nline two\n");
+  BOOST_TEST(error(packed.substr(0, packed.size() - 4)).find("cut short") != std::string::npos);
+  BOOST_TEST(error(packed.substr(0, 3)).find("cut short") != std::string::npos);
+  std::string damaged = packed;
+  damaged[damaged.size() - 6] = static_cast<char>(damaged[damaged.size() - 6] ^ 0x55);   // of the checksum
+  BOOST_TEST(error(damaged).find("damaged gzip") != std::string::npos);
+  BOOST_TEST(error_of(Exit::bad_input, [&] { LineReader((folder / "none").string()); }).find("no such file") != std::string::npos);
+  BOOST_TEST(error_of(Exit::bad_input, [&] { lines_of(folder.path); }).find("is a folder") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(lines_come_before_the_input_ends) {
+  int ends[2];
+  BOOST_REQUIRE(pipe(ends) == 0);
+  const std::string text = "first\nsec";
+  BOOST_REQUIRE(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  const auto reader = std::make_unique<LineReader>("/dev/fd/" + std::to_string(ends[0]));
+  std::string line;
+  BOOST_TEST(reader->next(line));      // would wait for ever if it wanted a full buffer
+  BOOST_TEST(line == "first");
+  BOOST_REQUIRE(write(ends[1], "ond\n", 4) == 4);
+  BOOST_TEST(reader->next(line));
+  BOOST_TEST(line == "second");
+  close(ends[1]);
+  BOOST_TEST(!reader->next(line));
+  close(ends[0]);
+}
+
+// ---- writing ----------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(output_is_whole_or_not_there) {
+  const TempFolder folder;
+  const std::string path = (folder / "out").string();
+  const auto half = [](const Sink& sink) {
+    sink("half");
+    throw Error(Exit::bad_input, "stop");
+  };
+  error_of(Exit::bad_input, [&] { write_output(path, half); });
+  BOOST_TEST(folder.entries() == 0);
+  write_output(path, [](const Sink& sink) { sink("old"); });
+  error_of(Exit::bad_input, [&] { write_output(path, half); });
+  BOOST_TEST(get(path) == "old");
+  error_of(Exit::io, [&] { write_output((folder / "no" / "out").string(), half); });
+}
+
+BOOST_AUTO_TEST_CASE(output_leaves_devices_where_they_are) {
+  write_output("/dev/null", [](const Sink& sink) { sink("gone"); });
+  struct stat about {};
+  BOOST_TEST(stat("/dev/null", &about) == 0);
+  BOOST_TEST(S_ISCHR(about.st_mode));
+}
+
+// ---- FLOPs ------------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(flops_of_small_models_by_hand) {
+  ModelOptions m;
+  m.d_model = 2;
+  m.d_ff = 3;
+  m.encoder_layers = 1;
+  m.decoder_layers = 1;
+  const std::vector<std::int32_t> source{0, 5}, target{0, 4};
+  // One causal layer on 4 rows: q, k, v, out 4·(2·4·2·2) = 128; q kᵀ and p v 2·(2·4·4·2) = 128; feed-forward
+  // 2·(2·4·2·3) = 96; output 2·4·2·7 = 112.
+  BOOST_TEST(forward_flops(m, Task::lm, 7, {}, target) == 128 + 128 + 96 + 112);
+  // Encoder on 5 rows: 160 + 200 + 120. Cross: q and out 2·(2·4·2·2) = 64, k and v 2·(2·5·2·2) = 80, products
+  // 2·(2·4·5·2) = 160.
+  BOOST_TEST(forward_flops(m, Task::seq2seq, 7, source, target) == 128 + 128 + 96 + 112 + 480 + 64 + 80 + 160);
+}
+
+BOOST_AUTO_TEST_CASE(flops_of_sequences_add_up_but_not_their_attention) {
+  ModelOptions m;
+  m.d_model = 8;
+  const std::vector<std::int32_t> one{0, 3}, other{0, 5}, both{0, 3, 8}, together{0, 8};
+  const auto flops = [&](const std::vector<std::int32_t>& offsets) { return forward_flops(m, Task::seq2seq, 11, offsets, offsets); };
+  BOOST_TEST(flops(both) == flops(one) + flops(other));
+  BOOST_TEST(flops(together) > flops(both));
+}
+
+BOOST_AUTO_TEST_CASE(flops_of_a_benchmark_are_those_that_its_scripts_count) {
+  ModelOptions m;                      // nmt-small of tests/bench/workloads.py
+  m.d_model = 256;
+  m.d_ff = 1024;
+  m.encoder_layers = m.decoder_layers = 3;
+  std::vector<std::int32_t> offsets;
+  for (std::int32_t i = 0; i <= 64; ++i) offsets.push_back(32 * i);
+  BOOST_TEST(training_flops * forward_flops(m, Task::seq2seq, 8000, offsets, offsets) == 94623498240.0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

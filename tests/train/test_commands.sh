@@ -1,0 +1,305 @@
+#!/bin/sh
+# The commands, end to end: a small model is trained in a temporary folder, used in every way, and then
+# everything is done wrong once. Usage: test_commands.sh HEED
+set -u
+heed=$1
+work=$(mktemp -d "${TMPDIR:-/tmp}/heed-commands-XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$work" || exit 1
+failures=0
+checks=0
+
+fail() { failures=$((failures + 1)); printf 'FAILED: %s\n' "$*"; sed 's/^/    | /' err 2>/dev/null | head -12; }
+
+# status CODE ARGS...: heed ends with this code; its output is then in out and err
+status() {
+  expected=$1; shift
+  checks=$((checks + 1))
+  "$heed" "$@" >out 2>err </dev/null
+  got=$?
+  [ $got -eq "$expected" ] || fail "heed $* ended with $got, not with $expected"
+}
+# says TEXT...: each stands in what the last command said on standard error
+says() {
+  for text; do
+    checks=$((checks + 1))
+    grep -qF -- "$text" err || fail "nothing on standard error says: $text"
+  done
+}
+# holds FILE PATTERN...
+holds() {
+  file=$1; shift
+  for pattern; do
+    checks=$((checks + 1))
+    grep -qE -- "$pattern" "$file" || { fail "$file has no: $pattern"; head -c 600 "$file"; echo; }
+  done
+}
+# equal WHAT A B
+equal() {
+  checks=$((checks + 1))
+  [ "$2" = "$3" ] || fail "$1: $2, expected $3"
+}
+absent() {
+  for path; do
+    checks=$((checks + 1))
+    [ ! -e "$path" ] || fail "$path was left behind"
+  done
+}
+lines() { wc -l <"$1" | tr -d ' '; }
+# number KEY: its value in the JSON object in out
+number() { sed -n "s/.*\"$1\":\([-0-9.e+]*\).*/\1/p" out; }   # the last one there, if there are several
+
+config() {   # config NAME: a small experiment; further lines from standard input
+  cat >"$1.yaml" <<CONFIG
+name: $1
+threads: 2
+data: {synthetic: {name: copy, train: 600, valid: 40, test: 30, max_length: 5, symbols: 5}}
+tokenizer: {kind: char}
+model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, dropout: 0.1}
+optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
+train: {steps: 30, batch_tokens: 256, validate_every: 15, save_every: 15, log_every: 10, average: 2}
+decode: {beam: 2, max_length: 12}
+CONFIG
+}
+
+# ---- train, resume --------------------------------------------------------------------------------
+config tiny
+status 0 train tiny.yaml --json
+says 'step     30' 'the run is in runs/tiny'
+holds out '"exact_match":' '"bleu_signature":"'
+equal 'lines of JSON' "$(lines out)" 1
+for file in config.yaml run.json train.log metrics.jsonl tokenizer.vocab best/model.safetensors \
+            last/state.json average/model.safetensors; do
+  [ -e runs/tiny/$file ] || fail "runs/tiny/$file is missing"
+done
+cp out trained.json
+
+status 2 train tiny.yaml
+says 'already holds a run' 'heed resume runs/tiny'
+status 0 resume runs/tiny train.steps=40
+says 'going on from step 30' 'step     40'
+status 0 train tiny.yaml --run stopped train.steps=15
+status 0 resume stopped train.steps=30 --json
+equal 'metrics of a run in two parts' "$(number loss)" "$(sed -n 's/.*"loss":\([-0-9.e+]*\).*/\1/p' trained.json)"
+status 0 train tiny.yaml --overwrite
+
+# ---- eval -----------------------------------------------------------------------------------------
+status 0 eval runs/tiny --json
+equal 'lines of JSON' "$(lines out)" 1
+holds out '"split":"test"' '"sentences":30' '"loss":[0-9]' '"perplexity":[0-9]' '"token_accuracy":0\.[0-9]' \
+  '"exact_match":' '"bleu":' '"bleu_signature":"[^"]*tok:13a' '"chrf":' '"chrf_signature":"'
+for key in loss perplexity token_accuracy exact_match bleu chrf; do
+  equal "$key of eval and train" "$(number $key)" "$(sed -n "s/.*\"$key\":\([-0-9.e+]*\).*/\1/p" trained.json)"
+done
+status 0 eval runs/tiny --split valid --json
+holds out '"split":"valid"' '"sentences":40'
+status 0 eval runs/tiny --weights 15 --json
+holds out 'step-00000015'
+printf 'a b c\nb\n' >src
+printf 'a b c\nb\n' >tgt
+status 0 eval runs/tiny --source src --target tgt --pretokenised --output translated --json
+holds out '"split":"files"' '"sentences":2' 'tok:none'
+equal 'lines of translations' "$(lines translated)" 2
+status 0 eval runs/tiny
+holds out 'perplexity' 'BLEU = '
+status 2 eval runs/tiny --split train
+status 2 eval runs/tiny --source src
+status 2 eval runs/tiny --text src
+says '--text is for language models'
+status 2 eval runs/tiny --split test --source src --target tgt
+status 3 eval runs/nowhere
+says 'no run here'
+status 3 eval runs/tiny --weights 77
+says 'no weights called 77'
+
+# ---- generate -------------------------------------------------------------------------------------
+printf 'a b c\n\n\nd e\r\n \nxyz' >input                # empty lines, an unknown character, no end of line
+status 0 generate runs/tiny --input input
+equal 'lines out for lines in' "$(lines out)" 6
+equal 'lines out for empty lines' "$(sed -n '2,3p' out)" ''
+cp out plain
+"$heed" generate runs/tiny <input >out 2>err
+equal 'translation of standard input' "$(cat out)" "$(cat plain)"
+gzip -c input >input.gz; gzip -c input >>input.gz        # two members
+status 0 generate runs/tiny --input input.gz --output translated
+equal 'lines of two gzip members, the first without its last newline' "$(lines translated)" 11
+status 0 generate runs/tiny --input /dev/null
+equal 'lines out for none' "$(lines out)" 0
+awk 'BEGIN { for (i = 0; i < 300; i++) print substr("a b c d e", 1, 2 * (i % 5) + 1) }' >many
+status 0 generate runs/tiny --input many --beam 1
+equal 'lines of 300' "$(lines out)" 300
+cp out plain
+status 0 generate runs/tiny --input many --beam 1 --chunk 7
+cmp -s out plain || fail 'translations depend on the chunk'
+status 0 generate runs/tiny --input many --temperature 1.5 --top-k 3 --seed 5
+cp out drawn
+status 0 generate runs/tiny --input many --temperature 1.5 --top-k 3 --seed 5 threads=1
+cmp -s out drawn || fail 'sampling depends on the threads'
+status 0 generate runs/tiny --input many --temperature 1.5 --top-k 3 --seed 6
+cmp -s out drawn && fail 'sampling does not depend on the seed'
+awk 'BEGIN { for (i = 0; i < 500000; i++) printf "a "; print "" }' >long
+{ cat input; echo; cat long; echo b; } >some
+status 0 generate runs/tiny --input some --beam 1
+equal 'lines out, one of them of 1 MB' "$(lines out)" 8
+says 'only its first 4095'
+
+status 2 generate runs/tiny --prompt a
+status 2 generate runs/tiny --input src --beam 0
+says 'decode.beam'
+status 3 generate runs/tiny --input nowhere --output never
+says 'nowhere: no such file'
+printf 'a b\nb \377\n' >broken
+status 3 generate runs/tiny --input broken --output never
+says 'broken:2: invalid UTF-8'
+head -c 30 input.gz >cut.gz
+status 3 generate runs/tiny --input cut.gz --output never
+absent never .never.tmp
+if [ -w /dev/full ]; then
+  for command in "generate runs/tiny --input src" "score runs/tiny --source src --target tgt" "show tiny.yaml" "eval runs/tiny --json"; do
+    checks=$((checks + 1))
+    "$heed" $command >/dev/full 2>err; equal "$command with a full disk" $? 4
+    says 'No space left'
+  done
+  status 4 generate runs/tiny --input src --output /dev/full
+fi
+"$heed" generate runs/tiny --input src >&- 2>err; equal 'generate with closed output' $? 4
+{ "$heed" generate runs/tiny --input many --chunk 1 2>err; echo $? >code; } | head -n 1 >/dev/null
+case $(cat code) in 0|4) ;; *) fail "generate with a reader that leaves ended with $(cat code)" ;; esac
+
+# ---- score ----------------------------------------------------------------------------------------
+printf 'a b c\nb\nd e\n' >src
+printf 'a b c\nb\n\n' >tgt                               # five characters, one, none; and </s>
+status 0 score runs/tiny --source src --target tgt
+equal 'lines of scores' "$(lines out)" 3
+equal 'tokens with end token' "$(cut -f2 out | tr '\n' ' ')" '6 2 1 '
+holds out '^-[0-9]+\.[0-9]{6}	6$'
+total=$(awk '{ s += $1; n += $2 } END { printf "%.5f", -s / n }' out)
+status 0 eval runs/tiny --source src --target tgt --json
+equal 'loss as the sum of scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
+status 2 score runs/tiny --target tgt
+printf 'a\n' >short
+status 3 score runs/tiny --source src --target short
+says 'differ in length'
+
+# ---- show, gradcheck ------------------------------------------------------------------------------
+status 0 show tiny.yaml
+holds out '^  d_model: 16' '^encoder.layers.0 ' 'in_proj_weight \[48, 16\]' 'GFLOP' '^memory'
+status 0 show runs/tiny --json
+holds out '"gflop_per_step":0\.0' '"config":"'
+params=$(number params)
+status 0 show tiny.yaml --json model.d_ff=33
+equal 'parameters with d_ff one larger, in two layers' "$(number params)" $((params + 66))
+cat >absent.yaml <<CONFIG
+data: {train: {source: nowhere.de, target: nowhere.en}}
+CONFIG
+status 0 show absent.yaml
+holds out 'an upper bound'
+status 3 show runs
+status 0 gradcheck tiny.yaml --entries 3
+holds out '^embedding.weight .* 3 \+ 2 directions .* ok$' 'parameters have the right gradient'
+status 0 gradcheck tiny.yaml --entries 1 --json model.norm=post model.activation=gelu model.positions=learned
+holds out '"passed":true' '"name":"source_positions.weight"'
+
+# ---- a language model -----------------------------------------------------------------------------
+awk 'BEGIN { for (i = 0; i < 400; i++) print "abc abd " (i % 7) }' >text
+cat >lm.yaml <<CONFIG
+name: lm
+task: lm
+data: {train: {text: text}, valid_fraction: 0.1}
+tokenizer: {kind: char}
+model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, context: 16, positions: learned, max_positions: 16}
+train: {steps: 10, batch_sequences: 8, validate_every: 10, save_every: 10}
+decode: {sample: true, max_length: 40}
+CONFIG
+status 0 train lm.yaml --run lm
+status 0 eval lm --json
+holds out '"split":"valid"' '"bits_per_byte":' '"loss":'
+printf 'abc\n\nabd 1 abc abd 2 abc abd 3\n' >prompts
+status 0 generate lm --input prompts
+equal 'lines for three prompts' "$(lines out)" 3
+holds out '^abc.' '^abd 1 abc abd 2 abc abd 3.'
+status 0 generate lm --prompt 'abc abd' --seed 3
+holds out '^abc abd'
+status 0 score lm --target prompts
+equal 'tokens without end token' "$(cut -f2 out | tr '\n' ' ')" '3 0 25 '
+status 2 score lm --source prompts --target prompts
+status 0 gradcheck lm.yaml --entries 2
+holds out '^positions.weight '
+
+# ---- wrong configs: all errors at once, and nothing left behind --------------------------------------
+cat >wrong.yaml <<CONFIG
+name: wrong
+data: {synthetic: {name: copy}}
+train:
+  lable_smoothing: 0.1
+  steps: many
+  keep: 0
+  shards: 2
+  shards: 4
+CONFIG
+status 2 train wrong.yaml
+says 'wrong.yaml:4:3: train.lable_smoothing: unknown key (did you mean label_smoothing?)' \
+  'wrong.yaml:5:10: train.steps' 'wrong.yaml:6:9: train.keep' 'wrong.yaml:8:3: train.shards'
+status 2 train tiny.yaml --run never model.d_model=30 model.heads=4
+says 'model.d_model=30: 30 cannot be divided by heads'
+status 2 train tiny.yaml --run never train.stpes=3 decode.beam=-1
+says 'train.stpes' 'did you mean steps?' 'decode.beam'
+status 2 train nowhere.yaml
+says "$work/nowhere.yaml"
+status 2 train
+status 2 trian tiny.yaml
+says 'did you mean train?'
+status 2
+
+# ---- wrong data -------------------------------------------------------------------------------------
+files() {   # files SOURCE TARGET: a config that trains on them
+  cat >files.yaml <<CONFIG
+data: {train: {source: $1, target: $2}}
+tokenizer: {kind: char}
+model: {d_model: 8, heads: 2, d_ff: 8, layers: 1}
+train: {steps: 1}
+CONFIG
+}
+: >empty
+files nowhere.de tgt
+status 3 train files.yaml --run never
+says "$work/nowhere.de: no such file"
+files src short
+status 3 train files.yaml --run never
+says 'differ in length' '3 lines' '1'
+files empty empty
+status 3 train files.yaml --run never
+says "$work/empty: empty file"
+files broken src
+status 3 train files.yaml --run never
+says "$work/broken:2: invalid UTF-8"
+{ cat long; cat long; } | tr -d '\n' >huge; echo >>huge
+files huge huge
+status 3 train files.yaml --run never
+says "$work/huge:1: a line of 2000000 bytes"
+files src src
+status 3 gradcheck files.yaml data.train.source=nowhere.de
+absent never runs/never runs/wrong runs/files
+
+# ---- weights of another shape -------------------------------------------------------------------------
+status 3 eval runs/tiny model.d_ff=40
+says 'the weights do not fit the model' 'of another shape: encoder.layers.0.linear1.weight'
+status 3 eval runs/tiny 'model.layers={encoder: 2, decoder: 1}'
+says 'missing: encoder.layers.1.self_attn.in_proj_weight'
+status 3 eval runs/tiny model.norm_kind=rms
+says 'extra: encoder.layers.0.norm1.bias'
+
+# ---- fetch, from a folder ---------------------------------------------------------------------------
+mkdir -p from
+printf 'not Shakespeare\n' >from/input.txt
+status 3 fetch tinyshakespeare --from from --to fetched
+absent fetched/input.txt
+status 2 fetch shakespeare
+status 0 --help
+holds out '^  gradcheck '
+status 0 generate --help
+holds out 'Examples:'
+
+printf '%s checks, %s failed\n' "$checks" "$failures"
+[ "$failures" -eq 0 ]
