@@ -29,9 +29,12 @@ Subject files_subject(const EvalCommand& options, const Config& config) {
   const bool lm = config.task == Task::lm;
   if (!options.split.empty()) refuse("--split and files exclude one another");
   if (lm && options.text.empty()) refuse("a language model is evaluated on --text FILE");
-  if (lm && (!options.source.empty() || !options.target.empty())) refuse("--source and --target are for task seq2seq");
-  if (!lm && !options.text.empty()) refuse("--text is for language models; give --source and --target");
-  if (!lm && (options.source.empty() || options.target.empty())) refuse("--source and --target go together");
+  if (lm && (!options.source.empty() || !options.target.empty()))
+    refuse("--source and --target are for task seq2seq");
+  if (!lm && !options.text.empty())
+    refuse("--text is for language models; give --source and --target");
+  if (!lm && (options.source.empty() || options.target.empty()))
+    refuse("--source and --target go together");
   const FilesOptions files{options.source, options.target, options.text};
   return {"files", read_split(files, lm, config.data.lowercase, "files")};
 }
@@ -41,15 +44,19 @@ Subject split_subject(const EvalCommand& options, const Config& config) {
   const bool lm = config.task == Task::lm;
   const DataOptions& data = config.data;
   const bool synthetic = data.synthetic.name != SyntheticKind::none;
-  const bool has_test = synthetic ? data.synthetic.test > 0 : names_files(data.test) || data.test_fraction > 0;
+  const bool has_test =
+      synthetic ? data.synthetic.test > 0 : names_files(data.test) || data.test_fraction > 0;
   const std::string name = !options.split.empty() ? options.split : has_test ? "test" : "valid";
   const bool test = name == "test";
   const FilesOptions& files = test ? data.test : data.valid;
   if (!synthetic && names_files(files)) return {name, read_split(files, lm, data.lowercase, name)};
   Corpus corpus;
-  if (synthetic || (test ? data.test_fraction : data.valid_fraction) > 0) corpus = read_corpus(data, lm, config.seed);
+  if (synthetic || (test ? data.test_fraction : data.valid_fraction) > 0)
+    corpus = read_corpus(data, lm, config.seed);
   Split& split = test ? corpus.test : corpus.valid;
-  if (split.empty()) refuse(fmt::format("the config has no {} split: choose another with --split, or name files", name));
+  if (split.empty())
+    refuse(fmt::format("the config has no {} split: choose another with --split, or name files",
+                       name));
   return {name, std::move(split)};
 }
 
@@ -81,15 +88,19 @@ int eval_command(const EvalCommand& options) {
   if (!seq2seq && (options.pretokenised || !options.output.empty())) {
     refuse("--pretokenised and --output are for task seq2seq, where there are translations");
   }
-  const bool own_files = !options.source.empty() || !options.target.empty() || !options.text.empty();
-  const Subject subject = own_files ? files_subject(options, config) : split_subject(options, config);
-  const Dataset data = tokenize(subject.split, *trained.tokenizers.source, *trained.tokenizers.target, {},
-                                static_cast<int>(config.threads));
+  const bool own_files =
+      !options.source.empty() || !options.target.empty() || !options.text.empty();
+  const Subject subject =
+      own_files ? files_subject(options, config) : split_subject(options, config);
+  const Dataset data = tokenize(subject.split, *trained.tokenizers.source,
+                                *trained.tokenizers.target, {}, static_cast<int>(config.threads));
   trained.check_lengths(data, subject.name);
   Team team(config.threads);
-  Evaluation e = evaluate_loss(*trained.model, data, config.train.batch_tokens, context_of(config), team);
+  Evaluation e =
+      evaluate_loss(*trained.model, data, config.train.batch_tokens, context_of(config), team);
   if (seq2seq) {
-    evaluate_outputs(e, *trained.model, data, trained.tokenizers, config.decode, options.pretokenised, config.seed, team);
+    evaluate_outputs(e, *trained.model, data, trained.tokenizers, config.decode,
+                     options.pretokenised, config.seed, team);
     if (!options.output.empty()) write_translations(options.output, e);
   }
   options.json ? print_record(e, subject, trained) : print_for_people(e, subject);

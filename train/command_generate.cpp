@@ -15,9 +15,9 @@ namespace heed {
 
 namespace {
 
-/// Attention takes time and memory with the square of the length, so a line that is a whole book would
-/// stop all others: this much of it is translated.
-constexpr std::int64_t longest_source = 4096;          // tokens
+/// Attention takes time and memory with the square of the length, so a line that is a whole book
+/// would stop all others: this much of it is translated.
+constexpr std::int64_t longest_source = 4096;  // tokens
 constexpr std::size_t chunk_bytes = std::size_t{8} << 20;
 
 class Generator {
@@ -27,7 +27,8 @@ class Generator {
 
   /// One line of output for each of input; `first` is the number of the first, from 0.
   std::vector<std::string> answer(const std::vector<std::string>& lines, std::int64_t first) {
-    return trained_.config.task == Task::lm ? continuations(lines, first) : translations(lines, first);
+    return trained_.config.task == Task::lm ? continuations(lines, first)
+                                            : translations(lines, first);
   }
 
   /// prompt and continuation, as the tokenizer spells it.
@@ -36,11 +37,13 @@ class Generator {
     const std::string text = trained_.prepared(prompt);
     // A text begins as its lines do: behind a newline.
     const std::vector<std::int32_t> ids = tokenizer.encode(text.empty() ? "\n" : text);
-    return text + tokenizer.decode(continue_text(*trained_.model, ids, trained_.config.decode, seed_, number));
+    return text + tokenizer.decode(
+                      continue_text(*trained_.model, ids, trained_.config.decode, seed_, number));
   }
 
  private:
-  std::vector<std::string> continuations(const std::vector<std::string>& prompts, std::int64_t first) {
+  std::vector<std::string> continuations(const std::vector<std::string>& prompts,
+                                         std::int64_t first) {
     std::vector<std::string> all(prompts.size());
     team_.run(static_cast<std::int64_t>(prompts.size()), [&](std::int64_t i) {
       const std::string text = continuation(prompts[static_cast<std::size_t>(i)], first + i);
@@ -53,9 +56,10 @@ class Generator {
 
   std::vector<std::string> translations(const std::vector<std::string>& lines, std::int64_t first) {
     Sequences source;
-    std::vector<std::size_t> places;                   // of the lines that hold something
+    std::vector<std::size_t> places;  // of the lines that hold something
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      std::vector<std::int32_t> ids = trained_.tokenizers.source->encode(trained_.prepared(lines[i]));
+      std::vector<std::int32_t> ids =
+          trained_.tokenizers.source->encode(trained_.prepared(lines[i]));
       if (ids.empty()) continue;
       shorten(ids, first + static_cast<std::int64_t>(i));
       ids.push_back(Tokenizer::eos);
@@ -64,7 +68,8 @@ class Generator {
     }
     // The same random numbers must not come again in the next chunk.
     const std::uint64_t seed = seed_ + 0x9E3779B97F4A7C15u * static_cast<std::uint64_t>(first);
-    const std::vector<Hypothesis> found = translate(*trained_.model, source, trained_.config.decode, seed, team_);
+    const std::vector<Hypothesis> found =
+        translate(*trained_.model, source, trained_.config.decode, seed, team_);
     std::vector<std::string> all(lines.size());
     for (std::size_t k = 0; k < found.size(); ++k) {
       all[places[k]] = one_line(trained_.tokenizers.target->decode(found[k].tokens));
@@ -74,9 +79,11 @@ class Generator {
 
   void shorten(std::vector<std::int32_t>& ids, std::int64_t number) const {
     const std::int64_t positions = trained_.model->position_limit();
-    const std::int64_t limit = (positions > 0 ? std::min(positions, longest_source) : longest_source) - 1;
+    const std::int64_t limit =
+        (positions > 0 ? std::min(positions, longest_source) : longest_source) - 1;
     if (static_cast<std::int64_t>(ids.size()) <= limit) return;
-    fmt::print(stderr, "heed: note: line {} has {} tokens; only its first {} are translated\n", number + 1, ids.size(), limit);
+    fmt::print(stderr, "heed: note: line {} has {} tokens; only its first {} are translated\n",
+               number + 1, ids.size(), limit);
     ids.resize(static_cast<std::size_t>(limit));
   }
 
@@ -89,7 +96,8 @@ class Generator {
 bool next_chunk(LineReader& reader, std::int64_t count, std::vector<std::string>& lines) {
   lines.clear();
   std::size_t bytes = 0;
-  for (std::string line; static_cast<std::int64_t>(lines.size()) < count && bytes < chunk_bytes && reader.next(line);) {
+  for (std::string line; static_cast<std::int64_t>(lines.size()) < count && bytes < chunk_bytes &&
+                         reader.next(line);) {
     bytes += line.size();
     lines.push_back(line);
   }
@@ -99,7 +107,8 @@ bool next_chunk(LineReader& reader, std::int64_t count, std::vector<std::string>
 void answer_all(Generator& generator, LineReader& reader, std::int64_t chunk, const Sink& sink) {
   if (chunk == 0) chunk = reader.terminal() ? 1 : 2048;
   std::vector<std::string> lines;
-  for (std::int64_t first = 0; next_chunk(reader, chunk, lines); first += static_cast<std::int64_t>(lines.size())) {
+  for (std::int64_t first = 0; next_chunk(reader, chunk, lines);
+       first += static_cast<std::int64_t>(lines.size())) {
     std::string text;
     for (const std::string& line : generator.answer(lines, first)) text += line + "\n";
     sink(text);
@@ -120,15 +129,18 @@ int generate_command(const GenerateCommand& options) {
   }
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   if (options.prompt && trained.config.task != Task::lm) {
-    throw Error(Exit::usage, "--prompt is for language models; this model translates the lines of --input");
+    throw Error(Exit::usage,
+                "--prompt is for language models; this model translates the lines of --input");
   }
   Generator generator(trained, options.seed.value_or(trained.config.seed));
   if (options.prompt) {
-    write_output(options.output, [&](const Sink& sink) { answer_prompt(generator, *options.prompt, sink); });
+    write_output(options.output,
+                 [&](const Sink& sink) { answer_prompt(generator, *options.prompt, sink); });
     return 0;
   }
-  LineReader reader(options.input);                    // before the output: a missing file leaves nothing behind
-  write_output(options.output, [&](const Sink& sink) { answer_all(generator, reader, options.chunk, sink); });
+  LineReader reader(options.input);  // before the output: a missing file leaves nothing behind
+  write_output(options.output,
+               [&](const Sink& sink) { answer_all(generator, reader, options.chunk, sink); });
   return 0;
 }
 

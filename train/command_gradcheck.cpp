@@ -21,7 +21,8 @@ namespace heed {
 namespace {
 
 constexpr double allowed_seconds = 40;
-constexpr std::int64_t stencil = 4;          // passes forward that an entry or a direction takes, if it is right
+constexpr std::int64_t stencil =
+    4;  // passes forward that an entry or a direction takes, if it is right
 constexpr int directions = 2;
 constexpr std::int64_t fewest_entries = 4, most_entries = 256;
 
@@ -29,9 +30,9 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// A few sequences of the training data: of the first batches of three, the one whose tokens are nearest to
-/// forty. More would only take time, as the loss is computed thousands of times; with fewer, attention has
-/// little to do. Windows of a text are cut short to the same end.
+/// A few sequences of the training data: of the first batches of three, the one whose tokens are
+/// nearest to forty. More would only take time, as the loss is computed thousands of times; with
+/// fewer, attention has little to do. Windows of a text are cut short to the same end.
 Batch small_batch(const Config& config, const Dataset& data) {
   constexpr std::int64_t looked_at = 16, wanted_tokens = 40;
   BatchOptions options;
@@ -40,7 +41,8 @@ Batch small_batch(const Config& config, const Dataset& data) {
   options.seed = config.seed;
   BatchStream stream(data, options);
   const auto off = [](const Batch& b) {
-    return std::abs(static_cast<std::int64_t>(b.source.size() + b.target_in.size()) - wanted_tokens);
+    return std::abs(static_cast<std::int64_t>(b.source.size() + b.target_in.size()) -
+                    wanted_tokens);
   };
   Batch best = stream.next();
   for (std::int64_t i = 1; i < looked_at; ++i) {
@@ -50,8 +52,8 @@ Batch small_batch(const Config& config, const Dataset& data) {
   return best;
 }
 
-/// Checks some entries of every parameter (all, where that is as quick), and directions through those of
-/// which not all entries were checked.
+/// Checks some entries of every parameter (all, where that is as quick), and directions through
+/// those of which not all entries were checked.
 class ModelCheck {
  public:
   ModelCheck(std::function<Tensor()> loss, Parameters parameters, std::int64_t entries)
@@ -75,7 +77,8 @@ class ModelCheck {
     options_.max_entries = entries_;
     table.add(gradcheck_parameters(loss_, parameters_, options_));
     options_.directions = directions;
-    if (!large.empty() && table.problem.empty()) table.add(gradcheck_parameters(loss_, large, options_));
+    if (!large.empty() && table.problem.empty())
+      table.add(gradcheck_parameters(loss_, large, options_));
     bar_.finish();
     return table;
   }
@@ -83,7 +86,7 @@ class ModelCheck {
  private:
   std::int64_t affordable_entries() const {
     const NoGrad no_grad;
-    loss_();                                 // the first pass is slower than the others
+    loss_();  // the first pass is slower than the others
     const double begin = now();
     loss_();
     const double passes = allowed_seconds / std::max(now() - begin, 1e-6) / stencil;
@@ -111,8 +114,8 @@ int gradcheck_command(const GradcheckCommand& options) {
     const Rows rows{batch.source, batch.source_offsets, batch.target_in, batch.target_offsets};
     return model->loss(rows, batch.target_out, config.train.label_smoothing, 1, pass);
   };
-  fmt::print(stderr, "{}: the loss of {} sequences, {} target tokens, in float64\n", config.name, batch.sequences(),
-             batch.target_out.size());
+  fmt::print(stderr, "{}: the loss of {} sequences, {} target tokens, in float64\n", config.name,
+             batch.sequences(), batch.target_out.size());
   const double begin = now();
   const GradcheckTable table = ModelCheck(loss, model->parameters(), options.entries).run();
   if (options.json) {

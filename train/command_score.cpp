@@ -18,9 +18,11 @@ struct Score {
   std::int64_t tokens = 0;
 };
 
-std::vector<Score> score_pairs(const TrainedModel& trained, const ScoreCommand& options, Team& team) {
+std::vector<Score> score_pairs(const TrainedModel& trained, const ScoreCommand& options,
+                               Team& team) {
   const Config& config = trained.config;
-  const Split split = read_split({{options.source}, {options.target}, {}}, false, config.data.lowercase, "score");
+  const Split split =
+      read_split({{options.source}, {options.target}, {}}, false, config.data.lowercase, "score");
   const Dataset data = tokenize(split, *trained.tokenizers.source, *trained.tokenizers.target, {},
                                 static_cast<int>(config.threads));
   trained.check_lengths(data, "score");
@@ -30,7 +32,8 @@ std::vector<Score> score_pairs(const TrainedModel& trained, const ScoreCommand& 
       score_targets(*trained.model, evaluation_batches(data, batching), data.size(), team);
   std::vector<Score> scores;
   for (std::int64_t i = 0; i < data.size(); ++i) {
-    scores.push_back({log_probs[static_cast<std::size_t>(i)], data.target.length(i) + 1});   // with </s>
+    scores.push_back(
+        {log_probs[static_cast<std::size_t>(i)], data.target.length(i) + 1});  // with </s>
   }
   return scores;
 }
@@ -41,8 +44,10 @@ struct Windows {
   std::vector<std::size_t> lines;
 
   /// What `read` predicts is `next`: y2 … yn behind y1 … yn−1.
-  void add(std::size_t line, std::span<const std::int32_t> read, std::span<const std::int32_t> next, std::int64_t most) {
-    if (batches.empty() || static_cast<std::int64_t>(batches.back().target_in.size() + read.size()) > most) {
+  void add(std::size_t line, std::span<const std::int32_t> read, std::span<const std::int32_t> next,
+           std::int64_t most) {
+    if (batches.empty() ||
+        static_cast<std::int64_t>(batches.back().target_in.size() + read.size()) > most) {
       batches.emplace_back().target_offsets.push_back(0);
     }
     Batch& batch = batches.back();
@@ -54,9 +59,10 @@ struct Windows {
   }
 };
 
-/// A line of a text stands behind a newline, so that its first token is scored as well. Longer ones go on
-/// in further windows, as in evaluation.
-std::vector<Score> score_text(const TrainedModel& trained, const ScoreCommand& options, Team& team) {
+/// A line of a text stands behind a newline, so that its first token is scored as well. Longer ones
+/// go on in further windows, as in evaluation.
+std::vector<Score> score_text(const TrainedModel& trained, const ScoreCommand& options,
+                              Team& team) {
   const std::vector<std::string> lines = read_lines(options.target);
   const auto context = static_cast<std::size_t>(trained.config.model.context);
   std::vector<Score> scores(lines.size());
@@ -64,18 +70,22 @@ std::vector<Score> score_text(const TrainedModel& trained, const ScoreCommand& o
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::vector<std::int32_t> ids = trained.tokenizers.target->encode("\n");
     const std::size_t before = ids.size();
-    const std::vector<std::int32_t> own = trained.tokenizers.target->encode(trained.prepared(lines[i]));
+    const std::vector<std::int32_t> own =
+        trained.tokenizers.target->encode(trained.prepared(lines[i]));
     ids.insert(ids.end(), own.begin(), own.end());
     scores[i].tokens = static_cast<std::int64_t>(own.size());
-    if (before == 0 && !ids.empty()) ids.insert(ids.begin(), Tokenizer::eos);   // a tokenizer without newlines
-    for (std::size_t at = std::max<std::size_t>(before, 1) - 1; at + 1 < ids.size(); at += context) {
+    if (before == 0 && !ids.empty())
+      ids.insert(ids.begin(), Tokenizer::eos);  // a tokenizer without newlines
+    for (std::size_t at = std::max<std::size_t>(before, 1) - 1; at + 1 < ids.size();
+         at += context) {
       const std::size_t n = std::min(context, ids.size() - 1 - at);
       windows.add(i, std::span(ids).subspan(at, n), std::span(ids).subspan(at + 1, n), 4096);
     }
   }
-  const std::vector<double> log_probs =
-      score_targets(*trained.model, windows.batches, static_cast<std::int64_t>(windows.lines.size()), team);
-  for (std::size_t w = 0; w < log_probs.size(); ++w) scores[windows.lines[w]].log_prob += log_probs[w];
+  const std::vector<double> log_probs = score_targets(
+      *trained.model, windows.batches, static_cast<std::int64_t>(windows.lines.size()), team);
+  for (std::size_t w = 0; w < log_probs.size(); ++w)
+    scores[windows.lines[w]].log_prob += log_probs[w];
   return scores;
 }
 
@@ -84,10 +94,14 @@ std::vector<Score> score_text(const TrainedModel& trained, const ScoreCommand& o
 int score_command(const ScoreCommand& options) {
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   const bool lm = trained.config.task == Task::lm;
-  if (!lm && options.source.empty()) throw Error(Exit::usage, "--source is missing: this model scores targets given their source");
-  if (lm && !options.source.empty()) throw Error(Exit::usage, "--source is for task seq2seq; a language model scores --target alone");
+  if (!lm && options.source.empty())
+    throw Error(Exit::usage, "--source is missing: this model scores targets given their source");
+  if (lm && !options.source.empty())
+    throw Error(Exit::usage,
+                "--source is for task seq2seq; a language model scores --target alone");
   Team team(trained.config.threads);
-  const std::vector<Score> scores = lm ? score_text(trained, options, team) : score_pairs(trained, options, team);
+  const std::vector<Score> scores =
+      lm ? score_text(trained, options, team) : score_pairs(trained, options, team);
   std::string text;
   for (const Score& s : scores) text += fmt::format("{:.6f}\t{}\n", s.log_prob, s.tokens);
   write_output(options.output, [&](const Sink& sink) { sink(text); });

@@ -13,7 +13,8 @@ namespace heed {
 int show_command(const ShowCommand& options) {
   const bool is_run = std::filesystem::is_directory(options.config);
   const RunFolder run{options.config};
-  const Config config = is_run ? read_run_config(run, options.overrides) : read_config(options.config, options.overrides);
+  const Config config = is_run ? read_run_config(run, options.overrides)
+                               : read_config(options.config, options.overrides);
   std::optional<Tokenizers> tokenizers;
   if (is_run) tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
   const ModelSummary summary = summarize_model(config, tokenizers);

@@ -1,5 +1,6 @@
 #pragma once
-/// What the command line can do, one function a command. Each returns the exit status and throws Error.
+/// What the command line can do, one function a command. Each returns the exit status and throws
+/// Error.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,10 +11,10 @@ namespace heed {
 struct TrainCommand {
   std::string config;
   std::vector<std::string> overrides;
-  std::string run;                     ///< empty: runs/<name>
+  std::string run;  ///< empty: runs/<name>
   bool overwrite = false;
   bool json = false;
-  std::vector<std::string> command;    ///< as typed, for run.json
+  std::vector<std::string> command;  ///< as typed, for run.json
 };
 int train_command(const TrainCommand& options);
 
@@ -28,12 +29,12 @@ int resume_command(const ResumeCommand& options);
 struct EvalCommand {
   std::string run;
   std::vector<std::string> overrides;
-  std::string weights;                 ///< best, last, average, a step, a folder; empty: as find_weights says
-  std::string split;                   ///< valid or test; empty: test, or valid where there is no test
-  std::vector<std::string> source, target, text;   ///< files instead of a split
-  bool pretokenised = false;           ///< BLEU of text cut into words already
+  std::string weights;  ///< best, last, average, a step, a folder; empty: as find_weights says
+  std::string split;    ///< valid or test; empty: test, or valid where there is no test
+  std::vector<std::string> source, target, text;  ///< files instead of a split
+  bool pretokenised = false;                      ///< BLEU of text cut into words already
   bool json = false;
-  std::string output;                  ///< where to write the translations, if anywhere
+  std::string output;  ///< where to write the translations, if anywhere
 };
 int eval_command(const EvalCommand& options);
 
@@ -42,9 +43,9 @@ struct GenerateCommand {
   std::vector<std::string> overrides;
   std::string weights;
   std::string input = "-", output = "-";
-  std::optional<std::string> prompt;   ///< lm: this text instead of lines of input
-  std::optional<std::uint64_t> seed;   ///< of sampling; unset: the config's
-  std::int64_t chunk = 0;              ///< lines read before any is answered; 0: 1 at a terminal, else 2048
+  std::optional<std::string> prompt;  ///< lm: this text instead of lines of input
+  std::optional<std::uint64_t> seed;  ///< of sampling; unset: the config's
+  std::int64_t chunk = 0;  ///< lines read before any is answered; 0: 1 at a terminal, else 2048
 };
 int generate_command(const GenerateCommand& options);
 
@@ -52,7 +53,7 @@ struct ScoreCommand {
   std::string run;
   std::vector<std::string> overrides;
   std::string weights;
-  std::string source, target;          ///< lm: target only
+  std::string source, target;  ///< lm: target only
   std::string output = "-";
 };
 int score_command(const ScoreCommand& options);
@@ -60,13 +61,13 @@ int score_command(const ScoreCommand& options);
 struct GradcheckCommand {
   std::string config;
   std::vector<std::string> overrides;
-  std::int64_t entries = 0;            ///< checked of each parameter; 0: as many as fit in about 40 seconds
+  std::int64_t entries = 0;  ///< checked of each parameter; 0: as many as fit in about 40 seconds
   bool json = false;
 };
 int gradcheck_command(const GradcheckCommand& options);
 
 struct ShowCommand {
-  std::string config;                  ///< or a run folder
+  std::string config;  ///< or a run folder
   std::vector<std::string> overrides;
   bool json = false;
 };
@@ -75,14 +76,14 @@ int show_command(const ShowCommand& options);
 struct BenchCommand {
   std::string config;
   std::vector<std::string> overrides;
-  std::int64_t steps = 0;              ///< measured; 0: as many as fit in about ten seconds
+  std::int64_t steps = 0;  ///< measured; 0: as many as fit in about ten seconds
   bool json = false;
 };
 int bench_command(const BenchCommand& options);
 
 struct FetchCommand {
   std::string name;
-  std::string to, from;                ///< empty: data/<name>; from GitHub
+  std::string to, from;  ///< empty: data/<name>; from GitHub
 };
 int fetch_command(const FetchCommand& options);
 

@@ -23,9 +23,11 @@ constexpr std::size_t piece = std::size_t{1} << 16;
 FileDescriptor open_input(const std::string& path) {
   const int number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (number >= 0) return FileDescriptor(number);
-  const bool own_fault = errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG;
+  const bool own_fault = errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == ELOOP ||
+                         errno == ENAMETOOLONG;
   throw Error(own_fault ? Exit::bad_input : Exit::io,
-              fmt::format("{}: {}", shown_path(path), errno == ENOENT ? "no such file" : std::strerror(errno)));
+              fmt::format("{}: {}", shown_path(path),
+                          errno == ENOENT ? "no such file" : std::strerror(errno)));
 }
 
 }  // namespace
@@ -34,7 +36,7 @@ FileDescriptor open_input(const std::string& path) {
 struct LineReader::Unpacker {
   z_stream stream{};
   std::string packed;
-  bool within = false;                 // a member
+  bool within = false;  // a member
   Unpacker() {
     if (inflateInit2(&stream, 15 + 16) != Z_OK) throw Error(Exit::io, "gzip: no memory to unpack");
   }
@@ -46,7 +48,7 @@ struct LineReader::Unpacker {
   bool unpack(std::string& text) {
     stream.next_in = reinterpret_cast<Bytef*>(packed.data());
     stream.avail_in = static_cast<uInt>(packed.size());
-    bool full = false;                 // output may wait inside zlib
+    bool full = false;  // output may wait inside zlib
     while (stream.avail_in > 0 || full) {
       const std::size_t before = text.size();
       text.resize(before + 4 * piece);
@@ -71,12 +73,14 @@ struct LineReader::Unpacker {
 LineReader::LineReader(std::string path) : path_(std::move(path)) {
   if (path_ != "-") file_ = open_input(path_);
   // One byte that cannot begin a gzip file settles it: somebody may be typing.
-  while (text_.size() < 2 && (text_.empty() || is_gzip(text_ + "\x8b")) && read_more(text_)) {}
+  while (text_.size() < 2 && (text_.empty() || is_gzip(text_ + "\x8b")) && read_more(text_)) {
+  }
   if (is_gzip(text_)) {
     unpacker_ = std::make_unique<Unpacker>();
     unpacker_->packed = std::move(text_);
     text_.clear();
-    if (!unpacker_->unpack(text_)) throw Error(Exit::bad_input, shown_path(path_) + ": damaged gzip file");
+    if (!unpacker_->unpack(text_))
+      throw Error(Exit::bad_input, shown_path(path_) + ": damaged gzip file");
   }
 }
 
@@ -97,7 +101,8 @@ bool LineReader::read_more(std::string& into) {
   into.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   if (got < 0) {
     throw Error(error == EISDIR ? Exit::bad_input : Exit::io,
-                fmt::format("{}: {}", shown_path(path_), error == EISDIR ? "is a folder, not a file" : std::strerror(error)));
+                fmt::format("{}: {}", shown_path(path_),
+                            error == EISDIR ? "is a folder, not a file" : std::strerror(error)));
   }
   return got > 0;
 }
@@ -107,15 +112,17 @@ bool LineReader::more_text() {
   begin_ = 0;
   if (!unpacker_) return read_more(text_);
   if (!read_more(unpacker_->packed)) {
-    if (unpacker_->within) throw Error(Exit::bad_input, shown_path(path_) + ": the gzip file is cut short");
+    if (unpacker_->within)
+      throw Error(Exit::bad_input, shown_path(path_) + ": the gzip file is cut short");
     return false;
   }
-  if (!unpacker_->unpack(text_)) throw Error(Exit::bad_input, shown_path(path_) + ": damaged gzip file");
+  if (!unpacker_->unpack(text_))
+    throw Error(Exit::bad_input, shown_path(path_) + ": damaged gzip file");
   return true;
 }
 
 bool LineReader::next(std::string& line) {
-  std::size_t looked = 0;              // bytes from begin_ on that hold no newline
+  std::size_t looked = 0;  // bytes from begin_ on that hold no newline
   std::size_t newline = std::string::npos;
   for (;;) {
     newline = text_.find('\n', begin_ + looked);
@@ -140,9 +147,11 @@ void LineReader::check(const std::string& line) const {
   };
   if (line.size() > longest_line) refuse(fmt::format("a line of more than {} bytes", longest_line));
   if (const auto at = invalid_utf8(line); at != std::string::npos) {
-    refuse(fmt::format("invalid UTF-8 at byte {} of the line (0x{:02X})", at + 1, static_cast<unsigned char>(line[at])));
+    refuse(fmt::format("invalid UTF-8 at byte {} of the line (0x{:02X})", at + 1,
+                       static_cast<unsigned char>(line[at])));
   }
-  if (const auto at = line.find('\0'); at != std::string::npos) refuse(fmt::format("NUL byte at byte {} of the line", at + 1));
+  if (const auto at = line.find('\0'); at != std::string::npos)
+    refuse(fmt::format("NUL byte at byte {} of the line", at + 1));
 }
 
 }  // namespace heed

@@ -16,15 +16,18 @@ namespace {
 constexpr std::int64_t looked_at = 16;       // batches of real data
 constexpr std::int64_t guessed_length = 32;  // tokens of a sequence where nothing is known
 
-// ---- the vocabulary ------------------------------------------------------------------------------
+// ---- the vocabulary
+// ------------------------------------------------------------------------------
 
 /// SentencePiece takes its time to learn; all others are quick.
 bool learns_slowly(const TokenizerOptions& t) {
-  return t.kind == TokenizerKind::sentencepiece && t.model.empty() && (t.source_model.empty() || t.target_model.empty());
+  return t.kind == TokenizerKind::sentencepiece && t.model.empty() &&
+         (t.source_model.empty() || t.target_model.empty());
 }
 
 Vocabulary sizes_of(const Tokenizers& tokenizers, std::string basis) {
-  return {tokenizers.source->size(), tokenizers.target->size(), tokenizers.shared(), std::move(basis)};
+  return {tokenizers.source->size(), tokenizers.target->size(), tokenizers.shared(),
+          std::move(basis)};
 }
 
 Vocabulary bound(const Config& config, const std::string& why) {
@@ -33,20 +36,25 @@ Vocabulary bound(const Config& config, const std::string& why) {
           fmt::format("tokenizer.vocab_size, an upper bound: {}", why)};
 }
 
-// ---- the work of a step --------------------------------------------------------------------------
+// ---- the work of a step
+// --------------------------------------------------------------------------
 
-void add_batch(StepWork& work, const Config& config, std::int64_t vocabulary, std::span<const std::int32_t> source,
-               std::span<const std::int32_t> target, double share) {
-  work.flops += share * training_flops * forward_flops(config.model, config.task, vocabulary, source, target);
+void add_batch(StepWork& work, const Config& config, std::int64_t vocabulary,
+               std::span<const std::int32_t> source, std::span<const std::int32_t> target,
+               double share) {
+  work.flops +=
+      share * training_flops * forward_flops(config.model, config.task, vocabulary, source, target);
   work.source_tokens += share * flops_detail::rows(source);
   work.target_tokens += share * flops_detail::rows(target);
 }
 
-StepWork equal_sequences(const Config& config, std::int64_t vocabulary, std::int64_t count, std::int64_t source_length,
-                         std::int64_t target_length, std::string basis) {
+StepWork equal_sequences(const Config& config, std::int64_t vocabulary, std::int64_t count,
+                         std::int64_t source_length, std::int64_t target_length,
+                         std::string basis) {
   std::vector<std::int32_t> source, target;
   for (std::int64_t i = 0; i <= count; ++i) {
-    if (config.task == Task::seq2seq) source.push_back(static_cast<std::int32_t>(i * source_length));
+    if (config.task == Task::seq2seq)
+      source.push_back(static_cast<std::int32_t>(i * source_length));
     target.push_back(static_cast<std::int32_t>(i * target_length));
   }
   StepWork work;
@@ -57,11 +65,13 @@ StepWork equal_sequences(const Config& config, std::int64_t vocabulary, std::int
 
 StepWork guessed_work(const Config& config, std::int64_t vocabulary) {
   const std::int64_t length = config.task == Task::lm ? config.model.context : guessed_length;
-  const std::int64_t count = config.train.batch_sequences > 0 ? config.train.batch_sequences
-                                                              : std::max<std::int64_t>(config.train.batch_tokens / length, 1);
+  const std::int64_t count = config.train.batch_sequences > 0
+                                 ? config.train.batch_sequences
+                                 : std::max<std::int64_t>(config.train.batch_tokens / length, 1);
   return equal_sequences(config, vocabulary, count, length, length,
-                         config.task == Task::lm ? fmt::format("windows of {} tokens", length)
-                                                 : fmt::format("a guess: all sequences of {} tokens", length));
+                         config.task == Task::lm
+                             ? fmt::format("windows of {} tokens", length)
+                             : fmt::format("a guess: all sequences of {} tokens", length));
 }
 
 StepWork real_work(const Config& config, const Split& train, const Tokenizers& tokenizers) {
@@ -69,9 +79,10 @@ StepWork real_work(const Config& config, const Split& train, const Tokenizers& t
   options.training = true;
   options.max_length = config.data.max_length;
   options.keep_lines = false;
-  const Dataset data =
-      tokenize(train, *tokenizers.source, *tokenizers.target, options, static_cast<int>(config.threads));
-  BatchStream stream(data, {config.train.batch_tokens, config.train.batch_sequences, context_of(config), config.seed});
+  const Dataset data = tokenize(train, *tokenizers.source, *tokenizers.target, options,
+                                static_cast<int>(config.threads));
+  BatchStream stream(data, {config.train.batch_tokens, config.train.batch_sequences,
+                            context_of(config), config.seed});
   const std::int64_t n = std::min(looked_at, stream.batches_in(0));
   StepWork work;
   work.basis = fmt::format("the mean of the first {} training batches", n);
@@ -84,7 +95,8 @@ StepWork real_work(const Config& config, const Split& train, const Tokenizers& t
 }
 
 /// Vocabulary and work as far as the data on this machine tell.
-void look_at_data(const Config& config, const std::optional<Tokenizers>& own, ModelSummary& summary) {
+void look_at_data(const Config& config, const std::optional<Tokenizers>& own,
+                  ModelSummary& summary) {
   std::string why = "SentencePiece learns from the training files when training begins";
   std::optional<Tokenizers> tokenizers = own;
   if (own) summary.vocabulary = sizes_of(*own, "the run's tokenizer");
@@ -102,12 +114,15 @@ void look_at_data(const Config& config, const std::optional<Tokenizers>& own, Mo
   }
 }
 
-// ---- layers --------------------------------------------------------------------------------------
+// ---- layers
+// --------------------------------------------------------------------------------------
 
-/// "encoder.layers.0.norm1.weight" belongs to "encoder.layers.0", "embedding.weight" to "embedding".
+/// "encoder.layers.0.norm1.weight" belongs to "encoder.layers.0", "embedding.weight" to
+/// "embedding".
 std::size_t layer_name_length(const std::string& name) {
   const std::size_t layers = name.find(".layers.");
-  return std::min(name.size(), layers == std::string::npos ? name.rfind('.') : name.find('.', layers + 8));
+  return std::min(name.size(),
+                  layers == std::string::npos ? name.rfind('.') : name.find('.', layers + 8));
 }
 
 std::vector<LayerSummary> layers_of(const Parameters& parameters) {
@@ -116,21 +131,25 @@ std::vector<LayerSummary> layers_of(const Parameters& parameters) {
     const std::size_t cut = layer_name_length(p.name);
     const std::string layer = p.name.substr(0, cut);
     if (layers.empty() || layers.back().name != layer) layers.push_back({layer, {}, 0});
-    layers.back().parameters.push_back(
-        fmt::format("{} {}", cut < p.name.size() ? p.name.substr(cut + 1) : p.name, p.tensor.shape()));
+    layers.back().parameters.push_back(fmt::format(
+        "{} {}", cut < p.name.size() ? p.name.substr(cut + 1) : p.name, p.tensor.shape()));
     layers.back().values += p.tensor.size();
   }
   return layers;
 }
 
-// ---- memory --------------------------------------------------------------------------------------
+// ---- memory
+// --------------------------------------------------------------------------------------
 
-/// Values that backward needs of each row. Of a layer: what goes into its norms, q, k, v, attention's output,
-/// and both sides of the activation; a dropout keeps no mask, as it can make it again.
+/// Values that backward needs of each row. Of a layer: what goes into its norms, q, k, v,
+/// attention's output, and both sides of the activation; a dropout keeps no mask, as it can make it
+/// again.
 double activations(const Config& config, const StepWork& work) {
-  const auto d = static_cast<double>(config.model.d_model), ff = static_cast<double>(config.model.d_ff);
+  const auto d = static_cast<double>(config.model.d_model),
+             ff = static_cast<double>(config.model.d_ff);
   const double inner = ff * (config.model.dropout > 0 ? 2 : 1);
-  const auto encoders = static_cast<double>(config.model.encoder_layers), decoders = static_cast<double>(config.model.decoder_layers);
+  const auto encoders = static_cast<double>(config.model.encoder_layers),
+             decoders = static_cast<double>(config.model.decoder_layers);
   const double self_layer = 8 * d + inner;
   if (config.task == Task::lm) return work.target_tokens * (2 * d + decoders * self_layer);
   return work.source_tokens * (2 * d + encoders * self_layer + decoders * 2 * d) +
@@ -140,14 +159,16 @@ double activations(const Config& config, const StepWork& work) {
 MemoryEstimate memory_of(const Config& config, const StepWork& work, std::int64_t parameters) {
   const auto size = static_cast<double>(sizeof(float)), n = static_cast<double>(parameters);
   const auto shards = static_cast<double>(config.train.shards);
-  const double threads = static_cast<double>(config.threads > 0 ? config.threads : available_processors());
+  const double threads =
+      static_cast<double>(config.threads > 0 ? config.threads : available_processors());
   double moments = 2;
   if (config.optim.name == OptimizerKind::sgd) moments = config.optim.momentum > 0 ? 1 : 0;
   return {size * n, size * n * shards, size * n * moments,
           size * activations(config, work) * std::min(threads, shards) / shards};
 }
 
-// ---- the table ------------------------------------------------------------------------------------
+// ---- the table
+// ------------------------------------------------------------------------------------
 
 /// "a, b, c, …" in lines of about 100 columns, the further ones below the first.
 std::string wrapped(const std::vector<std::string>& words, std::size_t indent) {
@@ -171,12 +192,14 @@ std::string wrapped(const std::vector<std::string>& words, std::size_t indent) {
 std::string layer_table(const std::vector<LayerSummary>& layers) {
   std::string t = fmt::format("{:<24} {:>12}  parameters\n", "layer", "values");
   for (std::size_t i = 0, next = 0; i < layers.size(); i = next) {
-    for (next = i + 1; next < layers.size() && layers[next].parameters == layers[i].parameters;) ++next;
+    for (next = i + 1; next < layers.size() && layers[next].parameters == layers[i].parameters;)
+      ++next;
     const std::string last = layers[next - 1].name;
     std::string name = layers[i].name;
     if (next - i > 1) name += " to " + last.substr(last.rfind('.') + 1);
     t += fmt::format("{:<24} {:>12}  {}\n", name,
-                     next - i > 1 ? fmt::format("{} x {}", next - i, layers[i].values) : std::to_string(layers[i].values),
+                     next - i > 1 ? fmt::format("{} x {}", next - i, layers[i].values)
+                                  : std::to_string(layers[i].values),
                      wrapped(layers[i].parameters, 39));
   }
   return t;
@@ -190,12 +213,14 @@ ModelSummary summarize_model(const Config& config, const std::optional<Tokenizer
   ModelSummary s;
   if (!own && config.bench.sequences > 0) {
     s.vocabulary = {config.bench.vocabulary, config.bench.vocabulary, true, "bench.vocabulary"};
-    s.work = equal_sequences(config, s.vocabulary.target, config.bench.sequences, config.bench.source_length,
-                             config.bench.target_length, "the batch that bench makes up");
+    s.work = equal_sequences(config, s.vocabulary.target, config.bench.sequences,
+                             config.bench.source_length, config.bench.target_length,
+                             "the batch that bench makes up");
   } else {
     look_at_data(config, own, s);
   }
-  const std::unique_ptr<Model> model = build_model(config, s.vocabulary.source, s.vocabulary.target, s.vocabulary.shared);
+  const std::unique_ptr<Model> model =
+      build_model(config, s.vocabulary.source, s.vocabulary.target, s.vocabulary.shared);
   s.layers = layers_of(model->parameters());
   for (const LayerSummary& layer : s.layers) s.parameters += layer.values;
   s.memory = memory_of(config, s.work, s.parameters);
@@ -205,7 +230,8 @@ ModelSummary summarize_model(const Config& config, const std::optional<Tokenizer
 nlohmann::json ModelSummary::json() const {
   nlohmann::json rows = nlohmann::json::array();
   for (const LayerSummary& layer : layers) {
-    rows.push_back({{"name", layer.name}, {"params", layer.values}, {"parameters", layer.parameters}});
+    rows.push_back(
+        {{"name", layer.name}, {"params", layer.values}, {"parameters", layer.parameters}});
   }
   return {{"params", parameters},
           {"gflop_per_step", work.flops / 1e9},
@@ -215,26 +241,31 @@ nlohmann::json ModelSummary::json() const {
           {"source_vocabulary", vocabulary.source},
           {"target_vocabulary", vocabulary.target},
           {"vocabulary_basis", vocabulary.basis},
-          {"memory_mb", {{"weights", memory.weights / 1e6},
-                         {"gradients", memory.gradients / 1e6},
-                         {"moments", memory.moments / 1e6},
-                         {"activations", memory.activations / 1e6},
-                         {"total", memory.total() / 1e6}}},
+          {"memory_mb",
+           {{"weights", memory.weights / 1e6},
+            {"gradients", memory.gradients / 1e6},
+            {"moments", memory.moments / 1e6},
+            {"activations", memory.activations / 1e6},
+            {"total", memory.total() / 1e6}}},
           {"layers", rows}};
 }
 
 std::string ModelSummary::text() const {
   std::string t = layer_table(layers);
-  t += fmt::format("{:<24} {:>12}  ({})\n\n", "all", parameters, format_quantity(static_cast<double>(parameters)));
+  t += fmt::format("{:<24} {:>12}  ({})\n\n", "all", parameters,
+                   format_quantity(static_cast<double>(parameters)));
   t += vocabulary.source == vocabulary.target
            ? fmt::format("vocabulary    {} ({})\n", vocabulary.source, vocabulary.basis)
-           : fmt::format("vocabulary    {} and {} ({})\n", vocabulary.source, vocabulary.target, vocabulary.basis);
-  t += fmt::format("training step {:.4g} GFLOP of matrix products, {:.0f} target tokens ({})\n", work.flops / 1e9,
-                   work.target_tokens, work.basis);
+           : fmt::format("vocabulary    {} and {} ({})\n", vocabulary.source, vocabulary.target,
+                         vocabulary.basis);
+  t += fmt::format("training step {:.4g} GFLOP of matrix products, {:.0f} target tokens ({})\n",
+                   work.flops / 1e9, work.target_tokens, work.basis);
   t += fmt::format("memory, about {}\n", megabytes(memory.total()));
-  t += fmt::format("  weights     {}\n  gradients   {}  of all shards\n  moments     {}\n  activations {}  while shards run\n",
-                   megabytes(memory.weights), megabytes(memory.gradients), megabytes(memory.moments),
-                   megabytes(memory.activations));
+  t += fmt::format(
+      "  weights     {}\n  gradients   {}  of all shards\n  moments     {}\n  activations {}  "
+      "while shards run\n",
+      megabytes(memory.weights), megabytes(memory.gradients), megabytes(memory.moments),
+      megabytes(memory.activations));
   return t;
 }
 

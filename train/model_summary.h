@@ -1,5 +1,6 @@
 #pragma once
-/// What a config amounts to before it runs: its model, layer by layer, the work of a step, the memory.
+/// What a config amounts to before it runs: its model, layer by layer, the work of a step, the
+/// memory.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,19 +18,19 @@ namespace heed {
 struct Vocabulary {
   std::int64_t source = 0, target = 0;
   bool shared = true;
-  std::string basis;                   ///< "learned from the training data", "at most: …"
+  std::string basis;  ///< "learned from the training data", "at most: …"
 };
 
 /// An average training step.
 struct StepWork {
-  double flops = 0;                    ///< of matrix products, forward and backward
+  double flops = 0;  ///< of matrix products, forward and backward
   double source_tokens = 0, target_tokens = 0;
   std::string basis;
 };
 
 struct LayerSummary {
   std::string name;
-  std::vector<std::string> parameters; ///< "weight [96, 96]"
+  std::vector<std::string> parameters;  ///< "weight [96, 96]"
   std::int64_t values = 0;
 };
 
@@ -50,8 +51,8 @@ struct ModelSummary {
   std::string text() const;
 };
 
-/// `own`: the tokenizers of a run, where there is one. Without them they are made from the training data
-/// as far as that is quick; what cannot be known is estimated, and `basis` says so.
+/// `own`: the tokenizers of a run, where there is one. Without them they are made from the training
+/// data as far as that is quick; what cannot be known is estimated, and `basis` says so.
 ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& own);
 
 }  // namespace heed

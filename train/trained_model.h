@@ -15,15 +15,17 @@ HEED_BEGIN
 struct TrainedModel {
   Config config;
   Tokenizers tokenizers;
-  std::filesystem::path weights;       ///< the folder they came from
+  std::filesystem::path weights;  ///< the folder they came from
   std::unique_ptr<Model> model;
 
   /// `name` as in find_weights. Throws Error(bad_input) where something is missing or does not fit.
-  static TrainedModel open(const std::string& run, const std::vector<std::string>& overrides, const std::string& name);
+  static TrainedModel open(const std::string& run, const std::vector<std::string>& overrides,
+                           const std::string& name);
 
   /// A line as the model was trained to see it.
   std::string prepared(const std::string& line) const;
-  /// Throws Error(bad_input), naming the line, where a sequence needs more positions than were learned.
+  /// Throws Error(bad_input), naming the line, where a sequence needs more positions than were
+  /// learned.
   void check_lengths(const Dataset& data, const std::string& what) const;
 };
 

@@ -58,12 +58,14 @@ BOOST_AUTO_TEST_CASE(right_gradients_pass) {
   const GradcheckTable table =
       table_of({check_of("w", GradcheckStatus::ok, 1e-9), check_of("b", GradcheckStatus::kink, 0)});
   BOOST_TEST(table.passed());
-  BOOST_TEST(table.text().find("all 2 parameters have the right gradient") != std::string::npos, table.text());
+  BOOST_TEST(table.text().find("all 2 parameters have the right gradient") != std::string::npos,
+             table.text());
   BOOST_TEST(table.json().at("passed") == true);
 }
 
 BOOST_AUTO_TEST_CASE(one_wrong_gradient_fails_them_all) {
-  for (const GradcheckStatus status : {GradcheckStatus::wrong, GradcheckStatus::unstable, GradcheckStatus::non_finite}) {
+  for (const GradcheckStatus status :
+       {GradcheckStatus::wrong, GradcheckStatus::unstable, GradcheckStatus::non_finite}) {
     ParameterCheck wrong = check_of("decoder.b", status, std::numeric_limits<double>::infinity());
     wrong.cause = "a missing factor of 2";
     const GradcheckTable table = table_of({check_of("decoder.w", GradcheckStatus::ok, 0), wrong});
@@ -113,7 +115,8 @@ BOOST_AUTO_TEST_CASE(a_wrong_backward_gets_into_the_table) {
   BOOST_TEST(table.text().find("WRONG") != std::string::npos, table.text());
 }
 
-// ---- reading lines --------------------------------------------------------------------------------
+// ---- reading lines
+// --------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(lines_end_where_they_should) {
   const TempFolder folder;
@@ -130,13 +133,20 @@ BOOST_AUTO_TEST_CASE(lines_end_where_they_should) {
   check("\x1f", {"\x1f"});
   check("\x1f\n", {"\x1f"});
   check("a\r\n\n\r\nb\rc\r", {"a", "", "", "b\rc"});
-  check("\xEF\xBB\xBF" "a\n\xEF\xBB\xBF" "b", {"a", "\xEF\xBB\xBF" "b"});
+  check(
+      "\xEF\xBB\xBF"
+      "a\n\xEF\xBB\xBF"
+      "b",
+      {"a",
+       "\xEF\xBB\xBF"
+       "b"});
 }
 
 BOOST_AUTO_TEST_CASE(lines_may_be_longer_than_any_buffer) {
   const TempFolder folder;
   std::string text, expected(3'000'000, 'x');
-  for (std::size_t i = 0; i < expected.size(); i += 97) expected[i] = static_cast<char>('a' + i % 23);
+  for (std::size_t i = 0; i < expected.size(); i += 97)
+    expected[i] = static_cast<char>('a' + i % 23);
   put(folder / "f", "first\n" + expected + "\n" + expected + "last");
   const std::vector<std::string> lines = lines_of(folder / "f");
   BOOST_REQUIRE(lines.size() == 3u);
@@ -167,10 +177,14 @@ BOOST_AUTO_TEST_CASE(broken_input_is_named) {
   BOOST_TEST(error(packed.substr(0, packed.size() - 4)).find("cut short") != std::string::npos);
   BOOST_TEST(error(packed.substr(0, 3)).find("cut short") != std::string::npos);
   std::string damaged = packed;
-  damaged[damaged.size() - 6] = static_cast<char>(damaged[damaged.size() - 6] ^ 0x55);   // of the checksum
+  damaged[damaged.size() - 6] =
+      static_cast<char>(damaged[damaged.size() - 6] ^ 0x55);  // of the checksum
   BOOST_TEST(error(damaged).find("damaged gzip") != std::string::npos);
-  BOOST_TEST(error_of(Exit::bad_input, [&] { LineReader((folder / "none").string()); }).find("no such file") != std::string::npos);
-  BOOST_TEST(error_of(Exit::bad_input, [&] { lines_of(folder.path); }).find("is a folder") != std::string::npos);
+  BOOST_TEST(error_of(Exit::bad_input, [&] {
+               LineReader((folder / "none").string());
+             }).find("no such file") != std::string::npos);
+  BOOST_TEST(error_of(Exit::bad_input, [&] { lines_of(folder.path); }).find("is a folder") !=
+             std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(lines_come_before_the_input_ends) {
@@ -180,7 +194,7 @@ BOOST_AUTO_TEST_CASE(lines_come_before_the_input_ends) {
   BOOST_REQUIRE(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()));
   const auto reader = std::make_unique<LineReader>("/dev/fd/" + std::to_string(ends[0]));
   std::string line;
-  BOOST_TEST(reader->next(line));      // would wait for ever if it wanted a full buffer
+  BOOST_TEST(reader->next(line));  // would wait for ever if it wanted a full buffer
   BOOST_TEST(line == "first");
   BOOST_REQUIRE(write(ends[1], "ond\n", 4) == 4);
   BOOST_TEST(reader->next(line));
@@ -190,7 +204,8 @@ BOOST_AUTO_TEST_CASE(lines_come_before_the_input_ends) {
   close(ends[0]);
 }
 
-// ---- writing ----------------------------------------------------------------------------------------
+// ---- writing
+// ----------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(output_is_whole_or_not_there) {
   const TempFolder folder;
@@ -214,7 +229,8 @@ BOOST_AUTO_TEST_CASE(output_leaves_devices_where_they_are) {
   BOOST_TEST(S_ISCHR(about.st_mode));
 }
 
-// ---- FLOPs ------------------------------------------------------------------------------------------
+// ---- FLOPs
+// ------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(flops_of_small_models_by_hand) {
   ModelOptions m;
@@ -223,31 +239,35 @@ BOOST_AUTO_TEST_CASE(flops_of_small_models_by_hand) {
   m.encoder_layers = 1;
   m.decoder_layers = 1;
   const std::vector<std::int32_t> source{0, 5}, target{0, 4};
-  // One causal layer on 4 rows: q, k, v, out 4·(2·4·2·2) = 128; q kᵀ and p v 2·(2·4·4·2) = 128; feed-forward
-  // 2·(2·4·2·3) = 96; output 2·4·2·7 = 112.
+  // One causal layer on 4 rows: q, k, v, out 4·(2·4·2·2) = 128; q kᵀ and p v 2·(2·4·4·2) = 128;
+  // feed-forward 2·(2·4·2·3) = 96; output 2·4·2·7 = 112.
   BOOST_TEST(forward_flops(m, Task::lm, 7, {}, target) == 128 + 128 + 96 + 112);
-  // Encoder on 5 rows: 160 + 200 + 120. Cross: q and out 2·(2·4·2·2) = 64, k and v 2·(2·5·2·2) = 80, products
-  // 2·(2·4·5·2) = 160.
-  BOOST_TEST(forward_flops(m, Task::seq2seq, 7, source, target) == 128 + 128 + 96 + 112 + 480 + 64 + 80 + 160);
+  // Encoder on 5 rows: 160 + 200 + 120. Cross: q and out 2·(2·4·2·2) = 64, k and v 2·(2·5·2·2) =
+  // 80, products 2·(2·4·5·2) = 160.
+  BOOST_TEST(forward_flops(m, Task::seq2seq, 7, source, target) ==
+             128 + 128 + 96 + 112 + 480 + 64 + 80 + 160);
 }
 
 BOOST_AUTO_TEST_CASE(flops_of_sequences_add_up_but_not_their_attention) {
   ModelOptions m;
   m.d_model = 8;
   const std::vector<std::int32_t> one{0, 3}, other{0, 5}, both{0, 3, 8}, together{0, 8};
-  const auto flops = [&](const std::vector<std::int32_t>& offsets) { return forward_flops(m, Task::seq2seq, 11, offsets, offsets); };
+  const auto flops = [&](const std::vector<std::int32_t>& offsets) {
+    return forward_flops(m, Task::seq2seq, 11, offsets, offsets);
+  };
   BOOST_TEST(flops(both) == flops(one) + flops(other));
   BOOST_TEST(flops(together) > flops(both));
 }
 
 BOOST_AUTO_TEST_CASE(flops_of_a_benchmark_are_those_that_its_scripts_count) {
-  ModelOptions m;                      // nmt-small of tests/bench/workloads.py
+  ModelOptions m;  // nmt-small of tests/bench/workloads.py
   m.d_model = 256;
   m.d_ff = 1024;
   m.encoder_layers = m.decoder_layers = 3;
   std::vector<std::int32_t> offsets;
   for (std::int32_t i = 0; i <= 64; ++i) offsets.push_back(32 * i);
-  BOOST_TEST(training_flops * forward_flops(m, Task::seq2seq, 8000, offsets, offsets) == 94623498240.0);
+  BOOST_TEST(training_flops * forward_flops(m, Task::seq2seq, 8000, offsets, offsets) ==
+             94623498240.0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

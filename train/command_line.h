@@ -1,0 +1,17 @@
+#pragma once
+/// What can be typed: the subcommands, their arguments and their help.
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+/// What to do once the whole command line has been understood.
+using Job = std::function<int()>;
+
+/// Adds all subcommands; parsing then fills `job`, which must live as long. `typed` is the whole
+/// command line, for run.json.
+void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed);
+
+}  // namespace heed
