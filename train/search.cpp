@@ -164,7 +164,7 @@ std::vector<std::int32_t> continue_text(const Model& model, std::span<const std:
   while (left > 0) {
     // Feed what the model can still look back on, all but the last token, then search on from there.
     std::size_t from = 0;
-    if (context > 0 && static_cast<std::int64_t>(text.size()) > context / 2) {
+    if (context > 0 && static_cast<std::int64_t>(text.size()) > context) {
       from = text.size() - static_cast<std::size_t>(std::max<std::int64_t>(context / 2, 1));
     }
     const std::unique_ptr<Decoding> decoding = model.decode({}, {}, 1);

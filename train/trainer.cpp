@@ -34,7 +34,9 @@ StepOptions step_options(const Config& config) {
 nlohmann::json Progress::json() const {
   nlohmann::json j{{"step", step}, {"epoch", position.epoch}, {"batch", position.batch},
                    {"target_tokens", target_tokens}, {"seconds", seconds}, {"best_step", best_step},
-                   {"without_better", without_better}};
+                   {"without_better", without_better},
+                   {"window", {{"loss", window.loss}, {"nll", window.nll}, {"tokens", window.tokens}, {"correct", window.correct}}},
+                   {"window_seconds", window_seconds}};
   if (best) j["best"] = *best;
   return j;
 }
@@ -47,6 +49,11 @@ Progress Progress::from(const nlohmann::json& state) {
   p.seconds = state.at("seconds");
   p.best_step = state.at("best_step");
   p.without_better = state.at("without_better");
+  if (state.contains("window")) {
+    const nlohmann::json& window = state.at("window");
+    p.window = {window.at("loss"), window.at("nll"), window.at("tokens"), window.at("correct")};
+    p.window_seconds = state.at("window_seconds");
+  }
   if (state.contains("best")) p.best = state.at("best").get<double>();
   return p;
 }
@@ -90,7 +97,8 @@ int Trainer::train() {
   batches_ = std::make_unique<Prefetcher>(stream_);
   while (!finished() && signals_.stop() == 0) {
     one_step();
-    if (progress_.step % config_.train.validate_every == 0) validate();
+    // Before saving, so that the checkpoint knows whether it is the best; the last step's too.
+    if (progress_.step % config_.train.validate_every == 0 || finished()) validate();
     if (progress_.step % config_.train.save_every == 0 || signals_.take_save()) save(false);
   }
   if (signals_.stop() == 0 && last_validated_ != progress_.step) validate();
@@ -109,25 +117,26 @@ void Trainer::one_step() {
   progress_.position = batches_->position();
   progress_.target_tokens += result.counts.tokens;
   progress_.seconds += seconds;
-  window_seconds_ += seconds;
-  add_counts(window_, result.counts);
+  progress_.window_seconds += seconds;
+  add_counts(progress_.window, result.counts);
   report(result, lr);
 }
 
 void Trainer::report(const StepResult& result, double lr) {
-  const double tokens = static_cast<double>(window_.tokens);
+  const LossCounts& window = progress_.window;
+  const double tokens = static_cast<double>(window.tokens), tokens_per_second = tokens / progress_.window_seconds;
   talk_.progress({progress_.step, total_steps(), share_done(), progress_.seconds, batches_->epochs_done(),
-                  window_.loss / tokens, lr, tokens / window_seconds_});
+                  window.loss / tokens, lr, tokens_per_second});
   if (progress_.step % config_.train.log_every != 0) return;
   record("train", {{"epoch", batches_->epochs_done()},
-                   {"loss", window_.loss / tokens},
-                   {"nll", window_.nll / tokens},
+                   {"loss", window.loss / tokens},
+                   {"nll", window.nll / tokens},
                    {"lr", lr},
                    {"gradient_norm", result.gradient_norm},
                    {"target_tokens", progress_.target_tokens},
-                   {"tokens_per_s", tokens / window_seconds_}});
-  window_ = {};
-  window_seconds_ = 0;
+                   {"tokens_per_s", tokens_per_second}});
+  progress_.window = {};
+  progress_.window_seconds = 0;
 }
 
 void Trainer::validate() {

@@ -30,6 +30,8 @@ struct Progress {
   std::optional<double> best;          ///< best value of the deciding metric
   std::int64_t best_step = 0;
   std::int64_t without_better = 0;     ///< validations since
+  LossCounts window;                   ///< since the last record of training
+  double window_seconds = 0;
 
   nlohmann::json json() const;
   static Progress from(const nlohmann::json& state);
@@ -79,9 +81,6 @@ class Trainer {
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;
   bool stopped_early_ = false;
-  // since the last report
-  LossCounts window_;
-  double window_seconds_ = 0;
 };
 
 HEED_END

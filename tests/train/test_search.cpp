@@ -166,7 +166,8 @@ BOOST_AUTO_TEST_CASE(unknown_and_begin_are_never_said) {
     return tokens.size() < 3 ? std::vector<float>{9, 8, 1, 2, 0} : std::vector<float>{9, 8, 5, 0, 0};
   };
   for (const std::int64_t beam : {1, 4}) {
-    for (const std::int32_t t : search(table, beam_of(beam), 6)[0].tokens) BOOST_TEST(t >= 3);
+    const std::vector<Hypothesis> found = search(table, beam_of(beam), 6);
+    for (const std::int32_t t : found[0].tokens) BOOST_TEST(t >= 3);
   }
   DecodeOptions sampling = beam_of(1);
   sampling.sample = true;

@@ -170,19 +170,26 @@ BOOST_AUTO_TEST_CASE(nothing_to_translate) {
 }
 
 BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_of_all_that_the_context_holds) {
-  // The model looks back on 8 tokens. Whatever of the prompt fits must be seen.
+  // The model looks back on 8 tokens, and what comes next depends on all of them. Whatever of the
+  // prompt fits must be seen.
+  ModelOptions o = small_model();
+  o.init = InitKind::normal;
+  o.init_std = 0.6;
+  const std::unique_ptr<Model> model = make_language_model(o, vocabulary, 3);
+  std::size_t compared = 0;
   for (const Tokens& prompt : {Tokens{5}, Tokens{3, 9, 10, 4, 6}, Tokens{3, 9, 10, 4, 6, 7, 3, 5}}) {
     DecodeOptions greedy = options(1);
     greedy.max_length = static_cast<std::int64_t>(8 - prompt.size() + 1);
-    const Tokens found = continue_text(trained_lm(), prompt, greedy, 1, 0);
+    const Tokens found = continue_text(*model, prompt, greedy, 1, 0);
     Tokens text = prompt;
     for (const std::int32_t token : found) {
-      const Array logits = forced_logits(trained_lm(), {}, text);
+      const Array logits = forced_logits(*model, {}, text);
       BOOST_TEST(token == argmax(logits, logits.rows() - 1), "after " << text.size() << " tokens");
       text.push_back(token);
     }
-    BOOST_TEST((static_cast<std::int64_t>(found.size()) == greedy.max_length || !found.empty()));
+    compared += found.size();
   }
+  BOOST_TEST(compared >= 6u);   // </s> did not end them all at once
 }
 
 BOOST_AUTO_TEST_CASE(text_goes_on_beyond_the_context) {

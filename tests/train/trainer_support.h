@@ -14,7 +14,7 @@ namespace heed::test {
 inline Config small_run(std::int64_t steps = 40) {
   Config c;
   c.name = "small";
-  c.threads = 2;
+  c.threads = 1;
   c.data.synthetic.name = SyntheticKind::reverse;
   c.data.synthetic.train = 150;
   c.data.synthetic.valid = 20;
