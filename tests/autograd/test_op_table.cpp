@@ -92,7 +92,9 @@ BOOST_AUTO_TEST_CASE(every_op_has_a_row_and_every_row_an_op) {
 
 BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
   for (const OpRow& row : op_table()) {
-    for (const OpCase& c : row.cases) BOOST_TEST_CONTEXT(row.op << " " << c.name) check_case(c);
+    for (const OpCase& c : row.cases) {
+      BOOST_TEST_CONTEXT(row.op << " " << c.name) BOOST_CHECK_NO_THROW(check_case(c));
+    }
   }
 }
 
