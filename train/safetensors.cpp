@@ -61,9 +61,6 @@ void check_layout(std::vector<HeaderEntry>& entries, std::uint64_t data_size,
     if (entry.begin != at)
       fail(fmt::format("\"{}\" begins at byte {} of the data instead of {} ({})", entry.name,
                        entry.begin, at, entry.begin > at ? "a gap" : "an overlap"));
-    if (entry.begin % dtype_size(entry.dtype) != 0)
-      fail(fmt::format("\"{}\" begins at byte {} of the data, which is not aligned for {}",
-                       entry.name, entry.begin, dtype_name(entry.dtype)));
     at = entry.end;
   }
   if (at != data_size)
@@ -142,15 +139,23 @@ SafetensorsFile SafetensorsFile::parse(std::string_view bytes, const std::string
   bytes.remove_prefix(header_length);
   check_layout(header.entries, bytes.size(), name);
 
+  // Other programs may have packed the elements unaligned: each tensor gets words of its own.
   SafetensorsFile file;
   file.metadata_ = std::move(header.metadata);
-  file.data_.resize((bytes.size() + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
-  if (!bytes.empty()) std::memcpy(file.data_.data(), bytes.data(), bytes.size());
-  const std::span<const std::byte> data = std::as_bytes(std::span(file.data_));
+  const auto words_of = [](const HeaderEntry& entry) {
+    return (entry.end - entry.begin + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+  };
+  std::uint64_t words = 0;
+  for (const HeaderEntry& entry : header.entries) words += words_of(entry);
+  file.data_.resize(words);
+  std::uint64_t* place = file.data_.data();
   for (HeaderEntry& entry : header.entries) {
+    const std::size_t size = entry.end - entry.begin;
+    if (size > 0) std::memcpy(place, bytes.data() + entry.begin, size);
     file.index_.emplace(entry.name, file.tensors_.size());
-    file.tensors_.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape),
-                             data.subspan(entry.begin, entry.end - entry.begin)});
+    const auto copy = std::span(reinterpret_cast<const std::byte*>(place), size);
+    place += words_of(entry);
+    file.tensors_.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape), copy});
   }
   return file;
 }

@@ -35,7 +35,8 @@ struct TensorView {
 
   std::int64_t size() const;        ///< elements
   std::string description() const;  ///< "F32 [512, 256]"
-  /// The elements as T, which must be of the dtype's size. The bytes of a file read are aligned.
+  /// The elements as T, which must be of the dtype's size. The bytes of a file read are always
+  /// aligned.
   template <class T>
   std::span<const T> values() const {
     return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
@@ -47,7 +48,7 @@ using TensorMetadata = std::map<std::string, std::string>;
 /// A file read whole into memory. Reading throws Error(bad_input), naming the file and the place,
 /// for anything the format does not allow: a header that is cut short, too long or no JSON; names
 /// twice; unknown types; more than 8 dimensions; sizes that overflow or disagree with the shape;
-/// elements that overlap, leave gaps, are not aligned, or end before or after the file does.
+/// elements that overlap, leave gaps, or end before or after the file does.
 class SafetensorsFile {
  public:
   static SafetensorsFile read(const std::filesystem::path& path);

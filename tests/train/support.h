@@ -2,6 +2,7 @@
 /// What the tests of files share: a folder that disappears, and checks of errors and their
 /// messages.
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -13,11 +14,17 @@
 
 namespace heed::test {
 
+/// Where tests write: in memory if possible, as they wait for many an fsync.
+inline std::filesystem::path scratch() {
+  const std::filesystem::path memory = "/dev/shm";
+  return ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
+}
+
 /// A new empty folder, removed with all it holds.
 class TempFolder {
  public:
   TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "heed-train-XXXXXX").string();
+    std::string name = (scratch() / "heed-train-XXXXXX").string();
     BOOST_REQUIRE(mkdtemp(name.data()) != nullptr);
     path = name;
   }
