@@ -265,7 +265,8 @@ void add_show(CLI::App& app, Job& job) {
       "Memory is\n"
       "an estimate. What depends on data that are not there is an estimate too, and is called so.\n"
       "Example:\n"
-      "  heed show configs/multi30k-de-en.yaml model.d_model=512 model.heads=8");
+      "  heed show configs/multi30k-de-en.yaml model.d_model=512 model.heads=8\n"
+      "  heed show reference      every key with its meaning, choices and default");
 }
 
 void add_bench(CLI::App& app, Job& job) {

@@ -11,6 +11,10 @@
 namespace heed {
 
 int show_command(const ShowCommand& options) {
+  if (options.config == "reference") {   // the page of all keys, printed from the field table
+    fmt::print("{}", reference_yaml());
+    return 0;
+  }
   const bool is_run = std::filesystem::is_directory(options.config);
   const RunFolder run{options.config};
   const Config config = is_run ? read_run_config(run, options.overrides)
