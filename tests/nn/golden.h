@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "train/safetensors.h"
 #include "tests/nn/support.h"
+#include "train/safetensors.h"
 
 HEED_BEGIN
 
@@ -18,7 +18,9 @@ HEED_BEGIN
 class GoldenCase {
  public:
   GoldenCase(const SafetensorsFile& file, std::string name)
-      : file_(&file), name_(std::move(name)), attributes_(nlohmann::json::parse(file.metadata().at(name_))) {}
+      : file_(&file),
+        name_(std::move(name)),
+        attributes_(nlohmann::json::parse(file.metadata().at(name_))) {}
 
   const std::string& name() const { return name_; }
   const nlohmann::json& attributes() const { return attributes_; }
@@ -55,7 +57,8 @@ class GoldenCase {
   const TensorView& at(const std::string& tensor, DType dtype) const {
     const TensorView* const view = file_->find(name_ + "/" + tensor);
     BOOST_REQUIRE_MESSAGE(view != nullptr, name_ << " has no " << tensor);
-    BOOST_REQUIRE_MESSAGE(view->dtype == dtype, name_ << "/" << tensor << " is " << view->description());
+    BOOST_REQUIRE_MESSAGE(view->dtype == dtype,
+                          name_ << "/" << tensor << " is " << view->description());
     return *view;
   }
 

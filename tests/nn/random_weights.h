@@ -24,8 +24,7 @@ inline void randomise(const Parameters& parameters, std::uint32_t number = 100) 
     Tensor handle = p.tensor;
     const Shape shape = handle.shape();
     const bool gain = shape.rank() == 1 && p.name.ends_with("weight");
-    const double scale =
-        shape.rank() == 2 ? 1 / std::sqrt(static_cast<double>(shape.cols())) : 0.2;
+    const double scale = shape.rank() == 2 ? 1 / std::sqrt(static_cast<double>(shape.cols())) : 0.2;
     const Array values = normal(shape, number++, scale, gain ? 1 : 0);
     std::copy_n(values.data(), values.size(), handle.mutable_value().data());
   }

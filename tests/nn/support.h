@@ -31,7 +31,8 @@ struct Pairs {
   /// One of the pairs alone.
   Pairs only(std::int64_t i) const {
     Pairs one = *this;
-    const auto cut = [i](const std::vector<std::int32_t>& all, const std::vector<std::int32_t>& at) {
+    const auto cut = [i](const std::vector<std::int32_t>& all,
+                         const std::vector<std::int32_t>& at) {
       const auto k = static_cast<std::size_t>(i);
       return std::vector<std::int32_t>(all.begin() + at[k], all.begin() + at[k + 1]);
     };
@@ -60,7 +61,8 @@ inline double difference(const Array& a, const Array& b) {
 
 inline bool same_bits(const Array& a, const Array& b) {
   return a.shape() == b.shape() &&
-         (a.size() == 0 || std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(real)) == 0);
+         (a.size() == 0 ||
+          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(real)) == 0);
 }
 
 /// A function of tensors together with the parameters of the layer it calls: what gradcheck takes.

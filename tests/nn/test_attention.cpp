@@ -18,7 +18,8 @@ Tensor join_heads(const Tensor& x) {
 
 /// The layer by its definition, a sequence at a time, with ops of which each is checked elsewhere.
 Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& memory,
-                const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& ends, bool causal) {
+                const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& ends,
+                bool causal) {
   const std::int64_t d = layer.d;
   const Tensor& w = layer.in_proj_weight;
   const Tensor& b = layer.in_proj_bias;
@@ -29,9 +30,10 @@ Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& 
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
     const Tensor asking = slice(x, 0, offsets[s], offsets[s + 1]);
     const Tensor answering = slice(memory, 0, ends[s], ends[s + 1]);
-    const AttentionResult result =
-        attention(split_heads(part(asking, 0), layer.heads), split_heads(part(answering, 1), layer.heads),
-                  split_heads(part(answering, 2), layer.heads), causal ? causal_mask(asking.shape()[0]) : Array());
+    const AttentionResult result = attention(split_heads(part(asking, 0), layer.heads),
+                                             split_heads(part(answering, 1), layer.heads),
+                                             split_heads(part(answering, 2), layer.heads),
+                                             causal ? causal_mask(asking.shape()[0]) : Array());
     const Array& weights = result.weights.value();
     BOOST_REQUIRE((weights.shape() == Shape{layer.heads, asking.shape()[0], answering.shape()[0]}));
     for (std::int64_t r = 0; r < weights.rows(); ++r) {
@@ -61,20 +63,24 @@ void check_same(const std::vector<Tensor>& leaves, const Tensor& fused, const Te
 BOOST_AUTO_TEST_SUITE(attention_layers)
 
 BOOST_AUTO_TEST_CASE(fused_equals_composed) {
-  const std::vector<std::int32_t> offsets = offsets_of({3, 1, 9, 2}), ends = offsets_of({5, 2, 1, 17});
+  const std::vector<std::int32_t> offsets = offsets_of({3, 1, 9, 2}),
+                                  ends = offsets_of({5, 2, 1, 17});
   for (const std::int64_t heads : {1, 2, 3, 4}) {
     Init init = some_init();
     const MultiHeadAttention layer(12, heads, 0, init);
     randomise(layer.parameters());
-    const Tensor x = Tensor::variable(normal({15, 12}, 1)), memory = Tensor::variable(normal({25, 12}, 2));
+    const Tensor x = Tensor::variable(normal({15, 12}, 1)),
+                 memory = Tensor::variable(normal({25, 12}, 2));
     std::vector<Tensor> leaves{x};
     for (const NamedTensor& p : layer.parameters()) leaves.push_back(p.tensor);
     Pass pass;
     for (const bool causal : {false, true}) {
-      check_same(leaves, layer.self(x, offsets, causal, pass), composed(layer, x, x, offsets, offsets, causal));
+      check_same(leaves, layer.self(x, offsets, causal, pass),
+                 composed(layer, x, x, offsets, offsets, causal));
     }
     leaves.push_back(memory);
-    check_same(leaves, layer.cross(x, memory, offsets, ends, pass), composed(layer, x, memory, offsets, ends, false));
+    check_same(leaves, layer.cross(x, memory, offsets, ends, pass),
+               composed(layer, x, memory, offsets, ends, false));
   }
 }
 
@@ -86,7 +92,8 @@ BOOST_AUTO_TEST_CASE(scores_far_from_zero_neither_overflow_nor_vanish) {
   const Tensor x = Tensor::variable(normal({5, 6}, 1, 1e3));
   Pass pass;
   // Scores of about 10⁶ are known to 10⁻¹⁰, and so are their differences.
-  check_same({x}, layer.self(x, offsets, true, pass), composed(layer, x, x, offsets, offsets, true), 1e-8);
+  check_same({x}, layer.self(x, offsets, true, pass), composed(layer, x, x, offsets, offsets, true),
+             1e-8);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -24,7 +24,8 @@ Array forward_row(const Model& model, const Pairs& sources, const Path& path, bo
   return logits.sliced(logits.rows() - 1, logits.rows());
 }
 
-/// Decodes for some steps; before each, hypotheses are dropped, copied and moved about as beam search does.
+/// Decodes for some steps; before each, hypotheses are dropped, copied and moved about as beam
+/// search does.
 void check_decoding(const Model& model, bool lm, std::uint32_t seed) {
   randomise(model.parameters());
   const Pairs sources({5, 1, 8}, {1, 1, 1}, vocabulary);
@@ -42,15 +43,17 @@ void check_decoding(const Model& model, bool lm, std::uint32_t seed) {
     BOOST_REQUIRE((logits.shape() == Shape{static_cast<std::int64_t>(paths.size()), vocabulary}));
     for (std::size_t i = 0; i < paths.size(); ++i) {
       const auto row = static_cast<std::int64_t>(i);
-      const double off = difference(logits.sliced(row, row + 1), forward_row(model, sources, paths[i], lm));
+      const double off =
+          difference(logits.sliced(row, row + 1), forward_row(model, sources, paths[i], lm));
       BOOST_TEST(off < 1e-10, "step " << step << ", hypothesis " << i << " is off by " << off);
     }
-    if (step % 3 == 2) continue;   // sometimes a search keeps all as they are and says nothing
+    if (step % 3 == 2) continue;  // sometimes a search keeps all as they are and says nothing
     std::vector<std::int32_t> parents;
     std::vector<Path> chosen;
-    const std::uint32_t count = 1 + random.below(6);   // more, fewer, or the same
+    const std::uint32_t count = 1 + random.below(6);  // more, fewer, or the same
     for (std::uint32_t i = 0; i < count; ++i) {
-      parents.push_back(static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(paths.size()))));
+      parents.push_back(
+          static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(paths.size()))));
       chosen.push_back(paths[static_cast<std::size_t>(parents.back())]);
     }
     decoding->select(parents);
@@ -72,13 +75,14 @@ BOOST_AUTO_TEST_CASE(steps_equal_the_whole_forward_pass) {
           o.d_model = 12;
           o.heads = 3;
           o.encoder_layers = o.decoder_layers = 2;
-          o.dropout = 0.5;   // must not be felt
+          o.dropout = 0.5;  // must not be felt
           o.norm = place;
           o.norm_kind = tied ? NormKind::layer : NormKind::rms;
           o.positions = positions;
           o.tie_embeddings = tied;
           o.activation = tied ? Activation::relu : Activation::gelu;
-          const auto model = lm ? make_language_model(o, vocabulary, 1) : make_seq2seq(o, vocabulary, vocabulary, true, 1);
+          const auto model = lm ? make_language_model(o, vocabulary, 1)
+                                : make_seq2seq(o, vocabulary, vocabulary, true, 1);
           for (int run = 0; run < 3; ++run) check_decoding(*model, lm, seed++);
         }
       }
@@ -87,7 +91,8 @@ BOOST_AUTO_TEST_CASE(steps_equal_the_whole_forward_pass) {
 }
 
 BOOST_AUTO_TEST_CASE(a_source_without_tokens_can_be_decoded) {
-  const std::unique_ptr<Model> model = make_seq2seq(small_options(), vocabulary, vocabulary, true, 1);
+  const std::unique_ptr<Model> model =
+      make_seq2seq(small_options(), vocabulary, vocabulary, true, 1);
   randomise(model->parameters());
   const std::vector<std::int32_t> source{4, 5}, offsets{0, 0, 2};
   const std::unique_ptr<Decoding> decoding = model->decode(source, offsets, 2);
@@ -95,7 +100,9 @@ BOOST_AUTO_TEST_CASE(a_source_without_tokens_can_be_decoded) {
   const Array logits = decoding->step(tokens);
   Pass pass;
   const std::vector<std::int32_t> target_offsets{0, 1, 2};
-  BOOST_TEST(difference(logits, model->logits({source, offsets, tokens, target_offsets}, pass).value()) < 1e-10);
+  BOOST_TEST(
+      difference(logits, model->logits({source, offsets, tokens, target_offsets}, pass).value()) <
+      1e-10);
 }
 
 BOOST_AUTO_TEST_CASE(steps_record_no_graph) {
@@ -103,7 +110,7 @@ BOOST_AUTO_TEST_CASE(steps_record_no_graph) {
   const std::unique_ptr<Decoding> decoding = model->decode({}, {}, 1);
   const std::vector<std::int32_t> token{3};
   decoding->step(token);
-  BOOST_TEST(recording());   // and recording goes on afterwards
+  BOOST_TEST(recording());  // and recording goes on afterwards
 }
 
 BOOST_AUTO_TEST_SUITE_END()

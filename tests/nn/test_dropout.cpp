@@ -12,7 +12,9 @@ ModelOptions with_dropout(double rate) {
   return o;
 }
 
-Array run(const Model& model, const Pairs& pairs, Pass pass) { return model.hidden(pairs.rows(), pass).value(); }
+Array run(const Model& model, const Pairs& pairs, Pass pass) {
+  return model.hidden(pairs.rows(), pass).value();
+}
 
 }  // namespace
 
@@ -22,7 +24,8 @@ BOOST_AUTO_TEST_CASE(masks_depend_on_seed_step_and_shard_alone) {
   const Pairs pairs({4, 3}, {3, 5}, 11);
   for (const bool lm : {false, true}) {
     const ModelOptions o = with_dropout(0.3);
-    const std::unique_ptr<Model> model = lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
+    const std::unique_ptr<Model> model =
+        lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
     const Pass pass{true, 5, 17, 2};
     const Array y = run(*model, pairs, pass);
     BOOST_TEST(same_bits(run(*model, pairs, pass), y));
@@ -33,11 +36,44 @@ BOOST_AUTO_TEST_CASE(masks_depend_on_seed_step_and_shard_alone) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(each_dropout_takes_its_own_key_from_the_pass) {
+  const ModelOptions o = with_dropout(0.5);
+  Init init = some_init();
+  const FeedForward feed(o, init);
+  const MultiHeadAttention attend(6, 2, 0.5, init);
+  const Norm norm(6, NormKind::layer, 1e-5, init);
+  randomise(feed.parameters());
+  randomise(attend.parameters());
+  const Tensor x(normal({9, 6}, 1));
+  const std::vector<std::int32_t> offsets{0, 4, 9};
+  const auto check = [](auto layer) {
+    const auto run = [&](std::uint64_t seed, std::uint64_t step, std::uint32_t shard) {
+      Pass pass{true, seed, step, shard};
+      const Array first = layer(pass);
+      BOOST_TEST(!same_bits(layer(pass), first));  // the next dropout of the same pass
+      return first;
+    };
+    const Array y = run(5, 17, 2);
+    BOOST_TEST(same_bits(run(5, 17, 2), y));
+    BOOST_TEST(!same_bits(run(6, 17, 2), y));
+    BOOST_TEST(!same_bits(run(5, 18, 2), y));
+    BOOST_TEST(!same_bits(run(5, 17, 3), y));
+  };
+  check([&](Pass& pass) { return feed(x, pass).value(); });
+  check([&](Pass& pass) { return attend.self(x, offsets, true, pass).value(); });
+  check([&](Pass& pass) { return attend.cross(x, x, offsets, offsets, pass).value(); });
+  check([&](Pass& pass) {
+    return residual(NormPlace::post, norm, x, 0.5, pass, [](const Tensor& rows) { return rows; })
+        .value();
+  });
+}
+
 BOOST_AUTO_TEST_CASE(without_training_there_is_no_dropout) {
   const Pairs pairs({4, 3}, {3, 5}, 11);
   const std::unique_ptr<Model> with = make_seq2seq(with_dropout(0.5), 11, 11, true, 1);
   const std::unique_ptr<Model> without = make_seq2seq(with_dropout(0), 11, 11, true, 1);
-  BOOST_TEST(same_bits(run(*with, pairs, {false, 5, 17, 2}), run(*without, pairs, {true, 9, 1, 0})));
+  BOOST_TEST(
+      same_bits(run(*with, pairs, {false, 5, 17, 2}), run(*without, pairs, {true, 9, 1, 0})));
 }
 
 BOOST_AUTO_TEST_CASE(every_dropout_of_a_run_has_a_key_of_its_own) {
@@ -58,16 +94,17 @@ BOOST_AUTO_TEST_CASE(the_residual_drops_at_its_rate_and_keeps_the_mean) {
   for (const double p : {0.1, 0.5, 0.9}) {
     Pass pass{true, 1, 1, 0};
     const Array y = residual(NormPlace::pre, norm, x, p, pass, [](const Tensor& rows) {
-      return Tensor(Array::full(rows.shape(), 1));
-    }).value();
+                      return Tensor(Array::full(rows.shape(), 1));
+                    }).value();
     std::int64_t kept = 0;
-    const double q = std::round(65536 * p) / 65536;   // 16 random bits decide on each value
+    const double q = std::round(65536 * p) / 65536;  // 16 random bits decide on each value
     for (const real v : y.values()) {
       BOOST_TEST((v == 0 || std::abs(v * (1 - q) - 1) < 1e-12));
       kept += v != 0;
     }
     const double n = 20000, expected = (1 - p) * n, spread = std::sqrt(n * p * (1 - p));
-    BOOST_TEST(std::abs(static_cast<double>(kept) - expected) < 4 * spread, "p " << p << ": " << kept << " kept");
+    BOOST_TEST(std::abs(static_cast<double>(kept) - expected) < 4 * spread,
+               "p " << p << ": " << kept << " kept");
   }
 }
 

@@ -1,4 +1,5 @@
-// Every layer against PyTorch's module of the same names: output, and gradients of inputs and weights.
+// Every layer against PyTorch's module of the same names: output, and gradients of inputs and
+// weights.
 #include <set>
 
 #include "nn/decoder.h"
@@ -54,7 +55,8 @@ Subject embedding_layer(const GoldenCase& c) {
 
 Subject norm(const GoldenCase& c) {
   Init init = some_init();
-  const NormKind kind = c.attributes().at("layer") == "layer_norm" ? NormKind::layer : NormKind::rms;
+  const NormKind kind =
+      c.attributes().at("layer") == "layer_norm" ? NormKind::layer : NormKind::rms;
   const Norm layer(c.array("w/weight").size(), kind, c.attributes().at("eps"), init);
   return {layer.parameters(), [layer](const auto& x) { return layer(x[0]); }};
 }
@@ -92,7 +94,8 @@ Subject encoder_layer(const GoldenCase& c) {
 Subject decoder_layer(const GoldenCase& c) {
   Init init = some_init();
   const DecoderLayer layer(options_of(c.attributes()), init);
-  return {layer.parameters(), [layer, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
+  return {layer.parameters(),
+          [layer, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
             Pass pass;
             return layer(x[1], offsets, {x[0], ends}, pass);
           }};
@@ -100,7 +103,8 @@ Subject decoder_layer(const GoldenCase& c) {
 
 Subject encoder(const GoldenCase& c) {
   Init init = some_init();
-  const Encoder stack(options_of(c.attributes()), c.attributes().at("layers"), c.attributes().at("causal"), init);
+  const Encoder stack(options_of(c.attributes()), c.attributes().at("layers"),
+                      c.attributes().at("causal"), init);
   return {stack.parameters(), [stack, offsets = c.ids("offsets0")](const auto& x) {
             Pass pass;
             return stack(x[0], offsets, pass);
@@ -115,7 +119,8 @@ Subject transformer(const GoldenCase& c) {
   Parameters all;
   append(all, "encoder", reading);
   append(all, "decoder", writing);
-  return {all, [reading, writing, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
+  return {all,
+          [reading, writing, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
             Pass pass;
             return writing(x[1], offsets, {reading(x[0], ends, pass), ends}, pass);
           }};
@@ -133,7 +138,7 @@ const std::map<std::string, std::function<Subject(const GoldenCase&)>> layers{
     {"encoder", encoder},
     {"transformer", transformer}};
 
-double worst = 0;   // over all cases, for the message at the end
+double worst = 0;  // over all cases, for the message at the end
 
 void compare(const Array& ours, const Array& theirs, const std::string& what) {
   const double d = difference(ours, theirs);
@@ -144,7 +149,8 @@ void compare(const Array& ours, const Array& theirs, const std::string& what) {
 void check(const GoldenCase& c, const Subject& subject) {
   c.load("w/", subject.parameters);
   std::vector<Tensor> x;
-  for (int i = 0; c.has("x" + std::to_string(i)); ++i) x.push_back(Tensor::variable(c.array("x" + std::to_string(i))));
+  for (int i = 0; c.has("x" + std::to_string(i)); ++i)
+    x.push_back(Tensor::variable(c.array("x" + std::to_string(i))));
   const Tensor y = subject.run(x);
   compare(y.value(), c.array("y"), "y");
   const Gradients gradients = backward(y, c.array("dy"));
@@ -152,7 +158,8 @@ void check(const GoldenCase& c, const Subject& subject) {
     const std::string name = "dx" + std::to_string(i);
     compare(gradients[x[i]], c.array(name), name);
   }
-  for (const NamedTensor& p : subject.parameters) compare(gradients[p.tensor], c.array("dw/" + p.name), "dw/" + p.name);
+  for (const NamedTensor& p : subject.parameters)
+    compare(gradients[p.tensor], c.array("dw/" + p.name), "dw/" + p.name);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ struct Setting {
   std::int64_t steps, vocabulary;
 
   explicit Setting(const nlohmann::json& a) {
-    BOOST_REQUIRE((a.at("norm") == "pre" && a.at("activation") == "relu" && a.at("positions") == "sinusoidal"));
+    BOOST_REQUIRE((a.at("norm") == "pre" && a.at("activation") == "relu" &&
+                   a.at("positions") == "sinusoidal"));
     BOOST_REQUIRE((a.at("schedule") == "noam" && a.at("dropout") == 0.0));
     model.d_model = a.at("d_model");
     model.heads = a.at("heads");
@@ -59,16 +60,19 @@ BOOST_AUTO_TEST_CASE(the_first_step_in_detail) {
   const SafetensorsFile file = golden_file("trajectory.safetensors");
   const GoldenCase c(file, "trajectory");
   const Setting setting(c.attributes());
-  const std::unique_ptr<Model> model = make_seq2seq(setting.model, setting.vocabulary, setting.vocabulary, true, 1);
+  const std::unique_ptr<Model> model =
+      make_seq2seq(setting.model, setting.vocabulary, setting.vocabulary, true, 1);
   c.load("weights/", model->parameters());
   const Batch batch = batch_of(c, 1);
   Pass pass{true, 1, 1, 0};
-  BOOST_TEST(difference(model->logits(rows_of(batch), pass).value(), c.array("first_logits")) < 1e-11);
+  BOOST_TEST(difference(model->logits(rows_of(batch), pass).value(), c.array("first_logits")) <
+             1e-11);
   const Tensor loss = model->loss(rows_of(batch), batch.target_out, setting.step.label_smoothing,
                                   static_cast<double>(batch.target_out.size()), pass);
   const Gradients gradients = backward(loss);
   for (const NamedTensor& p : model->parameters()) {
-    BOOST_TEST(difference(gradients[p.tensor], c.array("first_gradients/" + p.name)) < 1e-11, p.name);
+    BOOST_TEST(difference(gradients[p.tensor], c.array("first_gradients/" + p.name)) < 1e-11,
+               p.name);
   }
 }
 
@@ -76,10 +80,12 @@ BOOST_AUTO_TEST_CASE(fifty_steps_follow_pytorch) {
   const SafetensorsFile file = golden_file("trajectory.safetensors");
   const GoldenCase c(file, "trajectory");
   const Setting setting(c.attributes());
-  const Array losses = c.array("losses"), rates = c.array("learning_rates"), norms = c.array("gradient_norms");
+  const Array losses = c.array("losses"), rates = c.array("learning_rates"),
+              norms = c.array("gradient_norms");
   BOOST_REQUIRE(setting.steps == 50);
   for (const std::int64_t shards : {1, 4}) {
-    const std::unique_ptr<Model> model = make_seq2seq(setting.model, setting.vocabulary, setting.vocabulary, true, 1);
+    const std::unique_ptr<Model> model =
+        make_seq2seq(setting.model, setting.vocabulary, setting.vocabulary, true, 1);
     c.load("weights/", model->parameters());
     Optimizer optimizer(setting.optim, model->parameters());
     Team team(2);
@@ -95,8 +101,10 @@ BOOST_AUTO_TEST_CASE(fifty_steps_follow_pytorch) {
       worst_norm = std::max(worst_norm, std::abs(result.gradient_norm - norms.data()[t - 1]));
     }
     BOOST_TEST(worst <= 1e-9, "with " << shards << " shards the losses differ by up to " << worst);
-    BOOST_TEST(worst_norm <= 1e-8, "with " << shards << " shards the norms differ by up to " << worst_norm);
-    BOOST_TEST_MESSAGE(shards << " shards: losses differ by up to " << worst << ", gradient norms by " << worst_norm);
+    BOOST_TEST(worst_norm <= 1e-8,
+               "with " << shards << " shards the norms differ by up to " << worst_norm);
+    BOOST_TEST_MESSAGE(shards << " shards: losses differ by up to " << worst
+                              << ", gradient norms by " << worst_norm);
   }
 }
 

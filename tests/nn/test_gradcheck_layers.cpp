@@ -1,4 +1,5 @@
-// The gradients of every layer, for its input and each of its parameters, against finite differences.
+// The gradients of every layer, for its input and each of its parameters, against finite
+// differences.
 #include "autograd/gradcheck.h"
 #include "nn/decoder.h"
 #include "nn/embedding.h"
@@ -28,7 +29,8 @@ BOOST_AUTO_TEST_CASE(linear) {
       Init init = some_init();
       const Linear layer(in, out, init, bias);
       const auto f = layered(layer.parameters(), [&](const Tensor& x) { return layer(x); });
-      for (const Shape& shape : {Shape{4, in}, Shape{in}, Shape{2, 3, in}, Shape{1, in}, Shape{0, in}}) {
+      for (const Shape& shape :
+           {Shape{4, in}, Shape{in}, Shape{2, 3, in}, Shape{1, in}, Shape{0, in}}) {
         BOOST_TEST_CONTEXT(shape.str() << (bias ? " with" : " without") << " bias, to " << out) {
           BOOST_TEST(gradcheck(f, normal(shape, 1)));
         }
@@ -42,7 +44,8 @@ BOOST_AUTO_TEST_CASE(embedding_scaled_or_not) {
     Init init = some_init();
     const Embedding layer(7, 5, scaled, init);
     const auto f = layered(layer.parameters(), [&] {
-      return layer(std::vector<std::int32_t>{3, 3, 0, 6, 3});   // one id thrice: its gradients add up
+      return layer(
+          std::vector<std::int32_t>{3, 3, 0, 6, 3});  // one id thrice: its gradients add up
     });
     BOOST_TEST(gradcheck(f));
     const Array value = f().value();
@@ -78,7 +81,8 @@ BOOST_AUTO_TEST_CASE(feed_forward_with_each_activation) {
         return layer(x, pass);
       });
       for (const std::int64_t rows : {0, 1, 5}) {
-        BOOST_TEST_CONTEXT("activation " << static_cast<int>(activation) << ", dropout " << dropout) {
+        BOOST_TEST_CONTEXT("activation " << static_cast<int>(activation) << ", dropout "
+                                         << dropout) {
           BOOST_TEST(gradcheck(f, normal({rows, o.d_model}, 3)));
         }
       }
@@ -98,8 +102,8 @@ BOOST_AUTO_TEST_CASE(self_attention_of_any_heads_and_lengths) {
             Pass pass = pass_of(dropout);
             return layer.self(x, offsets, causal, pass);
           });
-          BOOST_TEST_CONTEXT(heads << " heads, " << (causal ? "causal, " : "") << "dropout " << dropout
-                                   << ", " << offsets.back() << " rows") {
+          BOOST_TEST_CONTEXT(heads << " heads, " << (causal ? "causal, " : "") << "dropout "
+                                   << dropout << ", " << offsets.back() << " rows") {
             BOOST_TEST(gradcheck(f, normal({offsets.back(), 6}, 4)));
           }
         }
@@ -121,7 +125,8 @@ BOOST_AUTO_TEST_CASE(cross_attention_of_any_heads_and_lengths) {
           Pass pass = pass_of(dropout);
           return layer.cross(x, memory, offsets, ends, pass);
         });
-        BOOST_TEST_CONTEXT(heads << " heads, dropout " << dropout << ", " << offsets.back() << " to " << ends.back()) {
+        BOOST_TEST_CONTEXT(heads << " heads, dropout " << dropout << ", " << offsets.back()
+                                 << " to " << ends.back()) {
           BOOST_TEST(gradcheck(f, normal({offsets.back(), 6}, 4), normal({ends.back(), 6}, 5)));
         }
       }
@@ -130,7 +135,8 @@ BOOST_AUTO_TEST_CASE(cross_attention_of_any_heads_and_lengths) {
 }
 
 BOOST_AUTO_TEST_CASE(positions) {
-  for (const PositionKind kind : {PositionKind::sinusoidal, PositionKind::learned, PositionKind::none}) {
+  for (const PositionKind kind :
+       {PositionKind::sinusoidal, PositionKind::learned, PositionKind::none}) {
     Init init = some_init();
     const Positions layer(kind, 6, 5, init);
     const std::vector<std::int32_t> offsets = offsets_of({3, 0, 4, 1});
@@ -146,7 +152,8 @@ BOOST_AUTO_TEST_CASE(residuals_before_and_after) {
       const Norm norm(5, NormKind::layer, 1e-5, init);
       const auto f = layered(norm.parameters(), [&](const Tensor& x, const Tensor& gate) {
         Pass pass = pass_of(dropout);
-        return residual(place, norm, x, dropout, pass, [&](const Tensor& rows) { return mul(gelu(rows), gate); });
+        return residual(place, norm, x, dropout, pass,
+                        [&](const Tensor& rows) { return mul(gelu(rows), gate); });
       });
       BOOST_TEST(gradcheck(f, normal({3, 5}, 7), normal({5}, 8)));
     }
@@ -154,7 +161,8 @@ BOOST_AUTO_TEST_CASE(residuals_before_and_after) {
 }
 
 BOOST_AUTO_TEST_CASE(encoder_and_decoder_layers) {
-  const std::vector<std::int32_t> offsets = offsets_of({3, 1, 0, 2}), ends = offsets_of({1, 3, 2, 1});
+  const std::vector<std::int32_t> offsets = offsets_of({3, 1, 0, 2}),
+                                  ends = offsets_of({1, 3, 2, 1});
   for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
     for (const NormKind kind : {NormKind::layer, NormKind::rms}) {
       for (const double dropout : dropouts) {
@@ -197,16 +205,20 @@ BOOST_AUTO_TEST_CASE(stacks) {
     const Tensor x = normal({5, 6}, 11), memory = normal({5, 6}, 12);
     for (const bool causal : {false, true}) {
       const Encoder encoder(o, 2, causal, init);
-      BOOST_TEST(gradcheck(layered(encoder.parameters(), [&](const Tensor& rows) {
-        Pass pass = pass_of(dropout);
-        return encoder(rows, offsets, pass);
-      }), x));
+      BOOST_TEST(gradcheck(layered(encoder.parameters(),
+                                   [&](const Tensor& rows) {
+                                     Pass pass = pass_of(dropout);
+                                     return encoder(rows, offsets, pass);
+                                   }),
+                           x));
     }
     const Decoder decoder(o, init);
-    BOOST_TEST(gradcheck(layered(decoder.parameters(), [&](const Tensor& rows, const Tensor& seen) {
-      Pass pass = pass_of(dropout);
-      return decoder(rows, offsets, {seen, ends}, pass);
-    }), x, memory));
+    BOOST_TEST(gradcheck(layered(decoder.parameters(),
+                                 [&](const Tensor& rows, const Tensor& seen) {
+                                   Pass pass = pass_of(dropout);
+                                   return decoder(rows, offsets, {seen, ends}, pass);
+                                 }),
+                         x, memory));
   }
 }
 

@@ -6,7 +6,8 @@ HEED_BEGIN
 
 namespace {
 
-/// Every parameter of the model, checked at its training loss. Smoothed, so that every class counts.
+/// Every parameter of the model, checked at its training loss. Smoothed, so that every class
+/// counts.
 GradcheckResult check_loss(const Model& model, const Pairs& pairs, double dropout) {
   randomise(model.parameters());
   return gradcheck_parameters(
@@ -39,9 +40,10 @@ BOOST_AUTO_TEST_CASE(seq2seq_tied_and_untied) {
 }
 
 BOOST_AUTO_TEST_CASE(seq2seq_in_every_manner) {
-  const Pairs pairs({3, 0, 2}, {2, 1, 3}, 7);   // one source without a single token
+  const Pairs pairs({3, 0, 2}, {2, 1, 3}, 7);  // one source without a single token
   for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
-    for (const PositionKind positions : {PositionKind::sinusoidal, PositionKind::learned, PositionKind::none}) {
+    for (const PositionKind positions :
+         {PositionKind::sinusoidal, PositionKind::learned, PositionKind::none}) {
       ModelOptions o = small_options();
       o.heads = 3;
       o.norm = place;

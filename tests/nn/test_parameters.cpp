@@ -12,7 +12,7 @@ HEED_BEGIN
 
 namespace {
 
-using Named = std::vector<std::string>;   ///< "name [shape]"
+using Named = std::vector<std::string>;  ///< "name [shape]"
 
 Named described(const Parameters& parameters) {
   Named all;
@@ -29,8 +29,10 @@ void add(Named& all, const std::string& prefix, const Named& names) {
 }
 
 // d_model 6, d_ff 5: as torch.nn's modules list them.
-const Named attention_names{"in_proj_weight [18, 6]", "in_proj_bias [18]", "out_proj.weight [6, 6]", "out_proj.bias [6]"};
-const Named feed_forward_names{"linear1.weight [5, 6]", "linear1.bias [5]", "linear2.weight [6, 5]", "linear2.bias [6]"};
+const Named attention_names{"in_proj_weight [18, 6]", "in_proj_bias [18]", "out_proj.weight [6, 6]",
+                            "out_proj.bias [6]"};
+const Named feed_forward_names{"linear1.weight [5, 6]", "linear1.bias [5]", "linear2.weight [6, 5]",
+                               "linear2.bias [6]"};
 const Named norm_names{"weight [6]", "bias [6]"};
 
 Named encoder_layer_names() {
@@ -110,7 +112,8 @@ BOOST_AUTO_TEST_CASE(models_bear_the_names_of_torch_nn_transformer) {
       if (tied && shared) {
         expected = {"embedding.weight [7, 6]"};
       } else {
-        expected = {shared ? "source_embedding.weight [7, 6]" : "source_embedding.weight [9, 6]", "target_embedding.weight [7, 6]"};
+        expected = {shared ? "source_embedding.weight [7, 6]" : "source_embedding.weight [9, 6]",
+                    "target_embedding.weight [7, 6]"};
       }
       add(expected, "", stack_names("encoder.", encoder_layer_names(), 2));
       add(expected, "", stack_names("decoder.", decoder_layer_names(), 3));
@@ -139,7 +142,8 @@ BOOST_AUTO_TEST_CASE(language_models_and_learned_positions) {
 BOOST_AUTO_TEST_CASE(a_tied_table_is_one_tensor) {
   const ModelOptions o = small_options();
   const std::unique_ptr<Model> model = make_seq2seq(o, 7, 7, true, 1);
-  BOOST_TEST(model->parameters().front().tensor.value().data() == model->output_weight().value().data());
+  BOOST_TEST(model->parameters().front().tensor.value().data() ==
+             model->output_weight().value().data());
   BOOST_TEST(!model->output_bias().defined());
   const std::unique_ptr<Model> lm = make_language_model(o, 7, 1);
   BOOST_TEST(lm->parameters().front().tensor.value().data() == lm->output_weight().value().data());
@@ -157,7 +161,7 @@ BOOST_AUTO_TEST_CASE(xavier_starts_uniform_in_its_bounds) {
     const Moments m = moments(p.tensor.value());
     const auto n = static_cast<double>(p.tensor.size());
     BOOST_TEST_CONTEXT(p.name) {
-      if (shape.rank() == 1) {   // norms begin as the identity, biases at zero
+      if (shape.rank() == 1) {  // norms begin as the identity, biases at zero
         const bool gain = p.name.find("norm") != std::string::npos && p.name.ends_with(".weight");
         BOOST_TEST((m.mean == (gain ? 1.0 : 0.0) && m.deviation == 0.0));
         continue;
@@ -194,7 +198,8 @@ BOOST_AUTO_TEST_CASE(normal_starts_with_its_deviation) {
 
 BOOST_AUTO_TEST_CASE(the_seed_decides) {
   const ModelOptions o = small_options();
-  const auto a = make_seq2seq(o, 7, 7, true, 1), b = make_seq2seq(o, 7, 7, true, 1), c = make_seq2seq(o, 7, 7, true, 2);
+  const auto a = make_seq2seq(o, 7, 7, true, 1), b = make_seq2seq(o, 7, 7, true, 1),
+             c = make_seq2seq(o, 7, 7, true, 2);
   for (std::size_t i = 0; i < a->parameters().size(); ++i) {
     const Tensor x = a->parameters()[i].tensor;
     BOOST_TEST(same_bits(x.value(), b->parameters()[i].tensor.value()));

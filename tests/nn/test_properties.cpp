@@ -1,4 +1,5 @@
-// What a Transformer must not depend on: later tokens, its neighbours in a batch, the order of rows.
+// What a Transformer must not depend on: later tokens, its neighbours in a batch, the order of
+// rows.
 #include "nn/decoder.h"
 #include "nn/encoder.h"
 #include "nn/positions.h"
@@ -36,7 +37,8 @@ BOOST_AUTO_TEST_CASE(a_later_token_leaves_earlier_rows_as_they_are) {
   for (const bool lm : {false, true}) {
     for (const std::int32_t length : {2, 5, 9}) {
       ModelOptions o = two_layers();
-      const std::unique_ptr<Model> model = lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
+      const std::unique_ptr<Model> model =
+          lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
       randomise(model->parameters());
       const Pairs pairs({4, 3}, {length, length}, 11);
       const Array before = logits_of(*model, pairs);
@@ -46,7 +48,8 @@ BOOST_AUTO_TEST_CASE(a_later_token_leaves_earlier_rows_as_they_are) {
         token = (token + 1) % 11;
         const Array after = logits_of(*model, other);
         BOOST_TEST(same_bits(before.sliced(0, changed), after.sliced(0, changed)));
-        BOOST_TEST(!same_bits(before.sliced(changed, changed + 1), after.sliced(changed, changed + 1)));
+        BOOST_TEST(
+            !same_bits(before.sliced(changed, changed + 1), after.sliced(changed, changed + 1)));
         BOOST_TEST(same_bits(before.sliced(length, 2 * length), after.sliced(length, 2 * length)));
       }
     }
@@ -62,7 +65,8 @@ BOOST_AUTO_TEST_CASE(every_source_token_is_seen_by_every_target_row) {
     Pairs other = pairs;
     other.source[i] = (other.source[i] + 1) % 11;
     const Array after = logits_of(*model, other);
-    for (std::int64_t r = 0; r < 4; ++r) BOOST_TEST(!same_bits(before.sliced(r, r + 1), after.sliced(r, r + 1)));
+    for (std::int64_t r = 0; r < 4; ++r)
+      BOOST_TEST(!same_bits(before.sliced(r, r + 1), after.sliced(r, r + 1)));
   }
 }
 
@@ -71,12 +75,14 @@ BOOST_AUTO_TEST_CASE(sequences_do_not_see_their_neighbours) {
     for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
       ModelOptions o = two_layers();
       o.norm = place;
-      const std::unique_ptr<Model> model = lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
+      const std::unique_ptr<Model> model =
+          lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
       randomise(model->parameters());
       const Pairs pairs({4, 1, 7, 3}, {2, 6, 1, 5}, 11);
       const Array together = logits_of(*model, pairs);
       for (std::int64_t i = 0; i < pairs.sequences(); ++i) {
-        BOOST_TEST(difference(logits_of(*model, pairs.only(i)), rows_of_sequence(together, pairs.target_offsets, i)) < 1e-12);
+        BOOST_TEST(difference(logits_of(*model, pairs.only(i)),
+                              rows_of_sequence(together, pairs.target_offsets, i)) < 1e-12);
       }
     }
   }
@@ -114,7 +120,8 @@ BOOST_AUTO_TEST_CASE(without_positions_the_encoder_does_not_know_the_order) {
   const Array x = normal({7, 12}, 1);
   const std::vector<std::int64_t> order{3, 6, 0, 5, 1, 4, 2};
   Array moved(x.shape());
-  for (std::int64_t i = 0; i < 7; ++i) std::copy_n(x.row(order[static_cast<std::size_t>(i)]), 12, moved.row(i));
+  for (std::int64_t i = 0; i < 7; ++i)
+    std::copy_n(x.row(order[static_cast<std::size_t>(i)]), 12, moved.row(i));
   const std::vector<std::int32_t> offsets{0, 7};
   Pass pass;
   const Array y = encoder(Tensor(x), offsets, pass).value();
@@ -148,7 +155,8 @@ BOOST_AUTO_TEST_CASE(positions_begin_anew_in_each_sequence_and_may_begin_late) {
     const Array y = positions(Tensor(Array::zeros({4, 5})), offsets).value();
     BOOST_TEST(same_bits(y.sliced(0, 3), table.sliced(0, 3)));
     BOOST_TEST(same_bits(y.sliced(3, 4), table.sliced(0, 1)));
-    const Array late = positions(Tensor(Array::zeros({2, 5})), std::vector<std::int32_t>{0, 1, 2}, 250).value();
+    const Array late =
+        positions(Tensor(Array::zeros({2, 5})), std::vector<std::int32_t>{0, 1, 2}, 250).value();
     BOOST_TEST(same_bits(late.sliced(0, 1), table.sliced(250, 251)));
     BOOST_TEST(same_bits(late.sliced(1, 2), table.sliced(250, 251)));
   }

@@ -16,14 +16,16 @@ Batch random_batch(std::int64_t sequences, std::uint32_t vocabulary) {
     target_lengths.push_back(static_cast<std::int32_t>(1 + (i * 3) % 6));
   }
   const Pairs pairs(source_lengths, target_lengths, vocabulary);
-  Batch batch{pairs.source, pairs.source_offsets, pairs.target_in, pairs.target_out, pairs.target_offsets, {}};
+  Batch batch{pairs.source,     pairs.source_offsets, pairs.target_in,
+              pairs.target_out, pairs.target_offsets, {}};
   for (std::int64_t i = 0; i < sequences; ++i) batch.samples.push_back(i);
   return batch;
 }
 
 /// One sequence a shard.
 std::vector<Batch> sequence_by_sequence(const Batch& batch) {
-  const auto cut = [](const std::vector<std::int32_t>& v, const std::vector<std::int32_t>& at, std::size_t i) {
+  const auto cut = [](const std::vector<std::int32_t>& v, const std::vector<std::int32_t>& at,
+                      std::size_t i) {
     return std::vector<std::int32_t>(v.begin() + at[i], v.begin() + at[i + 1]);
   };
   std::vector<Batch> all;
@@ -46,7 +48,8 @@ struct Outcome {
 };
 
 /// The gradients of one step. Plain descent at rate 1 writes them into the weights: w − g.
-Outcome gradients_of(const std::vector<Batch>& shards, std::int64_t threads, std::uint32_t vocabulary) {
+Outcome gradients_of(const std::vector<Batch>& shards, std::int64_t threads,
+                     std::uint32_t vocabulary) {
   ModelOptions o = small_options();
   o.d_model = 12;
   o.heads = 3;
@@ -68,7 +71,8 @@ Outcome gradients_of(const std::vector<Batch>& shards, std::int64_t threads, std
   for (const NamedTensor& p : model->parameters()) before.push_back(p.tensor.value().clone());
   outcome.result = step.run(shards, 1, 1.0);
   for (std::size_t i = 0; i < before.size(); ++i) {
-    for (std::int64_t k = 0; k < before[i].size(); ++k) before[i].data()[k] -= model->parameters()[i].tensor.value().data()[k];
+    for (std::int64_t k = 0; k < before[i].size(); ++k)
+      before[i].data()[k] -= model->parameters()[i].tensor.value().data()[k];
     outcome.gradients.push_back(before[i]);
   }
   return outcome;
@@ -87,7 +91,8 @@ BOOST_AUTO_TEST_CASE(one_shard_of_32_and_32_of_one_agree) {
     for (const real v : g.values()) square += v * v;
   }
   BOOST_TEST(std::abs(std::sqrt(square) / whole.result.gradient_norm - 1) < 1e-12);
-  for (const auto& [cut, threads] : {std::pair{sequence_by_sequence(batch), 2}, {shard(batch, 4), 3}, {shard(batch, 7), 1}}) {
+  for (const auto& [cut, threads] :
+       {std::pair{sequence_by_sequence(batch), 2}, {shard(batch, 4), 3}, {shard(batch, 7), 1}}) {
     const Outcome parts = gradients_of(cut, threads, vocabulary);
     BOOST_TEST(std::abs(parts.result.counts.loss / whole.result.counts.loss - 1) < 1e-12);
     BOOST_TEST(parts.result.counts.tokens == whole.result.counts.tokens);

@@ -1,6 +1,6 @@
-// write_torch_case FOLDER VARIANT: writes FOLDER/model.safetensors, the weights of a model as a checkpoint
-// has them, and FOLDER/case.safetensors, token ids and the logits the model makes of them, for
-// tests/golden/load_into_torch.py. Without arguments: prints the variants.
+// write_torch_case FOLDER VARIANT: writes FOLDER/model.safetensors, the weights of a model as a
+// checkpoint has them, and FOLDER/case.safetensors, token ids and the logits the model makes of
+// them, for tests/golden/load_into_torch.py. Without arguments: prints the variants.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -54,8 +54,9 @@ TensorMetadata metadata_of(const ModelOptions& o) {
                                                       {Activation::gelu, "gelu"},
                                                       {Activation::gelu_tanh, "gelu_tanh"},
                                                       {Activation::silu, "silu"}};
-  const std::map<PositionKind, std::string> positions{
-      {PositionKind::sinusoidal, "sinusoidal"}, {PositionKind::learned, "learned"}, {PositionKind::none, "none"}};
+  const std::map<PositionKind, std::string> positions{{PositionKind::sinusoidal, "sinusoidal"},
+                                                      {PositionKind::learned, "learned"},
+                                                      {PositionKind::none, "none"}};
   return {{"d_model", std::to_string(o.d_model)},
           {"heads", std::to_string(o.heads)},
           {"d_ff", std::to_string(o.d_ff)},
@@ -79,15 +80,22 @@ void write(const std::filesystem::path& folder, const Variant& variant) {
       make_seq2seq(variant.model, variant.source_vocabulary, variant.target_vocabulary,
                    variant.source_vocabulary == variant.target_vocabulary, 1);
   randomise(model->parameters());
-  write_safetensors(folder / "model.safetensors", tensor_views(model->parameters()), {{"format", "pt"}});
+  write_safetensors(folder / "model.safetensors", tensor_views(model->parameters()),
+                    {{"format", "pt"}});
 
-  const std::vector<std::int32_t> source_offsets = offsets_of({5, 1, 9, 3}), target_offsets = offsets_of({2, 7, 1, 12});
-  const std::vector<std::int32_t> source = random_ids(source_offsets.back(), 31, 1), target_in = random_ids(target_offsets.back(), 31, 2);
+  const std::vector<std::int32_t> source_offsets = offsets_of({5, 1, 9, 3}),
+                                  target_offsets = offsets_of({2, 7, 1, 12});
+  const std::vector<std::int32_t> source = random_ids(source_offsets.back(), 31, 1),
+                                  target_in = random_ids(target_offsets.back(), 31, 2);
   Pass pass;
-  const Array logits = model->logits({source, source_offsets, target_in, target_offsets}, pass).value();
-  const std::vector<TensorView> views{ids_view("source", source), ids_view("source_offsets", source_offsets),
-                                      ids_view("target_in", target_in), ids_view("target_offsets", target_offsets),
-                                      {"logits", DType::f32, {logits.rows(), logits.cols()}, std::as_bytes(logits.values())}};
+  const Array logits =
+      model->logits({source, source_offsets, target_in, target_offsets}, pass).value();
+  const std::vector<TensorView> views{
+      ids_view("source", source),
+      ids_view("source_offsets", source_offsets),
+      ids_view("target_in", target_in),
+      ids_view("target_offsets", target_offsets),
+      {"logits", DType::f32, {logits.rows(), logits.cols()}, std::as_bytes(logits.values())}};
   write_safetensors(folder / "case.safetensors", views, metadata_of(variant.model));
 }
 

@@ -9,11 +9,12 @@ HEED_BEGIN
 namespace {
 
 ScheduleKind schedule_of(const std::string& name) {
-  static const std::map<std::string, ScheduleKind> kinds{{"noam", ScheduleKind::noam},
-                                                         {"inverse_sqrt", ScheduleKind::inverse_sqrt},
-                                                         {"cosine", ScheduleKind::cosine},
-                                                         {"linear", ScheduleKind::linear},
-                                                         {"constant", ScheduleKind::constant}};
+  static const std::map<std::string, ScheduleKind> kinds{
+      {"noam", ScheduleKind::noam},
+      {"inverse_sqrt", ScheduleKind::inverse_sqrt},
+      {"cosine", ScheduleKind::cosine},
+      {"linear", ScheduleKind::linear},
+      {"constant", ScheduleKind::constant}};
   return kinds.at(name);
 }
 
@@ -52,10 +53,12 @@ void check_optimizer(const GoldenCase& c) {
   const std::int64_t steps = c.attributes().at("steps");
   for (std::int64_t t = 1; t <= steps; ++t) {
     std::vector<Array> gradients;
-    for (const std::string& name : names) gradients.push_back(step_of(c.array("gradients/" + name), t - 1));
+    for (const std::string& name : names)
+      gradients.push_back(step_of(c.array("gradients/" + name), t - 1));
     optimizer.step(gradients, learning_rate(options, t, steps));
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const double d = difference(parameters[i].tensor.value(), step_of(c.array("weights/" + names[i]), t));
+      const double d =
+          difference(parameters[i].tensor.value(), step_of(c.array("weights/" + names[i]), t));
       worst = std::max(worst, d);
       BOOST_TEST(d <= 1e-11, "step " << t << ", " << names[i] << " differs by " << d);
     }
@@ -72,9 +75,10 @@ void check_schedule(const GoldenCase& c) {
   for (std::int64_t t = 1; t <= y.size(); ++t) {
     BOOST_TEST(std::abs(learning_rate(options, t, 1000) - y.data()[t - 1]) < 1e-16, "step " << t);
   }
-  options.schedule.steps = 0;   // then the end of training is the end of the decay
+  options.schedule.steps = 0;  // then the end of training is the end of the decay
   for (std::int64_t t = 1; t <= y.size(); ++t) {
-    BOOST_TEST(std::abs(learning_rate(options, t, a.at("steps")) - y.data()[t - 1]) < 1e-16, "step " << t);
+    BOOST_TEST(std::abs(learning_rate(options, t, a.at("steps")) - y.data()[t - 1]) < 1e-16,
+               "step " << t);
   }
 }
 
@@ -88,7 +92,8 @@ void check_clip(const GoldenCase& c) {
   const double factor = clip_factor(norm, c.attributes().at("clip_norm"));
   for (const char* i : {"0", "1"}) {
     const Array x = c.array(std::string("x") + i), y = c.array(std::string("y") + i);
-    for (std::int64_t k = 0; k < x.size(); ++k) BOOST_TEST(std::abs(factor * x.data()[k] - y.data()[k]) < 1e-12);
+    for (std::int64_t k = 0; k < x.size(); ++k)
+      BOOST_TEST(std::abs(factor * x.data()[k] - y.data()[k]) < 1e-12);
   }
 }
 

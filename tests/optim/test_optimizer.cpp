@@ -1,4 +1,5 @@
-// What an update is, by its definition; that it can be cut into ranges; and what clipping may not do.
+// What an update is, by its definition; that it can be cut into ranges; and what clipping may not
+// do.
 #include <limits>
 #include <string>
 
@@ -10,7 +11,8 @@ HEED_BEGIN
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN(),
+                 infinity = std::numeric_limits<double>::infinity();
 
 OptimOptions options_of(OptimizerKind kind) {
   OptimOptions o;
@@ -50,7 +52,8 @@ BOOST_AUTO_TEST_CASE(adams_first_step_is_the_learning_rate) {
     Parameters parameters{{"w", Tensor::variable(Array::zeros({1}))}};
     Optimizer optimizer(options_of(OptimizerKind::adam), parameters);
     optimizer.step({Array::full({1}, g)}, 0.01);
-    BOOST_TEST(std::abs(parameters[0].tensor.item() + std::copysign(0.01, g)) < 1.1e-5);   // eps is felt at 1e-6
+    BOOST_TEST(std::abs(parameters[0].tensor.item() + std::copysign(0.01, g)) <
+               1.1e-5);  // eps is felt at 1e-6
   }
 }
 
@@ -61,7 +64,8 @@ BOOST_AUTO_TEST_CASE(decay_is_decoupled_in_adamw_and_absent_in_adam) {
     Parameters parameters{{"w", Tensor::variable(Array::full({1}, 2))}};
     Optimizer optimizer(o, parameters);
     optimizer.step({Array::zeros({1})}, 0.5);
-    BOOST_TEST(std::abs(parameters[0].tensor.item() - (kind == OptimizerKind::adamw ? 2 * (1 - 0.5 * 0.1) : 2.0)) < 1e-15);
+    BOOST_TEST(std::abs(parameters[0].tensor.item() -
+                        (kind == OptimizerKind::adamw ? 2 * (1 - 0.5 * 0.1) : 2.0)) < 1e-15);
   }
 }
 
@@ -73,11 +77,13 @@ BOOST_AUTO_TEST_CASE(ranges_together_are_the_whole) {
       const std::vector<Array> gradients{normal({7, 11}, 10 * t), normal({5}, 10 * t + 1)};
       a.step(gradients, 0.01, 0.5);
       b.begin_step(0.01, 0.5);
-      for (const auto& [parameter, begin, end] : {std::tuple{0, 33, 77}, {1, 0, 5}, {0, 1, 33}, {0, 0, 1}}) {
+      for (const auto& [parameter, begin, end] :
+           {std::tuple{0, 33, 77}, {1, 0, 5}, {0, 1, 33}, {0, 0, 1}}) {
         const auto p = static_cast<std::size_t>(parameter);
         b.update(p, begin, end, gradients[p].data());
       }
-      for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(same_bits(whole[i].tensor.value(), parts[i].tensor.value()));
+      for (std::size_t i = 0; i < 2; ++i)
+        BOOST_TEST(same_bits(whole[i].tensor.value(), parts[i].tensor.value()));
     }
     for (std::size_t i = 0; i < a.state().size(); ++i) {
       BOOST_TEST(same_bits(a.state()[i].tensor.value(), b.state()[i].tensor.value()));
@@ -94,7 +100,8 @@ BOOST_AUTO_TEST_CASE(a_range_leaves_the_rest_alone) {
     optimizer.begin_step(0.01, 1);
     optimizer.update(0, 20, 30, gradient.data());
     for (std::int64_t i = 0; i < 77; ++i) {
-      BOOST_TEST((parameters[0].tensor.value().data()[i] == before.data()[i]) == (i < 20 || i >= 30));
+      BOOST_TEST((parameters[0].tensor.value().data()[i] == before.data()[i]) ==
+                 (i < 20 || i >= 30));
     }
   }
 }
@@ -113,7 +120,8 @@ BOOST_AUTO_TEST_CASE(the_scale_multiplies_the_gradients) {
       a.step(g, 0.01, 0.25);
       b.step(half, 0.01, 1);
     }
-    for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(difference(scaled[i].tensor.value(), given[i].tensor.value()) < 1e-15);
+    for (std::size_t i = 0; i < 2; ++i)
+      BOOST_TEST(difference(scaled[i].tensor.value(), given[i].tensor.value()) < 1e-15);
   }
 }
 
@@ -125,7 +133,8 @@ BOOST_AUTO_TEST_CASE(no_gradient_is_a_zero_gradient) {
       a.step({normal({7, 11}, t), Array()}, 0.01);
       b.step({normal({7, 11}, t), Array::zeros({5})}, 0.01);
     }
-    for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(same_bits(absent[i].tensor.value(), zero[i].tensor.value()));
+    for (std::size_t i = 0; i < 2; ++i)
+      BOOST_TEST(same_bits(absent[i].tensor.value(), zero[i].tensor.value()));
   }
 }
 
@@ -138,12 +147,13 @@ BOOST_AUTO_TEST_CASE(a_saved_state_goes_on_to_the_bit) {
     };
     for (std::uint32_t t = 1; t <= 3; ++t) step(first, t);
     Parameters copies;
-    for (const NamedTensor& p : parameters) copies.push_back({p.name, Tensor::variable(p.tensor.value().clone())});
+    for (const NamedTensor& p : parameters)
+      copies.push_back({p.name, Tensor::variable(p.tensor.value().clone())});
     Optimizer second(options_of(kind), copies);
     second.set_steps(first.steps());
     for (std::size_t i = 0; i < first.state().size(); ++i) {
       BOOST_TEST(first.state()[i].name == second.state()[i].name);
-      Tensor into = second.state()[i].tensor;   // shares its values with the optimizer
+      Tensor into = second.state()[i].tensor;  // shares its values with the optimizer
       const Array from = first.state()[i].tensor.value();
       std::copy_n(from.data(), from.size(), into.mutable_value().data());
     }
@@ -151,14 +161,16 @@ BOOST_AUTO_TEST_CASE(a_saved_state_goes_on_to_the_bit) {
       step(first, t);
       step(second, t);
     }
-    for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(same_bits(parameters[i].tensor.value(), copies[i].tensor.value()));
+    for (std::size_t i = 0; i < 2; ++i)
+      BOOST_TEST(same_bits(parameters[i].tensor.value(), copies[i].tensor.value()));
   }
 }
 
 BOOST_AUTO_TEST_CASE(moments_bear_the_names_of_their_parameters) {
   const auto names = [](OptimizerKind kind) {
     std::string all;
-    for (const NamedTensor& t : Optimizer(options_of(kind), some_parameters()).state()) all += t.name + " ";
+    for (const NamedTensor& t : Optimizer(options_of(kind), some_parameters()).state())
+      all += t.name + " ";
     return all;
   };
   BOOST_TEST(names(OptimizerKind::adam) == "m.a v.a m.b v.b ");
@@ -177,7 +189,8 @@ BOOST_AUTO_TEST_CASE(clipping_limits_the_norm_and_only_that) {
     BOOST_TEST(clip_factor(norm, 1.0) * norm <= 1.0);
     BOOST_TEST(clip_factor(norm, 1.0) * norm > 0.999998);
   }
-  for (const double norm : {0.1, 10.0, 1e300}) BOOST_TEST(clip_factor(norm, 0.0) == 1.0);   // 0: no clipping
+  for (const double norm : {0.1, 10.0, 1e300})
+    BOOST_TEST(clip_factor(norm, 0.0) == 1.0);  // 0: no clipping
 }
 
 BOOST_AUTO_TEST_SUITE_END()

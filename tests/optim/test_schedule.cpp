@@ -8,8 +8,9 @@ using namespace heed;
 
 namespace {
 
-constexpr ScheduleKind kinds[] = {ScheduleKind::noam, ScheduleKind::inverse_sqrt, ScheduleKind::cosine,
-                                  ScheduleKind::linear, ScheduleKind::constant};
+constexpr ScheduleKind kinds[] = {ScheduleKind::noam, ScheduleKind::inverse_sqrt,
+                                  ScheduleKind::cosine, ScheduleKind::linear,
+                                  ScheduleKind::constant};
 
 OptimOptions options(ScheduleKind kind, std::int64_t warmup, double floor = 0) {
   OptimOptions o;
@@ -44,7 +45,8 @@ BOOST_AUTO_TEST_CASE(there_is_no_jump_anywhere) {
       const OptimOptions o = options(kind, warmup, floor);
       // The steepest of them, the warmup, changes by lr / warmup a step.
       for (std::int64_t t = 1; t <= steps + 100; ++t) {
-        BOOST_TEST(std::abs(learning_rate(o, t + 1, steps) - learning_rate(o, t, steps)) < 1.001 * o.lr / warmup);
+        BOOST_TEST(std::abs(learning_rate(o, t + 1, steps) - learning_rate(o, t, steps)) <
+                   1.001 * o.lr / warmup);
       }
     }
   }
@@ -60,24 +62,27 @@ BOOST_AUTO_TEST_CASE(warmup_is_a_straight_line_from_the_first_step) {
 }
 
 BOOST_AUTO_TEST_CASE(noam_is_that_of_the_paper) {
-  // lrate = d^-0.5 min(t^-0.5, t warmup^-1.5) (Vaswani et al. 2017, section 5.3), scaled to its peak.
+  // lrate = d^-0.5 min(t^-0.5, t warmup^-1.5) (Vaswani et al. 2017, section 5.3), scaled to its
+  // peak.
   const OptimOptions o = options(ScheduleKind::noam, 400);
   const double peak = std::pow(400.0, -0.5);
   for (const double t : {1.0, 7.0, 399.0, 400.0, 401.0, 5000.0, 1e6}) {
     const double paper = std::min(std::pow(t, -0.5), t * std::pow(400.0, -1.5));
-    BOOST_TEST(std::abs(learning_rate(o, static_cast<std::int64_t>(t), 0) / (o.lr * paper / peak) - 1) < 1e-13);
+    BOOST_TEST(std::abs(learning_rate(o, static_cast<std::int64_t>(t), 0) / (o.lr * paper / peak) -
+                        1) < 1e-13);
   }
 }
 
 BOOST_AUTO_TEST_CASE(cosine_and_linear_end_at_the_floor_and_stay) {
   for (const ScheduleKind kind : {ScheduleKind::cosine, ScheduleKind::linear}) {
     const OptimOptions o = options(kind, 10, 1e-4);
-    BOOST_TEST(std::abs(learning_rate(o, 110, 210) - (o.lr + 1e-4) / 2) < 1e-17);   // half way
+    BOOST_TEST(std::abs(learning_rate(o, 110, 210) - (o.lr + 1e-4) / 2) < 1e-17);  // half way
     BOOST_TEST(std::abs(learning_rate(o, 210, 210) - 1e-4) < 1e-17);
     BOOST_TEST(std::abs(learning_rate(o, 100000, 210) - 1e-4) < 1e-17);
-    OptimOptions own = o;   // an end of its own wins over the run's
+    OptimOptions own = o;  // an end of its own wins over the run's
     own.schedule.steps = 210;
-    for (const std::int64_t t : {11, 50, 209, 211}) BOOST_TEST(learning_rate(own, t, 999) == learning_rate(o, t, 210));
+    for (const std::int64_t t : {11, 50, 209, 211})
+      BOOST_TEST(learning_rate(own, t, 999) == learning_rate(o, t, 210));
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-/// A model that is a table: logits as a function of the tokens so far. Search can be checked by hand.
+/// A model that is a table: logits as a function of the tokens so far. Search can be checked by
+/// hand.
 #include <functional>
 #include <vector>
 
@@ -18,7 +19,8 @@ class TableDecoding final : public Decoding {
   }
 
   Array step(std::span<const std::int32_t> tokens) override {
-    if (tokens.size() != hypotheses_.size()) throw Error(Exit::failed, "as many tokens as hypotheses");
+    if (tokens.size() != hypotheses_.size())
+      throw Error(Exit::failed, "as many tokens as hypotheses");
     widths.push_back(static_cast<std::int64_t>(tokens.size()));
     std::vector<float> all;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -31,11 +33,12 @@ class TableDecoding final : public Decoding {
   }
   void select(std::span<const std::int32_t> parents) override {
     std::vector<Hypothesis> chosen;
-    for (const std::int32_t p : parents) chosen.push_back(hypotheses_.at(static_cast<std::size_t>(p)));
+    for (const std::int32_t p : parents)
+      chosen.push_back(hypotheses_.at(static_cast<std::size_t>(p)));
     hypotheses_ = std::move(chosen);
   }
 
-  std::vector<std::int64_t> widths;   ///< hypotheses alive at each step
+  std::vector<std::int64_t> widths;  ///< hypotheses alive at each step
 
  private:
   struct Hypothesis {

@@ -13,7 +13,8 @@ struct Trace {
 };
 
 bool operator==(const Trace& a, const Trace& b) {
-  return a.losses == b.losses && a.norms == b.norms && same_bits(a.weights, b.weights) && same_bits(a.moments, b.moments);
+  return a.losses == b.losses && a.norms == b.norms && same_bits(a.weights, b.weights) &&
+         same_bits(a.moments, b.moments);
 }
 
 Trace train(bool lm, std::int64_t threads, std::int64_t shards, std::uint64_t seed = 1) {
@@ -46,10 +47,11 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_bits) {
   for (const bool lm : {false, true}) {
     const Trace one = train(lm, 1, 4);
     for (const std::int64_t threads : {1, 2, 3, 4}) {
-      BOOST_TEST((train(lm, threads, 4) == one), (lm ? "lm, " : "seq2seq, ") << threads << " threads");
+      BOOST_TEST((train(lm, threads, 4) == one), (lm ? "lm, " : "seq2seq, ")
+                                                     << threads << " threads");
     }
     BOOST_TEST((train(lm, 4, 2) == train(lm, 1, 2)));
-    BOOST_TEST(!(train(lm, 1, 4, 2) == one));   // another seed, other dropout
+    BOOST_TEST(!(train(lm, 1, 4, 2) == one));  // another seed, other dropout
   }
 }
 

@@ -18,7 +18,8 @@ using Tokens = std::vector<std::int32_t>;
 std::unique_ptr<Model> trained(bool lm) {
   const Dataset data = lm ? random_text(800) : reversals(200);
   std::unique_ptr<Model> model = lm ? small_lm() : small_seq2seq();
-  BatchStream stream(data, {.batch_tokens = 150, .batch_sequences = lm ? 8 : 0, .context = lm ? 8 : 0});
+  BatchStream stream(data,
+                     {.batch_tokens = 150, .batch_sequences = lm ? 8 : 0, .context = lm ? 8 : 0});
   Optimizer optimizer({}, model->parameters());
   Team team(2);
   TrainStep step(*model, optimizer, team, {.clip_norm = 1.0});
@@ -43,7 +44,8 @@ DecodeOptions options(std::int64_t beam, std::int64_t batch = 64) {
 }
 
 /// Logits of every position, teacher-forced: [tokens, vocabulary].
-Array forced_logits(const Model& model, std::span<const std::int32_t> source, const Tokens& target_in) {
+Array forced_logits(const Model& model, std::span<const std::int32_t> source,
+                    const Tokens& target_in) {
   const Tokens source_offsets{0, static_cast<std::int32_t>(source.size())};
   const Tokens target_offsets{0, static_cast<std::int32_t>(target_in.size())};
   Pass pass;
@@ -71,18 +73,20 @@ BOOST_AUTO_TEST_CASE(a_sentence_is_translated_alike_alone_and_in_any_batch) {
   const Dataset data = reversals(60, 5);
   for (const std::int64_t beam : {1, 4}) {
     Team two(2), one(1);
-    const std::vector<Hypothesis> together = translate(trained_seq2seq(), data.source, options(beam), 1, two);
+    const std::vector<Hypothesis> together =
+        translate(trained_seq2seq(), data.source, options(beam), 1, two);
     BOOST_TEST(together.size() == 60u);
     std::size_t ended = 0;
     for (const std::int64_t batch : {1, 7}) {
-      const std::vector<Hypothesis> apart = translate(trained_seq2seq(), data.source, options(beam, batch), 1, one);
+      const std::vector<Hypothesis> apart =
+          translate(trained_seq2seq(), data.source, options(beam, batch), 1, one);
       for (std::size_t i = 0; i < apart.size(); ++i) {
         BOOST_TEST(apart[i].tokens == together[i].tokens, boost::test_tools::per_element());
         BOOST_TEST(std::abs(apart[i].score - together[i].score) < 1e-4);
         ended += apart[i].tokens.size() < 12;
       }
     }
-    BOOST_TEST(ended > 60u);   // the model is no stranger to </s>
+    BOOST_TEST(ended > 60u);  // the model is no stranger to </s>
   }
 }
 
@@ -91,20 +95,23 @@ BOOST_AUTO_TEST_CASE(sampled_translations_do_not_depend_on_the_batch_either) {
   DecodeOptions a = options(1), b = options(1, 3);
   a.sample = b.sample = true;
   Team two(2), one(1);
-  const auto x = translate(trained_seq2seq(), data.source, a, 1, two), y = translate(trained_seq2seq(), data.source, b, 1, one);
-  for (std::size_t i = 0; i < x.size(); ++i) BOOST_TEST(x[i].tokens == y[i].tokens, boost::test_tools::per_element());
+  const auto x = translate(trained_seq2seq(), data.source, a, 1, two),
+             y = translate(trained_seq2seq(), data.source, b, 1, one);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    BOOST_TEST(x[i].tokens == y[i].tokens, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(greedy_tokens_are_the_argmax_of_the_whole_forward_pass) {
   const Dataset data = reversals(40, 7);
   Team team(2);
-  const std::vector<Hypothesis> found = translate(trained_seq2seq(), data.source, options(1), 1, team);
+  const std::vector<Hypothesis> found =
+      translate(trained_seq2seq(), data.source, options(1), 1, team);
   for (std::int64_t i = 0; i < 40; ++i) {
     const Hypothesis& h = found[static_cast<std::size_t>(i)];
     Tokens in{Tokenizer::bos};
     in.insert(in.end(), h.tokens.begin(), h.tokens.end());
     Tokens out = h.tokens;
-    if (out.size() < 12) out.push_back(Tokenizer::eos);   // otherwise the limit cut it
+    if (out.size() < 12) out.push_back(Tokenizer::eos);  // otherwise the limit cut it
     const Array logits = forced_logits(trained_seq2seq(), data.source[i], in);
     double log_prob = 0;
     for (std::size_t t = 0; t < out.size(); ++t) {
@@ -118,8 +125,9 @@ BOOST_AUTO_TEST_CASE(greedy_tokens_are_the_argmax_of_the_whole_forward_pass) {
 BOOST_AUTO_TEST_CASE(a_beams_log_probability_is_that_of_its_tokens) {
   const Dataset data = reversals(40, 8);
   Team team(2);
-  const std::vector<Hypothesis> beam = translate(trained_seq2seq(), data.source, options(5), 1, team);
-  Dataset scored;   // what was found becomes the target
+  const std::vector<Hypothesis> beam =
+      translate(trained_seq2seq(), data.source, options(5), 1, team);
+  Dataset scored;  // what was found becomes the target
   std::vector<std::size_t> which;
   for (std::size_t i = 0; i < beam.size(); ++i) {
     if (beam[i].tokens.size() == 12) continue;
@@ -133,21 +141,25 @@ BOOST_AUTO_TEST_CASE(a_beams_log_probability_is_that_of_its_tokens) {
   for (std::size_t k = 0; k < which.size(); ++k) {
     const Hypothesis& h = beam[which[k]];
     BOOST_TEST(std::abs(h.log_prob - scores[k]) < 1e-4);
-    BOOST_TEST(std::abs(h.score - h.log_prob / std::pow((6.0 + static_cast<double>(h.tokens.size())) / 6.0, 0.6)) < 1e-12);
+    BOOST_TEST(
+        std::abs(h.score - h.log_prob / std::pow((6.0 + static_cast<double>(h.tokens.size())) / 6.0,
+                                                 0.6)) < 1e-12);
   }
 }
 
 BOOST_AUTO_TEST_CASE(scores_are_sums_of_log_probabilities) {
   const Dataset data = reversals(30, 9);
   Team team(2);
-  const std::vector<double> scores = score_targets(trained_seq2seq(), evaluation_batches(data, {.batch_tokens = 50}), 30, team);
+  const std::vector<double> scores =
+      score_targets(trained_seq2seq(), evaluation_batches(data, {.batch_tokens = 50}), 30, team);
   for (std::int64_t i = 0; i < 30; ++i) {
     Tokens in{Tokenizer::bos}, out(data.target[i].begin(), data.target[i].end());
     in.insert(in.end(), out.begin(), out.end());
     out.push_back(Tokenizer::eos);
     const Array logits = forced_logits(trained_seq2seq(), data.source[i], in);
     double sum = 0;
-    for (std::size_t t = 0; t < out.size(); ++t) sum += log_p(logits, static_cast<std::int64_t>(t), out[t]);
+    for (std::size_t t = 0; t < out.size(); ++t)
+      sum += log_p(logits, static_cast<std::int64_t>(t), out[t]);
     BOOST_TEST(std::abs(scores[static_cast<std::size_t>(i)] - sum) < 1e-4);
   }
 }
@@ -161,7 +173,8 @@ BOOST_AUTO_TEST_CASE(learned_positions_limit_the_length) {
   Team team(1);
   DecodeOptions d = options(2);
   d.max_length = 50;
-  for (const Hypothesis& h : translate(*model, data.source, d, 1, team)) BOOST_TEST(h.tokens.size() <= 9u);
+  for (const Hypothesis& h : translate(*model, data.source, d, 1, team))
+    BOOST_TEST(h.tokens.size() <= 9u);
 }
 
 BOOST_AUTO_TEST_CASE(nothing_to_translate) {
@@ -177,7 +190,8 @@ BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_of_all_that_the_context_hol
   o.init_std = 0.6;
   const std::unique_ptr<Model> model = make_language_model(o, vocabulary, 3);
   std::size_t compared = 0;
-  for (const Tokens& prompt : {Tokens{5}, Tokens{3, 9, 10, 4, 6}, Tokens{3, 9, 10, 4, 6, 7, 3, 5}}) {
+  for (const Tokens& prompt :
+       {Tokens{5}, Tokens{3, 9, 10, 4, 6}, Tokens{3, 9, 10, 4, 6, 7, 3, 5}}) {
     DecodeOptions greedy = options(1);
     greedy.max_length = static_cast<std::int64_t>(8 - prompt.size() + 1);
     const Tokens found = continue_text(*model, prompt, greedy, 1, 0);
@@ -189,7 +203,7 @@ BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_of_all_that_the_context_hol
     }
     compared += found.size();
   }
-  BOOST_TEST(compared >= 6u);   // </s> did not end them all at once
+  BOOST_TEST(compared >= 6u);  // </s> did not end them all at once
 }
 
 BOOST_AUTO_TEST_CASE(text_goes_on_beyond_the_context) {

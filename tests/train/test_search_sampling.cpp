@@ -17,7 +17,7 @@ using Tokens = std::vector<std::int32_t>;
 constexpr float never = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t draws = 20000;
 
-const std::vector<double> shares{0, 0, 0.05, 0.4, 0.25, 0.2, 0.1};   // by token; </s> is 2
+const std::vector<double> shares{0, 0, 0.05, 0.4, 0.25, 0.2, 0.1};  // by token; </s> is 2
 
 std::vector<float> row() {
   std::vector<float> z;
@@ -28,19 +28,22 @@ std::vector<float> row() {
 DecodeOptions sampling() {
   DecodeOptions o;
   o.sample = true;
-  o.beam = 5;   // does not matter
+  o.beam = 5;  // does not matter
   return o;
 }
 
 /// One token for each of many sentences.
-std::vector<Hypothesis> draw(const DecodeOptions& options, std::uint64_t seed = 1, std::int64_t first = 0) {
+std::vector<Hypothesis> draw(const DecodeOptions& options, std::uint64_t seed = 1,
+                             std::int64_t first = 0) {
   TableDecoding decoding(draws, [](std::int32_t, const Tokens&) { return row(); });
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < draws; ++i) numbers.push_back(first + i);
   return Search(options, 1, seed, numbers).run(decoding, Tokens(draws, Tokenizer::bos));
 }
 
-std::int32_t token_of(const Hypothesis& h) { return h.tokens.empty() ? Tokenizer::eos : h.tokens[0]; }
+std::int32_t token_of(const Hypothesis& h) {
+  return h.tokens.empty() ? Tokenizer::eos : h.tokens[0];
+}
 
 /// How often each token came must fit these weights, which need not sum to 1.
 void check_shares(const std::vector<Hypothesis>& drawn, std::map<std::int32_t, double> weights) {
@@ -48,7 +51,8 @@ void check_shares(const std::vector<Hypothesis>& drawn, std::map<std::int32_t, d
   for (const auto& [token, w] : weights) sum += w;
   std::map<std::int32_t, double> counts;
   for (const Hypothesis& h : drawn) ++counts[token_of(h)];
-  for (const auto& [token, n] : counts) BOOST_TEST(weights.count(token) == 1u, "token " << token << " was drawn");
+  for (const auto& [token, n] : counts)
+    BOOST_TEST(weights.count(token) == 1u, "token " << token << " was drawn");
   for (const auto& [token, w] : weights) {
     const double p = w / sum, n = static_cast<double>(draws);
     BOOST_TEST(std::abs(counts[token] - n * p) <= 4 * std::sqrt(n * p * (1 - p)),
@@ -64,7 +68,8 @@ BOOST_AUTO_TEST_CASE(frequencies_are_the_probabilities) {
   const std::vector<Hypothesis> drawn = draw(sampling());
   check_shares(drawn, {{2, 0.05}, {3, 0.4}, {4, 0.25}, {5, 0.2}, {6, 0.1}});
   for (std::size_t i = 0; i < 100; ++i) {
-    BOOST_TEST(std::abs(drawn[i].log_prob - std::log(shares[static_cast<std::size_t>(token_of(drawn[i]))])) < 1e-6);
+    BOOST_TEST(std::abs(drawn[i].log_prob -
+                        std::log(shares[static_cast<std::size_t>(token_of(drawn[i]))])) < 1e-6);
   }
 }
 
@@ -73,7 +78,8 @@ BOOST_AUTO_TEST_CASE(temperature_sharpens_and_flattens) {
     DecodeOptions o = sampling();
     o.temperature = t;
     std::map<std::int32_t, double> weights;
-    for (std::int32_t i = 2; i < 7; ++i) weights[i] = std::pow(shares[static_cast<std::size_t>(i)], 1 / t);
+    for (std::int32_t i = 2; i < 7; ++i)
+      weights[i] = std::pow(shares[static_cast<std::size_t>(i)], 1 / t);
     check_shares(draw(o), weights);
   }
   DecodeOptions cold = sampling();
@@ -101,7 +107,7 @@ BOOST_AUTO_TEST_CASE(top_p_keeps_the_smallest_head_with_that_share) {
   check_shares(draw(o), {{3, 0.4}, {4, 0.25}});
   o.top_p = 0.7;
   check_shares(draw(o), {{3, 0.4}, {4, 0.25}, {5, 0.2}});
-  o.top_k = 2;   // both: top_p of what top_k has left, 0.4 / 0.65 = 0.615
+  o.top_k = 2;  // both: top_p of what top_k has left, 0.4 / 0.65 = 0.615
   o.top_p = 0.61;
   check_shares(draw(o), {{3, 1}});
   o.top_p = 0.62;
@@ -111,7 +117,8 @@ BOOST_AUTO_TEST_CASE(top_p_keeps_the_smallest_head_with_that_share) {
 BOOST_AUTO_TEST_CASE(draws_are_a_function_of_seed_and_sentence) {
   const auto tokens = [](const std::vector<Hypothesis>& drawn, std::int64_t from = 0) {
     Tokens all;
-    for (std::size_t i = static_cast<std::size_t>(from); i < drawn.size(); ++i) all.push_back(token_of(drawn[i]));
+    for (std::size_t i = static_cast<std::size_t>(from); i < drawn.size(); ++i)
+      all.push_back(token_of(drawn[i]));
     return all;
   };
   const Tokens once = tokens(draw(sampling()));

@@ -21,7 +21,8 @@ std::vector<Batch> some_shards(const Dataset& data, std::int64_t count = 4) {
 /// The gradients' norm, by autograd alone.
 double norm_of(const Model& model, const Batch& batch, double smoothing) {
   Pass pass;
-  const Tensor loss = model.loss(rows_of(batch), batch.target_out, smoothing, static_cast<double>(batch.target_out.size()), pass);
+  const Tensor loss = model.loss(rows_of(batch), batch.target_out, smoothing,
+                                 static_cast<double>(batch.target_out.size()), pass);
   const Gradients gradients = backward(loss);
   double squares = 0;
   for (const NamedTensor& p : model.parameters()) {
@@ -62,7 +63,7 @@ BOOST_AUTO_TEST_CASE(counts_and_norm_are_those_of_the_whole_batch) {
   Optimizer optimizer({}, model->parameters());
   Team team(2);
   TrainStep step(*model, optimizer, team, {.label_smoothing = 0.1});
-  const StepResult result = step.run(shard(batch, 4), 1, 0);   // a rate of 0 changes nothing
+  const StepResult result = step.run(shard(batch, 4), 1, 0);  // a rate of 0 changes nothing
   BOOST_TEST(result.counts.tokens == whole.tokens);
   BOOST_TEST(result.counts.tokens == static_cast<std::int64_t>(batch.target_out.size()));
   BOOST_TEST(result.counts.correct == whole.correct);
@@ -87,16 +88,19 @@ BOOST_AUTO_TEST_CASE(clipping_limits_how_far_weights_move) {
     const Bits after = bits_of(model->parameters());
     double squares = 0;
     for (std::size_t i = 0; i < before.size(); ++i) {
-      for (std::size_t k = 0; k < before[i].size(); ++k) squares += std::pow(double{after[i][k]} - double{before[i][k]}, 2);
+      for (std::size_t k = 0; k < before[i].size(); ++k)
+        squares += std::pow(double{after[i][k]} - double{before[i][k]}, 2);
     }
     const double expected = clip == 0.01 ? 0.01 : norm;
-    BOOST_TEST(std::abs(std::sqrt(squares) / expected - 1) < 1e-3, "clip " << clip << ": moved " << std::sqrt(squares));
+    BOOST_TEST(std::abs(std::sqrt(squares) / expected - 1) < 1e-3,
+               "clip " << clip << ": moved " << std::sqrt(squares));
   }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_finite_never_reaches_the_weights) {
   const Dataset data = reversals(8);
-  for (const float broken : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+  for (const float broken :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     for (const double clip : {0.0, 1.0}) {
       const std::unique_ptr<Model> model = small_seq2seq();
       Optimizer optimizer({}, model->parameters());
@@ -113,7 +117,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_finite_never_reaches_the_weights) {
       BOOST_TEST(same_bits(bits_of(model->parameters()), before));
       BOOST_TEST(same_bits(bits_of(optimizer.state()), moments));
       BOOST_TEST(optimizer.steps() == 1);
-      weight.mutable_value().data()[0] = good;   // and training can go on
+      weight.mutable_value().data()[0] = good;  // and training can go on
       BOOST_CHECK_NO_THROW(step.run(shards, 2, 1e-3));
     }
   }
@@ -134,7 +138,7 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_shard_comes_out) {
   Team team(2);
   TrainStep step(*model, optimizer, team, {});
   std::vector<Batch> shards = some_shards(reversals(8));
-  shards.back().source.front() = vocabulary;   // no such token
+  shards.back().source.front() = vocabulary;  // no such token
   const Bits before = bits_of(model->parameters());
   error_of(Exit::failed, [&] { step.run(shards, 1, 1e-3); });
   BOOST_TEST(same_bits(bits_of(model->parameters()), before));

@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(many_short_rounds_lose_nothing) {
 BOOST_AUTO_TEST_CASE(a_round_ends_when_all_its_jobs_have) {
   Team team(3);
   for (int round = 0; round < 50; ++round) {
-    std::vector<int> done(6);   // not atomic: run() makes what the jobs wrote visible
+    std::vector<int> done(6);  // not atomic: run() makes what the jobs wrote visible
     team.run(6, [&](std::int64_t i) {
       if (i % 2 == 1) std::this_thread::sleep_for(std::chrono::microseconds(100));
       done[static_cast<std::size_t>(i)] = 1;
@@ -70,14 +70,15 @@ BOOST_AUTO_TEST_CASE(an_exception_comes_out_and_the_team_goes_on) {
       const auto job = [&](std::int64_t i) {
         if (i == thrower) throw std::runtime_error("job " + std::to_string(i));
       };
-      BOOST_CHECK_EXCEPTION(team.run(10, job), std::runtime_error, [&](const std::runtime_error& error) {
-        return error.what() == "job " + std::to_string(thrower);
-      });
+      BOOST_CHECK_EXCEPTION(team.run(10, job), std::runtime_error,
+                            [&](const std::runtime_error& error) {
+                              return error.what() == "job " + std::to_string(thrower);
+                            });
       std::atomic<int> calls{0};
-      team.run(10, [&](std::int64_t) { ++calls; });   // the error is not thrown again
+      team.run(10, [&](std::int64_t) { ++calls; });  // the error is not thrown again
       BOOST_TEST(calls == 10);
     }
-    BOOST_CHECK_THROW(team.run(10, [](std::int64_t) { throw 1; }), int);   // all of them
+    BOOST_CHECK_THROW(team.run(10, [](std::int64_t) { throw 1; }), int);  // all of them
   }
 }
 

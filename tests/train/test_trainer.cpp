@@ -20,14 +20,16 @@ BOOST_AUTO_TEST_CASE(a_run_writes_what_it_should) {
   Run run(small_run(), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.talk);
   BOOST_TEST(trainer.train() == 0);
-  BOOST_TEST(run.checkpoints().steps() == (std::vector<std::int64_t>{10, 20, 30, 40}), boost::test_tools::per_element());
+  BOOST_TEST(run.checkpoints().steps() == (std::vector<std::int64_t>{10, 20, 30, 40}),
+             boost::test_tools::per_element());
   BOOST_TEST(run.checkpoints().linked("last").value() == 40);
-  BOOST_TEST(run.count("train") == 5);   // steps 7, 14, …, 35
+  BOOST_TEST(run.count("train") == 5);  // steps 7, 14, …, 35
   BOOST_TEST(run.count("valid") == 4);
   for (const nlohmann::json& r : run.metrics()) {
     if (r.at("kind") != "train") continue;
     BOOST_TEST((r.at("loss").get<double>() > 0 && r.at("gradient_norm").get<double>() > 0));
-    BOOST_TEST(std::abs(r.at("lr").get<double>() - learning_rate(run.config.optim, r.at("step"), 40)) < 1e-18);
+    BOOST_TEST(std::abs(r.at("lr").get<double>() -
+                        learning_rate(run.config.optim, r.at("step"), 40)) < 1e-18);
   }
   trainer.choose_weights();
   const std::optional<Evaluation> e = trainer.final_evaluation();
@@ -73,7 +75,9 @@ BOOST_AUTO_TEST_CASE(the_best_checkpoint_is_that_of_the_best_validation) {
     c.train.save_every = 10;
     Run run(c, folder / std::to_string(static_cast<int>(metric)));
     run.train(false);
-    const char* const key = metric == Metric::loss ? "loss" : metric == Metric::chrf ? "chrf" : "token_accuracy";
+    const char* const key = metric == Metric::loss   ? "loss"
+                            : metric == Metric::chrf ? "chrf"
+                                                     : "token_accuracy";
     double best = 0;
     std::int64_t best_step = 0;
     for (const nlohmann::json& r : run.metrics()) {
@@ -107,15 +111,15 @@ BOOST_AUTO_TEST_CASE(a_last_step_that_is_the_best_is_the_best) {
 BOOST_AUTO_TEST_CASE(no_better_for_too_long_ends_a_run) {
   const TempFolder folder;
   Config c = small_run(1000);
-  c.optim.lr = 0;   // nothing ever gets better
+  c.optim.lr = 0;  // nothing ever gets better
   c.train.validate_every = 5;
   c.train.early_stopping = {Metric::loss, 3};
   Run run(c, folder / "run");
   BOOST_TEST(run.train(false) == 0);
-  BOOST_TEST(run.checkpoints().linked("last").value() == 20);   // one that is the best, and three
+  BOOST_TEST(run.checkpoints().linked("last").value() == 20);  // one that is the best, and three
   BOOST_TEST(run.checkpoints().linked("best").value() == 5);
   BOOST_TEST(run.count("valid") == 4);
-  run.train(true);   // resumed, it is over still
+  run.train(true);  // resumed, it is over still
   BOOST_TEST(run.checkpoints().linked("last").value() == 20);
 }
 
@@ -129,7 +133,8 @@ BOOST_AUTO_TEST_CASE(epochs_end_a_run) {
   batches.batch_tokens = c.train.batch_tokens;
   batches.seed = c.seed;
   BatchStream stream(run.data.train, batches);
-  BOOST_TEST(run.checkpoints().linked("last").value() == stream.batches_in(0) + stream.batches_in(1));
+  BOOST_TEST(run.checkpoints().linked("last").value() ==
+             stream.batches_in(0) + stream.batches_in(1));
 }
 
 BOOST_AUTO_TEST_CASE(the_average_is_the_mean_of_the_last_checkpoints) {
@@ -145,13 +150,15 @@ BOOST_AUTO_TEST_CASE(the_average_is_the_mean_of_the_last_checkpoints) {
   for (const std::int64_t step : {20, 30, 40}) {
     files.push_back(SafetensorsFile::read(run.checkpoints().folder_of(step) / "model.safetensors"));
   }
-  const SafetensorsFile average = SafetensorsFile::read(run.paths().average() / "model.safetensors");
+  const SafetensorsFile average =
+      SafetensorsFile::read(run.paths().average() / "model.safetensors");
   BOOST_TEST(average.tensors().size() == files[0].tensors().size());
   for (const NamedTensor& p : trainer.model().parameters()) {
     const auto mean = average.find(p.name)->values<float>();
     for (std::size_t i = 0; i < mean.size(); ++i) {
       double sum = 0;
-      for (const SafetensorsFile& file : files) sum += double{file.find(p.name)->values<float>()[i]};
+      for (const SafetensorsFile& file : files)
+        sum += double{file.find(p.name)->values<float>()[i]};
       BOOST_TEST(mean[i] == static_cast<float>(sum / 3));
       BOOST_TEST(p.tensor.value().data()[i] == mean[i]);
     }

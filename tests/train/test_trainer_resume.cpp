@@ -10,8 +10,8 @@ using namespace heed::test;
 
 namespace {
 
-/// Asks for a stop once the run has recorded a few lines. A signal that comes after the run is over is
-/// ignored.
+/// Asks for a stop once the run has recorded a few lines. A signal that comes after the run is over
+/// is ignored.
 class Stopper {
  public:
   Stopper(const Run& run, std::size_t lines)
@@ -20,7 +20,8 @@ class Stopper {
             const std::string text = get(run.paths().metrics());
             return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
           };
-          while (!stop.stop_requested() && count() < lines) std::this_thread::sleep_for(std::chrono::microseconds(200));
+          while (!stop.stop_requested() && count() < lines)
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
           if (!stop.stop_requested()) std::raise(SIGTERM);
         }) {}
   ~Stopper() {
@@ -50,16 +51,19 @@ BOOST_AUTO_TEST_CASE(twenty_steps_and_twenty_more_are_forty) {
 }
 
 BOOST_AUTO_TEST_CASE(a_run_killed_at_any_time_comes_to_the_same_end) {
-  // Killed after the checkpoint of step 10, 20 or 30, with records and a half one of what came later.
+  // Killed after the checkpoint of step 10, 20 or 30, with records and a half one of what came
+  // later.
   const TempFolder folder;
   Run whole(small_run(40), folder / "whole");
   whole.train(false);
   for (const std::int64_t last : {0, 10, 20, 30}) {
     Run killed(small_run(40), folder / ("killed" + std::to_string(last)));
     std::filesystem::copy(whole.folder, killed.folder,
-                          std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks |
+                          std::filesystem::copy_options::recursive |
+                              std::filesystem::copy_options::copy_symlinks |
                               std::filesystem::copy_options::overwrite_existing);
-    for (std::int64_t step = last + 10; step <= 40; step += 10) remove_tree(killed.checkpoints().folder_of(step));
+    for (std::int64_t step = last + 10; step <= 40; step += 10)
+      remove_tree(killed.checkpoints().folder_of(step));
     std::ofstream(killed.paths().metrics(), std::ios::app) << "{\"kind\": \"tra";
     BOOST_TEST(killed.train(true) == 0);
     check_same_checkpoint(whole, killed, 40);
@@ -73,7 +77,8 @@ BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_passed_over) {
   whole.train(false);
   const std::string weights = whole.file(40, "model.safetensors");
   const std::vector<nlohmann::json> metrics = whole.metrics();
-  put(whole.checkpoints().folder_of(40) / "model.safetensors", weights.substr(0, weights.size() - 1));
+  put(whole.checkpoints().folder_of(40) / "model.safetensors",
+      weights.substr(0, weights.size() - 1));
   BOOST_TEST(whole.train(true) == 0);
   BOOST_TEST((whole.file(40, "model.safetensors") == weights));
   BOOST_TEST((whole.metrics() == metrics));
@@ -123,7 +128,9 @@ BOOST_AUTO_TEST_CASE(another_model_does_not_take_the_checkpoint) {
   const std::string before = get(run.paths().metrics());
   run.config.model.d_ff = 24;
   const std::string message = error_of(Exit::bad_input, [&] { run.train(true); });
-  BOOST_TEST(contains(message, "encoder.layers.0.linear1.weight is F32 [20, 12] in the file, F32 [24, 12] in the model"));
+  BOOST_TEST(contains(
+      message,
+      "encoder.layers.0.linear1.weight is F32 [20, 12] in the file, F32 [24, 12] in the model"));
   BOOST_TEST((get(run.paths().metrics()) == before));
 }
 

@@ -47,7 +47,8 @@ struct Run {
   ExperimentData data;
   Talk talk;
 
-  Run(const Config& c, const std::filesystem::path& path) : config(c), folder(path), data(load_data(c)) {
+  Run(const Config& c, const std::filesystem::path& path)
+      : config(c), folder(path), data(load_data(c)) {
     create_folders(folder);
   }
   RunFolder paths() const { return {folder}; }

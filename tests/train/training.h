@@ -53,7 +53,8 @@ inline Dataset random_text(std::int64_t n) {
   Dataset data;
   for (std::int64_t i = 0; i < n; ++i) {
     const bool follows = i % 2 == 1 && data.stream.back() + 1 < vocabulary;
-    data.stream.push_back(follows ? data.stream.back() + 1 : static_cast<std::int32_t>(3 + random.below(vocabulary - 3)));
+    data.stream.push_back(follows ? data.stream.back() + 1
+                                  : static_cast<std::int32_t>(3 + random.below(vocabulary - 3)));
   }
   return data;
 }
@@ -62,7 +63,8 @@ using Bits = std::vector<std::vector<float>>;
 
 inline Bits bits_of(const std::vector<NamedTensor>& tensors) {
   Bits all;
-  for (const NamedTensor& t : tensors) all.emplace_back(t.tensor.value().values().begin(), t.tensor.value().values().end());
+  for (const NamedTensor& t : tensors)
+    all.emplace_back(t.tensor.value().values().begin(), t.tensor.value().values().end());
   return all;
 }
 
@@ -70,7 +72,9 @@ inline Bits bits_of(const std::vector<NamedTensor>& tensors) {
 inline bool same_bits(const Bits& a, const Bits& b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i].size() != b[i].size() || std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) != 0) return false;
+    if (a[i].size() != b[i].size() ||
+        std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) != 0)
+      return false;
   }
   return true;
 }
