@@ -17,7 +17,7 @@ HEED_BEGIN
 namespace {
 
 constexpr std::uint32_t classes = 4 * 44;
-constexpr std::size_t smallest = 64;          // bytes, header not counted
+constexpr std::size_t smallest = 64;  // bytes, header not counted
 constexpr std::size_t huge_page = 2u << 20;
 /// How many larger classes may serve a request before the system is asked: up to twice the size.
 constexpr std::uint32_t larger_classes = 4;
@@ -49,7 +49,8 @@ Block* ask_system(std::uint32_t size_class) {
   if (memory == nullptr) {
     throw Error(Exit::io, fmt::format("out of memory: {} MiB more were needed", bytes >> 20));
   }
-  if (bytes >= huge_page) madvise(memory, bytes, MADV_HUGEPAGE);  // a wish; refusal costs only speed
+  if (bytes >= huge_page)
+    madvise(memory, bytes, MADV_HUGEPAGE);  // a wish; refusal costs only speed
   system_allocations.fetch_add(1, std::memory_order_relaxed);
   system_bytes.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
   Block* block = new (memory) Block;
@@ -90,7 +91,8 @@ class Arena {
   void put_remote(Block* block) {
     Block* head = remote_.load(std::memory_order_relaxed);
     do block->next = head;
-    while (!remote_.compare_exchange_weak(head, block, std::memory_order_release, std::memory_order_relaxed));
+    while (!remote_.compare_exchange_weak(head, block, std::memory_order_release,
+                                          std::memory_order_relaxed));
   }
 
  private:

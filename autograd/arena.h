@@ -19,7 +19,7 @@ class Arena;
 struct alignas(64) Block {
   std::atomic<std::int64_t> references{1};
   Arena* home = nullptr;
-  Block* next = nullptr;          ///< while in a free list
+  Block* next = nullptr;  ///< while in a free list
   std::uint32_t size_class = 0;
 
   void* memory() { return this + 1; }
@@ -31,7 +31,8 @@ struct ArenaCounters {
   std::int64_t system_bytes = 0;        ///< held from the system now
 };
 
-/// At least `bytes` bytes, not initialised, with one reference. Throws Error(Exit::io) when the system has no more.
+/// At least `bytes` bytes, not initialised, with one reference. Throws Error(Exit::io) when the
+/// system has no more.
 Block* arena_allocate(std::size_t bytes);
 /// Gives a block back, from any thread. Its reference count is not looked at.
 void arena_release(Block* block) noexcept;
@@ -47,7 +48,9 @@ struct ArenaAllocator {
   T* allocate(std::size_t n) { return static_cast<T*>(arena_allocate(n * sizeof(T))->memory()); }
   void deallocate(T* p, std::size_t) noexcept { arena_release(Block::of(p)); }
   template <class U>
-  bool operator==(const ArenaAllocator<U>&) const { return true; }
+  bool operator==(const ArenaAllocator<U>&) const {
+    return true;
+  }
 };
 
 HEED_END

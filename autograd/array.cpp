@@ -51,7 +51,8 @@ real Array::item() const {
 }
 
 Array Array::reshaped(const Shape& shape) const {
-  if (shape.size() != size()) fail("[reshape] {} has {} values, {} has {}", shape_, size(), shape, shape.size());
+  if (shape.size() != size())
+    fail("[reshape] {} has {} values, {} has {}", shape_, size(), shape, shape.size());
   Array view(*this);
   view.shape_ = shape;
   return view;
@@ -72,6 +73,8 @@ Array Array::clone() const {
   return Array(shape_, values());
 }
 
-bool Array::unique() const { return block_ != nullptr && block_->references.load(std::memory_order_acquire) == 1; }
+bool Array::unique() const {
+  return block_ != nullptr && block_->references.load(std::memory_order_acquire) == 1;
+}
 
 HEED_END

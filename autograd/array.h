@@ -13,8 +13,8 @@ HEED_BEGIN
 
 class Array {
  public:
-  Array() = default;                     ///< undefined: has no values; `defined()` is false
-  explicit Array(const Shape& shape);    ///< values not initialised
+  Array() = default;                   ///< undefined: has no values; `defined()` is false
+  explicit Array(const Shape& shape);  ///< values not initialised
   Array(const Shape& shape, std::span<const real> values);
   Array(const Array& other);
   Array(Array&& other) noexcept;
@@ -36,7 +36,7 @@ class Array {
   std::span<real> values() { return {data_, static_cast<std::size_t>(size())}; }
   const real* row(std::int64_t i) const { return data_ + i * cols(); }
   real* row(std::int64_t i) { return data_ + i * cols(); }
-  real item() const;                     ///< the value of an array of size 1
+  real item() const;  ///< the value of an array of size 1
 
   /// The same values under another shape of equal size.
   Array reshaped(const Shape& shape) const;

@@ -15,7 +15,8 @@ enum class Exit {
 };
 
 struct Error : std::runtime_error {
-  Error(Exit exit_code, const std::string& message) : std::runtime_error(message), code(exit_code) {}
+  Error(Exit exit_code, const std::string& message)
+      : std::runtime_error(message), code(exit_code) {}
   Exit code;
 };
 

@@ -10,8 +10,8 @@
 HEED_BEGIN
 
 struct OpTime {
-  double forward = 0, backward = 0;   ///< seconds
-  std::int64_t calls = 0;             ///< of forward
+  double forward = 0, backward = 0;  ///< seconds
+  std::int64_t calls = 0;            ///< of forward
 };
 using OpTimes = std::map<std::string, OpTime>;
 
@@ -41,7 +41,8 @@ class OpTimer {
   }
   ~OpTimer() {
     if (ProfileOps::active == nullptr) return;
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
     OpTime& time = (*ProfileOps::active)[op_name(type_)];
     (forward_ ? time.forward : time.backward) += seconds;
     time.calls += forward_ ? 1 : 0;

@@ -1,8 +1,8 @@
 #pragma once
-/// Random numbers as a function of where they are used, not of what was drawn before: Philox4x32-10,
-/// a counter-based generator (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
-/// 1, 2, 3", SC 2011). The same key and position give the same number on any thread, in any order,
-/// in a resumed run.
+/// Random numbers as a function of where they are used, not of what was drawn before:
+/// Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror and Shaw, "Parallel random
+/// numbers: as easy as 1, 2, 3", SC 2011). The same key and position give the same number on any
+/// thread, in any order, in a resumed run.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -16,8 +16,9 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, std::uint32_t key0, std::uint3
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0];
     const std::uint64_t b = std::uint64_t{0xCD9E8D57} * counter[2];
-    counter = {static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key0, static_cast<std::uint32_t>(b),
-               static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key1, static_cast<std::uint32_t>(a)};
+    counter = {
+        static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key0, static_cast<std::uint32_t>(b),
+        static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key1, static_cast<std::uint32_t>(a)};
     key0 += 0x9E3779B9;
     key1 += 0xBB67AE85;
   }
@@ -25,20 +26,30 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, std::uint32_t key0, std::uint3
 }
 
 /// What a stream of numbers is for; streams never overlap.
-enum class Stream : std::uint32_t { init = 1, dropout = 2, shuffle = 3, data = 4, sampling = 5, check = 6 };
+enum class Stream : std::uint32_t {
+  init = 1,
+  dropout = 2,
+  shuffle = 3,
+  data = 4,
+  sampling = 5,
+  check = 6
+};
 
-/// Names one stream of numbers: the run's seed, its use, and two indices (step and shard for dropout,
-/// epoch for shuffling, ...). `position` then counts within the stream, in blocks of four numbers.
+/// Names one stream of numbers: the run's seed, its use, and two indices (step and shard for
+/// dropout, epoch for shuffling, ...). `position` then counts within the stream, in blocks of four
+/// numbers.
 struct RandomKey {
   std::uint64_t seed = 0;
   Stream stream = Stream::check;
-  std::uint64_t index = 0;     ///< step, epoch, sentence
-  std::uint32_t part = 0;      ///< shard and call, parameter number; below 2^28 with Stream in the top 4 bits
+  std::uint64_t index = 0;  ///< step, epoch, sentence
+  std::uint32_t part =
+      0;  ///< shard and call, or parameter; below 2^28: `stream` has the top 4 bits
 
   constexpr PhiloxBlock block(std::uint32_t position) const {
     const auto tag = (static_cast<std::uint32_t>(stream) << 28) | (part & 0x0FFFFFFFu);
-    return philox({position, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), tag},
-                  static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
+    return philox(
+        {position, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), tag},
+        static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
   }
 };
 

@@ -26,9 +26,11 @@ class Shape {
   static constexpr int max_rank = 8;
 
   Shape() = default;  ///< rank 0: a scalar, of size 1
-  Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
+  Shape(std::initializer_list<std::int64_t> extents)
+      : Shape(std::span(extents.begin(), extents.size())) {}
   explicit Shape(std::span<const std::int64_t> extents) {
-    if (extents.size() > max_rank) fail("[shape] at most {} axes, got {}", max_rank, extents.size());
+    if (extents.size() > max_rank)
+      fail("[shape] at most {} axes, got {}", max_rank, extents.size());
     for (const std::int64_t n : extents) push_back(n);
   }
 
@@ -36,9 +38,13 @@ class Shape {
   /// Product of the extents; 1 for rank 0.
   std::int64_t size() const { return size_; }
   /// Extent of an axis; negative axes count from the end.
-  std::int64_t operator[](int axis) const { return extents_[static_cast<std::size_t>(normalize(axis))]; }
+  std::int64_t operator[](int axis) const {
+    return extents_[static_cast<std::size_t>(normalize(axis))];
+  }
   /// The last extent (1 for a scalar) and how often it is repeated: any array seen as [rows, cols].
-  std::int64_t cols() const { return rank_ == 0 ? 1 : extents_[static_cast<std::size_t>(rank_ - 1)]; }
+  std::int64_t cols() const {
+    return rank_ == 0 ? 1 : extents_[static_cast<std::size_t>(rank_ - 1)];
+  }
   std::int64_t rows() const {
     std::int64_t n = 1;
     for (int i = 0; i + 1 < rank_; ++i) n *= extents_[static_cast<std::size_t>(i)];
@@ -66,9 +72,12 @@ class Shape {
     return changed;
   }
 
-  std::span<const std::int64_t> extents() const { return {extents_.data(), static_cast<std::size_t>(rank_)}; }
+  std::span<const std::int64_t> extents() const {
+    return {extents_.data(), static_cast<std::size_t>(rank_)};
+  }
   bool operator==(const Shape& other) const {
-    return rank_ == other.rank_ && std::equal(extents().begin(), extents().end(), other.extents().begin());
+    return rank_ == other.rank_ &&
+           std::equal(extents().begin(), extents().end(), other.extents().begin());
   }
   /// "[2, 3]"; "[]" for a scalar.
   std::string str() const { return fmt::format("[{}]", fmt::join(extents(), ", ")); }

@@ -11,7 +11,7 @@
 
 HEED_BEGIN
 
-// ---- nodes ---------------------------------------------------------------------------------------
+// ---- nodes ---------------------------------------------------------------------------------
 
 NodeRef::NodeRef(Node* node) : node_(node) {}
 
@@ -21,8 +21,8 @@ NodeRef::NodeRef(const NodeRef& other) : node_(other.node_) {
 
 NodeRef::~NodeRef() {
   if (node_ == nullptr || node_->references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  // The last reference to a node may hold the last reference to its input, and so on down a chain of
-  // a million: nodes that die while another is being destroyed wait here instead of recursing.
+  // The last reference to a node may hold the last reference to its input, and so on down a chain
+  // of a million: nodes that die while another is being destroyed wait here instead of recursing.
   thread_local std::vector<Node*, ArenaAllocator<Node*>> dying;
   thread_local bool draining = false;
   dying.push_back(node_);
@@ -68,10 +68,11 @@ NoGrad::NoGrad() : before_(std::exchange(recording_now, false)) {}
 NoGrad::~NoGrad() { recording_now = before_; }
 bool recording() { return recording_now; }
 
-// ---- sums of contributions -----------------------------------------------------------------------
+// ---- sums of contributions -----------------------------------------------------------------
 
 void Grad::add(Array g) const {
-  if (g.shape() != *shape_) fail("[backward] a gradient of shape {} for an input of shape {}", g.shape(), *shape_);
+  if (g.shape() != *shape_)
+    fail("[backward] a gradient of shape {} for an input of shape {}", g.shape(), *shape_);
   if (!slot_->defined()) {
     *slot_ = std::move(g);
   } else if (slot_->unique()) {
@@ -104,14 +105,14 @@ Array& Grad::target(real& beta) const {
 
 std::string op_name(const std::type_info& type) {
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
-                                                    std::free);
+  const std::unique_ptr<char, void (*)(void*)> name(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
   const std::string whole = status == 0 ? name.get() : type.name();
   const std::size_t colon = whole.rfind(':');
   return colon == std::string::npos ? whole : whole.substr(colon + 1);
 }
 
-// ---- backward ------------------------------------------------------------------------------------
+// ---- backward ------------------------------------------------------------------------------
 
 namespace {
 
@@ -133,10 +134,12 @@ ArenaVector<Node*> newest_first(Node* y) {
 
 Array initial_cotangent(const Tensor& y, Array given) {
   if (given.defined()) {
-    if (given.shape() != y.shape()) fail("[backward] cotangent {} for a result {}", given.shape(), y.shape());
+    if (given.shape() != y.shape())
+      fail("[backward] cotangent {} for a result {}", given.shape(), y.shape());
     return given;
   }
-  if (y.size() != 1) fail("[backward] expected a loss of one value, got shape {}; pass a cotangent", y.shape());
+  if (y.size() != 1)
+    fail("[backward] expected a loss of one value, got shape {}; pass a cotangent", y.shape());
   return Array::full(y.shape(), 1);
 }
 
@@ -158,7 +161,8 @@ Gradients backward(const Tensor& y, Array cotangent, bool keep_graph) {
       gradients.by_leaf_.emplace(node, std::move(slot->second));
       continue;
     }
-    if (node->consumed()) fail("[backward] this graph has been walked already; pass keep_graph the first time");
+    if (node->consumed())
+      fail("[backward] this graph has been walked already; pass keep_graph the first time");
     const Array dy = std::move(slot->second);
     slots.erase(slot);
     dx.clear();

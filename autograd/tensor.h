@@ -8,7 +8,8 @@
 ///   Gradients g = backward(loss);
 ///   g[w];                              // 2 w = [4, 4, 4]
 ///
-/// Source: the method is reverse accumulation, Griewank and Walther, "Evaluating Derivatives", 2008.
+/// Source: the method is reverse accumulation, Griewank and Walther, "Evaluating Derivatives",
+/// 2008.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -104,10 +105,10 @@ class Node {
 
 class Tensor {
  public:
-  Tensor() = default;                                  ///< undefined, e.g. a bias that is left out
-  Tensor(Array value) : value_(std::move(value)) {}    ///< a constant: no gradient is computed for it
+  Tensor() = default;                                ///< undefined, e.g. a bias that is left out
+  Tensor(Array value) : value_(std::move(value)) {}  ///< a constant: no gradient is computed for it
   Tensor(Array value, NodeRef node) : value_(std::move(value)), node_(std::move(node)) {}
-  static Tensor variable(Array value);                 ///< a leaf: backward computes its gradient
+  static Tensor variable(Array value);  ///< a leaf: backward computes its gradient
 
   bool defined() const { return value_.defined(); }
   const Array& value() const { return value_; }
@@ -127,7 +128,8 @@ class Tensor {
 /// The gradients of a loss with respect to the variables it was computed from.
 class Gradients {
  public:
-  /// The gradient of x, of x's shape; zeros where the loss does not depend on x. Throws for a constant.
+  /// The gradient of x, of x's shape; zeros where the loss does not depend on x. Throws for a
+  /// constant.
   Array operator[](const Tensor& x) const;
   /// The same, or an undefined Array where the loss does not depend on x; moves it out.
   Array take(const Tensor& x);
@@ -140,8 +142,9 @@ class Gradients {
   std::vector<NodeRef, ArenaAllocator<NodeRef>> leaves_;  ///< keeps the keys alive
 };
 
-/// Gradients of <cotangent, y>; the cotangent defaults to 1 for a y of size 1. Memory that only this
-/// pass needed is freed on the way, so a graph can be walked once; `keep_graph` leaves it whole.
+/// Gradients of <cotangent, y>; the cotangent defaults to 1 for a y of size 1. Memory that only
+/// this pass needed is freed on the way, so a graph can be walked once; `keep_graph` leaves it
+/// whole.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
 
 /// While one lives, ops of this thread record nothing.
@@ -157,14 +160,15 @@ class NoGrad {
 };
 bool recording();  ///< of this thread
 
-// ---- how an op becomes a node --------------------------------------------------------------------
+// ---- how an op becomes a node --------------------------------------------------------------
 
-/// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy, Grad...)
-/// const`; its members are what backward needs.
+/// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy,
+/// Grad...) const`; its members are what backward needs.
 template <class Op, std::size_t n>
 class OpNode final : public Node {
  public:
-  OpNode(Op op, const Shape& shape, std::span<const NodeRef> inputs) : Node(shape, inputs), op_(std::move(op)) {}
+  OpNode(Op op, const Shape& shape, std::span<const NodeRef> inputs)
+      : Node(shape, inputs), op_(std::move(op)) {}
   void backward(const Array& dy, std::span<const Grad> dx) override {
     const OpTimer timer(typeid(Op), false);
     if constexpr (n == 0) {
@@ -191,14 +195,14 @@ Array run_forward(Op& op, const Values&... values) {
 }
 
 /// Runs the op and, if this thread records and an input needs a gradient, remembers it.
-template <class Op, class... Inputs>
-  requires(std::is_same_v<Inputs, Tensor> && ...)
+template <class Op, std::same_as<Tensor>... Inputs>
 Tensor apply(Op op, const Inputs&... inputs) {
   Array y = run_forward(op, inputs.value()...);
   if (!recording() || !(inputs.needs_grad() || ...)) return Tensor(std::move(y));
   const std::array<NodeRef, sizeof...(Inputs)> nodes{inputs.node()...};
   const Shape shape = y.shape();
-  return Tensor(std::move(y), NodeRef(new OpNode<Op, sizeof...(Inputs)>(std::move(op), shape, nodes)));
+  return Tensor(std::move(y),
+                NodeRef(new OpNode<Op, sizeof...(Inputs)>(std::move(op), shape, nodes)));
 }
 
 /// The same for ops of any number of inputs: forward and backward take spans.

@@ -5,8 +5,8 @@
 
 namespace heed {
 
-/// Sequence i of a side owns tokens [offsets[i], offsets[i+1]). For a language model the source side
-/// is empty (no tokens, no offsets).
+/// Sequence i of a side owns tokens [offsets[i], offsets[i+1]). For a language model the source
+/// side is empty (no tokens, no offsets).
 struct Batch {
   std::vector<std::int32_t> source;          ///< token ids, each sequence ending in </s>
   std::vector<std::int32_t> source_offsets;  ///< n + 1 entries, from 0 to source.size()

@@ -11,9 +11,8 @@
 namespace heed {
 
 struct BatchOptions {
-  std::int64_t batch_tokens =
-      4096;  ///< limit for either side of a batch, <s> or </s> counted; a single
-             ///<   longer sample makes a batch of its own
+  /// Limit for either side of a batch, <s> or </s> counted; a longer sample is a batch of its own.
+  std::int64_t batch_tokens = 4096;
   std::int64_t batch_sequences = 0;  ///< > 0: so many samples a batch instead
   std::int64_t context = 0;          ///< lm: tokens a window
   std::uint64_t seed = 1;

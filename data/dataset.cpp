@@ -1,5 +1,7 @@
 #include "data/dataset.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
 #include <string_view>
@@ -119,6 +121,18 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
     }
   }
   return data;
+}
+
+void check_positions(const Dataset& data, std::int64_t positions, const std::string& what) {
+  if (positions == 0) return;
+  for (std::int64_t i = 0; i < data.size(); ++i) {
+    const std::int64_t needed = std::max(data.source.length(i), data.target.length(i) + 1);
+    if (needed <= positions) continue;
+    throw Error(Exit::bad_input,
+                fmt::format("{}: line {} has {} tokens, its end token counted, but "
+                            "the model has only {} positions",
+                            what, i + 1, needed, positions));
+  }
 }
 
 }  // namespace heed

@@ -46,9 +46,9 @@ struct Dataset {
 };
 
 struct TokenizeOptions {
-  bool training =
-      false;  ///< leave out pairs that are empty, or longer than max_length, and count them;
-              ///<   otherwise sample i is line i, always
+  /// Leave out pairs that are empty, or longer than max_length, and count them; otherwise sample i
+  /// is line i, always.
+  bool training = false;
   std::int64_t max_length = 0;  ///< tokens a side, specials not counted; 0: no limit
   bool keep_lines = true;       ///< fill source_lines and target_lines
 };
@@ -57,5 +57,9 @@ struct TokenizeOptions {
 /// split with source lines only (to be translated) gets empty targets.
 Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& target,
                  const TokenizeOptions& options = {}, int threads = 0);
+
+/// Throws bad_input, naming `what` and the line, if a pair of an evaluation split (sample i is line
+/// i) needs more positions, specials counted, than a model has; 0 positions: no limit.
+void check_positions(const Dataset& data, std::int64_t positions, const std::string& what);
 
 }  // namespace heed

@@ -6,7 +6,8 @@
 
 namespace heed {
 
-/// One split: aligned text files (seq2seq) or text (lm). Several files are read one after the other.
+/// One split: aligned text files (seq2seq) or text (lm). Several files are read one after the
+/// other.
 struct FilesOptions {
   std::vector<std::string> source = {};
   std::vector<std::string> target = {};
@@ -21,28 +22,28 @@ struct SyntheticOptions {
   std::int64_t train = 50000;
   std::int64_t valid = 1000;
   std::int64_t test = 1000;
-  std::int64_t min_length = 1;     ///< copy, reverse, sort: symbols; addition: digits of a summand
+  std::int64_t min_length = 1;  ///< copy, reverse, sort: symbols; addition: digits of a summand
   std::int64_t max_length = 20;
-  std::int64_t symbols = 26;       ///< copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10)
+  std::int64_t symbols = 26;  ///< copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10)
 };
 
 struct DataOptions {
   FilesOptions train = {}, valid = {}, test = {};
-  double valid_fraction = 0.0;     ///< where `valid` names no file: the share cut from the end of train
-  double test_fraction = 0.0;      ///< likewise; valid comes before test
+  double valid_fraction = 0.0;  ///< without `valid` files: the share cut from the end of train
+  double test_fraction = 0.0;   ///< likewise; valid comes before test
   SyntheticOptions synthetic = {};
-  bool lowercase = false;          ///< both sides, before tokenising (Unicode simple lower-casing)
-  std::int64_t max_length = 128;   ///< training pairs longer than this on either side, in tokens, are left out
+  bool lowercase = false;         ///< both sides, before tokenising (Unicode simple lower-casing)
+  std::int64_t max_length = 128;  ///< tokens; pairs with a longer side are left out of training
 };
 
 enum class TokenizerKind { sentencepiece, characters, bytes, words };
 
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::sentencepiece;
-  std::int64_t vocab_size = 8000;  ///< sentencepiece, words: an upper bound, special pieces included
+  std::int64_t vocab_size = 8000;  ///< sentencepiece, words: at most, special pieces included
   bool shared = true;              ///< one vocabulary for source and target
-  std::string model = {};          ///< use this file instead of training (a `.model`, or a vocabulary file)
-  std::string source_model = {};   ///< where not shared
+  std::string model = {};  ///< use this file instead of training (a `.model`, or a vocabulary file)
+  std::string source_model = {};  ///< where not shared
   std::string target_model = {};
 };
 

@@ -8,11 +8,12 @@
 HEED_BEGIN
 
 /// Multi-head attention (Vaswani et al. 2017, section 3.2.2), with PyTorch's parameters: one matrix
-/// [3 d, d] makes queries, keys and values. Sequences lie end to end; offsets say where each begins.
+/// [3 d, d] makes queries, keys and values. Sequences lie end to end; offsets say where each
+/// begins.
 struct MultiHeadAttention {
-  Tensor in_proj_weight;   ///< [3 d, d]: rows for q, then k, then v
-  Tensor in_proj_bias;     ///< [3 d]
-  Linear out_proj;         ///< [d, d]
+  Tensor in_proj_weight;  ///< [3 d, d]: rows for q, then k, then v
+  Tensor in_proj_bias;    ///< [3 d]
+  Linear out_proj;        ///< [d, d]
   std::int64_t d = 0, heads = 1;
   double dropout_rate = 0;
 
@@ -20,7 +21,8 @@ struct MultiHeadAttention {
   MultiHeadAttention(std::int64_t d_model, std::int64_t head_count, double dropout, Init& init);
 
   /// x: [tokens, d] → [tokens, d]; each sequence attends to itself, backwards only where causal.
-  Tensor self(const Tensor& x, std::span<const std::int32_t> offsets, bool causal, Pass& pass) const;
+  Tensor self(const Tensor& x, std::span<const std::int32_t> offsets, bool causal,
+              Pass& pass) const;
   /// Sequence i of x attends to sequence i of memory.
   Tensor cross(const Tensor& x, const Tensor& memory, std::span<const std::int32_t> offsets,
                std::span<const std::int32_t> memory_offsets, Pass& pass) const;
@@ -30,7 +32,8 @@ struct MultiHeadAttention {
   /// One more token for every hypothesis: x is [hypotheses, d]; its keys and values join the cache.
   Tensor self_step(const Tensor& x, SelfCache& cache, const Ancestry& ancestry) const;
   /// Hypothesis i attends to the rows of sequence `sentence[i]` of cached keys and values.
-  Tensor cross_step(const Tensor& x, const Tensor& cached, std::span<const std::int32_t> memory_offsets,
+  Tensor cross_step(const Tensor& x, const Tensor& cached,
+                    std::span<const std::int32_t> memory_offsets,
                     std::span<const std::int32_t> sentence) const;
 
   Parameters parameters() const;

@@ -9,7 +9,8 @@
 HEED_BEGIN
 
 /// Keys and values of one layer: keys_values[t] holds those of position t, a row a hypothesis that
-/// lived then: [hypotheses at t, 2 d]. Rows never move; who descends from whom is the Ancestry's to say.
+/// lived then: [hypotheses at t, 2 d]. Rows never move; who descends from whom is the Ancestry's to
+/// say.
 struct SelfCache {
   std::vector<Array> keys_values;
 };
@@ -21,7 +22,9 @@ class Ancestry {
   explicit Ancestry(std::int64_t hypotheses = 0) : rows_(static_cast<std::size_t>(hypotheses)) {}
   std::int64_t hypotheses() const { return static_cast<std::int64_t>(rows_.size()); }
   /// The rows of hypothesis i, one for each position.
-  std::span<const std::int32_t> of(std::int64_t i) const { return rows_[static_cast<std::size_t>(i)]; }
+  std::span<const std::int32_t> of(std::int64_t i) const {
+    return rows_[static_cast<std::size_t>(i)];
+  }
   /// Every hypothesis grows by a token: hypothesis i will be row i of the new position.
   void grow() {
     for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i].push_back(static_cast<std::int32_t>(i));

@@ -14,8 +14,8 @@ DecoderLayer::DecoderLayer(const ModelOptions& options, Init& init)
       place(options.norm),
       dropout_rate(options.dropout) {}
 
-Tensor DecoderLayer::operator()(const Tensor& x, std::span<const std::int32_t> offsets, const Memory& memory,
-                                Pass& pass) const {
+Tensor DecoderLayer::operator()(const Tensor& x, std::span<const std::int32_t> offsets,
+                                const Memory& memory, Pass& pass) const {
   const Tensor own = residual(place, norm1, x, dropout_rate, pass, [&](const Tensor& rows) {
     return self_attn.self(rows, offsets, true, pass);
   });
@@ -32,9 +32,11 @@ Tensor DecoderLayer::step(const Tensor& x, DecoderCache& cache, std::size_t laye
     return self_attn.self_step(rows, cache.self[layer], cache.ancestry);
   });
   const Tensor informed = residual(place, norm2, own, 0, pass, [&](const Tensor& rows) {
-    return multihead_attn.cross_step(rows, cache.memory[layer], cache.memory_offsets, cache.sentence);
+    return multihead_attn.cross_step(rows, cache.memory[layer], cache.memory_offsets,
+                                     cache.sentence);
   });
-  return residual(place, norm3, informed, 0, pass, [&](const Tensor& rows) { return feed_forward(rows, pass); });
+  return residual(place, norm3, informed, 0, pass,
+                  [&](const Tensor& rows) { return feed_forward(rows, pass); });
 }
 
 Parameters DecoderLayer::parameters() const {
@@ -53,7 +55,8 @@ Decoder::Decoder(const ModelOptions& options, Init& init)
   for (std::int64_t i = 0; i < options.decoder_layers; ++i) layers.emplace_back(options, init);
 }
 
-Tensor Decoder::operator()(Tensor x, std::span<const std::int32_t> offsets, const Memory& memory, Pass& pass) const {
+Tensor Decoder::operator()(Tensor x, std::span<const std::int32_t> offsets, const Memory& memory,
+                           Pass& pass) const {
   for (const DecoderLayer& layer : layers) x = layer(x, offsets, memory, pass);
   return norm(x);
 }
@@ -62,7 +65,8 @@ DecoderCache Decoder::start(const Memory& memory) const {
   const NoGrad no_grad;
   DecoderCache cache;
   cache.self.resize(layers.size());
-  for (const DecoderLayer& layer : layers) cache.memory.push_back(layer.multihead_attn.keys_values(memory.rows));
+  for (const DecoderLayer& layer : layers)
+    cache.memory.push_back(layer.multihead_attn.keys_values(memory.rows));
   cache.memory_offsets.assign(memory.offsets.begin(), memory.offsets.end());
   cache.sentence.resize(memory.offsets.size() - 1);
   std::iota(cache.sentence.begin(), cache.sentence.end(), 0);
@@ -77,7 +81,8 @@ Tensor Decoder::step(Tensor x, DecoderCache& cache) const {
 
 Parameters Decoder::parameters() const {
   Parameters all;
-  for (std::size_t i = 0; i < layers.size(); ++i) append(all, "layers." + std::to_string(i), layers[i]);
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    append(all, "layers." + std::to_string(i), layers[i]);
   append(all, "norm", norm);
   return all;
 }

@@ -10,21 +10,22 @@ HEED_BEGIN
 
 /// What the decoder attends to: the encoder's rows, and where each sentence begins in them.
 struct Memory {
-  Tensor rows;                              ///< [source tokens, d]
-  std::span<const std::int32_t> offsets;    ///< [sentences + 1]
+  Tensor rows;                            ///< [source tokens, d]
+  std::span<const std::int32_t> offsets;  ///< [sentences + 1]
 };
 
 /// What a decoding step needs of the past: own keys and values for each layer, those of the memory,
 /// and which sentence each hypothesis translates.
 struct DecoderCache {
-  std::vector<SelfCache> self;              ///< one for each layer
-  std::vector<Tensor> memory;               ///< one for each layer: [source tokens, 2 d]
+  std::vector<SelfCache> self;  ///< one for each layer
+  std::vector<Tensor> memory;   ///< one for each layer: [source tokens, 2 d]
   std::vector<std::int32_t> memory_offsets;
-  std::vector<std::int32_t> sentence;       ///< of each hypothesis
+  std::vector<std::int32_t> sentence;  ///< of each hypothesis
   Ancestry ancestry;
 };
 
-/// Causal self-attention, attention to the memory, feed-forward; PyTorch's names (nn.TransformerDecoderLayer).
+/// Causal self-attention, attention to the memory, feed-forward; PyTorch's names
+/// (nn.TransformerDecoderLayer).
 struct DecoderLayer {
   MultiHeadAttention self_attn, multihead_attn;
   FeedForward feed_forward;
@@ -35,7 +36,8 @@ struct DecoderLayer {
   DecoderLayer() = default;
   DecoderLayer(const ModelOptions& options, Init& init);
 
-  Tensor operator()(const Tensor& x, std::span<const std::int32_t> offsets, const Memory& memory, Pass& pass) const;
+  Tensor operator()(const Tensor& x, std::span<const std::int32_t> offsets, const Memory& memory,
+                    Pass& pass) const;
   Tensor step(const Tensor& x, DecoderCache& cache, std::size_t layer) const;
   Parameters parameters() const;
 };
@@ -48,7 +50,8 @@ struct Decoder {
   Decoder() = default;
   Decoder(const ModelOptions& options, Init& init);
 
-  Tensor operator()(Tensor x, std::span<const std::int32_t> offsets, const Memory& memory, Pass& pass) const;
+  Tensor operator()(Tensor x, std::span<const std::int32_t> offsets, const Memory& memory,
+                    Pass& pass) const;
   /// A cache for one hypothesis a sentence of memory, before its first token.
   DecoderCache start(const Memory& memory) const;
   /// x: the next token's row of each hypothesis, [hypotheses, d]. Call cache.ancestry.grow() first.

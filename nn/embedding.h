@@ -9,7 +9,7 @@ HEED_BEGIN
 
 /// Rows of a table by token id, multiplied by √d where `scaled` (Vaswani et al. 2017, section 3.4).
 struct Embedding {
-  Tensor weight;   ///< [vocabulary, d]
+  Tensor weight;  ///< [vocabulary, d]
   bool scaled = true;
 
   Embedding() = default;
@@ -18,7 +18,8 @@ struct Embedding {
 
   /// ids: n of them → [n, d]
   Tensor operator()(std::span<const std::int32_t> ids) const {
-    return embedding(weight, ids, scaled ? std::sqrt(static_cast<real>(weight.shape()[1])) : real(1));
+    return embedding(weight, ids,
+                     scaled ? std::sqrt(static_cast<real>(weight.shape()[1])) : real(1));
   }
   Parameters parameters() const { return {{"weight", weight}}; }
 };

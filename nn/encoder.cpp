@@ -24,7 +24,8 @@ Tensor EncoderLayer::step(const Tensor& x, SelfCache& cache, const Ancestry& anc
   const Tensor attended = residual(place, norm1, x, 0, pass, [&](const Tensor& rows) {
     return self_attn.self_step(rows, cache, ancestry);
   });
-  return residual(place, norm2, attended, 0, pass, [&](const Tensor& rows) { return feed_forward(rows, pass); });
+  return residual(place, norm2, attended, 0, pass,
+                  [&](const Tensor& rows) { return feed_forward(rows, pass); });
 }
 
 Parameters EncoderLayer::parameters() const {
@@ -53,7 +54,8 @@ Tensor Encoder::step(Tensor x, std::vector<SelfCache>& caches, const Ancestry& a
 
 Parameters Encoder::parameters() const {
   Parameters all;
-  for (std::size_t i = 0; i < layers.size(); ++i) append(all, "layers." + std::to_string(i), layers[i]);
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    append(all, "layers." + std::to_string(i), layers[i]);
   append(all, "norm", norm);
   return all;
 }

@@ -8,7 +8,8 @@
 
 HEED_BEGIN
 
-/// Self-attention, then feed-forward, each in a residual. With PyTorch's names (nn.TransformerEncoderLayer).
+/// Self-attention, then feed-forward, each in a residual. With PyTorch's names
+/// (nn.TransformerEncoderLayer).
 struct EncoderLayer {
   MultiHeadAttention self_attn;
   FeedForward feed_forward;
@@ -19,14 +20,15 @@ struct EncoderLayer {
   EncoderLayer() = default;
   EncoderLayer(const ModelOptions& options, Init& init);
 
-  Tensor operator()(const Tensor& x, std::span<const std::int32_t> offsets, bool causal, Pass& pass) const;
+  Tensor operator()(const Tensor& x, std::span<const std::int32_t> offsets, bool causal,
+                    Pass& pass) const;
   /// One more token for every hypothesis of a language model: x is [hypotheses, d].
   Tensor step(const Tensor& x, SelfCache& cache, const Ancestry& ancestry) const;
   Parameters parameters() const;
 };
 
-/// A stack of encoder layers and a final norm: rows [tokens, d] of sequences end to end → [tokens, d].
-/// Causal, it is the decoder of a language model.
+/// A stack of encoder layers and a final norm: rows [tokens, d] of sequences end to end → [tokens,
+/// d]. Causal, it is the decoder of a language model.
 struct Encoder {
   std::vector<EncoderLayer> layers;
   Norm norm;

@@ -4,10 +4,14 @@ HEED_BEGIN
 
 kernels::Map map_of(Activation activation) {
   switch (activation) {
-    case Activation::relu: return kernels::Map::relu;
-    case Activation::gelu: return kernels::Map::gelu;
-    case Activation::gelu_tanh: return kernels::Map::gelu_tanh;
-    case Activation::silu: return kernels::Map::silu;
+    case Activation::relu:
+      return kernels::Map::relu;
+    case Activation::gelu:
+      return kernels::Map::gelu;
+    case Activation::gelu_tanh:
+      return kernels::Map::gelu_tanh;
+    case Activation::silu:
+      return kernels::Map::silu;
   }
   fail("[feed_forward] unknown activation {}", static_cast<int>(activation));
 }

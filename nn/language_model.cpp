@@ -22,7 +22,8 @@ class LanguageModelDecoding final : public Decoding {
 
 }  // namespace
 
-LanguageModel::LanguageModel(const ModelOptions& options, std::int64_t vocabulary, std::uint64_t seed)
+LanguageModel::LanguageModel(const ModelOptions& options, std::int64_t vocabulary,
+                             std::uint64_t seed)
     : tied_(options.tie_embeddings), dropout_rate_(options.dropout), context_(options.context) {
   Init init(options.init, options.init_std, seed);
   embedding_ = Embedding(vocabulary, options.d_model, options.scale_embeddings, init);
@@ -42,16 +43,18 @@ Parameters LanguageModel::parameters() const {
 
 Tensor LanguageModel::hidden(const Rows& rows, Pass& pass) const {
   const Tensor x = positions_(embedding_(rows.target_in), rows.target_offsets);
-  return decoder_(dropout(x, static_cast<real>(pass.rate(dropout_rate_)), pass.next_key()), rows.target_offsets, pass);
+  return decoder_(dropout(x, static_cast<real>(pass.rate(dropout_rate_)), pass.next_key()),
+                  rows.target_offsets, pass);
 }
 
-std::unique_ptr<Decoding> LanguageModel::decode(std::span<const std::int32_t>, std::span<const std::int32_t>,
+std::unique_ptr<Decoding> LanguageModel::decode(std::span<const std::int32_t>,
+                                                std::span<const std::int32_t>,
                                                 std::int64_t count) const {
   return std::make_unique<LanguageModelDecoding>(*this, count);
 }
 
-Array LanguageModel::step(std::span<const std::int32_t> tokens, std::int64_t position, std::vector<SelfCache>& caches,
-                          Ancestry& ancestry) const {
+Array LanguageModel::step(std::span<const std::int32_t> tokens, std::int64_t position,
+                          std::vector<SelfCache>& caches, Ancestry& ancestry) const {
   const NoGrad no_grad;
   ancestry.grow();
   std::vector<std::int32_t> offsets(tokens.size() + 1);
@@ -60,7 +63,8 @@ Array LanguageModel::step(std::span<const std::int32_t> tokens, std::int64_t pos
   return affine(decoder_.step(x, caches, ancestry), output_weight(), output_bias()).value();
 }
 
-std::unique_ptr<Model> make_language_model(const ModelOptions& options, std::int64_t vocabulary, std::uint64_t seed) {
+std::unique_ptr<Model> make_language_model(const ModelOptions& options, std::int64_t vocabulary,
+                                           std::uint64_t seed) {
   return std::make_unique<LanguageModel>(options, vocabulary, seed);
 }
 

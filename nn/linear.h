@@ -6,8 +6,8 @@ HEED_BEGIN
 
 /// y = x Wᵀ + b                x: [..., in] → [..., out]
 struct Linear {
-  Tensor weight;   ///< [out, in]
-  Tensor bias;     ///< [out], or undefined
+  Tensor weight;  ///< [out, in]
+  Tensor bias;    ///< [out], or undefined
 
   Linear() = default;
   Linear(std::int64_t in, std::int64_t out, Init& init, bool with_bias = true)

@@ -20,7 +20,8 @@ struct Rows {
 class Decoding {
  public:
   virtual ~Decoding() = default;
-  /// Appends tokens[i] to hypothesis i and returns the logits of what follows: [hypotheses, vocabulary].
+  /// Appends tokens[i] to hypothesis i and returns the logits of what follows: [hypotheses,
+  /// vocabulary].
   virtual Array step(std::span<const std::int32_t> tokens) = 0;
   /// Hypothesis i becomes a continuation of old hypothesis parents[i]; there may be more or fewer.
   virtual void select(std::span<const std::int32_t> parents) = 0;
@@ -32,11 +33,12 @@ class Model {
   virtual Parameters parameters() const = 0;
   /// The decoder's last rows, before the output projection: [target tokens, d].
   virtual Tensor hidden(const Rows& rows, Pass& pass) const = 0;
-  virtual const Tensor& output_weight() const = 0;   ///< [vocabulary, d]
-  virtual const Tensor& output_bias() const = 0;     ///< [vocabulary] or undefined
+  virtual const Tensor& output_weight() const = 0;  ///< [vocabulary, d]
+  virtual const Tensor& output_bias() const = 0;    ///< [vocabulary] or undefined
   /// Begins decoding: one hypothesis for each source sequence (seq2seq) or `count` of them (lm).
   virtual std::unique_ptr<Decoding> decode(std::span<const std::int32_t> source,
-                                           std::span<const std::int32_t> source_offsets, std::int64_t count) const = 0;
+                                           std::span<const std::int32_t> source_offsets,
+                                           std::int64_t count) const = 0;
   /// Positions a sequence may have; 0 where there is no limit.
   virtual std::int64_t position_limit() const = 0;
 
@@ -44,8 +46,8 @@ class Model {
     return affine(hidden(rows, pass), output_weight(), output_bias());
   }
   /// Σ label-smoothed cross-entropy of the targets / normalizer.
-  Tensor loss(const Rows& rows, std::span<const std::int32_t> targets, double smoothing, double normalizer, Pass& pass,
-              LossCounts* counts = nullptr) const {
+  Tensor loss(const Rows& rows, std::span<const std::int32_t> targets, double smoothing,
+              double normalizer, Pass& pass, LossCounts* counts = nullptr) const {
     return projected_cross_entropy(hidden(rows, pass), output_weight(), output_bias(), targets,
                                    static_cast<real>(smoothing), normalizer, counts);
   }
@@ -53,8 +55,10 @@ class Model {
 
 /// An encoder-decoder model. Equal vocabularies and `shared` mean one table for source and target.
 std::unique_ptr<Model> make_seq2seq(const ModelOptions& options, std::int64_t source_vocabulary,
-                                    std::int64_t target_vocabulary, bool shared_vocabulary, std::uint64_t seed);
+                                    std::int64_t target_vocabulary, bool shared_vocabulary,
+                                    std::uint64_t seed);
 /// A decoder-only language model.
-std::unique_ptr<Model> make_language_model(const ModelOptions& options, std::int64_t vocabulary, std::uint64_t seed);
+std::unique_ptr<Model> make_language_model(const ModelOptions& options, std::int64_t vocabulary,
+                                           std::uint64_t seed);
 
 HEED_END

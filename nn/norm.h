@@ -4,12 +4,13 @@
 
 HEED_BEGIN
 
-/// Normalises each row: layer norm (Ba, Kiros and Hinton 2016) or RMS norm (Zhang and Sennrich 2019).
+/// Normalises each row: layer norm (Ba, Kiros and Hinton 2016) or RMS norm (Zhang and Sennrich
+/// 2019).
 struct Norm {
   NormKind kind = NormKind::layer;
   real eps = real(1e-5);
-  Tensor weight;   ///< gain [d]
-  Tensor bias;     ///< [d]; layer norm only
+  Tensor weight;  ///< gain [d]
+  Tensor bias;    ///< [d]; layer norm only
 
   Norm() = default;
   Norm(std::int64_t d, NormKind norm_kind, double epsilon, Init& init)

@@ -1,20 +1,21 @@
 #pragma once
-/// What a model looks like, as plain values. Read from the YAML section `model`; used by both builds.
+/// What a model looks like, as plain values. Read from the YAML section `model`; used by both
+/// builds.
 #include <cstdint>
 
 namespace heed {
 
 enum class Activation { relu, gelu, gelu_tanh, silu };
 enum class PositionKind { sinusoidal, learned, none };
-enum class NormPlace { pre, post };   ///< before a sublayer (inside the residual) or after the sum
+enum class NormPlace { pre, post };  ///< before a sublayer (inside the residual) or after the sum
 enum class NormKind { layer, rms };
 enum class InitKind { xavier, normal };
 
 struct ModelOptions {
   std::int64_t d_model = 256;
-  std::int64_t heads = 4;               ///< must divide d_model
+  std::int64_t heads = 4;  ///< must divide d_model
   std::int64_t d_ff = 1024;
-  std::int64_t encoder_layers = 3;      ///< not used by a language model
+  std::int64_t encoder_layers = 3;  ///< not used by a language model
   std::int64_t decoder_layers = 3;
   double dropout = 0.1;
   Activation activation = Activation::relu;
@@ -22,12 +23,12 @@ struct ModelOptions {
   NormPlace norm = NormPlace::pre;
   NormKind norm_kind = NormKind::layer;
   double norm_eps = 1e-5;
-  bool tie_embeddings = true;           ///< source, target and output share one matrix where they can
-  bool scale_embeddings = true;         ///< multiply embeddings by sqrt(d_model)
+  bool tie_embeddings = true;    ///< source, target and output share one matrix where they can
+  bool scale_embeddings = true;  ///< multiply embeddings by sqrt(d_model)
   InitKind init = InitKind::xavier;
-  double init_std = 0.02;               ///< only for InitKind::normal
-  std::int64_t context = 256;           ///< language model: window length, in tokens
-  std::int64_t max_positions = 1024;    ///< rows of a learned position table
+  double init_std = 0.02;             ///< only for InitKind::normal
+  std::int64_t context = 256;         ///< language model: window length, in tokens
+  std::int64_t max_positions = 1024;  ///< rows of a learned position table
 };
 
 }  // namespace heed

@@ -15,7 +15,8 @@ using Parameters = std::vector<NamedTensor>;
 /// Appends the parameters of a part, with "name." before theirs.
 template <class Part>
 void append(Parameters& all, const std::string& name, const Part& part) {
-  for (NamedTensor& p : part.parameters()) all.push_back({name + "." + p.name, std::move(p.tensor)});
+  for (NamedTensor& p : part.parameters())
+    all.push_back({name + "." + p.name, std::move(p.tensor)});
 }
 
 /// Makes the first values of parameters. Each gets a random stream of its own, numbered in order of
@@ -24,7 +25,8 @@ class Init {
  public:
   Init(InitKind kind, double std, std::uint64_t seed) : kind_(kind), std_(std), seed_(seed) {}
 
-  /// A weight [out, in]. xavier: uniform within ±√(6 / (in + out)) (Glorot and Bengio 2010); normal: N(0, std²).
+  /// A weight [out, in]. xavier: uniform within ±√(6 / (in + out)) (Glorot and Bengio 2010);
+  /// normal: N(0, std²).
   Tensor matrix(std::int64_t out, std::int64_t in);
   /// An embedding table [n, d]: N(0, 1/d) with xavier, so that a table scaled by √d starts at unit
   /// variance (Vaswani et al. 2017, section 3.4); N(0, std²) with normal.

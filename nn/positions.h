@@ -7,18 +7,21 @@
 HEED_BEGIN
 
 /// Adds to each row a vector for its place within its sequence.
-///   sinusoidal: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(…)   (Vaswani et al. 2017, section 3.5)
-///   learned:    rows of a trained table [max_positions, d]
+///   sinusoidal: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(…)   (Vaswani et al.
+///   2017, section 3.5) learned:    rows of a trained table [max_positions, d]
 struct Positions {
   PositionKind kind = PositionKind::sinusoidal;
   std::int64_t d = 0;
-  Tensor weight;   ///< learned only
+  Tensor weight;  ///< learned only
 
   Positions() = default;
-  Positions(PositionKind position_kind, std::int64_t max_positions, std::int64_t d_model, Init& init);
+  Positions(PositionKind position_kind, std::int64_t max_positions, std::int64_t d_model,
+            Init& init);
 
-  /// x: [tokens, d]; sequence i owns rows [offsets[i], offsets[i+1]) and begins at position `first`.
-  Tensor operator()(const Tensor& x, std::span<const std::int32_t> offsets, std::int64_t first = 0) const;
+  /// x: [tokens, d]; sequence i owns rows [offsets[i], offsets[i+1]) and begins at position
+  /// `first`.
+  Tensor operator()(const Tensor& x, std::span<const std::int32_t> offsets,
+                    std::int64_t first = 0) const;
   Parameters parameters() const;
 };
 

@@ -4,17 +4,23 @@ HEED_BEGIN
 
 namespace {
 
-Init init_of(const ModelOptions& options, std::uint64_t seed) { return {options.init, options.init_std, seed}; }
+Init init_of(const ModelOptions& options, std::uint64_t seed) {
+  return {options.init, options.init_std, seed};
+}
 
 /// Where one hypothesis after the other asks for its next token.
 class Seq2SeqDecoding final : public Decoding {
  public:
-  Seq2SeqDecoding(const Seq2Seq& model, DecoderCache cache) : model_(model), cache_(std::move(cache)) {}
-  Array step(std::span<const std::int32_t> tokens) override { return model_.step(tokens, position_++, cache_); }
+  Seq2SeqDecoding(const Seq2Seq& model, DecoderCache cache)
+      : model_(model), cache_(std::move(cache)) {}
+  Array step(std::span<const std::int32_t> tokens) override {
+    return model_.step(tokens, position_++, cache_);
+  }
   void select(std::span<const std::int32_t> parents) override {
     cache_.ancestry.select(parents);
     std::vector<std::int32_t> sentence;
-    for (const std::int32_t p : parents) sentence.push_back(cache_.sentence[static_cast<std::size_t>(p)]);
+    for (const std::int32_t p : parents)
+      sentence.push_back(cache_.sentence[static_cast<std::size_t>(p)]);
     cache_.sentence = std::move(sentence);
   }
 
@@ -26,16 +32,18 @@ class Seq2SeqDecoding final : public Decoding {
 
 }  // namespace
 
-Seq2Seq::Seq2Seq(const ModelOptions& options, std::int64_t source_vocabulary, std::int64_t target_vocabulary,
-                 bool shared_vocabulary, std::uint64_t seed)
+Seq2Seq::Seq2Seq(const ModelOptions& options, std::int64_t source_vocabulary,
+                 std::int64_t target_vocabulary, bool shared_vocabulary, std::uint64_t seed)
     : tied_(options.tie_embeddings),
-      one_table_(options.tie_embeddings && shared_vocabulary && source_vocabulary == target_vocabulary),
+      one_table_(options.tie_embeddings && shared_vocabulary &&
+                 source_vocabulary == target_vocabulary),
       dropout_rate_(options.dropout),
       position_limit_(options.positions == PositionKind::learned ? options.max_positions : 0) {
   Init init = init_of(options, seed);
   target_embedding_ = Embedding(target_vocabulary, options.d_model, options.scale_embeddings, init);
   source_embedding_ =
-      one_table_ ? target_embedding_ : Embedding(source_vocabulary, options.d_model, options.scale_embeddings, init);
+      one_table_ ? target_embedding_
+                 : Embedding(source_vocabulary, options.d_model, options.scale_embeddings, init);
   source_positions_ = Positions(options.positions, options.max_positions, options.d_model, init);
   target_positions_ = Positions(options.positions, options.max_positions, options.d_model, init);
   encoder_ = Encoder(options, options.encoder_layers, false, init);
@@ -59,38 +67,45 @@ Parameters Seq2Seq::parameters() const {
   return all;
 }
 
-Tensor Seq2Seq::encode(std::span<const std::int32_t> source, std::span<const std::int32_t> offsets, Pass& pass) const {
+Tensor Seq2Seq::encode(std::span<const std::int32_t> source, std::span<const std::int32_t> offsets,
+                       Pass& pass) const {
   const Tensor x = source_positions_(source_embedding_(source), offsets);
-  return encoder_(dropout(x, static_cast<real>(pass.rate(dropout_rate_)), pass.next_key()), offsets, pass);
+  return encoder_(dropout(x, static_cast<real>(pass.rate(dropout_rate_)), pass.next_key()), offsets,
+                  pass);
 }
 
 Tensor Seq2Seq::hidden(const Rows& rows, Pass& pass) const {
   const Memory memory{encode(rows.source, rows.source_offsets, pass), rows.source_offsets};
   const Tensor x = target_positions_(target_embedding_(rows.target_in), rows.target_offsets);
-  return decoder_(dropout(x, static_cast<real>(pass.rate(dropout_rate_)), pass.next_key()), rows.target_offsets, memory,
-                  pass);
+  return decoder_(dropout(x, static_cast<real>(pass.rate(dropout_rate_)), pass.next_key()),
+                  rows.target_offsets, memory, pass);
 }
 
 std::unique_ptr<Decoding> Seq2Seq::decode(std::span<const std::int32_t> source,
-                                          std::span<const std::int32_t> source_offsets, std::int64_t) const {
+                                          std::span<const std::int32_t> source_offsets,
+                                          std::int64_t) const {
   const NoGrad no_grad;
   Pass pass;
-  return std::make_unique<Seq2SeqDecoding>(*this,
-                                           decoder_.start({encode(source, source_offsets, pass), source_offsets}));
+  return std::make_unique<Seq2SeqDecoding>(
+      *this, decoder_.start({encode(source, source_offsets, pass), source_offsets}));
 }
 
-Array Seq2Seq::step(std::span<const std::int32_t> tokens, std::int64_t position, DecoderCache& cache) const {
+Array Seq2Seq::step(std::span<const std::int32_t> tokens, std::int64_t position,
+                    DecoderCache& cache) const {
   const NoGrad no_grad;
   cache.ancestry.grow();
-  std::vector<std::int32_t> offsets(tokens.size() + 1);   // every hypothesis is a sequence of one row
+  std::vector<std::int32_t> offsets(tokens.size() +
+                                    1);  // every hypothesis is a sequence of one row
   for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] = static_cast<std::int32_t>(i);
   const Tensor x = target_positions_(target_embedding_(tokens), offsets, position);
   return affine(decoder_.step(x, cache), output_weight(), output_bias()).value();
 }
 
 std::unique_ptr<Model> make_seq2seq(const ModelOptions& options, std::int64_t source_vocabulary,
-                                    std::int64_t target_vocabulary, bool shared_vocabulary, std::uint64_t seed) {
-  return std::make_unique<Seq2Seq>(options, source_vocabulary, target_vocabulary, shared_vocabulary, seed);
+                                    std::int64_t target_vocabulary, bool shared_vocabulary,
+                                    std::uint64_t seed) {
+  return std::make_unique<Seq2Seq>(options, source_vocabulary, target_vocabulary, shared_vocabulary,
+                                   seed);
 }
 
 HEED_END

@@ -7,25 +7,31 @@
 
 HEED_BEGIN
 
-/// The Transformer of Vaswani et al. 2017: embeddings and positions, encoder, decoder, output projection.
-/// Encoder and decoder parameters are named as in torch.nn.Transformer. With tied embeddings the output
-/// projection is the target table (and, for a shared vocabulary, the source table too: `embedding.weight`).
+/// The Transformer of Vaswani et al. 2017: embeddings and positions, encoder, decoder, output
+/// projection. Encoder and decoder parameters are named as in torch.nn.Transformer. With tied
+/// embeddings the output projection is the target table (and, for a shared vocabulary, the source
+/// table too: `embedding.weight`).
 class Seq2Seq final : public Model {
  public:
-  Seq2Seq(const ModelOptions& options, std::int64_t source_vocabulary, std::int64_t target_vocabulary,
-          bool shared_vocabulary, std::uint64_t seed);
+  Seq2Seq(const ModelOptions& options, std::int64_t source_vocabulary,
+          std::int64_t target_vocabulary, bool shared_vocabulary, std::uint64_t seed);
 
   Parameters parameters() const override;
   Tensor hidden(const Rows& rows, Pass& pass) const override;
-  const Tensor& output_weight() const override { return tied_ ? target_embedding_.weight : output_.weight; }
+  const Tensor& output_weight() const override {
+    return tied_ ? target_embedding_.weight : output_.weight;
+  }
   const Tensor& output_bias() const override { return output_.bias; }
-  std::unique_ptr<Decoding> decode(std::span<const std::int32_t> source, std::span<const std::int32_t> source_offsets,
+  std::unique_ptr<Decoding> decode(std::span<const std::int32_t> source,
+                                   std::span<const std::int32_t> source_offsets,
                                    std::int64_t count) const override;
   std::int64_t position_limit() const override { return position_limit_; }
 
-  Tensor encode(std::span<const std::int32_t> source, std::span<const std::int32_t> offsets, Pass& pass) const;
+  Tensor encode(std::span<const std::int32_t> source, std::span<const std::int32_t> offsets,
+                Pass& pass) const;
   /// One token a hypothesis, all at position `position` → logits [hypotheses, vocabulary].
-  Array step(std::span<const std::int32_t> tokens, std::int64_t position, DecoderCache& cache) const;
+  Array step(std::span<const std::int32_t> tokens, std::int64_t position,
+             DecoderCache& cache) const;
   const Decoder& decoder() const { return decoder_; }
 
  private:
@@ -36,7 +42,7 @@ class Seq2Seq final : public Model {
   Positions source_positions_, target_positions_;
   Encoder encoder_;
   Decoder decoder_;
-  Linear output_;   // not used when tied
+  Linear output_;  // not used when tied
 };
 
 HEED_END

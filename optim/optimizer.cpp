@@ -17,24 +17,25 @@ void Optimizer::begin_step(double lr, double grad_scale) {
   lr_ = static_cast<real>(lr);
   grad_scale_ = static_cast<real>(grad_scale);
   const auto t = static_cast<double>(steps_);
-  const auto as_real = [](double x) { return static_cast<real>(x); };
-  adam_.lr = lr_;
-  adam_.beta1 = as_real(options_.betas[0]);
-  adam_.beta2 = as_real(options_.betas[1]);
-  adam_.eps = as_real(options_.eps);
-  adam_.decay = options_.name == OptimizerKind::adamw ? as_real(options_.weight_decay) : real(0);
-  adam_.c1 = as_real(1 - std::pow(options_.betas[0], t));
-  adam_.c2 = as_real(1 - std::pow(options_.betas[1], t));
-  adam_.grad_scale = grad_scale_;
+  adam_.lr = lr;
+  adam_.beta1 = options_.betas[0];
+  adam_.beta2 = options_.betas[1];
+  adam_.eps = options_.eps;
+  adam_.decay = options_.name == OptimizerKind::adamw ? options_.weight_decay : 0;
+  adam_.c1 = 1 - std::pow(options_.betas[0], t);
+  adam_.c2 = 1 - std::pow(options_.betas[1], t);
+  adam_.grad_scale = grad_scale;
 }
 
-void Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t end, const real* gradient) {
+void Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t end,
+                       const real* gradient) {
   real* const w = parameters_[parameter].tensor.mutable_value().data() + begin;
   real* const first = first_[parameter].data() + begin;
   const std::int64_t n = end - begin;
   if (options_.name == OptimizerKind::sgd) {
-    kernels::sgd(lr_, static_cast<real>(options_.momentum), static_cast<real>(options_.weight_decay), grad_scale_,
-                 gradient + begin, w, first, n);
+    kernels::sgd(lr_, static_cast<real>(options_.momentum),
+                 static_cast<real>(options_.weight_decay), grad_scale_, gradient + begin, w, first,
+                 n);
   } else {
     kernels::adam(adam_, gradient + begin, w, first, second_[parameter].data() + begin, n);
   }
@@ -43,7 +44,8 @@ void Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t e
 void Optimizer::step(const std::vector<Array>& gradients, double lr, double grad_scale) {
   begin_step(lr, grad_scale);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const Array g = gradients[i].defined() ? gradients[i] : Array::zeros(parameters_[i].tensor.shape());
+    const Array g =
+        gradients[i].defined() ? gradients[i] : Array::zeros(parameters_[i].tensor.shape());
     update(i, 0, g.size(), g.data());
   }
 }

@@ -14,16 +14,18 @@ class Optimizer {
   /// Keeps handles to the parameters' values and allots their moments, all zero.
   Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters);
 
-  /// Starts the next step: its learning rate, and what gradients are multiplied by first (clipping).
+  /// Starts the next step: its learning rate, and what gradients are multiplied by first
+  /// (clipping).
   void begin_step(double lr, double grad_scale);
-  /// Updates values [begin, end) of a parameter from its gradient (the whole array's data). Ranges are
-  /// independent: threads may share the work, and the result is the same.
+  /// Updates values [begin, end) of a parameter from its gradient (the whole array's data). Ranges
+  /// are independent: threads may share the work, and the result is the same.
   void update(std::size_t parameter, std::int64_t begin, std::int64_t end, const real* gradient);
   /// The whole step on this thread; gradients in the order of the parameters, undefined for zero.
   void step(const std::vector<Array>& gradients, double lr, double grad_scale = 1);
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
-  /// Moments by name ("m.<parameter>", "v.<parameter>"; "momentum.<parameter>"), for checkpoints; shared.
+  /// Moments by name ("m.<parameter>", "v.<parameter>"; "momentum.<parameter>"), for checkpoints;
+  /// shared.
   std::vector<NamedTensor> state() const;
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }
@@ -31,7 +33,7 @@ class Optimizer {
  private:
   OptimOptions options_;
   std::vector<NamedTensor> parameters_;
-  std::vector<Array> first_, second_;   ///< m and v; sgd keeps its momentum in first_
+  std::vector<Array> first_, second_;  ///< m and v; sgd keeps its momentum in first_
   std::int64_t steps_ = 0;
   kernels::AdamStep adam_{};
   real lr_ = 0, grad_scale_ = 1;

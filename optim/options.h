@@ -1,5 +1,6 @@
 #pragma once
-/// How weights are updated, as plain values. Read from the YAML section `optim`; used by both builds.
+/// How weights are updated, as plain values. Read from the YAML section `optim`; used by both
+/// builds.
 #include <array>
 #include <cstdint>
 
@@ -10,19 +11,19 @@ enum class ScheduleKind { noam, inverse_sqrt, cosine, linear, constant };
 
 struct ScheduleOptions {
   ScheduleKind name = ScheduleKind::noam;
-  std::int64_t warmup = 1000;   ///< steps of rising learning rate
-  std::int64_t steps = 0;       ///< cosine, linear: where the decay ends; 0: at train.steps
-  double min_lr = 0.0;          ///< cosine, linear: the floor
+  std::int64_t warmup = 1000;  ///< steps of rising learning rate
+  std::int64_t steps = 0;      ///< cosine, linear: where the decay ends; 0: at train.steps
+  double min_lr = 0.0;         ///< cosine, linear: the floor
 };
 
 struct OptimOptions {
   OptimizerKind name = OptimizerKind::adam;
-  double lr = 1.0e-3;           ///< the peak, reached at the end of warmup, for every schedule
+  double lr = 1.0e-3;  ///< the peak, reached at the end of warmup, for every schedule
   std::array<double, 2> betas{0.9, 0.98};
   double eps = 1.0e-9;
-  double weight_decay = 0.0;    ///< adamw: decoupled; sgd: L2
-  double momentum = 0.9;        ///< sgd
-  double clip_norm = 1.0;       ///< 0: no clipping
+  double weight_decay = 0.0;  ///< adamw: decoupled; sgd: L2
+  double momentum = 0.9;      ///< sgd
+  double clip_norm = 1.0;     ///< 0: no clipping
   ScheduleOptions schedule;
 };
 

@@ -8,14 +8,15 @@
 
 namespace heed {
 
-/// The learning rate of step t = 1, 2, …: options.lr is the peak, reached at the end of warmup, which
-/// rises in a straight line. After it:
-///   noam, inverse_sqrt:  lr √(warmup / t)       (Vaswani et al. 2017, section 5.3, scaled to its peak)
-///   cosine:              from lr down half a cosine to min_lr at the last step, and min_lr from there on
-///   linear:              from lr down a straight line to min_lr, likewise
-///   constant:            lr
+/// The learning rate of step t = 1, 2, …: options.lr is the peak, reached at the end of warmup,
+/// which rises in a straight line. After it:
+///   noam, inverse_sqrt:  lr √(warmup / t)       (Vaswani et al. 2017, section 5.3, scaled to its
+///   peak) cosine:              from lr down half a cosine to min_lr at the last step, and min_lr
+///   from there on linear:              from lr down a straight line to min_lr, likewise constant:
+///   lr
 /// total_steps is where the run ends; schedule.steps, where given, takes its place.
-inline double learning_rate(const OptimOptions& options, std::int64_t step, std::int64_t total_steps) {
+inline double learning_rate(const OptimOptions& options, std::int64_t step,
+                            std::int64_t total_steps) {
   const ScheduleOptions& schedule = options.schedule;
   const auto t = static_cast<double>(step), warmup = static_cast<double>(schedule.warmup);
   if (step < schedule.warmup) return options.lr * t / warmup;
@@ -23,11 +24,15 @@ inline double learning_rate(const OptimOptions& options, std::int64_t step, std:
   const double done = end > warmup ? std::clamp((t - warmup) / (end - warmup), 0.0, 1.0) : 0.0;
   switch (schedule.name) {
     case ScheduleKind::noam:
-    case ScheduleKind::inverse_sqrt: return options.lr * std::sqrt(std::max(warmup, 1.0) / t);
+    case ScheduleKind::inverse_sqrt:
+      return options.lr * std::sqrt(std::max(warmup, 1.0) / t);
     case ScheduleKind::cosine:
-      return schedule.min_lr + (options.lr - schedule.min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * done));
-    case ScheduleKind::linear: return options.lr + (schedule.min_lr - options.lr) * done;
-    case ScheduleKind::constant: return options.lr;
+      return schedule.min_lr +
+             (options.lr - schedule.min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * done));
+    case ScheduleKind::linear:
+      return options.lr + (schedule.min_lr - options.lr) * done;
+    case ScheduleKind::constant:
+      return options.lr;
   }
   return options.lr;
 }

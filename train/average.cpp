@@ -9,7 +9,8 @@
 
 namespace heed {
 
-std::filesystem::path write_average(const RunFolder& run, const CheckpointFolder& checkpoints, std::int64_t count) {
+std::filesystem::path write_average(const RunFolder& run, const CheckpointFolder& checkpoints,
+                                    std::int64_t count) {
   std::vector<std::int64_t> steps = checkpoints.steps();
   std::vector<SafetensorsFile> files;
   nlohmann::json used = nlohmann::json::array();
@@ -27,20 +28,27 @@ std::filesystem::path write_average(const RunFolder& run, const CheckpointFolder
     for (const SafetensorsFile& file : files) {
       const TensorView* const same = file.find(t.name);
       if (same == nullptr || same->shape != t.shape || same->dtype != DType::f32) {
-        throw Error(Exit::bad_input, run.path.string() + ": the checkpoints to average differ in " + t.name);
+        throw Error(Exit::bad_input,
+                    run.path.string() + ": the checkpoints to average differ in " + t.name);
       }
       const std::span<const float> values = same->values<float>();
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += double{values[i]};
     }
     std::vector<float> mean(sum.size());
-    for (std::size_t i = 0; i < sum.size(); ++i) mean[i] = static_cast<float>(sum[i] / static_cast<double>(files.size()));
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      mean[i] = static_cast<float>(sum[i] / static_cast<double>(files.size()));
     means.push_back(std::move(mean));
-    views.push_back({t.name, DType::f32, t.shape, std::as_bytes(std::span<const float>(means.back()))});
+    views.push_back(
+        {t.name, DType::f32, t.shape, std::as_bytes(std::span<const float>(means.back()))});
   }
   FolderTransaction folder(run.average());
-  const FolderTransaction::Written model = folder.write(
-      "model.safetensors", [&](FileWriter& file) { write_safetensors(file, views, {{"format", "pt"}}); });
-  folder.write("state.json", nlohmann::json{{"mean_of_steps", used}, {"sha256", {{"model.safetensors", model.sha256}}}}.dump(2) + "\n");
+  const FolderTransaction::Written model = folder.write("model.safetensors", [&](FileWriter& file) {
+    write_safetensors(file, views, {{"format", "pt"}});
+  });
+  folder.write("state.json", nlohmann::json{{"mean_of_steps", used},
+                                            {"sha256", {{"model.safetensors", model.sha256}}}}
+                                     .dump(2) +
+                                 "\n");
   folder.commit();
   return run.average();
 }

@@ -8,9 +8,10 @@
 
 namespace heed {
 
-/// Writes RUN/average: the mean, value by value, of the weights of the newest `count` checkpoints (Vaswani
-/// et al. 2017, section 6.1, average their last 5 to 20). Returns the folder. Throws Error(bad_input)
-/// where there is no valid checkpoint.
-std::filesystem::path write_average(const RunFolder& run, const CheckpointFolder& checkpoints, std::int64_t count);
+/// Writes RUN/average: the mean, value by value, of the weights of the newest `count` checkpoints
+/// (Vaswani et al. 2017, section 6.1, average their last 5 to 20). Returns the folder. Throws
+/// Error(bad_input) where there is no valid checkpoint.
+std::filesystem::path write_average(const RunFolder& run, const CheckpointFolder& checkpoints,
+                                    std::int64_t count);
 
 }  // namespace heed

@@ -17,7 +17,7 @@ OpProfile OpProfile::of(const Model& model, const Batch& shard, double label_smo
   constexpr int passes = 5;
   OpProfile profile;
   for (int i = 0; i <= passes; ++i) {
-    if (i == 1) profile = OpProfile();   // the first one warmed up
+    if (i == 1) profile = OpProfile();  // the first one warmed up
     const double begin = now_since_epoch();
     const ProfileOps on(profile.times_);
     Pass pass{true, 1, 1, 0};
@@ -39,15 +39,17 @@ std::string OpProfile::table() const {
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return a.second.forward + a.second.backward > b.second.forward + b.second.backward;
   });
-  std::string text = fmt::format("  one shard on one thread: {:.2f} ms\n  {:<24}{:>7}{:>13}{:>14}{:>8}\n", 1e3 * whole_, "op",
-                                 "calls", "forward ms", "backward ms", "share");
+  std::string text =
+      fmt::format("  one shard on one thread: {:.2f} ms\n  {:<24}{:>7}{:>13}{:>14}{:>8}\n",
+                  1e3 * whole_, "op", "calls", "forward ms", "backward ms", "share");
   double counted = 0;
   for (const auto& [name, t] : rows) {
     counted += t.forward + t.backward;
-    text += fmt::format("  {:<24}{:>7}{:>13.3f}{:>14.3f}{:>7.1f}%\n", name, t.calls, 1e3 * t.forward, 1e3 * t.backward,
-                        100 * (t.forward + t.backward) / whole_);
+    text += fmt::format("  {:<24}{:>7}{:>13.3f}{:>14.3f}{:>7.1f}%\n", name, t.calls,
+                        1e3 * t.forward, 1e3 * t.backward, 100 * (t.forward + t.backward) / whole_);
   }
-  return text + fmt::format("  {:<24}{:>7}{:>13}{:>14}{:>7.1f}%\n", "between the ops", "", "", "", 100 * (1 - counted / whole_));
+  return text + fmt::format("  {:<24}{:>7}{:>13}{:>14}{:>7.1f}%\n", "between the ops", "", "", "",
+                            100 * (1 - counted / whole_));
 }
 
 HEED_END

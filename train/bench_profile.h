@@ -16,8 +16,8 @@ class OpProfile {
   const OpTimes& times() const { return times_; }
 
  private:
-  OpTimes times_;                ///< of one pass: the mean of several
-  double whole_ = 0;             ///< seconds of a pass, ops and all else
+  OpTimes times_;     ///< of one pass: the mean of several
+  double whole_ = 0;  ///< seconds of a pass, ops and all else
 };
 
 HEED_END

@@ -33,13 +33,15 @@ Batch random_batch(const Config& config, std::uint64_t number) {
   const auto ids = [&](std::int64_t n) {
     std::vector<std::int32_t> tokens;
     for (std::int64_t i = 0; i < n; ++i) {
-      tokens.push_back(static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(config.bench.vocabulary))));
+      tokens.push_back(static_cast<std::int32_t>(
+          random.below(static_cast<std::uint32_t>(config.bench.vocabulary))));
     }
     return tokens;
   };
   const auto offsets = [&](std::int64_t length) {
     std::vector<std::int32_t> all;
-    for (std::int64_t i = 0; i <= config.bench.sequences; ++i) all.push_back(static_cast<std::int32_t>(i * length));
+    for (std::int64_t i = 0; i <= config.bench.sequences; ++i)
+      all.push_back(static_cast<std::int32_t>(i * length));
     return all;
   };
   Batch batch;
@@ -54,8 +56,8 @@ Batch random_batch(const Config& config, std::uint64_t number) {
   return batch;
 }
 
-/// GFLOP/s of gemm with the team's threads, each on its own product of this model's largest shape: the
-/// feed-forward product of one shard's rows, or the output projection's where it is larger.
+/// GFLOP/s of gemm with the team's threads, each on its own product of this model's largest shape:
+/// the feed-forward product of one shard's rows, or the output projection's where it is larger.
 double gemm_rate(const Config& config, std::int64_t rows, std::int64_t vocabulary, Team& team) {
   const std::int64_t d = config.model.d_model;
   const std::int64_t wide = std::max(config.model.d_ff, std::min<std::int64_t>(vocabulary, 8192));
@@ -64,7 +66,9 @@ double gemm_rate(const Config& config, std::int64_t rows, std::int64_t vocabular
     Array a, b, c;
   };
   std::vector<Operands> own(static_cast<std::size_t>(team.threads()));
-  for (Operands& o : own) o = {Array::full({m, d}, real(0.5)), Array::full({wide, d}, real(0.25)), Array::zeros({m, wide})};
+  for (Operands& o : own)
+    o = {Array::full({m, d}, real(0.5)), Array::full({wide, d}, real(0.25)),
+         Array::zeros({m, wide})};
   const double flops = 2.0 * static_cast<double>(m * d * wide);
   const auto repeats = static_cast<std::int64_t>(std::max(1.0, 2e9 / flops));
   std::vector<double> rates;
@@ -73,7 +77,8 @@ double gemm_rate(const Config& config, std::int64_t rows, std::int64_t vocabular
     team.run(team.threads(), [&](std::int64_t i) {
       Operands& o = own[static_cast<std::size_t>(i)];
       for (std::int64_t r = 0; r < repeats; ++r) {
-        kernels::gemm(kernels::Trans::no, kernels::Trans::yes, m, wide, d, 1, o.a.data(), d, o.b.data(), d, 0, o.c.data(), wide);
+        kernels::gemm(kernels::Trans::no, kernels::Trans::yes, m, wide, d, 1, o.a.data(), d,
+                      o.b.data(), d, 0, o.c.data(), wide);
       }
     });
     rates.push_back(flops * static_cast<double>(repeats * team.threads()) / (now() - begin) / 1e9);
@@ -82,11 +87,11 @@ double gemm_rate(const Config& config, std::int64_t rows, std::int64_t vocabular
 }
 
 struct Measured {
-  std::vector<double> seconds;        ///< of each step
-  double tokens = 0, flops = 0;       ///< of an average step
+  std::vector<double> seconds;   ///< of each step
+  double tokens = 0, flops = 0;  ///< of an average step
   double gemm_gflops = 0;
   double first_step_ms = 0;
-  std::int64_t allocations = 0;       ///< of the measured steps, from the system
+  std::int64_t allocations = 0;  ///< of the measured steps, from the system
   std::int64_t parameters = 0;
 };
 
@@ -94,7 +99,8 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
   const double begin = process_start_seconds();
   ExperimentData data;
   std::unique_ptr<BatchStream> stream;
-  std::int64_t source_vocabulary = config.bench.vocabulary, target_vocabulary = config.bench.vocabulary;
+  std::int64_t source_vocabulary = config.bench.vocabulary,
+               target_vocabulary = config.bench.vocabulary;
   bool shared = true;
   if (config.bench.sequences == 0) {
     data = load_data(config);
@@ -102,18 +108,22 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
     target_vocabulary = data.tokenizers.target->size();
     shared = data.tokenizers.shared();
     stream = std::make_unique<BatchStream>(
-        data.train, BatchOptions{config.train.batch_tokens, config.train.batch_sequences, context_of(config), config.seed});
+        data.train, BatchOptions{config.train.batch_tokens, config.train.batch_sequences,
+                                 context_of(config), config.seed});
   }
-  const std::unique_ptr<Model> model = build_model(config, source_vocabulary, target_vocabulary, shared);
+  const std::unique_ptr<Model> model =
+      build_model(config, source_vocabulary, target_vocabulary, shared);
   Optimizer optimizer(config.optim, model->parameters());
   Team team(config.threads);
-  TrainStep step(*model, optimizer, team,
-                 {config.seed, config.train.shards, config.train.label_smoothing, config.optim.clip_norm});
+  TrainStep step(
+      *model, optimizer, team,
+      {config.seed, config.train.shards, config.train.label_smoothing, config.optim.clip_norm});
   Measured m;
   for (const NamedTensor& p : model->parameters()) m.parameters += p.tensor.size();
   std::int64_t number = 0, rows = 0;
   const auto one = [&](bool counted) {
-    const Batch batch = stream ? stream->next() : random_batch(config, static_cast<std::uint64_t>(number));
+    const Batch batch =
+        stream ? stream->next() : random_batch(config, static_cast<std::uint64_t>(number));
     const std::vector<Batch> shards = shard(batch, config.train.shards);
     const double start = now();
     step.run(shards, ++number, 1e-6);
@@ -122,21 +132,25 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
     if (!counted) return took;
     m.seconds.push_back(took);
     m.tokens += static_cast<double>(batch.target_out.size());
-    m.flops += 3 * forward_flops(config.model, config.task, target_vocabulary, batch.source_offsets, batch.target_offsets);
+    m.flops += 3 * forward_flops(config.model, config.task, target_vocabulary, batch.source_offsets,
+                                 batch.target_offsets);
     return took;
   };
   double warm = one(false);
   m.first_step_ms = 1e3 * (now_since_epoch() - begin);
   for (int i = 0; i < 4; ++i) warm = one(false);
   const std::int64_t before = arena_counters().system_allocations;
-  const auto steps = wanted_steps > 0 ? wanted_steps : std::clamp<std::int64_t>(static_cast<std::int64_t>(10 / warm), 5, 400);
+  const auto steps = wanted_steps > 0
+                         ? wanted_steps
+                         : std::clamp<std::int64_t>(static_cast<std::int64_t>(10 / warm), 5, 400);
   for (std::int64_t i = 0; i < steps; ++i) one(true);
   m.allocations = arena_counters().system_allocations - before;
   m.tokens /= static_cast<double>(steps);
   m.flops /= static_cast<double>(steps);
   m.gemm_gflops = gemm_rate(config, rows, target_vocabulary, team);
-  profile = OpProfile::of(*model, shard(stream ? stream->next() : random_batch(config, 0), config.train.shards).front(),
-                          config.train.label_smoothing);
+  profile = OpProfile::of(
+      *model, shard(stream ? stream->next() : random_batch(config, 0), config.train.shards).front(),
+      config.train.label_smoothing);
   return m;
 }
 
@@ -156,7 +170,8 @@ int bench_command(const BenchCommand& options) {
                               {"gemm_gflops", m.gemm_gflops},
                               {"gemm_share", gflops / m.gemm_gflops},
                               {"peak_rss_mb", static_cast<double>(usage.ru_maxrss) / 1024},
-                              {"allocations_per_step", static_cast<double>(m.allocations) / static_cast<double>(m.seconds.size())},
+                              {"allocations_per_step", static_cast<double>(m.allocations) /
+                                                           static_cast<double>(m.seconds.size())},
                               {"first_step_ms", m.first_step_ms},
                               {"steps", m.seconds.size()},
                               {"params", m.parameters}};
@@ -165,13 +180,16 @@ int bench_command(const BenchCommand& options) {
     return 0;
   }
   fmt::print("{}: {} parameters, {} steps measured\n", config.name, m.parameters, m.seconds.size());
-  fmt::print("  step        {:10.2f} ms (median)\n  tokens      {:10.0f} a second\n", 1e3 * step, m.tokens / step);
+  fmt::print("  step        {:10.2f} ms (median)\n  tokens      {:10.0f} a second\n", 1e3 * step,
+             m.tokens / step);
   fmt::print("  work        {:10.2f} GFLOP a step, {:.1f} GFLOP/s\n", m.flops / 1e9, gflops);
-  fmt::print("  gemm        {:10.1f} GFLOP/s on these shapes; the step reaches {:.0f} % of it\n", m.gemm_gflops,
-             100 * gflops / m.gemm_gflops);
-  fmt::print("  memory      {:10.1f} MB at most; {:.2f} allocations a step\n", static_cast<double>(usage.ru_maxrss) / 1024,
+  fmt::print("  gemm        {:10.1f} GFLOP/s on these shapes; the step reaches {:.0f} % of it\n",
+             m.gemm_gflops, 100 * gflops / m.gemm_gflops);
+  fmt::print("  memory      {:10.1f} MB at most; {:.2f} allocations a step\n",
+             static_cast<double>(usage.ru_maxrss) / 1024,
              record["allocations_per_step"].get<double>());
-  fmt::print("  first step  {:10.1f} ms after process start\n\n{}", m.first_step_ms, profile.table());
+  fmt::print("  first step  {:10.1f} ms after process start\n\n{}", m.first_step_ms,
+             profile.table());
   return 0;
 }
 

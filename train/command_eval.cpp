@@ -94,7 +94,7 @@ int eval_command(const EvalCommand& options) {
       own_files ? files_subject(options, config) : split_subject(options, config);
   const Dataset data = tokenize(subject.split, *trained.tokenizers.source,
                                 *trained.tokenizers.target, {}, static_cast<int>(config.threads));
-  trained.check_lengths(data, subject.name);
+  check_positions(data, trained.model->position_limit(), subject.name);
   Team team(config.threads);
   Evaluation e =
       evaluate_loss(*trained.model, data, config.train.batch_tokens, context_of(config), team);

@@ -56,7 +56,8 @@ class Generator {
 
   std::vector<std::string> translations(const std::vector<std::string>& lines, std::int64_t first) {
     Sequences source;
-    std::vector<std::size_t> places;  // of the lines that hold something
+    std::vector<std::size_t> places;    // of the lines that hold something
+    std::vector<std::int64_t> numbers;  // and of all input: a sample must not depend on the chunk
     for (std::size_t i = 0; i < lines.size(); ++i) {
       std::vector<std::int32_t> ids =
           trained_.tokenizers.source->encode(trained_.prepared(lines[i]));
@@ -65,11 +66,10 @@ class Generator {
       ids.push_back(Tokenizer::eos);
       source.push(ids);
       places.push_back(i);
+      numbers.push_back(first + static_cast<std::int64_t>(i));
     }
-    // The same random numbers must not come again in the next chunk.
-    const std::uint64_t seed = seed_ + 0x9E3779B97F4A7C15u * static_cast<std::uint64_t>(first);
     const std::vector<Hypothesis> found =
-        translate(*trained_.model, source, trained_.config.decode, seed, team_);
+        translate(*trained_.model, source, trained_.config.decode, seed_, team_, numbers);
     std::vector<std::string> all(lines.size());
     for (std::size_t k = 0; k < found.size(); ++k) {
       all[places[k]] = one_line(trained_.tokenizers.target->decode(found[k].tokens));

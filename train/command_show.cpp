@@ -11,7 +11,7 @@
 namespace heed {
 
 int show_command(const ShowCommand& options) {
-  if (options.config == "reference") {   // the page of all keys, printed from the field table
+  if (options.config == "reference") {  // the page of all keys, printed from the field table
     fmt::print("{}", reference_yaml());
     return 0;
   }

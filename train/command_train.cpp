@@ -15,16 +15,19 @@ namespace {
 
 std::string data_summary(const Config& config, const ExperimentData& data) {
   if (config.task == Task::lm) {
-    return fmt::format("data: {} tokens of text, {} to validate on, {} to test on; vocabulary {}", data.train.stream.size(),
-                       data.valid.stream.size(), data.test.stream.size(), data.tokenizers.target->size());
+    return fmt::format("data: {} tokens of text, {} to validate on, {} to test on; vocabulary {}",
+                       data.train.stream.size(), data.valid.stream.size(), data.test.stream.size(),
+                       data.tokenizers.target->size());
   }
   std::string left_out;
   if (data.train.left_out_long + data.train.left_out_empty > 0) {
-    left_out = fmt::format(" ({} too long and {} empty ones left out)", data.train.left_out_long, data.train.left_out_empty);
+    left_out = fmt::format(" ({} too long and {} empty ones left out)", data.train.left_out_long,
+                           data.train.left_out_empty);
   }
-  return fmt::format("data: {} pairs{}, {} to validate on, {} to test on; vocabulary {}{}", data.train.size(), left_out,
-                     data.valid.size(), data.test.size(), data.tokenizers.source->size(),
-                     data.tokenizers.shared() ? "" : fmt::format(" and {}", data.tokenizers.target->size()));
+  return fmt::format(
+      "data: {} pairs{}, {} to validate on, {} to test on; vocabulary {}{}", data.train.size(),
+      left_out, data.valid.size(), data.test.size(), data.tokenizers.source->size(),
+      data.tokenizers.shared() ? "" : fmt::format(" and {}", data.tokenizers.target->size()));
 }
 
 std::int64_t count_values(const Parameters& parameters) {
@@ -46,10 +49,11 @@ void show_samples(const Dataset& split, const Evaluation& e, Talk& talk) {
 }
 
 /// From a trainer that stands where it shall begin, to the end.
-int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk,
-               bool json) {
+int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
+               const ExperimentData& data, Talk& talk, bool json) {
   if (const int signal = trainer.train(); signal != 0) {
-    talk.line(fmt::format("stopped by signal {}; go on with: heed resume {}", signal, run.path.string()));
+    talk.line(
+        fmt::format("stopped by signal {}; go on with: heed resume {}", signal, run.path.string()));
     return 128 + signal;
   }
   trainer.choose_weights();
@@ -68,24 +72,28 @@ int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run, con
 
 int train_command(const TrainCommand& options) {
   const Config config = read_config(options.config, options.overrides);
-  const RunFolder run{options.run.empty() ? std::filesystem::path("runs") / config.name : std::filesystem::path(options.run)};
+  const RunFolder run{options.run.empty() ? std::filesystem::path("runs") / config.name
+                                          : std::filesystem::path(options.run)};
   if (!options.overwrite) refuse_existing_run(run);
   Talk talk;
-  const ExperimentData data = load_data(config);   // before the folder: bad data leaves nothing behind
+  const ExperimentData data =
+      load_data(config);  // before the folder: bad data leaves nothing behind
   create_folders(run.path);
   const RunLock lock(run.path);
   if (options.overwrite) {
-    for (const char* old : {"checkpoints", "best", "last", "average", "metrics.jsonl", "train.log"}) remove_tree(run.path / old);
+    for (const char* old : {"checkpoints", "best", "last", "average", "metrics.jsonl", "train.log"})
+      remove_tree(run.path / old);
   } else {
-    refuse_existing_run(run);   // another process may have been faster
+    refuse_existing_run(run);  // another process may have been faster
   }
   begin_run(run, config, data.tokenizers, options.command);
   talk.log_to(run.log());
   Trainer trainer(config, run, data, talk);
   talk.line(data_summary(config, data));
-  talk.line(fmt::format("model: {} parameters; {} threads, {} shards; run folder {}",
-                        format_quantity(static_cast<double>(count_values(trainer.model().parameters()))),
-                        trainer.team().threads(), config.train.shards, run.path.string()));
+  talk.line(
+      fmt::format("model: {} parameters; {} threads, {} shards; run folder {}",
+                  format_quantity(static_cast<double>(count_values(trainer.model().parameters()))),
+                  trainer.team().threads(), config.train.shards, run.path.string()));
   return run_to_end(trainer, config, run, data, talk, options.json);
 }
 

@@ -230,16 +230,17 @@ class Checker {
     }
     only_for("model.max_positions", "model.positions", learned, "positions: learned");
     if (!learned) return;
-    const auto fit = [&](std::string_view key, std::int64_t length) {
-      if (length <= model.max_positions) return;
+    const auto fit = [&](std::string_view key, std::int64_t length, std::int64_t specials) {
+      if (length + specials <= model.max_positions) return;
       complain({"model.max_positions", key},
-               fmt::format("{} is less than {}: {}", model.max_positions, key, length));
+               fmt::format("{} is less than {}: {}{}", model.max_positions, key, length,
+                           specials > 0 ? ", and one for its end token" : ""));
     };
     if (lm()) {
-      fit("model.context", model.context);
+      fit("model.context", model.context, 0);
     } else {
-      fit("data.max_length", config_.data.max_length);
-      fit("decode.max_length", config_.decode.max_length);
+      fit("data.max_length", config_.data.max_length, 1);
+      fit("decode.max_length", config_.decode.max_length, 0);
     }
   }
 
@@ -265,11 +266,11 @@ class Checker {
       return;
     }
     const std::int64_t end = schedule.steps > 0 ? schedule.steps : config_.train.steps;
-    if (end == 0) {
+    if (end == 0 && config_.train.epochs == 0.0) {
       complain({steps, name, "train.steps"},
                fmt::format("missing: {} needs to know where it ends, and train.steps is 0",
                            schedule_name()));
-    } else if (schedule.warmup >= end) {
+    } else if (end > 0 && schedule.warmup >= end) {
       complain({warmup, steps, name, "train.steps"},
                fmt::format("{}, but {} ends at step {}", schedule.warmup, schedule_name(), end));
     }

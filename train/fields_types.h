@@ -49,7 +49,7 @@ std::optional<Complaint> read_files(const YamlNode& node, std::vector<std::strin
 std::optional<Complaint> read_pair(const YamlNode& node, const Range<double>& range,
                                    std::array<double, 2>& pair);
 
-// ---- rows of the table --------------------------------------------------------------------------
+// ---- rows of the table ---------------------------------------------------------------------
 // `get` turns a Config (const or not) into a reference to the member.
 
 /// Stores what was read, or says what is wrong.

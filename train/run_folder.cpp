@@ -19,16 +19,19 @@ namespace heed {
 
 void refuse_existing_run(const RunFolder& run) {
   if (!std::filesystem::exists(run.config())) return;
-  throw Error(Exit::usage, fmt::format("{} already holds a run: go on with it by `heed resume {}`, choose another "
-                                       "folder with --run, or replace it with --overwrite",
-                                       run.path.string(), run.path.string()));
+  throw Error(
+      Exit::usage,
+      fmt::format("{} already holds a run: go on with it by `heed resume {}`, choose another "
+                  "folder with --run, or replace it with --overwrite",
+                  run.path.string(), run.path.string()));
 }
 
 std::string describe_run(const Config& config, const std::vector<std::string>& command) {
   std::string cpu;
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line) && cpu.empty();) {
-    if (line.rfind("model name", 0) == 0) cpu = line.substr(std::min(line.size(), line.find(':') + 2));
+    if (line.rfind("model name", 0) == 0)
+      cpu = line.substr(std::min(line.size(), line.find(':') + 2));
   }
   utsname system{};
   uname(&system);
@@ -52,19 +55,21 @@ void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tok
                const std::vector<std::string>& command) {
   tokenizers.save(run.path);
   write_file_durably(run.path / "run.json", describe_run(config, command));
-  write_file_durably(run.config(), write_yaml(config));   // last: its presence makes this a run
+  write_file_durably(run.config(), write_yaml(config));  // last: its presence makes this a run
 }
 
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides) {
   if (!std::filesystem::exists(run.config())) {
-    throw Error(Exit::bad_input, fmt::format("{}: no run here (there is no config.yaml)",
-                                             std::filesystem::absolute(run.path).lexically_normal().string()));
+    throw Error(Exit::bad_input,
+                fmt::format("{}: no run here (there is no config.yaml)",
+                            std::filesystem::absolute(run.path).lexically_normal().string()));
   }
   return read_config(run.config().string(), overrides);
 }
 
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name) {
-  const auto with_model = [](const std::filesystem::path& folder) -> std::optional<std::filesystem::path> {
+  const auto with_model =
+      [](const std::filesystem::path& folder) -> std::optional<std::filesystem::path> {
     if (std::filesystem::exists(folder / "model.safetensors")) return folder;
     return std::nullopt;
   };
@@ -81,7 +86,8 @@ std::filesystem::path find_weights(const RunFolder& run, const std::string& name
   for (const auto& choice : choices) {
     if (const auto found = with_model(choice)) return *found;
   }
-  throw Error(Exit::bad_input, fmt::format("{}: no weights{}", run.path.string(), name.empty() ? " yet" : " called " + name));
+  throw Error(Exit::bad_input, fmt::format("{}: no weights{}", run.path.string(),
+                                           name.empty() ? " yet" : " called " + name));
 }
 
 }  // namespace heed

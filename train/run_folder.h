@@ -1,7 +1,8 @@
 #pragma once
 /// A run folder: everything about a run, enough to go on, to decode, or to give away.
 ///
-///   config.yaml  run.json  train.log  metrics.jsonl  tokenizer.*  checkpoints/step-…  best  last  average/
+///   config.yaml  run.json  train.log  metrics.jsonl  tokenizer.*  checkpoints/step-…  best  last
+///   average/
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -27,8 +28,8 @@ void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tok
                const std::vector<std::string>& command);
 /// The config of a run folder; throws Error(bad_input) where there is none.
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {});
-/// The folder of weights that NAME stands for: best, last, average, a step number, or a path. Empty: the
-/// average where there is one, else best, else last.
+/// The folder of weights that NAME stands for: best, last, average, a step number, or a path.
+/// Empty: the average where there is one, else best, else last.
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name);
 
 /// Version, machine, compiler, BLAS, command: what the same bits depend on.

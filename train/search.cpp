@@ -27,7 +27,8 @@ bool forbidden(std::int64_t token) { return token == Tokenizer::bos || token == 
 
 }  // namespace
 
-void Search::best_tokens(const Array& logits, std::int64_t row, std::int64_t count, std::vector<Candidate>& into) const {
+void Search::best_tokens(const Array& logits, std::int64_t row, std::int64_t count,
+                         std::vector<Candidate>& into) const {
   const real* const z = logits.row(row);
   const double base = live_[static_cast<std::size_t>(row)].hypothesis.log_prob -
                       double{kernels::log_sum_exp_row(z, logits.cols())};
@@ -36,7 +37,8 @@ void Search::best_tokens(const Array& logits, std::int64_t row, std::int64_t cou
   for (std::int64_t t = 0; t < logits.cols(); ++t) {
     if (!(z[t] > lowest) || forbidden(t)) continue;
     // `into` beyond begin is a heap whose top is the worst of the best `count` so far.
-    into.push_back({base + double{z[t]}, static_cast<std::int32_t>(row), static_cast<std::int32_t>(t)});
+    into.push_back(
+        {base + double{z[t]}, static_cast<std::int32_t>(row), static_cast<std::int32_t>(t)});
     std::push_heap(into.begin() + begin, into.end(), better);
     if (static_cast<std::int64_t>(into.size()) - begin <= count) continue;
     std::pop_heap(into.begin() + begin, into.end(), better);
@@ -45,36 +47,41 @@ void Search::best_tokens(const Array& logits, std::int64_t row, std::int64_t cou
   }
 }
 
-void Search::sampled_token(const Array& logits, std::int64_t row, std::vector<Candidate>& into) const {
+void Search::sampled_token(const Array& logits, std::int64_t row,
+                           std::vector<Candidate>& into) const {
   const Live& live = live_[static_cast<std::size_t>(row)];
   const real* const z = logits.row(row);
   std::vector<std::int32_t> order;
   for (std::int32_t t = 0; t < logits.cols(); ++t) {
     if (!forbidden(t)) order.push_back(t);
   }
-  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return z[a] > z[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int32_t a, std::int32_t b) { return z[a] > z[b]; });
   if (options_.top_k > 0 && options_.top_k < static_cast<std::int64_t>(order.size())) {
     order.resize(static_cast<std::size_t>(options_.top_k));
   }
   // Weights relative to the likeliest token; top_p keeps the smallest head of them with that share.
   std::vector<double> weight;
-  for (const std::int32_t t : order) weight.push_back(std::exp((double{z[t]} - double{z[order[0]]}) / options_.temperature));
+  for (const std::int32_t t : order)
+    weight.push_back(std::exp((double{z[t]} - double{z[order[0]]}) / options_.temperature));
   const double all = std::accumulate(weight.begin(), weight.end(), 0.0);
   double kept = 0;
   std::size_t n = 0;
   while (n < weight.size() && (n == 0 || kept < options_.top_p * all)) kept += weight[n++];
-  Random random({seed_, Stream::sampling, static_cast<std::uint64_t>(numbers_[static_cast<std::size_t>(live.sentence)]),
+  Random random({seed_, Stream::sampling,
+                 static_cast<std::uint64_t>(numbers_[static_cast<std::size_t>(live.sentence)]),
                  static_cast<std::uint32_t>(live.hypothesis.tokens.size())});
   double at = random.uniform() * kept;
   std::size_t chosen = 0;
   while (chosen + 1 < n && at >= weight[chosen]) at -= weight[chosen++];
   const std::int32_t token = order[chosen];
-  into.push_back({live.hypothesis.log_prob + double{z[token]} - double{kernels::log_sum_exp_row(z, logits.cols())},
+  into.push_back({live.hypothesis.log_prob + double{z[token]} -
+                      double{kernels::log_sum_exp_row(z, logits.cols())},
                   static_cast<std::int32_t>(row), token});
 }
 
-void Search::finish(Live done) {
-  const auto n = static_cast<std::int64_t>(done.hypothesis.tokens.size()) + 1;
+void Search::finish(Live done, bool ended) {
+  const auto n = static_cast<std::int64_t>(done.hypothesis.tokens.size()) + (ended ? 1 : 0);
   done.hypothesis.score = done.hypothesis.log_prob / length_penalty(n, options_.length_penalty);
   finished_[static_cast<std::size_t>(done.sentence)].push_back(std::move(done.hypothesis));
 }
@@ -83,30 +90,34 @@ std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t
   const std::int64_t beam = options_.sample ? 1 : std::max<std::int64_t>(options_.beam, 1);
   finished_.assign(tokens.size(), {});
   live_.clear();
-  for (std::size_t i = 0; i < tokens.size(); ++i) live_.push_back({static_cast<std::int32_t>(i), {}});
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    live_.push_back({static_cast<std::int32_t>(i), {}});
   std::vector<Candidate> candidates;
   for (std::int64_t length = 1; !live_.empty(); ++length) {
     const Array logits = decoding.step(tokens);
     std::vector<Live> next;
     std::vector<std::int32_t> parents;
     tokens.clear();
-    for (std::size_t row = 0; row < live_.size();) {   // the hypotheses of a sentence stand together
+    for (std::size_t row = 0; row < live_.size();) {  // the hypotheses of a sentence stand together
       const std::int32_t sentence = live_[row].sentence;
-      const std::int64_t places = beam - static_cast<std::int64_t>(finished_[static_cast<std::size_t>(sentence)].size());
+      const std::int64_t places =
+          beam - static_cast<std::int64_t>(finished_[static_cast<std::size_t>(sentence)].size());
       candidates.clear();
       for (; row < live_.size() && live_[row].sentence == sentence; ++row) {
         const auto r = static_cast<std::int64_t>(row);
-        options_.sample ? sampled_token(logits, r, candidates) : best_tokens(logits, r, places, candidates);
+        options_.sample ? sampled_token(logits, r, candidates)
+                        : best_tokens(logits, r, places, candidates);
       }
       std::sort(candidates.begin(), candidates.end(), better);
-      if (static_cast<std::int64_t>(candidates.size()) > places) candidates.resize(static_cast<std::size_t>(places));
+      if (static_cast<std::int64_t>(candidates.size()) > places)
+        candidates.resize(static_cast<std::size_t>(places));
       for (const Candidate& c : candidates) {
         Live grown{sentence, live_[static_cast<std::size_t>(c.parent)].hypothesis};
         grown.hypothesis.log_prob = c.log_prob;
         const bool ended = c.token == Tokenizer::eos;
         if (!ended) grown.hypothesis.tokens.push_back(c.token);
         if (ended || length == limit_) {
-          finish(std::move(grown));
+          finish(std::move(grown), ended);
           continue;
         }
         next.push_back(std::move(grown));
@@ -119,20 +130,23 @@ std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t
   }
   std::vector<Hypothesis> best;
   for (std::vector<Hypothesis>& of_sentence : finished_) {
-    if (of_sentence.empty()) of_sentence.emplace_back();   // logits that were all NaN
-    best.push_back(*std::max_element(of_sentence.begin(), of_sentence.end(),
-                                     [](const Hypothesis& a, const Hypothesis& b) { return a.score < b.score; }));
+    if (of_sentence.empty()) of_sentence.emplace_back();  // logits that were all NaN
+    best.push_back(*std::max_element(
+        of_sentence.begin(), of_sentence.end(),
+        [](const Hypothesis& a, const Hypothesis& b) { return a.score < b.score; }));
   }
   return best;
 }
 
-std::vector<Hypothesis> translate(const Model& model, const Sequences& source, const DecodeOptions& options,
-                                  std::uint64_t seed, Team& team) {
+std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
+                                  const DecodeOptions& options, std::uint64_t seed, Team& team,
+                                  std::span<const std::int64_t> numbers) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(source.size()));
   std::iota(order.begin(), order.end(), 0);
   // The longest first: then no thread is left with the longest batch at the end.
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int64_t a, std::int64_t b) { return source.length(a) > source.length(b); });
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return source.length(a) > source.length(b);
+  });
   std::int64_t limit = std::max<std::int64_t>(options.max_length, 1);
   if (model.position_limit() > 0) limit = std::min(limit, model.position_limit());
   const std::int64_t size = std::max<std::int64_t>(options.batch_sequences, 1);
@@ -140,29 +154,36 @@ std::vector<Hypothesis> translate(const Model& model, const Sequences& source, c
   team.run((source.size() + size - 1) / size, [&](std::int64_t number) {
     const std::int64_t begin = number * size, end = std::min(begin + size, source.size());
     std::vector<std::int32_t> ids, offsets{0};
+    std::vector<std::int64_t> keys;
     for (std::int64_t i = begin; i < end; ++i) {
-      const auto sentence = source[order[static_cast<std::size_t>(i)]];
+      const std::int64_t place = order[static_cast<std::size_t>(i)];
+      keys.push_back(numbers.empty() ? place : numbers[static_cast<std::size_t>(place)]);
+      const auto sentence = source[place];
       ids.insert(ids.end(), sentence.begin(), sentence.end());
       offsets.push_back(static_cast<std::int32_t>(ids.size()));
     }
     const std::unique_ptr<Decoding> decoding = model.decode(ids, offsets, end - begin);
-    Search search(options, limit, seed, {order.begin() + begin, order.begin() + end});
-    std::vector<Hypothesis> found =
-        search.run(*decoding, std::vector<std::int32_t>(static_cast<std::size_t>(end - begin), Tokenizer::bos));
+    Search search(options, limit, seed, std::move(keys));
+    std::vector<Hypothesis> found = search.run(
+        *decoding,
+        std::vector<std::int32_t>(static_cast<std::size_t>(end - begin), Tokenizer::bos));
     for (std::int64_t i = begin; i < end; ++i) {
-      all[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = std::move(found[static_cast<std::size_t>(i - begin)]);
+      all[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] =
+          std::move(found[static_cast<std::size_t>(i - begin)]);
     }
   });
   return all;
 }
 
 std::vector<std::int32_t> continue_text(const Model& model, std::span<const std::int32_t> prompt,
-                                        const DecodeOptions& options, std::uint64_t seed, std::int64_t number) {
+                                        const DecodeOptions& options, std::uint64_t seed,
+                                        std::int64_t number) {
   std::vector<std::int32_t> text(prompt.begin(), prompt.end());
   const std::int64_t context = model.position_limit();
   std::int64_t left = std::max<std::int64_t>(options.max_length, 1);
   while (left > 0) {
-    // Feed what the model can still look back on, all but the last token, then search on from there.
+    // Feed what the model can still look back on, all but the last token, then search on from
+    // there.
     std::size_t from = 0;
     if (context > 0 && static_cast<std::int64_t>(text.size()) > context) {
       from = text.size() - static_cast<std::size_t>(std::max<std::int64_t>(context / 2, 1));
@@ -171,18 +192,21 @@ std::vector<std::int32_t> continue_text(const Model& model, std::span<const std:
     std::vector<std::int32_t> fed(text.begin() + static_cast<std::ptrdiff_t>(from), text.end());
     if (fed.empty()) fed.push_back(Tokenizer::eos);
     for (std::size_t i = 0; i + 1 < fed.size(); ++i) decoding->step(std::span(&fed[i], 1));
-    const std::int64_t room = context > 0 ? context - static_cast<std::int64_t>(fed.size()) + 1 : left;
+    const std::int64_t room =
+        context > 0 ? context - static_cast<std::int64_t>(fed.size()) + 1 : left;
     Search search(options, std::min(left, std::max<std::int64_t>(room, 1)), seed,
                   {(number << 20) + static_cast<std::int64_t>(text.size())});
     const std::vector<std::int32_t> found = search.run(*decoding, {fed.back()}).front().tokens;
     text.insert(text.end(), found.begin(), found.end());
-    if (static_cast<std::int64_t>(found.size()) < std::min(left, std::max<std::int64_t>(room, 1))) break;   // ended by itself
+    if (static_cast<std::int64_t>(found.size()) < std::min(left, std::max<std::int64_t>(room, 1)))
+      break;  // ended by itself
     left -= static_cast<std::int64_t>(found.size());
   }
   return {text.begin() + static_cast<std::ptrdiff_t>(prompt.size()), text.end()};
 }
 
-std::vector<double> score_targets(const Model& model, std::span<const Batch> batches, std::int64_t count, Team& team) {
+std::vector<double> score_targets(const Model& model, std::span<const Batch> batches,
+                                  std::int64_t count, Team& team) {
   std::vector<double> scores(static_cast<std::size_t>(count));
   team.run(static_cast<std::int64_t>(batches.size()), [&](std::int64_t number) {
     const NoGrad no_grad;
@@ -192,9 +216,11 @@ std::vector<double> score_targets(const Model& model, std::span<const Batch> bat
     for (std::size_t s = 0; s < batch.samples.size(); ++s) {
       const std::int32_t begin = batch.target_offsets[s], end = batch.target_offsets[s + 1];
       LossCounts counts;
-      projected_cross_entropy(Tensor(hidden.value().sliced(begin, end)), model.output_weight(), model.output_bias(),
-                              std::span(batch.target_out).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
-                              0, 1, &counts);
+      projected_cross_entropy(
+          Tensor(hidden.value().sliced(begin, end)), model.output_weight(), model.output_bias(),
+          std::span(batch.target_out)
+              .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
+          0, 1, &counts);
       scores[static_cast<std::size_t>(batch.samples[s])] = -counts.nll;
     }
   });

@@ -13,22 +13,25 @@
 HEED_BEGIN
 
 struct Hypothesis {
-  std::vector<std::int32_t> tokens;   ///< without specials
-  double log_prob = 0;                ///< Σ log p, of </s> too where the search came to it
-  double score = 0;                   ///< log_prob / ((5 + n) / 6)^α, n tokens with </s> (Wu et al. 2016, section 7)
+  std::vector<std::int32_t> tokens;  ///< without specials
+  double log_prob = 0;               ///< Σ log p, of </s> too where the search came to it
+  double score = 0;  ///< log_prob / ((5 + n) / 6)^α, n tokens with </s>, if it came (Wu et al.
+                     ///< 2016, section 7)
 };
 
-/// Extends hypotheses token by token until each has ended. A finished hypothesis takes up a place of
-/// its sentence's beam, so a search ends after `beam` of them; sentences that are done leave the batch.
-/// Equal scores: the earlier hypothesis, then the smaller token, wins.
+/// Extends hypotheses token by token until each has ended. A finished hypothesis takes up a place
+/// of its sentence's beam, so a search ends after `beam` of them; sentences that are done leave the
+/// batch. Equal scores: the earlier hypothesis, then the smaller token, wins.
 class Search {
  public:
-  /// limit: tokens a hypothesis may have; numbers: of the sentences, for the random keys of sampling.
-  Search(const DecodeOptions& options, std::int64_t limit, std::uint64_t seed, std::vector<std::int64_t> numbers)
+  /// limit: tokens a hypothesis may have; numbers: of the sentences, for the random keys of
+  /// sampling.
+  Search(const DecodeOptions& options, std::int64_t limit, std::uint64_t seed,
+         std::vector<std::int64_t> numbers)
       : options_(options), limit_(limit), seed_(seed), numbers_(std::move(numbers)) {}
 
-  /// One hypothesis a sentence is alive in `decoding`; `tokens` are the last tokens of their prompts,
-  /// not yet fed. Returns the best hypothesis of each sentence.
+  /// One hypothesis a sentence is alive in `decoding`; `tokens` are the last tokens of their
+  /// prompts, not yet fed. Returns the best hypothesis of each sentence.
   std::vector<Hypothesis> run(Decoding& decoding, std::vector<std::int32_t> tokens);
 
  private:
@@ -38,31 +41,37 @@ class Search {
   };
   struct Candidate {
     double log_prob;
-    std::int32_t parent, token;         // parent: index among the live
+    std::int32_t parent, token;  // parent: index among the live
   };
-  void best_tokens(const Array& logits, std::int64_t row, std::int64_t count, std::vector<Candidate>& into) const;
+  void best_tokens(const Array& logits, std::int64_t row, std::int64_t count,
+                   std::vector<Candidate>& into) const;
   void sampled_token(const Array& logits, std::int64_t row, std::vector<Candidate>& into) const;
-  void finish(Live done);
+  void finish(Live done, bool ended);
 
   DecodeOptions options_;
   std::int64_t limit_;
   std::uint64_t seed_;
   std::vector<std::int64_t> numbers_;
   std::vector<Live> live_;
-  std::vector<std::vector<Hypothesis>> finished_;   // of each sentence
+  std::vector<std::vector<Hypothesis>> finished_;  // of each sentence
 };
 
-/// Translates every source sequence, in batches of alike lengths spread over the team. Each sentence's
-/// result is a function of the sentence, the options and the seed.
-std::vector<Hypothesis> translate(const Model& model, const Sequences& source, const DecodeOptions& options,
-                                  std::uint64_t seed, Team& team);
+/// Translates every source sequence, in batches of alike lengths spread over the team. Each
+/// sentence's result is a function of the sentence, the options, the seed and, where it is sampled,
+/// the sentence's number: its place in `source`, unless `numbers` says otherwise.
+std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
+                                  const DecodeOptions& options, std::uint64_t seed, Team& team,
+                                  std::span<const std::int64_t> numbers = {});
 
-/// Continues a prompt (ids; empty: begins with </s>) with a language model by up to options.max_length
-/// tokens. A prompt with continuation longer than the model's context goes on from its last half.
+/// Continues a prompt (ids; empty: begins with </s>) with a language model by up to
+/// options.max_length tokens. A prompt with continuation longer than the model's context goes on
+/// from its last half.
 std::vector<std::int32_t> continue_text(const Model& model, std::span<const std::int32_t> prompt,
-                                        const DecodeOptions& options, std::uint64_t seed, std::int64_t number);
+                                        const DecodeOptions& options, std::uint64_t seed,
+                                        std::int64_t number);
 
 /// log p of each target sequence with its </s>, given its source. Unnormalised natural logarithms.
-std::vector<double> score_targets(const Model& model, std::span<const Batch> batches, std::int64_t count, Team& team);
+std::vector<double> score_targets(const Model& model, std::span<const Batch> batches,
+                                  std::int64_t count, Team& team);
 
 HEED_END

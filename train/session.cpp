@@ -8,17 +8,25 @@ ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
   const bool lm = config.task == Task::lm;
   const Corpus corpus = read_corpus(config.data, lm, config.seed);
   ExperimentData data;
-  data.tokenizers = tokenizers != nullptr ? *tokenizers : make_tokenizers(config.tokenizer, corpus.train, config.seed);
+  data.tokenizers = tokenizers != nullptr
+                        ? *tokenizers
+                        : make_tokenizers(config.tokenizer, corpus.train, config.seed);
   const auto encode = [&](const Split& split, bool training) {
     TokenizeOptions options;
     options.training = training;
     options.max_length = config.data.max_length;
     options.keep_lines = !training;
-    return tokenize(split, *data.tokenizers.source, *data.tokenizers.target, options, static_cast<int>(config.threads));
+    return tokenize(split, *data.tokenizers.source, *data.tokenizers.target, options,
+                    static_cast<int>(config.threads));
   };
   data.train = encode(corpus.train, true);
   data.valid = encode(corpus.valid, false);
   data.test = encode(corpus.test, false);
+  if (config.model.positions ==
+      PositionKind::learned) {  // texts of an lm are cut into windows: no pairs
+    check_positions(data.valid, config.model.max_positions, "data.valid");
+    check_positions(data.test, config.model.max_positions, "data.test");
+  }
   return data;
 }
 

@@ -16,11 +16,14 @@ struct ExperimentData {
   Dataset train, valid, test;
 };
 
-/// Reads the files, makes or loads the tokenizers, encodes. `tokenizers`, where given, are used as they are.
+/// Reads the files, makes or loads the tokenizers, encodes. `tokenizers`, where given, are used as
+/// they are.
 ExperimentData load_data(const Config& config, const Tokenizers* tokenizers = nullptr);
 
 /// Tokens of context of a window; 0 for seq2seq.
-inline std::int64_t context_of(const Config& config) { return config.task == Task::lm ? config.model.context : 0; }
+inline std::int64_t context_of(const Config& config) {
+  return config.task == Task::lm ? config.model.context : 0;
+}
 
 }  // namespace heed
 
@@ -29,11 +32,13 @@ HEED_BEGIN
 /// The model that the config describes, freshly initialised.
 inline std::unique_ptr<Model> build_model(const Config& config, std::int64_t source_vocabulary,
                                           std::int64_t target_vocabulary, bool shared) {
-  if (config.task == Task::lm) return make_language_model(config.model, target_vocabulary, config.seed);
+  if (config.task == Task::lm)
+    return make_language_model(config.model, target_vocabulary, config.seed);
   return make_seq2seq(config.model, source_vocabulary, target_vocabulary, shared, config.seed);
 }
 inline std::unique_ptr<Model> build_model(const Config& config, const Tokenizers& tokenizers) {
-  return build_model(config, tokenizers.source->size(), tokenizers.target->size(), tokenizers.shared());
+  return build_model(config, tokenizers.source->size(), tokenizers.target->size(),
+                     tokenizers.shared());
 }
 
 HEED_END

@@ -11,8 +11,8 @@ class SignalRequests {
   SignalRequests(const SignalRequests&) = delete;
   SignalRequests& operator=(const SignalRequests&) = delete;
 
-  int stop() const;          ///< the signal that asked for a stop, or 0
-  bool take_save() const;    ///< whether a checkpoint was asked for since the last call
+  int stop() const;        ///< the signal that asked for a stop, or 0
+  bool take_save() const;  ///< whether a checkpoint was asked for since the last call
 };
 
 }  // namespace heed

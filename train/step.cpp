@@ -21,7 +21,8 @@ void add_counts(LossCounts& total, const LossCounts& part) {
   total.correct += part.correct;
 }
 
-TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team, const StepOptions& options)
+TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
+                     const StepOptions& options)
     : model_(model), optimizer_(optimizer), team_(team), options_(options) {
   for (std::size_t i = 0; i < optimizer_.parameters().size(); ++i) {
     const std::int64_t n = optimizer_.parameters()[i].tensor.size();
@@ -52,8 +53,11 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
 
   // 4. Nothing that is not finite reaches the weights.
   if (!std::isfinite(result.counts.loss) || !std::isfinite(result.gradient_norm)) {
-    throw Error(Exit::non_finite, fmt::format("step {}: the loss is {} and the gradients' norm {}; the weights are as before the step",
-                                              step, result.counts.loss / static_cast<double>(tokens), result.gradient_norm));
+    throw Error(
+        Exit::non_finite,
+        fmt::format("step {}: the loss is {} and the gradients' norm {}; the weights are as before "
+                    "the step",
+                    step, result.counts.loss / static_cast<double>(tokens), result.gradient_norm));
   }
 
   // 5. Clip and update.
@@ -62,12 +66,14 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   return result;
 }
 
-void TrainStep::forward_backward(const Batch& shard, std::int64_t number, std::int64_t step, double normalizer) {
+void TrainStep::forward_backward(const Batch& shard, std::int64_t number, std::int64_t step,
+                                 double normalizer) {
   if (shard.target_out.empty()) return;
   const auto i = static_cast<std::size_t>(number);
-  Pass pass{true, options_.seed, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(number)};
-  const Tensor loss =
-      model_.loss(rows_of(shard), shard.target_out, options_.label_smoothing, normalizer, pass, &counts_[i]);
+  Pass pass{true, options_.seed, static_cast<std::uint64_t>(step),
+            static_cast<std::uint32_t>(number)};
+  const Tensor loss = model_.loss(rows_of(shard), shard.target_out, options_.label_smoothing,
+                                  normalizer, pass, &counts_[i]);
   Gradients gradients = backward(loss);
   for (std::size_t p = 0; p < optimizer_.parameters().size(); ++p) {
     gradients_[i][p] = gradients.take(optimizer_.parameters()[p].tensor);
@@ -110,7 +116,8 @@ void TrainStep::update(double lr, double grad_scale) {
   team_.run((count + per_run - 1) / per_run, [&](std::int64_t run) {
     for (std::int64_t i = run * per_run; i < std::min(count, (run + 1) * per_run); ++i) {
       const Piece& piece = pieces_[static_cast<std::size_t>(i)];
-      optimizer_.update(piece.parameter, piece.begin, piece.end, gradients_.front()[piece.parameter].data());
+      optimizer_.update(piece.parameter, piece.begin, piece.end,
+                        gradients_.front()[piece.parameter].data());
     }
   });
 }

@@ -20,8 +20,8 @@ struct StepOptions {
 };
 
 struct StepResult {
-  LossCounts counts;            ///< of the whole batch
-  double gradient_norm = 0;     ///< before clipping
+  LossCounts counts;         ///< of the whole batch
+  double gradient_norm = 0;  ///< before clipping
 };
 
 /// Gradients of one shard, in the order of the parameters; undefined where there is none.
@@ -32,8 +32,8 @@ class TrainStep {
   TrainStep(const Model& model, Optimizer& optimizer, Team& team, const StepOptions& options);
 
   /// Step number `step` (1, 2, …; it keys the dropout) on a batch cut into shards. The bits of the
-  /// result depend on the shards, not on the threads. Throws Error(Exit::non_finite), with the weights
-  /// as they were, where the loss or the gradients' norm is NaN or infinite.
+  /// result depend on the shards, not on the threads. Throws Error(Exit::non_finite), with the
+  /// weights as they were, where the loss or the gradients' norm is NaN or infinite.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
 
  private:
@@ -42,7 +42,8 @@ class TrainStep {
     std::size_t parameter;
     std::int64_t begin, end;
   };
-  void forward_backward(const Batch& shard, std::int64_t number, std::int64_t step, double normalizer);
+  void forward_backward(const Batch& shard, std::int64_t number, std::int64_t step,
+                        double normalizer);
   double sum_shards();
   void update(double lr, double grad_scale);
 
@@ -51,9 +52,9 @@ class TrainStep {
   Team& team_;
   StepOptions options_;
   std::vector<Piece> pieces_;
-  std::vector<GradientList> gradients_;    ///< of each shard; the sum ends up in the first
-  std::vector<LossCounts> counts_;         ///< of each shard
-  std::vector<double> squares_;            ///< of each piece: its part of the squared norm
+  std::vector<GradientList> gradients_;  ///< of each shard; the sum ends up in the first
+  std::vector<LossCounts> counts_;       ///< of each shard
+  std::vector<double> squares_;          ///< of each piece: its part of the squared norm
 };
 
 /// A batch as a model reads it.

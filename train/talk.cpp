@@ -15,7 +15,8 @@ void Talk::log_to(const std::filesystem::path& file) {
 
 void Talk::line(const std::string& text) {
   bar_->note(text);
-  if (log_.is_open()) log_ << fmt::format("{:%F %T}  {}", fmt::localtime(std::time(nullptr)), text) << std::endl;
+  if (log_.is_open())
+    log_ << fmt::format("{:%F %T}  {}", fmt::localtime(std::time(nullptr)), text) << std::endl;
 }
 
 void Talk::progress(const TrainingState& state) {
@@ -25,7 +26,8 @@ void Talk::progress(const TrainingState& state) {
   shown.loss = state.loss;
   shown.learning_rate = state.learning_rate;
   shown.tokens_per_second = state.tokens_per_second;
-  if (state.share_done > 0) shown.seconds_left = state.seconds * (1 - state.share_done) / state.share_done;
+  if (state.share_done > 0)
+    shown.seconds_left = state.seconds * (1 - state.share_done) / state.share_done;
   bar_->update(shown);
 }
 

@@ -10,9 +10,9 @@
 namespace heed {
 
 struct TrainingState {
-  std::int64_t step, total_steps;    ///< total 0: not limited by steps
-  double share_done;                 ///< of the run, 0 to 1
-  double seconds;                    ///< of training so far
+  std::int64_t step, total_steps;  ///< total 0: not limited by steps
+  double share_done;               ///< of the run, 0 to 1
+  double seconds;                  ///< of training so far
   double epochs;
   double loss, learning_rate, tokens_per_second;
 };

@@ -19,8 +19,9 @@ class Team {
   Team& operator=(const Team&) = delete;
 
   std::int64_t threads() const { return static_cast<std::int64_t>(workers_.size()) + 1; }
-  /// Calls job(i) for i = 0 … count − 1, each once, on whichever thread is free, and returns when all
-  /// are done. Results must not depend on who does what. The first exception is thrown again here.
+  /// Calls job(i) for i = 0 … count − 1, each once, on whichever thread is free, and returns when
+  /// all are done. Results must not depend on who does what. The first exception is thrown again
+  /// here.
   void run(std::int64_t count, const std::function<void(std::int64_t)>& job);
 
  private:
@@ -28,9 +29,9 @@ class Team {
   void serve();
 
   std::vector<std::thread> workers_;
-  std::atomic<std::uint64_t> round_{0};       ///< goes up when there is work, and at the end
+  std::atomic<std::uint64_t> round_{0};  ///< goes up when there is work, and at the end
   std::atomic<std::int64_t> next_{0};
-  std::atomic<std::int64_t> busy_{0};         ///< workers that have not finished this round
+  std::atomic<std::int64_t> busy_{0};  ///< workers that have not finished this round
   std::atomic<bool> ending_{false};
   std::int64_t count_ = 0;
   const std::function<void(std::int64_t)>* job_ = nullptr;

@@ -1,8 +1,5 @@
 #include "train/trained_model.h"
 
-#include <fmt/format.h>
-
-#include "autograd/error.h"
 #include "data/utf8.h"
 #include "train/run_folder.h"
 #include "train/session.h"
@@ -25,19 +22,6 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
 
 std::string TrainedModel::prepared(const std::string& line) const {
   return config.data.lowercase ? lowercase(line) : line;
-}
-
-void TrainedModel::check_lengths(const Dataset& data, const std::string& what) const {
-  const std::int64_t limit = model->position_limit();
-  if (limit == 0 || config.task == Task::lm) return;  // a text is cut into windows
-  for (std::int64_t i = 0; i < data.size(); ++i) {
-    const std::int64_t needed = std::max(data.source.length(i), data.target.length(i) + 1);
-    if (needed <= limit) continue;
-    throw Error(
-        Exit::bad_input,
-        fmt::format("{}: line {} has {} tokens, but the model has learned only {} positions", what,
-                    i + 1, needed, limit));
-  }
 }
 
 HEED_END

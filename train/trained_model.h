@@ -24,9 +24,6 @@ struct TrainedModel {
 
   /// A line as the model was trained to see it.
   std::string prepared(const std::string& line) const;
-  /// Throws Error(bad_input), naming the line, where a sequence needs more positions than were
-  /// learned.
-  void check_lengths(const Dataset& data, const std::string& what) const;
 };
 
 HEED_END

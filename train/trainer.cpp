@@ -32,10 +32,18 @@ StepOptions step_options(const Config& config) {
 }  // namespace
 
 nlohmann::json Progress::json() const {
-  nlohmann::json j{{"step", step}, {"epoch", position.epoch}, {"batch", position.batch},
-                   {"target_tokens", target_tokens}, {"seconds", seconds}, {"best_step", best_step},
+  nlohmann::json j{{"step", step},
+                   {"epoch", position.epoch},
+                   {"batch", position.batch},
+                   {"target_tokens", target_tokens},
+                   {"seconds", seconds},
+                   {"best_step", best_step},
                    {"without_better", without_better},
-                   {"window", {{"loss", window.loss}, {"nll", window.nll}, {"tokens", window.tokens}, {"correct", window.correct}}},
+                   {"window",
+                    {{"loss", window.loss},
+                     {"nll", window.nll},
+                     {"tokens", window.tokens},
+                     {"correct", window.correct}}},
                    {"window_seconds", window_seconds}};
   if (best) j["best"] = *best;
   return j;
@@ -71,22 +79,28 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
       checkpoints_(run.path),
       metrics_(run.metrics()) {}
 
-Metric Trainer::deciding_metric() const { return config_.train.early_stopping.metric.value_or(config_.train.best); }
+Metric Trainer::deciding_metric() const {
+  return config_.train.early_stopping.metric.value_or(config_.train.best);
+}
 
 std::int64_t Trainer::total_steps() const {
   if (config_.train.steps > 0) return config_.train.steps;
   BatchStream stream = stream_;
   if (config_.train.epochs > 0) {
-    return static_cast<std::int64_t>(std::ceil(config_.train.epochs * static_cast<double>(stream.batches_in(0))));
+    return static_cast<std::int64_t>(
+        std::ceil(config_.train.epochs * static_cast<double>(stream.batches_in(0))));
   }
-  return 0;   // limited by time alone: schedules that need an end have to name it
+  return 0;  // limited by time alone: schedules that need an end have to name it
 }
 
 double Trainer::share_done() const {
   double share = 0;
-  if (config_.train.steps > 0) share = static_cast<double>(progress_.step) / static_cast<double>(config_.train.steps);
-  if (config_.train.epochs > 0 && batches_) share = std::max(share, batches_->epochs_done() / config_.train.epochs);
-  if (config_.train.minutes > 0) share = std::max(share, progress_.seconds / 60 / config_.train.minutes);
+  if (config_.train.steps > 0)
+    share = static_cast<double>(progress_.step) / static_cast<double>(config_.train.steps);
+  if (config_.train.epochs > 0 && batches_)
+    share = std::max(share, batches_->epochs_done() / config_.train.epochs);
+  if (config_.train.minutes > 0)
+    share = std::max(share, progress_.seconds / 60 / config_.train.minutes);
   return share;
 }
 
@@ -124,9 +138,10 @@ void Trainer::one_step() {
 
 void Trainer::report(const StepResult& result, double lr) {
   const LossCounts& window = progress_.window;
-  const double tokens = static_cast<double>(window.tokens), tokens_per_second = tokens / progress_.window_seconds;
-  talk_.progress({progress_.step, total_steps(), share_done(), progress_.seconds, batches_->epochs_done(),
-                  window.loss / tokens, lr, tokens_per_second});
+  const double tokens = static_cast<double>(window.tokens),
+               tokens_per_second = tokens / progress_.window_seconds;
+  talk_.progress({progress_.step, total_steps(), share_done(), progress_.seconds,
+                  batches_->epochs_done(), window.loss / tokens, lr, tokens_per_second});
   if (progress_.step % config_.train.log_every != 0) return;
   record("train", {{"epoch", batches_->epochs_done()},
                    {"loss", window.loss / tokens},
@@ -142,16 +157,18 @@ void Trainer::report(const StepResult& result, double lr) {
 void Trainer::validate() {
   last_validated_ = progress_.step;
   if (data_.valid.source.size() == 0 && data_.valid.stream.empty()) return;
-  Evaluation e = evaluate_loss(*model_, data_.valid, config_.train.batch_tokens, context_of(config_), team_);
+  Evaluation e =
+      evaluate_loss(*model_, data_.valid, config_.train.batch_tokens, context_of(config_), team_);
   const Metric metric = deciding_metric();
   if (needs_outputs(metric)) {
-    DecodeOptions greedy = config_.decode;   // the final figures come from the search the config asks for
+    DecodeOptions greedy =
+        config_.decode;  // the final figures come from the search the config asks for
     greedy.beam = 1;
     greedy.sample = false;
     evaluate_outputs(e, *model_, data_.valid, data_.tokenizers, greedy, false, config_.seed, team_);
   }
   const double value = e.value(metric);
-  const bool better = !progress_.best || (higher_is_better(metric) ? value > *progress_.best : value < *progress_.best);
+  const bool better = is_better(metric, value, progress_.best);
   if (better) {
     progress_.best = value;
     progress_.best_step = progress_.step;
@@ -160,11 +177,14 @@ void Trainer::validate() {
     ++progress_.without_better;
   }
   record("valid", e.json());
-  talk_.line(fmt::format("step {:>6}  valid  {}{}", progress_.step, e.text(), better ? "  (best)" : ""));
+  talk_.line(
+      fmt::format("step {:>6}  valid  {}{}", progress_.step, e.text(), better ? "  (best)" : ""));
   if (better) save(true);
-  if (config_.train.early_stopping.metric && progress_.without_better >= config_.train.early_stopping.patience) {
-    talk_.line(fmt::format("step {:>6}  stopping early: no better for {} validations (best at step {})", progress_.step,
-                           progress_.without_better, progress_.best_step));
+  if (config_.train.early_stopping.metric &&
+      progress_.without_better >= config_.train.early_stopping.patience) {
+    talk_.line(
+        fmt::format("step {:>6}  stopping early: no better for {} validations (best at step {})",
+                    progress_.step, progress_.without_better, progress_.best_step));
     stopped_early_ = true;
   }
 }
@@ -173,20 +193,29 @@ void Trainer::save(bool is_best) {
   if (last_saved_ == progress_.step) return;
   const std::vector<NamedTensor> moments = optimizer_.state();
   const std::vector<CheckpointFile> files{
-      {"model.safetensors", [&](FileWriter& file) { write_safetensors(file, tensor_views(optimizer_.parameters()), {{"format", "pt"}}); }},
-      {"training.safetensors", [&](FileWriter& file) { write_safetensors(file, tensor_views(moments), {{"step", std::to_string(progress_.step)}}); }}};
+      {"model.safetensors",
+       [&](FileWriter& file) {
+         write_safetensors(file, tensor_views(optimizer_.parameters()), {{"format", "pt"}});
+       }},
+      {"training.safetensors", [&](FileWriter& file) {
+         write_safetensors(file, tensor_views(moments), {{"step", std::to_string(progress_.step)}});
+       }}};
   metrics_.sync();
-  checkpoints_.save(progress_.step, files, progress_.json(), is_best || progress_.best_step == progress_.step);
+  checkpoints_.save(progress_.step, files, progress_.json(),
+                    is_best || progress_.best_step == progress_.step);
   checkpoints_.prune(std::max(config_.train.keep, config_.train.average));
   last_saved_ = progress_.step;
 }
 
 void Trainer::restore() {
   const CheckpointFolder::Newest newest = checkpoints_.newest_valid();
-  for (const std::string& skipped : newest.skipped) talk_.line("skipped a damaged checkpoint: " + skipped);
+  for (const std::string& skipped : newest.skipped)
+    talk_.line("skipped a damaged checkpoint: " + skipped);
   const std::int64_t step = newest.checkpoint ? newest.checkpoint->step : 0;
   // What was recorded after the checkpoint will be recorded again.
-  repair_jsonl(run_.metrics(), [step](const nlohmann::json& r) { return r.value("step", std::int64_t{0}) <= step; });
+  repair_jsonl(run_.metrics(), [step](const nlohmann::json& r) {
+    return r.value("step", std::int64_t{0}) <= step;
+  });
   metrics_ = JsonlWriter(run_.metrics());
   if (!newest.checkpoint) {
     talk_.line("no checkpoint to go on from: beginning at step 0");
@@ -200,7 +229,8 @@ void Trainer::restore() {
   progress_ = Progress::from(newest.checkpoint->state);
   optimizer_.set_steps(progress_.step);
   last_saved_ = last_validated_ = progress_.step;
-  if (config_.train.early_stopping.metric && progress_.without_better >= config_.train.early_stopping.patience) {
+  if (config_.train.early_stopping.metric &&
+      progress_.without_better >= config_.train.early_stopping.patience) {
     stopped_early_ = true;
   }
   talk_.line(fmt::format("going on from step {}", progress_.step));
@@ -221,9 +251,11 @@ std::optional<Evaluation> Trainer::final_evaluation() {
   const bool test = data_.test.source.size() > 0 || !data_.test.stream.empty();
   const Dataset& split = test ? data_.test : data_.valid;
   if (split.source.size() == 0 && split.stream.empty()) return std::nullopt;
-  Evaluation e = evaluate_loss(*model_, split, config_.train.batch_tokens, context_of(config_), team_);
+  Evaluation e =
+      evaluate_loss(*model_, split, config_.train.batch_tokens, context_of(config_), team_);
   if (config_.task == Task::seq2seq) {
-    evaluate_outputs(e, *model_, split, data_.tokenizers, config_.decode, false, config_.seed, team_);
+    evaluate_outputs(e, *model_, split, data_.tokenizers, config_.decode, false, config_.seed,
+                     team_);
   }
   record(test ? "test" : "final-valid", e.json());
   metrics_.sync();

@@ -23,14 +23,14 @@ HEED_BEGIN
 
 /// What a checkpoint remembers besides weights and moments.
 struct Progress {
-  std::int64_t step = 0;               ///< steps done
-  Position position;                   ///< of the next batch
-  std::int64_t target_tokens = 0;      ///< seen in training
-  double seconds = 0;                  ///< of training, over all sessions
-  std::optional<double> best;          ///< best value of the deciding metric
+  std::int64_t step = 0;           ///< steps done
+  Position position;               ///< of the next batch
+  std::int64_t target_tokens = 0;  ///< seen in training
+  double seconds = 0;              ///< of training, over all sessions
+  std::optional<double> best;      ///< best value of the deciding metric
   std::int64_t best_step = 0;
-  std::int64_t without_better = 0;     ///< validations since
-  LossCounts window;                   ///< since the last record of training
+  std::int64_t without_better = 0;  ///< validations since
+  LossCounts window;                ///< since the last record of training
   double window_seconds = 0;
 
   nlohmann::json json() const;
@@ -56,7 +56,7 @@ class Trainer {
 
  private:
   bool finished() const;
-  double share_done() const;           ///< of the run, 0 to 1
+  double share_done() const;  ///< of the run, 0 to 1
   std::int64_t total_steps() const;
   void one_step();
   void report(const StepResult& result, double lr);

@@ -11,19 +11,23 @@ namespace {
 
 constexpr DType own_type = sizeof(real) == 4 ? DType::f32 : DType::f64;
 
-std::vector<std::int64_t> extents(const Shape& shape) { return {shape.extents().begin(), shape.extents().end()}; }
+std::vector<std::int64_t> extents(const Shape& shape) {
+  return {shape.extents().begin(), shape.extents().end()};
+}
 
 }  // namespace
 
 std::vector<TensorView> tensor_views(std::span<const NamedTensor> parameters) {
   std::vector<TensorView> views;
   for (const NamedTensor& p : parameters) {
-    views.push_back({p.name, own_type, extents(p.tensor.shape()), std::as_bytes(p.tensor.value().values())});
+    views.push_back(
+        {p.name, own_type, extents(p.tensor.shape()), std::as_bytes(p.tensor.value().values())});
   }
   return views;
 }
 
-void load_weights(const SafetensorsFile& file, std::span<const NamedTensor> parameters, const std::string& file_name) {
+void load_weights(const SafetensorsFile& file, std::span<const NamedTensor> parameters,
+                  const std::string& file_name) {
   std::string missing, mismatched, extra;
   std::set<std::string_view> known;
   for (const NamedTensor& p : parameters) {
@@ -31,23 +35,26 @@ void load_weights(const SafetensorsFile& file, std::span<const NamedTensor> para
     const TensorView* const found = file.find(p.name);
     if (found == nullptr) {
       missing += fmt::format("\n  missing: {} {}", p.name, p.tensor.shape());
-    } else if (found->shape != extents(p.tensor.shape()) || (found->dtype != DType::f32 && found->dtype != DType::f64)) {
-      mismatched += fmt::format("\n  of another shape: {} is {} in the file, {} {} in the model", p.name,
-                                found->description(), dtype_name(own_type), p.tensor.shape());
+    } else if (found->shape != extents(p.tensor.shape()) ||
+               (found->dtype != DType::f32 && found->dtype != DType::f64)) {
+      mismatched +=
+          fmt::format("\n  of another shape: {} is {} in the file, {} {} in the model", p.name,
+                      found->description(), dtype_name(own_type), p.tensor.shape());
     }
   }
   for (const TensorView& t : file.tensors()) {
     if (known.count(t.name) == 0) extra += fmt::format("\n  extra: {} {}", t.name, t.description());
   }
   if (!(missing + mismatched + extra).empty()) {
-    throw Error(Exit::bad_input,
-                fmt::format("{}: the weights do not fit the model{}{}{}", file_name, missing, mismatched, extra));
+    throw Error(Exit::bad_input, fmt::format("{}: the weights do not fit the model{}{}{}",
+                                             file_name, missing, mismatched, extra));
   }
   for (const NamedTensor& p : parameters) {
     const TensorView& t = *file.find(p.name);
-    Tensor into = p.tensor;   // a handle; writes reach the model
+    Tensor into = p.tensor;  // a handle; writes reach the model
     const auto copy = [&](auto values) {
-      for (std::size_t i = 0; i < values.size(); ++i) into.mutable_value().data()[i] = static_cast<real>(values[i]);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        into.mutable_value().data()[i] = static_cast<real>(values[i]);
     };
     t.dtype == DType::f32 ? copy(t.values<float>()) : copy(t.values<double>());
   }

@@ -41,8 +41,8 @@ HWY_ATTR inline void store(D d, hn::Vec<D> v, real* p, std::size_t n) {
   }
 }
 
-HWY_ATTR void SoftmaxAgain(real* scores, std::int64_t rows, std::int64_t cols, Visible visible, const real* lse,
-                           std::int64_t stride) {
+HWY_ATTR void SoftmaxAgain(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
+                           const real* lse, std::int64_t stride) {
   const hn::ScalableTag<real> d;
   for (std::int64_t r = 0; r < rows; ++r, scores += cols) {
     const std::int64_t n = visible.count(r, cols);
@@ -61,8 +61,9 @@ HWY_ATTR void SoftmaxAgain(real* scores, std::int64_t rows, std::int64_t cols, V
   }
 }
 
-HWY_ATTR void SoftmaxGrad(const real* weights, const real* dweights, real* dscores, std::int64_t rows,
-                          std::int64_t cols, Visible visible, const real* delta) {
+HWY_ATTR void SoftmaxGrad(const real* weights, const real* dweights, real* dscores,
+                          std::int64_t rows, std::int64_t cols, Visible visible,
+                          const real* delta) {
   const hn::ScalableTag<real> d;
   for (std::int64_t r = 0; r < rows; ++r, weights += cols, dweights += cols, dscores += cols) {
     const std::int64_t n = visible.count(r, cols);
@@ -87,8 +88,8 @@ namespace kernels {
 HWY_EXPORT(SoftmaxAgain);
 HWY_EXPORT(SoftmaxGrad);
 
-void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible, real* lse,
-                       std::int64_t stride) {
+void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
+                       real* lse, std::int64_t stride) {
   for (std::int64_t r = 0; r < rows; ++r, scores += cols) {
     const std::int64_t n = visible.count(r, cols);
     lse[r * stride] = softmax_row(scores, scores, n);
@@ -96,20 +97,21 @@ void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visib
   }
 }
 
-void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible, const real* lse,
-                             std::int64_t stride) {
+void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
+                             const real* lse, std::int64_t stride) {
   HWY_DYNAMIC_DISPATCH(SoftmaxAgain)(scores, rows, cols, visible, lse, stride);
 }
 
-void attention_softmax_grad(const real* weights, const real* dweights, real* dscores, std::int64_t rows,
-                            std::int64_t cols, Visible visible, const real* delta) {
+void attention_softmax_grad(const real* weights, const real* dweights, real* dscores,
+                            std::int64_t rows, std::int64_t cols, Visible visible,
+                            const real* delta) {
   HWY_DYNAMIC_DISPATCH(SoftmaxGrad)(weights, dweights, dscores, rows, cols, visible, delta);
 }
 
 namespace plain {
 
-void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible, const real* lse,
-                             std::int64_t stride) {
+void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
+                             const real* lse, std::int64_t stride) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const bool none = lse[r * stride] == -std::numeric_limits<real>::infinity();
     for (std::int64_t c = 0; c < cols; ++c) {
@@ -119,8 +121,9 @@ void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols,
   }
 }
 
-void attention_softmax_grad(const real* weights, const real* dweights, real* dscores, std::int64_t rows,
-                            std::int64_t cols, Visible visible, const real* delta) {
+void attention_softmax_grad(const real* weights, const real* dweights, real* dscores,
+                            std::int64_t rows, std::int64_t cols, Visible visible,
+                            const real* delta) {
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t c = 0; c < cols; ++c) {
       const std::int64_t i = r * cols + c;

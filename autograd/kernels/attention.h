@@ -17,22 +17,24 @@ struct Visible {
   }
 };
 
-/// Scores to weights, in place: softmax over what each row sees, 0 elsewhere. lse[r · stride] becomes
-/// the row's log Σ exp. A row that sees nothing becomes zeros, with lse −inf.
-void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible, real* lse,
-                       std::int64_t stride);
+/// Scores to weights, in place: softmax over what each row sees, 0 elsewhere. lse[r · stride]
+/// becomes the row's log Σ exp. A row that sees nothing becomes zeros, with lse −inf.
+void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
+                       real* lse, std::int64_t stride);
 /// The same weights again, from the scores and the lse that the forward pass left.
-void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible, const real* lse,
-                             std::int64_t stride);
+void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
+                             const real* lse, std::int64_t stride);
 /// dscores = weights ⊙ (dweights − delta[r]), 0 where hidden; may be in place on dweights.
-void attention_softmax_grad(const real* weights, const real* dweights, real* dscores, std::int64_t rows,
-                            std::int64_t cols, Visible visible, const real* delta);
+void attention_softmax_grad(const real* weights, const real* dweights, real* dscores,
+                            std::int64_t rows, std::int64_t cols, Visible visible,
+                            const real* delta);
 
 namespace plain {
-void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible, const real* lse,
-                             std::int64_t stride);
-void attention_softmax_grad(const real* weights, const real* dweights, real* dscores, std::int64_t rows,
-                            std::int64_t cols, Visible visible, const real* delta);
+void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
+                             const real* lse, std::int64_t stride);
+void attention_softmax_grad(const real* weights, const real* dweights, real* dscores,
+                            std::int64_t rows, std::int64_t cols, Visible visible,
+                            const real* delta);
 }  // namespace plain
 }  // namespace kernels
 HEED_END

@@ -25,7 +25,8 @@ CBLAS_TRANSPOSE flag(Trans t) { return t == Trans::yes ? CblasTrans : CblasNoTra
 
 void scale(std::int64_t m, std::int64_t n, real beta, real* c, std::int64_t ldc) {
   for (std::int64_t i = 0; i < m; ++i) {
-    for (std::int64_t j = 0; j < n; ++j) c[i * ldc + j] = beta == 0 ? real(0) : beta * c[i * ldc + j];
+    for (std::int64_t j = 0; j < n; ++j)
+      c[i * ldc + j] = beta == 0 ? real(0) : beta * c[i * ldc + j];
   }
 }
 
@@ -39,14 +40,17 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
   if (m == 0 || n == 0) return;
   if (k == 0) return scale(m, n, beta, c, ldc);
   // BLAS refuses a row distance of 0, which arrays with an empty axis would give.
-  const auto distance = [](std::int64_t ld) { return static_cast<blasint>(std::max<std::int64_t>(ld, 1)); };
+  const auto distance = [](std::int64_t ld) {
+    return static_cast<blasint>(std::max<std::int64_t>(ld, 1));
+  };
 #ifdef HEED_DOUBLE
   const auto product = cblas_dgemm;
 #else
   const auto product = cblas_sgemm;
 #endif
-  product(CblasRowMajor, flag(trans_a), flag(trans_b), static_cast<blasint>(m), static_cast<blasint>(n),
-          static_cast<blasint>(k), alpha, a, distance(lda), b, distance(ldb), beta, c, distance(ldc));
+  product(CblasRowMajor, flag(trans_a), flag(trans_b), static_cast<blasint>(m),
+          static_cast<blasint>(n), static_cast<blasint>(k), alpha, a, distance(lda), b,
+          distance(ldb), beta, c, distance(ldc));
 }
 
 const char* blas_name() { return openblas_get_config(); }

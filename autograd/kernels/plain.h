@@ -18,7 +18,7 @@ namespace kernels::plain {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// ---- functions of one value -------------------------------------------------------------------
+// ---- functions of one value ----------------------------------------------------------------
 
 /// σ(x) = 1 / (1 + e^-x), from the side on which the exponential is at most 1.
 inline double sigmoid(double x) {
@@ -93,7 +93,7 @@ inline double map_derivative(Map f, double x, double y) {
   return 1;
 }
 
-// ---- element by element -----------------------------------------------------------------------
+// ---- element by element --------------------------------------------------------------------
 
 inline void add(const real* a, const real* b, real* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
@@ -136,7 +136,7 @@ inline void add_bias_map(Map f, const real* x, const real* bias, real* h, real* 
   }
 }
 
-// ---- sums -------------------------------------------------------------------------------------
+// ---- sums ----------------------------------------------------------------------------------
 
 inline double dot_in_double(const real* x, const real* y, std::int64_t n) {
   double total = 0;

@@ -9,13 +9,16 @@ HEED_BEGIN
 using kernels::gemm;
 using kernels::Trans;
 
-Array AffineRows::product(const char* op, const Array& x_in, const Array& weight_in, const Array& bias) {
+Array AffineRows::product(const char* op, const Array& x_in, const Array& weight_in,
+                          const Array& bias) {
   x = x_in;
   weight = weight_in;
   has_bias = bias.defined();
-  if (weight.shape().rank() != 2) fail("[{}] expected a weight [out, in], got {}", op, weight.shape());
+  if (weight.shape().rank() != 2)
+    fail("[{}] expected a weight [out, in], got {}", op, weight.shape());
   if (x.shape().rank() < 1 || x.cols() != in()) {
-    fail("[{}] expected x of shape [..., {}] for weight {}, got {}", op, in(), weight.shape(), x.shape());
+    fail("[{}] expected x of shape [..., {}] for weight {}, got {}", op, in(), weight.shape(),
+         x.shape());
   }
   if (begin < 0 || end < begin || end > weight.shape()[0]) {
     fail("[{}] rows {} to {} do not lie within weight {}", op, begin, end, weight.shape());
@@ -24,8 +27,8 @@ Array AffineRows::product(const char* op, const Array& x_in, const Array& weight
     fail("[{}] expected a bias [{}], got {}", op, weight.shape()[0], bias.shape());
   }
   Array y(x.shape().with(-1, out()));
-  gemm(Trans::no, Trans::yes, rows(), out(), in(), 1, x.data(), in(), weight.data() + begin * in(), in(), 0, y.data(),
-       out());
+  gemm(Trans::no, Trans::yes, rows(), out(), in(), 1, x.data(), in(), weight.data() + begin * in(),
+       in(), 0, y.data(), out());
   return y;
 }
 
@@ -34,8 +37,8 @@ void AffineRows::backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) co
   if (dx) {  // dY W: [rows, in]
     real beta = 0;
     Array& target = dx.target(beta);
-    gemm(Trans::no, Trans::no, rows(), in(), out(), 1, dy.data(), out(), weight.data() + begin * in(), in(), beta,
-         target.data(), in());
+    gemm(Trans::no, Trans::no, rows(), in(), out(), 1, dy.data(), out(),
+         weight.data() + begin * in(), in(), beta, target.data(), in());
   }
   if (dweight) {  // dYᵀ X: [out, in]
     real beta = 1;
@@ -55,10 +58,13 @@ struct Affine {
 
   Array forward(const Array& x, const Array& weight, const Array& bias) {
     Array y = rows.product("affine", x, weight, bias);
-    if (bias.defined()) kernels::add_bias(y.data(), bias.data() + rows.begin, y.data(), rows.rows(), rows.out());
+    if (bias.defined())
+      kernels::add_bias(y.data(), bias.data() + rows.begin, y.data(), rows.rows(), rows.out());
     return y;
   }
-  void backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) const { rows.backward(dy, dx, dweight, dbias); }
+  void backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) const {
+    rows.backward(dy, dx, dweight, dbias);
+  }
 };
 
 /// h = x Wᵀ + b,  y = f(h)            shapes as above
@@ -86,7 +92,9 @@ struct AffineMap {
   }
 };
 
-std::int64_t weight_rows(const Tensor& weight) { return weight.shape().rank() == 0 ? 0 : weight.shape()[0]; }
+std::int64_t weight_rows(const Tensor& weight) {
+  return weight.shape().rank() == 0 ? 0 : weight.shape()[0];
+}
 
 }  // namespace
 
@@ -94,7 +102,8 @@ Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return affine_rows(x, weight, bias, 0, weight_rows(weight));
 }
 
-Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t begin, std::int64_t end) {
+Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t begin,
+                   std::int64_t end) {
   Affine op;
   op.rows.begin = begin;
   op.rows.end = end;

@@ -14,11 +14,12 @@ using kernels::Trans;
 namespace {
 
 /// Adds one chunk's losses to the counts and, where wanted, turns its logits into their gradients.
-LossCounts chunk_loss(Array& logits, const std::int32_t* targets, real smoothing, real factor, bool with_grad) {
+LossCounts chunk_loss(Array& logits, const std::int32_t* targets, real smoothing, real factor,
+                      bool with_grad) {
   LossCounts counts;
   for (std::int64_t r = 0; r < logits.rows(); ++r) {
-    const kernels::RowLoss row =
-        kernels::cross_entropy_row(logits.row(r), logits.cols(), targets[r], smoothing, factor, with_grad);
+    const kernels::RowLoss row = kernels::cross_entropy_row(
+        logits.row(r), logits.cols(), targets[r], smoothing, factor, with_grad);
     counts.loss += row.loss;
     counts.nll += row.nll;
     counts.correct += row.correct ? 1 : 0;
@@ -34,8 +35,8 @@ void accumulate(LossCounts& total, const LossCounts& part) {
   total.correct += part.correct;
 }
 
-void check(const char* op, std::int64_t rows, std::int64_t classes, std::span<const std::int32_t> targets,
-           real smoothing, double normalizer) {
+void check(const char* op, std::int64_t rows, std::int64_t classes,
+           std::span<const std::int32_t> targets, real smoothing, double normalizer) {
   if (static_cast<std::int64_t>(targets.size()) != rows) {
     fail("[{}] expected a target for each of {} rows, got {}", op, rows, targets.size());
   }
@@ -44,7 +45,8 @@ void check(const char* op, std::int64_t rows, std::int64_t classes, std::span<co
       fail("[{}] target {} at row {} is not one of {} classes", op, targets[i], i, classes);
     }
   }
-  if (!(smoothing >= 0 && smoothing <= 1)) fail("[{}] expected smoothing within [0, 1], got {}", op, smoothing);
+  if (!(smoothing >= 0 && smoothing <= 1))
+    fail("[{}] expected smoothing within [0, 1], got {}", op, smoothing);
   if (!(normalizer > 0)) fail("[{}] expected a normalizer above 0, got {}", op, normalizer);
 }
 
@@ -61,7 +63,7 @@ Array scaled(const Array& x, real factor) {
 /// The loss is the end of the graph, so the gradient is made while the row is in cache.
 /// Source: Szegedy et al., "Rethinking the Inception architecture", 2016, section 7.
 struct CrossEntropy {
-  std::span<const std::int32_t> targets;   // read in forward only
+  std::span<const std::int32_t> targets;  // read in forward only
   real smoothing = 0;
   double normalizer = 1;
   bool with_grad = false;
@@ -69,10 +71,12 @@ struct CrossEntropy {
   Array dlogits;
 
   Array forward(const Array& logits) {
-    if (logits.shape().rank() != 2) fail("[cross_entropy] expected logits [rows, classes], got {}", logits.shape());
+    if (logits.shape().rank() != 2)
+      fail("[cross_entropy] expected logits [rows, classes], got {}", logits.shape());
     check("cross_entropy", logits.rows(), logits.cols(), targets, smoothing, normalizer);
     Array work = logits.clone();
-    const LossCounts c = chunk_loss(work, targets.data(), smoothing, static_cast<real>(1 / normalizer), with_grad);
+    const LossCounts c =
+        chunk_loss(work, targets.data(), smoothing, static_cast<real>(1 / normalizer), with_grad);
     if (counts != nullptr) accumulate(*counts, c);
     if (with_grad) dlogits = std::move(work);
     return Array::scalar(static_cast<real>(c.loss / normalizer));
@@ -82,9 +86,9 @@ struct CrossEntropy {
   }
 };
 
-/// The same loss of logits z = x Wᵀ + b. Rows are taken in chunks; each chunk's dz is spent at once on
-/// dx = dz W,  dW += dzᵀ x,  db += Σ dz      so neither the logits nor their gradients exist whole.
-/// x: [rows, in], W: [classes, in], b: [classes] or none
+/// The same loss of logits z = x Wᵀ + b. Rows are taken in chunks; each chunk's dz is spent at once
+/// on dx = dz W,  dW += dzᵀ x,  db += Σ dz      so neither the logits nor their gradients exist
+/// whole. x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
   /// Logits held at a time: enough rows to keep gemm busy, few enough to stay in the outer cache.
   static constexpr std::int64_t chunk_values = std::int64_t{1} << 21;
@@ -103,15 +107,18 @@ struct ProjectedCrossEntropy {
     if (want_x) dx = Array(x.shape());
     if (want_weight) dweight = rows == 0 ? Array::zeros(weight.shape()) : Array(weight.shape());
     if (want_bias) dbias = Array::zeros(bias.shape());
-    const std::int64_t chunk = std::clamp<std::int64_t>(chunk_values / std::max<std::int64_t>(classes, 1), 64, 4096);
+    const std::int64_t chunk =
+        std::clamp<std::int64_t>(chunk_values / std::max<std::int64_t>(classes, 1), 64, 4096);
     LossCounts total;
     for (std::int64_t begin = 0; begin < rows; begin += chunk) {
       const std::int64_t n = std::min(chunk, rows - begin);
       Array z({n, classes});
-      gemm(Trans::no, Trans::yes, n, classes, in, 1, x.row(begin), in, weight.data(), in, 0, z.data(), classes);
+      gemm(Trans::no, Trans::yes, n, classes, in, 1, x.row(begin), in, weight.data(), in, 0,
+           z.data(), classes);
       if (bias.defined()) kernels::add_bias(z.data(), bias.data(), z.data(), n, classes);
-      accumulate(total, chunk_loss(z, targets.data() + begin, smoothing, static_cast<real>(1 / normalizer),
-                                   want_x || want_weight || want_bias));
+      accumulate(total,
+                 chunk_loss(z, targets.data() + begin, smoothing, static_cast<real>(1 / normalizer),
+                            want_x || want_weight || want_bias));
       spend(z, x, weight, begin);
     }
     if (counts != nullptr) accumulate(*counts, total);
@@ -129,29 +136,32 @@ struct ProjectedCrossEntropy {
   void spend(const Array& dz, const Array& x, const Array& weight, std::int64_t begin) {
     const std::int64_t n = dz.rows(), classes = dz.cols(), in = x.cols();
     if (want_x) {
-      gemm(Trans::no, Trans::no, n, in, classes, 1, dz.data(), classes, weight.data(), in, 0, dx.row(begin), in);
+      gemm(Trans::no, Trans::no, n, in, classes, 1, dz.data(), classes, weight.data(), in, 0,
+           dx.row(begin), in);
     }
     if (want_weight) {
-      gemm(Trans::yes, Trans::no, classes, in, n, 1, dz.data(), classes, x.row(begin), in, begin == 0 ? real(0) : real(1),
-           dweight.data(), in);
+      gemm(Trans::yes, Trans::no, classes, in, n, 1, dz.data(), classes, x.row(begin), in,
+           begin == 0 ? real(0) : real(1), dweight.data(), in);
     }
     if (want_bias) kernels::add_column_sums(dz.data(), n, classes, dbias.data());
   }
   static void check_shapes(const Array& x, const Array& weight, const Array& bias) {
     if (x.shape().rank() != 2 || weight.shape().rank() != 2 || x.cols() != weight.cols()) {
-      fail("[projected_cross_entropy] expected x [rows, in] and weight [classes, in], got {} and {}", x.shape(),
-           weight.shape());
+      fail(
+          "[projected_cross_entropy] expected x [rows, in] and weight [classes, in], got {} and {}",
+          x.shape(), weight.shape());
     }
     if (bias.defined() && bias.shape() != Shape{weight.shape()[0]}) {
-      fail("[projected_cross_entropy] expected a bias [{}], got {}", weight.shape()[0], bias.shape());
+      fail("[projected_cross_entropy] expected a bias [{}], got {}", weight.shape()[0],
+           bias.shape());
     }
   }
 };
 
 }  // namespace
 
-Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, real smoothing, double normalizer,
-                     LossCounts* counts) {
+Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, real smoothing,
+                     double normalizer, LossCounts* counts) {
   CrossEntropy op;
   op.targets = targets;
   op.smoothing = smoothing;
@@ -162,8 +172,8 @@ Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets
 }
 
 Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                               std::span<const std::int32_t> targets, real smoothing, double normalizer,
-                               LossCounts* counts) {
+                               std::span<const std::int32_t> targets, real smoothing,
+                               double normalizer, LossCounts* counts) {
   ProjectedCrossEntropy op;
   op.targets = targets;
   op.smoothing = smoothing;

@@ -36,8 +36,8 @@ Tensor embedding(const Tensor& table, std::span<const std::int32_t> ids, real fa
     fail("[embedding] expected a table [vocabulary, d], got {}", table.shape());
   for (std::size_t t = 0; t < ids.size(); ++t) {
     if (ids[t] < 0 || ids[t] >= table.shape()[0]) {
-      fail("[embedding] expected ids in [0, {}), got {} at position {}", table.shape()[0],
-           ids[t], t);
+      fail("[embedding] expected ids in [0, {}), got {} at position {}", table.shape()[0], ids[t],
+           t);
     }
   }
   return apply(Embedding{{ids.begin(), ids.end()}, factor}, table);

@@ -27,20 +27,20 @@ using Target = Columns<real>;
 
 /// A block of queries of one sequence, in one head.
 struct Block {
-  std::int64_t query, rows;     ///< first row of q, and how many
-  std::int64_t key, keys;       ///< first row of k and v, and how many are within reach
-  std::int64_t column;          ///< first column of the head
+  std::int64_t query, rows;  ///< first row of q, and how many
+  std::int64_t key, keys;    ///< first row of k and v, and how many are within reach
+  std::int64_t column;       ///< first column of the head
   kernels::Visible visible;
-  std::int64_t number;          ///< where the block's dropout mask begins
+  std::int64_t number;  ///< where the block's dropout mask begins
 };
 
 /// Per sequence and head, with S = Q Kᵀ/√d:
 ///   P = softmax(S) over what each query sees,  P' = dropout(P),  O = P' V
 ///   dV = P'ᵀ dO,  dP = dropout'(dO Vᵀ),  dS = P ⊙ (dP − D),  D_i = ⟨dO_i, O_i⟩ = Σ_j P_ij dP_ij
 ///   dQ = dS K/√d,  dK = dSᵀ Q/√d
-/// Queries are taken in blocks, so only a block of S exists at a time; backward makes P again from S
-/// and the log-sum-exp of its rows. Memory is linear in the tokens.
-/// Source: Vaswani et al. 2017, section 3.2; recomputation after Dao et al., "FlashAttention", 2022.
+/// Queries are taken in blocks, so only a block of S exists at a time; backward makes P again from
+/// S and the log-sum-exp of its rows. Memory is linear in the tokens. Source: Vaswani et al. 2017,
+/// section 3.2; recomputation after Dao et al., "FlashAttention", 2022.
 struct BlockedAttention {
   /// Query rows a block: causal attention skips the blocks above the diagonal.
   static constexpr std::int64_t block_rows = 64;
@@ -50,7 +50,7 @@ struct BlockedAttention {
   FusedAttentionOptions options;
   std::vector<std::int32_t, ArenaAllocator<std::int32_t>> query_offsets, key_offsets;
   std::int64_t head_size = 0;
-  Array output, lse;            // [query tokens, d], [query tokens, heads]
+  Array output, lse;  // [query tokens, d], [query tokens, heads]
 
   real root() const { return real(1) / std::sqrt(static_cast<real>(head_size)); }
 
@@ -60,11 +60,13 @@ struct BlockedAttention {
     for (std::size_t s = 0; s + 1 < query_offsets.size(); ++s) {
       const std::int64_t queries = query_offsets[s + 1] - query_offsets[s];
       const std::int64_t keys = key_offsets[s + 1] - key_offsets[s];
-      const std::int64_t step = queries * keys <= whole_values ? std::max<std::int64_t>(queries, 1) : block_rows;
+      const std::int64_t step =
+          queries * keys <= whole_values ? std::max<std::int64_t>(queries, 1) : block_rows;
       for (std::int64_t head = 0; head < options.heads; ++head) {
         for (std::int64_t first = 0; first < queries; first += step) {
-          Block block{query_offsets[s] + first, std::min(step, queries - first), key_offsets[s], keys,
-                      head * head_size, {options.causal, first}, number};
+          Block block{
+              query_offsets[s] + first, std::min(step, queries - first), key_offsets[s], keys,
+              head * head_size,         {options.causal, first},         number};
           if (options.causal) block.keys = std::min(keys, first + block.rows);
           number += (block.rows * block.keys + 127) / 128 * 128;
           body(block);
@@ -80,11 +82,12 @@ struct BlockedAttention {
 
   /// P' from P, and dP from dP': the same mask.
   void drop(const Block& b, const Array& from, Array& to) const {
-    kernels::dropout(options.key, b.number, options.dropout, from.data(), to.data(), b.rows * b.keys);
+    kernels::dropout(options.key, b.number, options.dropout, from.data(), to.data(),
+                     b.rows * b.keys);
   }
   void scores(const Block& b, Source q, Source k, Array& s) const {
-    gemm(Trans::no, Trans::yes, b.rows, b.keys, head_size, root(), q.at(b.query, b.column), q.ld, k.at(b.key, b.column),
-         k.ld, 0, s.data(), b.keys);
+    gemm(Trans::no, Trans::yes, b.rows, b.keys, head_size, root(), q.at(b.query, b.column), q.ld,
+         k.at(b.key, b.column), k.ld, 0, s.data(), b.keys);
   }
 
   Array run(Source q, Source k, Source v, std::int64_t query_tokens) {
@@ -95,58 +98,65 @@ struct BlockedAttention {
     for_each_block([&](const Block& b) {
       scores(b, q, k, p);
       const std::int64_t head = b.column / head_size;
-      kernels::attention_softmax(p.data(), b.rows, b.keys, b.visible, lse.row(b.query) + head, options.heads);
+      kernels::attention_softmax(p.data(), b.rows, b.keys, b.visible, lse.row(b.query) + head,
+                                 options.heads);
       if (options.dropout > 0) drop(b, p, p);
-      gemm(Trans::no, Trans::no, b.rows, head_size, b.keys, 1, p.data(), b.keys, v.at(b.key, b.column), v.ld, 0,
-           output.row(b.query) + b.column, d);
+      gemm(Trans::no, Trans::no, b.rows, head_size, b.keys, 1, p.data(), b.keys,
+           v.at(b.key, b.column), v.ld, 0, output.row(b.query) + b.column, d);
     });
     return output;
   }
 
   /// Writes dq and adds to dk and dv.
-  void run_backward(const Array& dy, Source q, Source k, Source v, Target dq, Target dk, Target dv) const {
+  void run_backward(const Array& dy, Source q, Source k, Source v, Target dq, Target dk,
+                    Target dv) const {
     const std::int64_t d = head_size * options.heads, largest = largest_block();
     const Source dout{dy.data(), d};
     Array p({largest}), dropped({options.dropout > 0 ? largest : 0}), dp({largest});
     std::vector<real, ArenaAllocator<real>> delta;
     for_each_block([&](const Block& b) {
       scores(b, q, k, p);
-      kernels::attention_softmax_again(p.data(), b.rows, b.keys, b.visible, lse.row(b.query) + b.column / head_size,
-                                       options.heads);
+      kernels::attention_softmax_again(p.data(), b.rows, b.keys, b.visible,
+                                       lse.row(b.query) + b.column / head_size, options.heads);
       if (options.dropout > 0) drop(b, p, dropped);
       const Array& used = options.dropout > 0 ? dropped : p;
-      gemm(Trans::yes, Trans::no, b.keys, head_size, b.rows, 1, used.data(), b.keys, dout.at(b.query, b.column), d, 1,
-           dv.at(b.key, b.column), dv.ld);
-      gemm(Trans::no, Trans::yes, b.rows, b.keys, head_size, 1, dout.at(b.query, b.column), d, v.at(b.key, b.column),
-           v.ld, 0, dp.data(), b.keys);
+      gemm(Trans::yes, Trans::no, b.keys, head_size, b.rows, 1, used.data(), b.keys,
+           dout.at(b.query, b.column), d, 1, dv.at(b.key, b.column), dv.ld);
+      gemm(Trans::no, Trans::yes, b.rows, b.keys, head_size, 1, dout.at(b.query, b.column), d,
+           v.at(b.key, b.column), v.ld, 0, dp.data(), b.keys);
       if (options.dropout > 0) drop(b, dp, dp);
       delta.clear();
       for (std::int64_t r = b.query; r < b.query + b.rows; ++r) {
         delta.push_back(kernels::dot(dout.at(r, b.column), output.row(r) + b.column, head_size));
       }
-      kernels::attention_softmax_grad(p.data(), dp.data(), dp.data(), b.rows, b.keys, b.visible, delta.data());
-      gemm(Trans::no, Trans::no, b.rows, head_size, b.keys, root(), dp.data(), b.keys, k.at(b.key, b.column), k.ld, 0,
-           dq.at(b.query, b.column), dq.ld);
-      gemm(Trans::yes, Trans::no, b.keys, head_size, b.rows, root(), dp.data(), b.keys, q.at(b.query, b.column), q.ld, 1,
-           dk.at(b.key, b.column), dk.ld);
+      kernels::attention_softmax_grad(p.data(), dp.data(), dp.data(), b.rows, b.keys, b.visible,
+                                      delta.data());
+      gemm(Trans::no, Trans::no, b.rows, head_size, b.keys, root(), dp.data(), b.keys,
+           k.at(b.key, b.column), k.ld, 0, dq.at(b.query, b.column), dq.ld);
+      gemm(Trans::yes, Trans::no, b.keys, head_size, b.rows, root(), dp.data(), b.keys,
+           q.at(b.query, b.column), q.ld, 1, dk.at(b.key, b.column), dk.ld);
     });
   }
 
   void check(const char* op, std::int64_t d, std::int64_t query_tokens, std::int64_t key_tokens) {
-    if (options.heads < 1 || d % options.heads != 0) fail("[{}] {} heads do not divide {} columns", op, options.heads, d);
-    if (!(options.dropout >= 0 && options.dropout < 1)) fail("[{}] expected dropout in [0, 1), got {}", op, options.dropout);
+    if (options.heads < 1 || d % options.heads != 0)
+      fail("[{}] {} heads do not divide {} columns", op, options.heads, d);
+    if (!(options.dropout >= 0 && options.dropout < 1))
+      fail("[{}] expected dropout in [0, 1), got {}", op, options.dropout);
     head_size = d / options.heads;
     check_offsets(op, query_offsets, query_tokens);
     check_offsets(op, key_offsets, key_tokens);
     if (query_offsets.size() != key_offsets.size()) {
-      fail("[{}] {} sequences of queries, {} of keys", op, query_offsets.size() - 1, key_offsets.size() - 1);
+      fail("[{}] {} sequences of queries, {} of keys", op, query_offsets.size() - 1,
+           key_offsets.size() - 1);
     }
   }
   template <class Offsets>
   static void check_offsets(const char* op, const Offsets& offsets, std::int64_t tokens) {
     if (offsets.empty() || offsets.front() != 0 || offsets.back() != tokens ||
         !std::is_sorted(offsets.begin(), offsets.end())) {
-      fail("[{}] expected offsets rising from 0 to {} rows, got {}", op, tokens, fmt::join(offsets, ", "));
+      fail("[{}] expected offsets rising from 0 to {} rows, got {}", op, tokens,
+           fmt::join(offsets, ", "));
     }
   }
 };
@@ -157,7 +167,8 @@ struct SelfAttention {
   Array qkv;
 
   Array forward(const Array& x) {
-    if (x.shape().rank() != 2 || x.cols() % 3 != 0) fail("[self_attention] expected qkv [tokens, 3 d], got {}", x.shape());
+    if (x.shape().rank() != 2 || x.cols() % 3 != 0)
+      fail("[self_attention] expected qkv [tokens, 3 d], got {}", x.shape());
     qkv = x;
     const std::int64_t d = x.cols() / 3, ld = x.cols();
     attention.check("self_attention", d, x.rows(), x.rows());
@@ -167,8 +178,8 @@ struct SelfAttention {
     const std::int64_t ld = qkv.cols(), d = ld / 3;
     const real* const x = qkv.data();
     Array g = Array::zeros(qkv.shape());
-    attention.run_backward(dy, {x, ld}, {x + d, ld}, {x + 2 * d, ld}, {g.data(), ld}, {g.data() + d, ld},
-                           {g.data() + 2 * d, ld});
+    attention.run_backward(dy, {x, ld}, {x + d, ld}, {x + 2 * d, ld}, {g.data(), ld},
+                           {g.data() + d, ld}, {g.data() + 2 * d, ld});
     dx.add(std::move(g));
   }
 };
@@ -180,7 +191,8 @@ struct CrossAttention {
 
   Array forward(const Array& q_in, const Array& kv_in) {
     if (q_in.shape().rank() != 2 || kv_in.shape().rank() != 2 || kv_in.cols() != 2 * q_in.cols()) {
-      fail("[cross_attention] expected q [tokens, d] and kv [tokens, 2 d], got {} and {}", q_in.shape(), kv_in.shape());
+      fail("[cross_attention] expected q [tokens, d] and kv [tokens, 2 d], got {} and {}",
+           q_in.shape(), kv_in.shape());
     }
     q = q_in;
     kv = kv_in;
@@ -191,14 +203,15 @@ struct CrossAttention {
   void backward(const Array& dy, Grad dq, Grad dkv) const {
     const std::int64_t d = q.cols(), ld = 2 * d;
     Array gq = Array::zeros(q.shape()), gkv = Array::zeros(kv.shape());
-    attention.run_backward(dy, {q.data(), d}, {kv.data(), ld}, {kv.data() + d, ld}, {gq.data(), d}, {gkv.data(), ld},
-                           {gkv.data() + d, ld});
+    attention.run_backward(dy, {q.data(), d}, {kv.data(), ld}, {kv.data() + d, ld}, {gq.data(), d},
+                           {gkv.data(), ld}, {gkv.data() + d, ld});
     if (dq) dq.add(std::move(gq));
     if (dkv) dkv.add(std::move(gkv));
   }
 };
 
-BlockedAttention blocked(std::span<const std::int32_t> query_offsets, std::span<const std::int32_t> key_offsets,
+BlockedAttention blocked(std::span<const std::int32_t> query_offsets,
+                         std::span<const std::int32_t> key_offsets,
                          const FusedAttentionOptions& options) {
   BlockedAttention attention;
   attention.options = options;
@@ -209,14 +222,17 @@ BlockedAttention blocked(std::span<const std::int32_t> query_offsets, std::span<
 
 }  // namespace
 
-Tensor self_attention(const Tensor& qkv, std::span<const std::int32_t> offsets, const FusedAttentionOptions& options) {
+Tensor self_attention(const Tensor& qkv, std::span<const std::int32_t> offsets,
+                      const FusedAttentionOptions& options) {
   SelfAttention op;
   op.attention = blocked(offsets, offsets, options);
   return apply(std::move(op), qkv);
 }
 
-Tensor cross_attention(const Tensor& q, const Tensor& kv, std::span<const std::int32_t> query_offsets,
-                       std::span<const std::int32_t> key_offsets, const FusedAttentionOptions& options) {
+Tensor cross_attention(const Tensor& q, const Tensor& kv,
+                       std::span<const std::int32_t> query_offsets,
+                       std::span<const std::int32_t> key_offsets,
+                       const FusedAttentionOptions& options) {
   CrossAttention op;
   op.attention = blocked(query_offsets, key_offsets, options);
   return apply(std::move(op), q, kv);

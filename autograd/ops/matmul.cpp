@@ -13,10 +13,11 @@ using kernels::Trans;
 
 namespace {
 
-/// How the leading axes of two operands pair up: for every matrix of the result, which of a and of b.
+/// How the leading axes of two operands pair up: for every matrix of the result, which of a and of
+/// b.
 struct BatchPairs {
-  Shape batch;                              ///< leading axes of the result
-  std::vector<std::int64_t> a, b;           ///< matrix numbers; empty where there is one pair only
+  Shape batch;                     ///< leading axes of the result
+  std::vector<std::int64_t> a, b;  ///< matrix numbers; empty where there is one pair only
 
   BatchPairs(const Shape& shape_a, const Shape& shape_b) {
     const int rank = std::max(shape_a.rank(), shape_b.rank()) - 2;
@@ -68,8 +69,8 @@ struct Matmul {
       fail("[matmul] expected at least two axes, got {} and {}", a.shape(), b.shape());
     }
     if (k() != b.shape()[trans_b ? -1 : -2]) {
-      fail("[matmul] expected equal inner sizes, got {}{} times {}{}", a.shape(), trans_a ? "ᵀ" : "", b.shape(),
-           trans_b ? "ᵀ" : "");
+      fail("[matmul] expected equal inner sizes, got {}{} times {}{}", a.shape(),
+           trans_a ? "ᵀ" : "", b.shape(), trans_b ? "ᵀ" : "");
     }
     const BatchPairs pairs(a.shape(), b.shape());
     Shape shape = pairs.batch;
@@ -77,8 +78,9 @@ struct Matmul {
     shape.push_back(n());
     Array y(shape);
     for (std::size_t i = 0; i < pairs.a.size(); ++i) {
-      gemm(flag(trans_a), flag(trans_b), m(), n(), k(), 1, a.data() + pairs.a[i] * m() * k(), a.cols(),
-           b.data() + pairs.b[i] * k() * n(), b.cols(), 0, y.data() + static_cast<std::int64_t>(i) * m() * n(), n());
+      gemm(flag(trans_a), flag(trans_b), m(), n(), k(), 1, a.data() + pairs.a[i] * m() * k(),
+           a.cols(), b.data() + pairs.b[i] * k() * n(), b.cols(), 0,
+           y.data() + static_cast<std::int64_t>(i) * m() * n(), n());
     }
     return y;
   }
@@ -93,18 +95,18 @@ struct Matmul {
       const real* const pa = a.data() + pairs.a[i] * m() * k();
       const real* const pb = b.data() + pairs.b[i] * k() * n();
       if (da && !trans_a) {  // dA = dY op(B)ᵀ: [m, k]
-        gemm(Trans::no, flag(!trans_b), m(), k(), n(), 1, g, n(), pb, b.cols(), 1, to_a.data() + pairs.a[i] * m() * k(),
-             k());
-      } else if (da) {       // dA = op(B) dYᵀ: [k, m]
-        gemm(flag(trans_b), Trans::yes, k(), m(), n(), 1, pb, b.cols(), g, n(), 1, to_a.data() + pairs.a[i] * m() * k(),
-             m());
+        gemm(Trans::no, flag(!trans_b), m(), k(), n(), 1, g, n(), pb, b.cols(), 1,
+             to_a.data() + pairs.a[i] * m() * k(), k());
+      } else if (da) {  // dA = op(B) dYᵀ: [k, m]
+        gemm(flag(trans_b), Trans::yes, k(), m(), n(), 1, pb, b.cols(), g, n(), 1,
+             to_a.data() + pairs.a[i] * m() * k(), m());
       }
       if (db && !trans_b) {  // dB = op(A)ᵀ dY: [k, n]
-        gemm(flag(!trans_a), Trans::no, k(), n(), m(), 1, pa, a.cols(), g, n(), 1, to_b.data() + pairs.b[i] * k() * n(),
-             n());
-      } else if (db) {       // dB = dYᵀ op(A): [n, k]
-        gemm(Trans::yes, flag(trans_a), n(), k(), m(), 1, g, n(), pa, a.cols(), 1, to_b.data() + pairs.b[i] * k() * n(),
-             k());
+        gemm(flag(!trans_a), Trans::no, k(), n(), m(), 1, pa, a.cols(), g, n(), 1,
+             to_b.data() + pairs.b[i] * k() * n(), n());
+      } else if (db) {  // dB = dYᵀ op(A): [n, k]
+        gemm(Trans::yes, flag(trans_a), n(), k(), m(), 1, g, n(), pa, a.cols(), 1,
+             to_b.data() + pairs.b[i] * k() * n(), k());
       }
     }
   }

@@ -41,7 +41,7 @@ class Worst {
   int failures_ = 0;
 };
 
-// ---- functions of one value -------------------------------------------------------------------
+// ---- functions of one value ----------------------------------------------------------------
 
 big sigmoid(big x) { return 1 / (1 + std::exp(-x)); }
 big reference(Map f, big x) {
@@ -91,7 +91,7 @@ void check_map(Map f, const char* name, double allowed, bool positive = false) {
   });
 }
 
-// ---- rows -------------------------------------------------------------------------------------
+// ---- rows ----------------------------------------------------------------------------------
 
 /// Σ exp(x_j − m) over all but the first largest, in long double; an infinite m is taken as a
 /// limit.

@@ -52,7 +52,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
 
 BOOST_AUTO_TEST_SUITE(command_parts)
 
-// ---- the gradient table -------------------------------------------------------------------------
+// ---- the gradient table --------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(right_gradients_pass) {
   const GradcheckTable table =

@@ -227,6 +227,18 @@ status 2 score lm --source prompts --target prompts
 status 0 gradcheck lm.yaml --entries 2
 holds out '^positions.weight '
 
+# ---- learned positions: a line that is longer than the table is named --------------------------------
+printf 'a b\nb a\n' >short && printf 'a\na b a b a b a b a b\n' >long
+cat >learned.yaml <<CONFIG
+data: {train: {source: short, target: short}, valid: {source: long, target: long}, max_length: 8}
+tokenizer: {kind: char}
+model: {d_model: 8, heads: 2, d_ff: 8, layers: 1, positions: learned, max_positions: 9}
+decode: {max_length: 9}
+train: {steps: 2}
+CONFIG
+status 3 train learned.yaml --run never
+says 'data.valid: line 2 has 20 tokens, its end token counted, but the model has only 9 positions'
+
 # ---- wrong configs: all errors at once, and nothing left behind --------------------------------------
 cat >wrong.yaml <<CONFIG
 name: wrong

@@ -71,7 +71,11 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
       {copy + "model: {max_positions: 64}\n",
        "exp.yaml:2:24: model.max_positions: only for positions: learned"},
       {copy + "model: {positions: learned, max_positions: 64}\n",
-       "exp.yaml:2:44: model.max_positions: 64 is less than data.max_length: 128"},
+       "exp.yaml:2:44: model.max_positions: 64 is less than data.max_length: 128, and one for its "
+       "end token"},
+      {copy + "model: {positions: learned, max_positions: 128}\n",
+       "exp.yaml:2:44: model.max_positions: 128 is less than data.max_length: 128, and one for its "
+       "end token"},
       {lm + "model: {positions: learned, max_positions: 64}\n",
        "exp.yaml:3:44: model.max_positions: 64 is less than model.context: 256"},
       {copy + "model: {layers: {encoder: 0}}\n",
@@ -93,7 +97,8 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
        "exp.yaml:2:42: optim.schedule.warmup: 20000, but cosine ends at step 10000"},
       {copy + "optim: {schedule: {name: linear, steps: 500}}\n",
        "exp.yaml:2:41: optim.schedule.warmup: 1000, but linear ends at step 500"},
-      {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, epochs: 3}\n",
+      {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, epochs: 3}\n", "accepted"},
+      {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, minutes: 3}\n",
        "exp.yaml:2:26: optim.schedule.steps: missing: cosine needs to know where it ends, and "
        "train.steps is 0"},
       {copy + "optim: {lr: 1.0e-4, schedule: {name: cosine, min_lr: 1.0e-3}}\n",

@@ -101,6 +101,25 @@ BOOST_AUTO_TEST_CASE(sampled_translations_do_not_depend_on_the_batch_either) {
     BOOST_TEST(x[i].tokens == y[i].tokens, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(sampled_translations_go_by_the_number_of_the_sentence) {
+  const Dataset data = reversals(40, 6);
+  DecodeOptions o = options(1);
+  o.sample = true;
+  Team team(2);
+  const auto all = translate(trained_seq2seq(), data.source, o, 1, team);
+  Sequences part;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 39; i >= 0; i -= 3) {
+    part.push(data.source[i]);
+    numbers.push_back(i);
+  }
+  const auto some = translate(trained_seq2seq(), part, o, 1, team, numbers);
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    BOOST_TEST(some[k].tokens == all[static_cast<std::size_t>(numbers[k])].tokens,
+               boost::test_tools::per_element());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(greedy_tokens_are_the_argmax_of_the_whole_forward_pass) {
   const Dataset data = reversals(40, 7);
   Team team(2);

@@ -52,6 +52,17 @@ BOOST_AUTO_TEST_CASE(training_learns) {
   BOOST_TEST(last < 0.5 * first);
 }
 
+BOOST_AUTO_TEST_CASE(adams_constants_are_not_rounded_to_float) {
+  // Under a gradient that never changes every step is the learning rate, if 1 − β₂ᵗ and 1 − β₂ are
+  // of the same β₂; with float's 0.999 they would be 6e-6 apart.
+  OptimOptions options;
+  options.betas = {0.9, 0.999};
+  Parameters one{{"w", Tensor::variable(Array::zeros({1}))}};
+  Optimizer optimizer(options, one);
+  for (int t = 1; t <= 3; ++t) optimizer.step({Array::full({1}, 1)}, 1);
+  BOOST_TEST(std::abs(one[0].tensor.item() + 3) < 3e-6);
+}
+
 BOOST_AUTO_TEST_CASE(counts_and_norm_are_those_of_the_whole_batch) {
   const Dataset data = reversals(11);
   const std::unique_ptr<Model> model = small_seq2seq();

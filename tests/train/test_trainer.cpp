@@ -108,6 +108,21 @@ BOOST_AUTO_TEST_CASE(a_last_step_that_is_the_best_is_the_best) {
   BOOST_TEST(run.state(20).at("best_step") == 20);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_no_number_is_never_better) {
+  const double infinity = std::numeric_limits<double>::infinity(),
+               nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double none : {infinity, -infinity, nan}) {
+    for (const Metric metric : {Metric::loss, Metric::bleu}) {
+      BOOST_TEST(!is_better(metric, none, std::nullopt));
+      BOOST_TEST(!is_better(metric, none, 1.0));
+    }
+  }
+  BOOST_TEST(
+      (is_better(Metric::loss, 1.0, std::nullopt) && is_better(Metric::bleu, 0.0, std::nullopt)));
+  BOOST_TEST((is_better(Metric::loss, 0.5, 1.0) && !is_better(Metric::loss, 1.0, 1.0)));
+  BOOST_TEST((is_better(Metric::bleu, 1.5, 1.0) && !is_better(Metric::bleu, 1.0, 1.0)));
+}
+
 BOOST_AUTO_TEST_CASE(no_better_for_too_long_ends_a_run) {
   const TempFolder folder;
   Config c = small_run(1000);
