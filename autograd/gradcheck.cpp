@@ -267,8 +267,7 @@ ParameterCheck rejected(const NamedTensor& p, std::string cause) {
 
 }  // namespace
 
-// ---- the public functions
-// --------------------------------------------------------------------------
+// ---- the public functions -------------------------------------------------------------------
 
 GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
                                      const std::vector<NamedTensor>& parameters,

@@ -52,8 +52,7 @@ struct Axis {
 
 std::size_t z(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// ---- single causes: each returns a sentence or nothing
-// ---------------------------------------------
+// ---- single causes: each returns a sentence or nothing --------------------------------------
 
 std::optional<std::string> nothing_arrives(const Evidence& e) {
   if (largest(e.analytic) != 0 || largest(e.numeric) == 0) return {};

@@ -35,8 +35,7 @@ std::unordered_set<const Node*> nodes_behind(const Tensor& y) {
 
 }  // namespace
 
-// ---- the variables' values
-// -------------------------------------------------------------------------
+// ---- the variables' values ------------------------------------------------------------------
 
 Originals::Originals(const std::vector<NamedTensor>& parameters) : parameters_(parameters) {
   for (const NamedTensor& p : parameters_) copies_.push_back(p.tensor.value().clone());
@@ -57,8 +56,7 @@ std::string Originals::changed() const {
   return {};
 }
 
-// ---- f as a whole
-// ----------------------------------------------------------------------------------
+// ---- f as a whole ---------------------------------------------------------------------------
 
 Objective::Objective(std::function<Tensor()> f, const std::vector<NamedTensor>& parameters,
                      std::uint64_t seed, bool ignore_infinite_outputs)
@@ -144,8 +142,7 @@ std::string Objective::compare(const Values& y, const char* when) const {
   return {};
 }
 
-// ---- differences
-// -----------------------------------------------------------------------------------
+// ---- differences ----------------------------------------------------------------------------
 
 Difference Objective::difference() const {
   const NoGrad off;

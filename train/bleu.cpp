@@ -60,8 +60,7 @@ std::string separate_signs(std::string_view text) {
   return out;
 }
 
-// ---- counting
-// ------------------------------------------------------------------------------------
+// ---- counting -------------------------------------------------------------------------------
 
 using Counts = std::unordered_map<std::string, std::int64_t>;  // an n-gram, and how often it stands
 

@@ -37,8 +37,7 @@ bool is_plain_name(const std::string& name) {
          name.find('\0') == std::string::npos;
 }
 
-// ---- state.json
-// ----------------------------------------------------------------------------------
+// ---- state.json -----------------------------------------------------------------------------
 // {"files": {"model.safetensors": {"bytes": 1234, "sha256": "…"}}, "state": {…}, "step": 1000,
 //  "sha256": "…"}: the last is the sum of the same object without it. There is one way to write it,
 // and only that way is read, so that a change of any bit shows.

@@ -66,8 +66,7 @@ fs::path temporary_name(const fs::path& path) {
   return path.parent_path() / fmt::format(".{}.tmp", path.filename().string());
 }
 
-// ---- descriptors
-// ---------------------------------------------------------------------------------
+// ---- descriptors ----------------------------------------------------------------------------
 
 FileDescriptor::~FileDescriptor() {
   if (number_ >= 0) ::close(number_);
@@ -118,8 +117,7 @@ void sync_folder(const fs::path& folder) {
     throw_io("sync", folder, errno);
 }
 
-// ---- reading
-// -------------------------------------------------------------------------------------
+// ---- reading --------------------------------------------------------------------------------
 
 std::string read_bytes(const fs::path& path, std::uint64_t limit) {
   struct stat about {};
@@ -155,8 +153,7 @@ void read_in_pieces(const fs::path& path,
     take(std::as_bytes(std::span(piece.data(), got)));
 }
 
-// ---- writing
-// -------------------------------------------------------------------------------------
+// ---- writing --------------------------------------------------------------------------------
 
 FileWriter::FileWriter(fs::path path)
     : path_(std::move(path)), file_(open_file(path_, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW)) {}
@@ -202,8 +199,7 @@ void write_file_durably(const fs::path& path, std::string_view bytes) {
   write_file_durably(path, [&](FileWriter& writer) { writer.write(bytes); });
 }
 
-// ---- names
-// ---------------------------------------------------------------------------------------
+// ---- names ----------------------------------------------------------------------------------
 
 void create_folders(const fs::path& folder) {
   std::vector<fs::path> missing;

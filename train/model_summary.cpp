@@ -16,8 +16,7 @@ namespace {
 constexpr std::int64_t looked_at = 16;       // batches of real data
 constexpr std::int64_t guessed_length = 32;  // tokens of a sequence where nothing is known
 
-// ---- the vocabulary
-// ------------------------------------------------------------------------------
+// ---- the vocabulary -------------------------------------------------------------------------
 
 /// SentencePiece takes its time to learn; all others are quick.
 bool learns_slowly(const TokenizerOptions& t) {
@@ -36,8 +35,7 @@ Vocabulary bound(const Config& config, const std::string& why) {
           fmt::format("tokenizer.vocab_size, an upper bound: {}", why)};
 }
 
-// ---- the work of a step
-// --------------------------------------------------------------------------
+// ---- the work of a step ---------------------------------------------------------------------
 
 void add_batch(StepWork& work, const Config& config, std::int64_t vocabulary,
                std::span<const std::int32_t> source, std::span<const std::int32_t> target,
@@ -114,8 +112,7 @@ void look_at_data(const Config& config, const std::optional<Tokenizers>& own,
   }
 }
 
-// ---- layers
-// --------------------------------------------------------------------------------------
+// ---- layers ---------------------------------------------------------------------------------
 
 /// "encoder.layers.0.norm1.weight" belongs to "encoder.layers.0", "embedding.weight" to
 /// "embedding".
@@ -138,8 +135,7 @@ std::vector<LayerSummary> layers_of(const Parameters& parameters) {
   return layers;
 }
 
-// ---- memory
-// --------------------------------------------------------------------------------------
+// ---- memory ---------------------------------------------------------------------------------
 
 /// Values that backward needs of each row. Of a layer: what goes into its norms, q, k, v,
 /// attention's output, and both sides of the activation; a dropout keeps no mask, as it can make it
@@ -167,8 +163,7 @@ MemoryEstimate memory_of(const Config& config, const StepWork& work, std::int64_
           size * activations(config, work) * std::min(threads, shards) / shards};
 }
 
-// ---- the table
-// ------------------------------------------------------------------------------------
+// ---- the table ------------------------------------------------------------------------------
 
 /// "a, b, c, …" in lines of about 100 columns, the further ones below the first.
 std::string wrapped(const std::vector<std::string>& words, std::size_t indent) {

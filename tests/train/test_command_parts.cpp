@@ -115,8 +115,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_backward_gets_into_the_table) {
   BOOST_TEST(table.text().find("WRONG") != std::string::npos, table.text());
 }
 
-// ---- reading lines
-// --------------------------------------------------------------------------------
+// ---- reading lines --------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(lines_end_where_they_should) {
   const TempFolder folder;
@@ -204,8 +203,7 @@ BOOST_AUTO_TEST_CASE(lines_come_before_the_input_ends) {
   close(ends[0]);
 }
 
-// ---- writing
-// ----------------------------------------------------------------------------------------
+// ---- writing --------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(output_is_whole_or_not_there) {
   const TempFolder folder;
@@ -229,8 +227,7 @@ BOOST_AUTO_TEST_CASE(output_leaves_devices_where_they_are) {
   BOOST_TEST(S_ISCHR(about.st_mode));
 }
 
-// ---- FLOPs
-// ------------------------------------------------------------------------------------------
+// ---- FLOPs ----------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(flops_of_small_models_by_hand) {
   ModelOptions m;
