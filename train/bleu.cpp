@@ -13,9 +13,8 @@
 namespace heed {
 namespace {
 
-// ---- mteval-v13a
-// --------------------------------------------------------------------------------- The rules
-// concern ASCII only and put spaces around it, so they work on the bytes of UTF-8.
+// ---- mteval-v13a --------------------------------------------------------------------------------
+// The rules concern ASCII only and put spaces around it, so they work on the bytes of UTF-8.
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
