@@ -7,8 +7,9 @@
 HEED_BEGIN
 
 /// Adds to each row a vector for its place within its sequence.
-///   sinusoidal: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(…)   (Vaswani et al.
-///   2017, section 3.5) learned:    rows of a trained table [max_positions, d]
+/// - sinusoidal: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(…)
+///   (Vaswani et al. 2017, section 3.5)
+/// - learned: rows of a trained table [max_positions, d]
 struct Positions {
   PositionKind kind = PositionKind::sinusoidal;
   std::int64_t d = 0;

@@ -86,9 +86,11 @@ struct CrossEntropy {
   }
 };
 
-/// The same loss of logits z = x Wᵀ + b. Rows are taken in chunks; each chunk's dz is spent at once
-/// on dx = dz W,  dW += dzᵀ x,  db += Σ dz      so neither the logits nor their gradients exist
-/// whole. x: [rows, in], W: [classes, in], b: [classes] or none
+/// The same loss of logits z = x Wᵀ + b, taken in chunks of rows; each chunk's dz is spent at once
+/// on
+///   dx = dz W,  dW += dzᵀ x,  db += Σ dz
+/// so neither the logits nor their gradients exist whole.
+/// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
   /// Logits held at a time: enough rows to keep gemm busy, few enough to stay in the outer cache.
   static constexpr std::int64_t chunk_values = std::int64_t{1} << 21;
