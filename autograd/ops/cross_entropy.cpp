@@ -86,8 +86,7 @@ struct CrossEntropy {
   }
 };
 
-/// The same loss of logits z = x Wᵀ + b, taken in chunks of rows; each chunk's dz is spent at once
-/// on
+/// The same loss of logits z = x Wᵀ + b, in chunks of rows. Each chunk's dz is spent at once on
 ///   dx = dz W,  dW += dzᵀ x,  db += Σ dz
 /// so neither the logits nor their gradients exist whole.
 /// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
