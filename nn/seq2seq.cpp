@@ -94,8 +94,8 @@ Array Seq2Seq::step(std::span<const std::int32_t> tokens, std::int64_t position,
                     DecoderCache& cache) const {
   const NoGrad no_grad;
   cache.ancestry.grow();
-  std::vector<std::int32_t> offsets(tokens.size() +
-                                    1);  // every hypothesis is a sequence of one row
+  // Every hypothesis is a sequence of one row.
+  std::vector<std::int32_t> offsets(tokens.size() + 1);
   for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] = static_cast<std::int32_t>(i);
   const Tensor x = target_positions_(target_embedding_(tokens), offsets, position);
   return affine(decoder_.step(x, cache), output_weight(), output_bias()).value();
