@@ -9,7 +9,8 @@ enum class Activation { relu, gelu, gelu_tanh, silu };
 enum class PositionKind { sinusoidal, learned, none };
 enum class NormPlace { pre, post };  ///< before a sublayer (inside the residual) or after the sum
 enum class NormKind { layer, rms };
-enum class InitKind { xavier, normal };
+/// none: zeros, for weights that will come from a file (not a choice of configs).
+enum class InitKind { xavier, normal, none };
 
 struct ModelOptions {
   std::int64_t d_model = 256;

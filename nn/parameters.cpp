@@ -7,6 +7,7 @@
 HEED_BEGIN
 
 Tensor Init::normal(const Shape& shape, double std) {
+  if (kind_ == InitKind::none) return Tensor::variable(Array::zeros(shape));
   Array values(shape);
   Random random({seed_, Stream::init, 0, next_++});
   for (real& v : values.values()) v = static_cast<real>(std * random.normal());
@@ -14,7 +15,7 @@ Tensor Init::normal(const Shape& shape, double std) {
 }
 
 Tensor Init::matrix(std::int64_t out, std::int64_t in) {
-  if (kind_ == InitKind::normal) return normal({out, in}, std_);
+  if (kind_ != InitKind::xavier) return normal({out, in}, std_);
   Array values({out, in});
   const double limit = std::sqrt(6.0 / static_cast<double>(in + out));
   Random random({seed_, Stream::init, 0, next_++});

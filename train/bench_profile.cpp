@@ -9,11 +9,13 @@
 #include <sstream>
 #include <vector>
 
+#include "autograd/kernels/bf16.h"
 #include "train/step.h"
 
 HEED_BEGIN
 
-OpProfile OpProfile::of(const Model& model, const Batch& shard, double label_smoothing) {
+OpProfile OpProfile::of(const Model& model, const Batch& shard, double label_smoothing, bool bf16) {
+  const kernels::Bf16Scope scope(bf16);
   constexpr int passes = 5;
   OpProfile profile;
   for (int i = 0; i <= passes; ++i) {

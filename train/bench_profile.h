@@ -10,7 +10,8 @@ HEED_BEGIN
 /// Forward and backward of one shard on this thread, timed op by op.
 class OpProfile {
  public:
-  static OpProfile of(const Model& model, const Batch& shard, double label_smoothing);
+  static OpProfile of(const Model& model, const Batch& shard, double label_smoothing,
+                      bool bf16 = false);
   /// One line an op, the costliest first.
   std::string table() const;
   const OpTimes& times() const { return times_; }

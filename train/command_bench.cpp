@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "autograd/kernels/bf16.h"
 #include "autograd/kernels/gemm.h"
 #include "data/batcher.h"
 #include "train/bench_profile.h"
@@ -95,8 +96,17 @@ struct Measured {
   std::int64_t parameters = 0;
 };
 
+/// Says so where bf16 is asked for and cannot be had.
+bool use_bf16(const Config& config) {
+  if (config.train.precision != Precision::bf16) return false;
+  const std::string& obstacle = kernels::bf16_obstacle();
+  if (!obstacle.empty()) fmt::print(stderr, "heed: note: no bf16, {}\n", obstacle);
+  return obstacle.empty();
+}
+
 Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& profile) {
   const double begin = process_start_seconds();
+  const bool bf16 = use_bf16(config);
   ExperimentData data;
   std::unique_ptr<BatchStream> stream;
   std::int64_t source_vocabulary = config.bench.vocabulary,
@@ -115,9 +125,9 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
       build_model(config, source_vocabulary, target_vocabulary, shared);
   Optimizer optimizer(config.optim, model->parameters());
   Team team(config.threads);
-  TrainStep step(
-      *model, optimizer, team,
-      {config.seed, config.train.shards, config.train.label_smoothing, config.optim.clip_norm});
+  TrainStep step(*model, optimizer, team,
+                 {config.seed, config.train.shards, config.train.label_smoothing,
+                  config.optim.clip_norm, bf16});
   Measured m;
   for (const NamedTensor& p : model->parameters()) m.parameters += p.tensor.size();
   std::int64_t number = 0, rows = 0;
@@ -150,7 +160,7 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
   m.gemm_gflops = gemm_rate(config, rows, target_vocabulary, team);
   profile = OpProfile::of(
       *model, shard(stream ? stream->next() : random_batch(config, 0), config.train.shards).front(),
-      config.train.label_smoothing);
+      config.train.label_smoothing, bf16);
   return m;
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "autograd/error.h"
+#include "autograd/kernels/bf16.h"
 #include "train/commands.h"
 #include "train/files.h"
 #include "train/run_lock.h"
@@ -46,6 +47,12 @@ void show_samples(const Dataset& split, const Evaluation& e, Talk& talk) {
     talk.line(fmt::format("  {}  ->  {}{}", split.source_lines[k], e.outputs[k],
                           right ? "" : fmt::format("   (expected {})", split.target_lines[k])));
   }
+}
+
+void explain_precision(const Config& config, Talk& talk) {
+  if (config.train.precision != Precision::bf16 || kernels::bf16_obstacle().empty()) return;
+  talk.line(fmt::format("note: train.precision is bf16, but {}; going on in float32",
+                        kernels::bf16_obstacle()));
 }
 
 /// From a trainer that stands where it shall begin, to the end.
@@ -94,6 +101,7 @@ int train_command(const TrainCommand& options) {
       fmt::format("model: {} parameters; {} threads, {} shards; run folder {}",
                   format_quantity(static_cast<double>(count_values(trainer.model().parameters()))),
                   trainer.team().threads(), config.train.shards, run.path.string()));
+  explain_precision(config, talk);
   return run_to_end(trainer, config, run, data, talk, options.json);
 }
 
@@ -108,6 +116,7 @@ int resume_command(const ResumeCommand& options) {
   for (const std::string& key : differences(config, read_run_config(run))) {
     talk.line(fmt::format("note: {} is not what the run was started with", key));
   }
+  explain_precision(config, talk);
   Trainer trainer(config, run, data, talk);
   trainer.restore();
   return run_to_end(trainer, config, run, data, talk, options.json);

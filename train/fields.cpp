@@ -216,6 +216,10 @@ void add_train(std::vector<Field>& table) {
           whole(HEED_KEY(train.shards), {1, 65'536},
                 "Parts of a batch that run alone, on up to as many threads. Part of the result's "
                 "bits."),
+          choice(
+              HEED_KEY(train.precision), {"float32", "bf16"},
+              "Operands of training's matrix products; bf16 needs oneDNN and a processor that has "
+              "it."),
           number(HEED_KEY(train.label_smoothing), fraction,
                  "Weight taken from the right token and spread over all."),
           whole(HEED_KEY(train.log_every), every, "Steps from one line of the log to the next."),
@@ -241,7 +245,7 @@ void add_decode(std::vector<Field>& table) {
           whole(HEED_KEY(decode.beam), {1, 1000}, "Hypotheses kept by beam search; 1: greedy."),
           number(HEED_KEY(decode.length_penalty), {0.0, 100.0}, "alpha in ((5 + n) / 6)^alpha."),
           whole(HEED_KEY(decode.max_length), {1, million}, "Most tokens of an output."),
-          whole(HEED_KEY(decode.batch_sequences), sequences, "Lines decoded together."),
+          whole(HEED_KEY(decode.batch_sequences), sequences, "Lines decoded together, at most."),
           truth(HEED_KEY(decode.sample), "Draw tokens instead of searching."),
           number(HEED_KEY(decode.temperature), positive, "sample: divides the logits."),
           whole(HEED_KEY(decode.top_k), {0, 10 * million},

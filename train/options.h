@@ -7,6 +7,8 @@
 namespace heed {
 
 enum class Task { seq2seq, lm };
+/// What matrix products multiply: weights, moments and sums are float32 in either case.
+enum class Precision { float32, bf16 };
 enum class Metric { loss, perplexity, token_accuracy, exact_match, bleu, chrf };
 
 struct EarlyStoppingOptions {
@@ -21,6 +23,7 @@ struct TrainOptions {
   std::int64_t batch_tokens = 4096;  ///< tokens of the larger side of a batch (lm: of its windows)
   std::int64_t batch_sequences = 0;  ///< > 0: so many sequences a batch, whatever their length
   std::int64_t shards = 4;  ///< parts of a batch that run alone; fixes the bits of the result
+  Precision precision = Precision::float32;
   double label_smoothing = 0.1;
   std::int64_t log_every = 50;        ///< steps
   std::int64_t validate_every = 500;  ///< steps
@@ -32,11 +35,11 @@ struct TrainOptions {
 };
 
 struct DecodeOptions {
-  std::int64_t beam = 5;          ///< 1: greedy
-  double length_penalty = 0.6;    ///< alpha in ((5 + n) / 6)^alpha
-  std::int64_t max_length = 128;  ///< tokens
-  std::int64_t batch_sequences = 64;
-  bool sample = false;  ///< draw tokens instead of searching
+  std::int64_t beam = 5;               ///< 1: greedy
+  double length_penalty = 0.6;         ///< alpha in ((5 + n) / 6)^alpha
+  std::int64_t max_length = 128;       ///< tokens
+  std::int64_t batch_sequences = 256;  ///< lines decoded together, at most
+  bool sample = false;                 ///< draw tokens instead of searching
   double temperature = 1.0;
   std::int64_t top_k = 0;  ///< 0: all
   double top_p = 1.0;

@@ -149,7 +149,11 @@ std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
   });
   std::int64_t limit = std::max<std::int64_t>(options.max_length, 1);
   if (model.position_limit() > 0) limit = std::min(limit, model.position_limit());
-  const std::int64_t size = std::max<std::int64_t>(options.batch_sequences, 1);
+  // Large batches are faster, but there must be work for some threads; not for as many as there
+  // are, lest the output depend on them.
+  const std::int64_t most = std::max<std::int64_t>(options.batch_sequences, 1);
+  const std::int64_t size =
+      std::clamp<std::int64_t>((source.size() + 3) / 4, std::min<std::int64_t>(32, most), most);
   std::vector<Hypothesis> all(order.size());
   team.run((source.size() + size - 1) / size, [&](std::int64_t number) {
     const std::int64_t begin = number * size, end = std::min(begin + size, source.size());

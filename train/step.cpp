@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/error.h"
+#include "autograd/kernels/bf16.h"
 #include "autograd/kernels/reduce.h"
 #include "optim/clip.h"
 
@@ -69,6 +70,7 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
 void TrainStep::forward_backward(const Batch& shard, std::int64_t number, std::int64_t step,
                                  double normalizer) {
   if (shard.target_out.empty()) return;
+  const kernels::Bf16Scope scope(options_.bf16);
   const auto i = static_cast<std::size_t>(number);
   Pass pass{true, options_.seed, static_cast<std::uint64_t>(step),
             static_cast<std::uint32_t>(number)};

@@ -17,6 +17,7 @@ struct StepOptions {
   std::int64_t shards = 4;
   double label_smoothing = 0.0;
   double clip_norm = 0.0;
+  bool bf16 = false;  ///< matrix products of large operands (kernels/bf16.h), if there are any here
 };
 
 struct StepResult {

@@ -14,7 +14,9 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   trained.config = read_run_config(folder, overrides);
   trained.weights = find_weights(folder, name);
   trained.tokenizers = Tokenizers::load(folder.path, trained.config.tokenizer.kind);
-  trained.model = build_model(trained.config, trained.tokenizers);
+  Config shape = trained.config;
+  shape.model.init = InitKind::none;  // the file has all values
+  trained.model = build_model(shape, trained.tokenizers);
   const std::filesystem::path file = trained.weights / "model.safetensors";
   load_weights(SafetensorsFile::read(file), trained.model->parameters(), file.string());
   return trained;

@@ -26,7 +26,8 @@ BatchOptions batch_options(const Config& config) {
 }
 
 StepOptions step_options(const Config& config) {
-  return {config.seed, config.train.shards, config.train.label_smoothing, config.optim.clip_norm};
+  return {config.seed, config.train.shards, config.train.label_smoothing, config.optim.clip_norm,
+          config.train.precision == Precision::bf16};
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "autograd/kernels/bf16.h"
+
 HEED_BEGIN
 namespace kernels {
 
@@ -39,6 +41,9 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
   (void)ready;
   if (m == 0 || n == 0) return;
   if (k == 0) return scale(m, n, beta, c, ldc);
+  if (takes_bf16(m, n, k, alpha, beta)) {
+    return gemm_bf16(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta == 1, c, ldc);
+  }
   // BLAS refuses a row distance of 0, which arrays with an empty axis would give.
   const auto distance = [](std::int64_t ld) {
     return static_cast<blasint>(std::max<std::int64_t>(ld, 1));
