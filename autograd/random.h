@@ -42,8 +42,7 @@ struct RandomKey {
   std::uint64_t seed = 0;
   Stream stream = Stream::check;
   std::uint64_t index = 0;  ///< step, epoch, sentence
-  std::uint32_t part =
-      0;  ///< shard and call, or parameter; below 2^28: `stream` has the top 4 bits
+  std::uint32_t part = 0;   ///< shard and call, or parameter; below 2^28
 
   constexpr PhiloxBlock block(std::uint32_t position) const {
     const auto tag = (static_cast<std::uint32_t>(stream) << 28) | (part & 0x0FFFFFFFu);

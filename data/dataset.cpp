@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <string_view>
-#include <thread>
 
 #include "autograd/error.h"
+#include "data/parallel.h"
 
 namespace heed {
 namespace {
@@ -25,27 +24,11 @@ Sequences encode_part(std::span<const Line> lines, const Tokenizer& tokenizer) {
 /// Every thread takes a contiguous part, and the parts are joined in order.
 template <class Line>
 Sequences encode(std::span<const Line> lines, const Tokenizer& tokenizer, int threads) {
-  std::size_t n =
-      threads > 0 ? static_cast<std::size_t>(threads) : std::thread::hardware_concurrency();
-  n = std::clamp<std::size_t>(lines.size() / lines_a_thread, 1, std::max<std::size_t>(1, n));
-  std::vector<Sequences> parts(n);
-  std::vector<std::exception_ptr> failures(n);
-  const auto work = [&](std::size_t k) {
-    try {
-      const std::size_t from = lines.size() * k / n, to = lines.size() * (k + 1) / n;
-      parts[k] = encode_part(lines.subspan(from, to - from), tokenizer);
-    } catch (...) {
-      failures[k] = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> workers;
-    for (std::size_t k = 1; k < n; ++k) workers.emplace_back(work, k);
-    work(0);
-  }
-  for (const auto& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  std::vector<Sequences> parts(lines.size() / lines_a_thread + 1);
+  const std::size_t n = in_parts(
+      lines.size(), lines_a_thread, threads, [&](std::size_t k, std::size_t from, std::size_t to) {
+        parts[k] = encode_part(lines.subspan(from, to - from), tokenizer);
+      });
   Sequences all = std::move(parts[0]);
   for (std::size_t k = 1; k < n; ++k) {
     const auto shift = static_cast<std::int64_t>(all.ids.size());

@@ -9,6 +9,7 @@
 #include "autograd/error.h"
 #include "autograd/random.h"
 #include "data/dates.h"
+#include "data/parallel.h"
 
 namespace heed {
 namespace {
@@ -116,34 +117,53 @@ Pair make_pair(const SyntheticOptions& options, Random& random) {
   }
 }
 
-Split make_split(const SyntheticOptions& options, std::uint64_t seed, Part part,
-                 std::int64_t count) {
-  constexpr int patience = 20'000;  // draws in vain, one after the other
+/// Sample i of a split: its own random numbers, drawn on until a pair belongs to the split.
+Pair sample(const SyntheticOptions& options, std::uint64_t seed, Part part, std::uint64_t i,
+            const std::unordered_set<std::string>& taken) {
+  constexpr int patience = 20'000;  // draws in vain
   Random random({.seed = seed,
                  .stream = Stream::data,
-                 .index = 0x73796E74,
-                 .part = static_cast<std::uint32_t>(part)});
-  Split split;
-  std::unordered_set<std::string> seen;
-  int in_vain = 0;
-  while (static_cast<std::int64_t>(split.source.size()) < count) {
+                 .index = i,
+                 .part = 0x73796E0 + static_cast<std::uint32_t>(part)});
+  for (int draws = 0; draws < patience; ++draws) {
     Pair pair = make_pair(options, random);
-    const bool wanted =
-        part_of(pair.key, seed) == part && (part == Part::train || seen.insert(pair.source).second);
-    if (wanted) {
-      in_vain = 0;
-      split.source.push_back(std::move(pair.source));
-      split.target.push_back(std::move(pair.target));
-    } else if (++in_vain == patience) {
-      throw Error(
-          Exit::usage,
-          fmt::format("data.synthetic: too few different lines for a {} split of {} (found {}); "
-                      "ask for fewer, or for longer lines",
-                      part == Part::valid  ? "valid"
-                      : part == Part::test ? "test"
-                                           : "train",
-                      count, split.source.size()));
-    }
+    if (part_of(pair.key, seed) == part && taken.count(pair.source) == 0) return pair;
+  }
+  throw Error(Exit::usage,
+              fmt::format("data.synthetic: too few different lines for a {} split (found {}); ask "
+                          "for fewer, or for longer lines",
+                          part == Part::valid  ? "valid"
+                          : part == Part::test ? "test"
+                                               : "train",
+                          i));
+}
+
+/// Lines of train may repeat, so they can be made in any order.
+Split make_train(const SyntheticOptions& options, std::uint64_t seed) {
+  constexpr std::size_t lines_a_thread = 2048;
+  Split split;
+  split.source.resize(static_cast<std::size_t>(options.train));
+  split.target.resize(split.source.size());
+  in_parts(split.source.size(), lines_a_thread, 0,
+           [&](std::size_t, std::size_t from, std::size_t to) {
+             for (std::size_t i = from; i < to; ++i) {
+               Pair pair = sample(options, seed, Part::train, i, {});
+               split.source[i] = std::move(pair.source);
+               split.target[i] = std::move(pair.target);
+             }
+           });
+  return split;
+}
+
+Split make_different(const SyntheticOptions& options, std::uint64_t seed, Part part,
+                     std::int64_t count) {
+  Split split;
+  std::unordered_set<std::string> taken;
+  for (std::int64_t i = 0; i < count; ++i) {
+    Pair pair = sample(options, seed, part, static_cast<std::uint64_t>(i), taken);
+    taken.insert(pair.source);
+    split.source.push_back(std::move(pair.source));
+    split.target.push_back(std::move(pair.target));
   }
   return split;
 }
@@ -167,9 +187,9 @@ void check(const SyntheticOptions& options) {
 
 Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed) {
   check(options);
-  return {.train = make_split(options, seed, Part::train, options.train),
-          .valid = make_split(options, seed, Part::valid, options.valid),
-          .test = make_split(options, seed, Part::test, options.test)};
+  return {.train = make_train(options, seed),
+          .valid = make_different(options, seed, Part::valid, options.valid),
+          .test = make_different(options, seed, Part::test, options.test)};
 }
 
 }  // namespace heed

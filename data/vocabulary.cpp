@@ -27,7 +27,8 @@ void each_piece(TokenizerKind kind, std::string_view line, Visit visit) {
     for (std::size_t at = 0; at < line.size(); ++at) visit(line.substr(at, 1));
   } else if (kind == TokenizerKind::characters) {
     for (std::size_t at = 0; at < line.size();) {
-      const std::size_t length = std::max<std::size_t>(1, utf8_length(line, at));
+      const bool ascii = static_cast<unsigned char>(line[at]) < 0x80;
+      const std::size_t length = ascii ? 1 : std::max<std::size_t>(1, utf8_length(line, at));
       visit(line.substr(at, length));
       at += length;
     }
@@ -133,6 +134,10 @@ class VocabularyTokenizer final : public Tokenizer {
     for (std::size_t i = first_piece; i < pieces_.size(); ++i) {
       ids_.emplace(pieces_[i], static_cast<std::int32_t>(i));
     }
+    for (int byte = 0; byte < 256; ++byte) {
+      const char c = static_cast<char>(byte);
+      single_[static_cast<std::size_t>(byte)] = id_of({&c, 1});
+    }
   }
 
   TokenizerKind kind() const override { return kind_; }
@@ -146,8 +151,8 @@ class VocabularyTokenizer final : public Tokenizer {
     std::vector<std::int32_t> ids;
     if (kind_ != TokenizerKind::words) ids.reserve(line.size());
     each_piece(kind_, line, [&](std::string_view piece) {
-      const auto found = ids_.find(piece);
-      ids.push_back(found == ids_.end() ? unk : found->second);
+      ids.push_back(piece.size() == 1 ? single_[static_cast<unsigned char>(piece[0])]
+                                      : id_of(piece));
     });
     return ids;
   }
@@ -180,9 +185,15 @@ class VocabularyTokenizer final : public Tokenizer {
   }
 
  private:
+  std::int32_t id_of(std::string_view piece) const {
+    const auto found = ids_.find(piece);
+    return found == ids_.end() ? unk : found->second;
+  }
+
   TokenizerKind kind_;
   std::vector<std::string> pieces_;
   std::unordered_map<std::string, std::int32_t, StringHash, std::equal_to<>> ids_;
+  std::array<std::int32_t, 256> single_{};  ///< of each piece of one byte, without a search
 };
 
 std::vector<std::string> all_bytes() {
@@ -209,11 +220,14 @@ std::unique_ptr<Tokenizer> vocabulary_tokenizer(TokenizerKind kind,
 std::vector<std::string> learn_vocabulary(const TokenizerOptions& options,
                                           std::span<const std::string> lines) {
   if (options.kind == TokenizerKind::bytes) return all_bytes();
-  std::unordered_map<std::string, std::int64_t> counts;
+  std::unordered_map<std::string, std::int64_t, StringHash, std::equal_to<>> counts;
   for (const auto& line : lines) {
     each_piece(options.kind, line, [&](std::string_view piece) {
-      if (invalid_utf8(piece) != std::string_view::npos) return;
-      ++counts[std::string(piece)];
+      if (const auto known = counts.find(piece); known != counts.end()) {
+        ++known->second;
+      } else if (invalid_utf8(piece) == std::string_view::npos) {
+        counts.emplace(piece, 1);
+      }
     });
   }
   if (counts.empty()) throw Error(Exit::bad_input, "tokenizer: there is no text to learn from");
