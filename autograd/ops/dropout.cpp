@@ -15,10 +15,11 @@ void require_probability(const char* op, real p) {
   if (p > largest) fail("[{}] expected p up to 1 - 1/65536, got {}", op, p);
 }
 
-/// y = m ⊙ x / (1 − p)                  x, y: any one shape; m_i is 1 with probability 1 − p, else
-/// 0 dx = m ⊙ dy / (1 − p) m is a function of the key and of i alone: backward computes it again
-/// instead of keeping it. Source: Srivastava et al., "Dropout", JMLR 2014, scaled during training
-/// so that E[y] = x.
+/// y = m ⊙ x / (1 − p),  dx = m ⊙ dy / (1 − p)                         x, y: any one shape
+///
+/// m_i is 1 with probability 1 − p, else 0: a function of the key and of i alone, so backward
+/// computes it again instead of keeping it. Source: Srivastava et al., "Dropout", JMLR 2014, scaled
+/// during training so that E[y] = x.
 struct Dropout {
   real p = 0;
   RandomKey key;

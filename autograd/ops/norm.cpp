@@ -17,11 +17,16 @@ void require_eps(const char* op, real eps) {
   if (!(eps >= 0)) fail("[{}] expected eps >= 0, got {}", op, eps);
 }
 
-/// y = x̂ ⊙ gain + bias,  x̂ = (x − μ) / √(σ² + eps)       x, y: [rows, n], gain, bias: [n] or
-/// undefined with μ and σ² = 1/n Σ (x − μ)² of each row. With g = dy ⊙ gain, dx    = (g − mean(g) −
-/// x̂ mean(g ⊙ x̂)) / √(σ² + eps) dgain = Σ_rows dy ⊙ x̂,  dbias = Σ_rows dy since x̂ does not change
-/// when x moves along 1 or is stretched: the two means take those parts out. Source: Ba, Kiros and
-/// Hinton, "Layer Normalization", 2016.
+/// y = x̂ ⊙ gain + bias,  x̂ = (x − μ) / √(σ² + eps),  μ and σ² = 1/n Σ (x − μ)² of each row
+///
+/// With g = dy ⊙ gain,
+///   dx    = (g − mean(g) − x̂ mean(g ⊙ x̂)) / √(σ² + eps)
+///   dgain = Σ_rows dy ⊙ x̂,  dbias = Σ_rows dy
+/// since x̂ does not change when x moves along 1 or is stretched: the two means take those parts
+/// out.
+///
+/// Shapes: x, y: [rows, n]; gain, bias: [n] or undefined.
+/// Source: Ba, Kiros and Hinton, "Layer Normalization", 2016.
 struct LayerNorm {
   real eps = 0;
   Array x, gain, mean, rstd;  // mean and rstd = 1/√(σ² + eps): [rows]
