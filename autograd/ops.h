@@ -54,8 +54,9 @@ Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t begin,
                    std::int64_t end);
 
-/// f(x Wᵀ + b), fused: one pass over the product for bias and activation.
-Tensor affine_map(kernels::Map f, const Tensor& x, const Tensor& weight, const Tensor& bias);
+/// dropout(f(x Wᵀ + b)), fused: less is computed and, for relu, only the result is kept.
+Tensor affine_map(kernels::Map f, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  real p = 0, const RandomKey& key = {});
 
 // ---- ops/softmax.cpp: over the last axis ---------------------------------------------------
 /// mask, if defined, is added to x first and broadcasts to it; −inf hides an entry. A row with

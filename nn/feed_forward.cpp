@@ -30,8 +30,8 @@ Parameters FeedForward::parameters() const {
 }
 
 Tensor FeedForward::operator()(const Tensor& x, Pass& pass) const {
-  const Tensor inner = affine_map(map_of(activation), x, linear1.weight, linear1.bias);
-  return linear2(dropout(inner, static_cast<real>(pass.rate(dropout_rate)), pass.next_key()));
+  return linear2(affine_map(map_of(activation), x, linear1.weight, linear1.bias,
+                            static_cast<real>(pass.rate(dropout_rate)), pass.next_key()));
 }
 
 HEED_END

@@ -15,6 +15,8 @@ namespace kernels {
 /// value that is dropped gives 0 whatever it was.
 void dropout(const RandomKey& key, std::int64_t first, real p, const real* x, real* y,
              std::int64_t n);
+/// 1 / (1 − q), what the values that stay are multiplied by; 0 for q = 1.
+real dropout_factor(real p);
 /// y[i] = r[i] + x[i] keep(i) / (1 − q).
 void dropout_add(const RandomKey& key, std::int64_t first, real p, const real* x, const real* r,
                  real* y, std::int64_t n);

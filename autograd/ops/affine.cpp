@@ -1,8 +1,10 @@
 #include "autograd/ops/affine.h"
 
+#include "autograd/kernels/dropout.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/kernels/reduce.h"
+#include "autograd/ops/check.h"
 
 HEED_BEGIN
 
@@ -67,27 +69,44 @@ struct Affine {
   }
 };
 
-/// h = x Wᵀ + b,  y = f(h)            shapes as above
-/// dh = dy ⊙ f'(h), then as above. For relu, whose slope shows in y, h is not kept.
+/// h = x Wᵀ + b,  a = f(h),  y = m ⊙ a / (1 − p)         m: dropout's mask (ops/dropout.cpp), or p
+/// = 0 da = m ⊙ dy / (1 − p),  dh = da ⊙ f'(h), then as above What f' wants is kept: h, or a. relu
+/// wants neither: y > 0 says where m = 1 and h > 0 at once.
 struct AffineMap {
   kernels::Map f = kernels::Map::relu;
+  real p = 0;
+  RandomKey key;
   AffineRows rows;
-  Array h, y;
+  Array h, kept;  // h or undefined; a, y or undefined
+
+  bool relu() const { return f == kernels::Map::relu; }
 
   Array forward(const Array& x, const Array& weight, const Array& bias) {
     Array product = rows.product("affine_map", x, weight, bias);
     const Array zeros = bias.defined() ? Array() : Array::zeros({weight.shape()[0]});
     const real* const b = (bias.defined() ? bias.data() : zeros.data()) + rows.begin;
-    Array result = kernels::map_needs_x(f) ? Array(product.shape()) : product;
-    real* const keep_h = kernels::map_needs_x(f) ? product.data() : nullptr;
-    kernels::add_bias_map(f, product.data(), b, keep_h, result.data(), rows.rows(), rows.out());
-    if (kernels::map_needs_x(f)) h = product;
-    if (kernels::map_needs_y(f)) y = result;
-    return result;
+    const bool needs_h = kernels::map_needs_x(f), needs_a = kernels::map_needs_y(f);
+    Array a = needs_h ? Array(product.shape()) : product;
+    kernels::add_bias_map(f, product.data(), b, needs_h ? product.data() : nullptr, a.data(),
+                          rows.rows(), rows.out());
+    if (needs_h) h = product;
+    if (p == 0) return needs_a ? kept = a : a;
+    Array y = needs_a && !relu() ? Array(a.shape()) : a;
+    kernels::dropout(key, 0, p, a.data(), y.data(), a.size());
+    if (needs_a) kept = a;
+    return y;
   }
   void backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) const {
     Array dh(dy.shape());
-    kernels::map_grad(f, h.data(), y.data(), dy.data(), dh.data(), dy.size());
+    if (p == 0) {
+      kernels::map_grad(f, h.data(), kept.data(), dy.data(), dh.data(), dy.size());
+    } else if (relu()) {
+      kernels::map_grad(f, nullptr, kept.data(), dy.data(), dh.data(), dy.size());
+      kernels::scale(kernels::dropout_factor(p), dh.data(), dh.data(), dh.size());
+    } else {
+      kernels::dropout(key, 0, p, dy.data(), dh.data(), dy.size());
+      kernels::map_grad(f, h.data(), kept.data(), dh.data(), dh.data(), dy.size());
+    }
     rows.backward(dh, dx, dweight, dbias);
   }
 };
@@ -110,9 +129,13 @@ Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, st
   return apply(std::move(op), x, weight, bias);
 }
 
-Tensor affine_map(kernels::Map f, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+Tensor affine_map(kernels::Map f, const Tensor& x, const Tensor& weight, const Tensor& bias, real p,
+                  const RandomKey& key) {
+  require_probability("affine_map", p);
   AffineMap op;
   op.f = f;
+  op.p = p;
+  op.key = key;
   op.rows.end = weight_rows(weight);
   return apply(std::move(op), x, weight, bias);
 }

@@ -7,14 +7,6 @@ HEED_BEGIN
 
 namespace {
 
-/// Kernels draw 16 bits for each value, so p is rounded to a multiple of 2⁻¹⁶ and must not
-/// become 1.
-void require_probability(const char* op, real p) {
-  constexpr double largest = 65535.0 / 65536.0;
-  if (!(p >= 0 && p < 1)) fail("[{}] expected p in [0, 1), got {}", op, p);
-  if (p > largest) fail("[{}] expected p up to 1 - 1/65536, got {}", op, p);
-}
-
 /// y = m ⊙ x / (1 − p),  dx = m ⊙ dy / (1 − p)                         x, y: any one shape
 ///
 /// m_i is 1 with probability 1 − p, else 0: a function of the key and of i alone, so backward

@@ -193,6 +193,13 @@ std::vector<OpRow> matmul_rows() {
       c.name = fmt::format("{} {}", name, c.name);
       map_row.cases.push_back(std::move(c));
     }
+    map_row.cases.push_back(
+        {fmt::format("{} with dropout", name),
+         {uniform({5, 3}, real(0.3), 1), uniform({30, 3}, real(0.1), 1),
+          uniform({30}, real(0.1), 1)},
+         [f = f](const Inputs& x) {
+           return affine_map(f, x[0], x[1], x[2], real(0.3), {7, Stream::dropout, 1, 2});
+         }});
   }
   return {matmul_row(), affine_row, rows_row, map_row};
 }

@@ -21,6 +21,13 @@ RandomKey dropout_key(std::uint64_t step) {
   return {.seed = 1, .stream = Stream::dropout, .index = step, .part = 0};
 }
 
+Array random_array(const Shape& shape, std::uint64_t seed) {
+  Array x(shape);
+  Random random({.seed = seed, .stream = Stream::check, .index = 0, .part = 0});
+  for (real& value : x.values()) value = static_cast<real>(random.normal());
+  return x;
+}
+
 std::int64_t zeros_in(const Array& x) {
   std::int64_t zeros = 0;
   for (const real value : x.values()) zeros += value == 0;
@@ -217,6 +224,23 @@ BOOST_AUTO_TEST_CASE(dropout_add_is_dropout_and_add) {
   const Gradients by_fused = backward(sum(fused)), by_composed = backward(sum(composed));
   BOOST_TEST(same(by_fused[x], by_composed[x]));
   BOOST_TEST(same(by_fused[r], by_composed[r]));
+}
+
+BOOST_AUTO_TEST_CASE(affine_map_with_dropout_is_its_three_parts) {
+  using kernels::Map;
+  const RandomKey key{3, Stream::dropout, 4, 5};
+  const real p = real(0.25);
+  for (const Map f : {Map::relu, Map::gelu, Map::tanh}) {
+    const Tensor x = Tensor::variable(random_array({33, 7}, 1)),
+                 w = Tensor::variable(random_array({19, 7}, 2)),
+                 b = Tensor::variable(random_array({19}, 3));
+    const Array dy = random_array({33, 19}, 4);
+    const Tensor fused = affine_map(f, x, w, b, p, key),
+                 parts = dropout(affine_map(f, x, w, b), p, key);
+    BOOST_TEST(same(fused.value(), parts.value()));
+    const Gradients a = backward(fused, dy), c = backward(parts, dy);
+    for (const Tensor& t : {x, w, b}) BOOST_TEST(same(a[t], c[t], 100 * tiny));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(attention_returns_weights_that_sum_to_one) {
