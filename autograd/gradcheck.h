@@ -2,12 +2,12 @@
 /// Checks gradients against finite differences: of any function of tensors, of a layer with its
 /// parameters, of a whole model.
 ///
-///   #include "autograd/gradcheck.h"                        // link heed::f64
-///   BOOST_TEST(gradcheck(f, x, w));                        // f(x, w) returns a Tensor of any
-///   shape BOOST_TEST(gradcheck(layer, x));                       // x and each of
-///   layer.parameters() BOOST_TEST(gradcheck({.rel = 1e-5, .names = {"x", "w"}}, f, x, w));
-///   GradcheckResult r = gradcheck_parameters([&] { return loss(model, batch); },
-///   model.parameters());
+///   #include "autograd/gradcheck.h"             // link heed::f64
+///   BOOST_TEST(gradcheck(f, x, w));             // f(x, w) returns a Tensor of any shape
+///   BOOST_TEST(gradcheck(layer, x));            // x, and each of layer.parameters()
+///   BOOST_TEST(gradcheck({.rel = 1e-5, .names = {"x", "w"}}, f, x, w));
+///   GradcheckResult r =
+///       gradcheck_parameters([&] { return loss(model, batch); }, model.parameters());
 ///
 /// The result is true where every gradient agrees; printed, it is a report that names what is
 /// wrong, where, by how much and, where the numbers show one, the likely cause. The library itself
@@ -15,8 +15,8 @@
 ///
 /// How: f's outputs y are reduced to s = <u, y> with random weights u (the cotangent), because a
 /// plain sum hides errors: the gradient of sum(softmax(x)) is zero, so an empty backward would
-/// pass. The analytic gradient of s comes from `backward`, the numeric one from the five-point
-/// stencil
+/// pass. The analytic gradient of s comes from `backward`, the numeric one from the stencil of five
+/// points
 ///   s'(x) ≈ (s(x−2h) − 8 s(x−h) + 8 s(x+h) − s(x+2h)) / 12h,     error h⁴ s⁽⁵⁾/30
 /// (Abramowitz and Stegun 1964, 25.3.6). Where they disagree, h is halved until two step sizes
 /// agree, so a strong curvature, or a kink near x, is no failure. A kink at x itself (left and

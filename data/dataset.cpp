@@ -56,7 +56,9 @@ Dataset tokenize_text(const Split& split, const Tokenizer& tokenizer, int thread
   Dataset data;
   const auto lines = line_views(split.text);
   data.stream = encode(std::span<const std::string_view>(lines), tokenizer, threads).ids;
-  data.text_bytes = static_cast<std::int64_t>(split.text.size());
+  // Words drop spaces, and all unknown ones are the same: what they cost says nothing of the text.
+  const bool whole = tokenizer.kind() != TokenizerKind::words;
+  data.text_bytes = whole ? static_cast<std::int64_t>(split.text.size()) : 0;
   return data;
 }
 

@@ -39,7 +39,7 @@ struct Dataset {
 
   // lm
   std::vector<std::int32_t> stream;  ///< the whole text, no specials
-  std::int64_t text_bytes = 0;       ///< of the text it came from, for bits per byte
+  std::int64_t text_bytes = 0;       ///< of the text that the tokens spell; 0 where they do not
 
   bool language_model() const { return !stream.empty(); }
   std::int64_t size() const { return source.size(); }  ///< pairs

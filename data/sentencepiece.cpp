@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 
 #include "autograd/error.h"
 #include "autograd/random.h"
@@ -18,6 +19,10 @@ namespace {
 /// Beyond this many lines a vocabulary is learnt from a random sample, as more would only cost
 /// time.
 constexpr std::size_t learn_from = 2'000'000;
+
+/// Bytes of a line; SentencePiece's own limit. Beyond some ten thousand bytes without a space its
+/// trainer takes minutes, or ends the process when a probability underflows.
+constexpr std::size_t longest_learnt = 4192;
 
 /// Length of a protobuf message's fields, or where they stop making sense. Newer fields are
 /// welcome. A file cut short can still parse, since every prefix of whole fields is a message; so
@@ -132,6 +137,32 @@ std::vector<const std::string*> sample(std::span<const std::string> lines, std::
   return chosen;
 }
 
+/// The lines, long ones cut at spaces into `parts`. A word that is too long itself is left out.
+std::vector<const std::string*> shorter(const std::vector<const std::string*>& lines,
+                                        std::deque<std::string>& parts) {
+  std::vector<const std::string*> all;
+  for (const std::string* line : lines) {
+    if (line->size() <= longest_learnt) {
+      all.push_back(line);
+      continue;
+    }
+    for (std::size_t begin = 0; begin < line->size();) {
+      std::size_t end = line->size();
+      if (end - begin > longest_learnt) {
+        const std::size_t space = line->rfind(' ', begin + longest_learnt);
+        end = space != std::string::npos && space > begin ? space : line->find(' ', begin + 1);
+        end = std::min(end, line->size());
+      }
+      if (end - begin <= longest_learnt) {
+        parts.push_back(line->substr(begin, end - begin));
+        all.push_back(&parts.back());
+      }
+      begin = end;  // the space goes with what follows it
+    }
+  }
+  return all;
+}
+
 /// "... Vocabulary size is smaller than required_chars. 50 vs 103. ..." gives 103, else 0.
 std::int64_t needed_size(std::string_view message) {
   const std::string_view marker = "required_chars. ";
@@ -168,7 +199,7 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
       {"vocab_size", std::to_string(options.vocab_size)},
       {"hard_vocab_limit", "false"},  // a small corpus gives a smaller vocabulary, not an error
       {"character_coverage", "1.0"},
-      {"max_sentence_length", std::to_string(longest_line)},
+      {"max_sentence_length", std::to_string(longest_learnt)},
       {"num_threads", "4"},  // part of the result: partial sums are added per thread, in order
       {"unk_id", std::to_string(Tokenizer::unk)},
       {"bos_id", std::to_string(Tokenizer::bos)},
@@ -181,7 +212,14 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
                       {"remove_extra_whitespaces", "false"},
                       {"add_dummy_prefix", "false"}});
   }
-  Lines iterator(sample(lines, seed));
+  std::deque<std::string> parts;
+  std::vector<const std::string*> learnt = shorter(sample(lines, seed), parts);
+  if (learnt.empty()) {
+    throw Error(Exit::bad_input,
+                fmt::format("tokenizer: nothing to learn from but words of more than {} bytes",
+                            longest_learnt));
+  }
+  Lines iterator(std::move(learnt));
   std::string proto;
   const auto status = sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &proto);
   if (!status.ok()) {

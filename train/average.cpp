@@ -3,22 +3,24 @@
 #include <map>
 
 #include "autograd/error.h"
-#include "train/files.h"
-#include "train/folder_transaction.h"
 #include "train/safetensors.h"
 
 namespace heed {
 
 std::filesystem::path write_average(const RunFolder& run, const CheckpointFolder& checkpoints,
-                                    std::int64_t count) {
+                                    std::int64_t count, std::vector<std::string>& skipped) {
   std::vector<std::int64_t> steps = checkpoints.steps();
   std::vector<SafetensorsFile> files;
   nlohmann::json used = nlohmann::json::array();
-  while (!steps.empty() && static_cast<std::int64_t>(files.size()) < count) {
-    const Checkpoint checkpoint = open_checkpoint(checkpoints.folder_of(steps.back()));
-    files.push_back(SafetensorsFile::read(checkpoint.folder / "model.safetensors"));
-    used.push_back(checkpoint.step);
-    steps.pop_back();
+  for (; !steps.empty() && static_cast<std::int64_t>(files.size()) < count; steps.pop_back()) {
+    try {
+      const Checkpoint checkpoint = open_checkpoint(checkpoints.folder_of(steps.back()));
+      files.push_back(SafetensorsFile::read(checkpoint.folder / "model.safetensors"));
+      used.push_back(checkpoint.step);
+    } catch (const Error& damaged) {
+      if (damaged.code != Exit::bad_input) throw;
+      skipped.push_back(damaged.what());
+    }
   }
   if (files.empty()) throw Error(Exit::bad_input, run.path.string() + ": no checkpoint to average");
   std::vector<std::vector<float>> means;
@@ -41,15 +43,10 @@ std::filesystem::path write_average(const RunFolder& run, const CheckpointFolder
     views.push_back(
         {t.name, DType::f32, t.shape, std::as_bytes(std::span<const float>(means.back()))});
   }
-  FolderTransaction folder(run.average());
-  const FolderTransaction::Written model = folder.write("model.safetensors", [&](FileWriter& file) {
-    write_safetensors(file, views, {{"format", "pt"}});
-  });
-  folder.write("state.json", nlohmann::json{{"mean_of_steps", used},
-                                            {"sha256", {{"model.safetensors", model.sha256}}}}
-                                     .dump(2) +
-                                 "\n");
-  folder.commit();
+  const std::vector<CheckpointFile> content{{"model.safetensors", [&](FileWriter& file) {
+                                               write_safetensors(file, views, {{"format", "pt"}});
+                                             }}};
+  write_files(run.average(), used.front(), content, {{"mean_of_steps", used}});
   return run.average();
 }
 

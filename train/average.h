@@ -9,9 +9,10 @@
 namespace heed {
 
 /// Writes RUN/average: the mean, value by value, of the weights of the newest `count` checkpoints
-/// (Vaswani et al. 2017, section 6.1, average their last 5 to 20). Returns the folder. Throws
-/// Error(bad_input) where there is no valid checkpoint.
+/// (Vaswani et al. 2017, section 6.1, average their last 5 to 20). Damaged ones are passed over and
+/// added to `skipped`, for a warning. Returns the folder. Throws Error(bad_input) where there is no
+/// valid checkpoint.
 std::filesystem::path write_average(const RunFolder& run, const CheckpointFolder& checkpoints,
-                                    std::int64_t count);
+                                    std::int64_t count, std::vector<std::string>& skipped);
 
 }  // namespace heed

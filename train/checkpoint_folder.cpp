@@ -98,6 +98,14 @@ void check_size(const fs::path& path, const FileEntry& entry) {
                 fmt::format("{}: {} bytes instead of {}", path.string(), size, entry.size));
 }
 
+void check_content(const fs::path& path, const FileEntry& entry) {
+  check_size(path, entry);
+  if (sha256_file(path) != entry.sha256)
+    throw Error(Exit::bad_input,
+                fmt::format("{}: its content was changed (its SHA-256 is not that in {})",
+                            path.string(), kState));
+}
+
 /// The cheap half of open_checkpoint: everything but the files' sums.
 bool looks_whole(const fs::path& folder) {
   try {
@@ -120,6 +128,14 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
 
 }  // namespace
 
+void check_file(const fs::path& folder, const std::string& name) {
+  for (const FileEntry& entry : read_state(folder).files) {
+    if (entry.name == name) return check_content(folder / name, entry);
+  }
+  throw Error(Exit::bad_input,
+              fmt::format("{}: {} has no entry for {}", folder.string(), kState, name));
+}
+
 Checkpoint open_checkpoint(const fs::path& given) {
   std::error_code error;
   const fs::path folder = fs::canonical(given, error);  // follows `best` and `last`
@@ -128,14 +144,7 @@ Checkpoint open_checkpoint(const fs::path& given) {
   if (step_in(folder.filename().string()) != state.step)
     throw Error(Exit::bad_input,
                 fmt::format("{}: holds the checkpoint of step {}", folder.string(), state.step));
-  for (const FileEntry& entry : state.files) {
-    const fs::path path = folder / entry.name;
-    check_size(path, entry);
-    if (sha256_file(path) != entry.sha256)
-      throw Error(Exit::bad_input,
-                  fmt::format("{}: its content was changed (its SHA-256 is not that in {})",
-                              path.string(), kState));
-  }
+  for (const FileEntry& entry : state.files) check_content(folder / entry.name, entry);
   return {state.step, given, std::move(state.state)};
 }
 
@@ -143,11 +152,8 @@ fs::path CheckpointFolder::folder_of(std::int64_t step) const {
   return run_ / "checkpoints" / step_name(step);
 }
 
-fs::path CheckpointFolder::save(std::int64_t step, std::span<const CheckpointFile> files,
-                                const nlohmann::json& state, bool is_best) const {
-  const fs::path folder = folder_of(step);
-  create_folders(folder.parent_path());
-
+void write_files(const fs::path& folder, std::int64_t step, std::span<const CheckpointFile> files,
+                 const nlohmann::json& state) {
   FolderTransaction transaction(folder);
   nlohmann::json sums = nlohmann::json::object();
   for (const CheckpointFile& file : files) {
@@ -160,7 +166,13 @@ fs::path CheckpointFolder::save(std::int64_t step, std::span<const CheckpointFil
   transaction.write(std::string(kState),
                     sealed({{"step", step}, {"state", state}, {"files", sums}}));
   transaction.commit();
+}
 
+fs::path CheckpointFolder::save(std::int64_t step, std::span<const CheckpointFile> files,
+                                const nlohmann::json& state, bool is_best) const {
+  const fs::path folder = folder_of(step);
+  create_folders(folder.parent_path());
+  write_files(folder, step, files, state);
   link("last", step);
   if (is_best) link("best", step);
   return folder;

@@ -70,6 +70,11 @@ class CheckpointFolder {
   std::filesystem::path run_;
 };
 
+/// Writes a folder of files with their sums, whole or not at all, replacing one of that name.
+void write_files(const std::filesystem::path& folder, std::int64_t step,
+                 std::span<const CheckpointFile> files, const nlohmann::json& state);
+/// Checks the sum of one file of such a folder. Throws Error(bad_input) as below.
+void check_file(const std::filesystem::path& folder, const std::string& name);
 /// Checks every sum of a checkpoint (or of a link to one). Throws Error(bad_input), naming the file
 /// that is missing, of another length, or changed.
 Checkpoint open_checkpoint(const std::filesystem::path& folder);

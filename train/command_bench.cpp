@@ -117,9 +117,7 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
     source_vocabulary = data.tokenizers.source->size();
     target_vocabulary = data.tokenizers.target->size();
     shared = data.tokenizers.shared();
-    stream = std::make_unique<BatchStream>(
-        data.train, BatchOptions{config.train.batch_tokens, config.train.batch_sequences,
-                                 context_of(config), config.seed});
+    stream = std::make_unique<BatchStream>(data.train, batch_options(config));
   }
   const std::unique_ptr<Model> model =
       build_model(config, source_vocabulary, target_vocabulary, shared);

@@ -37,8 +37,14 @@ class Generator {
     const std::string text = trained_.prepared(prompt);
     // A text begins as its lines do: behind a newline.
     const std::vector<std::int32_t> ids = tokenizer.encode(text.empty() ? "\n" : text);
-    return text + tokenizer.decode(
-                      continue_text(*trained_.model, ids, trained_.config.decode, seed_, number));
+    const std::vector<std::int32_t> more =
+        continue_text(*trained_.model, ids, trained_.config.decode, seed_, number);
+    // Decoded together, for whether a space stands between two tokens is the tokenizer's business.
+    std::vector<std::int32_t> all = ids;
+    all.insert(all.end(), more.begin(), more.end());
+    const std::string before = tokenizer.decode(ids), whole = tokenizer.decode(all);
+    return text + (text.empty() || !whole.starts_with(before) ? tokenizer.decode(more)
+                                                              : whole.substr(before.size()));
   }
 
  private:

@@ -55,12 +55,14 @@ void explain_precision(const Config& config, Talk& talk) {
                         kernels::bf16_obstacle()));
 }
 
-/// From a trainer that stands where it shall begin, to the end.
+/// From a trainer that stands where it shall begin, to the end. `overrides` are what the run's own
+/// config does not know, as one types them.
 int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
-               const ExperimentData& data, Talk& talk, bool json) {
+               const ExperimentData& data, Talk& talk, bool json,
+               const std::string& overrides = {}) {
   if (const int signal = trainer.train(); signal != 0) {
-    talk.line(
-        fmt::format("stopped by signal {}; go on with: heed resume {}", signal, run.path.string()));
+    talk.line(fmt::format("stopped by signal {}; go on with: heed resume {}{}", signal,
+                          run.path.string(), overrides));
     return 128 + signal;
   }
   trainer.choose_weights();
@@ -81,15 +83,14 @@ int train_command(const TrainCommand& options) {
   const Config config = read_config(options.config, options.overrides);
   const RunFolder run{options.run.empty() ? std::filesystem::path("runs") / config.name
                                           : std::filesystem::path(options.run)};
+  refuse_busy_run(run);
   if (!options.overwrite) refuse_existing_run(run);
   Talk talk;
-  const ExperimentData data =
-      load_data(config);  // before the folder: bad data leaves nothing behind
+  const ExperimentData data = load_data(config);  // first: bad data leaves nothing behind
   create_folders(run.path);
   const RunLock lock(run.path);
   if (options.overwrite) {
-    for (const char* old : {"checkpoints", "best", "last", "average", "metrics.jsonl", "train.log"})
-      remove_tree(run.path / old);
+    clear_run(run);
   } else {
     refuse_existing_run(run);  // another process may have been faster
   }
@@ -119,7 +120,9 @@ int resume_command(const ResumeCommand& options) {
   explain_precision(config, talk);
   Trainer trainer(config, run, data, talk);
   trainer.restore();
-  return run_to_end(trainer, config, run, data, talk, options.json);
+  std::string overrides;
+  for (const std::string& word : options.overrides) overrides += " '" + word + "'";
+  return run_to_end(trainer, config, run, data, talk, options.json, overrides);
 }
 
 }  // namespace heed

@@ -213,7 +213,7 @@ void add_train(std::vector<Field>& table) {
           whole(
               HEED_KEY(train.batch_sequences), {0, million},
               "Sequences in a batch, whatever their length, instead of batch_tokens; 0: not used."),
-          whole(HEED_KEY(train.shards), {1, 65'536},
+          whole(HEED_KEY(train.shards), {1, 4096},
                 "Parts of a batch that run alone, on up to as many threads. Part of the result's "
                 "bits."),
           choice(
@@ -225,7 +225,8 @@ void add_train(std::vector<Field>& table) {
           whole(HEED_KEY(train.log_every), every, "Steps from one line of the log to the next."),
           whole(HEED_KEY(train.validate_every), every, "Steps from one validation to the next."),
           whole(HEED_KEY(train.save_every), every, "Steps from one checkpoint to the next."),
-          whole(HEED_KEY(train.keep), {1, million}, "Checkpoints kept, besides the best."),
+          whole(HEED_KEY(train.keep), {1, million},
+                "Checkpoints kept, besides the best; two at least."),
           optional_choice(
               HEED_KEY(train.early_stopping.metric), none_or_metric,
               "Stop when this has not become better for a while. It also chooses the best."),
@@ -308,7 +309,8 @@ const std::vector<Section>& sections() {
       {"optim.schedule", "The learning rate from step to step."},
       {"train", "How the run goes."},
       {"train.early_stopping", "When to stop before the end."},
-      {"decode", "How outputs are made, while validating too."},
+      {"decode",
+       "How outputs are made. Validation while training is greedy (beam 1), whatever stands here."},
       {"bench", "What heed bench runs on instead of data: random tokens."},
   };
   return table;

@@ -12,6 +12,7 @@
 #include "autograd/kernels/gemm.h"
 #include "train/checkpoint_folder.h"
 #include "train/files.h"
+#include "train/run_lock.h"
 #include "train/team.h"
 #include "train/version.h"
 
@@ -24,6 +25,22 @@ void refuse_existing_run(const RunFolder& run) {
       fmt::format("{} already holds a run: go on with it by `heed resume {}`, choose another "
                   "folder with --run, or replace it with --overwrite",
                   run.path.string(), run.path.string()));
+}
+
+void refuse_busy_run(const RunFolder& run) {
+  if (std::filesystem::exists(run.config())) const RunLock nobody_else(run.path);
+}
+
+void clear_run(const RunFolder& run) {
+  remove_tree(run.config());  // first: from here on this is no run
+  for (const char* name :
+       {"run.json", "metrics.jsonl", "train.log", "best", "last", "average", "checkpoints"}) {
+    remove_tree(run.path / name);
+  }
+  for (const char* side : {"tokenizer", "source", "target"}) {
+    for (const char* kind : {".model", ".vocab"})
+      remove_tree(run.path / (std::string(side) + kind));
+  }
 }
 
 std::string describe_run(const Config& config, const std::vector<std::string>& command) {

@@ -1,5 +1,6 @@
 #pragma once
-/// A run folder: everything about a run, enough to go on, to decode, or to give away.
+/// A run folder: everything about a run but its data, which stays where the config says. Enough to
+/// decode, or to give away.
 ///
 ///   config.yaml  run.json  train.log  metrics.jsonl  tokenizer.*  checkpoints/step-…  best  last
 ///   average/
@@ -23,6 +24,10 @@ struct RunFolder {
 
 /// Throws Error(usage) where the folder holds a run already, with what to do about it.
 void refuse_existing_run(const RunFolder& run);
+/// Throws Error(locked) where another process is working on a run in the folder.
+void refuse_busy_run(const RunFolder& run);
+/// Removes what a run has left in its folder, but for its lock, which the caller holds.
+void clear_run(const RunFolder& run);
 /// Writes config.yaml, run.json and the tokenizers.
 void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tokenizers,
                const std::vector<std::string>& command);

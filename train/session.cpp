@@ -4,6 +4,15 @@
 
 namespace heed {
 
+BatchOptions batch_options(const Config& config) {
+  BatchOptions options;
+  options.batch_tokens = config.train.batch_tokens;
+  options.batch_sequences = config.train.batch_sequences;
+  options.context = context_of(config);
+  options.seed = config.seed;
+  return options;
+}
+
 ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
   const bool lm = config.task == Task::lm;
   const Corpus corpus = read_corpus(config.data, lm, config.seed);
@@ -27,6 +36,7 @@ ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
     check_positions(data.valid, config.model.max_positions, "data.valid");
     check_positions(data.test, config.model.max_positions, "data.test");
   }
+  const BatchStream anything_to_train_on(data.train, batch_options(config));  // throws where not
   return data;
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "data/batcher.h"
 #include "data/corpus.h"
 #include "data/dataset.h"
 #include "data/tokenizer.h"
@@ -19,6 +20,9 @@ struct ExperimentData {
 /// Reads the files, makes or loads the tokenizers, encodes. `tokenizers`, where given, are used as
 /// they are.
 ExperimentData load_data(const Config& config, const Tokenizers* tokenizers = nullptr);
+
+/// How training data are cut into batches.
+BatchOptions batch_options(const Config& config);
 
 /// Tokens of context of a window; 0 for seq2seq.
 inline std::int64_t context_of(const Config& config) {

@@ -1,6 +1,7 @@
 #include "train/trained_model.h"
 
 #include "data/utf8.h"
+#include "train/checkpoint_folder.h"
 #include "train/run_folder.h"
 #include "train/session.h"
 #include "train/weights.h"
@@ -18,6 +19,10 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   shape.model.init = InitKind::none;  // the file has all values
   trained.model = build_model(shape, trained.tokenizers);
   const std::filesystem::path file = trained.weights / "model.safetensors";
+  // A folder from elsewhere may hold weights and nothing else.
+  if (std::filesystem::exists(trained.weights / "state.json")) {
+    check_file(trained.weights, "model.safetensors");
+  }
   load_weights(SafetensorsFile::read(file), trained.model->parameters(), file.string());
   return trained;
 }

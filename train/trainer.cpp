@@ -6,6 +6,7 @@
 #include "autograd/error.h"
 #include "optim/schedule.h"
 #include "train/average.h"
+#include "train/files.h"
 #include "train/weights.h"
 
 HEED_BEGIN
@@ -16,13 +17,10 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-BatchOptions batch_options(const Config& config) {
-  BatchOptions options;
-  options.batch_tokens = config.train.batch_tokens;
-  options.batch_sequences = config.train.batch_sequences;
-  options.context = context_of(config);
-  options.seed = config.seed;
-  return options;
+std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
+  if (config.train.steps > 0 || config.train.epochs == 0) return config.train.steps;
+  return static_cast<std::int64_t>(
+      std::ceil(config.train.epochs * static_cast<double>(stream.batches_in(0))));
 }
 
 StepOptions step_options(const Config& config) {
@@ -77,21 +75,12 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
       optimizer_(config.optim, model_->parameters()),
       step_(*model_, optimizer_, team_, step_options(config)),
       stream_(data.train, batch_options(config)),
+      total_steps_(steps_in_all(config, stream_)),
       checkpoints_(run.path),
       metrics_(run.metrics()) {}
 
 Metric Trainer::deciding_metric() const {
   return config_.train.early_stopping.metric.value_or(config_.train.best);
-}
-
-std::int64_t Trainer::total_steps() const {
-  if (config_.train.steps > 0) return config_.train.steps;
-  BatchStream stream = stream_;
-  if (config_.train.epochs > 0) {
-    return static_cast<std::int64_t>(
-        std::ceil(config_.train.epochs * static_cast<double>(stream.batches_in(0))));
-  }
-  return 0;  // limited by time alone: schedules that need an end have to name it
 }
 
 double Trainer::share_done() const {
@@ -108,24 +97,27 @@ double Trainer::share_done() const {
 bool Trainer::finished() const { return stopped_early_ || share_done() >= 1; }
 
 int Trainer::train() {
+  if (!finished()) remove_tree(run_.average());  // the mean of checkpoints that will be old
   stream_.seek(progress_.position);
   batches_ = std::make_unique<Prefetcher>(stream_);
-  while (!finished() && signals_.stop() == 0) {
+  while (!finished() && signals_->stop() == 0) {
     one_step();
     // Before saving, so that the checkpoint knows whether it is the best; the last step's too.
     if (progress_.step % config_.train.validate_every == 0 || finished()) validate();
-    if (progress_.step % config_.train.save_every == 0 || signals_.take_save()) save(false);
+    if (progress_.step % config_.train.save_every == 0 || signals_->take_save()) save(false);
   }
-  if (signals_.stop() == 0 && last_validated_ != progress_.step) validate();
+  if (signals_->stop() == 0 && last_validated_ != progress_.step) validate();
   if (last_saved_ != progress_.step) save(false);
   talk_.end_progress();
-  return signals_.stop();
+  const int signal = signals_->stop();
+  signals_.reset();  // all is saved: from now on a signal ends the process
+  return signal;
 }
 
 void Trainer::one_step() {
   const double begin = now();
   const Batch batch = batches_->next();
-  const double lr = learning_rate(config_.optim, progress_.step + 1, total_steps());
+  const double lr = learning_rate(config_.optim, progress_.step + 1, total_steps_);
   const StepResult result = step_.run(shard(batch, config_.train.shards), progress_.step + 1, lr);
   const double seconds = now() - begin;
   ++progress_.step;
@@ -141,7 +133,7 @@ void Trainer::report(const StepResult& result, double lr) {
   const LossCounts& window = progress_.window;
   const double tokens = static_cast<double>(window.tokens),
                tokens_per_second = tokens / progress_.window_seconds;
-  talk_.progress({progress_.step, total_steps(), share_done(), progress_.seconds,
+  talk_.progress({progress_.step, total_steps_, share_done(), progress_.seconds,
                   batches_->epochs_done(), window.loss / tokens, lr, tokens_per_second});
   if (progress_.step % config_.train.log_every != 0) return;
   record("train", {{"epoch", batches_->epochs_done()},
@@ -203,7 +195,7 @@ void Trainer::save(bool is_best) {
        }}};
   metrics_.sync();
   checkpoints_.save(progress_.step, files, progress_.json(),
-                    is_best || progress_.best_step == progress_.step);
+                    is_best || (progress_.best && progress_.best_step == progress_.step));
   checkpoints_.prune(std::max(config_.train.keep, config_.train.average));
   last_saved_ = progress_.step;
 }
@@ -240,9 +232,13 @@ void Trainer::restore() {
 void Trainer::choose_weights() {
   std::filesystem::path folder;
   if (config_.train.average > 1) {
-    folder = write_average(run_, checkpoints_, config_.train.average);
+    std::vector<std::string> skipped;
+    folder = write_average(run_, checkpoints_, config_.train.average, skipped);
+    for (const std::string& damaged : skipped) talk_.line("left out of the mean: " + damaged);
   } else {
+    remove_tree(run_.average());  // of a time when the config asked for one
     folder = find_weights(run_, "");
+    check_file(folder, "model.safetensors");
   }
   load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->parameters(),
                (folder / "model.safetensors").string());

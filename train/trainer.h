@@ -57,7 +57,6 @@ class Trainer {
  private:
   bool finished() const;
   double share_done() const;  ///< of the run, 0 to 1
-  std::int64_t total_steps() const;
   void one_step();
   void report(const StepResult& result, double lr);
   void validate();
@@ -74,10 +73,11 @@ class Trainer {
   Optimizer optimizer_;
   TrainStep step_;
   BatchStream stream_;
+  std::int64_t total_steps_;  ///< where schedules end; 0: the run is limited by time alone
   std::unique_ptr<Prefetcher> batches_;
   CheckpointFolder checkpoints_;
   JsonlWriter metrics_;
-  SignalRequests signals_;
+  std::optional<SignalRequests> signals_{std::in_place};  ///< until training is over
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;
   bool stopped_early_ = false;

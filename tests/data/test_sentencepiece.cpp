@@ -22,6 +22,24 @@ const Tokenizer& example() {
 
 BOOST_AUTO_TEST_SUITE(sentencepiece)
 
+BOOST_AUTO_TEST_CASE(lines_of_any_length_can_be_learnt_from) {
+  Random random({.seed = 1, .stream = Stream::check, .index = 0, .part = 0});
+  std::string noise, words;
+  while (noise.size() < 200'000) noise += static_cast<char>('a' + random.below(26));
+  for (const auto& line : sentences(5000, 3)) words += line + ' ';
+  std::vector<std::string> lines = sentences(400, 1);
+  lines.push_back(noise);                      // one word: left out
+  lines.push_back(std::string(300'000, 'a'));  // likewise
+  const auto without = learn(sentences(400, 1), 64), with = learn(lines, 64);
+  for (const auto& line : sentences(20, 2)) {
+    BOOST_TEST(with->encode(line) == without->encode(line), boost::test_tools::per_element());
+  }
+  BOOST_TEST(words.size() > 100'000u);
+  const auto of_one_line = learn({words}, 64);  // cut at its spaces
+  BOOST_TEST(of_one_line->decode(of_one_line->encode(sentences(1, 3)[0])) == sentences(1, 3)[0]);
+  expect_error(Exit::bad_input, {"4192 bytes"}, [&] { learn({noise}, 64); });
+}
+
 BOOST_AUTO_TEST_CASE(round_trips) {
   const auto& t = example();
   BOOST_TEST(t.size() == 64);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Loads a heed checkpoint into torch.nn.Transformer by name and compares the logits.
 
-    load_into_torch.py --model RUN/checkpoints/best/model.safetensors --case CASE.safetensors
+    load_into_torch.py --model RUN/best/model.safetensors --case CASE.safetensors
 
 CASE holds token ids and what heed made of them; README.md says how it looks. Every weight must find
 its place and every place its weight. Exit codes: 0 the logits agree, 1 they do not, 2 a usage error,

@@ -49,7 +49,7 @@ planted 'nn/nn.cpp:2: not the place to include <cblas.h>' nn/nn.cpp '#include <c
 planted 'not the place to include <hwy/highway.h>' autograd/autograd.cpp '#include <hwy/highway.h>\n'
 planted 'not the place to include "hwy/targets.h"' nn/nn.cpp '#include "hwy/targets.h"\n'
 planted 'not the place to include <yaml-cpp/yaml.h>' data/data.cpp '#include <yaml-cpp/yaml.h>\n'
-planted 'nn/nn.cpp: more than 500 lines' nn/nn.cpp "$(printf '%500s' '' | sed 's/ /\\n/g')"
+planted 'nn/nn.cpp: more than 400 lines' nn/nn.cpp "$(printf '%400s' '' | sed 's/ /\\n/g')"
 planted 'nn/b.h: a header without #pragma once' nn/b.h 'int x;\n'
 planted 'nn/b.cpp: not listed in nn/CMakeLists.txt' nn/b.cpp 'int x;\n'
 planted 'tests/misc: neither a room nor' tests/misc/x.cpp 'int x;\n'

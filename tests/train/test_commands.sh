@@ -228,9 +228,9 @@ status 0 gradcheck lm.yaml --entries 2
 holds out '^positions.weight '
 
 # ---- learned positions: a line that is longer than the table is named --------------------------------
-printf 'a b\nb a\n' >short && printf 'a\na b a b a b a b a b\n' >long
+printf 'a b\nb a\n' >few && printf 'a\na b a b a b a b a b\n' >many
 cat >learned.yaml <<CONFIG
-data: {train: {source: short, target: short}, valid: {source: long, target: long}, max_length: 8}
+data: {train: {source: few, target: few}, valid: {source: many, target: many}, max_length: 8}
 tokenizer: {kind: char}
 model: {d_model: 8, heads: 2, d_ff: 8, layers: 1, positions: learned, max_positions: 9}
 decode: {max_length: 9}
@@ -238,6 +238,28 @@ train: {steps: 2}
 CONFIG
 status 3 train learned.yaml --run never
 says 'data.valid: line 2 has 20 tokens, its end token counted, but the model has only 9 positions'
+
+# ---- what a run leaves behind ------------------------------------------------------------------------
+status 0 train tiny.yaml --run over tokenizer.shared=false train.steps=2
+status 0 train tiny.yaml --run over train.steps=2 --overwrite
+status 0 eval over --json
+equal 'tokenizers of the run before' "$(ls over | grep -c -e '^source\.' -e '^target\.')" 0
+status 3 train learned.yaml --run never data.max_length=1 data.valid.source=few data.valid.target=few
+says 'no pair is left to train on'
+equal 'a folder of nothing' "$(ls -d never 2>/dev/null)" ''
+cp -r over damaged
+printf 'xxxx' | dd of=damaged/last/model.safetensors bs=1 seek=4000 conv=notrunc 2>/dev/null
+status 3 eval damaged --weights last
+says 'model.safetensors: its content was changed'
+mkfifo slowly
+"$heed" generate over --input slowly --output slow.out 2>err &
+exec 9>slowly
+sleep 1
+kill -TERM $!
+wait $!
+equal 'exit code of a generate that was stopped' $? 143
+exec 9>&-
+equal 'what it left' "$(ls -A | grep -c 'slow\.out')" 0
 
 # ---- wrong configs: all errors at once, and nothing left behind --------------------------------------
 cat >wrong.yaml <<CONFIG

@@ -71,16 +71,16 @@ double penalty(std::size_t n, double alpha) {
 void best_of_all(const TableDecoding::Table& table, std::int64_t limit, double alpha,
                  Tokens& tokens, double log_prob, Hypothesis& best) {
   const std::vector<double> p = log_softmax(table(0, tokens));
-  const auto offer = [&](double total) {
-    const double score = total / penalty(tokens.size() + 1, alpha);
+  const auto offer = [&](double total, std::size_t length) {
+    const double score = total / penalty(length, alpha);
     if (best.score == 0 || score > best.score) best = {tokens, total, score};
   };
-  offer(log_prob + p[2]);
+  offer(log_prob + p[2], tokens.size() + 1);
   for (std::int32_t t = 3; t < static_cast<std::int32_t>(p.size()); ++t) {
     tokens.push_back(t);
     const double total = log_prob + p[static_cast<std::size_t>(t)];
     if (static_cast<std::int64_t>(tokens.size()) == limit)
-      offer(total);
+      offer(total, tokens.size());  // cut: no </s>
     else
       best_of_all(table, limit, alpha, tokens, total, best);
     tokens.pop_back();

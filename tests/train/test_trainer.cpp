@@ -2,6 +2,8 @@
 #include "train/trainer.h"
 
 #include <cmath>
+#include <csignal>
+#include <fstream>
 #include <map>
 
 #include "optim/schedule.h"
@@ -178,6 +180,48 @@ BOOST_AUTO_TEST_CASE(the_average_is_the_mean_of_the_last_checkpoints) {
       BOOST_TEST(p.tensor.value().data()[i] == mean[i]);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_left_out_of_the_mean) {
+  const TempFolder folder;
+  Config c = small_run();
+  c.train.average = c.train.keep = 3;
+  Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  trainer.train();
+  std::ofstream(run.checkpoints().folder_of(30) / "model.safetensors", std::ios::app) << "x";
+  trainer.choose_weights();
+  const nlohmann::json state =
+      nlohmann::json::parse(std::ifstream(run.paths().average() / "state.json"));
+  BOOST_TEST((state.at("state").at("mean_of_steps") == nlohmann::json{40, 20}));
+}
+
+BOOST_AUTO_TEST_CASE(an_old_mean_does_not_outlive_further_training) {
+  const TempFolder folder;
+  Config c = small_run();
+  c.train.average = 2;
+  Run run(c, folder / "run");
+  {
+    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    trainer.train();
+    trainer.choose_weights();
+  }
+  BOOST_TEST(std::filesystem::exists(run.paths().average()));
+  run.config.train.average = 1;
+  run.config.train.steps = 60;
+  run.train(true);
+  BOOST_TEST(!std::filesystem::exists(run.paths().average()));
+}
+
+BOOST_AUTO_TEST_CASE(stopped_before_the_first_step_there_is_no_best) {
+  const TempFolder folder;
+  Run run(small_run(), folder / "run");
+  run.data.valid = {};
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  std::raise(SIGTERM);
+  BOOST_TEST(trainer.train() == SIGTERM);
+  BOOST_TEST(run.checkpoints().linked("last").value() == 0);
+  BOOST_TEST(!run.checkpoints().linked("best").has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_good_checkpoints) {
