@@ -41,13 +41,15 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   if (tokens == 0) throw Error(Exit::failed, "a batch without target tokens");
   gradients_.assign(shards.size(), GradientList(optimizer_.parameters().size()));
   counts_.assign(shards.size(), LossCounts{});
+  one_half_.assign(shards.size(), false);
 
   // 2. Each shard runs forward and backward alone, on one thread.
   team_.run(static_cast<std::int64_t>(shards.size()), [&](std::int64_t i) {
     forward_backward(shards[static_cast<std::size_t>(i)], i, step, static_cast<double>(tokens));
+    merge_into_tree(static_cast<std::size_t>(i));
   });
 
-  // 3. Their gradients are summed in a fixed tree; the norm of the sum comes with it.
+  // 3. Their gradients are summed in a fixed tree, begun above; the norm of the sum comes with it.
   StepResult result;
   for (const LossCounts& c : counts_) add_counts(result.counts, c);
   result.gradient_norm = std::sqrt(sum_shards());
@@ -79,6 +81,37 @@ void TrainStep::forward_backward(const Batch& shard, std::int64_t number, std::i
   Gradients gradients = backward(loss);
   for (std::size_t p = 0; p < optimizer_.parameters().size(); ++p) {
     gradients_[i][p] = gradients.take(optimizer_.parameters()[p].tensor);
+  }
+}
+
+void TrainStep::merge_into_tree(std::size_t i) {
+  const std::size_t count = gradients_.size();
+  // A sum of 2 width shards is made of two of width shards, the right one of which may be short.
+  for (std::size_t width = 1; 2 * width < count; width *= 2) {
+    const std::size_t left = i / (2 * width) * (2 * width), right = left + width;
+    i = left;
+    if (right >= count) continue;  // alone: it is the sum
+    {
+      const std::lock_guard lock(tree_mutex_);
+      one_half_[right] = !one_half_[right];
+      if (one_half_[right]) return;  // whoever brings the other half goes on
+    }
+    add_to(left, right);
+  }
+}
+
+void TrainStep::add_to(std::size_t left, std::size_t right) {
+  for (std::size_t p = 0; p < optimizer_.parameters().size(); ++p) {
+    Array &sum = gradients_[left][p], &part = gradients_[right][p];
+    if (!part.defined()) continue;
+    if (!sum.defined()) {
+      sum = std::move(part);
+      continue;
+    }
+    if (!sum.unique()) sum = sum.clone();
+    const real* const parts[] = {sum.data(), part.data()};
+    kernels::tree_sum(parts, 2, sum.data(), sum.size());
+    part = Array();
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 /// One training step: shards forward and backward, their gradients summed, clipped, applied.
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,10 @@ class TrainStep {
   };
   void forward_backward(const Batch& shard, std::int64_t number, std::int64_t step,
                         double normalizer);
+  /// Shard i has its gradients. The tree of sums is worked off as far as it can be, but for its root,
+  /// so that few sets of gradients exist at a time.
+  void merge_into_tree(std::size_t i);
+  void add_to(std::size_t left, std::size_t right);
   double sum_shards();
   void update(double lr, double grad_scale);
 
@@ -54,8 +59,10 @@ class TrainStep {
   StepOptions options_;
   std::vector<Piece> pieces_;
   std::vector<GradientList> gradients_;  ///< of each shard; the sum ends up in the first
-  std::vector<LossCounts> counts_;       ///< of each shard
-  std::vector<double> squares_;          ///< of each piece: its part of the squared norm
+  std::vector<bool> one_half_;  ///< of each sum, named by its right half: one half is there
+  std::mutex tree_mutex_;
+  std::vector<LossCounts> counts_;  ///< of each shard
+  std::vector<double> squares_;     ///< of each piece: its part of the squared norm
 };
 
 /// A batch as a model reads it.

@@ -50,7 +50,9 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_bits) {
       BOOST_TEST((train(lm, threads, 4) == one), (lm ? "lm, " : "seq2seq, ")
                                                      << threads << " threads");
     }
-    BOOST_TEST((train(lm, 4, 2) == train(lm, 1, 2)));
+    for (const std::int64_t shards : {2, 3, 5, 8}) {
+      BOOST_TEST((train(lm, 4, shards) == train(lm, 1, shards)), shards << " shards");
+    }
     BOOST_TEST(!(train(lm, 1, 4, 2) == one));  // another seed, other dropout
   }
 }

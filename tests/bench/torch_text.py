@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+"""Times PyTorch on real sentence pairs: the model of nmt-small, trained on padded batches.
+
+    torch_text.py --tokenizer RUN/tokenizer.model --source F --target F [--batches N] [--batch-tokens N]
+                  [torch_step.py's options]
+
+Takes the lengths of the pairs as the tokenizer cuts them, and random ids, which cost the same. As is
+usual, the pairs are sorted by length, cut into batches of so many target tokens, padded to the longest
+of each batch, and the batches shuffled. Prints one JSON object: target tokens a second, padding not
+counted, the median of ten parts of the run. Needs python3-sentencepiece.
+"""
+import argparse
+import gzip
+import json
+import random
+import statistics
+import sys
+import time
+
+ARGUMENTS = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+for name in ("--tokenizer", "--source", "--target"):
+    ARGUMENTS.add_argument(name, required=True)
+ARGUMENTS.add_argument("--batches", type=int, default=100, help="batches timed, after 5 of warm-up")
+ARGUMENTS.add_argument("--batch-tokens", type=int, default=4096)
+OWN, REST = ARGUMENTS.parse_known_args()
+WHOLE = sys.argv[1:]
+sys.argv[1:] = ["nmt-small", *REST]  # what torch_step reads, which may start this program again
+
+import torch_step  # noqa: E402
+
+torch_step.OPTIONS = torch_step.arguments()
+sys.argv[1:] = WHOLE
+torch_step.restart_under(torch_step.OPTIONS.threads, torch_step.OPTIONS.isa)
+
+import sentencepiece  # noqa: E402
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+
+PAD = 0
+
+
+class PaddedModel(torch_step.Model):
+    """nmt-small with padding masked: as keys in the encoder and towards it, as targets in the loss."""
+
+    def forward(self, source, target):
+        heads = self.encoder[0].attention.heads
+        hidden = torch.zeros_like(source, dtype=torch.float).masked_fill_(source == PAD, float("-inf"))
+        keys = hidden.t().repeat_interleave(heads, 0)[:, None]  # [B heads, 1, S]
+        memory = self.embed(source)
+        for block in self.encoder:
+            memory = block(memory, mask=keys)
+        memory = self.norms[1](memory)
+        x = self.embed(target)
+        causal = self.causal[:len(target), :len(target)]
+        for block in self.decoder:
+            x = self.decode(block, x, memory, causal, keys)
+        return F.linear(self.norms[0](x), self.embedding.weight)
+
+    @staticmethod
+    def decode(block, x, memory, causal, keys):
+        dropout = torch_step.dropout
+        x = x + dropout(block.attention(block.norms[0](x), mask=causal))
+        x = x + dropout(block.cross(block.norms[1](x), memory, mask=keys))
+        hidden = dropout(block.activation(block.linear1(block.norms[-1](x))))
+        return x + dropout(block.linear2(hidden))
+
+    def embed(self, ids):
+        return torch_step.dropout(self.embedding(ids) * self.scale + self.positions[:len(ids)])
+
+
+def tokens_of(path):
+    """Tokens of each line, the end of the sentence counted."""
+    model = sentencepiece.SentencePieceProcessor(model_file=OWN.tokenizer)
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as lines:
+        return [len(model.encode(line.rstrip("\n"))) + 1 for line in lines]
+
+
+def cut(lengths, most):
+    """Batches of pairs that are alike in length, padded target tokens up to `most`."""
+    batches, current = [], []
+    for pair in sorted(lengths, key=lambda p: (p[1], p[0])):
+        if current and pair[1] * (len(current) + 1) > most:
+            batches.append(current)
+            current = []
+        current.append(pair)
+    return batches + [current]
+
+
+def padded(lengths, vocabulary):
+    ids = torch.randint(3, vocabulary, (max(lengths), len(lengths)))
+    return ids.masked_fill_(torch.arange(max(lengths))[:, None] >= torch.tensor(lengths), PAD)
+
+
+def main():
+    w = torch_step.WORKLOADS["nmt-small"]
+    lengths = list(zip(tokens_of(OWN.source), tokens_of(OWN.target)))
+    object.__setattr__(w, "length", max(max(pair) for pair in lengths) + 1)
+    torch.set_num_threads(torch_step.OPTIONS.threads)
+    torch.manual_seed(1)
+    model = PaddedModel(w).train()
+    weights = list(model.parameters())
+    optimizer = torch.optim.Adam(weights, lr=1e-4, betas=(0.9, 0.98), eps=1e-9, foreach=True)
+
+    def step(pairs):
+        source, target = padded([s for s, _ in pairs], w.vocab), padded([t for _, t in pairs], w.vocab)
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cpu", torch.bfloat16, enabled=torch_step.OPTIONS.precision == "bf16"):
+            logits = model(source, target)
+        loss = F.cross_entropy(logits.float().flatten(0, 1), target.flatten(), ignore_index=PAD,
+                               label_smoothing=torch_step.SMOOTHING)
+        loss.backward()
+        torch_step.clip([weight.grad for weight in weights])
+        optimizer.step()
+        return sum(t for _, t in pairs)
+
+    batches = cut(lengths, OWN.batch_tokens)
+    random.Random(1).shuffle(batches)
+    for pairs in batches[:5]:
+        step(pairs)
+    rates, part = [], max(1, OWN.batches // 10)
+    for begin in range(5, 5 + OWN.batches, part):
+        start = time.perf_counter()
+        tokens = sum(step(batches[i % len(batches)]) for i in range(begin, begin + part))
+        rates.append(tokens / (time.perf_counter() - start))
+    print(json.dumps({"tokens_per_s": statistics.median(rates), "batches": OWN.batches,
+                      "batch_tokens": OWN.batch_tokens, "precision": torch_step.OPTIONS.precision,
+                      "dropout": torch_step.OPTIONS.dropout}))
+
+
+if __name__ == "__main__":
+    main()
