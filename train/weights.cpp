@@ -53,8 +53,8 @@ void load_weights(const SafetensorsFile& file, std::span<const NamedTensor> para
     const TensorView& t = *file.find(p.name);
     Tensor into = p.tensor;  // a handle; writes reach the model
     const auto copy = [&](auto values) {
-      for (std::size_t i = 0; i < values.size(); ++i)
-        into.mutable_value().data()[i] = static_cast<real>(values[i]);
+      real* const target = into.mutable_value().data();
+      for (std::size_t i = 0; i < values.size(); ++i) target[i] = static_cast<real>(values[i]);
     };
     t.dtype == DType::f32 ? copy(t.values<float>()) : copy(t.values<double>());
   }
