@@ -32,8 +32,10 @@ class Array {
   std::int64_t cols() const { return shape_.cols(); }  ///< the last axis
   const real* data() const { return data_; }
   real* data() { return data_; }
-  std::span<const real> values() const { return {data_, static_cast<std::size_t>(size())}; }
-  std::span<real> values() { return {data_, static_cast<std::size_t>(size())}; }
+  std::span<const real> values() const& { return {data_, static_cast<std::size_t>(size())}; }
+  std::span<real> values() & { return {data_, static_cast<std::size_t>(size())}; }
+  std::span<const real> values() && = delete;  // the values would be gone
+  std::span<const real> values() const&& = delete;
   const real* row(std::int64_t i) const { return data_ + i * cols(); }
   real* row(std::int64_t i) { return data_ + i * cols(); }
   real item() const;  ///< the value of an array of size 1

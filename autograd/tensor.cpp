@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <unordered_set>
+#include <utility>
 
 #include "autograd/kernels/elementwise.h"
 
@@ -22,17 +23,15 @@ NodeRef::NodeRef(const NodeRef& other) : node_(other.node_) {
 NodeRef::~NodeRef() {
   if (node_ == nullptr || node_->references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   // The last reference to a node may hold the last reference to its input, and so on down a chain
-  // of a million: nodes that die while another is being destroyed wait here instead of recursing.
-  thread_local std::vector<Node*, ArenaAllocator<Node*>> dying;
+  // of a million: nodes that die while another is being destroyed wait in a list instead of
+  // recursing. (Plain pointers, so that this works for static objects too, at the very end.)
+  thread_local Node* dying = nullptr;
   thread_local bool draining = false;
-  dying.push_back(node_);
+  node_->next_dying_ = dying;
+  dying = node_;
   if (draining) return;
   draining = true;
-  while (!dying.empty()) {
-    Node* node = dying.back();
-    dying.pop_back();
-    delete node;
-  }
+  while (dying != nullptr) delete std::exchange(dying, dying->next_dying_);
   draining = false;
 }
 

@@ -99,6 +99,7 @@ class Node {
  private:
   friend class NodeRef;
   std::atomic<std::int64_t> references_{1};
+  Node* next_dying_ = nullptr;
   std::uint64_t order_;
   Shape shape_;
 };
@@ -111,7 +112,8 @@ class Tensor {
   static Tensor variable(Array value);  ///< a leaf: backward computes its gradient
 
   bool defined() const { return value_.defined(); }
-  const Array& value() const { return value_; }
+  const Array& value() const& { return value_; }
+  Array value() && { return value_; }  ///< of a tensor that is about to go
   /// For optimizers, initialisers and checkers, between graphs: writes through to every copy.
   Array& mutable_value() { return value_; }
   const Shape& shape() const { return value_.shape(); }

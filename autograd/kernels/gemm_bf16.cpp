@@ -52,6 +52,11 @@ struct OneDnn {
   decltype(&dnnl_primitive_desc_create) primitive_desc_create = nullptr;
   decltype(&dnnl_primitive_create) primitive_create = nullptr;
   decltype(&dnnl_primitive_execute) execute = nullptr;
+  decltype(&dnnl_post_ops_destroy) post_ops_destroy = nullptr;
+  decltype(&dnnl_primitive_attr_destroy) attr_destroy = nullptr;
+  decltype(&dnnl_primitive_desc_destroy) primitive_desc_destroy = nullptr;
+  decltype(&dnnl_primitive_destroy) primitive_destroy = nullptr;
+  decltype(&dnnl_stream_destroy) stream_destroy = nullptr;
 
   static const OneDnn& get() {
     static const OneDnn library;
@@ -85,6 +90,11 @@ struct OneDnn {
     find(primitive_desc_create, "dnnl_primitive_desc_create");
     find(primitive_create, "dnnl_primitive_create");
     find(execute, "dnnl_primitive_execute");
+    find(post_ops_destroy, "dnnl_post_ops_destroy");
+    find(attr_destroy, "dnnl_primitive_attr_destroy");
+    find(primitive_desc_destroy, "dnnl_primitive_desc_destroy");
+    find(primitive_destroy, "dnnl_primitive_destroy");
+    find(stream_destroy, "dnnl_stream_destroy");
     find(set_threads,
          "omp_set_num_threads");  // of the OpenMP library that oneDNN has brought along
     if (!obstacle.empty()) return;
@@ -122,6 +132,15 @@ class Products {
     dnnl.set_threads(1);  // of this thread; parallelism lives above the ops
     check(dnnl.stream_create(&stream_, dnnl.engine, dnnl_stream_default_flags), "making a stream");
   }
+
+  ~Products() {
+    for (const dnnl_primitive_t p : primitives_) {
+      if (p != nullptr) OneDnn::get().primitive_destroy(p);
+    }
+    OneDnn::get().stream_destroy(stream_);
+  }
+  Products(const Products&) = delete;
+  Products& operator=(const Products&) = delete;
 
   void run(Trans trans_a, Trans trans_b, bool accumulate, const dnnl_memory_desc_t& a, void* a_data,
            const dnnl_memory_desc_t& b, void* b_data, const dnnl_memory_desc_t& c, void* c_data) {
@@ -166,12 +185,15 @@ class Products {
       check(dnnl.post_ops_create(&sum), "making a sum");
       check(dnnl.post_ops_sum(sum, 1), "making a sum");
       check(dnnl.attr_set_post_ops(attributes, sum), "making a sum");
+      dnnl.post_ops_destroy(sum);
     }
     dnnl_primitive_desc_t chosen = nullptr;
     dnnl_primitive_t made = nullptr;
     check(dnnl.primitive_desc_create(&chosen, &product, attributes, dnnl.engine, nullptr),
           "choosing a product");
     check(dnnl.primitive_create(&made, chosen), "making a product");
+    dnnl.primitive_desc_destroy(chosen);
+    dnnl.attr_destroy(attributes);
     return made;
   }
 

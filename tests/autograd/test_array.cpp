@@ -55,7 +55,8 @@ BOOST_AUTO_TEST_CASE(values) {
   BOOST_TEST(x.values().size() == 6u);
   BOOST_TEST(Array::scalar(3).item() == 3);
   BOOST_TEST(Array::full({1, 1}, 2).item() == 2);
-  for (const real value : Array::zeros({3, 3}).values()) BOOST_TEST(value == 0);
+  const Array zeros = Array::zeros({3, 3});
+  for (const real value : zeros.values()) BOOST_TEST(value == 0);
   EXPECT_FAIL(x.item(), "expected one value, got shape [2, 3]");
   EXPECT_FAIL(Array({2, 3}, std::vector<real>{1, 2}), "expected 6 values for shape [2, 3], got 2");
 }

@@ -85,7 +85,8 @@ void check_schedule(const GoldenCase& c) {
 void check_clip(const GoldenCase& c) {
   double squares = 0;
   for (const char* name : {"x0", "x1"}) {
-    for (const real v : c.array(name).values()) squares += v * v;
+    const Array x = c.array(name);
+    for (const real v : x.values()) squares += v * v;
   }
   const double norm = std::sqrt(squares);
   BOOST_TEST(std::abs(norm - c.array("norm").item()) < 1e-12);

@@ -26,7 +26,8 @@ double norm_of(const Model& model, const Batch& batch, double smoothing) {
   const Gradients gradients = backward(loss);
   double squares = 0;
   for (const NamedTensor& p : model.parameters()) {
-    for (const real g : gradients[p.tensor].values()) squares += double{g} * double{g};
+    const Array gradient = gradients[p.tensor];
+    for (const real g : gradient.values()) squares += double{g} * double{g};
   }
   return std::sqrt(squares);
 }
