@@ -247,6 +247,9 @@ void add_decode(std::vector<Field>& table) {
           number(HEED_KEY(decode.length_penalty), {0.0, 100.0}, "alpha in ((5 + n) / 6)^alpha."),
           whole(HEED_KEY(decode.max_length), {1, million}, "Most tokens of an output."),
           whole(HEED_KEY(decode.batch_sequences), sequences, "Lines decoded together, at most."),
+          truth(HEED_KEY(decode.cached),
+                "Keep keys and values of earlier tokens; false: compute all anew at each step, to "
+                "check."),
           truth(HEED_KEY(decode.sample), "Draw tokens instead of searching."),
           number(HEED_KEY(decode.temperature), positive, "sample: divides the logits."),
           whole(HEED_KEY(decode.top_k), {0, 10 * million},

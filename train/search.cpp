@@ -6,6 +6,7 @@
 
 #include "autograd/kernels/rows.h"
 #include "data/tokenizer.h"
+#include "nn/plain_decoding.h"
 #include "train/step.h"
 
 HEED_BEGIN
@@ -21,6 +22,13 @@ constexpr auto better = [](const auto& a, const auto& b) {
   if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
   return a.parent != b.parent ? a.parent < b.parent : a.token < b.token;
 };
+
+std::unique_ptr<Decoding> begin_decoding(const Model& model, std::span<const std::int32_t> source,
+                                         std::span<const std::int32_t> offsets, std::int64_t count,
+                                         const DecodeOptions& options) {
+  if (options.cached) return model.decode(source, offsets, count);
+  return std::make_unique<PlainDecoding>(model, source, offsets, count);
+}
 
 /// A token a model must not produce: nothing to say stands behind these ids.
 bool forbidden(std::int64_t token) { return token == Tokenizer::bos || token == Tokenizer::unk; }
@@ -166,7 +174,8 @@ std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
       ids.insert(ids.end(), sentence.begin(), sentence.end());
       offsets.push_back(static_cast<std::int32_t>(ids.size()));
     }
-    const std::unique_ptr<Decoding> decoding = model.decode(ids, offsets, end - begin);
+    const std::unique_ptr<Decoding> decoding =
+        begin_decoding(model, ids, offsets, end - begin, options);
     Search search(options, limit, seed, std::move(keys));
     std::vector<Hypothesis> found = search.run(
         *decoding,
@@ -192,7 +201,7 @@ std::vector<std::int32_t> continue_text(const Model& model, std::span<const std:
     if (context > 0 && static_cast<std::int64_t>(text.size()) > context) {
       from = text.size() - static_cast<std::size_t>(std::max<std::int64_t>(context / 2, 1));
     }
-    const std::unique_ptr<Decoding> decoding = model.decode({}, {}, 1);
+    const std::unique_ptr<Decoding> decoding = begin_decoding(model, {}, {}, 1, options);
     std::vector<std::int32_t> fed(text.begin() + static_cast<std::ptrdiff_t>(from), text.end());
     if (fed.empty()) fed.push_back(Tokenizer::eos);
     for (std::size_t i = 0; i + 1 < fed.size(); ++i) decoding->step(std::span(&fed[i], 1));

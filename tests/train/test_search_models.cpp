@@ -90,6 +90,27 @@ BOOST_AUTO_TEST_CASE(a_sentence_is_translated_alike_alone_and_in_any_batch) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_cache_changes_no_token) {
+  const Dataset data = reversals(60, 9);
+  Team team(2);
+  for (const std::int64_t beam : {1, 5}) {
+    DecodeOptions plain = options(beam);
+    plain.cached = false;
+    const auto with = translate(trained_seq2seq(), data.source, options(beam), 1, team),
+               without = translate(trained_seq2seq(), data.source, plain, 1, team);
+    for (std::size_t i = 0; i < with.size(); ++i) {
+      BOOST_TEST(with[i].tokens == without[i].tokens, boost::test_tools::per_element());
+      BOOST_TEST(std::abs(with[i].score - without[i].score) < 1e-4);
+    }
+  }
+  DecodeOptions greedy = options(1), plain = options(1);
+  plain.cached = false;
+  const Tokens prompt{3, 4, 5};
+  BOOST_TEST(continue_text(trained_lm(), prompt, greedy, 1, 0) ==
+                 continue_text(trained_lm(), prompt, plain, 1, 0),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(sampled_translations_do_not_depend_on_the_batch_either) {
   const Dataset data = reversals(40, 6);
   DecodeOptions a = options(1), b = options(1, 3);
