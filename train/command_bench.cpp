@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "autograd/kernels/bf16.h"
 #include "autograd/kernels/gemm.h"
 #include "data/batcher.h"
 #include "train/bench_profile.h"
@@ -96,17 +95,12 @@ struct Measured {
   std::int64_t parameters = 0;
 };
 
-/// Says so where bf16 is asked for and cannot be had.
-bool use_bf16(const Config& config) {
-  if (config.train.precision != Precision::bf16) return false;
-  const std::string& obstacle = kernels::bf16_obstacle();
-  if (!obstacle.empty()) fmt::print(stderr, "heed: note: no bf16, {}\n", obstacle);
-  return obstacle.empty();
-}
-
 Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& profile) {
   const double begin = process_start_seconds();
-  const bool bf16 = use_bf16(config);
+  const bool bf16 = config.train.precision == Precision::bf16;
+  if (const std::string note = precision_note(config); !note.empty()) {
+    fmt::print(stderr, "heed: {}\n", note);
+  }
   ExperimentData data;
   std::unique_ptr<BatchStream> stream;
   std::int64_t source_vocabulary = config.bench.vocabulary,

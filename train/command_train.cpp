@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "autograd/error.h"
-#include "autograd/kernels/bf16.h"
 #include "train/commands.h"
 #include "train/files.h"
 #include "train/run_lock.h"
@@ -50,9 +49,7 @@ void show_samples(const Dataset& split, const Evaluation& e, Talk& talk) {
 }
 
 void explain_precision(const Config& config, Talk& talk) {
-  if (config.train.precision != Precision::bf16 || kernels::bf16_obstacle().empty()) return;
-  talk.line(fmt::format("note: train.precision is bf16, but {}; going on in float32",
-                        kernels::bf16_obstacle()));
+  if (const std::string note = precision_note(config); !note.empty()) talk.line(note);
 }
 
 /// From a trainer that stands where it shall begin, to the end. `overrides` are what the run's own

@@ -1,8 +1,18 @@
 #include "train/session.h"
 
+#include <fmt/format.h>
+
 #include "autograd/error.h"
+#include "autograd/kernels/bf16.h"
 
 namespace heed {
+
+std::string precision_note(const Config& config) {
+  if (config.train.precision != Precision::bf16) return "";  // and oneDNN is not even loaded
+  const std::string& obstacle = kernels::bf16_obstacle();
+  if (obstacle.empty()) return "";
+  return fmt::format("note: train.precision is bf16, but {}; going on in float32", obstacle);
+}
 
 BatchOptions batch_options(const Config& config) {
   BatchOptions options;
@@ -32,7 +42,7 @@ ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
   data.valid = encode(corpus.valid, false);
   data.test = encode(corpus.test, false);
   if (config.model.positions ==
-      PositionKind::learned) {  // texts of an lm are cut into windows: no pairs
+      PositionKind::learned) {  // an lm has no pairs, so this says nothing
     check_positions(data.valid, config.model.max_positions, "data.valid");
     check_positions(data.test, config.model.max_positions, "data.test");
   }
