@@ -5,14 +5,14 @@
 HEED_BEGIN
 
 DecoderLayer::DecoderLayer(const ModelOptions& options, Init& init)
-    : self_attn(options.d_model, options.heads, options.dropout, init),
-      multihead_attn(options.d_model, options.heads, options.dropout, init),
+    : self_attn(options.d_model, options.heads, options.dropout.attention, init),
+      multihead_attn(options.d_model, options.heads, options.dropout.attention, init),
       feed_forward(options, init),
       norm1(options.d_model, options.norm_kind, options.norm_eps, init),
       norm2(options.d_model, options.norm_kind, options.norm_eps, init),
       norm3(options.d_model, options.norm_kind, options.norm_eps, init),
       place(options.norm),
-      dropout_rate(options.dropout) {}
+      dropout_rate(options.dropout.residual) {}
 
 Tensor DecoderLayer::operator()(const Tensor& x, std::span<const std::int32_t> offsets,
                                 const Memory& memory, Pass& pass) const {

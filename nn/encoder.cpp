@@ -3,12 +3,12 @@
 HEED_BEGIN
 
 EncoderLayer::EncoderLayer(const ModelOptions& options, Init& init)
-    : self_attn(options.d_model, options.heads, options.dropout, init),
+    : self_attn(options.d_model, options.heads, options.dropout.attention, init),
       feed_forward(options, init),
       norm1(options.d_model, options.norm_kind, options.norm_eps, init),
       norm2(options.d_model, options.norm_kind, options.norm_eps, init),
       place(options.norm),
-      dropout_rate(options.dropout) {}
+      dropout_rate(options.dropout.residual) {}
 
 Tensor EncoderLayer::operator()(const Tensor& x, std::span<const std::int32_t> offsets, bool causal,
                                 Pass& pass) const {

@@ -20,7 +20,7 @@ FeedForward::FeedForward(const ModelOptions& options, Init& init)
     : linear1(options.d_model, options.d_ff, init),
       linear2(options.d_ff, options.d_model, init),
       activation(options.activation),
-      dropout_rate(options.dropout) {}
+      dropout_rate(options.dropout.activation) {}
 
 Parameters FeedForward::parameters() const {
   Parameters all;

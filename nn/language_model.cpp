@@ -24,7 +24,9 @@ class LanguageModelDecoding final : public Decoding {
 
 LanguageModel::LanguageModel(const ModelOptions& options, std::int64_t vocabulary,
                              std::uint64_t seed)
-    : tied_(options.tie_embeddings), dropout_rate_(options.dropout), context_(options.context) {
+    : tied_(options.tie_embeddings),
+      dropout_rate_(options.dropout.residual),
+      context_(options.context) {
   Init init(options.init, options.init_std, seed);
   embedding_ = Embedding(vocabulary, options.d_model, options.scale_embeddings, init);
   positions_ = Positions(options.positions, options.context, options.d_model, init);

@@ -12,13 +12,23 @@ enum class NormKind { layer, rms };
 /// none: zeros, for weights that will come from a file (not a choice of configs).
 enum class InitKind { xavier, normal, none };
 
+/// Shares of values dropped while training (Srivastava et al. 2014), by place. One number means all.
+struct DropoutRates {
+  double residual = 0.1;    ///< of embeddings, and of what a sublayer adds to its input
+  double attention = 0.1;   ///< of attention's weights
+  double activation = 0.1;  ///< of values between the two feed-forward layers
+
+  DropoutRates() = default;
+  DropoutRates(double all) : residual(all), attention(all), activation(all) {}
+};
+
 struct ModelOptions {
   std::int64_t d_model = 256;
   std::int64_t heads = 4;  ///< must divide d_model
   std::int64_t d_ff = 1024;
   std::int64_t encoder_layers = 3;  ///< not used by a language model
   std::int64_t decoder_layers = 3;
-  double dropout = 0.1;
+  DropoutRates dropout;
   Activation activation = Activation::relu;
   PositionKind positions = PositionKind::sinusoidal;
   NormPlace norm = NormPlace::pre;

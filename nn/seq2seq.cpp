@@ -37,7 +37,7 @@ Seq2Seq::Seq2Seq(const ModelOptions& options, std::int64_t source_vocabulary,
     : tied_(options.tie_embeddings),
       one_table_(options.tie_embeddings && shared_vocabulary &&
                  source_vocabulary == target_vocabulary),
-      dropout_rate_(options.dropout),
+      dropout_rate_(options.dropout.residual),
       position_limit_(options.positions == PositionKind::learned ? options.max_positions : 0) {
   Init init = init_of(options, seed);
   target_embedding_ = Embedding(target_vocabulary, options.d_model, options.scale_embeddings, init);

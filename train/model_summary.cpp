@@ -143,7 +143,7 @@ std::vector<LayerSummary> layers_of(const Parameters& parameters) {
 double activations(const Config& config, const StepWork& work) {
   const auto d = static_cast<double>(config.model.d_model),
              ff = static_cast<double>(config.model.d_ff);
-  const double inner = ff * (config.model.dropout > 0 ? 2 : 1);
+  const double inner = ff * (config.model.dropout.activation > 0 ? 2 : 1);
   const auto encoders = static_cast<double>(config.model.encoder_layers),
              decoders = static_cast<double>(config.model.decoder_layers);
   const double self_layer = 8 * d + inner;

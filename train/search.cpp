@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows.h"
 #include "data/tokenizer.h"
 #include "nn/plain_decoding.h"
@@ -42,8 +43,10 @@ void Search::best_tokens(const Array& logits, std::int64_t row, std::int64_t cou
                       double{kernels::log_sum_exp_row(z, logits.cols())};
   const auto begin = static_cast<std::ptrdiff_t>(into.size());
   real lowest = -std::numeric_limits<real>::infinity();
-  for (std::int64_t t = 0; t < logits.cols(); ++t) {
-    if (!(z[t] > lowest) || forbidden(t)) continue;
+  const std::int64_t n = logits.cols();
+  for (std::int64_t t = kernels::first_above(z, 0, lowest, n); t < n;
+       t = kernels::first_above(z, t + 1, lowest, n)) {
+    if (forbidden(t)) continue;
     // `into` beyond begin is a heap whose top is the worst of the best `count` so far.
     into.push_back(
         {base + double{z[t]}, static_cast<std::int32_t>(row), static_cast<std::int32_t>(t)});

@@ -5,56 +5,85 @@
 #include <vector>
 
 #include "autograd/arena.h"
-#include "autograd/kernels/elementwise.h"
-#include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows.h"
+#include "autograd/kernels/targets.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/attend.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target:
+#include "autograd/kernels/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+HEED_BEGIN
+namespace kernels::HWY_NAMESPACE {
+#if HEED_SIMD
+
+/// ⟨x, y⟩ of a head's few values, summed in `real` as gemm does.
+HWY_INLINE real inner(const real* x, const real* y, std::int64_t n) {
+  Vector even = set(0), odd = set(0);
+  std::int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    even = hn::MulAdd(hn::LoadU(Tag(), x + i), hn::LoadU(Tag(), y + i), even);
+    odd = hn::MulAdd(hn::LoadU(Tag(), x + i + lanes), hn::LoadU(Tag(), y + i + lanes), odd);
+  }
+  each(n - i, [&](std::int64_t k, auto io)
+                  HWY_ATTR { even = hn::MulAdd(io.load(x + i + k), io.load(y + i + k), even); });
+  return hn::GetLane(hn::SumOfLanes(Tag(), hn::Add(even, odd)));
+}
+
+/// scores[h, t] = ⟨q_h, k_t,h⟩ / √size. Row by row, so that each is read once, from one place.
+void attend_scores(const real* q, const real* const* rows, std::int64_t n, std::int64_t size,
+                   std::int64_t heads, real* scores) {
+  const real root = real(1) / std::sqrt(static_cast<real>(size));
+  for (std::int64_t t = 0; t < n; ++t) {
+    for (std::int64_t h = 0; h < heads; ++h)
+      scores[h * n + t] = root * inner(q + h * size, rows[t] + h * size, size);
+  }
+}
+
+/// out_h = Σ_t weights[h, t] v_t,h
+void attend_mix(const real* weights, const real* const* rows, std::int64_t n, std::int64_t size,
+                std::int64_t heads, real* out) {
+  const std::int64_t d = heads * size;
+  std::fill_n(out, d, real(0));
+  for (std::int64_t t = 0; t < n; ++t) {
+    for (std::int64_t h = 0; h < heads; ++h) {
+      const Vector w = set(weights[h * n + t]);
+      const real* const value = rows[t] + d + h * size;
+      real* const into = out + h * size;
+      each(size, [=](std::int64_t i, auto io) HWY_ATTR {
+        io.store(hn::MulAdd(w, io.load(value + i), io.load(into + i)), into + i);
+      });
+    }
+  }
+}
+
+#else
+using plain::attend_mix;
+using plain::attend_scores;
+#endif
+}  // namespace kernels::HWY_NAMESPACE
+HEED_END
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 HEED_BEGIN
 namespace kernels {
+
+HWY_EXPORT(attend_scores);
+HWY_EXPORT(attend_mix);
 
 void attend(const real* q, std::span<const real* const> rows, std::int64_t d, std::int64_t heads,
             real* out) {
   const std::int64_t size = d / heads, n = static_cast<std::int64_t>(rows.size());
-  const real root = real(1) / std::sqrt(static_cast<real>(size));
   std::vector<real, ArenaAllocator<real>> weights(static_cast<std::size_t>(heads * n));
-  // Row by row, so that each row of keys and of values is read once, from one place.
-  for (std::int64_t t = 0; t < n; ++t) {
-    for (std::int64_t h = 0; h < heads; ++h) {
-      weights[static_cast<std::size_t>(h * n + t)] =
-          root * dot(q + h * size, rows[static_cast<std::size_t>(t)] + h * size, size);
-    }
-  }
+  HWY_DYNAMIC_DISPATCH(attend_scores)(q, rows.data(), n, size, heads, weights.data());
   for (std::int64_t h = 0; h < heads; ++h)
     softmax_row(weights.data() + h * n, weights.data() + h * n, n);
-  std::fill_n(out, d, real(0));
-  for (std::int64_t t = 0; t < n; ++t) {
-    for (std::int64_t h = 0; h < heads; ++h) {
-      axpy(weights[static_cast<std::size_t>(h * n + t)],
-           rows[static_cast<std::size_t>(t)] + d + h * size, out + h * size, size);
-    }
-  }
+  HWY_DYNAMIC_DISPATCH(attend_mix)(weights.data(), rows.data(), n, size, heads, out);
 }
 
-namespace plain {
-
-void attend(const real* q, std::span<const real* const> rows, std::int64_t d, std::int64_t heads,
-            real* out) {
-  const std::int64_t size = d / heads;
-  for (std::int64_t c = 0; c < d; ++c) {
-    const std::int64_t h = c / size;
-    double total = 0, mixed = 0;
-    for (const real* row : rows) {
-      double score = 0;
-      for (std::int64_t j = h * size; j < (h + 1) * size; ++j)
-        score += double{q[j]} * double{row[j]};
-      const double weight = std::exp(score / std::sqrt(static_cast<double>(size)));
-      total += weight;
-      mixed += weight * double{row[d + c]};
-    }
-    out[c] = rows.empty() ? real(0) : static_cast<real>(mixed / total);
-  }
-}
-
-}  // namespace plain
 }  // namespace kernels
 HEED_END
+#endif

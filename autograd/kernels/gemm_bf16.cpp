@@ -3,11 +3,15 @@
 #include "autograd/kernels/bf16.h"
 
 #if defined(HEED_ONEDNN) && !defined(HEED_DOUBLE)
+#include <oneapi/dnnl/dnnl_version.h>
+#if DNNL_VERSION_MAJOR == 2  // 3 has other functions
+#define HEED_BF16_GEMM
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
 
 #include <array>
 #include <vector>
+#endif
 #endif
 
 HEED_BEGIN
@@ -30,7 +34,7 @@ bool takes_bf16(std::int64_t m, std::int64_t n, std::int64_t k, real alpha, real
          n >= least_extent && k >= least_extent && m * n * k >= least_work;
 }
 
-#if defined(HEED_ONEDNN) && !defined(HEED_DOUBLE)
+#ifdef HEED_BF16_GEMM
 
 namespace {
 
@@ -237,7 +241,7 @@ const std::string& bf16_obstacle() {
 #ifdef HEED_DOUBLE
       "this is float64";
 #else
-      "heed was built without oneDNN (libdnnl-dev)";
+      "heed was built without oneDNN 2 (libdnnl-dev)";
 #endif
   return obstacle;
 }

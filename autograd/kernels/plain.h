@@ -146,6 +146,10 @@ inline double dot_in_double(const real* x, const real* y, std::int64_t n) {
 inline real dot(const real* x, const real* y, std::int64_t n) {
   return static_cast<real>(dot_in_double(x, y, n));
 }
+inline std::int64_t first_above(const real* x, std::int64_t from, real bound, std::int64_t n) {
+  while (from < n && !(x[from] > bound)) ++from;
+  return from;
+}
 inline double sum_squares(const real* x, std::int64_t n) { return dot_in_double(x, x, n); }
 inline real sum(const real* x, std::int64_t n) {
   double total = 0;

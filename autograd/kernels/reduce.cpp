@@ -34,6 +34,20 @@ real dot(const real* x, const real* y, std::int64_t n) {
   }));
 }
 
+std::int64_t first_above(const real* x, std::int64_t from, real bound, std::int64_t n) {
+  const Vector limit = set(bound);
+  const auto above = [=](std::int64_t i)
+                         HWY_ATTR { return hn::Gt(hn::LoadU(Tag(), x + i), limit); };
+  std::int64_t i = from;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {  // almost all of a row of logits is passed over
+    const Mask any = hn::Or(hn::Or(above(i), above(i + lanes)),
+                            hn::Or(above(i + 2 * lanes), above(i + 3 * lanes)));
+    if (!hn::AllFalse(Tag(), any)) break;
+  }
+  while (i < n && !(x[i] > bound)) ++i;
+  return i;
+}
+
 /// Eight rows at a time, so that y is read and written once for eight reads of x.
 void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols, real* y) {
   std::int64_t r = 0;
@@ -91,6 +105,7 @@ void tree_sum(const real* const* x, std::int64_t count, real* y, std::int64_t n)
 #else
 using plain::add_column_sums;
 using plain::dot;
+using plain::first_above;
 using plain::sum;
 using plain::sum_squares;
 using plain::tree_sum;
@@ -106,6 +121,7 @@ namespace kernels {
 HWY_EXPORT(sum);
 HWY_EXPORT(sum_squares);
 HWY_EXPORT(dot);
+HWY_EXPORT(first_above);
 HWY_EXPORT(add_column_sums);
 HWY_EXPORT(tree_sum);
 
@@ -115,6 +131,9 @@ double sum_squares(const real* x, std::int64_t n) {
 }
 real dot(const real* x, const real* y, std::int64_t n) {
   return HWY_DYNAMIC_DISPATCH(dot)(x, y, n);
+}
+std::int64_t first_above(const real* x, std::int64_t from, real bound, std::int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(first_above)(x, from, bound, n);
 }
 void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols, real* y) {
   HWY_DYNAMIC_DISPATCH(add_column_sums)(x, rows, cols, y);

@@ -11,6 +11,8 @@ real sum(const real* x, std::int64_t n);
 /// Sum of squares, accumulated in double; NaN and infinity come through.
 double sum_squares(const real* x, std::int64_t n);
 real dot(const real* x, const real* y, std::int64_t n);
+/// The first i ≥ from with x[i] > bound, or n. NaN is above nothing.
+std::int64_t first_above(const real* x, std::int64_t from, real bound, std::int64_t n);
 /// y[c] += Σ_r x[r, c]
 void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols, real* y);
 /// y = x_0 + x_1 + … as a balanced binary tree of `count` arrays ((0+1)+(2+3))+…; y may be x_0.

@@ -25,6 +25,24 @@ BOOST_AUTO_TEST_CASE(sums_equal_their_plain_twins) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(first_above_finds_what_its_plain_twin_finds) {
+  for_each_target([](const std::string&) {
+    for (const std::int64_t n : lengths()) {
+      std::vector<real> x = normal_values(n, 1, 7);
+      for (std::int64_t i = 3; i < n; i += 11) x[static_cast<std::size_t>(i)] = not_a_number;
+      for (std::int64_t i = 5; i < n; i += 97) x[static_cast<std::size_t>(i)] = i % 2 ? inf : -inf;
+      Guarded at(x, 2);
+      for (const real bound : {-inf, real(-1), real(0), real(1.5), real(4), inf, not_a_number}) {
+        for (const std::int64_t from : {std::int64_t{0}, n / 3, n - 1, n}) {
+          if (from < 0) continue;
+          BOOST_REQUIRE_EQUAL(kernels::first_above(at.data(), from, bound, n),
+                              plain::first_above(x.data(), from, bound, n));
+        }
+      }
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(the_order_is_the_same_for_every_instruction_set_and_place) {
   const std::int64_t n = 4099;
   const std::vector<real> x = normal_values(n, 1, 3);

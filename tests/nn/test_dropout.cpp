@@ -1,5 +1,6 @@
 // Dropout masks are a function of (seed, step, shard, which dropout), and drop as many as they say.
 #include "nn/decoder.h"
+#include "nn/encoder.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -33,6 +34,33 @@ BOOST_AUTO_TEST_CASE(masks_depend_on_seed_step_and_shard_alone) {
     BOOST_TEST(!same_bits(run(*model, pairs, {true, 5, 18, 2}), y));
     BOOST_TEST(!same_bits(run(*model, pairs, {true, 5, 17, 3}), y));
     BOOST_TEST(!same_bits(run(*model, pairs, {false, 5, 17, 2}), y));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_rate_is_felt_in_its_place_alone) {
+  const std::vector<std::int32_t> offsets{0, 4, 9};
+  const Tensor x(normal({9, 6}, 1));
+  for (double DropoutRates::*const rate :
+       {&DropoutRates::residual, &DropoutRates::attention, &DropoutRates::activation}) {
+    ModelOptions o = with_dropout(0);
+    o.dropout.*rate = 0.5;
+    Init init = some_init();
+    const EncoderLayer encoder(o, init);
+    const DecoderLayer decoder(o, init);
+    const auto felt = [&](const auto& run) {
+      Pass training{true, 5, 17, 2}, at_rest;
+      return !same_bits(run(training).value(), run(at_rest).value());
+    };
+    BOOST_TEST(felt([&](Pass& pass) { return encoder.feed_forward(x, pass); }) ==
+               (rate == &DropoutRates::activation));
+    const bool attention = rate == &DropoutRates::attention;
+    BOOST_TEST(felt([&](Pass& pass) { return encoder.self_attn.self(x, offsets, true, pass); }) ==
+               attention);
+    BOOST_TEST(felt([&](Pass& pass) {
+                 return decoder.multihead_attn.cross(x, x, offsets, offsets, pass);
+               }) == attention);
+    BOOST_TEST(felt([&](Pass& pass) { return encoder(x, offsets, false, pass); }));
+    BOOST_TEST(felt([&](Pass& pass) { return decoder(x, offsets, {x, offsets}, pass); }));
   }
 }
 

@@ -152,6 +152,19 @@ BOOST_AUTO_TEST_CASE(a_language_model_has_no_encoder) {
   BOOST_TEST(config.model.context == 64);
 }
 
+BOOST_AUTO_TEST_CASE(one_dropout_stands_for_all_or_each_has_its_own) {
+  const heed::DropoutRates one = parse(minimal + "model: {dropout: 0.25}\n").model.dropout;
+  BOOST_TEST(one.residual == 0.25);
+  BOOST_TEST(one.attention == 0.25);
+  BOOST_TEST(one.activation == 0.25);
+  const std::string text = minimal + "model: {dropout: {residual: 0.3, attention: 0}}\n";
+  const heed::DropoutRates own = parse(text, {"model.dropout.activation=0.2"}).model.dropout;
+  BOOST_TEST(own.residual == 0.3);
+  BOOST_TEST(own.attention == 0);
+  BOOST_TEST(own.activation == 0.2);
+  BOOST_TEST(parse(text, {"model.dropout=0"}).model.dropout.residual == 0);
+}
+
 BOOST_AUTO_TEST_CASE(overrides_replace_what_the_file_says) {
   const std::string text = minimal + "model: {layers: 6, d_model: 512}\ntrain: {steps: 5}\n";
   BOOST_TEST(parse(text, {"train.steps=200"}).train.steps == 200);
