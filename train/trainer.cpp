@@ -205,9 +205,10 @@ void Trainer::restore() {
   for (const std::string& skipped : newest.skipped)
     talk_.line("skipped a damaged checkpoint: " + skipped);
   const std::int64_t step = newest.checkpoint ? newest.checkpoint->step : 0;
-  // What was recorded after the checkpoint will be recorded again.
+  // What was recorded after the checkpoint will be recorded again, and so will the final figures.
   repair_jsonl(run_.metrics(), [step](const nlohmann::json& r) {
-    return r.value("step", std::int64_t{0}) <= step;
+    const std::string kind = r.value("kind", "");
+    return r.value("step", std::int64_t{0}) <= step && kind != "test" && kind != "final-valid";
   });
   metrics_ = JsonlWriter(run_.metrics());
   if (!newest.checkpoint) {

@@ -97,6 +97,16 @@ void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visib
   }
 }
 
+void attention_add_to_lse(const real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
+                          real* lse, std::int64_t stride) {
+  for (std::int64_t r = 0; r < rows; ++r, scores += cols) {
+    const double a = lse[r * stride], b = log_sum_exp_row(scores, visible.count(r, cols));
+    const double high = a < b ? b : a, low = a < b ? a : b;  // a NaN stays in one of them
+    const bool alone = low == -std::numeric_limits<double>::infinity() || std::isinf(high);
+    lse[r * stride] = static_cast<real>(alone ? high : high + std::log1p(std::exp(low - high)));
+  }
+}
+
 void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                              const real* lse, std::int64_t stride) {
   HWY_DYNAMIC_DISPATCH(SoftmaxAgain)(scores, rows, cols, visible, lse, stride);

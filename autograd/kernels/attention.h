@@ -1,5 +1,6 @@
 #pragma once
 /// Loops over one block of attention scores: `rows` queries by `cols` keys, rows contiguous.
+#include <algorithm>
 #include <cstdint>
 
 #include "autograd/real.h"
@@ -8,12 +9,12 @@ HEED_BEGIN
 namespace kernels {
 
 /// Which keys the rows of a block see: all of them, or (causal) row r the first `first + r + 1`.
+/// `first` is below 0 where the block's first rows come before its first key.
 struct Visible {
   bool causal = false;
   std::int64_t first = 0;
   std::int64_t count(std::int64_t row, std::int64_t cols) const {
-    const std::int64_t n = first + row + 1;
-    return causal && n < cols ? n : cols;
+    return causal ? std::clamp<std::int64_t>(first + row + 1, 0, cols) : cols;
   }
 };
 
@@ -21,6 +22,10 @@ struct Visible {
 /// becomes the row's log Σ exp. A row that sees nothing becomes zeros, with lse −inf.
 void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                        real* lse, std::int64_t stride);
+/// lse[r · stride] = log(exp(lse[r · stride]) + Σ exp(scores of the row)), over what the row sees:
+/// begun with −inf, the sums of a row whose keys are taken a stretch at a time.
+void attention_add_to_lse(const real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
+                          real* lse, std::int64_t stride);
 /// The same weights again, from the scores and the lse that the forward pass left.
 void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                              const real* lse, std::int64_t stride);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "autograd/kernels/attention.h"
@@ -25,10 +26,10 @@ struct Columns {
 using Source = Columns<const real>;
 using Target = Columns<real>;
 
-/// A block of queries of one sequence, in one head.
+/// A block of queries of one sequence, in one head, and keys they may look at.
 struct Block {
   std::int64_t query, rows;  ///< first row of q, and how many
-  std::int64_t key, keys;    ///< first row of k and v, and how many are within reach
+  std::int64_t key, keys;    ///< first row of k and v, and how many
   std::int64_t column;       ///< first column of the head
   kernels::Visible visible;
   std::int64_t number;  ///< where the block's dropout mask begins
@@ -38,14 +39,17 @@ struct Block {
 ///   P = softmax(S) over what each query sees,  P' = dropout(P),  O = P' V
 ///   dV = P'ᵀ dO,  dP = dropout'(dO Vᵀ),  dS = P ⊙ (dP − D),  D_i = ⟨dO_i, O_i⟩ = Σ_j P_ij dP_ij
 ///   dQ = dS K/√d,  dK = dSᵀ Q/√d
-/// Queries are taken in blocks, so only a block of S exists at a time; backward makes P again from
-/// S and the log-sum-exp of its rows. Memory is linear in the tokens. Source: Vaswani et al. 2017,
+/// Queries are taken in blocks, and the keys of long sequences in tiles, so only a tile of S exists
+/// at a time; backward makes P again from S and the log-sum-exp of its rows, and so does forward
+/// where there are several tiles. Memory is linear in the tokens. Source: Vaswani et al. 2017,
 /// section 3.2; recomputation after Dao et al., "FlashAttention", 2022.
 struct BlockedAttention {
   /// Query rows a block: causal attention skips the blocks above the diagonal.
   static constexpr std::int64_t block_rows = 64;
   /// One head's scores of a short sequence are taken whole.
   static constexpr std::int64_t whole_values = 128 * 128;
+  /// Keys a tile: three tiles of scores find room in a second cache of 1 MiB.
+  static constexpr std::int64_t tile_keys = 1024;
 
   FusedAttentionOptions options;
   std::vector<std::int32_t, ArenaAllocator<std::int32_t>> query_offsets, key_offsets;
@@ -74,9 +78,24 @@ struct BlockedAttention {
       }
     }
   }
-  std::int64_t largest_block() const {
+  /// The block's parts by keys, one at least; body(tile, whether it is the first).
+  template <class Body>
+  static void for_each_tile(const Block& block, Body body) {
+    std::int64_t first = 0;
+    do {
+      Block tile = block;
+      tile.key += first;
+      tile.keys = std::min(tile_keys, block.keys - first);
+      tile.visible.first -= first;
+      tile.number += block.rows * first;
+      body(tile, first == 0);
+      first += tile_keys;
+    } while (first < block.keys);
+  }
+  std::int64_t largest_tile() const {
     std::int64_t largest = 1;
-    for_each_block([&](const Block& b) { largest = std::max(largest, b.rows * b.keys); });
+    for_each_block(
+        [&](const Block& b) { largest = std::max(largest, b.rows * std::min(b.keys, tile_keys)); });
     return largest;
   }
 
@@ -90,19 +109,42 @@ struct BlockedAttention {
          k.at(b.key, b.column), k.ld, 0, s.data(), b.keys);
   }
 
+  /// P of a block of one tile in p, and the log-sum-exp of its rows in `sums`.
+  void softmax(const Block& b, Source q, Source k, Array& p, real* sums) const {
+    scores(b, q, k, p);
+    kernels::attention_softmax(p.data(), b.rows, b.keys, b.visible, sums, options.heads);
+  }
+  /// The log-sum-exp alone, of any block.
+  void log_sums(const Block& b, Source q, Source k, Array& s, real* sums) const {
+    for (std::int64_t r = 0; r < b.rows; ++r)
+      sums[r * options.heads] = -std::numeric_limits<real>::infinity();
+    for_each_tile(b, [&](const Block& tile, bool) {
+      scores(tile, q, k, s);
+      kernels::attention_add_to_lse(s.data(), tile.rows, tile.keys, tile.visible, sums,
+                                    options.heads);
+    });
+  }
+  void softmax_again(const Block& b, Source q, Source k, Array& p, const real* sums) const {
+    scores(b, q, k, p);
+    kernels::attention_softmax_again(p.data(), b.rows, b.keys, b.visible, sums, options.heads);
+  }
+
   Array run(Source q, Source k, Source v, std::int64_t query_tokens) {
     const std::int64_t d = head_size * options.heads;
     output = Array({query_tokens, d});
     lse = Array({query_tokens, options.heads});
-    Array p({largest_block()});
+    Array p({largest_tile()});
     for_each_block([&](const Block& b) {
-      scores(b, q, k, p);
-      const std::int64_t head = b.column / head_size;
-      kernels::attention_softmax(p.data(), b.rows, b.keys, b.visible, lse.row(b.query) + head,
-                                 options.heads);
-      if (options.dropout > 0) drop(b, p, p);
-      gemm(Trans::no, Trans::no, b.rows, head_size, b.keys, 1, p.data(), b.keys,
-           v.at(b.key, b.column), v.ld, 0, output.row(b.query) + b.column, d);
+      real* const sums = lse.row(b.query) + b.column / head_size;
+      const bool one_tile = b.keys <= tile_keys;
+      if (!one_tile) log_sums(b, q, k, p, sums);
+      for_each_tile(b, [&](const Block& tile, bool first) {
+        one_tile ? softmax(tile, q, k, p, sums) : softmax_again(tile, q, k, p, sums);
+        if (options.dropout > 0) drop(tile, p, p);
+        gemm(Trans::no, Trans::no, tile.rows, head_size, tile.keys, 1, p.data(), tile.keys,
+             v.at(tile.key, tile.column), v.ld, first ? real(0) : real(1),
+             output.row(tile.query) + tile.column, d);
+      });
     });
     return output;
   }
@@ -110,31 +152,33 @@ struct BlockedAttention {
   /// Writes dq and adds to dk and dv.
   void run_backward(const Array& dy, Source q, Source k, Source v, Target dq, Target dk,
                     Target dv) const {
-    const std::int64_t d = head_size * options.heads, largest = largest_block();
+    const std::int64_t d = head_size * options.heads, largest = largest_tile();
     const Source dout{dy.data(), d};
     Array p({largest}), dropped({options.dropout > 0 ? largest : 0}), dp({largest});
     std::vector<real, ArenaAllocator<real>> delta;
-    for_each_block([&](const Block& b) {
-      scores(b, q, k, p);
-      kernels::attention_softmax_again(p.data(), b.rows, b.keys, b.visible,
-                                       lse.row(b.query) + b.column / head_size, options.heads);
-      if (options.dropout > 0) drop(b, p, dropped);
-      const Array& used = options.dropout > 0 ? dropped : p;
-      gemm(Trans::yes, Trans::no, b.keys, head_size, b.rows, 1, used.data(), b.keys,
-           dout.at(b.query, b.column), d, 1, dv.at(b.key, b.column), dv.ld);
-      gemm(Trans::no, Trans::yes, b.rows, b.keys, head_size, 1, dout.at(b.query, b.column), d,
-           v.at(b.key, b.column), v.ld, 0, dp.data(), b.keys);
-      if (options.dropout > 0) drop(b, dp, dp);
+    for_each_block([&](const Block& block) {
       delta.clear();
-      for (std::int64_t r = b.query; r < b.query + b.rows; ++r) {
-        delta.push_back(kernels::dot(dout.at(r, b.column), output.row(r) + b.column, head_size));
+      for (std::int64_t r = block.query; r < block.query + block.rows; ++r) {
+        delta.push_back(
+            kernels::dot(dout.at(r, block.column), output.row(r) + block.column, head_size));
       }
-      kernels::attention_softmax_grad(p.data(), dp.data(), dp.data(), b.rows, b.keys, b.visible,
-                                      delta.data());
-      gemm(Trans::no, Trans::no, b.rows, head_size, b.keys, root(), dp.data(), b.keys,
-           k.at(b.key, b.column), k.ld, 0, dq.at(b.query, b.column), dq.ld);
-      gemm(Trans::yes, Trans::no, b.keys, head_size, b.rows, root(), dp.data(), b.keys,
-           q.at(b.query, b.column), q.ld, 1, dk.at(b.key, b.column), dk.ld);
+      for_each_tile(block, [&](const Block& b, bool first) {
+        softmax_again(b, q, k, p, lse.row(b.query) + b.column / head_size);
+        if (options.dropout > 0) drop(b, p, dropped);
+        const Array& used = options.dropout > 0 ? dropped : p;
+        gemm(Trans::yes, Trans::no, b.keys, head_size, b.rows, 1, used.data(), b.keys,
+             dout.at(b.query, b.column), d, 1, dv.at(b.key, b.column), dv.ld);
+        gemm(Trans::no, Trans::yes, b.rows, b.keys, head_size, 1, dout.at(b.query, b.column), d,
+             v.at(b.key, b.column), v.ld, 0, dp.data(), b.keys);
+        if (options.dropout > 0) drop(b, dp, dp);
+        kernels::attention_softmax_grad(p.data(), dp.data(), dp.data(), b.rows, b.keys, b.visible,
+                                        delta.data());
+        gemm(Trans::no, Trans::no, b.rows, head_size, b.keys, root(), dp.data(), b.keys,
+             k.at(b.key, b.column), k.ld, first ? real(0) : real(1), dq.at(b.query, b.column),
+             dq.ld);
+        gemm(Trans::yes, Trans::no, b.keys, head_size, b.rows, root(), dp.data(), b.keys,
+             q.at(b.query, b.column), q.ld, 1, dk.at(b.key, b.column), dk.ld);
+      });
     });
   }
 

@@ -121,6 +121,26 @@ BOOST_AUTO_TEST_CASE(early_stopping_counts_on_over_a_resume) {
   check_same_metrics(whole, parts);
 }
 
+BOOST_AUTO_TEST_CASE(a_finished_run_that_is_resumed_has_its_final_figures_once) {
+  const TempFolder folder;
+  Run run(small_run(20), folder / "run");
+  const auto to_the_end = [&run](bool restore) {
+    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    if (restore) trainer.restore();
+    trainer.train();
+    trainer.choose_weights();
+    trainer.final_evaluation();
+    return run.metrics();
+  };
+  const std::vector<nlohmann::json> first = to_the_end(false);
+  BOOST_TEST(run.count("test") == 1);
+  BOOST_TEST((to_the_end(true) == first));
+  run.config.train.steps = 30;  // trained on: the figures are those of the new end
+  to_the_end(true);
+  BOOST_TEST(run.count("test") == 1);
+  BOOST_TEST(run.metrics().back().at("step") == 30);
+}
+
 BOOST_AUTO_TEST_CASE(another_model_does_not_take_the_checkpoint) {
   const TempFolder folder;
   Run run(small_run(10), folder / "run");

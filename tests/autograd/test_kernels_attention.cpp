@@ -1,0 +1,115 @@
+#include "autograd/kernels/attention.h"
+#include "autograd/kernels/plain_rows.h"
+#include "kernel_testing.h"
+
+using namespace heed;
+using namespace heed::testing;
+using kernels::Visible;
+namespace plain = kernels::plain;
+
+namespace {
+
+const double epsilon = Limits::epsilon();
+
+struct Sizes {
+  std::int64_t rows, cols;
+  Visible visible;
+};
+
+/// Widths around the vectors', causal with keys before, at and behind the first row.
+std::vector<Sizes> all_sizes() {
+  std::vector<Sizes> all;
+  for (const std::int64_t cols : {0, 1, 3, 7, 8, 15, 16, 17, 31, 33, 64, 130}) {
+    for (const std::int64_t rows : {1, 4}) {
+      all.push_back({rows, cols, {false, 0}});
+      for (const std::int64_t first :
+           {std::int64_t{-6}, std::int64_t{-2}, std::int64_t{0}, cols / 2, cols})
+        all.push_back({rows, cols, {true, first}});
+    }
+  }
+  return all;
+}
+
+std::vector<real> values(const Sizes& s, std::uint64_t seed, bool awkward) {
+  std::vector<real> x = normal_values(s.rows * s.cols, 3, seed);
+  if (!awkward || x.empty()) return x;
+  const real odd[] = {not_a_number,        inf, -inf, Limits::max(), -Limits::max(), 0,
+                      Limits::denorm_min()};
+  for (std::size_t i = seed % 3; i < x.size(); i += 5) x[i] = odd[(i + seed) % std::size(odd)];
+  return x;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(kernels_attention)
+
+BOOST_AUTO_TEST_CASE(weights_made_again_equal_their_plain_twin) {
+  for_each_target([](const std::string&) {
+    for (const Sizes& s : all_sizes()) {
+      for (const bool awkward : {false, true}) {
+        for (const real lse : {real(2), real(-1), inf, -inf, not_a_number}) {
+          const std::vector<real> sums(static_cast<std::size_t>(2 * s.rows), lse);
+          Guarded fast(values(s, 1, awkward), 1);
+          std::vector<real> slow = values(s, 1, awkward);
+          kernels::attention_softmax_again(fast.data(), s.rows, s.cols, s.visible, sums.data(), 2);
+          plain::attention_softmax_again(slow.data(), s.rows, s.cols, s.visible, sums.data(), 2);
+          check_close(fast.values(), slow, 16 * epsilon);
+        }
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(their_gradient_equals_its_plain_twin) {
+  for_each_target([](const std::string&) {
+    for (const Sizes& s : all_sizes()) {
+      for (const bool awkward : {false, true}) {
+        const std::vector<real> weights = values(s, 1, awkward),
+                                delta = normal_values(s.rows, 1, 3);
+        Guarded fast(values(s, 2, awkward), 3);
+        std::vector<real> slow = values(s, 2, awkward);
+        kernels::attention_softmax_grad(weights.data(), fast.data(), fast.data(), s.rows, s.cols,
+                                        s.visible, delta.data());
+        plain::attention_softmax_grad(weights.data(), slow.data(), slow.data(), s.rows, s.cols,
+                                      s.visible, delta.data());
+        check_close(fast.values(), slow, 4 * epsilon);
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(sums_of_stretches_are_the_sum_of_the_row) {
+  const std::int64_t n = 300;
+  const std::vector<real> x = normal_values(n, 4, 9);
+  const real whole = plain::log_sum_exp_row(x.data(), n);
+  for (const std::int64_t stretch : {1, 7, 64, 299, 300}) {
+    real lse = -inf;
+    for (std::int64_t at = 0; at < n; at += stretch) {
+      kernels::attention_add_to_lse(x.data() + at, 1, std::min(stretch, n - at), {}, &lse, 1);
+    }
+    BOOST_CHECK_CLOSE_FRACTION(lse, whole, 50 * epsilon);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_stretch_of_nothing_adds_nothing) {
+  const std::vector<real> hidden = {1, 2, -inf, -inf};
+  real lse[] = {-inf, 3, inf, not_a_number};
+  const std::vector<real> before(std::begin(lse), std::end(lse));
+  kernels::attention_add_to_lse(hidden.data(), 4, 1, {true, -4}, lse, 1);  // no row sees a key
+  check_same({std::begin(lse), std::end(lse)}, before);
+  kernels::attention_add_to_lse(hidden.data() + 2, 1, 2, {}, lse + 1, 1);  // keys that are masked
+  BOOST_CHECK_EQUAL(lse[1], 3);
+}
+
+BOOST_AUTO_TEST_CASE(nan_and_infinity_show_in_the_sums) {
+  for (const real odd : {not_a_number, inf}) {
+    for (const bool earlier : {false, true}) {
+      const std::vector<real> x = {1, earlier ? real(2) : odd};
+      real lse = earlier ? odd : real(0);
+      kernels::attention_add_to_lse(x.data(), 1, 2, {}, &lse, 1);
+      BOOST_CHECK(std::isnan(odd) ? std::isnan(lse) : lse == inf);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

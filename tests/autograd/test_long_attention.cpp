@@ -1,0 +1,86 @@
+// Fused attention where sequences are so long that queries are taken in blocks and keys in tiles.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "autograd/kernels/reduce.h"
+#include "autograd/ops.h"
+#include "tests/autograd/expect.h"
+
+using namespace heed;
+
+namespace {
+
+constexpr bool in_double = sizeof(real) == 8;
+constexpr std::int64_t d = 4;
+
+Array random_array(const Shape& shape, std::uint64_t seed) {
+  Array x(shape);
+  Random random({.seed = seed, .stream = Stream::check, .index = 0, .part = 0});
+  for (real& value : x.values()) value = static_cast<real>(random.normal());
+  return x;
+}
+
+double inner(const Array& a, const Array& b) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < a.size(); ++i) sum += double{a.data()[i]} * double{b.data()[i]};
+  return sum;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(long_attention)
+
+BOOST_AUTO_TEST_CASE(blocks_and_tiles_give_what_the_composed_op_gives) {
+  struct Case {
+    std::int64_t queries, keys;
+    bool causal;
+  };
+  for (const Case& c : {Case{128, 128, true}, Case{129, 129, true}, Case{200, 200, false},
+                        Case{1023, 1023, true}, Case{1025, 1025, true}, Case{1100, 1100, false},
+                        Case{2111, 2111, true}, Case{3, 2500, false}, Case{70, 2049, false}}) {
+    BOOST_TEST_CONTEXT(c.queries << " queries, " << c.keys << " keys"
+                                 << (c.causal ? ", causal" : "")) {
+      const Tensor q = Tensor::variable(random_array({c.queries, d}, 1)),
+                   k = Tensor::variable(random_array({c.keys, d}, 2)),
+                   v = Tensor::variable(random_array({c.keys, d}, 3));
+      const Array dy = random_array({c.queries, d}, 4);
+      const Tensor composed = attention(q, k, v, c.causal ? causal_mask(c.keys) : Array()).output;
+      const FusedAttentionOptions options{1, c.causal, 0, {}};
+      const std::vector<std::int32_t> rows{0, static_cast<std::int32_t>(c.queries)},
+          columns{0, static_cast<std::int32_t>(c.keys)};
+      const Tensor kv = concat(std::vector<Tensor>{k, v}, 1);
+      const Tensor fused =
+          c.causal ? self_attention(concat(std::vector<Tensor>{q, k, v}, 1), rows, options)
+                   : cross_attention(q, kv, rows, columns, options);
+      const double tolerance = in_double ? 1e-12 : 2e-5;
+      BOOST_TEST(same(fused.value(), composed.value(), tolerance));
+      const Gradients a = backward(fused, dy), b = backward(composed, dy);
+      for (const Tensor& x : {q, k, v}) BOOST_TEST(same(a[x], b[x], 100 * tolerance));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(dropout_drops_the_same_weights_backward_in_every_tile) {
+  if (!in_double) return;  // differences of float say nothing here
+  const std::int64_t n = 1300;
+  const FusedAttentionOptions options{
+      .heads = 2,
+      .causal = true,
+      .dropout = real(0.3),
+      .key = {.seed = 9, .stream = Stream::dropout, .index = 2, .part = 0}};
+  const std::vector<std::int32_t> offsets{0, 100, static_cast<std::int32_t>(n)};
+  const Array x = random_array({n, 3 * 2 * d}, 1), direction = random_array(x.shape(), 2),
+              dy = random_array({n, 2 * d}, 3);
+  const auto moved = [&](real step) {
+    Array at = x.clone();
+    for (std::int64_t i = 0; i < at.size(); ++i) at.data()[i] += step * direction.data()[i];
+    return inner(self_attention(Tensor(at), offsets, options).value(), dy);
+  };
+  const real step = real(1e-5);
+  const double slope = (moved(step) - moved(-step)) / (2 * double{step});
+  const Tensor variable = Tensor::variable(x);
+  const Gradients gradients = backward(self_attention(variable, offsets, options), dy);
+  BOOST_TEST(inner(gradients[variable], direction) == slope, boost::test_tools::tolerance(1e-7));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
