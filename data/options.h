@@ -38,8 +38,13 @@ struct DataOptions {
 
 enum class TokenizerKind { sentencepiece, characters, bytes, words };
 
+/// How SentencePiece finds its pieces: a unigram language model (Kudo 2018) or byte-pair encoding
+/// (Sennrich et al. 2016).
+enum class PieceAlgorithm { unigram, bpe };
+
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::sentencepiece;
+  PieceAlgorithm algorithm = PieceAlgorithm::unigram;  ///< sentencepiece
   std::int64_t vocab_size = 8000;  ///< sentencepiece, words: at most, special pieces included
   bool shared = true;              ///< one vocabulary for source and target
   std::string model = {};  ///< use this file instead of training (a `.model`, or a vocabulary file)

@@ -1,5 +1,6 @@
-/// Subword tokenizer on the sentencepiece library: unigram language model by Kudo, "Subword
-/// regularization" (ACL 2018), in the library of Kudo and Richardson (EMNLP 2018).
+/// Subword tokenizer on the sentencepiece library of Kudo and Richardson (EMNLP 2018): the unigram
+/// language model of Kudo, "Subword regularization" (ACL 2018), or byte-pair encoding after
+/// Sennrich, Haddow and Birch, "Neural machine translation of rare words" (ACL 2016).
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
@@ -195,7 +196,7 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
   });
 
   std::unordered_map<std::string, std::string> arguments{
-      {"model_type", "unigram"},
+      {"model_type", options.algorithm == PieceAlgorithm::bpe ? "bpe" : "unigram"},
       {"vocab_size", std::to_string(options.vocab_size)},
       {"hard_vocab_limit", "false"},  // a small corpus gives a smaller vocabulary, not an error
       {"character_coverage", "1.0"},

@@ -199,6 +199,8 @@ class Checker {
                 source ? "tokenizer.target_model" : "tokenizer.source_model"},
                "missing, but the other side has one");
     }
+    only_for("tokenizer.algorithm", "tokenizer.kind",
+             tokenizer.kind == TokenizerKind::sentencepiece, "kind: sentencepiece");
     const bool ready = tokenizer.kind != TokenizerKind::bytes;
     for (const char* key :
          {"tokenizer.model", "tokenizer.source_model", "tokenizer.target_model"}) {

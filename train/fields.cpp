@@ -122,6 +122,9 @@ void add_tokenizer(std::vector<Field>& table) {
       {
           choice(HEED_KEY(tokenizer.kind), {"sentencepiece", "char", "byte", "word"},
                  "What a token is: a trained piece of a word, a character, a byte, or a word."),
+          choice(HEED_KEY(tokenizer.algorithm), {"unigram", "bpe"},
+                 "sentencepiece: how pieces are found, by a unigram language model or by byte-pair "
+                 "encoding."),
           whole(HEED_KEY(tokenizer.vocab_size), {5, 10 * million},
                 "sentencepiece, word: most pieces, the special ones included."),
           truth(HEED_KEY(tokenizer.shared), "One vocabulary for source and target."),

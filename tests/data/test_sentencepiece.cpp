@@ -40,6 +40,27 @@ BOOST_AUTO_TEST_CASE(lines_of_any_length_can_be_learnt_from) {
   expect_error(Exit::bad_input, {"4192 bytes"}, [&] { learn({noise}, 64); });
 }
 
+BOOST_AUTO_TEST_CASE(byte_pair_encoding_merges_what_is_frequent) {
+  // Of "ab" a piece can be made first, for it stands everywhere; then of "ab" and "c".
+  const std::vector<std::string> lines(50, "abc abd abc");
+  const auto t = train_tokenizer(
+      {.kind = TokenizerKind::sentencepiece, .algorithm = PieceAlgorithm::bpe, .vocab_size = 12},
+      lines, 1);
+  BOOST_TEST(t->encode("abc").size() == 1u);
+  BOOST_TEST(t->encode("ab").size() <= 2u);
+  for (const auto& line : {"abc abd", "ddd", "cab"}) BOOST_TEST(t->decode(t->encode(line)) == line);
+  const auto long_pieces = train_tokenizer(
+      {.kind = TokenizerKind::sentencepiece, .algorithm = PieceAlgorithm::bpe, .vocab_size = 64},
+      sentences(400, 1), 1);
+  std::size_t by_merging = 0, by_model = 0;
+  for (const auto& line : sentences(50, 2)) {
+    BOOST_TEST(long_pieces->decode(long_pieces->encode(line)) == line);
+    by_merging += long_pieces->encode(line).size();
+    by_model += example().encode(line).size();
+  }
+  BOOST_TEST(by_merging != by_model);
+}
+
 BOOST_AUTO_TEST_CASE(round_trips) {
   const auto& t = example();
   BOOST_TEST(t.size() == 64);

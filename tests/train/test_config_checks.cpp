@@ -62,6 +62,8 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
        "exp.yaml:2:27: tokenizer.source_model: only for shared: false (or give model)"},
       {copy + "tokenizer: {shared: false, source_model: x.model}\n",
        "exp.yaml:2:42: tokenizer.target_model: missing, but the other side has one"},
+      {copy + "tokenizer: {kind: char, algorithm: bpe}\n",
+       "exp.yaml:2:36: tokenizer.algorithm: only for kind: sentencepiece"},
       {copy + "tokenizer: {kind: byte, model: x}\n",
        "exp.yaml:2:32: tokenizer.model: only for other kinds: bytes need no file"},
       {lm + "tokenizer: {shared: false}\n",
