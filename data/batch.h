@@ -20,4 +20,9 @@ struct Batch {
   }
 };
 
+/// What one token of each side costs, in any unit.
+struct TokenCost {
+  double source = 1, target = 1;
+};
+
 }  // namespace heed

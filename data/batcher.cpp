@@ -282,22 +282,24 @@ double BatchStream::epochs_done() {
          static_cast<double>(position_.batch) / static_cast<double>(plan(position_.epoch).size());
 }
 
-std::vector<Batch> shard(const Batch& batch, std::int64_t count) {
+std::vector<Batch> shard(const Batch& batch, std::int64_t count, TokenCost cost) {
   if (count < 1) throw Error(Exit::failed, "shard: count must be positive");
   const std::int64_t n = batch.sequences();
   const bool pairs = !batch.source_offsets.empty();
-  const auto tokens_before = [&](std::int64_t i) {
-    return std::int64_t{batch.target_offsets[i]} + (pairs ? batch.source_offsets[i] : 0);
+  const auto cost_before = [&](std::int64_t i) {
+    return cost.target * batch.target_offsets[i] +
+           (pairs ? cost.source * batch.source_offsets[i] : 0);
   };
   std::vector<Batch> shards;
   if (n == 0) return shards;
-  const std::int64_t total = tokens_before(n);
+  const double total = cost_before(n), parts = static_cast<double>(count);
 
   std::int64_t from = 0;
   for (std::int64_t k = 1; k <= count && from < n; ++k) {
-    // Group k ends at the sequence boundary nearest to k/count of the tokens.
+    // Group k ends at the sequence boundary nearest to k/count of the cost.
+    const double end = static_cast<double>(k) * total;
     std::int64_t to = from;
-    while (to < n && (tokens_before(to) + tokens_before(to + 1)) * count <= 2 * k * total) ++to;
+    while (to < n && (cost_before(to) + cost_before(to + 1)) * parts <= 2 * end) ++to;
     if (k == count) to = n;
     if (to == from) continue;
     Batch part;

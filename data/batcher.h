@@ -88,10 +88,9 @@ std::vector<Batch> evaluation_batches(const Dataset& data, const BatchOptions& o
 Batch make_batch(const Dataset& data, const std::vector<std::int64_t>& samples,
                  std::int64_t context = 0);
 
-/// Cuts a batch into at most `count` contiguous groups of whole sequences with about as many tokens
-/// each (source and target together): a group exceeds the mean by less than the longest sequence.
-/// No group is empty, so there are fewer where sequences are few or very unequal. A function of the
-/// batch alone.
-std::vector<Batch> shard(const Batch& batch, std::int64_t count);
+/// Cuts a batch into at most `count` contiguous groups of whole sequences of about the same cost: a
+/// group exceeds the mean by less than the costliest sequence. No group is empty, so there are fewer
+/// where sequences are few or very unequal. A function of batch and cost alone.
+std::vector<Batch> shard(const Batch& batch, std::int64_t count, TokenCost cost = {});
 
 }  // namespace heed

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "autograd/arena.h"
+
 HEED_BEGIN
 
 Array sinusoids(std::int64_t first, std::int64_t n, std::int64_t d) {
@@ -34,8 +36,10 @@ Parameters Positions::parameters() const {
 namespace {
 
 /// The place of every row within its sequence.
-std::vector<std::int32_t> places(std::span<const std::int32_t> offsets, std::int64_t first) {
-  std::vector<std::int32_t> all;
+using Places = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
+Places places(std::span<const std::int32_t> offsets, std::int64_t first) {
+  Places all;
+  all.reserve(static_cast<std::size_t>(offsets.empty() ? 0 : offsets.back() - offsets.front()));
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
     for (std::int32_t p = 0; p < offsets[s + 1] - offsets[s]; ++p)
       all.push_back(p + static_cast<std::int32_t>(first));
@@ -56,7 +60,7 @@ const Array& sinusoids_up_to(std::int64_t n, std::int64_t d) {
 Tensor Positions::operator()(const Tensor& x, std::span<const std::int32_t> offsets,
                              std::int64_t first) const {
   if (kind == PositionKind::none) return x;
-  const std::vector<std::int32_t> rows = places(offsets, first);
+  const Places rows = places(offsets, first);
   if (kind == PositionKind::learned) return add(x, embedding(weight, rows));
   const std::int32_t last = rows.empty() ? 0 : *std::max_element(rows.begin(), rows.end());
   const Array& table = sinusoids_up_to(last + 1, d);

@@ -11,6 +11,7 @@
 #include "train/bench_profile.h"
 #include "train/commands.h"
 #include "train/flops.h"
+#include "train/heap_counter.h"
 #include "train/session.h"
 #include "train/step.h"
 
@@ -91,14 +92,15 @@ struct Measured {
   double tokens = 0, flops = 0;  ///< of an average step
   double gemm_gflops = 0;
   double first_step_ms = 0;
-  std::int64_t allocations = 0;  ///< of the measured steps, from the system
+  std::int64_t allocations = 0;  ///< in the measured steps, of any kind
   std::int64_t parameters = 0;
 };
 
 Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& profile) {
   const double begin = process_start_seconds();
   const bool bf16 = config.train.precision == Precision::bf16;
-  if (const std::string note = precision_note(config); !note.empty()) {
+  if (const std::string note = precision_note(config.train.precision, "train.precision");
+      !note.empty()) {
     fmt::print(stderr, "heed: {}\n", note);
   }
   ExperimentData data;
@@ -120,18 +122,21 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
   TrainStep step(*model, optimizer, team,
                  {config.seed, config.train.shards, config.train.label_smoothing,
                   config.optim.clip_norm, bf16});
+  const TokenCost cost = token_cost(config.model, config.task, target_vocabulary);
   Measured m;
   for (const NamedTensor& p : model->parameters()) m.parameters += p.tensor.size();
   std::int64_t number = 0, rows = 0;
   const auto one = [&](bool counted) {
     const Batch batch =
         stream ? stream->next() : random_batch(config, static_cast<std::uint64_t>(number));
-    const std::vector<Batch> shards = shard(batch, config.train.shards);
+    const std::vector<Batch> shards = shard(batch, config.train.shards, cost);
+    const std::int64_t allocations = heap_allocations();
     const double start = now();
     step.run(shards, ++number, 1e-6);
     const double took = now() - start;
     rows = static_cast<std::int64_t>(shards.front().target_out.size());
     if (!counted) return took;
+    m.allocations += heap_allocations() - allocations;
     m.seconds.push_back(took);
     m.tokens += static_cast<double>(batch.target_out.size());
     m.flops += 3 * forward_flops(config.model, config.task, target_vocabulary, batch.source_offsets,
@@ -141,18 +146,16 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
   double warm = one(false);
   m.first_step_ms = 1e3 * (now_since_epoch() - begin);
   for (int i = 0; i < 4; ++i) warm = one(false);
-  const std::int64_t before = arena_counters().system_allocations;
   const auto steps = wanted_steps > 0
                          ? wanted_steps
                          : std::clamp<std::int64_t>(static_cast<std::int64_t>(10 / warm), 5, 400);
   for (std::int64_t i = 0; i < steps; ++i) one(true);
-  m.allocations = arena_counters().system_allocations - before;
   m.tokens /= static_cast<double>(steps);
   m.flops /= static_cast<double>(steps);
   m.gemm_gflops = gemm_rate(config, rows, target_vocabulary, team);
-  profile = OpProfile::of(
-      *model, shard(stream ? stream->next() : random_batch(config, 0), config.train.shards).front(),
-      config.train.label_smoothing, bf16);
+  const Batch last = stream ? stream->next() : random_batch(config, 0);
+  profile = OpProfile::of(*model, shard(last, config.train.shards, cost).front(),
+                          config.train.label_smoothing, bf16);
   return m;
 }
 

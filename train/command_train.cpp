@@ -49,7 +49,10 @@ void show_samples(const Dataset& split, const Evaluation& e, Talk& talk) {
 }
 
 void explain_precision(const Config& config, Talk& talk) {
-  if (const std::string note = precision_note(config); !note.empty()) talk.line(note);
+  for (const std::string& note : {precision_note(config.train.precision, "train.precision"),
+                                  precision_note(config.decode.precision, "decode.precision")}) {
+    if (!note.empty()) talk.line(note);
+  }
 }
 
 /// From a trainer that stands where it shall begin, to the end. `overrides` are what the run's own

@@ -253,6 +253,8 @@ void add_decode(std::vector<Field>& table) {
           number(HEED_KEY(decode.length_penalty), {0.0, 100.0}, "alpha in ((5 + n) / 6)^alpha."),
           whole(HEED_KEY(decode.max_length), {1, million}, "Most tokens of an output."),
           whole(HEED_KEY(decode.batch_sequences), sequences, "Lines decoded together, at most."),
+          choice(HEED_KEY(decode.precision), {"float32", "bf16"},
+                 "Operands of decoding's matrix products, as train.precision."),
           truth(HEED_KEY(decode.cached),
                 "Keep keys and values of earlier tokens; false: compute all anew at each step, to "
                 "check."),

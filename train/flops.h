@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 
+#include "data/batch.h"
 #include "nn/options.h"
 #include "train/options.h"
 
@@ -55,6 +56,16 @@ inline double forward_flops(const ModelOptions& model, Task task, std::int64_t t
                          4 * d * flops_detail::pairs(target_offsets, source_offsets));
   }
   return flops + 2 * d * static_cast<double>(target_vocabulary) * target;
+}
+
+/// What a token of each side costs, for cutting a batch into shards that take as long as one another:
+/// forward_flops without attention's products, which grow with the length.
+inline TokenCost token_cost(const ModelOptions& model, Task task, std::int64_t target_vocabulary) {
+  const std::int32_t none[] = {0, 0}, one[] = {0, 1};
+  const auto flops = [&](auto& source, auto& target) {
+    return forward_flops(model, task, target_vocabulary, source, target);
+  };
+  return {task == Task::seq2seq ? flops(one, none) : 1, flops(none, one)};
 }
 
 }  // namespace heed

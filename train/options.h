@@ -39,6 +39,7 @@ struct DecodeOptions {
   double length_penalty = 0.6;         ///< alpha in ((5 + n) / 6)^alpha
   std::int64_t max_length = 128;       ///< tokens
   std::int64_t batch_sequences = 256;  ///< lines decoded together, at most
+  Precision precision = Precision::float32;
   bool cached = true;   ///< false: run the whole model at every step (nn/plain_decoding.h)
   bool sample = false;  ///< draw tokens instead of searching
   double temperature = 1.0;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "autograd/kernels/bf16.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows.h"
 #include "data/tokenizer.h"
@@ -167,6 +168,7 @@ std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
       std::clamp<std::int64_t>((source.size() + 3) / 4, std::min<std::int64_t>(32, most), most);
   std::vector<Hypothesis> all(order.size());
   team.run((source.size() + size - 1) / size, [&](std::int64_t number) {
+    const kernels::Bf16Scope scope(options.precision == Precision::bf16);
     const std::int64_t begin = number * size, end = std::min(begin + size, source.size());
     std::vector<std::int32_t> ids, offsets{0};
     std::vector<std::int64_t> keys;
@@ -194,6 +196,7 @@ std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
 std::vector<std::int32_t> continue_text(const Model& model, std::span<const std::int32_t> prompt,
                                         const DecodeOptions& options, std::uint64_t seed,
                                         std::int64_t number) {
+  const kernels::Bf16Scope scope(options.precision == Precision::bf16);
   std::vector<std::int32_t> text(prompt.begin(), prompt.end());
   const std::int64_t context = model.position_limit();
   std::int64_t left = std::max<std::int64_t>(options.max_length, 1);

@@ -7,11 +7,11 @@
 
 namespace heed {
 
-std::string precision_note(const Config& config) {
-  if (config.train.precision != Precision::bf16) return "";  // and oneDNN is not even loaded
+std::string precision_note(Precision precision, std::string_view key) {
+  if (precision != Precision::bf16) return "";  // and oneDNN is not even loaded
   const std::string& obstacle = kernels::bf16_obstacle();
   if (obstacle.empty()) return "";
-  return fmt::format("note: train.precision is bf16, but {}; going on in float32", obstacle);
+  return fmt::format("note: {} is bf16, but {}; going on in float32", key, obstacle);
 }
 
 BatchOptions batch_options(const Config& config) {

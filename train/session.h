@@ -21,8 +21,9 @@ struct ExperimentData {
 /// they are.
 ExperimentData load_data(const Config& config, const Tokenizers* tokenizers = nullptr);
 
-/// What to tell people where train.precision cannot be had on this machine; empty where it can.
-std::string precision_note(const Config& config);
+/// What to tell people where the precision that a key asks for cannot be had on this machine; empty
+/// where it can.
+std::string precision_note(Precision precision, std::string_view key);
 /// How training data are cut into batches.
 BatchOptions batch_options(const Config& config);
 

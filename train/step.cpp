@@ -1,5 +1,6 @@
 #include "train/step.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/error.h"
@@ -39,7 +40,9 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   std::int64_t tokens = 0;
   for (const Batch& shard : shards) tokens += static_cast<std::int64_t>(shard.target_out.size());
   if (tokens == 0) throw Error(Exit::failed, "a batch without target tokens");
-  gradients_.assign(shards.size(), GradientList(optimizer_.parameters().size()));
+  gradients_.resize(shards.size());
+  for (GradientList& list : gradients_) list.resize(optimizer_.parameters().size());
+  drop_gradients();  // of a step that was not finished
   counts_.assign(shards.size(), LossCounts{});
   one_half_.assign(shards.size(), false);
 
@@ -65,8 +68,12 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
 
   // 5. Clip and update.
   update(lr, clip_factor(result.gradient_norm, options_.clip_norm));
-  gradients_.clear();
+  drop_gradients();
   return result;
+}
+
+void TrainStep::drop_gradients() {
+  for (GradientList& list : gradients_) std::fill(list.begin(), list.end(), Array());
 }
 
 void TrainStep::forward_backward(const Batch& shard, std::int64_t number, std::int64_t step,

@@ -52,6 +52,7 @@ class TrainStep {
   void add_to(std::size_t left, std::size_t right);
   double sum_shards();
   void update(double lr, double grad_scale);
+  void drop_gradients();  ///< but keep the lists, for the next step
 
   const Model& model_;
   Optimizer& optimizer_;

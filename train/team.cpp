@@ -46,7 +46,7 @@ void Team::serve() {
   }
 }
 
-void Team::run(std::int64_t count, const std::function<void(std::int64_t)>& job) {
+void Team::run_function(std::int64_t count, const std::function<void(std::int64_t)>& job) {
   count_ = count;
   job_ = &job;
   next_ = 0;

@@ -22,9 +22,14 @@ class Team {
   /// Calls job(i) for i = 0 … count − 1, each once, on whichever thread is free, and returns when
   /// all are done. Results must not depend on who does what. The first exception is thrown again
   /// here.
-  void run(std::int64_t count, const std::function<void(std::int64_t)>& job);
+  template <class Job>
+  void run(std::int64_t count, const Job& job) {
+    run_function(count,
+                 std::cref(job));  // a reference fits into a function without memory of its own
+  }
 
  private:
+  void run_function(std::int64_t count, const std::function<void(std::int64_t)>& job);
   void work();
   void serve();
 

@@ -1,5 +1,9 @@
 #include "train/trained_model.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
+
 #include "data/utf8.h"
 #include "train/checkpoint_folder.h"
 #include "train/run_folder.h"
@@ -13,6 +17,10 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   const RunFolder folder{run};
   TrainedModel trained;
   trained.config = read_run_config(folder, overrides);
+  if (const std::string note = precision_note(trained.config.decode.precision, "decode.precision");
+      !note.empty()) {
+    fmt::print(stderr, "heed: {}\n", note);
+  }
   trained.weights = find_weights(folder, name);
   trained.tokenizers = Tokenizers::load(folder.path, trained.config.tokenizer.kind);
   Config shape = trained.config;

@@ -7,6 +7,7 @@
 #include "optim/schedule.h"
 #include "train/average.h"
 #include "train/files.h"
+#include "train/flops.h"
 #include "train/weights.h"
 
 HEED_BEGIN
@@ -75,6 +76,7 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
       optimizer_(config.optim, model_->parameters()),
       step_(*model_, optimizer_, team_, step_options(config)),
       stream_(data.train, batch_options(config)),
+      cost_(token_cost(config.model, config.task, data.tokenizers.target->size())),
       total_steps_(steps_in_all(config, stream_)),
       checkpoints_(run.path),
       metrics_(run.metrics()) {}
@@ -118,7 +120,8 @@ void Trainer::one_step() {
   const double begin = now();
   const Batch batch = batches_->next();
   const double lr = learning_rate(config_.optim, progress_.step + 1, total_steps_);
-  const StepResult result = step_.run(shard(batch, config_.train.shards), progress_.step + 1, lr);
+  const StepResult result =
+      step_.run(shard(batch, config_.train.shards, cost_), progress_.step + 1, lr);
   const double seconds = now() - begin;
   ++progress_.step;
   progress_.position = batches_->position();

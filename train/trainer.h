@@ -73,6 +73,7 @@ class Trainer {
   Optimizer optimizer_;
   TrainStep step_;
   BatchStream stream_;
+  TokenCost cost_;            ///< cuts batches into shards
   std::int64_t total_steps_;  ///< where schedules end; 0: the run is limited by time alone
   std::unique_ptr<Prefetcher> batches_;
   CheckpointFolder checkpoints_;

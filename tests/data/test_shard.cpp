@@ -8,10 +8,6 @@ using namespace heed::testing;
 
 namespace {
 
-std::int64_t tokens(const Batch& b) {
-  return static_cast<std::int64_t>(b.source.size() + b.target_in.size());
-}
-
 /// Shards one after the other are the batch again.
 void check_cover(const std::vector<Batch>& shards, const Batch& batch) {
   Batch joined;
@@ -44,29 +40,47 @@ BOOST_AUTO_TEST_SUITE(shards)
 BOOST_AUTO_TEST_CASE(cover_exactly_and_are_alike) {
   for (const bool text : {false, true}) {
     const Dataset data = text ? counting_text(3000) : random_pairs(400, 25);
-    BatchStream stream(data, {.batch_tokens = 400, .context = 30});
-    for (int step = 0; step < 40; ++step) {
-      const Batch batch = stream.next();
-      std::int64_t longest = 0;
-      for (const auto& one : shard(batch, batch.sequences() * 1000)) {
-        BOOST_TEST(one.sequences() == 1);
-        longest = std::max(longest, tokens(one));
-      }
-      for (const std::int64_t count : {1, 2, 3, 4, 7, 1000}) {
-        const auto parts = shard(batch, count);
-        BOOST_TEST(static_cast<std::int64_t>(parts.size()) <= count);
-        check_cover(parts, batch);
-        for (const auto& part : parts) {
-          check_batch(part, data);
-          BOOST_TEST(static_cast<double>(tokens(part)) <=
-                     static_cast<double>(tokens(batch)) / static_cast<double>(count) +
-                         static_cast<double>(longest));
+    for (const TokenCost cost : {TokenCost{}, TokenCost{1, 1.75}, TokenCost{5.5e6, 9.6e6}}) {
+      const auto cost_of = [cost](const Batch& b) {
+        return cost.source * static_cast<double>(b.source.size()) +
+               cost.target * static_cast<double>(b.target_out.size());
+      };
+      BatchStream stream(data, {.batch_tokens = 400, .context = 30});
+      for (int step = 0; step < 15; ++step) {
+        const Batch batch = stream.next();
+        double costliest = 0;
+        for (const auto& one : shard(batch, batch.sequences() * 1000, cost)) {
+          BOOST_TEST(one.sequences() == 1);
+          costliest = std::max(costliest, cost_of(one));
         }
-        const auto again = shard(batch, count);
-        for (std::size_t k = 0; k < parts.size(); ++k) BOOST_TEST(same(parts[k], again[k]));
+        for (const std::int64_t count : {1, 2, 3, 4, 7, 1000}) {
+          const auto parts = shard(batch, count, cost);
+          BOOST_TEST(static_cast<std::int64_t>(parts.size()) <= count);
+          check_cover(parts, batch);
+          for (const auto& part : parts) {
+            check_batch(part, data);
+            BOOST_TEST(cost_of(part) <=
+                       cost_of(batch) / static_cast<double>(count) + costliest * (1 + 1e-9));
+          }
+          const auto again = shard(batch, count, cost);
+          for (std::size_t k = 0; k < parts.size(); ++k) BOOST_TEST(same(parts[k], again[k]));
+        }
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_side_that_costs_more_weighs_more) {
+  // Four pairs: two of long sources and short targets, then two the other way round.
+  Dataset data;
+  for (const auto& [source, target] : {std::pair{30, 2}, {30, 2}, {2, 30}, {2, 30}}) {
+    data.source.push(std::vector<std::int32_t>(static_cast<std::size_t>(source), 5));
+    data.target.push(std::vector<std::int32_t>(static_cast<std::size_t>(target), 5));
+  }
+  const Batch batch = make_batch(data, {0, 1, 2, 3});
+  BOOST_TEST(shard(batch, 2)[0].sequences() == 2);
+  BOOST_TEST(shard(batch, 2, {1, 10})[0].sequences() == 3);
+  BOOST_TEST(shard(batch, 2, {10, 1})[0].sequences() == 1);
 }
 
 BOOST_AUTO_TEST_CASE(equal_sequences_are_dealt_evenly) {

@@ -130,6 +130,8 @@ awk 'BEGIN { for (i = 0; i < 300; i++) print substr("a b c d e", 1, 2 * (i % 5) 
 status 0 generate runs/tiny --input many --beam 1
 equal 'lines of 300' "$(lines out)" 300
 cp out plain
+status 0 generate runs/tiny --input many --beam 1 decode.precision=bf16
+equal 'lines of 300, in bf16 or with a note' "$(lines out)" 300
 status 0 generate runs/tiny --input many --beam 1 --chunk 7
 cmp -s out plain || fail 'translations depend on the chunk'
 status 0 generate runs/tiny --input many --temperature 1.5 --top-k 3 --seed 5
@@ -200,6 +202,16 @@ status 0 gradcheck tiny.yaml --entries 3
 holds out '^embedding.weight .* 3 \+ 2 directions .* ok$' 'parameters have the right gradient'
 status 0 gradcheck tiny.yaml --entries 1 --json model.norm=post model.activation=gelu model.positions=learned
 holds out '"passed":true' '"name":"source_positions.weight"'
+
+# ---- bench ------------------------------------------------------------------------------------------
+status 0 bench tiny.yaml --json --steps 30 threads=1 'bench={sequences: 16, source_length: 7, target_length: 9, vocabulary: 20}'
+holds out '"gemm_share":' '"first_step_ms":' '"peak_rss_mb":'
+equal 'steps measured' "$(number steps)" 30
+if ! grep -qa __asan_init "$heed"; then   # with that sanitizer no memory is used again
+  equal 'memory asked for in a step' "$(number allocations_per_step)" 0.0
+fi
+status 0 bench tiny.yaml --steps 3
+holds out 'tokens .* a second' '^  Affine '
 
 # ---- a language model -----------------------------------------------------------------------------
 awk 'BEGIN { for (i = 0; i < 400; i++) print "abc abd " (i % 7) }' >text
