@@ -35,8 +35,8 @@ Parameters Positions::parameters() const {
 
 namespace {
 
-/// The place of every row within its sequence.
 using Places = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
+/// The place of every row within its sequence.
 Places places(std::span<const std::int32_t> offsets, std::int64_t first) {
   Places all;
   all.reserve(static_cast<std::size_t>(offsets.empty() ? 0 : offsets.back() - offsets.front()));

@@ -24,8 +24,8 @@ class Team {
   /// here.
   template <class Job>
   void run(std::int64_t count, const Job& job) {
-    run_function(count,
-                 std::cref(job));  // a reference fits into a function without memory of its own
+    // A reference fits into a std::function, which then needs no memory of its own.
+    run_function(count, std::cref(job));
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/random.h"
 #include "autograd/tensor.h"
 
 /// The expression throws heed::Error and the message contains the text.
@@ -34,6 +35,14 @@ inline Array array_of(const Shape& shape, std::initializer_list<double> values) 
   std::vector<real> reals;
   for (const double value : values) reals.push_back(static_cast<real>(value));
   return Array(shape, reals);
+}
+
+/// Values of the standard normal distribution.
+inline Array random_array(const Shape& shape, std::uint64_t seed) {
+  Array x(shape);
+  Random random({.seed = seed, .stream = Stream::check, .index = 0, .part = 0});
+  for (real& value : x.values()) value = static_cast<real>(random.normal());
+  return x;
 }
 
 /// Shape and every value: to the last bit, or up to `tolerance` (absolute; NaN never passes).

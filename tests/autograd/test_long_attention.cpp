@@ -13,17 +13,8 @@ namespace {
 constexpr bool in_double = sizeof(real) == 8;
 constexpr std::int64_t d = 4;
 
-Array random_array(const Shape& shape, std::uint64_t seed) {
-  Array x(shape);
-  Random random({.seed = seed, .stream = Stream::check, .index = 0, .part = 0});
-  for (real& value : x.values()) value = static_cast<real>(random.normal());
-  return x;
-}
-
 double inner(const Array& a, const Array& b) {
-  double sum = 0;
-  for (std::int64_t i = 0; i < a.size(); ++i) sum += double{a.data()[i]} * double{b.data()[i]};
-  return sum;
+  return double{kernels::dot(a.data(), b.data(), a.size())};
 }
 
 }  // namespace

@@ -21,13 +21,6 @@ RandomKey dropout_key(std::uint64_t step) {
   return {.seed = 1, .stream = Stream::dropout, .index = step, .part = 0};
 }
 
-Array random_array(const Shape& shape, std::uint64_t seed) {
-  Array x(shape);
-  Random random({.seed = seed, .stream = Stream::check, .index = 0, .part = 0});
-  for (real& value : x.values()) value = static_cast<real>(random.normal());
-  return x;
-}
-
 std::int64_t zeros_in(const Array& x) {
   std::int64_t zeros = 0;
   for (const real value : x.values()) zeros += value == 0;
