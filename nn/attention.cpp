@@ -46,17 +46,15 @@ Tensor MultiHeadAttention::cross(const Tensor& x, const Tensor& memory,
 Tensor MultiHeadAttention::self_step(const Tensor& x, SelfCache& cache,
                                      const Ancestry& ancestry) const {
   const NoGrad no_grad;
-  // One product for all three; the queries stay in the cache too, where nobody reads them again.
-  cache.projected.push_back(affine(x, in_proj_weight, in_proj_bias).value());
-  const Array& now = cache.projected.back();
-  Array out({now.rows(), d});
+  cache.keys_values.push_back(keys_values(x).value());
+  const Array q = affine_rows(x, in_proj_weight, in_proj_bias, 0, d).value();
+  Array out(q.shape());
   std::vector<const real*> rows;
-  for (std::int64_t i = 0; i < now.rows(); ++i) {
+  for (std::int64_t i = 0; i < q.rows(); ++i) {
     rows.clear();
     const std::span<const std::int32_t> path = ancestry.of(i);
-    for (std::size_t t = 0; t < path.size(); ++t)
-      rows.push_back(cache.projected[t].row(path[t]) + d);
-    kernels::attend(now.row(i), rows, d, heads, out.row(i));
+    for (std::size_t t = 0; t < path.size(); ++t) rows.push_back(cache.keys_values[t].row(path[t]));
+    kernels::attend(q.row(i), rows, d, heads, out.row(i));
   }
   return out_proj(Tensor(std::move(out)));
 }

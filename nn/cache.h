@@ -8,11 +8,11 @@
 
 HEED_BEGIN
 
-/// What self-attention of one layer looks back on: projected[t] holds queries, keys and values of
-/// position t, a row a hypothesis that lived then: [hypotheses at t, 3 d]. Rows never move; who
-/// descends from whom is the Ancestry's to say.
+/// What self-attention of one layer looks back on: keys_values[t] holds keys and values of position
+/// t, a row a hypothesis that lived then: [hypotheses at t, 2 d]. Rows never move; who descends from
+/// whom is the Ancestry's to say.
 struct SelfCache {
-  std::vector<Array> projected;
+  std::vector<Array> keys_values;
 };
 
 /// For every live hypothesis, its row at each position so far. One for all layers: when a beam

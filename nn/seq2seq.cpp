@@ -1,5 +1,7 @@
 #include "nn/seq2seq.h"
 
+#include <algorithm>
+
 HEED_BEGIN
 
 namespace {
@@ -85,9 +87,34 @@ std::unique_ptr<Decoding> Seq2Seq::decode(std::span<const std::int32_t> source,
                                           std::span<const std::int32_t> source_offsets,
                                           std::int64_t) const {
   const NoGrad no_grad;
-  Pass pass;
   return std::make_unique<Seq2SeqDecoding>(
-      *this, decoder_.start({encode(source, source_offsets, pass), source_offsets}));
+      *this, decoder_.start({Tensor(encode_in_parts(source, source_offsets)), source_offsets}));
+}
+
+Array Seq2Seq::encode_in_parts(std::span<const std::int32_t> source,
+                               std::span<const std::int32_t> offsets) const {
+  constexpr std::int32_t part = 2048;  // tokens: what a layer computes stays in the caches
+  const std::int32_t total = offsets.back(), parts = std::max(1, (total + part - 1) / part);
+  Array memory;
+  std::size_t begin = 0;
+  for (std::int32_t i = 1; begin + 1 < offsets.size(); ++i) {
+    // Whole sentences up to the part's share of all tokens: no part is left with a few.
+    const auto share = static_cast<std::int32_t>(std::int64_t{total} * std::min(i, parts) / parts);
+    std::size_t end = begin + 1;
+    while (end + 1 < offsets.size() && offsets[end] < share) ++end;
+    std::vector<std::int32_t> own(offsets.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  offsets.begin() + static_cast<std::ptrdiff_t>(end) + 1);
+    for (std::int32_t& o : own) o -= offsets[begin];
+    Pass pass;
+    const Array rows = encode(source.subspan(static_cast<std::size_t>(offsets[begin]),
+                                             static_cast<std::size_t>(own.back())),
+                              own, pass)
+                           .value();
+    if (!memory.defined()) memory = Array({total, rows.cols()});
+    std::copy_n(rows.data(), rows.size(), memory.row(offsets[begin]));
+    begin = end;
+  }
+  return memory;
 }
 
 Array Seq2Seq::step(std::span<const std::int32_t> tokens, std::int64_t position,

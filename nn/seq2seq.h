@@ -35,6 +35,10 @@ class Seq2Seq final : public Model {
   const Decoder& decoder() const { return decoder_; }
 
  private:
+  /// encode() without gradients, some sentences at a time.
+  Array encode_in_parts(std::span<const std::int32_t> source,
+                        std::span<const std::int32_t> offsets) const;
+
   bool tied_, one_table_;
   double dropout_rate_;
   std::int64_t position_limit_;
