@@ -59,6 +59,8 @@ class Grad {
   void add(Array g) const;
   /// The sum so far, zeros at first, for backward passes that scatter into it.
   Array& sum() const;
+  /// The sum so far; nullptr where there is none, or nobody wants it.
+  const Array* value() const { return slot_ != nullptr && slot_->defined() ? slot_ : nullptr; }
   /// For kernels that compute target = beta * target + …: beta is 0 on the first call (the target's
   /// values are then not initialised), 1 on later ones.
   Array& target(real& beta) const;
@@ -162,6 +164,21 @@ class NoGrad {
 };
 bool recording();  ///< of this thread
 
+/// Looks on while this thread runs ops (finite_check.h is one). None by default, and then it costs
+/// one look at a pointer an op.
+class OpObserver {
+ public:
+  virtual ~OpObserver() = default;
+  /// An op has computed y. `inputs` are null where they are constants.
+  virtual void result(const std::type_info& op, const Array& y,
+                      std::span<const NodeRef> inputs) = 0;
+  /// An op's backward pass has added to the gradients dx of its inputs.
+  virtual void gradients(const std::type_info& op, std::span<const NodeRef> inputs,
+                         std::span<const Grad> dx) = 0;
+
+  static inline thread_local OpObserver* active = nullptr;
+};
+
 // ---- how an op becomes a node --------------------------------------------------------------
 
 /// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy,
@@ -179,6 +196,7 @@ class OpNode final : public Node {
       [&]<std::size_t... i>(std::index_sequence<i...>) { op_.backward(dy, dx[i]...); }
       (std::make_index_sequence<n>());
     }
+    if (OpObserver::active != nullptr) OpObserver::active->gradients(typeid(Op), inputs(), dx);
   }
   void release() override {
     op_ = Op{};
@@ -200,8 +218,9 @@ Array run_forward(Op& op, const Values&... values) {
 template <class Op, std::same_as<Tensor>... Inputs>
 Tensor apply(Op op, const Inputs&... inputs) {
   Array y = run_forward(op, inputs.value()...);
-  if (!recording() || !(inputs.needs_grad() || ...)) return Tensor(std::move(y));
   const std::array<NodeRef, sizeof...(Inputs)> nodes{inputs.node()...};
+  if (OpObserver::active != nullptr) OpObserver::active->result(typeid(Op), y, nodes);
+  if (!recording() || !(inputs.needs_grad() || ...)) return Tensor(std::move(y));
   const Shape shape = y.shape();
   return Tensor(std::move(y),
                 NodeRef(new OpNode<Op, sizeof...(Inputs)>(std::move(op), shape, nodes)));
@@ -219,6 +238,7 @@ Tensor apply(Op op, std::span<const Tensor> inputs) {
     wanted = wanted || x.needs_grad();
   }
   Array y = run_forward(op, std::span<const Array>(values));
+  if (OpObserver::active != nullptr) OpObserver::active->result(typeid(Op), y, nodes);
   if (!recording() || !wanted) return Tensor(std::move(y));
   const Shape shape = y.shape();
   return Tensor(std::move(y), NodeRef(new OpNode<Op, 0>(std::move(op), shape, nodes)));

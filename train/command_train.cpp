@@ -55,6 +55,18 @@ void explain_precision(const Config& config, Talk& talk) {
   }
 }
 
+/// Does it, and puts a failure into the log as well: who looks in the morning looks there.
+template <class Work>
+int logged(Talk& talk, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& e) {
+    talk.end_progress();
+    talk.log(fmt::format("ended by an error: {}", e.what()));
+    throw;
+  }
+}
+
 /// From a trainer that stands where it shall begin, to the end. `overrides` are what the run's own
 /// config does not know, as one types them.
 int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
@@ -103,7 +115,7 @@ int train_command(const TrainCommand& options) {
                   format_quantity(static_cast<double>(count_values(trainer.model().parameters()))),
                   trainer.team().threads(), config.train.shards, run.path.string()));
   explain_precision(config, talk);
-  return run_to_end(trainer, config, run, data, talk, options.json);
+  return logged(talk, [&] { return run_to_end(trainer, config, run, data, talk, options.json); });
 }
 
 int resume_command(const ResumeCommand& options) {
@@ -117,12 +129,17 @@ int resume_command(const ResumeCommand& options) {
   for (const std::string& key : differences(config, read_run_config(run))) {
     talk.line(fmt::format("note: {} is not what the run was started with", key));
   }
+  for (const std::string& change : changed_surroundings(run, config)) {
+    talk.line(fmt::format("warning: not what the run was started with, so its bits may differ: {}",
+                          change));
+  }
   explain_precision(config, talk);
   Trainer trainer(config, run, data, talk);
   trainer.restore();
   std::string overrides;
   for (const std::string& word : options.overrides) overrides += " '" + word + "'";
-  return run_to_end(trainer, config, run, data, talk, options.json, overrides);
+  return logged(
+      talk, [&] { return run_to_end(trainer, config, run, data, talk, options.json, overrides); });
 }
 
 }  // namespace heed

@@ -226,6 +226,9 @@ void add_train(std::vector<Field>& table) {
               HEED_KEY(train.precision), {"float32", "bf16"},
               "Operands of training's matrix products; bf16 needs oneDNN and a processor that has "
               "it."),
+          choice(HEED_KEY(train.on_nonfinite), {"stop", "skip"},
+                 "When the loss or the gradients of a step are not finite: end the run with status "
+                 "5, or leave the step out."),
           number(HEED_KEY(train.label_smoothing), fraction,
                  "Weight taken from the right token and spread over all."),
           whole(HEED_KEY(train.log_every), every, "Steps from one line of the log to the next."),

@@ -9,6 +9,8 @@ namespace heed {
 enum class Task { seq2seq, lm };
 /// What matrix products multiply: weights, moments and sums are float32 in either case.
 enum class Precision { float32, bf16 };
+/// What a run does when the loss or the gradients of a step are not finite.
+enum class OnNonFinite { stop, skip };
 enum class Metric { loss, perplexity, token_accuracy, exact_match, bleu, chrf };
 
 struct EarlyStoppingOptions {
@@ -24,6 +26,7 @@ struct TrainOptions {
   std::int64_t batch_sequences = 0;  ///< > 0: so many sequences a batch, whatever their length
   std::int64_t shards = 4;  ///< parts of a batch that run alone; fixes the bits of the result
   Precision precision = Precision::float32;
+  OnNonFinite on_nonfinite = OnNonFinite::stop;
   double label_smoothing = 0.1;
   std::int64_t log_every = 50;        ///< steps
   std::int64_t validate_every = 500;  ///< steps

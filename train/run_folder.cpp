@@ -12,6 +12,7 @@
 #include "autograd/kernels/gemm.h"
 #include "train/checkpoint_folder.h"
 #include "train/files.h"
+#include "train/json_text.h"
 #include "train/run_lock.h"
 #include "train/team.h"
 #include "train/version.h"
@@ -66,6 +67,27 @@ std::string describe_run(const Config& config, const std::vector<std::string>& c
       {"flags", flags},
       {"blas", kernels::blas_name()}};
   return record.dump(2) + "\n";
+}
+
+std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config) {
+  std::vector<std::string> changed;
+  const auto text = [](const nlohmann::json& record, const char* key) {
+    const auto found = record.find(key);
+    return found == record.end() || !found->is_string() ? "nothing known"
+                                                        : found->get<std::string>();
+  };
+  try {
+    const std::string path = (run.path / "run.json").string();
+    const nlohmann::json then = parse_json(read_bytes(path, 1 << 20), path),
+                         now = nlohmann::json::parse(describe_run(config, {}));
+    for (const char* key : {"version", "compiler", "flags", "cpu", "blas"}) {
+      const std::string before = text(then, key), here = text(now, key);
+      if (before != here) changed.push_back(fmt::format("{}: {}; it was {}", key, here, before));
+    }
+  } catch (const Error& e) {
+    changed.emplace_back(e.what());  // a record is missing, not what is needed to go on
+  }
+  return changed;
 }
 
 void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tokenizers,

@@ -37,7 +37,10 @@ Config read_run_config(const RunFolder& run, const std::vector<std::string>& ove
 /// Empty: the average where there is one, else best, else last.
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name);
 
-/// Version, machine, compiler, BLAS, command: what the same bits depend on.
+/// Version, machine, compiler, BLAS, command: what the same bits depend on. The text of run.json.
 std::string describe_run(const Config& config, const std::vector<std::string>& command);
+/// What run.json says of program and machine that is not so here, a line for each: with these, a
+/// run that is gone on with may not give the bits it would have given.
+std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config);
 
 }  // namespace heed

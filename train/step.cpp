@@ -7,6 +7,7 @@
 #include "autograd/kernels/bf16.h"
 #include "autograd/kernels/reduce.h"
 #include "optim/clip.h"
+#include "train/nonfinite.h"
 
 HEED_BEGIN
 
@@ -21,6 +22,16 @@ void add_counts(LossCounts& total, const LossCounts& part) {
   total.nll += part.nll;
   total.tokens += part.tokens;
   total.correct += part.correct;
+}
+
+Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
+                          std::int64_t step, double normalizer, const StepOptions& options,
+                          LossCounts* counts) {
+  const kernels::Bf16Scope scope(options.bf16);
+  Pass pass{true, options.seed, static_cast<std::uint64_t>(step),
+            static_cast<std::uint32_t>(number)};
+  return backward(model.loss(rows_of(shard), shard.target_out, options.label_smoothing, normalizer,
+                             pass, counts));
 }
 
 TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
@@ -58,18 +69,26 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   result.gradient_norm = std::sqrt(sum_shards());
 
   // 4. Nothing that is not finite reaches the weights.
-  if (!std::isfinite(result.counts.loss) || !std::isfinite(result.gradient_norm)) {
-    throw Error(
-        Exit::non_finite,
-        fmt::format("step {}: the loss is {} and the gradients' norm {}; the weights are as before "
-                    "the step",
-                    step, result.counts.loss / static_cast<double>(tokens), result.gradient_norm));
-  }
+  const double loss = result.counts.loss / static_cast<double>(tokens);
+  if (!std::isfinite(loss) || !std::isfinite(result.gradient_norm))
+    refuse(shards, step, loss, result.gradient_norm);
 
   // 5. Clip and update.
   update(lr, clip_factor(result.gradient_norm, options_.clip_norm));
   drop_gradients();
   return result;
+}
+
+void TrainStep::refuse(std::span<const Batch> shards, std::int64_t step, double loss,
+                       double gradient_norm) {
+  drop_gradients();  // the search needs the memory
+  const auto unsigned_nan = [](double x) { return std::isnan(x) ? std::abs(x) : x; };
+  throw Error(
+      Exit::non_finite,
+      fmt::format("step {}: the loss is {} and the gradients' norm {}; the weights are as before "
+                  "the step\n{}",
+                  step, unsigned_nan(loss), unsigned_nan(gradient_norm),
+                  explain_non_finite(model_, optimizer_.parameters(), shards, step, options_)));
 }
 
 void TrainStep::drop_gradients() {
@@ -79,13 +98,9 @@ void TrainStep::drop_gradients() {
 void TrainStep::forward_backward(const Batch& shard, std::int64_t number, std::int64_t step,
                                  double normalizer) {
   if (shard.target_out.empty()) return;
-  const kernels::Bf16Scope scope(options_.bf16);
   const auto i = static_cast<std::size_t>(number);
-  Pass pass{true, options_.seed, static_cast<std::uint64_t>(step),
-            static_cast<std::uint32_t>(number)};
-  const Tensor loss = model_.loss(rows_of(shard), shard.target_out, options_.label_smoothing,
-                                  normalizer, pass, &counts_[i]);
-  Gradients gradients = backward(loss);
+  Gradients gradients =
+      shard_gradients(model_, shard, number, step, normalizer, options_, &counts_[i]);
   for (std::size_t p = 0; p < optimizer_.parameters().size(); ++p) {
     gradients_[i][p] = gradients.take(optimizer_.parameters()[p].tensor);
   }

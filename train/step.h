@@ -35,7 +35,8 @@ class TrainStep {
 
   /// Step number `step` (1, 2, …; it keys the dropout) on a batch cut into shards. The bits of the
   /// result depend on the shards, not on the threads. Throws Error(Exit::non_finite), with the
-  /// weights as they were, where the loss or the gradients' norm is NaN or infinite.
+  /// weights as they were, where the loss or the gradients' norm is NaN or infinite; the message
+  /// says where that began (nonfinite.h).
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
 
  private:
@@ -46,6 +47,8 @@ class TrainStep {
   };
   void forward_backward(const Batch& shard, std::int64_t number, std::int64_t step,
                         double normalizer);
+  [[noreturn]] void refuse(std::span<const Batch> shards, std::int64_t step, double loss,
+                           double gradient_norm);
   /// Shard i has its gradients. The tree of sums is worked off as far as it can be, but for its root,
   /// so that few sets of gradients exist at a time.
   void merge_into_tree(std::size_t i);
@@ -66,6 +69,10 @@ class TrainStep {
   std::vector<double> squares_;     ///< of each piece: its part of the squared norm
 };
 
+/// Forward and backward of shard number `number` of a step. The loss is divided by `normalizer`.
+Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
+                          std::int64_t step, double normalizer, const StepOptions& options,
+                          LossCounts* counts);
 /// A batch as a model reads it.
 inline Rows rows_of(const Batch& batch) {
   return {batch.source, batch.source_offsets, batch.target_in, batch.target_offsets};

@@ -15,6 +15,10 @@ void Talk::log_to(const std::filesystem::path& file) {
 
 void Talk::line(const std::string& text) {
   bar_->note(text);
+  log(text);
+}
+
+void Talk::log(const std::string& text) {
   if (log_.is_open())
     log_ << fmt::format("{:%F %T}  {}", fmt::localtime(std::time(nullptr)), text) << std::endl;
 }

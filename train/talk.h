@@ -24,6 +24,8 @@ class Talk {
   void log_to(const std::filesystem::path& file);
 
   void line(const std::string& text);
+  /// Into the file alone: what will be said elsewhere.
+  void log(const std::string& text);
   void progress(const TrainingState& state);
   void end_progress() { bar_->finish(); }
 

@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cmath>
+#include <limits>
 
-#include "autograd/error.h"
+#include "autograd/finite_check.h"
+#include "autograd/kernels/reduce.h"
 #include "optim/schedule.h"
 #include "train/average.h"
 #include "train/files.h"
@@ -37,6 +39,7 @@ nlohmann::json Progress::json() const {
                    {"batch", position.batch},
                    {"target_tokens", target_tokens},
                    {"seconds", seconds},
+                   {"skipped", skipped},
                    {"best_step", best_step},
                    {"without_better", without_better},
                    {"window",
@@ -55,6 +58,7 @@ Progress Progress::from(const nlohmann::json& state) {
   p.position = {state.at("epoch"), state.at("batch")};
   p.target_tokens = state.at("target_tokens");
   p.seconds = state.at("seconds");
+  p.skipped = state.value("skipped", std::int64_t{0});
   p.best_step = state.at("best_step");
   p.without_better = state.at("without_better");
   if (state.contains("window")) {
@@ -111,6 +115,10 @@ int Trainer::train() {
   if (signals_->stop() == 0 && last_validated_ != progress_.step) validate();
   if (last_saved_ != progress_.step) save(false);
   talk_.end_progress();
+  if (progress_.skipped > 0) {
+    talk_.line(fmt::format("{} of {} steps were left out, as they were not finite",
+                           progress_.skipped, progress_.step));
+  }
   const int signal = signals_->stop();
   signals_.reset();  // all is saved: from now on a signal ends the process
   return signal;
@@ -120,8 +128,14 @@ void Trainer::one_step() {
   const double begin = now();
   const Batch batch = batches_->next();
   const double lr = learning_rate(config_.optim, progress_.step + 1, total_steps_);
-  const StepResult result =
-      step_.run(shard(batch, config_.train.shards, cost_), progress_.step + 1, lr);
+  StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // of a step left out
+  try {
+    result = step_.run(shard(batch, config_.train.shards, cost_), progress_.step + 1, lr);
+    skipped_in_a_row_ = 0;
+  } catch (const Error& error) {
+    if (error.code != Exit::non_finite) throw;
+    give_up_step(error);
+  }
   const double seconds = now() - begin;
   ++progress_.step;
   progress_.position = batches_->position();
@@ -132,8 +146,25 @@ void Trainer::one_step() {
   report(result, lr);
 }
 
+void Trainer::give_up_step(const Error& error) {
+  constexpr std::int64_t most_in_a_row = 20;
+  ++skipped_in_a_row_;
+  if (config_.train.on_nonfinite == OnNonFinite::stop || skipped_in_a_row_ > most_in_a_row) {
+    if (last_saved_ != progress_.step) save(false);  // all steps before this one
+    talk_.end_progress();
+    throw Error(error.code, skipped_in_a_row_ > most_in_a_row
+                                ? fmt::format("{} steps in a row were not finite; the last, {}",
+                                              skipped_in_a_row_, error.what())
+                                : error.what());
+  }
+  ++progress_.skipped;
+  record("skipped", {{"step", progress_.step + 1}, {"reason", error.what()}});
+  talk_.line(fmt::format("skipped {}", error.what()));
+}
+
 void Trainer::report(const StepResult& result, double lr) {
   const LossCounts& window = progress_.window;
+  if (window.tokens == 0) return;  // nothing but steps left out
   const double tokens = static_cast<double>(window.tokens),
                tokens_per_second = tokens / progress_.window_seconds;
   talk_.progress({progress_.step, total_steps_, share_done(), progress_.seconds,
@@ -188,6 +219,7 @@ void Trainer::validate() {
 void Trainer::save(bool is_best) {
   if (last_saved_ == progress_.step) return;
   const std::vector<NamedTensor> moments = optimizer_.state();
+  check_finite(moments);
   const std::vector<CheckpointFile> files{
       {"model.safetensors",
        [&](FileWriter& file) {
@@ -201,6 +233,21 @@ void Trainer::save(bool is_best) {
                     is_best || (progress_.best && progress_.best_step == progress_.step));
   checkpoints_.prune(std::max(config_.train.keep, config_.train.average));
   last_saved_ = progress_.step;
+}
+
+void Trainer::check_finite(std::span<const NamedTensor> moments) const {
+  for (const std::span<const NamedTensor> tensors : {std::span(optimizer_.parameters()), moments}) {
+    double squares = 0;  // in double: finite exactly where every value is
+    for (const NamedTensor& t : tensors)
+      squares += kernels::sum_squares(t.tensor.value().data(), t.tensor.size());
+    if (std::isfinite(squares)) continue;
+    const auto found = find_non_finite(tensors, "");
+    throw Error(
+        Exit::non_finite,
+        fmt::format("step {}: not saved, for a value is not finite:{}; the checkpoint before "
+                    "is whole",
+                    progress_.step, found ? found->text() : ""));
+  }
 }
 
 void Trainer::restore() {
@@ -224,7 +271,7 @@ void Trainer::restore() {
   load_weights(SafetensorsFile::read(folder / "training.safetensors"), optimizer_.state(),
                (folder / "training.safetensors").string());
   progress_ = Progress::from(newest.checkpoint->state);
-  optimizer_.set_steps(progress_.step);
+  optimizer_.set_steps(progress_.step - progress_.skipped);
   last_saved_ = last_validated_ = progress_.step;
   if (config_.train.early_stopping.metric &&
       progress_.without_better >= config_.train.early_stopping.patience) {

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "autograd/error.h"
 #include "data/batcher.h"
 #include "nn/model.h"
 #include "optim/optimizer.h"
@@ -30,6 +31,7 @@ struct Progress {
   std::optional<double> best;      ///< best value of the deciding metric
   std::int64_t best_step = 0;
   std::int64_t without_better = 0;  ///< validations since
+  std::int64_t skipped = 0;         ///< steps left out, as they were not finite
   LossCounts window;                ///< since the last record of training
   double window_seconds = 0;
 
@@ -53,11 +55,16 @@ class Trainer {
 
   const Model& model() const { return *model_; }
   Team& team() { return team_; }
+  std::int64_t optimizer_steps() const { return optimizer_.steps(); }  ///< updates made
 
  private:
   bool finished() const;
   double share_done() const;  ///< of the run, 0 to 1
   void one_step();
+  /// The step at hand was not finite: leaves it out, or ends the run with what it has.
+  void give_up_step(const Error& error);
+  /// Throws Error(non_finite) where a weight or moment is.
+  void check_finite(std::span<const NamedTensor> moments) const;
   void report(const StepResult& result, double lr);
   void validate();
   void save(bool is_best);
@@ -82,6 +89,7 @@ class Trainer {
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;
   bool stopped_early_ = false;
+  std::int64_t skipped_in_a_row_ = 0;
 };
 
 HEED_END

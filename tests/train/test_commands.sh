@@ -79,10 +79,26 @@ status 2 train tiny.yaml
 says 'already holds a run' 'heed resume runs/tiny'
 status 0 resume runs/tiny train.steps=40
 says 'going on from step 30' 'step     40'
+cp runs/tiny/run.json kept.json
+sed -i 's/"cpu": ".*"/"cpu": "another"/' runs/tiny/run.json
+status 0 resume runs/tiny train.steps=40
+says 'warning: not what the run was started with, so its bits may differ: cpu: ' '; it was another'
+rm runs/tiny/run.json
+status 0 resume runs/tiny train.steps=40
+holds err 'warning: .*run\.json'
+cp kept.json runs/tiny/run.json
 status 0 train tiny.yaml --run stopped train.steps=15
 status 0 resume stopped train.steps=30 --json
 equal 'metrics of a run in two parts' "$(number loss)" "$(sed -n 's/.*"loss":\([-0-9.e+]*\).*/\1/p' trained.json)"
 status 0 train tiny.yaml --overwrite
+
+# ---- numbers that are not finite -------------------------------------------------------------------
+status 5 train tiny.yaml --run wild optim.lr=1e30 optim.schedule.warmup=0
+says ': the loss is' 'the weights are as before the step' 'first: the '
+holds wild/train.log 'ended by an error: step '
+[ -e wild/last/state.json ] || fail 'the steps before were not saved'
+status 5 train tiny.yaml --run wild --overwrite optim.lr=1e30 optim.schedule.warmup=0 train.on_nonfinite=skip
+says 'skipped step' '21 steps in a row were not finite'
 
 # ---- eval -----------------------------------------------------------------------------------------
 status 0 eval runs/tiny --json

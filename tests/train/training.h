@@ -1,6 +1,5 @@
 #pragma once
 /// What the tests of training share: small models and data, and weights as bits.
-#include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <memory>
 #include <vector>

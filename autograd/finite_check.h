@@ -1,0 +1,55 @@
+#pragma once
+/// Finds the first tensor of a forward and backward pass that holds NaN or an infinity.
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "autograd/named_tensor.h"
+
+HEED_BEGIN
+
+/// A value that is not finite, and where it is.
+struct NonFinite {
+  std::string tensor;             ///< "the result of LayerNorm", …, for people
+  Shape shape;                    ///< of the tensor
+  std::int64_t row = 0, col = 0;  ///< the first such value: of all axes but the last, of the last
+  real value = 0;
+
+  /// "the result of LayerNorm, after encoder.norm.weight: shape [12, 64], nan at row 3, column 0"
+  std::string text() const;
+};
+
+/// The first value of x that is not finite.
+std::optional<NonFinite> find_non_finite(const Array& x, const std::string& tensor);
+/// The first of the tensors that holds one; what = "weight", say.
+std::optional<NonFinite> find_non_finite(std::span<const NamedTensor> tensors,
+                                         const std::string& what);
+
+/// While one lives, it looks at what the ops of this thread compute, and remembers the first find.
+/// An observer that was there before goes on seeing all, first.
+class FiniteCheck final : public OpObserver {
+ public:
+  /// The parameters' names help to say where in the model an op stands.
+  explicit FiniteCheck(std::span<const NamedTensor> parameters);
+  ~FiniteCheck() override { active = before_; }
+  FiniteCheck(const FiniteCheck&) = delete;
+  FiniteCheck& operator=(const FiniteCheck&) = delete;
+
+  const std::optional<NonFinite>& found() const { return found_; }
+
+  void result(const std::type_info& op, const Array& y, std::span<const NodeRef> inputs) override;
+  void gradients(const std::type_info& op, std::span<const NodeRef> inputs,
+                 std::span<const Grad> dx) override;
+
+ private:
+  /// ", at NAME" where an input is a parameter, or ", after NAME" of the last op that had one.
+  std::string place(std::span<const NodeRef> inputs);
+
+  std::unordered_map<const Node*, std::string> names_;
+  std::string last_name_;
+  std::optional<NonFinite> found_;
+  OpObserver* before_;
+};
+
+HEED_END
