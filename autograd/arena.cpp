@@ -44,13 +44,14 @@ std::uint32_t class_of(std::size_t bytes) {
 Block* ask_system(std::uint32_t size_class) {
   std::size_t bytes = sizeof(Block) + class_bytes(size_class);
   const std::size_t alignment = bytes >= huge_page ? huge_page : alignof(Block);
-  bytes = (bytes + alignment - 1) / alignment * alignment;
+  bytes = (bytes + alignof(Block) - 1) / alignof(Block) * alignof(Block);
   void* memory = std::aligned_alloc(alignment, bytes);
   if (memory == nullptr) {
     throw Error(Exit::io, fmt::format("out of memory: {} MiB more were needed", bytes >> 20));
   }
-  if (bytes >= huge_page)
-    madvise(memory, bytes, MADV_HUGEPAGE);  // a wish; refusal costs only speed
+  // A wish; refusal costs only speed. Not for what is left at the end: an array of 2 MiB and its
+  // header would take twice its size.
+  if (bytes >= huge_page) madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);
   system_allocations.fetch_add(1, std::memory_order_relaxed);
   system_bytes.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
   Block* block = new (memory) Block;

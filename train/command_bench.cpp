@@ -91,6 +91,7 @@ struct Measured {
   std::vector<double> seconds;   ///< of each step
   double tokens = 0, flops = 0;  ///< of an average step
   double gemm_gflops = 0;
+  double peak_rss_mb = 0;  ///< of training; what measuring gemm takes comes later
   double first_step_ms = 0;
   std::int64_t allocations = 0;  ///< in the measured steps, of any kind
   std::int64_t parameters = 0;
@@ -152,6 +153,9 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
   for (std::int64_t i = 0; i < steps; ++i) one(true);
   m.tokens /= static_cast<double>(steps);
   m.flops /= static_cast<double>(steps);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  m.peak_rss_mb = static_cast<double>(usage.ru_maxrss) / 1024;
   m.gemm_gflops = gemm_rate(config, rows, target_vocabulary, team);
   const Batch last = stream ? stream->next() : random_batch(config, 0);
   profile = OpProfile::of(*model, shard(last, config.train.shards, cost).front(),
@@ -166,15 +170,13 @@ int bench_command(const BenchCommand& options) {
   OpProfile profile;
   const Measured m = measure(config, options.steps, profile);
   const double step = median(m.seconds), gflops = m.flops / step / 1e9;
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
   const nlohmann::json record{{"step_ms", 1e3 * step},
                               {"tokens_per_s", m.tokens / step},
                               {"gflop_per_step", m.flops / 1e9},
                               {"gflops", gflops},
                               {"gemm_gflops", m.gemm_gflops},
                               {"gemm_share", gflops / m.gemm_gflops},
-                              {"peak_rss_mb", static_cast<double>(usage.ru_maxrss) / 1024},
+                              {"peak_rss_mb", m.peak_rss_mb},
                               {"allocations_per_step", static_cast<double>(m.allocations) /
                                                            static_cast<double>(m.seconds.size())},
                               {"first_step_ms", m.first_step_ms},
@@ -190,8 +192,7 @@ int bench_command(const BenchCommand& options) {
   fmt::print("  work        {:10.2f} GFLOP a step, {:.1f} GFLOP/s\n", m.flops / 1e9, gflops);
   fmt::print("  gemm        {:10.1f} GFLOP/s on these shapes; the step reaches {:.0f} % of it\n",
              m.gemm_gflops, 100 * gflops / m.gemm_gflops);
-  fmt::print("  memory      {:10.1f} MB at most; {:.2f} allocations a step\n",
-             static_cast<double>(usage.ru_maxrss) / 1024,
+  fmt::print("  memory      {:10.1f} MB at most; {:.2f} allocations a step\n", m.peak_rss_mb,
              record["allocations_per_step"].get<double>());
   fmt::print("  first step  {:10.1f} ms after process start\n\n{}", m.first_step_ms,
              profile.table());

@@ -56,6 +56,7 @@ StepWork equal_sequences(const Config& config, std::int64_t vocabulary, std::int
     target.push_back(static_cast<std::int32_t>(i * target_length));
   }
   StepWork work;
+  work.sequences = static_cast<double>(count);
   work.basis = std::move(basis);
   add_batch(work, config, vocabulary, source, target, 1);
   return work;
@@ -88,6 +89,7 @@ StepWork real_work(const Config& config, const Split& train, const Tokenizers& t
     const Batch batch = stream.next();
     add_batch(work, config, tokenizers.target->size(), batch.source_offsets, batch.target_offsets,
               1 / static_cast<double>(n));
+    work.sequences += static_cast<double>(batch.sequences()) / static_cast<double>(n);
   }
   return work;
 }
@@ -133,34 +135,6 @@ std::vector<LayerSummary> layers_of(const Parameters& parameters) {
     layers.back().values += p.tensor.size();
   }
   return layers;
-}
-
-// ---- memory ---------------------------------------------------------------------------------
-
-/// Values that backward needs of each row. Of a layer: what goes into its norms, q, k, v,
-/// attention's output, and both sides of the activation; a dropout keeps no mask, as it can make it
-/// again.
-double activations(const Config& config, const StepWork& work) {
-  const auto d = static_cast<double>(config.model.d_model),
-             ff = static_cast<double>(config.model.d_ff);
-  const double inner = ff * (config.model.dropout.activation > 0 ? 2 : 1);
-  const auto encoders = static_cast<double>(config.model.encoder_layers),
-             decoders = static_cast<double>(config.model.decoder_layers);
-  const double self_layer = 8 * d + inner;
-  if (config.task == Task::lm) return work.target_tokens * (2 * d + decoders * self_layer);
-  return work.source_tokens * (2 * d + encoders * self_layer + decoders * 2 * d) +
-         work.target_tokens * (2 * d + decoders * (self_layer + 4 * d));
-}
-
-MemoryEstimate memory_of(const Config& config, const StepWork& work, std::int64_t parameters) {
-  const auto size = static_cast<double>(sizeof(float)), n = static_cast<double>(parameters);
-  const auto shards = static_cast<double>(config.train.shards);
-  const double threads =
-      static_cast<double>(config.threads > 0 ? config.threads : available_processors());
-  double moments = 2;
-  if (config.optim.name == OptimizerKind::sgd) moments = config.optim.momentum > 0 ? 1 : 0;
-  return {size * n, size * n * shards, size * n * moments,
-          size * activations(config, work) * std::min(threads, shards) / shards};
 }
 
 // ---- the table ------------------------------------------------------------------------------
@@ -218,7 +192,7 @@ ModelSummary summarize_model(const Config& config, const std::optional<Tokenizer
       build_model(config, s.vocabulary.source, s.vocabulary.target, s.vocabulary.shared);
   s.layers = layers_of(model->parameters());
   for (const LayerSummary& layer : s.layers) s.parameters += layer.values;
-  s.memory = memory_of(config, s.work, s.parameters);
+  s.memory = estimate_memory(config, *model, s.work, s.vocabulary.source, s.vocabulary.target);
   return s;
 }
 
@@ -237,7 +211,8 @@ nlohmann::json ModelSummary::json() const {
           {"target_vocabulary", vocabulary.target},
           {"vocabulary_basis", vocabulary.basis},
           {"memory_mb",
-           {{"weights", memory.weights / 1e6},
+           {{"program", memory.program / 1e6},
+            {"weights", memory.weights / 1e6},
             {"gradients", memory.gradients / 1e6},
             {"moments", memory.moments / 1e6},
             {"activations", memory.activations / 1e6},
@@ -257,10 +232,10 @@ std::string ModelSummary::text() const {
                    work.flops / 1e9, work.target_tokens, work.basis);
   t += fmt::format("memory, about {}\n", megabytes(memory.total()));
   t += fmt::format(
-      "  weights     {}\n  gradients   {}  of all shards\n  moments     {}\n  activations {}  "
-      "while shards run\n",
-      megabytes(memory.weights), megabytes(memory.gradients), megabytes(memory.moments),
-      megabytes(memory.activations));
+      "  program     {}\n  weights     {}\n  gradients   {}  of as many shards as have them at a "
+      "time\n  moments     {}\n  activations {}  while shards run\n",
+      megabytes(memory.program), megabytes(memory.weights), megabytes(memory.gradients),
+      megabytes(memory.moments), megabytes(memory.activations));
   return t;
 }
 

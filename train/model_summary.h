@@ -11,6 +11,7 @@
 #include "data/tokenizer.h"
 #include "nn/model.h"
 #include "train/config.h"
+#include "train/memory_estimate.h"
 
 namespace heed {
 
@@ -21,23 +22,10 @@ struct Vocabulary {
   std::string basis;  ///< "learned from the training data", "at most: …"
 };
 
-/// An average training step.
-struct StepWork {
-  double flops = 0;  ///< of matrix products, forward and backward
-  double source_tokens = 0, target_tokens = 0;
-  std::string basis;
-};
-
 struct LayerSummary {
   std::string name;
   std::vector<std::string> parameters;  ///< "weight [96, 96]"
   std::int64_t values = 0;
-};
-
-/// Bytes.
-struct MemoryEstimate {
-  double weights = 0, gradients = 0, moments = 0, activations = 0;
-  double total() const { return weights + gradients + moments + activations; }
 };
 
 struct ModelSummary {

@@ -1,0 +1,91 @@
+#include "train/memory_estimate.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "autograd/arena.h"
+#include "train/step.h"
+#include "train/team.h"
+
+namespace heed {
+
+namespace {
+
+/// Bytes of this process that are in memory now.
+std::int64_t resident() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t all = 0, pages = 0;
+  file >> all >> pages;
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
+
+constexpr double probe_flops = 4e10;  // half a second's work
+
+/// `sequences` of equal length, of tokens that do not matter.
+Batch probe_batch(const Config& config, std::int64_t sequences, std::int64_t source_length,
+                  std::int64_t target_length, std::int64_t source_vocabulary,
+                  std::int64_t target_vocabulary) {
+  Batch batch;
+  const auto fill = [sequences](std::vector<std::int32_t>& ids, std::vector<std::int32_t>& offsets,
+                                std::int64_t length, std::int64_t vocabulary) {
+    for (std::int64_t i = 0; i <= sequences; ++i)
+      offsets.push_back(static_cast<std::int32_t>(i * length));
+    for (std::int64_t i = 0; i < sequences * length; ++i)
+      ids.push_back(static_cast<std::int32_t>(i % vocabulary));
+  };
+  if (config.task == Task::seq2seq)
+    fill(batch.source, batch.source_offsets, source_length, source_vocabulary);
+  fill(batch.target_in, batch.target_offsets, target_length, target_vocabulary);
+  batch.target_out = batch.target_in;
+  return batch;
+}
+
+}  // namespace
+
+MemoryEstimate estimate_memory(const Config& config, const Model& model, const StepWork& work,
+                               std::int64_t source_vocabulary, std::int64_t target_vocabulary) {
+  double values = 0;
+  for (const NamedTensor& p : model.parameters()) values += static_cast<double>(p.tensor.size());
+  const double set = values * sizeof(float);  // of weights, gradients or moments
+  const auto shards = static_cast<double>(config.train.shards);
+  const double threads = std::min(
+      shards, static_cast<double>(config.threads > 0 ? config.threads : available_processors()));
+
+  // A shard of sequences of average length, as many as half a second allows.
+  const auto length = [&](double tokens) {
+    return std::max<std::int64_t>(std::llround(tokens / std::max(work.sequences, 1.0)), 1);
+  };
+  const double of_shard = std::max(work.sequences / shards, 1.0),
+               affordable = std::floor(work.sequences * probe_flops / std::max(work.flops, 1.0));
+  const auto sequences = std::llround(std::clamp(affordable, 1.0, std::ceil(of_shard)));
+  const Batch batch = probe_batch(config, sequences, length(work.source_tokens),
+                                  length(work.target_tokens), source_vocabulary, target_vocabulary);
+  const std::int64_t before = arena_counters().system_bytes, resident_before = resident();
+  shard_gradients(
+      model, batch, 0, 1, 1.0,
+      {config.seed, 1, config.train.label_smoothing, 0, config.train.precision == Precision::bf16},
+      nullptr);
+  const auto taken = static_cast<double>(arena_counters().system_bytes - before);
+  // What else has grown is the BLAS's, which packs matrices into a buffer for each thread.
+  const double packed = std::max(static_cast<double>(resident() - resident_before) - taken, 0.0);
+
+  MemoryEstimate e;
+  e.program = 12e6 + threads * packed;
+  e.weights = set;
+  // Neighbours are summed as soon as both are there (step.h): a sum of each size may wait while all
+  // threads are at work. Each thread keeps what it has needed at most.
+  e.gradients = set * std::min(shards, threads * (1 + std::floor(std::log2(shards / threads))));
+  const bool sgd = config.optim.name == OptimizerKind::sgd;
+  e.moments = set * (sgd ? (config.optim.momentum > 0 ? 1 : 0) : 2);
+  // Real shards differ in size from one another, and blocks of memory serve only sizes near their
+  // own: from runs of several models.
+  constexpr double spread = 1.15;
+  e.activations =
+      spread * threads * std::max(taken - set, 0.0) * of_shard / static_cast<double>(sequences);
+  return e;
+}
+
+}  // namespace heed
