@@ -1,50 +1,60 @@
 #include "data/lines.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 
 #include "autograd/error.h"
+#include "data/gzip.h"
 #include "data/utf8.h"
 
 namespace heed {
 namespace {
 
-struct CloseGz {
-  void operator()(gzFile file) const { gzclose(file); }
-};
-using GzFile = std::unique_ptr<gzFile_s, CloseGz>;
-
-GzFile open(const std::string& path) {
-  if (path == "-") {
-    const int copy = dup(STDIN_FILENO);  // so that closing leaves standard input open
-    return GzFile(copy < 0 ? nullptr : gzdopen(copy, "rb"));
-  }
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw Error(Exit::bad_input, fmt::format("{}: is a folder, not a file", shown_path(path)));
-  }
-  errno = 0;
-  return GzFile(gzopen(path.c_str(), "rb"));
+[[noreturn]] void refuse(const std::string& path, int cause) {
+  const bool ours = cause == EIO || cause == ENOMEM || cause == EMFILE || cause == ENFILE;
+  throw Error(ours ? Exit::io : Exit::bad_input,
+              fmt::format("{}: {}", shown_path(path),
+                          cause == ENOENT ? "no such file" : std::strerror(cause)));
 }
 
-[[noreturn]] void refuse(const GzFile& file, const std::string& path) {
-  int code = Z_OK;
-  const std::string detail = gzerror(file.get(), &code);
-  if (code == Z_ERRNO) {
-    throw Error(Exit::io, fmt::format("{}: {}", shown_path(path), std::strerror(errno)));
+struct Descriptor {
+  int number;
+  ~Descriptor() {
+    if (number > STDIN_FILENO) ::close(number);
   }
-  if (code == Z_MEM_ERROR) throw Error(Exit::io, shown_path(path) + ": out of memory");
-  // zlib's own name for a stream that ends too early is "unexpected end of file".
-  throw Error(Exit::bad_input,
-              code == Z_BUF_ERROR
-                  ? shown_path(path) + ": the gzip file is cut short"
-                  : fmt::format("{}: damaged gzip file ({})", shown_path(path), detail));
+};
+
+/// The bytes of a file, a pipe or standard input, as they are.
+std::string read_bytes_of(const std::string& path) {
+  const bool standard = path == "-";
+  const Descriptor file{standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  struct stat about {};
+  if (file.number < 0 || ::fstat(file.number, &about) < 0) refuse(path, errno);
+  if (S_ISDIR(about.st_mode)) {
+    throw Error(Exit::bad_input, fmt::format("{}: is a folder, not a file", shown_path(path)));
+  }
+  if (!standard && (S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode))) {
+    throw Error(Exit::bad_input, fmt::format("{}: is a device, not a file", shown_path(path)));
+  }
+  constexpr std::size_t chunk = std::size_t{1} << 18;
+  std::string bytes;
+  for (;;) {
+    const std::size_t before = bytes.size();
+    bytes.resize(before + std::max(chunk, static_cast<std::size_t>(about.st_size) > before
+                                              ? static_cast<std::size_t>(about.st_size) - before
+                                              : 0));
+    const ssize_t got = ::read(file.number, bytes.data() + before, bytes.size() - before);
+    bytes.resize(before + static_cast<std::size_t>(got > 0 ? got : 0));
+    if (got < 0 && errno != EINTR) refuse(path, errno);
+    if (got == 0) return bytes;
+  }
 }
 
 void check_line(std::string_view line, const std::string& path, std::size_t number) {
@@ -82,29 +92,8 @@ std::string shown_path(const std::string& path) {
 }
 
 std::string read_file(const std::string& path) {
-  const GzFile file = open(path);
-  if (!file) {
-    const int cause = errno;
-    throw Error(
-        cause == 0 || cause == ENOMEM ? Exit::io : Exit::bad_input,
-        fmt::format("{}: {}", shown_path(path),
-                    cause == ENOENT ? "no such file" : std::strerror(cause ? cause : ENOMEM)));
-  }
-  constexpr unsigned chunk = 1u << 18;
-  gzbuffer(file.get(), chunk);
-  std::string text;
-  for (;;) {
-    const std::size_t before = text.size();
-    text.resize(before + chunk);
-    const int got = gzread(file.get(), text.data() + before, chunk);
-    text.resize(before + static_cast<std::size_t>(got > 0 ? got : 0));
-    if (got < 0) refuse(file, path);
-    if (got == 0) break;
-  }
-  int code = Z_OK;
-  gzerror(file.get(), &code);
-  if (code != Z_OK && code != Z_STREAM_END)
-    refuse(file, path);  // cut short: read without complaint
+  std::string text = read_bytes_of(path);
+  if (is_gzip(text)) text = unpack_gzip(text, UINT64_MAX, shown_path(path));
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   return text;
 }

@@ -7,11 +7,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <deque>
 
 #include "autograd/error.h"
 #include "autograd/random.h"
 #include "data/lines.h"
+#include "data/piece_model.h"
+#include "data/utf8.h"
 #include "data/vocabulary.h"
 
 namespace heed {
@@ -25,31 +28,6 @@ constexpr std::size_t learn_from = 2'000'000;
 /// trainer takes minutes, or ends the process when a probability underflows.
 constexpr std::size_t longest_learnt = 4192;
 
-/// Length of a protobuf message's fields, or where they stop making sense. Newer fields are
-/// welcome. A file cut short can still parse, since every prefix of whole fields is a message; so
-/// all three fields that a model needs (1 pieces, 2 trainer, 3 normaliser) must stand in it.
-bool whole_model(std::string_view proto) {
-  std::size_t at = 0;
-  const auto varint = [&](std::uint64_t& value) {
-    value = 0;
-    for (int shift = 0; shift < 64 && at < proto.size(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(proto[at++]);
-      value |= std::uint64_t{byte & 0x7Fu} << shift;
-      if (byte < 0x80) return true;
-    }
-    return false;
-  };
-  bool found[4] = {};
-  while (at < proto.size()) {
-    std::uint64_t tag = 0, length = 0;
-    if (!varint(tag) || (tag & 7) != 2 || !varint(length) || length > proto.size() - at)
-      return false;
-    if (tag >> 3 < 4) found[tag >> 3] = true;
-    at += static_cast<std::size_t>(length);
-  }
-  return found[1] && found[2] && found[3];
-}
-
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   /// `from` is for messages.
@@ -57,7 +35,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     const auto refuse = [&](const std::string& why) {
       throw Error(Exit::bad_input, fmt::format("{}: {}", from, why));
     };
-    if (!whole_model(proto_)) refuse("not a sentencepiece model, or cut short");
+    if (const std::string flaw = flaw_in_piece_model(proto_); !flaw.empty()) refuse(flaw);
     const auto status = processor_.LoadFromSerializedProto(proto_);
     if (!status.ok()) refuse(fmt::format("not a sentencepiece model ({})", status.message()));
     if (processor_.unk_id() != unk || processor_.bos_id() != bos || processor_.eos_id() != eos) {
@@ -65,6 +43,13 @@ class SentencePieceTokenizer final : public Tokenizer {
           fmt::format("special ids are <unk> {}, <s> {}, </s> {}; needed are 0, 1, 2 "
                       "(train with --unk_id=0 --bos_id=1 --eos_id=2)",
                       processor_.unk_id(), processor_.bos_id(), processor_.eos_id()));
+    }
+    for (int id = 0; id < processor_.GetPieceSize(); ++id) {
+      const std::string& text = processor_.IdToPiece(id);
+      if (text.empty() || invalid_utf8(text) != std::string::npos)
+        refuse(fmt::format("piece {} is empty or not UTF-8", id));
+      if (!std::isfinite(processor_.GetScore(id)))
+        refuse(fmt::format("piece {} (\"{}\") has a score that is not finite", id, text));
     }
   }
 

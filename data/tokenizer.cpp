@@ -20,6 +20,13 @@ void Tokenizer::check_id(std::int32_t id) const {
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind) {
+  std::error_code ignored;
+  const auto type = std::filesystem::status(file, ignored).type();
+  using Type = std::filesystem::file_type;
+  if (type == Type::fifo || type == Type::socket || type == Type::character ||
+      type == Type::block) {  // reading might never end
+    throw Error(Exit::bad_input, shown_path(file.string()) + ": not a regular file");
+  }
   return kind == TokenizerKind::sentencepiece ? load_sentencepiece(file)
                                               : load_vocabulary(file, kind);
 }

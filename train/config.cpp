@@ -45,8 +45,9 @@ void report_unknown(const YamlEntry& entry, const std::string& section, const st
   if (!hint.empty()) {
     problems.taint(section.empty() ? hint : section + "." + hint);
   } else {  // perhaps it only stands in the wrong section
+    const std::string end = "." + entry.key;
     for (const Field& field : fields()) {
-      if (field.key.ends_with("." + entry.key)) hint += (hint.empty() ? "" : " or ") + field.key;
+      if (field.key.ends_with(end)) hint += (hint.empty() ? "" : " or ") + field.key;
     }
   }
   if (!hint.empty()) message += " (did you mean " + hint + "?)";

@@ -7,8 +7,8 @@
 #include <system_error>
 
 #include "autograd/error.h"
+#include "data/gzip.h"
 #include "train/files.h"
-#include "train/gzip.h"
 #include "train/sha256.h"
 #include "train/subprocess.h"
 

@@ -153,6 +153,22 @@ void read_in_pieces(const fs::path& path,
     take(std::as_bytes(std::span(piece.data(), got)));
 }
 
+FileReader::FileReader(fs::path path) : path_(std::move(path)) {
+  struct stat about {};
+  file_ = open_for_reading(path_, about);
+  size_ = static_cast<std::uint64_t>(about.st_size);
+}
+
+void FileReader::read(std::span<std::byte> into) {
+  while (!into.empty()) {
+    const std::size_t got =
+        read_some(file_.get(), reinterpret_cast<char*>(into.data()), into.size(), path_);
+    if (got == 0)
+      throw Error(Exit::bad_input, fmt::format("{}: ends too early (cut short?)", path_.string()));
+    into = into.subspan(got);
+  }
+}
+
 // ---- writing --------------------------------------------------------------------------------
 
 FileWriter::FileWriter(fs::path path)

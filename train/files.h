@@ -60,6 +60,22 @@ std::string read_bytes(const std::filesystem::path& path, std::uint64_t limit = 
 void read_in_pieces(const std::filesystem::path& path,
                     const std::function<void(std::span<const std::byte>)>& take);
 
+/// Reads a regular file front to back. Throws as read_bytes does.
+class FileReader {
+ public:
+  explicit FileReader(std::filesystem::path path);
+
+  std::uint64_t size() const { return size_; }
+  /// The next bytes, as many as there is room for. Throws Error(bad_input) where the file ends
+  /// before.
+  void read(std::span<std::byte> into);
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor file_;
+  std::uint64_t size_ = 0;
+};
+
 /// Writes a new file front to back, counting and summing what goes through. The bytes are on disk
 /// when finish() returns; without it the file is worthless.
 class FileWriter {

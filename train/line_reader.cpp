@@ -9,9 +9,9 @@
 #include <cstring>
 
 #include "autograd/error.h"
+#include "data/gzip.h"
 #include "data/lines.h"
 #include "data/utf8.h"
-#include "train/gzip.h"
 
 namespace heed {
 

@@ -107,11 +107,6 @@ Config read_run_config(const RunFolder& run, const std::vector<std::string>& ove
 }
 
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name) {
-  const auto with_model =
-      [](const std::filesystem::path& folder) -> std::optional<std::filesystem::path> {
-    if (std::filesystem::exists(folder / "model.safetensors")) return folder;
-    return std::nullopt;
-  };
   std::vector<std::filesystem::path> choices;
   if (name.empty()) {
     choices = {run.average(), run.path / "best", run.path / "last"};
@@ -122,8 +117,9 @@ std::filesystem::path find_weights(const RunFolder& run, const std::string& name
   } else {
     choices = {name};
   }
+  // The first that is there at all. If it is damaged, no other is taken in its place in silence.
   for (const auto& choice : choices) {
-    if (const auto found = with_model(choice)) return *found;
+    if (std::filesystem::exists(std::filesystem::symlink_status(choice))) return choice;
   }
   throw Error(Exit::bad_input, fmt::format("{}: no weights{}", run.path.string(),
                                            name.empty() ? " yet" : " called " + name));

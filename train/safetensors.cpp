@@ -114,30 +114,42 @@ std::string TensorView::description() const {
 }
 
 SafetensorsFile SafetensorsFile::read(const std::filesystem::path& path) {
-  return parse(read_bytes(path), path.string());
+  FileReader file(path);
+  return load(
+      file.size(), [&](std::span<std::byte> into) { file.read(into); }, path.string());
 }
 
 SafetensorsFile SafetensorsFile::parse(std::string_view bytes, const std::string& name) {
+  return load(
+      bytes.size(),
+      [&](std::span<std::byte> into) {
+        std::memcpy(into.data(), bytes.data(), into.size());
+        bytes.remove_prefix(into.size());
+      },
+      name);
+}
+
+SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
+                                      const std::string& name) {
   const auto fail = [&](const std::string& what) {
     throw Error(Exit::bad_input, fmt::format("{}: {}", name, what));
   };
-  if (bytes.size() < kLengthBytes)
-    fail(fmt::format("{} bytes are too few for a safetensors file", bytes.size()));
+  if (size < kLengthBytes) fail(fmt::format("{} bytes are too few for a safetensors file", size));
   std::uint64_t header_length = 0;
-  std::memcpy(&header_length, bytes.data(), kLengthBytes);
-  bytes.remove_prefix(kLengthBytes);
+  take(std::as_writable_bytes(std::span(&header_length, 1)));
+  size -= kLengthBytes;
   if (header_length > safetensors_longest_header)
     fail(fmt::format("header of {} bytes; at most {} are allowed (is it a safetensors file?)",
                      header_length, safetensors_longest_header));
-  if (header_length > bytes.size())
-    fail(fmt::format("header of {} bytes, but only {} are there (cut short?)", header_length,
-                     bytes.size()));
-  const std::string_view json = bytes.substr(0, header_length);
+  if (header_length > size)
+    fail(
+        fmt::format("header of {} bytes, but only {} are there (cut short?)", header_length, size));
+  std::string json(header_length, '\0');
+  take(std::as_writable_bytes(std::span(json)));
+  size -= header_length;
   if (!json.starts_with('{')) fail("header: it must begin with {");
   SafetensorsHeader header = parse_safetensors_header(json, name);
-
-  bytes.remove_prefix(header_length);
-  check_layout(header.entries, bytes.size(), name);
+  check_layout(header.entries, size, name);
 
   // Other programs may have packed the elements unaligned: each tensor gets words of its own.
   SafetensorsFile file;
@@ -147,15 +159,18 @@ SafetensorsFile SafetensorsFile::parse(std::string_view bytes, const std::string
   };
   std::uint64_t words = 0;
   for (const HeaderEntry& entry : header.entries) words += words_of(entry);
-  file.data_.resize(words);
+  try {
+    file.data_.resize(words);
+  } catch (const std::exception&) {  // bad_alloc or length_error
+    throw Error(Exit::io, fmt::format("{}: no memory for its {} bytes", name, size));
+  }
   std::uint64_t* place = file.data_.data();
   for (HeaderEntry& entry : header.entries) {
-    const std::size_t size = entry.end - entry.begin;
-    if (size > 0) std::memcpy(place, bytes.data() + entry.begin, size);
+    const auto into = std::span(reinterpret_cast<std::byte*>(place), entry.end - entry.begin);
+    if (!into.empty()) take(into);
     file.index_.emplace(entry.name, file.tensors_.size());
-    const auto copy = std::span(reinterpret_cast<const std::byte*>(place), size);
     place += words_of(entry);
-    file.tensors_.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape), copy});
+    file.tensors_.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape), into});
   }
   return file;
 }

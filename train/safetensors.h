@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -23,8 +24,9 @@ std::optional<DType> dtype_from_name(std::string_view name);
 std::size_t dtype_size(DType dtype);  ///< bytes an element
 
 /// Bounds of what a file may hold; checked before memory is taken.
-inline constexpr std::uint64_t safetensors_longest_header = std::uint64_t{16} << 20;  // bytes
+inline constexpr std::uint64_t safetensors_longest_header = std::uint64_t{4} << 20;  // bytes
 inline constexpr std::size_t safetensors_highest_rank = 8;
+inline constexpr std::size_t safetensors_most_names = 65'536;  // tensors; also keys of metadata
 
 /// One tensor, the bytes of which belong to somebody else.
 struct TensorView {
@@ -70,7 +72,12 @@ class SafetensorsFile {
   SafetensorsFile& operator=(SafetensorsFile&&) noexcept = default;
 
  private:
+  /// Hands out the file's next bytes.
+  using Take = std::function<void(std::span<std::byte>)>;
+
   SafetensorsFile() = default;
+  /// Header first: nothing is read, and no memory taken, that it has not been checked to describe.
+  static SafetensorsFile load(std::uint64_t size, const Take& take, const std::string& name);
 
   std::vector<TensorView> tensors_;
   std::map<std::string, std::size_t, std::less<>> index_;  // name to place in tensors_

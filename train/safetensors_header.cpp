@@ -46,11 +46,13 @@ class HeaderReader {
   bool key(std::string& key) {
     switch (place_) {
       case Place::top:
+        if (names_.size() > safetensors_most_names) fail(too_many());
         if (!names_.insert(key).second) fail(fmt::format("\"{}\" stands there twice", key));
         name_ = key;
         is_metadata_ = key == "__metadata__";
         return go(Place::top_value);
       case Place::metadata:
+        if (header_.metadata.size() > safetensors_most_names) fail(too_many());
         if (header_.metadata.contains(key))
           fail(fmt::format("__metadata__: \"{}\" stands there twice", key));
         metadata_key_ = key;
@@ -136,6 +138,9 @@ class HeaderReader {
              ? fmt::format("it must be an object, not {}", what)
              : fmt::format("{}: {} does not belong there", quoted_name(), what));
   }
+  static std::string too_many() {
+    return fmt::format("more than {} names", safetensors_most_names);
+  }
   std::string quoted_name() const { return fmt::format("\"{}\"", name_); }
 
   bool tensor_key(const std::string& key) {
@@ -186,6 +191,10 @@ class HeaderReader {
 
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& name) {
   HeaderReader reader(name);
+  // nlohmann::json takes a NUL for the end and would not look at what follows.
+  if (const auto nul = json.find('\0'); nul != std::string_view::npos)
+    throw Error(Exit::bad_input,
+                fmt::format("{}: header: byte {} of it is not valid JSON", name, nul + 1));
   nlohmann::json::sax_parse(json, &reader);
   return reader.take();
 }

@@ -27,8 +27,14 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   shape.model.init = InitKind::none;  // the file has all values
   trained.model = build_model(shape, trained.tokenizers);
   const std::filesystem::path file = trained.weights / "model.safetensors";
-  // A folder from elsewhere may hold weights and nothing else.
-  if (std::filesystem::exists(trained.weights / "state.json")) {
+  // A folder from elsewhere, given by its path, may hold weights and nothing else.
+  std::error_code ignored;
+  const auto top = std::filesystem::weakly_canonical(folder.path, ignored);
+  const auto inside =
+      std::filesystem::weakly_canonical(trained.weights, ignored).lexically_relative(top);
+  const bool own = !inside.empty() && *inside.begin() != "..";
+  if (own ||
+      std::filesystem::exists(std::filesystem::symlink_status(trained.weights / "state.json"))) {
     check_file(trained.weights, "model.safetensors");
   }
   load_weights(SafetensorsFile::read(file), trained.model->parameters(), file.string());

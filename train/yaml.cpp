@@ -91,7 +91,9 @@ class Builder : public YAML::EventHandler {
     }
     scalar_end_ = text_.find_first_of(" \t\r\n", begin_of(mark));
     count(place_of(mark), found->second.extent);
-    finish(YamlNode(found->second.node), YAML::NullAnchor);
+    YamlNode node = found->second.node;
+    node.place = place_of(mark);  // where it is used, if something is wrong with that
+    finish(std::move(node), YAML::NullAnchor);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -146,7 +148,8 @@ class Builder : public YAML::EventHandler {
       throw Stop{place,
                  fmt::format("more than {} values, aliases counted each time", yaml_most_nodes)};
     }
-    if (bytes_ > yaml_most_bytes) throw Stop{place, "aliases expand to more than 1 MiB of text"};
+    if (bytes_ > yaml_most_bytes)
+      throw Stop{place, fmt::format("aliases expand to more than {} KiB", yaml_most_bytes / 1024)};
     if (static_cast<int>(frames_.size()) + extent.depth - 1 > yaml_most_depth) {
       throw Stop{place, fmt::format("nested deeper than {}", yaml_most_depth)};
     }
@@ -185,7 +188,7 @@ class Builder : public YAML::EventHandler {
 
   /// A whole node: remembered if it has an anchor, and handed to what it stands in.
   void finish(YamlNode node, YAML::anchor_t anchor) {
-    if (anchor != YAML::NullAnchor) anchors_[anchor] = {node, extent_of(node)};
+    if (anchor != YAML::NullAnchor) keep(node, anchor);
     if (frames_.empty()) {
       root = std::move(node);
       return;
@@ -208,6 +211,16 @@ class Builder : public YAML::EventHandler {
       }
       frame.has_key = false;
     }
+  }
+
+  /// Copies a node for its aliases. Anchors within one another copy what is in them anew each time.
+  void keep(const YamlNode& node, YAML::anchor_t anchor) {
+    const Extent extent = extent_of(node);
+    kept_ += extent.nodes;
+    if (kept_ > yaml_most_nodes) {
+      throw Stop{node.place, fmt::format("anchors hold more than {} values", yaml_most_nodes)};
+    }
+    anchors_[anchor] = {node, extent};
   }
 
   void take_key(Frame& frame, YamlNode node) {
@@ -257,6 +270,7 @@ class Builder : public YAML::EventHandler {
   std::map<YAML::anchor_t, Anchored> anchors_;
   std::size_t scalar_end_ = 0;  ///< where the last scalar ends in the text
   std::size_t nodes_ = 0;
+  std::size_t kept_ = 0;  ///< nodes below anchors
   std::size_t bytes_ = 0;
   int documents_ = 0;
   std::vector<std::pair<Place, std::string>> no_colon_;
@@ -278,7 +292,7 @@ std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& 
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   if (text.size() > yaml_most_bytes) {
-    problems.add({source, 1, 1}, "", "larger than 1 MiB");
+    problems.add({source, 1, 1}, "", fmt::format("larger than {} KiB", yaml_most_bytes / 1024));
     return std::nullopt;
   }
   if (const auto flaw = find_flaw(text)) {

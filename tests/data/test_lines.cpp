@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(damaged_gzip) {
   expect_error(Exit::bad_input, {file, "gzip"}, [&] { read_lines(file); });
   bad = whole;
   bad[whole.size() - 6] = static_cast<char>(bad[whole.size() - 6] ^ 1);  // the checksum
-  expect_error(Exit::bad_input, {"damaged gzip"}, [&] { read_lines(dir.write("sum.gz", bad)); });
+  expect_error(Exit::bad_input, {"damaged"}, [&] { read_lines(dir.write("sum.gz", bad)); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

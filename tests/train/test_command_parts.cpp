@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "autograd/ops.h"
+#include "data/gzip.h"
 #include "tests/train/support.h"
 #include "train/flops.h"
 #include "train/gradcheck_table.h"
-#include "train/gzip.h"
 #include "train/line_reader.h"
 #include "train/output.h"
 

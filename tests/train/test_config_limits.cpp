@@ -26,17 +26,17 @@ std::string yaml_refusal(const std::string& text) {
 }
 
 const std::string copy_override = "data.synthetic.name=copy";
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
+using heed::yaml_most_bytes;
 
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(config_limits)
 
-BOOST_AUTO_TEST_CASE(one_mebibyte) {
+BOOST_AUTO_TEST_CASE(as_large_as_may_be) {
   const std::string comment = copy + "#";
-  const std::string full = comment + std::string(mebibyte - comment.size(), 'x');
+  const std::string full = comment + std::string(yaml_most_bytes - comment.size(), 'x');
   BOOST_TEST(refusal(full) == "accepted");
-  BOOST_TEST(refusal(full + "x") == "exp.yaml:1:1: larger than 1 MiB");
+  BOOST_TEST(refusal(full + "x") == "exp.yaml:1:1: larger than 128 KiB");
   BOOST_TEST(refusal("\xEF\xBB\xBF" + full) == "accepted");
 }
 
@@ -53,11 +53,10 @@ BOOST_AUTO_TEST_CASE(depth_32) {
 }
 
 BOOST_AUTO_TEST_CASE(fifty_thousand_nodes) {
-  const auto list = [](std::size_t items) { return repeat("- 1\n", items); };
+  const auto list = [](std::size_t items) { return "[" + repeat("1,", items) + "]"; };
   BOOST_TEST(yaml_refusal(list(49'999)).empty());
   const std::string message = "more than 50000 values, aliases counted each time";
-  BOOST_TEST(yaml_refusal(list(50'000)) == "exp.yaml:50000:3: " + message);
-  BOOST_TEST(yaml_refusal("[" + repeat("1,", 100'000) + "]").ends_with(message));
+  BOOST_TEST(yaml_refusal(list(50'000)) == "exp.yaml:1:100000: " + message);
   // "billion laughs": each line holds the one before ten times
   std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {
@@ -69,8 +68,9 @@ BOOST_AUTO_TEST_CASE(fifty_thousand_nodes) {
 }
 
 BOOST_AUTO_TEST_CASE(aliases_of_a_long_text) {
-  const std::string bomb = "- &a " + std::string(mebibyte / 2, 'x') + "\n" + repeat("- *a\n", 1000);
-  BOOST_TEST(yaml_refusal(bomb) == "exp.yaml:3:3: aliases expand to more than 1 MiB of text");
+  const std::string bomb =
+      "- &a " + std::string(yaml_most_bytes / 2, 'x') + "\n" + repeat("- *a\n", 1000);
+  BOOST_TEST(yaml_refusal(bomb) == "exp.yaml:3:3: aliases expand to more than 128 KiB");
 }
 
 BOOST_AUTO_TEST_CASE(many_errors_are_counted_not_listed) {

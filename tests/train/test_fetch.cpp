@@ -5,9 +5,9 @@
 #include <boost/test/unit_test.hpp>
 #include <set>
 
+#include "data/gzip.h"
 #include "tests/train/support.h"
 #include "train/files.h"
-#include "train/gzip.h"
 #include "train/subprocess.h"
 
 using namespace heed;

@@ -1,4 +1,4 @@
-#include "train/gzip.h"
+#include "data/gzip.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -10,6 +10,10 @@
 
 namespace heed {
 namespace {
+
+/// A text shrinks to a tenth at best. What grows to so many times its size, beyond the first bytes,
+/// is made to fill the memory.
+constexpr std::uint64_t kMostTimes = 200, kNoBomb = std::uint64_t{8} << 20;
 
 constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, with gzip's header and trailer
 
@@ -37,6 +41,7 @@ std::string unpack_gzip(std::string_view bytes, std::uint64_t limit, const std::
     throw Error(Exit::bad_input, fmt::format("{}: {}", name, what));
   };
   std::string content;
+  const std::uint64_t size = bytes.size();
   std::array<char, 1 << 16> piece;
   do {  // a file may hold several members, one after the other
     Inflater inflater;
@@ -55,6 +60,9 @@ std::string unpack_gzip(std::string_view bytes, std::uint64_t limit, const std::
       status = inflate(&stream, Z_NO_FLUSH);
       if (status != Z_OK && status != Z_STREAM_END) fail("gzip data damaged");
       content.append(piece.data(), piece.size() - stream.avail_out);
+      const std::uint64_t used = size - bytes.size() - stream.avail_in;
+      if (content.size() > kNoBomb + kMostTimes * used)
+        fail(fmt::format("unpacks to more than {} times its size", kMostTimes));
       if (content.size() > limit) fail(fmt::format("unpacks to more than {} bytes", limit));
     }
     if (stream.avail_in > 0)  // what inflate has not used belongs to the next member
