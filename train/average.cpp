@@ -15,6 +15,8 @@ std::filesystem::path write_average(const RunFolder& run, const CheckpointFolder
   for (; !steps.empty() && static_cast<std::int64_t>(files.size()) < count; steps.pop_back()) {
     try {
       const Checkpoint checkpoint = open_checkpoint(checkpoints.folder_of(steps.back()));
+      // Where a run was stopped must not show in its weights.
+      if (!files.empty() && checkpoint.state.contains("on_request")) continue;
       files.push_back(SafetensorsFile::read(checkpoint.folder / "model.safetensors"));
       used.push_back(checkpoint.step);
     } catch (const Error& damaged) {

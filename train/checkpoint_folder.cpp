@@ -106,11 +106,13 @@ void check_content(const fs::path& path, const FileEntry& entry) {
                             path.string(), kState));
 }
 
-/// The cheap half of open_checkpoint: everything but the files' sums.
-bool looks_whole(const fs::path& folder) {
+/// Whether prune counts it: not where it is visibly damaged (the cheap half of open_checkpoint:
+/// everything but the files' sums), nor where it was an extra one, made on request.
+bool counts(const fs::path& folder) {
   try {
-    for (const FileEntry& entry : read_state(folder).files) check_size(folder / entry.name, entry);
-    return true;
+    const StateFile state = read_state(folder);
+    for (const FileEntry& entry : state.files) check_size(folder / entry.name, entry);
+    return !state.state.contains("on_request");
   } catch (const Error&) {
     return false;
   }
@@ -207,7 +209,7 @@ void CheckpointFolder::prune(std::int64_t keep) const {
   std::int64_t whole = 0;
   for (const std::int64_t step : all) {
     if (whole < keep) {
-      whole += looks_whole(folder_of(step));
+      whole += counts(folder_of(step));
     } else if (step != best && step != last) {
       remove_folder_at_once(folder_of(step));
     }

@@ -50,7 +50,8 @@ class CheckpointFolder {
 
   /// Removes the oldest, but never the `keep` newest (nor the two newest, whatever `keep` says),
   /// nor those that `best` and `last` point at; also removes what a killed process left unfinished.
-  /// A checkpoint that is visibly damaged counts for nothing.
+  /// A checkpoint that is visibly damaged counts for nothing, and so does one whose state has
+  /// "on_request": a mean needs as many that were due.
   void prune(std::int64_t keep) const;
 
   /// The steps that have a folder, ascending, damaged ones included.

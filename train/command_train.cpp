@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 
@@ -92,6 +93,7 @@ int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
 }  // namespace
 
 int train_command(const TrainCommand& options) {
+  std::signal(SIGUSR1, SIG_IGN);  // until there is something to save
   const Config config = read_config(options.config, options.overrides);
   const RunFolder run{options.run.empty() ? std::filesystem::path("runs") / config.name
                                           : std::filesystem::path(options.run)};
@@ -119,9 +121,11 @@ int train_command(const TrainCommand& options) {
 }
 
 int resume_command(const ResumeCommand& options) {
+  std::signal(SIGUSR1, SIG_IGN);
   const RunFolder run{options.run};
+  if (!std::filesystem::exists(run.path / ".lock")) read_run_config(run);  // or there is no run
+  const RunLock lock(run.path);  // before reading: a run that is being replaced has no config
   const Config config = read_run_config(run, options.overrides);
-  const RunLock lock(run.path);
   Talk talk;
   const Tokenizers tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
   const ExperimentData data = load_data(config, &tokenizers);

@@ -20,7 +20,12 @@
 namespace heed {
 
 void refuse_existing_run(const RunFolder& run) {
-  if (!std::filesystem::exists(run.config())) return;
+  if (!std::filesystem::exists(run.config())) {
+    if (!std::filesystem::exists(run.path / "checkpoints")) return;
+    throw Error(Exit::usage, fmt::format("{} holds what is left of a run that was being replaced: "
+                                         "go on with that by --overwrite",
+                                         run.path.string()));
+  }
   throw Error(
       Exit::usage,
       fmt::format("{} already holds a run: go on with it by `heed resume {}`, choose another "
@@ -29,19 +34,19 @@ void refuse_existing_run(const RunFolder& run) {
 }
 
 void refuse_busy_run(const RunFolder& run) {
-  if (std::filesystem::exists(run.config())) const RunLock nobody_else(run.path);
+  // Not the config: a run that is being replaced has none.
+  if (std::filesystem::exists(run.path / ".lock")) const RunLock nobody_else(run.path);
 }
 
 void clear_run(const RunFolder& run) {
   remove_tree(run.config());  // first: from here on this is no run
-  for (const char* name :
-       {"run.json", "metrics.jsonl", "train.log", "best", "last", "average", "checkpoints"}) {
+  for (const char* name : {"run.json", "metrics.jsonl", "train.log", "best", "last", "average"})
     remove_tree(run.path / name);
-  }
   for (const char* side : {"tokenizer", "source", "target"}) {
     for (const char* kind : {".model", ".vocab"})
       remove_tree(run.path / (std::string(side) + kind));
   }
+  remove_tree(run.path / "checkpoints");  // last: refuse_existing_run looks for it
 }
 
 std::string describe_run(const Config& config, const std::vector<std::string>& command) {

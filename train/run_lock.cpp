@@ -28,10 +28,13 @@ std::string holder(int descriptor) {
 RunLock::RunLock(const std::filesystem::path& run) {
   const std::filesystem::path path = run / ".lock";
   file_ = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
-  int got = 0;
-  do {
+  int got = ::flock(file_.get(), LOCK_EX | LOCK_NB);
+  // Who only looks whether the run is busy holds the lock for a moment; that must not turn away all.
+  for (int tries = 0; got < 0 && (errno == EINTR || (errno == EWOULDBLOCK && tries < 20));
+       ++tries) {
+    ::usleep(10'000);
     got = ::flock(file_.get(), LOCK_EX | LOCK_NB);
-  } while (got < 0 && errno == EINTR);
+  }
   if (got < 0 && errno == EWOULDBLOCK)
     throw Error(Exit::locked, fmt::format("{}: another heed{} is working on this run", run.string(),
                                           holder(file_.get())));

@@ -9,7 +9,7 @@ namespace {
 
 volatile sig_atomic_t stop_signal = 0;
 volatile sig_atomic_t save_wanted = 0;
-struct sigaction before_int, before_term, before_usr1;
+struct sigaction before_int, before_term;
 
 void on_signal(int number) {
   if (number == SIGUSR1) {
@@ -32,20 +32,20 @@ SignalRequests::SignalRequests() {
   save_wanted = 0;
   sigaction(SIGINT, &action, &before_int);
   sigaction(SIGTERM, &action, &before_term);
-  sigaction(SIGUSR1, &action, &before_usr1);
+  sigaction(SIGUSR1, &action, nullptr);
 }
 
 SignalRequests::~SignalRequests() {
   sigaction(SIGINT, &before_int, nullptr);
   sigaction(SIGTERM, &before_term, nullptr);
-  sigaction(SIGUSR1, &before_usr1, nullptr);
+  signal(SIGUSR1, SIG_IGN);  // nothing is left to save; by default it would end the process
 }
 
 int SignalRequests::stop() const { return stop_signal; }
 bool SignalRequests::take_save() const {
-  const bool wanted = save_wanted != 0;
-  save_wanted = 0;
-  return wanted;
+  if (save_wanted == 0) return false;
+  save_wanted = 0;  // not before it was seen: a request that comes in between would be lost
+  return true;
 }
 
 }  // namespace heed

@@ -3,7 +3,7 @@
 namespace heed {
 
 /// While one lives: SIGINT and SIGTERM ask for a stop (a second one ends the process at once),
-/// SIGUSR1 asks for a checkpoint.
+/// SIGUSR1 asks for a checkpoint. Afterwards SIGUSR1 is ignored.
 class SignalRequests {
  public:
   SignalRequests();

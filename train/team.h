@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace heed {
@@ -19,6 +20,10 @@ class Team {
   Team& operator=(const Team&) = delete;
 
   std::int64_t threads() const { return static_cast<std::int64_t>(workers_.size()) + 1; }
+  struct Interrupted {};
+  /// From now on run() asks before each job whether to go on; it throws Interrupted where the answer
+  /// was true. An empty function: no more questions.
+  void interrupt_when(std::function<bool()> asked) { asked_ = std::move(asked); }
   /// Calls job(i) for i = 0 … count − 1, each once, on whichever thread is free, and returns when
   /// all are done. Results must not depend on who does what. The first exception is thrown again
   /// here.
@@ -40,6 +45,7 @@ class Team {
   std::atomic<bool> ending_{false};
   std::int64_t count_ = 0;
   const std::function<void(std::int64_t)>* job_ = nullptr;
+  std::function<bool()> asked_;
   std::mutex mutex_;
   std::exception_ptr error_;
 };

@@ -40,6 +40,7 @@ nlohmann::json Progress::json() const {
                    {"target_tokens", target_tokens},
                    {"seconds", seconds},
                    {"skipped", skipped},
+                   {"validation_due", validation_due},
                    {"best_step", best_step},
                    {"without_better", without_better},
                    {"window",
@@ -58,6 +59,7 @@ Progress Progress::from(const nlohmann::json& state) {
   p.position = {state.at("epoch"), state.at("batch")};
   p.target_tokens = state.at("target_tokens");
   p.seconds = state.at("seconds");
+  p.validation_due = state.value("validation_due", false);
   p.skipped = state.value("skipped", std::int64_t{0});
   p.best_step = state.at("best_step");
   p.without_better = state.at("without_better");
@@ -106,14 +108,16 @@ int Trainer::train() {
   if (!finished()) remove_tree(run_.average());  // the mean of checkpoints that will be old
   stream_.seek(progress_.position);
   batches_ = std::make_unique<Prefetcher>(stream_);
+  if (progress_.validation_due) validate();
   while (!finished() && signals_->stop() == 0) {
     one_step();
     // Before saving, so that the checkpoint knows whether it is the best; the last step's too.
     if (progress_.step % config_.train.validate_every == 0 || finished()) validate();
-    if (progress_.step % config_.train.save_every == 0 || signals_->take_save()) save(false);
+    if (progress_.step % config_.train.save_every == 0) save(false);
+    if (signals_->take_save()) save(false, true);
   }
   if (signals_->stop() == 0 && last_validated_ != progress_.step) validate();
-  if (last_saved_ != progress_.step) save(false);
+  if (last_saved_ != progress_.step) save(false, !finished());
   talk_.end_progress();
   if (progress_.skipped > 0) {
     talk_.line(fmt::format("{} of {} steps were left out, as they were not finite",
@@ -150,7 +154,7 @@ void Trainer::give_up_step(const Error& error) {
   constexpr std::int64_t most_in_a_row = 20;
   ++skipped_in_a_row_;
   if (config_.train.on_nonfinite == OnNonFinite::stop || skipped_in_a_row_ > most_in_a_row) {
-    if (last_saved_ != progress_.step) save(false);  // all steps before this one
+    if (last_saved_ != progress_.step) save(false, true);  // all steps before this one
     talk_.end_progress();
     throw Error(error.code, skipped_in_a_row_ > most_in_a_row
                                 ? fmt::format("{} steps in a row were not finite; the last, {}",
@@ -184,17 +188,11 @@ void Trainer::report(const StepResult& result, double lr) {
 void Trainer::validate() {
   last_validated_ = progress_.step;
   if (data_.valid.source.size() == 0 && data_.valid.stream.empty()) return;
-  Evaluation e =
-      evaluate_loss(*model_, data_.valid, config_.train.batch_tokens, context_of(config_), team_);
+  const std::optional<Evaluation> e = validation_figures();
+  progress_.validation_due = !e;
+  if (!e) return;
   const Metric metric = deciding_metric();
-  if (needs_outputs(metric)) {
-    DecodeOptions greedy =
-        config_.decode;  // the final figures come from the search the config asks for
-    greedy.beam = 1;
-    greedy.sample = false;
-    evaluate_outputs(e, *model_, data_.valid, data_.tokenizers, greedy, false, config_.seed, team_);
-  }
-  const double value = e.value(metric);
+  const double value = e->value(metric);
   const bool better = is_better(metric, value, progress_.best);
   if (better) {
     progress_.best = value;
@@ -203,9 +201,9 @@ void Trainer::validate() {
   } else {
     ++progress_.without_better;
   }
-  record("valid", e.json());
+  record("valid", e->json());
   talk_.line(
-      fmt::format("step {:>6}  valid  {}{}", progress_.step, e.text(), better ? "  (best)" : ""));
+      fmt::format("step {:>6}  valid  {}{}", progress_.step, e->text(), better ? "  (best)" : ""));
   if (better) save(true);
   if (config_.train.early_stopping.metric &&
       progress_.without_better >= config_.train.early_stopping.patience) {
@@ -216,7 +214,27 @@ void Trainer::validate() {
   }
 }
 
-void Trainer::save(bool is_best) {
+std::optional<Evaluation> Trainer::validation_figures() {
+  team_.interrupt_when([this] { return signals_->stop() != 0; });
+  std::optional<Evaluation> e;
+  try {
+    e = evaluate_loss(*model_, data_.valid, config_.train.batch_tokens, context_of(config_), team_);
+    if (needs_outputs(deciding_metric())) {
+      DecodeOptions greedy =
+          config_.decode;  // the final figures come from the search the config asks for
+      greedy.beam = 1;
+      greedy.sample = false;
+      evaluate_outputs(*e, *model_, data_.valid, data_.tokenizers, greedy, false, config_.seed,
+                       team_);
+    }
+  } catch (const Team::Interrupted&) {
+    e.reset();
+  }
+  team_.interrupt_when({});
+  return e;
+}
+
+void Trainer::save(bool is_best, bool on_request) {
   if (last_saved_ == progress_.step) return;
   const std::vector<NamedTensor> moments = optimizer_.state();
   check_finite(moments);
@@ -229,7 +247,9 @@ void Trainer::save(bool is_best) {
          write_safetensors(file, tensor_views(moments), {{"step", std::to_string(progress_.step)}});
        }}};
   metrics_.sync();
-  checkpoints_.save(progress_.step, files, progress_.json(),
+  nlohmann::json state = progress_.json();
+  if (on_request) state["on_request"] = true;
+  checkpoints_.save(progress_.step, files, state,
                     is_best || (progress_.best && progress_.best_step == progress_.step));
   checkpoints_.prune(std::max(config_.train.keep, config_.train.average));
   last_saved_ = progress_.step;
@@ -256,9 +276,12 @@ void Trainer::restore() {
     talk_.line("skipped a damaged checkpoint: " + skipped);
   const std::int64_t step = newest.checkpoint ? newest.checkpoint->step : 0;
   // What was recorded after the checkpoint will be recorded again, and so will the final figures.
-  repair_jsonl(run_.metrics(), [step](const nlohmann::json& r) {
+  const bool due = newest.checkpoint && newest.checkpoint->state.value("validation_due", false);
+  repair_jsonl(run_.metrics(), [step, due](const nlohmann::json& r) {
     const std::string kind = r.value("kind", "");
-    return r.value("step", std::int64_t{0}) <= step && kind != "test" && kind != "final-valid";
+    const auto at = r.value("step", std::int64_t{0});
+    return at <= step && !(due && at == step && kind == "valid") && kind != "test" &&
+           kind != "final-valid";
   });
   metrics_ = JsonlWriter(run_.metrics());
   if (!newest.checkpoint) {
@@ -272,7 +295,12 @@ void Trainer::restore() {
                (folder / "training.safetensors").string());
   progress_ = Progress::from(newest.checkpoint->state);
   optimizer_.set_steps(progress_.step - progress_.skipped);
-  last_saved_ = last_validated_ = progress_.step;
+  // Where a validation is still due, the checkpoint is made again with what it says.
+  if (!progress_.validation_due) last_saved_ = last_validated_ = progress_.step;
+  // A kill may have come after the checkpoint had its name and before its links were set.
+  checkpoints_.link("last", progress_.step);
+  if (progress_.best && std::filesystem::exists(checkpoints_.folder_of(progress_.best_step)))
+    checkpoints_.link("best", progress_.best_step);
   if (config_.train.early_stopping.metric &&
       progress_.without_better >= config_.train.early_stopping.patience) {
     stopped_early_ = true;

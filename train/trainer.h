@@ -31,6 +31,7 @@ struct Progress {
   std::optional<double> best;      ///< best value of the deciding metric
   std::int64_t best_step = 0;
   std::int64_t without_better = 0;  ///< validations since
+  bool validation_due = false;      ///< at this step; a signal has put it off
   std::int64_t skipped = 0;         ///< steps left out, as they were not finite
   LossCounts window;                ///< since the last record of training
   double window_seconds = 0;
@@ -67,7 +68,10 @@ class Trainer {
   void check_finite(std::span<const NamedTensor> moments) const;
   void report(const StepResult& result, double lr);
   void validate();
-  void save(bool is_best);
+  /// The figures of a validation; none where a signal came before they were complete.
+  std::optional<Evaluation> validation_figures();
+  /// `on_request`: where no checkpoint was due; means leave it out.
+  void save(bool is_best, bool on_request = false);
   void record(const std::string& kind, nlohmann::json fields);
   Metric deciding_metric() const;
 
