@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -99,6 +100,8 @@ struct WideWhole {
   HWY_INLINE Wide load(const real* p) const { return widen(Whole<NarrowTag>().load(p)); }
   HWY_INLINE Wide keep(Wide v) const { return v; }
   HWY_INLINE void store(Wide v, real* p) const { Whole<NarrowTag>().store(narrow(v), p); }
+  HWY_INLINE Wide load_double(const double* p) const { return Whole<WideTag>().load(p); }
+  HWY_INLINE void store_double(Wide v, double* p) const { Whole<WideTag>().store(v, p); }
 };
 struct WidePart {
   std::int64_t n;
@@ -106,6 +109,8 @@ struct WidePart {
   /// v with zeros beyond the end.
   HWY_INLINE Wide keep(Wide v) const { return hn::IfThenElseZero(Part<WideTag>(n).mask(), v); }
   HWY_INLINE void store(Wide v, real* p) const { Part<NarrowTag>(n).store(narrow(v), p); }
+  HWY_INLINE Wide load_double(const double* p) const { return Part<WideTag>(n).load(p); }
+  HWY_INLINE void store_double(Wide v, double* p) const { Part<WideTag>(n).store(v, p); }
 };
 template <class Body>
 HWY_INLINE void each_wide(std::int64_t n, const Body& body) {
@@ -114,19 +119,24 @@ HWY_INLINE void each_wide(std::int64_t n, const Body& body) {
   if (i < n) body(i, WidePart{n - i});
 }
 
-/// Σ term(i, io) over n values, in double. There are always 32 partial sums, number j of the values
-/// j, j + 32, j + 64, ...; they are added by halves. So the order is the same for every width.
-template <class Term>
-HWY_INLINE double wide_sum(std::int64_t n, const Term& term) {
+/// Several sums over n values at once, in double: term(i, io, v) sets v[t] to the values of sum t.
+/// There are always 32 partial sums of each, number j of the values j, j + 32, j + 64, ...; they are
+/// added by halves. So the order is the same for every width.
+template <int terms, class Term>
+HWY_INLINE std::array<double, terms> wide_sums(std::int64_t n, const Term& term) {
   constexpr std::int64_t count = 32 / wide_lanes;  // 4 or 8 or 16 vectors
-  Wide sums[count];
+  Wide sums[terms][count], v[terms];
+  for (auto& parts : sums) {
 #pragma GCC unroll 16
-  for (std::int64_t k = 0; k < count; ++k) sums[k] = hn::Zero(WideTag());
+    for (std::int64_t k = 0; k < count; ++k) parts[k] = hn::Zero(WideTag());
+  }
   std::int64_t i = 0;
   for (; i + 32 <= n; i += 32) {
 #pragma GCC unroll 16
     for (std::int64_t k = 0; k < count; ++k) {
-      sums[k] = hn::Add(sums[k], term(i + k * wide_lanes, WideWhole()));
+      term(i + k * wide_lanes, WideWhole(), v);
+#pragma GCC unroll 4
+      for (int t = 0; t < terms; ++t) sums[t][k] = hn::Add(sums[t][k], v[t]);
     }
   }
 #pragma GCC unroll 16
@@ -134,19 +144,31 @@ HWY_INLINE double wide_sum(std::int64_t n, const Term& term) {
     const std::int64_t at = i + k * wide_lanes;
     if (at >= n) break;
     const WidePart io{std::min(n - at, wide_lanes)};
-    sums[k] = hn::Add(sums[k], io.keep(term(at, io)));
-  }
+    term(at, io, v);
 #pragma GCC unroll 4
-  for (std::int64_t half = count / 2; half > 0; half /= 2) {
+    for (int t = 0; t < terms; ++t) sums[t][k] = hn::Add(sums[t][k], io.keep(v[t]));
+  }
+  std::array<double, terms> totals;
+  for (int t = 0; t < terms; ++t) {
+#pragma GCC unroll 4
+    for (std::int64_t half = count / 2; half > 0; half /= 2) {
 #pragma GCC unroll 8
-    for (std::int64_t k = 0; k < half; ++k) sums[k] = hn::Add(sums[k], sums[k + half]);
+      for (std::int64_t k = 0; k < half; ++k) sums[t][k] = hn::Add(sums[t][k], sums[t][k + half]);
+    }
+    HWY_ALIGN double last[wide_lanes];
+    hn::Store(sums[t][0], WideTag(), last);
+    for (std::int64_t half = wide_lanes / 2; half > 0; half /= 2) {
+      for (std::int64_t k = 0; k < half; ++k) last[k] += last[k + half];
+    }
+    totals[static_cast<std::size_t>(t)] = last[0];
   }
-  HWY_ALIGN double last[wide_lanes];
-  hn::Store(sums[0], WideTag(), last);
-  for (std::int64_t half = wide_lanes / 2; half > 0; half /= 2) {
-    for (std::int64_t k = 0; k < half; ++k) last[k] += last[k + half];
-  }
-  return last[0];
+  return totals;
+}
+/// One such sum, of term(i, io).
+template <class Term>
+HWY_INLINE double wide_sum(std::int64_t n, const Term& term) {
+  return wide_sums<1>(
+      n, [&](std::int64_t i, auto io, Wide(&v)[1]) HWY_ATTR { v[0] = term(i, io); })[0];
 }
 
 }  // namespace kernels::HWY_NAMESPACE

@@ -1,3 +1,6 @@
+#include <vector>
+
+#include "autograd/arena.h"
 #include "autograd/kernels/plain_rows.h"
 #include "autograd/kernels/rows.h"
 #include "autograd/kernels/targets.h"
@@ -77,43 +80,68 @@ void rms_norm(const real* x, const real* gain, real eps, real* y, real* rrms, st
   }
 }
 
-/// The rows' part of a gradient: dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)), where mean(g) is left out
-/// for RMS norm, whose mean is 0 by definition.
+/// What all values of a row's gradient share: the mean of x, with the digits that rounding to real
+/// took from it, mean(g) and mean(g ⊙ x̂). RMS norm has the last alone; its mean is 0 by definition.
+struct RowMeans {
+  double x = 0, g = 0, gz = 0;
+};
+
+template <class Io>
+HWY_INLINE Wide gained(const real* dy, const real* gain, std::int64_t c, Io io) {
+  return gain ? hn::Mul(io.load(dy + c), io.load(gain + c)) : io.load(dy + c);
+}
+
 template <bool centred>
-HWY_INLINE void norm_dx(const real* x, const real* gain, real mean, real rstd, const real* dy,
-                        real* dx, std::int64_t cols) {
+HWY_INLINE RowMeans row_means(const real* x, const real* gain, double mean, double rstd,
+                              const real* dy, std::int64_t cols) {
   const double scale = 1 / static_cast<double>(cols);
-  const auto g = [=](std::int64_t c, auto io) HWY_ATTR {
-    return gain ? hn::Mul(io.load(dy + c), io.load(gain + c)) : io.load(dy + c);
-  };
-  const double mean_gz = scale * rstd * wide_sum(cols, [=](std::int64_t c, auto io) HWY_ATTR {
-                           return hn::Mul(g(c, io), hn::Sub(io.load(x + c), set_wide(mean)));
-                         });
-  const double mean_g = centred ? scale * wide_sum(cols, g) : 0;
-  each(cols, [=](std::int64_t c, auto io) HWY_ATTR {
-    const Vector z = hn::Mul(hn::Sub(io.load(x + c), set(mean)), set(rstd));
-    const Vector v = hn::Sub(g(c, io), set(static_cast<real>(mean_g)));
-    io.store(hn::Mul(set(rstd), hn::NegMulAdd(z, set(static_cast<real>(mean_gz)), v)), dx + c);
+  if constexpr (!centred) {
+    const double gx = wide_sum(cols, [=](std::int64_t c, auto io) HWY_ATTR {
+      return hn::Mul(gained(dy, gain, c, io), io.load(x + c));
+    });
+    return {0, 0, scale * rstd * gx};
+  }
+  const auto [rest, g, gz] = wide_sums<3>(cols, [=](std::int64_t c, auto io, Wide(&v)[3]) HWY_ATTR {
+    v[0] = hn::Sub(io.load(x + c), set_wide(mean));
+    v[1] = gained(dy, gain, c, io);
+    v[2] = hn::Mul(v[1], v[0]);
+  });
+  return {mean + scale * rest, scale * g, scale * rstd * (gz - scale * rest * g)};
+}
+
+/// The rows' part of a gradient: dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)), in double as well.
+HWY_INLINE void norm_dx(const real* x, const real* gain, RowMeans mean, double rstd, const real* dy,
+                        real* dx, std::int64_t cols) {
+  each_wide(cols, [=](std::int64_t c, auto io) HWY_ATTR {
+    const Wide z = hn::Mul(hn::Sub(io.load(x + c), set_wide(mean.x)), set_wide(rstd));
+    const Wide v = hn::Sub(gained(dy, gain, c, io), set_wide(mean.g));
+    io.store(hn::Mul(set_wide(rstd), hn::NegMulAdd(z, set_wide(mean.gz), v)), dx + c);
   });
 }
 
 /// The columns' part: dgain += Σ_r dy ⊙ x̂ and dbias += Σ_r dy, for up to four rows at a time, so
-/// that the targets are read and written once for four rows.
+/// that the sums are read and written once for four rows.
 template <int rows, bool centred>
-HWY_INLINE void norm_dgain(const real* x, const real* mean, const real* rstd, const real* dy,
-                           real* dgain, real* dbias, std::int64_t cols) {
-  each(cols, [=](std::int64_t c, auto io) HWY_ATTR {
-    Vector sum_gain = hn::Zero(Tag()), sum_bias = hn::Zero(Tag());
+HWY_INLINE void norm_dgain(const real* x, const RowMeans* mean, const real* rstd, const real* dy,
+                           double* dgain, double* dbias, std::int64_t cols) {
+  each_wide(cols, [=](std::int64_t c, auto io) HWY_ATTR {
+    Wide sum_gain = io.load_double(dgain + c), sum_bias = io.load_double(dbias + c);
 #pragma GCC unroll 4
     for (int r = 0; r < rows; ++r) {
-      const Vector d = io.load(dy + r * cols + c);
-      Vector z = io.load(x + r * cols + c);
-      if constexpr (centred) z = hn::Sub(z, set(mean[r]));
-      sum_gain = hn::MulAdd(d, hn::Mul(z, set(rstd[r])), sum_gain);
-      sum_bias = hn::Add(d, sum_bias);
+      const Wide d = io.load(dy + r * cols + c);
+      Wide z = io.load(x + r * cols + c);
+      if constexpr (centred) z = hn::Sub(z, set_wide(mean[r].x));
+      sum_gain = hn::MulAdd(d, hn::Mul(z, set_wide(rstd[r])), sum_gain);
+      if constexpr (centred) sum_bias = hn::Add(d, sum_bias);
     }
-    if (dgain) io.store(hn::Add(io.load(dgain + c), sum_gain), dgain + c);
-    if (dbias) io.store(hn::Add(io.load(dbias + c), sum_bias), dbias + c);
+    io.store_double(sum_gain, dgain + c);
+    if constexpr (centred) io.store_double(sum_bias, dbias + c);
+  });
+}
+
+HWY_INLINE void add_to(real* target, const double* sums, std::int64_t n) {
+  each_wide(n, [=](std::int64_t c, auto io) HWY_ATTR {
+    io.store(hn::Add(io.load(target + c), io.load_double(sums + c)), target + c);
   });
 }
 
@@ -121,20 +149,32 @@ template <bool centred>
 HWY_INLINE void norm_grad(const real* x, const real* gain, const real* mean, const real* rstd,
                           const real* dy, real* dx, real* dgain, real* dbias, std::int64_t rows,
                           std::int64_t cols) {
+  const bool columns = dgain || dbias;
+  std::vector<double, ArenaAllocator<double>> sums(
+      columns ? static_cast<std::size_t>((1 + centred) * cols) : 0);
+  double *const sum_gain = sums.data(), *const sum_bias = sum_gain + (centred ? cols : 0);
   for (std::int64_t r = 0; r < rows;) {
     const bool four = r + 4 <= rows;
     const std::int64_t step = four ? 4 : 1, at = r * cols;
+    RowMeans means[4];
+    for (std::int64_t k = 0; k < step; ++k) {
+      const std::int64_t row = at + k * cols;
+      means[k] =
+          row_means<centred>(x + row, gain, centred ? mean[r + k] : 0, rstd[r + k], dy + row, cols);
+    }
     // First the columns: dx may be dy.
-    if (dgain || dbias) {
-      (four ? norm_dgain<4, centred> : norm_dgain<1, centred>)(x + at, mean + r, rstd + r, dy + at,
-                                                               dgain, dbias, cols);
+    if (columns) {
+      (four ? norm_dgain<4, centred> : norm_dgain<1, centred>)(x + at, means, rstd + r, dy + at,
+                                                               sum_gain, sum_bias, cols);
     }
-    for (const std::int64_t end = r + step; r < end; ++r) {
-      if (dx)
-        norm_dx<centred>(x + r * cols, gain, centred ? mean[r] : 0, rstd[r], dy + r * cols,
-                         dx + r * cols, cols);
+    for (std::int64_t k = 0; dx && k < step; ++k) {
+      const std::int64_t row = at + k * cols;
+      norm_dx(x + row, gain, means[k], rstd[r + k], dy + row, dx + row, cols);
     }
+    r += step;
   }
+  if (dgain) add_to(dgain, sum_gain, cols);
+  if (dbias) add_to(dbias, sum_bias, cols);
 }
 
 void layer_norm_grad(const real* x, const real* gain, const real* mean, const real* rstd,

@@ -21,15 +21,22 @@ inline double weight(double x, double m) {
   return x == m ? 1 : std::exp(x - m);
 }
 inline double sum_of_weights(const real* x, double m, std::int64_t n) {
-  double total = 0;
+  long double total = 0;  // its logarithm may cancel with m
   for (std::int64_t i = 0; i < n; ++i) total += weight(x[i], m);
-  return total;
+  return static_cast<double>(total);
 }
 
+/// log Σ exp(x − m) of a row with a finite m. The first largest value is left out of the sum, to
+/// which it would add 1 and swamp the rest: a logarithm near 0 is that rest.
+inline double log_of_weights(const real* x, double m, std::int64_t n) {
+  const std::int64_t first = std::find(x, x + n, static_cast<real>(m)) - x;
+  if (first == n) return m;  // NaN
+  return std::log1p(sum_of_weights(x, m, first) + sum_of_weights(x + first + 1, m, n - first - 1));
+}
 inline real log_sum_exp_row(const real* x, std::int64_t n) {
   const double m = largest(x, n);
   if (std::isinf(m)) return static_cast<real>(m);
-  return static_cast<real>(m + std::log(sum_of_weights(x, m, n)));
+  return static_cast<real>(m + log_of_weights(x, m, n));
 }
 inline real softmax_row(const real* x, real* y, std::int64_t n) {
   const double m = largest(x, n), total = sum_of_weights(x, m, n);
@@ -42,6 +49,23 @@ inline real softmax_row(const real* x, real* y, std::int64_t n) {
 inline void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n) {
   const double inner = dot_in_double(y, dy, n);
   for (std::int64_t i = 0; i < n; ++i) dx[i] = static_cast<real>(y[i] * (dy[i] - inner));
+}
+/// Values of +inf share the row evenly here too: −log of their number.
+inline void log_softmax_row(const real* x, real* y, std::int64_t n) {
+  const double m = largest(x, n);
+  const double log_total =
+      m == infinity ? std::log(sum_of_weights(x, m, n)) : log_of_weights(x, m, n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double below = x[i] == m ? 0 : x[i] - m;
+    y[i] = static_cast<real>(m == -infinity ? m : below - log_total);
+  }
+}
+inline void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n) {
+  double total = 0;
+  for (std::int64_t i = 0; i < n; ++i) total += y[i] == -infinity ? 0 : double{dy[i]};
+  for (std::int64_t i = 0; i < n; ++i) {
+    dx[i] = y[i] == -infinity ? 0 : static_cast<real>(dy[i] - std::exp(double{y[i]}) * total);
+  }
 }
 
 /// With an infinite logit the loss is +inf, so that training stops; the gradient stays that of
@@ -67,8 +91,10 @@ inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t targ
   const double total = m == -infinity ? 1 : 1 + others;
   for (std::int64_t j = 0; j < n; ++j) {
     const double p = weight(logits[j], m) / total;
-    const double wanted = (j == target ? 1 - eps : 0) + eps / static_cast<double>(n);
-    logits[j] = static_cast<real>(scale * (p - wanted));
+    // p − 1 of the largest logit without cancellation: −others / total.
+    const double error = j == first_largest && m > -infinity ? -others / total : p - 1;
+    const double above = j == target ? error + eps : p;
+    logits[j] = static_cast<real>(scale * (above - eps / static_cast<double>(n)));
   }
   return result;
 }
@@ -110,7 +136,10 @@ inline void layer_norm_grad(const real* x, const real* gain, const real* mean, c
                             std::int64_t cols) {
   std::vector<double> sum_gain(cols), sum_bias(cols);
   for (std::int64_t r = 0; r < rows; ++r) {
-    const auto z = [&](std::int64_t c) { return (double{x[r * cols + c]} - mean[r]) * rstd[r]; };
+    double rest = 0;  // what rounding took from the mean
+    for (std::int64_t c = 0; c < cols; ++c) rest += double{x[r * cols + c]} - mean[r];
+    const double mu = mean[r] + rest / static_cast<double>(cols);
+    const auto z = [&](std::int64_t c) { return (double{x[r * cols + c]} - mu) * rstd[r]; };
     const auto g = [&](std::int64_t c) { return double{dy[r * cols + c]} * (gain ? gain[c] : 1); };
     double mean_g = 0, mean_gz = 0;
     for (std::int64_t c = 0; c < cols; ++c) {

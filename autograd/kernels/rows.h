@@ -13,8 +13,15 @@ namespace kernels {
 real softmax_row(const real* x, real* y, std::int64_t n);
 /// log Σ exp(x) of one row.
 real log_sum_exp_row(const real* x, std::int64_t n);
-/// dx = y ⊙ (dy − ⟨dy, y⟩) of one row; dx may be dy.
+/// dx = y ⊙ (dy − ⟨dy, y⟩) of one row, in double; dx may be dy.
 void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n);
+
+/// y = x − log Σ exp(x) of one row, the logarithm of softmax_row's result, within 4 units in the
+/// last place; y may be x. A masked value stays -inf, as do all of a row of nothing else.
+void log_softmax_row(const real* x, real* y, std::int64_t n);
+/// dx = dy − exp(y) Σ dy of one row, in double; dx may be dy. Where y is -inf, dy is left out and
+/// dx is 0.
+void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n);
 
 /// Per row: mean[r], rstd[r] = 1/√(var + eps) (biased variance), y = (x − mean) rstd · gain + bias.
 /// gain and bias may be null (1 and 0). Computed in double. A row without variance gives bias, also
@@ -24,7 +31,8 @@ void layer_norm(const real* x, const real* gain, const real* bias, real eps, rea
                 real* rstd, std::int64_t rows, std::int64_t cols);
 /// With x̂ = (x − mean) rstd and g = dy ⊙ gain:
 /// dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)); dgain += Σ_r dy ⊙ x̂; dbias += Σ_r dy. Each of the three
-/// targets may be null.
+/// targets may be null. x̂ and all sums are in double. (`mean` alone would not do: rounded to real,
+/// it may be off by more than a row far from 0 deviates from it.)
 void layer_norm_grad(const real* x, const real* gain, const real* mean, const real* rstd,
                      const real* dy, real* dx, real* dgain, real* dbias, std::int64_t rows,
                      std::int64_t cols);

@@ -63,11 +63,12 @@ HWY_INLINE std::int64_t find_first(const real* x, real m, std::int64_t n) {
 }
 
 /// log Σ exp(x), m the largest value and `total` the sum of exp(x − m), good to float precision.
-/// Where m and log(total) almost cancel that is not enough, and the sum is done again in double,
-/// leaving out the 1 that the largest value gives.
+/// Where m and log(total) cancel to something smaller than the other values' part, an error of that
+/// part in float would show: the sum is done again in double, leaving out the 1 that the largest
+/// value gives.
 HWY_INLINE double log_total(const real* x, real m, double total, std::int64_t n) {
   const double result = m + std::log(total);
-  const bool cancels = m < 0 && std::abs(result) * total < (total - 1) / 4;
+  const bool cancels = m < 0 && std::abs(result) * total < total - 1;
   const bool nearly_zero = total - 1 < 1e-7 && std::abs(result) < 1e-6;
   if (!cancels && !nearly_zero) return result;
   const std::int64_t largest = find_first(x, m, n);

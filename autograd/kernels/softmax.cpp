@@ -40,13 +40,40 @@ void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n) {
   const double inner = wide_sum(n, [=](std::int64_t i, auto io) HWY_ATTR {
     return hn::Mul(io.load(y + i), io.load(dy + i));
   });
-  const Vector shift = set(static_cast<real>(inner));
-  each(n, [=](std::int64_t i, auto io) HWY_ATTR {
-    io.store(hn::Mul(io.load(y + i), hn::Sub(io.load(dy + i), shift)), dx + i);
+  each_wide(n, [=](std::int64_t i, auto io) HWY_ATTR {
+    io.store(hn::Mul(io.load(y + i), hn::Sub(io.load(dy + i), set_wide(inner))), dx + i);
+  });
+}
+
+/// x − m and the logarithm are both at most 0, so their sum keeps its digits.
+void log_softmax_row(const real* x, real* y, std::int64_t n) {
+  const real m = row_max(x, n);
+  if (!std::isfinite(m)) return plain::log_softmax_row(x, y, n);
+  const std::int64_t largest = find_first(x, m, n);
+  const double log_total = std::log1p(exp_of_row(x, m, nullptr, largest) +
+                                      exp_of_row(x + largest + 1, m, nullptr, n - largest - 1));
+  each_wide(n, [=](std::int64_t i, auto io) HWY_ATTR {
+    const Wide below = hn::Sub(io.load(x + i), set_wide(m));
+    io.store(hn::Sub(below, set_wide(log_total)), y + i);
+  });
+}
+
+void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n) {
+  const Wide masked = set_wide(-std::numeric_limits<double>::infinity());
+  const double total = wide_sum(n, [=](std::int64_t i, auto io) HWY_ATTR {
+    return hn::IfThenZeroElse(hn::Eq(io.load(y + i), masked), io.load(dy + i));
+  });
+  each_wide(n, [=](std::int64_t i, auto io) HWY_ATTR {
+    const Wide log_p = io.load(y + i);
+    const Wide p = exp_negative(log_p, hn::Zero(WideTag()));
+    const Wide g = hn::NegMulAdd(p, set_wide(total), io.load(dy + i));
+    io.store(hn::IfThenZeroElse(hn::Eq(log_p, masked), g), dx + i);
   });
 }
 
 #else
+using plain::log_softmax_row;
+using plain::log_softmax_row_grad;
 using plain::log_sum_exp_row;
 using plain::softmax_row;
 using plain::softmax_row_grad;
@@ -62,6 +89,8 @@ namespace kernels {
 HWY_EXPORT(softmax_row);
 HWY_EXPORT(log_sum_exp_row);
 HWY_EXPORT(softmax_row_grad);
+HWY_EXPORT(log_softmax_row);
+HWY_EXPORT(log_softmax_row_grad);
 
 real softmax_row(const real* x, real* y, std::int64_t n) {
   return HWY_DYNAMIC_DISPATCH(softmax_row)(x, y, n);
@@ -71,6 +100,12 @@ real log_sum_exp_row(const real* x, std::int64_t n) {
 }
 void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(softmax_row_grad)(y, dy, dx, n);
+}
+void log_softmax_row(const real* x, real* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(log_softmax_row)(x, y, n);
+}
+void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(log_softmax_row_grad)(y, dy, dx, n);
 }
 
 }  // namespace kernels

@@ -41,8 +41,9 @@ struct Block {
 ///   dQ = dS K/√d,  dK = dSᵀ Q/√d
 /// Queries are taken in blocks, and the keys of long sequences in tiles, so only a tile of S exists
 /// at a time; backward makes P again from S and the log-sum-exp of its rows, and so does forward
-/// where there are several tiles. Memory is linear in the tokens. Source: Vaswani et al. 2017,
-/// section 3.2; recomputation after Dao et al., "FlashAttention", 2022.
+/// where there are several tiles. A query that sees no key gives exactly 0 and has no gradient.
+/// Memory is linear in the tokens. Source: Vaswani et al. 2017, section 3.2; recomputation after
+/// Dao et al., "FlashAttention", 2022.
 struct BlockedAttention {
   /// Query rows a block: causal attention skips the blocks above the diagonal.
   static constexpr std::int64_t block_rows = 64;

@@ -45,12 +45,13 @@ struct LayerNorm {
     return y;
   }
   void backward(const Array& dy, Grad dx, Grad dgain, Grad dbias) const {
-    if (dy.size() == 0) return;
     Array gx = dx ? Array(dx.shape()) : Array();
     Array ggain = dgain ? Array::zeros(dgain.shape()) : Array();
     Array gbias = dbias ? Array::zeros(dbias.shape()) : Array();
-    kernels::layer_norm_grad(x.data(), gain.data(), mean.data(), rstd.data(), dy.data(), gx.data(),
-                             ggain.data(), gbias.data(), x.rows(), x.cols());
+    if (dy.size() > 0) {  // where there is nothing, zeros: what comes before wants its gradient too
+      kernels::layer_norm_grad(x.data(), gain.data(), mean.data(), rstd.data(), dy.data(),
+                               gx.data(), ggain.data(), gbias.data(), x.rows(), x.cols());
+    }
     if (dx) dx.add(std::move(gx));
     if (dgain) dgain.add(std::move(ggain));
     if (dbias) dbias.add(std::move(gbias));
@@ -78,11 +79,12 @@ struct RmsNorm {
     return y;
   }
   void backward(const Array& dy, Grad dx, Grad dgain) const {
-    if (dy.size() == 0) return;
     Array gx = dx ? Array(dx.shape()) : Array();
     Array ggain = dgain ? Array::zeros(dgain.shape()) : Array();
-    kernels::rms_norm_grad(x.data(), gain.data(), rrms.data(), dy.data(), gx.data(), ggain.data(),
-                           x.rows(), x.cols());
+    if (dy.size() > 0) {
+      kernels::rms_norm_grad(x.data(), gain.data(), rrms.data(), dy.data(), gx.data(), ggain.data(),
+                             x.rows(), x.cols());
+    }
     if (dx) dx.add(std::move(gx));
     if (dgain) dgain.add(std::move(ggain));
   }

@@ -1,10 +1,7 @@
-#include <algorithm>
-#include <cmath>
 #include <functional>
-#include <limits>
+#include <utility>
 
 #include "autograd/kernels/elementwise.h"
-#include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows.h"
 #include "autograd/ops.h"
 #include "autograd/ops/broadcast.h"
@@ -13,8 +10,6 @@
 HEED_BEGIN
 
 namespace {
-
-constexpr real minus_infinity = -std::numeric_limits<real>::infinity();
 
 /// x + mask, or x itself where there is no mask.
 Array masked(const char* op, const Array& x, const Array& mask) {
@@ -58,28 +53,14 @@ struct LogSoftmax {
     require_defined("log_softmax", x);
     const Array z = masked("log_softmax", x, std::exchange(mask, Array()));
     y = Array(x.shape());
-    const std::int64_t n = y.cols();
-    for (std::int64_t r = 0; y.size() > 0 && r < y.rows(); ++r) {
-      const real log_sum = kernels::log_sum_exp_row(z.row(r), n);
-      if (log_sum == minus_infinity) {  // −inf − (−inf) would be NaN
-        std::fill_n(y.row(r), n, minus_infinity);
-      } else {
-        for (std::int64_t i = 0; i < n; ++i) y.row(r)[i] = z.row(r)[i] - log_sum;
-      }
-    }
+    for (std::int64_t r = 0; y.size() > 0 && r < y.rows(); ++r)
+      kernels::log_softmax_row(z.row(r), y.row(r), y.cols());
     return y;
   }
   void backward(const Array& dy, Grad dx) const {
     Array g(dy.shape());
-    const std::int64_t n = g.cols();
     for (std::int64_t r = 0; g.size() > 0 && r < g.rows(); ++r) {
-      const real *y_r = y.row(r), *dy_r = dy.row(r);
-      real* g_r = g.row(r);
-      kernels::map(kernels::Map::exp, y_r, g_r, n);
-      real total = 0;
-      for (std::int64_t i = 0; i < n; ++i) total += y_r[i] == minus_infinity ? 0 : dy_r[i];
-      for (std::int64_t i = 0; i < n; ++i)
-        g_r[i] = y_r[i] == minus_infinity ? 0 : dy_r[i] - g_r[i] * total;
+      kernels::log_softmax_row_grad(y.row(r), dy.row(r), g.row(r), g.cols());
     }
     dx.add(std::move(g));
   }

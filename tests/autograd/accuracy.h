@@ -1,0 +1,216 @@
+#pragma once
+/// What the tests of accuracy share: errors in units in the last place, rows of awkward values, and
+/// the truth about them in long double.
+///
+/// The unit is that of the right result (of the smallest denormal, near 0). Where a result is a sum
+/// whose terms may cancel, either `slack` forgives a few of the last places that double has at the
+/// largest term, for what is summed in double; or the unit is that of float at the largest term,
+/// where a term is itself rounded to float. Each test says which.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel_testing.h"
+
+HEED_BEGIN
+namespace testing {
+
+using big = long double;
+constexpr big infinite = std::numeric_limits<big>::infinity();
+/// In float nothing may be off by more than 4. Double has less room above it: sums of 65,536 values
+/// have no wider type.
+constexpr double limit = in_float ? 4 : 64;
+/// A few last places of double, for sums of up to 65,536 terms.
+constexpr big in_sum = in_float ? 0x1p-49L : 0x1p-44L;
+
+/// The last place of float or double at v.
+inline big unit_at(big v) {
+  return std::nextafter(static_cast<real>(std::abs(v)), inf) - static_cast<real>(std::abs(v));
+}
+
+/// Reports the worst error seen, so that the log shows how much room is left.
+class Worst {
+ public:
+  explicit Worst(std::string what, double allowed = limit)
+      : what_(std::move(what)), allowed_(allowed) {}
+  Worst(const Worst&) = delete;
+  ~Worst() {
+    BOOST_TEST_MESSAGE(what_ << ": " << worst_ << " ulp of " << count_ << " values");
+    BOOST_CHECK_LE(worst_, allowed_);
+    BOOST_CHECK_GT(count_, 0);
+  }
+  /// `largest`: the unit is that of this term where it is larger than the result.
+  void see(real got, big want, double at = 0, big slack = 0, big largest = 0) {
+    ++count_;
+    double error = ulps(got, want);
+    if (std::isfinite(got) && !std::isnan(want)) {
+      const big apart = std::abs(got - want);
+      if (largest > std::abs(want)) error = static_cast<double>(apart / unit_at(largest));
+      if (apart <= slack) error = 0;
+    }
+    worst_ = std::max(worst_, error);
+    if (error > allowed_ && ++failures_ <= 5) {  // five of a kind are enough to read
+      BOOST_ERROR(what_ << " at " << at << ": " << got << " where " << want << " is right, "
+                        << error << " ulp");
+    }
+  }
+
+ private:
+  std::string what_;
+  double allowed_, worst_ = 0;
+  int failures_ = 0;
+  std::int64_t count_ = 0;
+};
+
+using Row = std::vector<real>;
+
+inline const Row& odd_values() {
+  static const Row values = {0,
+                             real(-0.0),
+                             Limits::denorm_min(),
+                             -Limits::denorm_min(),
+                             real(1e-40),
+                             real(1e38),
+                             real(-1e38),
+                             inf,
+                             -inf,
+                             not_a_number,
+                             real(0.1),
+                             -1,
+                             real(-30)};
+  return values;
+}
+
+/// Rows of one value, and of one value with another in the middle.
+inline void add_pairs(std::vector<Row>& rows) {
+  for (const std::size_t n : {1, 2, 3, 16, 17, 1025, 65536}) {
+    for (const real a : odd_values()) {
+      rows.emplace_back(n, a);
+      if (n == 1) continue;
+      for (const real b : odd_values()) {
+        if (n > 2 && b != 0 && b != -1 && b != real(1e38)) continue;
+        if (n > 2000 && b != -1) continue;  // long rows: fewer of them
+        rows.emplace_back(n, b);
+        rows.back()[n / 2] = a;
+      }
+    }
+  }
+}
+
+/// Random values of several scales; then with odd ones strewn in: any of the finite ones, −inf,
+/// +inf, all of them.
+inline void add_random(std::vector<Row>& rows) {
+  const std::vector<Row> strewn = {{0, Limits::denorm_min(), real(-1e-40), real(1e38), real(-1e38)},
+                                   {-inf},
+                                   {real(-1e38), 0, inf},
+                                   odd_values()};
+  for (const std::int64_t n : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 127, 1000, 1025, 65536}) {
+    for (const double size : {1e-3, 1.0, 5.0, 30.0, 1e3}) {
+      for (std::uint64_t seed = 0; seed < (n < 100 ? 20 : n < 2000 ? 5 : 1); ++seed)
+        rows.push_back(normal_values(n, size, seed));
+    }
+    for (std::uint64_t seed = 0; seed < (n < 100 ? 8 : 1); ++seed) {
+      for (const Row& values : strewn) {
+        rows.push_back(normal_values(n, 3, seed));
+        Random random(RandomKey{.seed = seed, .index = static_cast<std::uint64_t>(n)});
+        for (real& v : rows.back()) {
+          if (random.below(7) == 0)
+            v = values[random.below(static_cast<std::uint32_t>(values.size()))];
+        }
+      }
+    }
+  }
+}
+
+/// Rows whose log Σ exp is next to 0, because n e^(−log n) = 1.
+inline void add_cancelling(std::vector<Row>& rows) {
+  for (const std::size_t n : {1, 2, 3, 17, 1000, 65536}) {
+    const auto value = static_cast<real>(-std::log(static_cast<big>(n)));
+    rows.emplace_back(n, value);
+    for (const real to : {inf, -inf}) {
+      rows.emplace_back(n, value);
+      rows.back()[n / 2] = std::nextafter(value, to);
+    }
+  }
+  rows.push_back({0, real(-30), real(-31)});
+  rows.push_back({real(-1e-8), real(-18.42), real(-40)});
+  rows.push_back({real(-40), real(1e-30), real(-90)});
+}
+
+inline const std::vector<Row>& test_rows() {
+  static const std::vector<Row> rows = [] {
+    std::vector<Row> all;
+    add_pairs(all);
+    add_random(all);
+    add_cancelling(all);
+    return all;
+  }();
+  return rows;
+}
+inline bool all_finite(const Row& x) {
+  return std::all_of(x.begin(), x.end(), [](real v) { return std::isfinite(v); });
+}
+
+/// Σ exp(x_j − m) over all but the first largest; an infinite m is taken as a limit.
+struct RowTruth {
+  big m = -infinite, others = 0;
+  std::size_t largest = 0;
+  bool has_nan = false;
+
+  explicit RowTruth(const Row& x) {
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      has_nan = has_nan || std::isnan(x[j]);
+      if (x[j] > m) m = x[largest = j];
+    }
+    for (std::size_t j = 0; j < x.size(); ++j) others += j == largest ? 0 : weight(x[j]);
+  }
+  big weight(real x) const {
+    if (has_nan) return not_a_number;
+    if (x == -inf) return 0;
+    return x == m ? 1 : std::exp(x - m);
+  }
+  /// The softmax of one value; zeros where all are −inf.
+  big softmax(real x) const { return m == -infinite && !has_nan ? 0 : weight(x) / (1 + others); }
+  big log_sum() const {
+    return std::isinf(m) && !has_nan ? m : m + std::log1p(has_nan ? not_a_number : others);
+  }
+  big log_softmax(real x) const {
+    if (has_nan) return not_a_number;
+    if (x == -inf) return -infinite;
+    return (x == m ? 0 : x - m) - std::log1p(others);
+  }
+};
+
+/// Normalisation of what it sees: infinities at their limit, as the kernels promise.
+struct NormTruth {
+  std::vector<big> seen;
+  big mean = 0, variance = 0, square = 0, largest = 0, eps;
+
+  NormTruth(const Row& x, big eps_) : seen(x.begin(), x.end()), eps(eps_) {
+    const bool infinity = std::any_of(x.begin(), x.end(), [](real v) { return std::isinf(v); });
+    if (infinity) {
+      eps = 0;
+      for (big& v : seen) v = std::isnan(v) ? v : std::isinf(v) ? std::copysign(big{1}, v) : 0;
+    }
+    const auto n = static_cast<big>(x.size());
+    for (const big v : seen) {
+      mean += v;
+      square += v * v / n;
+      largest = std::max(largest, std::abs(v));
+    }
+    mean /= n;
+    big error = 0;  // 65,536 doubles do not fit into a long double exactly either
+    for (const big v : seen) error += (v - mean) / n;
+    mean += error;
+    for (const big v : seen) variance += (v - mean) * (v - mean) / n;
+  }
+  static big over_root(big v, big s) { return s == 0 ? 0 : v / std::sqrt(s); }
+  big layer_root() const { return over_root(1, variance + eps); }
+  big rms_root() const { return over_root(1, square + eps); }
+  big layer(std::size_t i) const { return over_root(seen[i] - mean, variance + eps); }
+  big rms(std::size_t i) const { return over_root(seen[i], square + eps); }
+};
+
+}  // namespace testing
+HEED_END

@@ -1,0 +1,237 @@
+/// Gradients at finite inputs against long double, in float: finite, and within 4 units in the
+/// last place of their largest term. What a kernel is given (y of softmax, say) counts as exact.
+/// Built for float only: in double finite differences say the same (test_op_table.cpp).
+#include "accuracy.h"
+#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/rows.h"
+
+using namespace heed;
+using namespace heed::testing;
+using kernels::Map;
+
+namespace {
+
+/// Body for each finite row, with its length.
+template <class Body>
+void for_each_finite_row(const Body& body) {
+  std::int64_t rows = 0;
+  for (const Row& x : test_rows()) {
+    if (!all_finite(x)) continue;
+    body(x, static_cast<std::int64_t>(x.size()));
+    ++rows;
+  }
+  BOOST_CHECK_GT(rows, 100);
+}
+
+/// g = dy ⊙ gain of a row, and the terms of a norm's gradient that all its values share.
+struct NormGradientTruth {
+  NormTruth norm;
+  bool centred;
+  std::vector<big> g;
+  big mean_g = 0, mean_gz = 0, root, largest_g = 0, largest_z = 0;
+
+  NormGradientTruth(const Row& x, const Row& dy, const Row& gain, real eps, bool is_centred)
+      : norm(x, eps), centred(is_centred), root(centred ? norm.layer_root() : norm.rms_root()) {
+    const auto n = static_cast<big>(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      g.push_back(big{dy[i]} * gain[i]);
+      if (centred) mean_g += g[i] / n;
+      mean_gz += g[i] * z(i) / n;
+      largest_g = std::max(largest_g, std::abs(g[i]));
+      largest_z = std::max(largest_z, std::abs(z(i)));
+    }
+  }
+  big z(std::size_t i) const { return centred ? norm.layer(i) : norm.rms(i); }
+  big dx(std::size_t i) const { return root * (g[i] - mean_g - z(i) * mean_gz); }
+  /// rstd is kept as a float, so each term may be off by a last place of its own.
+  big largest_term(std::size_t i) const {
+    return root * std::max({std::abs(g[i]), std::abs(mean_g), std::abs(z(i) * mean_gz)});
+  }
+  /// Of what is summed in double: the mean of x, and those of g and g ⊙ x̂.
+  big slack(std::size_t i) const {
+    return in_sum * root * largest_g * (1 + std::abs(z(i)) * largest_z) * (1 + largest_z);
+  }
+};
+
+void see_norm_gradient(Worst& worst, const Row& dx, const NormGradientTruth& truth) {
+  for (std::size_t i = 0; i < dx.size(); ++i)
+    worst.see(dx[i], truth.dx(i), static_cast<double>(i), truth.slack(i), truth.largest_term(i));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(kernels_accuracy_gradients)
+
+BOOST_AUTO_TEST_CASE(softmax_and_log_softmax) {
+  for_each_target([](const std::string& target) {
+    Worst plain("gradient of softmax " + target), logs("gradient of log-softmax " + target);
+    for_each_finite_row([&](const Row& x, std::int64_t n) {
+      Row y(x.size()), log_y(x.size()), dx(x.size()), log_dx(x.size());
+      const Row dy = normal_values(n, n % 2 ? 1 : 1e30, 4);
+      kernels::softmax_row(x.data(), y.data(), n);
+      kernels::log_softmax_row(x.data(), log_y.data(), n);
+      kernels::softmax_row_grad(y.data(), dy.data(), dx.data(), n);
+      kernels::log_softmax_row_grad(log_y.data(), dy.data(), log_dx.data(), n);
+      big inner = 0, sizes = 0, total = 0, all = 0;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        inner += big{y[i]} * dy[i];
+        sizes += std::abs(big{y[i]} * dy[i]);
+        total += dy[i];
+        all += std::abs(big{dy[i]});
+      }
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const big p = std::exp(big{log_y[i]});
+        plain.see(dx[i], y[i] * (dy[i] - inner), x[i],
+                  in_sum * y[i] * std::max(sizes, std::abs(big{dy[i]})));
+        logs.see(log_dx[i], dy[i] - p * total, x[i],
+                 in_sum * std::max(p * all, std::abs(big{dy[i]})));
+      }
+    });
+  });
+}
+
+// scale (p − wanted): p is rounded to float, so the unit is that of the larger of the two.
+BOOST_AUTO_TEST_CASE(cross_entropy) {
+  for_each_target([](const std::string& target) {
+    Worst hard("gradient of cross-entropy " + target), soft("the same, smoothed " + target);
+    for_each_finite_row([&](const Row& x, std::int64_t n) {
+      const RowTruth truth(x);
+      for (const std::size_t t : {std::size_t{0}, x.size() / 2, truth.largest}) {
+        for (const real smoothing : {real(0), real(0.1)}) {
+          const real scale = real(1) / 3;
+          Row dx = x;
+          kernels::cross_entropy_row(dx.data(), n, static_cast<std::int32_t>(t), smoothing, scale,
+                                     true);
+          const big share = big{smoothing} / static_cast<big>(n);
+          for (std::size_t j = 0; j < x.size(); ++j) {
+            const big p = truth.softmax(x[j]), wanted = share + (j == t ? 1 - big{smoothing} : 0);
+            // p − 1 of a target that is the largest keeps its digits.
+            const big g = j == t && j == truth.largest
+                              ? smoothing - truth.others / (1 + truth.others) - share
+                              : p - wanted;
+            if (smoothing == 0) {
+              hard.see(dx[j], scale * g, x[j]);
+            } else {
+              soft.see(dx[j], scale * g, x[j], 0, scale * std::max(p, wanted));
+            }
+          }
+        }
+      }
+    });
+  });
+}
+
+BOOST_AUTO_TEST_CASE(norms_of_one_row) {
+  const real eps = real(1e-5);
+  for_each_target([&](const std::string& target) {
+    Worst layer("gradient of layer norm " + target), rms("gradient of RMS norm " + target);
+    for_each_finite_row([&](const Row& x, std::int64_t n) {
+      const Row dy = normal_values(n, 1, 4), gain = normal_values(n, 1, 5);
+      Row y(x.size());
+      real mean = 0, rstd = 0, rrms = 0;
+      kernels::layer_norm(x.data(), gain.data(), nullptr, eps, y.data(), &mean, &rstd, 1, n);
+      kernels::layer_norm_grad(x.data(), gain.data(), &mean, &rstd, dy.data(), y.data(), nullptr,
+                               nullptr, 1, n);
+      see_norm_gradient(layer, y, {x, dy, gain, eps, true});
+      kernels::rms_norm(x.data(), gain.data(), eps, y.data(), &rrms, 1, n);
+      kernels::rms_norm_grad(x.data(), gain.data(), &rrms, dy.data(), y.data(), nullptr, 1, n);
+      see_norm_gradient(rms, y, {x, dy, gain, eps, false});
+    });
+  });
+}
+
+// Rows far from 0, whose deviations are smaller than the last place of their mean as a float.
+BOOST_AUTO_TEST_CASE(norms_of_rows_far_from_zero) {
+  const real eps = real(1e-12);
+  for_each_target([&](const std::string& target) {
+    Worst layer("gradient of layer norm far from 0 " + target);
+    for (const std::int64_t n : {2, 5, 16, 33, 512}) {
+      const Row dy = normal_values(n, 1, 4), gain = normal_values(n, 1, 5);
+      Row x(dy.size(), real(10000)), y(x.size());
+      for (std::size_t i = 0; i < x.size(); i += 3) x[i] = std::nextafter(x[i], inf);
+      real mean = 0, rstd = 0;
+      kernels::layer_norm(x.data(), nullptr, nullptr, eps, y.data(), &mean, &rstd, 1, n);
+      kernels::layer_norm_grad(x.data(), gain.data(), &mean, &rstd, dy.data(), y.data(), nullptr,
+                               nullptr, 1, n);
+      see_norm_gradient(layer, y, {x, dy, gain, eps, true});
+    }
+  });
+}
+
+// Over as many rows as a batch has tokens: float sums would lose more than 4 places.
+BOOST_AUTO_TEST_CASE(gain_and_bias_over_many_rows) {
+  const std::int64_t rows = 30001, cols = 5;
+  const real eps = real(1e-5);
+  Row x = normal_values(rows * cols, 1, 1);
+  const Row dy = normal_values(rows * cols, 1, 2);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] += i % 2 ? real(1000) : dy[i];
+  std::vector<big> want_gain(cols), want_bias(cols), want_rms(cols), largest(cols);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const NormTruth truth(Row(x.begin() + r * cols, x.begin() + (r + 1) * cols), eps);
+    for (std::size_t c = 0; c < want_gain.size(); ++c) {
+      const big d = dy[static_cast<std::size_t>(r * cols) + c];
+      want_gain[c] += d * truth.layer(c);
+      want_rms[c] += d * truth.rms(c);
+      want_bias[c] += d;
+      largest[c] = std::max(largest[c], std::abs(d) * std::max(big{1}, std::abs(truth.layer(c))));
+    }
+  }
+  for_each_target([&](const std::string& target) {
+    Worst gains("gradient of gain " + target), biases("gradient of bias " + target),
+        rms("gradient of RMS norm's gain " + target);
+    Row y(x.size()), mean(rows), rstd(rows), rrms(rows), dgain(cols), dbias(cols), drms(cols);
+    kernels::layer_norm(x.data(), nullptr, nullptr, eps, y.data(), mean.data(), rstd.data(), rows,
+                        cols);
+    kernels::layer_norm_grad(x.data(), nullptr, mean.data(), rstd.data(), dy.data(), nullptr,
+                             dgain.data(), dbias.data(), rows, cols);
+    kernels::rms_norm(x.data(), nullptr, eps, y.data(), rrms.data(), rows, cols);
+    kernels::rms_norm_grad(x.data(), nullptr, rrms.data(), dy.data(), nullptr, drms.data(), rows,
+                           cols);
+    for (std::size_t c = 0; c < dgain.size(); ++c) {
+      gains.see(dgain[c], want_gain[c], static_cast<double>(c), 0, largest[c]);
+      biases.see(dbias[c], want_bias[c], static_cast<double>(c), in_sum * rows);
+      rms.see(drms[c], want_rms[c], static_cast<double>(c), 0, largest[c]);
+    }
+  });
+}
+
+// The ends of float's range, where differences of two values overflow.
+BOOST_AUTO_TEST_CASE(nothing_finite_gives_an_infinite_gradient) {
+  const Row ends = {Limits::max(), -Limits::max(),       Limits::max(),
+                    Limits::min(), Limits::denorm_min(), 0,
+                    real(-1e38),   -Limits::max(),       Limits::max()};
+  for_each_target([&](const std::string&) {
+    for (std::int64_t n = 1; n <= static_cast<std::int64_t>(ends.size()); ++n) {
+      const Row dy = normal_values(n, 1, 4);
+      real mean = 0, rstd = 0;
+      Row x(ends.begin(), ends.begin() + n), y(x.size()), dx(x.size()), dgain(x.size());
+      const auto finite = [&](const char* of, const Row& g) {
+        BOOST_CHECK_MESSAGE(all_finite(g), "gradient of " << of << ", " << n << " values");
+      };
+      kernels::layer_norm(x.data(), nullptr, nullptr, real(1e-5), y.data(), &mean, &rstd, 1, n);
+      kernels::layer_norm_grad(x.data(), nullptr, &mean, &rstd, dy.data(), dx.data(), dgain.data(),
+                               nullptr, 1, n);
+      finite("layer norm", dx);
+      finite("layer norm's gain", dgain);
+      kernels::rms_norm(x.data(), nullptr, real(1e-5), y.data(), &rstd, 1, n);
+      kernels::rms_norm_grad(x.data(), nullptr, &rstd, dy.data(), dx.data(), nullptr, 1, n);
+      finite("RMS norm", dx);
+      kernels::softmax_row(x.data(), y.data(), n);
+      kernels::softmax_row_grad(y.data(), dy.data(), dx.data(), n);
+      finite("softmax", dx);
+      kernels::log_softmax_row(x.data(), y.data(), n);
+      kernels::log_softmax_row_grad(y.data(), dy.data(), dx.data(), n);
+      finite("log-softmax", dx);
+      for (const Map f :
+           {Map::neg, Map::relu, Map::tanh, Map::sigmoid, Map::silu, Map::gelu, Map::gelu_tanh}) {
+        kernels::map(f, x.data(), y.data(), n);
+        kernels::map_grad(f, x.data(), y.data(), dy.data(), dx.data(), n);
+        finite("a map", dx);
+      }
+      kernels::cross_entropy_row(x.data(), n, 0, real(0.1), 1, true);
+      finite("cross-entropy", x);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,75 @@
+#include "accuracy.h"
+#include "autograd/kernels/plain_rows.h"
+
+using namespace heed;
+using namespace heed::testing;
+namespace plain = kernels::plain;
+
+namespace {
+
+const double epsilon = Limits::epsilon();
+
+/// Random rows, one with masked values, one of nothing else, and rows with what is no number.
+std::vector<Row> rows_of(std::int64_t n) {
+  std::vector<Row> rows = {normal_values(n, 1, 1), normal_values(n, 40, 2), Row(n, -inf)};
+  if (n == 0) return rows;
+  for (const real special : {-inf, inf, not_a_number, real(1e38), Limits::denorm_min()}) {
+    rows.push_back(rows[0]);
+    for (std::size_t i = 0; i < rows.back().size(); i += 3) rows.back()[i] = special;
+  }
+  return rows;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(kernels_log_softmax)
+
+BOOST_AUTO_TEST_CASE(values_equal_their_plain_twin) {
+  for_each_target([](const std::string&) {
+    for (const std::int64_t n : lengths()) {
+      for (const Row& x : rows_of(n)) {
+        Row want(x.size());
+        plain::log_softmax_row(x.data(), want.data(), n);
+        Guarded in(x, 1), out(x, 2);
+        kernels::log_softmax_row(in.data(), out.data(), n);
+        check_close(out.values(), want, in_float ? 4 * epsilon : 1e-13);
+        kernels::log_softmax_row(in.data(), in.data(), n);
+        check_same(in.values(), out.values());
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(gradients_equal_their_plain_twin) {
+  for_each_target([](const std::string&) {
+    for (const std::int64_t n : lengths()) {
+      for (const Row& x : rows_of(n)) {
+        Row y(x.size()), want(x.size());
+        const Row dy = normal_values(n, 1, 3);
+        plain::log_softmax_row(x.data(), y.data(), n);
+        plain::log_softmax_row_grad(y.data(), dy.data(), want.data(), n);
+        Guarded dx(dy, 3);
+        kernels::log_softmax_row_grad(y.data(), dx.data(), dx.data(), n);
+        // The twin adds n values up one by one: in double its sum is off by some of their places.
+        check_close(dx.values(), want, 2 * epsilon, in_float ? 1e-5 : static_cast<double>(n));
+      }
+    }
+  });
+}
+
+// Its limit, as softmax has it: values of +inf share the row, and the rest has nothing.
+BOOST_AUTO_TEST_CASE(infinite_values_share_the_row) {
+  for_each_target([](const std::string&) {
+    Row x(40, 1), y(40), dx(40);
+    x[3] = x[30] = inf;
+    kernels::log_softmax_row(x.data(), y.data(), 40);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      BOOST_CHECK_EQUAL(y[i], i == 3 || i == 30 ? -std::log(real(2)) : -inf);
+    }
+    const Row dy(40, 1);
+    kernels::log_softmax_row_grad(y.data(), dy.data(), dx.data(), 40);
+    for (const real g : dx) BOOST_CHECK_SMALL(g, real(1e-6));
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

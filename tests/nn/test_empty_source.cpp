@@ -1,0 +1,75 @@
+// Sentences without a single source token: their decoder attends to nothing, and everything stays
+// finite.
+#include "tests/nn/support.h"
+
+HEED_BEGIN
+
+namespace {
+
+struct Outcome {
+  Array logits, loss;
+  std::vector<Array> gradients;
+};
+
+Outcome outcome_of(const Model& model, const Pairs& pairs) {
+  Pass pass, again;
+  Outcome outcome;
+  outcome.logits = model.logits(pairs.rows(), pass).value();
+  const Tensor loss = model.loss(pairs.rows(), pairs.target_out, 0.1, 1, again);
+  outcome.loss = loss.value();
+  const Gradients all = backward(loss);
+  for (const NamedTensor& p : model.parameters()) outcome.gradients.push_back(all[p.tensor]);
+  return outcome;
+}
+
+bool finite(const Array& x) {
+  return std::all_of(x.values().begin(), x.values().end(), [](real v) { return std::isfinite(v); });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(empty_source)
+
+BOOST_AUTO_TEST_CASE(sentences_without_a_source_leave_the_others_alone) {
+  for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
+    for (const PositionKind positions :
+         {PositionKind::sinusoidal, PositionKind::learned, PositionKind::none}) {
+      ModelOptions o = small_options();
+      o.norm = norm;
+      o.positions = positions;
+      const std::unique_ptr<Model> model = make_seq2seq(o, 11, 11, true, 1);
+      randomise(model->parameters());
+      // The same tokens with and without two sentences that have targets but no source.
+      const Pairs all({3, 0, 5, 0, 1}, {4, 2, 3, 6, 5}, 11);
+      Pairs some = all;
+      const auto drop = [](std::vector<std::int32_t>& v, std::int64_t begin, std::int64_t end) {
+        v.erase(v.begin() + begin, v.begin() + end);
+      };
+      for (std::vector<std::int32_t>* side : {&some.target_in, &some.target_out}) {
+        drop(*side, 9, 15);
+        drop(*side, 4, 6);
+      }
+      some.source_offsets = {0, 3, 8, 9};
+      some.target_offsets = {0, 4, 7, 12};
+      const Outcome with = outcome_of(*model, all), without = outcome_of(*model, some);
+      BOOST_TEST(difference(with.logits.sliced(0, 4), without.logits.sliced(0, 4)) < 1e-13);
+      BOOST_TEST(difference(with.logits.sliced(6, 9), without.logits.sliced(4, 7)) < 1e-13);
+      BOOST_TEST(difference(with.logits.sliced(15, 20), without.logits.sliced(7, 12)) < 1e-13);
+      BOOST_TEST(finite(with.logits));
+      BOOST_TEST(finite(with.loss));
+      for (const Array& g : with.gradients) BOOST_TEST(finite(g));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_without_any_source_token_has_finite_gradients) {
+  const std::unique_ptr<Model> model = make_seq2seq(small_options(), 11, 11, true, 1);
+  randomise(model->parameters());
+  const Outcome outcome = outcome_of(*model, Pairs({0, 0}, {4, 2}, 11));
+  BOOST_TEST(finite(outcome.logits));
+  for (const Array& g : outcome.gradients) BOOST_TEST(finite(g));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+HEED_END
