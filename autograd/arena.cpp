@@ -23,6 +23,12 @@ constexpr std::size_t huge_page = 2u << 20;
 constexpr std::uint32_t larger_classes = 4;
 
 // A sanitizer sees nothing inside blocks that are kept, so with one, nothing is kept.
+// (clang tells of one by __has_feature, g++ by a macro.)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) && !defined(HEED_NO_ARENA)
+#define HEED_NO_ARENA
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__) || defined(HEED_NO_ARENA)
 constexpr bool keep = false;
 #else
@@ -44,9 +50,8 @@ std::uint32_t class_of(std::size_t bytes) {
 Block* ask_system(std::uint32_t size_class) {
   std::size_t bytes = sizeof(Block) + class_bytes(size_class);
   const std::size_t alignment = bytes >= huge_page ? huge_page : alignof(Block);
-  bytes = (bytes + alignof(Block) - 1) / alignof(Block) * alignof(Block);
-  void* memory = std::aligned_alloc(alignment, bytes);
-  if (memory == nullptr) {
+  void* memory = nullptr;
+  if (::posix_memalign(&memory, alignment, bytes) != 0) {  // aligned_alloc wants round sizes
     throw Error(Exit::io, fmt::format("out of memory: {} MiB more were needed", bytes >> 20));
   }
   // A wish; refusal costs only speed. Not for what is left at the end: an array of 2 MiB and its

@@ -77,10 +77,13 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
   const bool lines = corpus.train.text.empty();
   const std::size_t n = lines ? corpus.train.source.size() : corpus.train.text.size();
   const Cuts at = cut(n, valid, test);
-  if (at.train_end == 0 || (valid > 0.0 && at.train_end == at.valid_end) ||
-      (test > 0.0 && at.valid_end == n)) {
+  const auto refuse_too_few = [&] {
     refuse(Exit::bad_input, fmt::format("data.train: {} {} are too few to cut fractions from", n,
                                         lines ? "lines" : "bytes"));
+  };
+  if (at.train_end == 0 || (valid > 0.0 && at.train_end == at.valid_end) ||
+      (test > 0.0 && at.valid_end == n)) {
+    refuse_too_few();
   }
   if (lines) {
     cut_lines(corpus.train.source, corpus.valid.source, corpus.test.source, at);
@@ -90,6 +93,7 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
   std::string& text = corpus.train.text;
   const auto train_end = between_characters(text, at.train_end);
   const auto valid_end = between_characters(text, at.valid_end);
+  if ((valid > 0.0 && train_end == valid_end) || (test > 0.0 && valid_end == n)) refuse_too_few();
   if (train_end < valid_end) corpus.valid.text = text.substr(train_end, valid_end - train_end);
   if (valid_end < text.size()) corpus.test.text = text.substr(valid_end);
   text.resize(train_end);

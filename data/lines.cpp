@@ -34,7 +34,14 @@ struct Descriptor {
 /// The bytes of a file, a pipe or standard input, as they are.
 std::string read_bytes_of(const std::string& path) {
   const bool standard = path == "-";
-  const Descriptor file{standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  const auto open = [&] {
+    int number = -1;
+    do {
+      number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    } while (number < 0 && errno == EINTR);
+    return number;
+  };
+  const Descriptor file{standard ? STDIN_FILENO : open()};
   struct stat about {};
   if (file.number < 0 || ::fstat(file.number, &about) < 0) refuse(path, errno);
   if (S_ISDIR(about.st_mode)) {

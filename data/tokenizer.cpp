@@ -1,10 +1,11 @@
 #include "data/tokenizer.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include "autograd/error.h"
 #include "data/lines.h"
@@ -81,14 +82,27 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train,
 }
 
 void write_file(const std::filesystem::path& file, std::string_view content) {
-  errno = 0;
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  out.write(content.data(), static_cast<std::streamsize>(content.size()));
-  out.close();
-  if (!out) {
-    throw Error(Exit::io, fmt::format("{}: cannot write: {}", shown_path(file.string()),
-                                      std::strerror(errno ? errno : EIO)));
+  const auto uninterrupted = [](auto call) {
+    auto result = call();
+    while (result < 0 && errno == EINTR) result = call();
+    return result;
+  };
+  const int out = uninterrupted(
+      [&] { return ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode_t{0666}); });
+  bool good = out >= 0;
+  while (good && !content.empty()) {
+    const ssize_t put = uninterrupted([&] { return ::write(out, content.data(), content.size()); });
+    good = put > 0;
+    if (put == 0) errno = ENOSPC;  // no progress and no reason: do not try for ever
+    if (good) content.remove_prefix(static_cast<std::size_t>(put));
   }
+  // A run's checkpoints are worth nothing without its tokenizer, so it must outlive a power cut too.
+  good = good && uninterrupted([&] { return ::fsync(out); }) == 0;
+  const int error = errno;
+  if (out >= 0) ::close(out);  // all is on the disk, or is given up
+  if (!good)
+    throw Error(Exit::io, fmt::format("{}: cannot write: {}", shown_path(file.string()),
+                                      std::strerror(error)));
 }
 
 }  // namespace heed

@@ -74,13 +74,13 @@ StateFile read_state(const fs::path& folder) {
     if (content.at("sha256") != sha256_hex(state_text(unsealed)) || state_text(content) != text)
       throw Error(Exit::bad_input, fmt::format("{}: its content was changed", path.string()));
     StateFile result;
-    result.step = content.at("step").get<std::int64_t>();
+    result.step = whole_number(content.at("step"));
     for (const auto& [name, about] : content.at("files").items()) {
       if (!is_plain_name(name))
         throw Error(Exit::bad_input,
                     fmt::format("{}: \"{}\" is no plain file name", path.string(), name));
-      result.files.push_back(
-          {name, about.at("bytes").get<std::uint64_t>(), about.at("sha256").get<std::string>()});
+      result.files.push_back({name, static_cast<std::uint64_t>(whole_number(about.at("bytes"))),
+                              about.at("sha256").get<std::string>()});
     }
     result.state = std::move(content.at("state"));
     return result;
@@ -214,6 +214,10 @@ void CheckpointFolder::prune(std::int64_t keep) const {
       remove_folder_at_once(folder_of(step));
     }
   }
+  remove_unfinished();
+}
+
+void CheckpointFolder::remove_unfinished() const {
   for (const fs::path& path : entries_of(run_ / "checkpoints"))
     if (path.filename().string().starts_with(fmt::format(".{}", kPrefix))) remove_tree(path);
 }

@@ -53,6 +53,8 @@ class CheckpointFolder {
   /// A checkpoint that is visibly damaged counts for nothing, and so does one whose state has
   /// "on_request": a mean needs as many that were due.
   void prune(std::int64_t keep) const;
+  /// Removes what a killed process has left half written or half removed.
+  void remove_unfinished() const;
 
   /// The steps that have a folder, ascending, damaged ones included.
   std::vector<std::int64_t> steps() const;

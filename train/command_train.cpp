@@ -63,7 +63,10 @@ int logged(Talk& talk, const Work& work) {
     return work();
   } catch (const Error& e) {
     talk.end_progress();
-    talk.log(fmt::format("ended by an error: {}", e.what()));
+    try {
+      talk.log(fmt::format("ended by an error: {}", e.what()));
+    } catch (const Error&) {  // a full disk, perhaps; the first error is what matters
+    }
     throw;
   }
 }

@@ -19,12 +19,17 @@ namespace {
 std::string read_text_file(const std::string& path) {
   const std::string shown_path = shown(std::filesystem::absolute(path).string(), 4096);
   const auto fail = [&](const char* why) -> Error {
-    return {Exit::usage, fmt::format("{}: cannot read the config: {}", shown_path, why)};
+    const bool theirs = errno == 0 || errno == ENOENT || errno == EACCES || errno == ENOTDIR ||
+                        errno == ELOOP || errno == ENAMETOOLONG;  // otherwise it is the disk's
+    return {theirs ? Exit::usage : Exit::io,
+            fmt::format("{}: cannot read the config: {}", shown_path, why)};
   };
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) throw fail("is a folder");
+  const bool folder = std::filesystem::is_directory(path, ignored);
   errno = 0;
+  if (folder) throw fail("is a folder");
   std::ifstream file(path, std::ios::binary);
+  while (!file && errno == EINTR) file.open(path, std::ios::binary);
   if (!file) throw fail(std::strerror(errno));
   constexpr std::size_t byte_order_mark = 3;
   std::string text(yaml_most_bytes + byte_order_mark + 1, '\0');

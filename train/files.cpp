@@ -104,6 +104,11 @@ void write_all(int descriptor, std::span<const std::byte> bytes, const fs::path&
   }
 }
 
+void set_length(int descriptor, std::uint64_t length, const fs::path& path) {
+  if (uninterrupted([&] { return ::ftruncate(descriptor, static_cast<off_t>(length)); }) < 0)
+    throw_io("shorten", path, errno);
+}
+
 void sync_file(int descriptor, const fs::path& path) {
   // An fsync that failed must not be tried again: the kernel may have dropped the pages already and
   // would report success. The caller gives the file up instead.

@@ -48,6 +48,9 @@ FileDescriptor open_file(const std::filesystem::path& path, int flags);
 /// write(2) until all is written.
 void write_all(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& path);
 
+/// ftruncate(2).
+void set_length(int descriptor, std::uint64_t length, const std::filesystem::path& path);
+
 /// Pushes a file's bytes, or a folder's list of names, to the disk.
 void sync_file(int descriptor, const std::filesystem::path& path);
 void sync_folder(const std::filesystem::path& folder);

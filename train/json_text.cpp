@@ -40,7 +40,16 @@ nlohmann::json parse_json(std::string_view text, const std::string& name) {
   } catch (const nlohmann::json::parse_error& error) {
     throw Error(Exit::bad_input, fmt::format("{}: byte {}: not valid JSON: {}", name, error.byte,
                                              plain_reason(error)));
+  } catch (const nlohmann::json::out_of_range&) {
+    throw Error(Exit::bad_input, fmt::format("{}: a number beyond all bounds", name));
   }
+}
+
+std::int64_t whole_number(const nlohmann::json& value) {
+  const bool fits = value.is_number_unsigned() ? value.get<std::uint64_t>() <= INT64_MAX
+                                               : value.is_number_integer();
+  if (!fits) throw nlohmann::json::type_error::create(302, "type must be a whole number", &value);
+  return value.get<std::int64_t>();
 }
 
 }  // namespace heed

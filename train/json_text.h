@@ -13,4 +13,8 @@ inline constexpr int json_depth = 32;
 /// nothing after it. Throws Error(bad_input) whose message begins with `name`.
 nlohmann::json parse_json(std::string_view text, const std::string& name);
 
+/// The whole number that a value is. Throws json::type_error for every other value, and for numbers
+/// with a fraction or beyond 64 bits, which get<std::int64_t>() would cast without a word.
+std::int64_t whole_number(const nlohmann::json& value);
+
 }  // namespace heed

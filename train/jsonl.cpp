@@ -57,7 +57,7 @@ JsonlRepair repair_jsonl(const std::filesystem::path& path,
   result.bytes_removed = static_cast<std::int64_t>(text.size() - good);
   if (result.bytes_removed > 0) {
     FileDescriptor file = open_file(path, O_WRONLY);
-    if (::ftruncate(file.get(), static_cast<off_t>(good)) < 0) throw_io("shorten", path, errno);
+    set_length(file.get(), good, path);
     sync_file(file.get(), path);
     file.close(path);
   }

@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <iostream>
 #include <new>
+#include <sstream>
 #include <system_error>
 
 #include "autograd/error.h"
@@ -54,7 +56,9 @@ int run(const Job& job) {
     fmt::print(stderr, "heed: out of memory\n");
     return static_cast<int>(Exit::io);
   } catch (const std::system_error& e) {  // fmt's when it cannot print, the file system's, threads'
-    fmt::print(stderr, "heed: {}\n", e.what());
+    fmt::print(stderr, "heed: {}\n",
+               std::ferror(stdout) ? "cannot write standard output: " + e.code().message()
+                                   : std::string(e.what()));
     return static_cast<int>(Exit::io);
   } catch (const std::exception& e) {
     fmt::print(stderr, "heed: {}\n", e.what());
@@ -66,7 +70,8 @@ int run(const Job& job) {
 
 int main(int argc, char** argv) {
   keep_standard_streams();
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error like any other
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error like any other,
+  std::signal(SIGXFSZ, SIG_IGN);  // and so is a file that may not grow
   CLI::App app{"heed trains Transformers from a YAML file, on the CPU.", "heed"};
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("heed {}", version));
@@ -90,7 +95,12 @@ int main(int argc, char** argv) {
                  unknown_command(app, argv[1]));
       return static_cast<int>(Exit::usage);
     }
-    return app.exit(e) == 0 ? 0 : static_cast<int>(Exit::usage);
+    std::ostringstream help;
+    if (app.exit(e, help, std::cerr) != 0) return static_cast<int>(Exit::usage);
+    return run([&] {
+      fmt::print("{}", help.str());
+      return 0;
+    });
   }
   return run(job);
 }

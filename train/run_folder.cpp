@@ -39,7 +39,8 @@ void refuse_busy_run(const RunFolder& run) {
 }
 
 void clear_run(const RunFolder& run) {
-  remove_tree(run.config());  // first: from here on this is no run
+  remove_tree(run.config());  // first: from here on this is no run,
+  sync_folder(run.path);      // also after a power cut
   for (const char* name : {"run.json", "metrics.jsonl", "train.log", "best", "last", "average"})
     remove_tree(run.path / name);
   for (const char* side : {"tokenizer", "source", "target"}) {

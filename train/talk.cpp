@@ -1,16 +1,15 @@
 #include "train/talk.h"
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
 
 #include <ctime>
 
-#include "autograd/error.h"
-
 namespace heed {
 
 void Talk::log_to(const std::filesystem::path& file) {
-  log_.open(file, std::ios::app);
-  if (!log_) throw Error(Exit::io, "cannot write " + file.string());
+  log_ = open_file(file, O_WRONLY | O_CREAT | O_APPEND);
+  log_path_ = file;
 }
 
 void Talk::line(const std::string& text) {
@@ -19,8 +18,9 @@ void Talk::line(const std::string& text) {
 }
 
 void Talk::log(const std::string& text) {
-  if (log_.is_open())
-    log_ << fmt::format("{:%F %T}  {}", fmt::localtime(std::time(nullptr)), text) << std::endl;
+  if (log_.get() < 0) return;
+  const std::string line = fmt::format("{:%F %T}  {}\n", fmt::localtime(std::time(nullptr)), text);
+  write_all(log_.get(), as_bytes(line), log_path_);
 }
 
 void Talk::progress(const TrainingState& state) {

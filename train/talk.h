@@ -1,10 +1,10 @@
 #pragma once
 /// What a training run says to people: on stderr, and in the run's train.log.
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 
+#include "train/files.h"
 #include "train/progress.h"
 
 namespace heed {
@@ -20,7 +20,8 @@ struct TrainingState {
 class Talk {
  public:
   Talk() : bar_(std::make_unique<ProgressBar>("train")) {}
-  /// From now on lines go into this file as well (appended).
+  /// From now on lines go into this file as well (appended). A line that cannot be written there
+  /// throws Error(io).
   void log_to(const std::filesystem::path& file);
 
   void line(const std::string& text);
@@ -31,7 +32,8 @@ class Talk {
 
  private:
   std::unique_ptr<ProgressBar> bar_;
-  std::ofstream log_;
+  FileDescriptor log_;
+  std::filesystem::path log_path_;
 };
 
 }  // namespace heed

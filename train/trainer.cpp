@@ -10,6 +10,8 @@
 #include "train/average.h"
 #include "train/files.h"
 #include "train/flops.h"
+#include "train/folder_transaction.h"
+#include "train/json_text.h"
 #include "train/weights.h"
 
 HEED_BEGIN
@@ -53,23 +55,37 @@ nlohmann::json Progress::json() const {
   return j;
 }
 
-Progress Progress::from(const nlohmann::json& state) {
+namespace {
+
+/// Throws what nlohmann::json throws where a field is missing or of another type.
+Progress read_progress(const nlohmann::json& state) {
   Progress p;
-  p.step = state.at("step");
-  p.position = {state.at("epoch"), state.at("batch")};
-  p.target_tokens = state.at("target_tokens");
+  p.step = whole_number(state.at("step"));
+  p.position = {whole_number(state.at("epoch")), whole_number(state.at("batch"))};
+  p.target_tokens = whole_number(state.at("target_tokens"));
   p.seconds = state.at("seconds");
   p.validation_due = state.value("validation_due", false);
-  p.skipped = state.value("skipped", std::int64_t{0});
-  p.best_step = state.at("best_step");
-  p.without_better = state.at("without_better");
+  if (state.contains("skipped")) p.skipped = whole_number(state.at("skipped"));
+  p.best_step = whole_number(state.at("best_step"));
+  p.without_better = whole_number(state.at("without_better"));
   if (state.contains("window")) {
     const nlohmann::json& window = state.at("window");
-    p.window = {window.at("loss"), window.at("nll"), window.at("tokens"), window.at("correct")};
+    p.window = {window.at("loss"), window.at("nll"), whole_number(window.at("tokens")),
+                whole_number(window.at("correct"))};
     p.window_seconds = state.at("window_seconds");
   }
   if (state.contains("best")) p.best = state.at("best").get<double>();
   return p;
+}
+
+}  // namespace
+
+Progress Progress::from(const nlohmann::json& state) {
+  try {
+    return read_progress(state);
+  } catch (const nlohmann::json::exception&) {
+    throw Error(Exit::bad_input, "state.json: its \"state\" is not that of a training run");
+  }
 }
 
 Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk)
@@ -105,7 +121,7 @@ double Trainer::share_done() const {
 bool Trainer::finished() const { return stopped_early_ || share_done() >= 1; }
 
 int Trainer::train() {
-  if (!finished()) remove_tree(run_.average());  // the mean of checkpoints that will be old
+  if (!finished()) remove_average();  // the mean of checkpoints that will be old
   stream_.seek(progress_.position);
   batches_ = std::make_unique<Prefetcher>(stream_);
   if (progress_.validation_due) validate();
@@ -301,11 +317,16 @@ void Trainer::restore() {
   checkpoints_.link("last", progress_.step);
   if (progress_.best && std::filesystem::exists(checkpoints_.folder_of(progress_.best_step)))
     checkpoints_.link("best", progress_.best_step);
+  checkpoints_.remove_unfinished();
   if (config_.train.early_stopping.metric &&
       progress_.without_better >= config_.train.early_stopping.patience) {
     stopped_early_ = true;
   }
   talk_.line(fmt::format("going on from step {}", progress_.step));
+}
+
+void Trainer::remove_average() {
+  if (std::filesystem::exists(run_.average())) remove_folder_at_once(run_.average());
 }
 
 void Trainer::choose_weights() {
@@ -315,7 +336,7 @@ void Trainer::choose_weights() {
     folder = write_average(run_, checkpoints_, config_.train.average, skipped);
     for (const std::string& damaged : skipped) talk_.line("left out of the mean: " + damaged);
   } else {
-    remove_tree(run_.average());  // of a time when the config asked for one
+    remove_average();  // of a time when the config asked for one
     folder = find_weights(run_, "");
     check_file(folder, "model.safetensors");
   }

@@ -73,6 +73,7 @@ class Trainer {
   /// `on_request`: where no checkpoint was due; means leave it out.
   void save(bool is_best, bool on_request = false);
   void record(const std::string& kind, nlohmann::json fields);
+  void remove_average();  ///< if there is one
   Metric deciding_metric() const;
 
   const Config& config_;

@@ -62,7 +62,10 @@ void AffineRows::backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) co
     gemm(Trans::yes, Trans::no, out(), in(), rows(), 1, dy.data(), out(), x.data(), in(), beta,
          target.data() + begin * in(), in());
   }
-  if (dbias) kernels::add_column_sums(dy.data(), rows(), out(), dbias.sum().data() + begin);
+  if (dbias) {
+    Array& sum = dbias.sum();
+    if (dy.size() > 0) kernels::add_column_sums(dy.data(), rows(), out(), sum.data() + begin);
+  }
 }
 
 namespace {
@@ -74,7 +77,7 @@ struct Affine {
 
   Array forward(const Array& x, const Array& weight, const Array& bias) {
     Array y = rows.product("affine", x, weight, bias);
-    if (bias.defined())
+    if (bias.defined() && y.size() > 0)
       kernels::add_bias(y.data(), bias.data() + rows.begin, y.data(), rows.rows(), rows.out());
     return y;
   }

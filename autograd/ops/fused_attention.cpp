@@ -65,6 +65,7 @@ struct BlockedAttention {
     for (std::size_t s = 0; s + 1 < query_offsets.size(); ++s) {
       const std::int64_t queries = query_offsets[s + 1] - query_offsets[s];
       const std::int64_t keys = key_offsets[s + 1] - key_offsets[s];
+      if (queries == 0) continue;  // of however many heads
       const std::int64_t step =
           queries * keys <= whole_values ? std::max<std::int64_t>(queries, 1) : block_rows;
       for (std::int64_t head = 0; head < options.heads; ++head) {
@@ -133,6 +134,7 @@ struct BlockedAttention {
   Array run(Source q, Source k, Source v, std::int64_t query_tokens) {
     const std::int64_t d = head_size * options.heads;
     output = Array({query_tokens, d});
+    if (d == 0) return output;
     lse = Array({query_tokens, options.heads});
     Array p({largest_tile()});
     for_each_block([&](const Block& b) {
@@ -153,7 +155,9 @@ struct BlockedAttention {
   /// Writes dq and adds to dk and dv.
   void run_backward(const Array& dy, Source q, Source k, Source v, Target dq, Target dk,
                     Target dv) const {
-    const std::int64_t d = head_size * options.heads, largest = largest_tile();
+    const std::int64_t d = head_size * options.heads;
+    if (d == 0) return;
+    const std::int64_t largest = largest_tile();
     const Source dout{dy.data(), d};
     Array p({largest}), dropped({options.dropout > 0 ? largest : 0}), dp({largest});
     std::vector<real, ArenaAllocator<real>> delta;

@@ -14,12 +14,12 @@ using kernels::Trans;
 namespace {
 
 /// How the leading axes of two operands pair up: for every matrix of the result, which of a and of
-/// b.
+/// b. Where the matrices are empty there may be more of them than can be counted: then none is.
 struct BatchPairs {
   Shape batch;                     ///< leading axes of the result
   std::vector<std::int64_t> a, b;  ///< matrix numbers; empty where there is one pair only
 
-  BatchPairs(const Shape& shape_a, const Shape& shape_b) {
+  BatchPairs(const Shape& shape_a, const Shape& shape_b, bool empty) {
     const int rank = std::max(shape_a.rank(), shape_b.rank()) - 2;
     const auto extent = [rank](const Shape& s, int axis) {
       const int own = axis - (rank - (s.rank() - 2));
@@ -32,7 +32,7 @@ struct BatchPairs {
       }
       batch.push_back(na == 1 ? nb : na);
     }
-    for (std::int64_t i = 0; i < batch.size(); ++i) {
+    for (std::int64_t i = 0; !empty && i < batch.size(); ++i) {
       std::int64_t rest = i, ia = 0, ib = 0, step_a = 1, step_b = 1;
       for (int axis = rank - 1; axis >= 0; --axis) {
         const std::int64_t at = rest % batch[axis];
@@ -72,11 +72,12 @@ struct Matmul {
       fail("[matmul] expected equal inner sizes, got {}{} times {}{}", a.shape(),
            trans_a ? "ᵀ" : "", b.shape(), trans_b ? "ᵀ" : "");
     }
-    const BatchPairs pairs(a.shape(), b.shape());
+    BatchPairs pairs(a.shape(), b.shape(), true);
     Shape shape = pairs.batch;
     shape.push_back(m());
     shape.push_back(n());
-    Array y(shape);
+    Array y(shape);  // first: what memory cannot hold is refused here
+    if (y.size() > 0) pairs = BatchPairs(a.shape(), b.shape(), false);
     for (std::size_t i = 0; i < pairs.a.size(); ++i) {
       gemm(flag(trans_a), flag(trans_b), m(), n(), k(), 1, a.data() + pairs.a[i] * m() * k(),
            a.cols(), b.data() + pairs.b[i] * k() * n(), b.cols(), 0,
@@ -86,7 +87,7 @@ struct Matmul {
   }
 
   void backward(const Array& dy, Grad da, Grad db) const {
-    const BatchPairs pairs(a.shape(), b.shape());
+    const BatchPairs pairs(a.shape(), b.shape(), dy.size() == 0);
     Array none;
     Array& to_a = da ? da.sum() : none;
     Array& to_b = db ? db.sum() : none;

@@ -34,7 +34,8 @@ Array swap_axes(const Array& x, int a, int b) {
   const std::int64_t na = shape[a], nb = shape[b];
   const std::int64_t outer = product(shape, 0, a), mid = product(shape, a + 1, b),
                      inner = product(shape, b + 1, shape.rank());
-  const Shape swapped = shape.with(a, nb).with(b, na);
+  Shape swapped;  // at once: with one axis changed alone it might be too large
+  for (int i = 0; i < shape.rank(); ++i) swapped.push_back(i == a ? nb : i == b ? na : shape[i]);
   if (a == b || x.size() == 0 || (mid == 1 && (na == 1 || nb == 1))) return x.reshaped(swapped);
   Array y(swapped);
   constexpr std::int64_t tile =
@@ -81,6 +82,7 @@ struct Slice {
           .sliced(begin, end)
           .reshaped(shape.with(axis, end - begin));
     Array y(shape.with(axis, end - begin));
+    if (y.size() == 0) return y;
     const std::int64_t taken = (end - begin) * inner;
     for (std::int64_t o = 0; o < outer; ++o) {
       std::copy_n(x.data() + (o * shape[axis] + begin) * inner, taken, y.data() + o * taken);
@@ -94,6 +96,7 @@ struct Slice {
                        inner = product(shape, axis + 1, shape.rank());
     const std::int64_t taken = (end - begin) * inner;
     Array& sum = dx.sum();
+    if (dy.size() == 0) return;
     for (std::int64_t o = 0; o < outer; ++o) {
       real* to = sum.data() + (o * shape[axis] + begin) * inner;
       kernels::add(to, dy.data() + o * taken, to, taken);
@@ -113,6 +116,7 @@ struct Concat {
       total += extents.back();
     }
     Array y(parts[0].shape().with(axis, total));
+    if (y.size() == 0) return y;
     const std::int64_t outer = product(y.shape(), 0, axis),
                        inner = product(y.shape(), axis + 1, y.shape().rank());
     std::int64_t begin = 0;

@@ -1,6 +1,8 @@
 // Fused attention where sequences are so long that queries are taken in blocks and keys in tiles.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <vector>
 
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops.h"
@@ -72,6 +74,32 @@ BOOST_AUTO_TEST_CASE(dropout_drops_the_same_weights_backward_in_every_tile) {
   const Tensor variable = Tensor::variable(x);
   const Gradients gradients = backward(self_attention(variable, offsets, options), dy);
   BOOST_TEST(inner(gradients[variable], direction) == slope, boost::test_tools::tolerance(1e-7));
+}
+
+BOOST_AUTO_TEST_CASE(no_sequence_head_or_tile_drops_as_another_does) {
+  // One query that weighs all keys alike: dv of a key is 0 exactly where its weight was dropped.
+  constexpr std::int64_t heads = 2, sequences = 2, tiles = 2, tile = 1024, width = heads * d;
+  const FusedAttentionOptions options{
+      .heads = heads,
+      .causal = false,
+      .dropout = real(0.5),
+      .key = {.seed = 9, .stream = Stream::dropout, .index = 2, .part = 0}};
+  const std::vector<std::int32_t> queries{0, 1, 2}, keys{0, tiles * tile, 2 * tiles * tile};
+  const Tensor kv = Tensor::variable(random_array({sequences * tiles * tile, 2 * width}, 1));
+  const Array zero = Array::zeros({sequences, width}), one = Array::full({sequences, width}, 1);
+  const Array dkv = backward(cross_attention(Tensor(zero), kv, queries, keys, options), one)[kv];
+  std::vector<std::vector<bool>> masks;
+  for (std::int64_t first = 0; first < dkv.rows(); first += tile) {
+    for (std::int64_t head = 0; head < heads; ++head) {
+      std::vector<bool> kept;
+      for (std::int64_t key = first; key < first + tile; ++key)
+        kept.push_back(dkv.row(key)[width + head * d] != 0);
+      BOOST_TEST(std::abs(std::count(kept.begin(), kept.end(), true) - tile / 2) < 100);
+      masks.push_back(kept);
+    }
+  }
+  std::sort(masks.begin(), masks.end());
+  BOOST_TEST((std::adjacent_find(masks.begin(), masks.end()) == masks.end()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -248,4 +248,20 @@ BOOST_AUTO_TEST_CASE(attention_returns_weights_that_sum_to_one) {
   BOOST_TEST(causal_mask(0).size() == 0);
 }
 
+BOOST_AUTO_TEST_CASE(the_loss_of_several_chunks_is_that_of_all_rows) {
+  // A chunk holds at most 4,096 rows.
+  const std::int64_t rows = 4100, in = 2, classes = 3;
+  std::vector<std::int32_t> targets;
+  for (std::int64_t r = 0; r < rows; ++r) targets.push_back(static_cast<std::int32_t>(r % classes));
+  const Tensor x = Tensor::variable(random_array({rows, in}, 1)),
+               weight = Tensor::variable(random_array({classes, in}, 2)),
+               bias = Tensor::variable(random_array({classes}, 3));
+  const Tensor chunked = projected_cross_entropy(x, weight, bias, targets, real(0.1), 7),
+               whole = cross_entropy(affine(x, weight, bias), targets, real(0.1), 7);
+  const double tolerance = sizeof(real) == 8 ? 1e-9 : 0.05;  // of a loss of hundreds
+  BOOST_TEST(same(chunked.value(), whole.value(), tolerance));
+  const Gradients a = backward(chunked), b = backward(whole);
+  for (const Tensor& p : {x, weight, bias}) BOOST_TEST(same(a[p], b[p], tolerance));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

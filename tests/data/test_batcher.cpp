@@ -1,5 +1,7 @@
 #include "data/batcher.h"
 
+#include <cstdlib>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -124,6 +126,20 @@ BOOST_AUTO_TEST_CASE(a_function_of_seed_and_epoch) {
     before = batch.samples.size();
   }
   BOOST_TEST(falls > 20);
+}
+
+BOOST_AUTO_TEST_CASE(every_order_comes_as_often_as_every_other) {
+  // Samples of one length, a batch each: sorting leaves them as they were shuffled.
+  Dataset data;
+  for (std::int32_t i = 0; i < 3; ++i) {
+    data.source.push(std::vector<std::int32_t>{10 + i, Tokenizer::eos});
+    data.target.push(std::vector<std::int32_t>{20 + i});
+  }
+  BatchStream stream(data, {.batch_sequences = 1});
+  std::map<std::vector<std::int64_t>, int> seen;
+  for (int e = 0; e < 6000; ++e) ++seen[all_samples(epoch(stream))];
+  BOOST_TEST(seen.size() == 6u);
+  for (const auto& [order, times] : seen) BOOST_TEST(std::abs(times - 1000) < 150);  // 5 deviations
 }
 
 BOOST_AUTO_TEST_CASE(seeking) {

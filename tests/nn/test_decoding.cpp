@@ -113,6 +113,23 @@ BOOST_AUTO_TEST_CASE(steps_record_no_graph) {
   BOOST_TEST(recording());  // and recording goes on afterwards
 }
 
+BOOST_AUTO_TEST_CASE(sources_that_are_encoded_in_parts_are_each_their_own) {
+  // Sources are encoded some 2,048 tokens at a time.
+  const std::int32_t sentences = 50, length = 60;
+  const auto count = static_cast<std::size_t>(sentences);
+  const Pairs sources(std::vector<std::int32_t>(count, length), std::vector<std::int32_t>(count, 1),
+                      vocabulary);
+  const std::unique_ptr<Model> model =
+      make_seq2seq(small_options(), vocabulary, vocabulary, true, 1);
+  randomise(model->parameters());
+  const Array together = model->decode(sources.source, sources.source_offsets, sentences)
+                             ->step(std::vector<std::int32_t>(count, 1));
+  for (std::int64_t i = 0; i < sentences; ++i) {
+    const Array alone = forward_row(*model, sources, {i, {1}}, false);
+    BOOST_TEST(difference(together.sliced(i, i + 1), alone) < 1e-10, "sentence " << i);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 HEED_END

@@ -156,4 +156,16 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_shard_comes_out) {
   BOOST_TEST(same_bits(bits_of(model->parameters()), before));
 }
 
+BOOST_AUTO_TEST_CASE(every_step_drops_anew_and_the_same_step_alike) {
+  const std::unique_ptr<Model> model = small_seq2seq(0.3);
+  Optimizer optimizer({}, model->parameters());
+  Team team(2);
+  TrainStep step(*model, optimizer, team, {});
+  const std::vector<Batch> shards = some_shards(reversals(24));
+  const auto loss = [&](std::int64_t t) { return step.run(shards, t, 0).counts.loss; };
+  const double first = loss(1), second = loss(2);  // a rate of 0 changes nothing
+  BOOST_TEST(first != second);
+  BOOST_TEST(loss(1) == first);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

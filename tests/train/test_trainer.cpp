@@ -123,6 +123,12 @@ BOOST_AUTO_TEST_CASE(what_is_no_number_is_never_better) {
       (is_better(Metric::loss, 1.0, std::nullopt) && is_better(Metric::bleu, 0.0, std::nullopt)));
   BOOST_TEST((is_better(Metric::loss, 0.5, 1.0) && !is_better(Metric::loss, 1.0, 1.0)));
   BOOST_TEST((is_better(Metric::bleu, 1.5, 1.0) && !is_better(Metric::bleu, 1.0, 1.0)));
+  for (const Metric metric : {Metric::loss, Metric::perplexity, Metric::token_accuracy,
+                              Metric::exact_match, Metric::bleu, Metric::chrf}) {
+    const bool lower = metric == Metric::loss || metric == Metric::perplexity;
+    BOOST_TEST(is_better(metric, 1.0, 2.0) == lower);
+    BOOST_TEST(is_better(metric, 2.0, 1.0) == !lower);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(no_better_for_too_long_ends_a_run) {
@@ -194,6 +200,18 @@ BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_left_out_of_the_mean) {
   const nlohmann::json state =
       nlohmann::json::parse(std::ifstream(run.paths().average() / "state.json"));
   BOOST_TEST((state.at("state").at("mean_of_steps") == nlohmann::json{40, 20}));
+  const auto values = [&](const std::filesystem::path& where, const std::string& name) {
+    const SafetensorsFile file = SafetensorsFile::read(where / "model.safetensors");
+    const std::span<const float> found = file.find(name)->values<float>();
+    return std::vector<float>(found.begin(), found.end());
+  };
+  for (const NamedTensor& p : trainer.model().parameters()) {
+    const std::vector<float> a = values(run.checkpoints().folder_of(20), p.name),
+                             b = values(run.checkpoints().folder_of(40), p.name),
+                             mean = values(run.paths().average(), p.name);
+    for (std::size_t i = 0; i < mean.size(); ++i)
+      BOOST_TEST(mean[i] == static_cast<float>((double{a[i]} + double{b[i]}) / 2));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(an_old_mean_does_not_outlive_further_training) {

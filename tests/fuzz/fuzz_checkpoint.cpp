@@ -1,0 +1,127 @@
+/// A folder of checkpoints, as resume finds it. The input is a list of files and links:
+///   ==== checkpoints/step-00000010/model.safetensors
+///   (the file's bytes, without the last newline)
+///   ==== checkpoints/step-00000010/state.json sealed
+///   {"step": 10, "state": {}, "files": {"model.safetensors": {}}}
+///   ==== last -> checkpoints/step-00000010
+/// "sealed" fills in the sums that no mutation would ever hit: sizes and SHA-256 of the files, then
+/// the seal of state.json itself, and writes it in the one form that is read.
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "tests/fuzz/target.h"
+#include "train/checkpoint_folder.h"
+#include "train/trainer.h"
+
+namespace heed::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::string_view mark = "==== ";
+constexpr int most_files = 12;
+
+/// A name that stays inside the scratch folder.
+bool is_safe(std::string_view name) {
+  if (name.empty() || name.size() > 200 || name.front() == '/') return false;
+  for (Bytes parts(name); !parts.empty();) {
+    const std::string_view part = parts.until("/");
+    if (part.empty() || part == "." || part == "..") return false;
+  }
+  return name.find('\0') == std::string_view::npos;
+}
+
+std::string text_of(const json& value) {
+  return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+/// state.json with the sums that are missing, or the text itself where it is no object.
+std::string sealed(std::string_view text, const fs::path& folder) {
+  json state = json::parse(text, nullptr, false);
+  if (!state.is_object()) return std::string(text);
+  if (state.contains("files") && state["files"].is_object()) {
+    for (auto& [name, about] : state["files"].items()) {
+      std::error_code error;
+      if (!about.is_object() || !is_safe(name) || !fs::is_regular_file(folder / name, error))
+        continue;
+      const std::string bytes = get(folder / name);
+      if (!about.contains("bytes")) about["bytes"] = bytes.size();
+      if (!about.contains("sha256")) about["sha256"] = sha256_hex(bytes);
+    }
+  }
+  state.erase("sha256");
+  state["sha256"] = sha256_hex(text_of(state));
+  return text_of(state);
+}
+
+void make_entry(const fs::path& run, std::string_view line, std::string_view content) {
+  Bytes words(line);
+  const std::string_view name = words.until(" ");
+  if (!is_safe(name)) return;
+  std::error_code ignored;
+  const fs::path path = run / name;
+  fs::create_directories(path.parent_path(), ignored);
+  if (words.rest().starts_with("-> ")) {
+    words.until(" ");
+    if (is_safe(words.rest())) fs::create_symlink(words.rest(), path, ignored);
+  } else if (name.ends_with('/')) {
+    fs::create_directories(path, ignored);
+  } else if (fs::is_directory(path.parent_path(), ignored) &&
+             !fs::exists(fs::symlink_status(path, ignored))) {
+    const bool seal = words.rest() == "sealed";
+    put(path, seal ? sealed(content, path.parent_path()) : std::string(content));
+  }
+}
+
+void make_run(const fs::path& run, std::string_view input) {
+  fs::remove_all(run);
+  fs::create_directories(run);
+  Bytes bytes(input);
+  bytes.until(mark);
+  for (int i = 0; i < most_files && !bytes.empty(); ++i) {
+    const std::string_view line = bytes.until("\n");
+    make_entry(run, line, bytes.until("\n==== "));
+  }
+}
+
+/// All that a checkpoint claims of its files, checked by other means.
+void require_whole(const Checkpoint& checkpoint) {
+  const json state = json::parse(get(checkpoint.folder / "state.json"));
+  require(state.at("step") == checkpoint.step, "the step is the file's");
+  for (const auto& [name, about] : state.at("files").items()) {
+    const std::string bytes = get(checkpoint.folder / name);
+    require(about.at("bytes") == bytes.size(), name + " has its size");
+    require(about.at("sha256") == sha256_hex(bytes), name + " has its sum");
+  }
+}
+
+}  // namespace
+
+void target(std::string_view input) {
+  const fs::path run = scratch() / "run";
+  make_run(run, input);
+  const CheckpointFolder folder(run);
+  const CheckpointFolder::Newest newest = folder.newest_valid();
+  for (const std::string& why : newest.skipped)
+    require(why.find(run.string()) != std::string::npos, "the message names the file: " + why);
+  folder.linked("best");
+  try {
+    require_whole(open_checkpoint(run / "last"));
+  } catch (const Error& error) {
+    require_refusal(error, Exit::bad_input, "");
+  }
+  if (!newest.checkpoint) throw Error(Exit::bad_input, "no checkpoint to go on from");
+  require_whole(*newest.checkpoint);
+  if (newest.skipped.empty()) {  // as after a save
+    must_work([&] {
+      folder.prune(2);
+      const CheckpointFolder::Newest left = folder.newest_valid();
+      require(left.checkpoint && left.checkpoint->step == newest.checkpoint->step,
+              "pruning leaves the newest");
+    });
+  }
+  Progress::from(newest.checkpoint->state);  // as resume does
+}
+
+}  // namespace heed::fuzz

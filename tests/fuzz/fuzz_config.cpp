@@ -1,0 +1,23 @@
+/// YAML to a config. What is accepted must come back, to the bit, from what is printed of it.
+#include "tests/fuzz/target.h"
+#include "train/config.h"
+
+namespace heed::fuzz {
+
+void target(std::string_view input) {
+  Config config;
+  try {
+    config = parse_config(input, "exp.yaml");
+  } catch (const Error& error) {
+    require_refusal(error, Exit::usage, "exp.yaml:");
+    throw;
+  }
+  must_work([&] {
+    const std::string printed = write_yaml(config);
+    const Config again = parse_config(printed, "again.yaml");
+    require(differences(config, again).empty(), "the printed config reads back:\n" + printed);
+    require(write_yaml(again) == printed, "printing is stable:\n" + printed);
+  });
+}
+
+}  // namespace heed::fuzz

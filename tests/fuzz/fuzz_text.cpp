@@ -1,0 +1,93 @@
+/// Texts to train on: letters for the options, a newline, then the source and, after a line "====",
+/// the target. The letters:
+///   t  a running text; the target is not read     l  lowercase
+///   s  the source is packed by gzip first          v  a tenth is cut off to validate on
+#include "data/corpus.h"
+#include "data/dataset.h"
+#include "data/gzip.h"
+#include "data/lines.h"
+#include "data/utf8.h"
+#include "tests/fuzz/target.h"
+
+namespace heed::fuzz {
+namespace {
+
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+constexpr std::uint64_t most_unpacked = std::uint64_t{1} << 26;
+
+/// Of what the strict unpacker accepts, the reader of texts must make the same.
+void require_same_unpacked(const std::string& packed, const std::string& path) {
+  std::string content;
+  try {
+    content = unpack_gzip(packed, most_unpacked, "x.gz");
+  } catch (const Error& error) {
+    return require_refusal(error, Exit::bad_input, "x.gz: ");
+  }
+  must_work([&] {
+    const bool marked = content.starts_with(byte_order_mark);
+    require(read_file(path) == content.substr(marked ? byte_order_mark.size() : 0),
+            "both readers of gzip give the same");
+    require(unpack_gzip(pack_gzip(content), most_unpacked, "y.gz") == content,
+            "what is packed can be unpacked");
+  });
+}
+
+void require_sound(const std::vector<std::string>& lines, const Tokenizer& tokenizer) {
+  for (const std::string& line : lines) {
+    require(invalid_utf8(line) == std::string::npos, "a line is valid UTF-8");
+    require(line.find('\n') == std::string::npos, "a line has no end in it");
+    require(line.find('\0') == std::string::npos, "a line has no NUL");
+    const std::vector<std::int32_t> ids = tokenizer.encode(line);
+    for (const std::int32_t id : ids) require(id > Tokenizer::eos, "all characters were learnt");
+    require(tokenizer.decode(ids) == line, "a line comes back from its ids");
+  }
+}
+
+void require_sound(const Split& split) {
+  if (split.source.empty()) return;
+  require(split.source.size() == split.target.size(), "the lines pair up");
+  const TokenizerOptions options{.kind = TokenizerKind::characters};
+  Tokenizers tokenizers;
+  try {
+    tokenizers = make_tokenizers(options, split, 1);
+  } catch (const Error& error) {  // lines without any character
+    return require_refusal(error, Exit::bad_input, "tokenizer: ");
+  }
+  require_sound(split.source, *tokenizers.source);
+  require_sound(split.target, *tokenizers.target);
+  const Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, {}, 1);
+  require(data.size() == static_cast<std::int64_t>(split.source.size()), "sample i is line i");
+}
+
+}  // namespace
+
+void target(std::string_view input) {
+  Bytes bytes(input);
+  const std::string_view letters = bytes.until("\n");
+  const auto wants = [&](char letter) { return letters.find(letter) != std::string_view::npos; };
+  std::string source(bytes.until("\n====\n"));
+  if (wants('s')) source = pack_gzip(source);
+  DataOptions options{.valid_fraction = wants('v') ? 0.1 : 0.0, .lowercase = wants('l')};
+  const std::string source_path = put("x.src", source).string();
+  if (is_gzip(source)) require_same_unpacked(source, source_path);
+  if (wants('t')) {
+    options.train.text = {source_path};
+  } else {
+    options.train.source = {source_path};
+    options.train.target = {put("x.tgt", bytes.rest()).string()};
+  }
+  Corpus corpus;
+  try {
+    corpus = read_corpus(options, wants('t'), 1);
+  } catch (const Error& error) {
+    const bool of_data = std::string_view(error.what()).starts_with("data.");  // too few to cut
+    const bool of_both = std::string_view(error.what()).starts_with("source and target differ");
+    require_refusal(error, Exit::bad_input, of_data || of_both ? "" : scratch().string());
+    throw;
+  }
+  require(!corpus.train.empty(), "something is left to train on");
+  require(corpus.valid.empty() != wants('v'), "validation data are there where asked for");
+  must_work([&] { require_sound(corpus.train); });
+}
+
+}  // namespace heed::fuzz

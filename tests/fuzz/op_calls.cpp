@@ -1,0 +1,181 @@
+/// Every op of autograd/ops.h. Operands are taken one statement at a time: the order in which a
+/// call's arguments are made is the compiler's choice, and a corpus must mean the same to all.
+#include <array>
+
+#include "tests/fuzz/operands.h"
+
+HEED_BEGIN
+
+namespace graphs {
+namespace {
+
+using Unary = Tensor (*)(const Tensor&);
+using Binary = Tensor (*)(const Tensor&, const Tensor&);
+
+template <Unary op>
+Tensor unary(Operands& o) {
+  return op(o.tensor());
+}
+
+template <Binary op>
+Tensor binary(Operands& o) {
+  const Tensor a = o.tensor(), b = o.tensor();
+  return op(a, b);
+}
+
+template <Tensor (*op)(const Tensor&, int, bool)>
+Tensor reduction(Operands& o) {
+  const Tensor x = o.tensor();
+  const bool all = o.flag(), keep = o.flag();
+  return op(x, all ? all_axes : o.axis(), keep);
+}
+
+Tensor call_scale(Operands& o) {
+  const Tensor x = o.tensor();
+  return scale(x, static_cast<real>(o.axis()));
+}
+Tensor call_reshape(Operands& o) {
+  const Tensor x = o.tensor();
+  return reshape(x, o.shape());
+}
+Tensor call_transpose(Operands& o) {
+  const Tensor x = o.tensor();
+  const int a = o.axis(), b = o.axis();
+  return transpose(x, a, b);
+}
+Tensor call_slice(Operands& o) {
+  const Tensor x = o.tensor();
+  const int axis = o.axis();
+  const std::int64_t begin = o.extent(), end = o.extent();
+  return slice(x, axis, begin, end);
+}
+Tensor call_concat(Operands& o) {
+  const std::array<Tensor, 3> parts = {o.tensor(), o.tensor(), o.tensor()};  // in order, in braces
+  const auto count = static_cast<std::size_t>(o.extent()) % 4;
+  return concat(std::span(parts).first(count), o.axis());
+}
+Tensor call_matmul(Operands& o) {
+  const Tensor a = o.tensor(), b = o.tensor();
+  const bool trans_a = o.flag(), trans_b = o.flag();
+  return matmul(a, b, trans_a, trans_b);
+}
+Tensor call_affine(Operands& o) {
+  const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
+  return affine(x, weight, bias);
+}
+Tensor call_affine_rows(Operands& o) {
+  const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
+  const std::int64_t begin = o.extent(), end = o.extent();
+  return affine_rows(x, weight, bias, begin, end);
+}
+Tensor call_affine_map(Operands& o) {
+  const kernels::Map map = o.map();
+  const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
+  const real p = o.probability();
+  return affine_map(map, x, weight, bias, p, o.key());
+}
+Tensor call_softmax(Operands& o) {
+  const Tensor x = o.tensor();
+  return softmax(x, o.mask());
+}
+Tensor call_log_softmax(Operands& o) {
+  const Tensor x = o.tensor();
+  return log_softmax(x, o.mask());
+}
+Tensor call_layer_norm(Operands& o) {
+  const Tensor x = o.tensor(), gain = o.tensor(), bias = o.tensor();
+  return layer_norm(x, gain, bias);
+}
+Tensor call_rms_norm(Operands& o) {
+  const Tensor x = o.tensor(), gain = o.tensor();
+  return rms_norm(x, gain);
+}
+Tensor call_embedding(Operands& o) {
+  const Tensor table = o.tensor();
+  return embedding(table, o.ids());
+}
+Tensor call_dropout(Operands& o) {
+  const Tensor x = o.tensor();
+  const real p = o.probability();
+  return dropout(x, p, o.key());
+}
+Tensor call_dropout_add(Operands& o) {
+  const Tensor x = o.tensor(), residual = o.tensor();
+  const real p = o.probability();
+  return dropout_add(x, residual, p, o.key());
+}
+Tensor call_attention(Operands& o) {
+  const Tensor q = o.tensor(), k = o.tensor(), v = o.tensor();
+  return attention(q, k, v, o.mask()).output;
+}
+Tensor call_self_attention(Operands& o) {
+  const Tensor qkv = o.tensor();
+  const auto offsets = o.offsets();
+  return self_attention(qkv, offsets, o.attention());
+}
+Tensor call_cross_attention(Operands& o) {
+  const Tensor q = o.tensor(), kv = o.tensor();
+  const auto query_offsets = o.offsets(), key_offsets = o.offsets();
+  return cross_attention(q, kv, query_offsets, key_offsets, o.attention());
+}
+Tensor call_cross_entropy(Operands& o) {
+  const Tensor logits = o.tensor();
+  const auto targets = o.ids();
+  const real smoothing = o.probability();
+  LossCounts counts;
+  return cross_entropy(logits, targets, smoothing, o.normalizer(), &counts);
+}
+Tensor call_projected_cross_entropy(Operands& o) {
+  const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
+  const auto targets = o.ids();
+  const real smoothing = o.probability();
+  return projected_cross_entropy(x, weight, bias, targets, smoothing, o.normalizer());
+}
+
+constexpr auto calls = std::to_array<OpCall>({
+    {"add", true, binary<add>},
+    {"sub", true, binary<sub>},
+    {"mul", true, binary<mul>},
+    {"div", false, binary<div>},
+    {"scale", true, call_scale},
+    {"neg", true, unary<neg>},
+    {"exp", false, unary<exp>},
+    {"log", false, unary<log>},
+    {"sqrt", false, unary<sqrt>},
+    {"tanh", true, unary<tanh>},
+    {"relu", true, unary<relu>},
+    {"gelu", true, unary<gelu>},
+    {"gelu_tanh", true, unary<gelu_tanh>},
+    {"sigmoid", true, unary<sigmoid>},
+    {"silu", true, unary<silu>},
+    {"sum", true, reduction<sum>},
+    {"mean", true, reduction<mean>},
+    {"reshape", true, call_reshape},
+    {"transpose", true, call_transpose},
+    {"slice", true, call_slice},
+    {"concat", true, call_concat},
+    {"matmul", true, call_matmul},
+    {"affine", true, call_affine},
+    {"affine_rows", true, call_affine_rows},
+    {"affine_map", true, call_affine_map},
+    {"softmax", true, call_softmax},
+    {"log_softmax", false, call_log_softmax},  // -inf where nothing is left
+    {"layer_norm", true, call_layer_norm},
+    {"rms_norm", true, call_rms_norm},
+    {"embedding", true, call_embedding},
+    {"dropout", true, call_dropout},
+    {"dropout_add", true, call_dropout_add},
+    {"attention", true, call_attention},
+    {"self_attention", true, call_self_attention},
+    {"cross_attention", true, call_cross_attention},
+    {"cross_entropy", true, call_cross_entropy},
+    {"projected_cross_entropy", true, call_projected_cross_entropy},
+});
+
+}  // namespace
+
+std::span<const OpCall> op_calls() { return calls; }
+
+}  // namespace graphs
+
+HEED_END

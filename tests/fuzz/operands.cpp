@@ -1,0 +1,115 @@
+#include "tests/fuzz/operands.h"
+
+#include <array>
+#include <cmath>
+
+HEED_BEGIN
+
+namespace graphs {
+namespace {
+
+constexpr auto remarkable_extents = std::to_array<std::int64_t>({
+    16,
+    17,
+    31,
+    64,
+    65,
+    127,
+    128,
+    130,
+    257,
+    1025,
+    INT16_MAX,
+    INT32_MAX,
+    std::int64_t{INT32_MAX} + 1,
+    std::int64_t{UINT32_MAX} + 1,
+    std::int64_t{1} << 40,
+    std::int64_t{1} << 58,
+    std::int64_t{1} << 59,
+    (std::int64_t{1} << 59) + 1,
+    std::int64_t{1} << 61,
+    std::int64_t{1} << 62,
+    INT64_MAX,
+    -1,
+    INT64_MIN,
+});
+
+constexpr auto remarkable_reals =
+    std::to_array<double>({0, 0.1, 0.5, 0.99999, 1, -0.1, 2, 1e-30, 1e30, -1e30, INFINITY, NAN});
+
+}  // namespace
+
+Tensor Operands::tensor() {
+  const unsigned char at = bytes_.byte();
+  if (pool_.empty() || at % 16 == 15) return {};
+  const Made& made = pool_[at % pool_.size()];
+  tame_ = tame_ && made.tame;
+  return made.tensor;
+}
+
+/// Small ones are the byte itself, so that shapes have a chance to fit one another.
+std::int64_t Operands::extent() {
+  const unsigned char byte = bytes_.byte();
+  return byte < 16 ? byte : remarkable_extents[(byte - 16u) % remarkable_extents.size()];
+}
+
+Shape Operands::shape() {
+  std::vector<std::int64_t> extents(bytes_.byte() % 10u);
+  for (std::int64_t& n : extents) n = extent();
+  return Shape(std::span<const std::int64_t>(extents));
+}
+
+real Operands::probability() {
+  return static_cast<real>(remarkable_reals[bytes_.byte() % remarkable_reals.size()]);
+}
+
+double Operands::normalizer() {
+  const double n = remarkable_reals[bytes_.byte() % remarkable_reals.size()];
+  if (!(n > 0.01)) wild();
+  return n;
+}
+
+std::vector<std::int32_t> Operands::ids() {
+  std::vector<std::int32_t> ids(bytes_.byte() % 24u);
+  for (std::int32_t& id : ids) {
+    const auto byte = static_cast<signed char>(bytes_.byte());
+    id = byte == 127 ? INT32_MAX : byte == -128 ? INT32_MIN : byte;
+  }
+  return ids;
+}
+
+/// Steps, so that most offsets rise.
+std::vector<std::int32_t> Operands::offsets() {
+  std::vector<std::int32_t> offsets = {0};
+  for (int left = bytes_.byte() % 6; left > 0; --left) {
+    const auto step = static_cast<signed char>(bytes_.byte());
+    offsets.push_back(offsets.back() + step);
+  }
+  return offsets;
+}
+
+kernels::Map Operands::map() {
+  const auto map = static_cast<kernels::Map>(bytes_.byte() % 10u);
+  if (map == kernels::Map::exp || map == kernels::Map::log || map == kernels::Map::sqrt) wild();
+  return map;
+}
+
+FusedAttentionOptions Operands::attention() {
+  FusedAttentionOptions options;
+  options.heads = extent();
+  options.causal = flag();
+  options.dropout = probability();
+  options.key = key();
+  return options;
+}
+
+Array Operands::mask() {
+  const unsigned char kind = bytes_.byte() % 4u;
+  if (kind == 0) return {};
+  if (kind == 1) return causal_mask(extent());
+  return tensor().value();
+}
+
+}  // namespace graphs
+
+HEED_END

@@ -1,0 +1,59 @@
+#pragma once
+/// From bytes to what ops are called with: tensors of a pool, shapes to 2^63, ids, offsets.
+#include <cstdint>
+#include <vector>
+
+#include "autograd/ops.h"
+#include "tests/fuzz/target.h"
+
+HEED_BEGIN
+
+namespace graphs {
+
+/// A tensor, and whether it and all it came from is finite, of moderate size (largest_tame), and
+/// made by ops that are defined everywhere with bounded derivatives.
+struct Made {
+  Tensor tensor;
+  bool tame = true;
+};
+
+constexpr real largest_tame = 1e6;
+
+class Operands {
+ public:
+  Operands(fuzz::Bytes& bytes, const std::vector<Made>& pool) : bytes_(bytes), pool_(pool) {}
+
+  Tensor tensor();  ///< of the pool, or (one time of sixteen) an undefined one
+  std::int64_t extent();
+  Shape shape();
+  int axis() { return static_cast<signed char>(bytes_.byte()) % 10; }
+  bool flag() { return bytes_.byte() % 2 == 1; }
+  real probability();
+  double normalizer();
+  std::vector<std::int32_t> ids();
+  std::vector<std::int32_t> offsets();
+  kernels::Map map();
+  RandomKey key() { return {.seed = bytes_.byte(), .stream = Stream::dropout}; }
+  FusedAttentionOptions attention();
+  Array mask();
+
+  bool tame() const { return tame_; }  ///< all that was handed out
+  void wild() { tame_ = false; }
+
+ private:
+  fuzz::Bytes& bytes_;
+  const std::vector<Made>& pool_;
+  bool tame_ = true;
+};
+
+/// One op by its number: its operands from the bytes, its result.
+struct OpCall {
+  const char* name;
+  bool total;  ///< finite for all finite operands, with bounded derivatives
+  Tensor (*run)(Operands&);
+};
+std::span<const OpCall> op_calls();
+
+}  // namespace graphs
+
+HEED_END

@@ -1,0 +1,44 @@
+/// The main program of a fuzz target without libFuzzer: every file of a corpus once.
+///
+///   fuzz_NAME FOLDER
+///
+/// A corpus must hold both kinds of input, accepted and refused ones, or it shows nothing.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "tests/fuzz/target.h"
+
+namespace {
+
+constexpr unsigned longest = 5;          // seconds an input may take
+constexpr rlim_t most_memory = 1 << 10;  // MiB of addresses: huge shapes must end in an Error
+
+/// A sanitizer takes terabytes of addresses for itself, so with one there is no limit.
+void limit_memory() {
+#if !defined(HEED_FUZZ_SANITIZED)
+  const rlimit limit{most_memory << 20, most_memory << 20};
+  setrlimit(RLIMIT_AS, &limit);
+#endif
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2 || !std::filesystem::is_directory(argv[1])) {
+    std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+    return 2;
+  }
+  limit_memory();
+  int accepted = 0, refused = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
+    const std::string bytes = heed::fuzz::get(entry.path());
+    std::fprintf(stderr, "%s\n", entry.path().c_str());  // the last one named is the culprit
+    alarm(longest);                                      // ends the program
+    ++(heed::fuzz::accepts(bytes) ? accepted : refused);
+    alarm(0);
+  }
+  std::printf("%d accepted, %d refused\n", accepted, refused);
+  return accepted > 0 && refused > 0 ? 0 : 1;
+}

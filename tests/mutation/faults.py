@@ -1,0 +1,341 @@
+"""Faults as people make them: each is one replacement in one file, and names the tests that should see it.
+
+`old` stands in the file exactly once. `tests` are names of ctest; "nn_f64:golden" is the suite golden of
+nn_f64 alone. They are run first; where they see nothing, all tests are run. A change of the code that
+makes `old` disappear makes `mutate --check` fail: write the fault anew for the code as it is then.
+"""
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple
+
+
+FAULTS = []
+
+
+def fault(name, file, old, new, *tests):
+    FAULTS.append(Fault(name, file, old, new, tests))
+
+
+# ---- autograd: the tape and the ops --------------------------------------------------------------
+
+fault("a second gradient replaces the first", "autograd/tensor.cpp",
+      "kernels::add(slot_->data(), g.data(), slot_->data(), g.size());",
+      "*slot_ = std::move(g);",
+      "autograd_f64:tensor")
+
+fault("a gradient that two inputs share is added into", "autograd/tensor.cpp",
+      "} else if (slot_->unique()) {\n    kernels::add",
+      "} else if (slot_->defined()) {\n    kernels::add",
+      "autograd_f64:tensor")
+
+fault("affine: dx from the first rows of the weight", "autograd/ops/affine.cpp",
+      "weight.data() + begin * in(), in(), beta, target.data(), in());",
+      "weight.data(), in(), beta, target.data(), in());",
+      "autograd_f64:op_table_suite")
+
+fault("affine: rows used twice keep the last gradient", "autograd/ops/affine.cpp",
+      "real beta = 1;",
+      "real beta = 0;",
+      "autograd_f64:op_table_suite", "nn_f64:gradcheck_*")
+
+fault("affine_map: relu's gradient without dropout's scale", "autograd/ops/affine.cpp",
+      "kernels::scale(kernels::dropout_factor(p), dh.data(), dh.data(), dh.size());",
+      "",
+      "autograd_f64:op_table_suite,ops")
+
+fault("sub: sign of the second gradient", "autograd/ops/arithmetic.cpp",
+      "if (db) db.add(scaled(-1, sum_to(dy, db.shape())));",
+      "if (db) db.add(sum_to(dy, db.shape()));",
+      "autograd_f64:op_table_suite")
+
+fault("causal mask: one key too many", "autograd/ops/attention.cpp",
+      "std::fill(mask.row(i) + i + 1,",
+      "std::fill(mask.row(i) + std::min(i + 2, t),",
+      "autograd_f64", "nn_f64:attention_layers")
+
+fault("fused attention: backward without dropout's mask", "autograd/ops/fused_attention.cpp",
+      "if (options.dropout > 0) drop(b, dp, dp);",
+      "",
+      "autograd_f64:op_table_suite,long_attention")
+
+fault("fused attention: every tile drops alike", "autograd/ops/fused_attention.cpp",
+      "tile.number += block.rows * first;",
+      "",
+      "autograd_f64:long_attention")
+
+fault("fused attention: every head drops alike", "autograd/ops/fused_attention.cpp",
+      "number += (block.rows * block.keys + 127) / 128 * 128;",
+      "number += 0;",
+      "autograd_f64:op_table_suite,long_attention", "nn_f64:dropout_in_layers")
+
+fault("cross-entropy: a chunk's dW replaces those before", "autograd/ops/cross_entropy.cpp",
+      "begin == 0 ? real(0) : real(1), dweight.data(), in);",
+      "real(0), dweight.data(), in);",
+      "autograd_f64:op_table_suite,ops")
+
+fault("dropout: another mask in backward", "autograd/ops/dropout.cpp",
+      "void backward(const Array& dy, Grad dx) const { dx.add(forward(dy)); }",
+      "void backward(const Array& dy, Grad dx) const {\n"
+      "    RandomKey other = key;\n"
+      "    ++other.part;\n"
+      "    dx.add(Dropout{p, other}.forward(dy));\n"
+      "  }",
+      "autograd_f64:op_table_suite")
+
+fault("matmul: dA with the other operand transposed", "autograd/ops/matmul.cpp",
+      "gemm(Trans::no, flag(!trans_b), m(), k(), n(), 1, g, n(), pb, b.cols(), 1,",
+      "gemm(Trans::no, flag(trans_b), m(), k(), n(), 1, g, n(), pb, b.cols(), 1,",
+      "autograd_f64:op_table_suite")
+
+fault("matmul: leading axes counted from the front", "autograd/ops/matmul.cpp",
+      "for (int axis = rank - 1; axis >= 0; --axis) {",
+      "for (int axis = 0; axis < rank; ++axis) {",
+      "autograd_f64:op_table_suite", "autograd_golden")
+
+fault("mean: divided by all values, not by those of the axis", "autograd/ops/reduce.cpp",
+      "const std::int64_t n = all ? x.size() : x.shape()[axis];",
+      "const std::int64_t n = x.size();",
+      "autograd_f64:ops")
+
+fault("slice: gradient at the beginning of the axis", "autograd/ops/shape.cpp",
+      "real* to = sum.data() + (o * shape[axis] + begin) * inner;",
+      "real* to = sum.data() + o * shape[axis] * inner;",
+      "autograd_f64:op_table_suite")
+
+fault("concat: parts that want no gradient are not counted", "autograd/ops/shape.cpp",
+      "if (dx[k]) dx[k].add(Slice{axis, begin, begin + extents[k]}.forward(dy));\n      begin += extents[k];",
+      "if (!dx[k]) continue;\n      dx[k].add(Slice{axis, begin, begin + extents[k]}.forward(dy));\n"
+      "      begin += extents[k];",
+      "autograd_f64:op_table_suite,ops")
+
+# ---- autograd/kernels ----------------------------------------------------------------------------
+
+fault("causal attention: a query sees the next key", "autograd/kernels/attention.h",
+      "std::clamp<std::int64_t>(first + row + 1, 0, cols)",
+      "std::clamp<std::int64_t>(first + row + 2, 0, cols)",
+      "nn_f64:attention_layers,properties")
+
+fault("attention: tiles' sums without the smaller one", "autograd/kernels/attention.cpp",
+      "alone ? high : high + std::log1p(std::exp(low - high))",
+      "alone ? high : high",
+      "kernels_f64:kernels_attention", "autograd_f64:long_attention")
+
+fault("decoding: scores over the model's width", "autograd/kernels/attend.cpp",
+      "const real root = real(1) / std::sqrt(static_cast<real>(size));",
+      "const real root = real(1) / std::sqrt(static_cast<real>(size * heads));",
+      "kernels_f64:kernels_attend")
+
+fault("softmax: gradient with the sum of dy, not ⟨dy, y⟩", "autograd/kernels/softmax.cpp",
+      "return hn::Mul(io.load(y + i), io.load(dy + i));",
+      "return io.load(dy + i);",
+      "kernels_f64:kernels_rows")
+
+fault("cross-entropy: smoothing mass over n - 1 classes", "autograd/kernels/cross_entropy.cpp",
+      "share = eps / static_cast<double>(n);",
+      "share = eps / static_cast<double>(n - 1);",
+      "kernels_f64:kernels_rows,kernels_accuracy")
+
+fault("layer norm: gradient without mean(g)", "autograd/kernels/norm.cpp",
+      "hn::Sub(gained(dy, gain, c, io), set_wide(mean.g));",
+      "gained(dy, gain, c, io);",
+      "kernels_f64:kernels_rows")
+
+fault("relu: slope 1 at zero", "autograd/kernels/maps-inl.h",
+      "hn::IfThenZeroElse(hn::Le(y, zero()), dy)",
+      "hn::IfThenZeroElse(hn::Lt(y, zero()), dy)",
+      "autograd_f64:ops", "kernels_f64:kernels_elementwise")
+
+fault("product over nothing leaves what was there", "autograd/kernels/gemm.cpp",
+      "if (k == 0) return scale(m, n, beta, c, ldc);",
+      "if (k == 0) return;",
+      "autograd_f64:op_table_suite,ops")
+
+fault("adam: no bias correction of the first moment", "autograd/kernels/update.cpp",
+      "rate = constant(step.lr / step.c1);",
+      "rate = constant(step.lr);",
+      "kernels_f64:kernels_update")
+
+fault("adamw: decay goes into the gradient", "autograd/kernels/update.cpp",
+      "const Vector gi = hn::Mul(io.load(g + i), clip);",
+      "const Vector gi = hn::MulAdd(constant(step.decay), io.load(w + i), hn::Mul(io.load(g + i), clip));",
+      "kernels_f64:kernels_update")
+
+fault("adam: eps under the root", "autograd/kernels/update.cpp",
+      "const Vector size = hn::MulAdd(hn::Sqrt(vi), root2, eps);",
+      "const Vector size = hn::Mul(hn::Sqrt(hn::Add(vi, eps)), root2);",
+      "kernels_f64:kernels_update")
+
+# ---- nn ------------------------------------------------------------------------------------------
+
+fault("residual: the norm comes first after all", "nn/residual.h",
+      "sublayer(pre ? norm(x) : x)",
+      "sublayer(norm(x))",
+      "nn_f64:golden")
+
+fault("decoder: looks at what comes later", "nn/decoder.cpp",
+      "return self_attn.self(rows, offsets, true, pass);",
+      "return self_attn.self(rows, offsets, false, pass);",
+      "nn_f64:properties")
+
+fault("positions: begin at 1", "nn/positions.cpp",
+      "all.push_back(p + static_cast<std::int32_t>(first));",
+      "all.push_back(p + 1 + static_cast<std::int32_t>(first));",
+      "nn_f64:properties,golden")
+
+fault("decoding: one position late", "nn/seq2seq.cpp",
+      "return model_.step(tokens, position_++, cache_);",
+      "return model_.step(tokens, ++position_, cache_);",
+      "nn_f64:cached_decoding")
+
+fault("decoding: a later part of the sources replaces the first", "nn/seq2seq.cpp",
+      "std::copy_n(rows.data(), rows.size(), memory.row(offsets[begin]));",
+      "std::copy_n(rows.data(), rows.size(), memory.row(0));",
+      "nn_f64:cached_decoding", "training:searching_with_models")
+
+fault("decoding: sentences that have moved up look at another source", "nn/attention.cpp",
+      "static_cast<std::size_t>(sentence[static_cast<std::size_t>(i)]);",
+      "static_cast<std::size_t>(i) % sentence.size();",
+      "nn_f64:cached_decoding", "training:searching_with_models")
+
+fault("dropout: one key for all of a pass", "nn/pass.h",
+      "(shard << 16) | dropouts++};",
+      "(shard << 16) | dropouts};",
+      "nn_f64:dropout_in_layers")
+
+fault("embedding: scaled by the vocabulary", "nn/embedding.h",
+      "weight.shape()[1]",
+      "weight.shape()[0]",
+      "nn_f64:golden")
+
+fault("xavier: bound from one side alone", "nn/parameters.cpp",
+      "static_cast<double>(in + out)",
+      "static_cast<double>(in + in)",
+      "nn_f64:parameters")
+
+# ---- optim ---------------------------------------------------------------------------------------
+
+fault("warmup: one step behind", "optim/schedule.h",
+      "return options.lr * t / warmup;",
+      "return options.lr * (t - 1) / warmup;",
+      "optim_f64:schedules")
+
+fault("clipping: short gradients are stretched", "optim/clip.h",
+      "return factor < 1.0 ? factor : 1.0;",
+      "return factor;",
+      "optim_f64:optimizers")
+
+fault("adam: decays as adamw does", "optim/optimizer.cpp",
+      "options_.name == OptimizerKind::adamw ? options_.weight_decay : 0;",
+      "options_.weight_decay;",
+      "optim_f64:optimizers")
+
+fault("adam: second moments of the parameter's beginning", "optim/optimizer.cpp",
+      "second_[parameter].data() + begin, n);",
+      "second_[parameter].data(), n);",
+      "optim_f64:optimizers")
+
+# ---- data ----------------------------------------------------------------------------------------
+
+fault("order: drawn with replacement", "data/batcher.cpp",
+      "std::swap(items[i - 1], items[random.below(static_cast<std::uint32_t>(i))]);",
+      "items[i - 1] = items[random.below(static_cast<std::uint32_t>(i))];",
+      "data:batcher")
+
+fault("order: no sample may stay in its place", "data/batcher.cpp",
+      "random.below(static_cast<std::uint32_t>(i))",
+      "random.below(static_cast<std::uint32_t>(i - 1))",
+      "data:batcher")
+
+fault("order: every epoch alike", "data/batcher.cpp",
+      ".index = static_cast<std::uint64_t>(epoch),",
+      ".index = epoch < 0 ? 1u : 0u,",
+      "data:batcher")
+
+fault("windows: the end of the text is left out", "data/batcher.cpp",
+      "for (std::int64_t at = shift; at < tokens - 1; at += context)",
+      "for (std::int64_t at = shift; at < tokens - context; at += context)",
+      "data:batcher")
+
+fault("prefetcher: the position before the batch", "data/prefetcher.cpp",
+      "item.batch = stream.next();\n        item.after = stream.position();",
+      "item.after = stream.position();\n        item.batch = stream.next();",
+      "data:prefetcher")
+
+fault("vocabulary: the end token is printed", "data/vocabulary.cpp",
+      "if (id == bos || id == eos) continue;",
+      "if (id == bos) continue;",
+      "data:vocabulary")
+
+fault("corpus: train keeps the text that is cut off for validation", "data/corpus.cpp",
+      "text.resize(train_end);",
+      "text.resize(valid_end);",
+      "data:corpus")
+
+# ---- train ---------------------------------------------------------------------------------------
+
+fault("step: each shard takes its own mean", "train/step.cpp",
+      "forward_backward(shards[static_cast<std::size_t>(i)], i, step, static_cast<double>(tokens));",
+      "const Batch& own = shards[static_cast<std::size_t>(i)];\n"
+      "    forward_backward(own, i, step, static_cast<double>(own.target_out.size()));",
+      "nn_f64:shards", "training:step")
+
+fault("step: dropout the same at every step", "train/step.cpp",
+      "static_cast<std::uint64_t>(step),",
+      "step < 0 ? 1u : 0u,",
+      "training:step,determinism")
+
+fault("step: clipped by the square of the norm", "train/step.cpp",
+      "update(lr, clip_factor(result.gradient_norm, options_.clip_norm));",
+      "update(lr, clip_factor(result.gradient_norm * result.gradient_norm, options_.clip_norm));",
+      "training:step", "nn_f64:golden")
+
+fault("step: an infinite gradient of a finite loss passes", "train/step.cpp",
+      " || !std::isfinite(result.gradient_norm)",
+      "",
+      "training:step")
+
+fault("resume: the optimizer begins at step 0", "train/trainer.cpp",
+      "optimizer_.set_steps(",
+      "optimizer_.set_steps(0 * ",
+      "training:resuming")
+
+fault("resume: at the beginning of the epoch", "train/trainer.cpp",
+      'whole_number(state.at("batch"))',
+      "0",
+      "training:resuming")
+
+fault("best: perplexity counts as better when higher", "train/evaluate.cpp",
+      "return metric != Metric::loss && metric != Metric::perplexity;",
+      "return metric != Metric::loss;",
+      "training:trainer")
+
+fault("checkpoints: best is always the last", "train/checkpoint_folder.cpp",
+      'if (is_best) link("best", step);',
+      'if (is_best || step > 0) link("best", step);',
+      "train:checkpoint_folder")
+
+fault("average: over the checkpoints asked for, not those found", "train/average.cpp",
+      "static_cast<double>(files.size())",
+      "static_cast<double>(count)",
+      "training:trainer")
+
+fault("BLEU: brevity penalty of the inverse ratio", "train/bleu.cpp",
+      "std::exp(1.0 - reference / hypothesis)",
+      "std::exp(1.0 - hypothesis / reference)",
+      "train:bleu")
+
+fault("beam: the end token has no length", "train/search.cpp",
+      "done.hypothesis.tokens.size()) + (ended ? 1 : 0);",
+      "done.hypothesis.tokens.size());",
+      "training:searching")
+
+fault("sampling: one random number for all tokens", "train/search.cpp",
+      "static_cast<std::uint32_t>(live.hypothesis.tokens.size())});",
+      "static_cast<std::uint32_t>(live.sentence)});",
+      "training:sampling_tokens")

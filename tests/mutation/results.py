@@ -1,0 +1,34 @@
+"""What became of each fault, a line of JSON for each, so that a run can be taken up again."""
+import hashlib
+import json
+import time
+
+
+class Results:
+    def __init__(self, path, resume):
+        self.path, self.began = path, time.monotonic()
+        self.known = {}
+        if resume and path.exists():
+            for record in map(json.loads, path.read_text().splitlines()):
+                self.known[record["fault"]] = record
+            # A test may have been written meanwhile for what survived.
+            self.known = {key: record for key, record in self.known.items() if record["verdict"] == "caught"}
+        path.write_text("".join(json.dumps(record) + "\n" for record in self.known.values()))
+
+    def of(self, fault):
+        return self.known.get(digest(fault))
+
+    def record(self, fault, verdict, by):
+        now = time.monotonic()
+        record = {"fault": digest(fault), "name": fault.name, "verdict": verdict, "by": by,
+                  "seconds": round(now - self.began, 1)}
+        self.began = now
+        self.known[record["fault"]] = record
+        with self.path.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+        return record
+
+
+def digest(fault):
+    """A fault that was written anew is another one."""
+    return hashlib.sha256("\0".join((fault.file, fault.old, fault.new)).encode()).hexdigest()[:16]

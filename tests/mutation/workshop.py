@@ -1,0 +1,196 @@
+"""A copy of the sources, its build, and the tests that run on it."""
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+# The tests that run the code, quick ones first, and what ninja has to build for each.
+TESTS = {
+    "data": "test_data",
+    "optim_f64": "test_optim_f64",
+    "autograd_golden": "test_autograd_golden",
+    "command_parts": "test_command_parts",
+    "autograd_f64": "test_autograd_f64",
+    "autograd_f32": "test_autograd_f32",
+    "kernels_f64": "test_kernels_f64",
+    "kernels_f32": "test_kernels_f32",
+    "nn_f64": "test_nn_f64",
+    "train": "test_train",
+    "training": "test_training",
+    "torch_loads_weights": "write_torch_case",
+    "commands": "heed",
+}
+SKIPPED = 77  # exit status of a test that misses something, PyTorch for example
+FAILURE = re.compile(r'error: in "([^"]+)"|^FAILED: (.*)')
+NO_SUCH_TEST = "Test setup error"
+
+
+class DidNotBuild(Exception):
+    pass
+
+
+class Workshop:
+    def __init__(self, root, folder, jobs):
+        """Without a folder there is nothing to plant faults in, and only misfit() can be asked."""
+        self.root, self.folder, self.jobs = root, folder, jobs
+        self.source = folder / "source" if folder else root
+        self.made = folder / "build" if folder else None
+        self.environment = dict(os.environ, CCACHE_DIR=f"{folder}/ccache")
+        self.tests = TESTS
+        self.limits = {}
+
+    # ---- sources -----------------------------------------------------------------------------
+
+    def copy_sources(self):
+        """What differs is copied, so that the build goes on from where it was; also mends a copy in
+        which a fault was left behind."""
+        total = hashlib.sha256()
+        for name in source_files(self.root):
+            content = (self.root / name).read_bytes()
+            total.update(f"{name} {len(content)}\n".encode() + content)
+            target = self.source / name
+            if not target.exists() or target.read_bytes() != content:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(self.root / name, target)
+        self.state = total.hexdigest()
+
+    def misfit(self, fault):
+        """Why a fault cannot be planted, or nothing."""
+        path = self.source / fault.file
+        count = path.read_text().count(fault.old) if path.exists() else 0
+        if count != 1:
+            return f"its old text stands in {fault.file} {count} times, not once"
+        unknown = [test for test in fault.tests if test.partition(":")[0] not in TESTS]
+        return f"no test is called {', '.join(unknown)}" if unknown else None
+
+    @contextlib.contextmanager
+    def planted(self, fault):
+        if problem := self.misfit(fault):
+            raise SystemExit(f"mutate: {fault.name}: {problem}")
+        path = self.source / fault.file
+        good = path.read_text()
+        path.write_text(good.replace(fault.old, fault.new))
+        try:
+            yield
+        finally:
+            path.write_text(good)
+
+    # ---- building ----------------------------------------------------------------------------
+
+    def configure(self):
+        command = ["cmake", "-G", "Ninja", "-S", self.source, "-B", self.made, "-DCMAKE_BUILD_TYPE=Release",
+                   "-DCMAKE_CXX_FLAGS_RELEASE=-O1",  # quick to build, and quick enough to run
+                   "-DHEED_WERROR=OFF"]              # what is not used any more is no news here
+        if shutil.which("ccache"):
+            command.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=self.environment)
+
+    def build(self, tests):
+        targets = sorted({TESTS[test.partition(":")[0]] for test in tests})
+        done = subprocess.run(["ninja", "-C", self.made, "-j", str(self.jobs), *targets], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment)
+        if done.returncode != 0:
+            raise DidNotBuild(first_error(done.stdout) or done.stdout[-400:])
+
+    def syntax_error(self, file):
+        """What the compiler says of a file without making anything of it; a header by the first source
+        that includes it, or else by itself."""
+        commands = json.loads((self.made / "compile_commands.json").read_text())
+        inside = f"{self.source}/"
+        sources = {entry["file"].removeprefix(inside): entry for entry in commands}
+        found = sources.get(file)
+        if found is None:
+            including = f'#include "{file}"'
+            users = [name for name in sources if including in (self.source / name).read_text()]
+            found = dict(sources[users[0]] if users else sources["train/step.cpp"])
+            if not users:
+                found["command"] = found["command"].replace(found["file"], f"-x c++ {inside}{file}")
+        command = re.sub(r" -o \S+", "", found["command"]) + " -fsyntax-only"
+        done = subprocess.run(command, shell=True, cwd=found["directory"], text=True, stderr=subprocess.PIPE)
+        return first_error(done.stderr) if done.returncode else None
+
+    # ---- testing -----------------------------------------------------------------------------
+
+    def check_baseline(self, faults):
+        """Every test, and every part of one that a fault names, passes on the sources as they are, and
+        how long each takes is known. False where the record of it is still good."""
+        record = self.folder / "baseline.json"
+        wanted = list(TESTS) + sorted({test for fault in faults for test in fault.tests} - set(TESTS))
+        known = json.loads(record.read_text()) if record.exists() else {}
+        if known.get("state") == self.state and set(wanted) <= set(known["seconds"]):
+            self.limits = known["seconds"]
+            return False
+        seconds = {}
+        for test in wanted:
+            began = time.monotonic()
+            if seen := self.run(test):
+                raise SystemExit(f"mutate: {test} fails on the sources as they are: {seen}")
+            seconds[test] = time.monotonic() - began
+        self.limits = seconds
+        record.write_text(json.dumps({"state": self.state, "seconds": seconds}, indent=1))
+        return True
+
+    def run(self, test):
+        """Runs a test until its first failure; returns what failed, or nothing."""
+        name, _, part = test.partition(":")
+        command = self.command_of(name) + ([f"--run_test={part}"] if part else [])
+        limit = 60 + 10 * self.limits.get(test, 60)
+        with subprocess.Popen(command, cwd=self.made, text=True, errors="replace", start_new_session=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL) as process:
+            alarm = threading.Timer(limit, stop, [process])
+            alarm.start()
+            began = time.monotonic()
+            try:
+                failure, last = watch(process)
+            finally:
+                alarm.cancel()
+        if failure:
+            return f"{name}: {failure}"
+        if time.monotonic() - began >= limit:
+            return f"{name}: not done after {limit:.0f} s"
+        return None if process.returncode in (0, SKIPPED) else f"{name}: exit {process.returncode}, {last}"
+
+    def command_of(self, name):
+        shown = subprocess.run(["ctest", "--show-only=json-v1"], cwd=self.made, text=True, check=True,
+                               stdout=subprocess.PIPE).stdout
+        command = next(test["command"] for test in json.loads(shown)["tests"] if test["name"] == name)
+        return command + (["--color_output=no"] if pathlib.Path(command[0]).name.startswith("test_") else [])
+
+
+def watch(process):
+    """What the first failure that a test reports is, after which it is stopped, and its last line."""
+    last = ""
+    for line in process.stdout:
+        if NO_SUCH_TEST in line:
+            raise SystemExit(f"mutate: {' '.join(process.args)}: {line.strip()}")
+        if failure := FAILURE.search(line):
+            stop(process)
+            return failure[1] or failure[2], last
+        last = line.strip() or last
+    return None, last
+
+
+def stop(process):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def first_error(text):
+    return next((line for line in text.splitlines() if "error:" in line), "")
+
+
+def source_files(root):
+    """What git tracks or would track; without git, all that stands there, builds and runs aside."""
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=root,
+                            text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    if listed.returncode == 0:
+        return sorted(name for name in listed.stdout.split("\0") if name and (root / name).is_file())
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*")
+                  if path.is_file() and path.relative_to(root).parts[0] not in ("build", "runs"))

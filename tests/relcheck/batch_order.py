@@ -1,0 +1,132 @@
+"""Every sample exactly once an epoch, over stops and kills, seen from outside: one sample a batch, whose
+record says which. Of pairs, target tokens are counted, and no two have as many. Of windows of a text,
+nll tells: each is another pair of letters, and the learning rate is too small to change a weight."""
+import collections
+import json
+import random
+import signal
+
+from harness import note
+from interrupt import finish, go_on, newest_record, stop, wait_for_step
+
+PAIRS = 64  # pair i has i letters, i = 1 ... PAIRS
+LETTERS = "abcdefgh"
+EPOCHS = 5
+
+CONFIG = f"""
+tokenizer: {{kind: char}}
+optim: {{lr: 1.0e-30}}
+train:
+  epochs: {EPOCHS}
+  batch_sequences: 1
+  shards: 2
+  log_every: 1
+  save_every: 7
+threads: 2
+seed: 3
+"""
+
+KINDS = {
+    "seq2seq": """
+name: order
+task: seq2seq
+data:
+  train: {source: order.src, target: order.tgt}
+model: {d_model: 16, heads: 2, d_ff: 32, layers: 1}
+""" + CONFIG,
+    "lm": """
+name: order
+task: lm
+data:
+  train: {text: order.txt}
+model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, dropout: 0.0, context: 1}
+""" + CONFIG,
+}
+
+
+def every_pair_of_letters():
+    """A text in which every two letters stand side by side exactly once."""
+    followers = {letter: list(LETTERS) for letter in LETTERS}
+    path, text = [LETTERS[0]], []
+    while path:  # Hierholzer: an Eulerian circuit, backwards
+        if followers[path[-1]]:
+            path.append(followers[path[-1]].pop())
+        else:
+            text.append(path.pop())
+    return "".join(text)
+
+
+def write_data(folder, kind):
+    """The config's path; its data stand beside it."""
+    chance = random.Random(11)
+    lengths = list(range(1, PAIRS + 1))
+    chance.shuffle(lengths)
+    for side in ("src", "tgt"):
+        lines = ["".join(chance.choices(LETTERS, k=length)) for length in lengths]
+        (folder / f"order.{side}").write_text("\n".join(lines) + "\n")
+    (folder / "order.txt").write_text(every_pair_of_letters() + "\n")
+    path = folder / "order.yaml"
+    path.write_text(KINDS[kind])
+    return path
+
+
+def interrupted(ground, config, run, count):
+    """Trains, stopped or killed `count` times on the way."""
+    steps = sorted(ground.random.sample(range(2, PAIRS * EPOCHS - 2), count))
+    for i, step in enumerate(steps):
+        if (run / "config.yaml").exists():
+            process = go_on(ground, "", run)
+        else:
+            process = ground.start("train", config, "--run", run)
+        if wait_for_step(process, run, max(step, newest_record(run) + 1)):
+            stop(process, (signal.SIGTERM, signal.SIGKILL)[i % 2])
+    status, said = finish(ground, "", run)
+    if status != 0:
+        raise RuntimeError(f"order: exit {status}\n{said}")
+
+
+def samples_by_epoch(run, kind):
+    """The names of the samples in the order in which they were trained on, a list for each epoch."""
+    epochs, before = collections.defaultdict(list), 0
+    for line in (run / "metrics.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        if record["kind"] != "train":
+            continue
+        done = record["epoch"]  # after this step: 2.0 is the last one of epoch 1
+        tokens = record["target_tokens"] - before  # </s> counted
+        epochs[int(done) - (done == int(done))].append(tokens - 1 if kind == "seq2seq" else record["nll"])
+        before = record["target_tokens"]
+    return dict(epochs)
+
+
+def wrong_epochs(epochs, kind):
+    """What is wrong with the epochs of a run, a line for each."""
+    if sorted(epochs) != list(range(EPOCHS)):
+        return [f"epochs {sorted(epochs)}"]
+    # The text ends with a newline: one window more than pairs of letters.
+    count = PAIRS if kind == "seq2seq" else len(LETTERS) ** 2 + 1
+    expected = list(range(1, count + 1)) if kind == "seq2seq" else sorted(set(epochs[0]))
+    wrong = [f"epoch {epoch}: {len(samples)} samples, {len(set(samples))} of them different"
+             for epoch, samples in epochs.items() if sorted(samples) != expected]
+    if len(expected) != count:
+        wrong.append(f"{len(expected)} different samples instead of {count}")
+    return wrong
+
+
+def measure(check, ground):
+    """Runs with a dozen stops and kills each."""
+    runs = 20 if ground.long else 2
+    for kind in KINDS:
+        config = write_data(ground.path, kind)
+        wrong, orders = [], set()
+        for _ in range(runs):
+            run = ground.folder("order")
+            interrupted(ground, config, run, 12)
+            epochs = samples_by_epoch(run, kind)
+            wrong += wrong_epochs(epochs, kind)
+            orders |= {(epoch, tuple(samples)) for epoch, samples in epochs.items()}
+        for line in wrong:
+            note(line)
+        check(f"{kind}: {runs * EPOCHS} epochs, 12 stops a run: no permutation", len(wrong), 0, not wrong)
+        check(f"{kind}: orders, one for each epoch, in all runs", len(orders), EPOCHS,
+              len(orders) == EPOCHS == len({order for _, order in orders}))

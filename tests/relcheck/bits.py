@@ -1,0 +1,166 @@
+"""The same bits: over repeats, threads and stops; every sample once an epoch; sentences alone or together."""
+import os
+import shutil
+import signal
+
+import batch_order
+import decoding
+from harness import digest, metrics_without_clocks, note
+from interrupt import finish, go_on, linked_step, newest_record, outcome, stop, told, wait_for_step
+
+KINDS = ("seq2seq", "lm", "synthetic")
+THREADS = (1, 2, 3, 4, 8)
+
+
+def on_one_core():
+    """Run in the child: it has the first of our cores to itself and no other."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def count_equal(check, name, expected, found, other):
+    """A line that says how many of `found` are `expected`; `other` must not be, or nothing was seen."""
+    equal = sum(one == expected for one in found)
+    if other == expected:
+        note(f"{name}: another run has the same digest, so it shows nothing")
+    check(name, f"{equal} of {len(found)} equal", "all", equal == len(found) and other != expected)
+
+
+def repeats(check, ground):
+    """Five runs, and a sixth with another seed, which must differ."""
+    for kind in KINDS:
+        digests = [digest(ground.train(kind, "repeat")) for _ in range(5)]
+        count_equal(check, f"{kind}: repeated", digests[0], digests,
+                    digest(ground.train(kind, "repeat", "seed=6")))
+
+
+def crowd(ground, kind, count, *overrides):
+    """The digests of some runs that share the machine."""
+    runs = [ground.folder(f"crowd{i}") for i in range(count)]
+    config = ground.config(kind)
+    processes = [ground.start("train", config, "--run", run, *overrides) for run in runs]
+    statuses = [process.wait(120) for process in processes]
+    if any(statuses):
+        raise RuntimeError(f"{kind}: exit statuses {statuses}")
+    return [digest(run) for run in runs]
+
+
+def threads(check, ground):
+    """Eight shards on fewer, as many and more threads than cores; pinned; four runs at once."""
+    for kind in KINDS:
+        shards = "train.shards=8"
+        one = digest(ground.train(kind, "threads", shards, "threads=1"))
+        other = digest(ground.train(kind, "threads", "train.shards=7"))
+        found = [digest(ground.train(kind, "threads", shards, f"threads={n}")) for n in THREADS]
+        count_equal(check, f"{kind}: threads 1, 2, 3, 4, 8", one, found, other)
+        found = [digest(ground.train(kind, "threads", shards, f"threads={n}", preexec_fn=on_one_core))
+                 for n in THREADS]
+        count_equal(check, f"{kind}: the same, pinned to one core", one, found, other)
+        count_equal(check, f"{kind}: 8 threads, 4 runs at once", one,
+                    crowd(ground, kind, 4, shards, "threads=8"), other)
+
+
+def epoch_edges(run):
+    """The steps that end an epoch."""
+    return [record["step"] for record in metrics_without_clocks(run)
+            if record["kind"] == "train" and record["epoch"] == int(record["epoch"])]
+
+
+def planned_stops(random, edges, steps, count):
+    """(step, signal), in order: SIGTERM at the edges of epochs, and as many at random steps; half of
+    those are kills."""
+    edges = [edge for edge in edges if 2 < edge < steps - 2]
+    plan = [(edge, signal.SIGTERM) for edge in random.sample(edges, min(len(edges), count // 2))]
+    for i in range(count - len(plan)):
+        plan.append((random.randrange(1, steps - 2), signal.SIGKILL if i % 2 else signal.SIGINT))
+    return sorted(plan)
+
+
+class Edges:
+    """Aims at the step before an epoch's last, at that, and at the one after; counts what was hit."""
+
+    def __init__(self, steps):
+        self.steps, self.hits = steps, {-1: 0, 0: 0, +1: 0}
+
+    def aim(self, edge):
+        """The step by the edge that was hit least."""
+        return edge + min(self.hits, key=self.hits.get)
+
+    def count(self, step):
+        """A run has stopped there."""
+        for offset in self.hits:
+            self.hits[offset] += step - offset in self.steps
+
+
+def go_on_until(ground, kind, run, step, number, overrides):
+    """Goes on, with any number of threads, until a signal shall stop the run at a step; 0: at once.
+    Returns whether it did."""
+    process = go_on(ground, kind, run, *overrides, f"threads={ground.random.choice(THREADS)}")
+    ready = wait_for_step(process, run, max(step - 1, newest_record(run) + 1)) if step else True
+    status, _ = stop(process, number) if ready else (process.wait(), 0)
+    if status not in (0, 128 + number):
+        raise RuntimeError(f"{kind}: stopped at step {step} by signal {number}: exit {status}")
+    return status != 0
+
+
+def stops(check, ground):
+    """A chain of stops on one run, each gone on with by another number of threads."""
+    chains, count = (10, 20) if ground.long else (1, 20)
+    steps = 200
+    for kind in KINDS:
+        # Saves and validations seldom at the edges of epochs, where they would catch the signals.
+        overrides = [f"train.steps={steps}", "train.save_every=11", "train.validate_every=23"]
+        edges = Edges(epoch_edges(ground.train(kind, "edges", *overrides)))
+        # Losses between two records are a sum that a checkpoint has to carry over.
+        overrides += ["train.log_every=3"] if kind == "lm" else []
+        whole = ground.train(kind, "whole", *overrides)
+        equal = stopped = 0
+        for _ in range(chains):
+            run = ground.folder("stopped")
+            plan = planned_stops(ground.random, edges.steps, steps, count - 2)
+            plan = [(0, signal.SIGKILL), plan[0], (0, signal.SIGTERM), *plan[1:]]
+            for step, number in plan:
+                at = edges.aim(step) if step in edges.steps else step
+                stopped += go_on_until(ground, kind, run, at, number, overrides)
+                if step and number == signal.SIGTERM:
+                    edges.count(linked_step(run))
+            status, said = finish(ground, kind, run, *overrides)
+            equal += status == 0 and outcome(run) == outcome(whole)
+            if status != 0:
+                note(f"{kind}: {told(status, said)}")
+        check(f"{kind}: {chains * count} stops, each resumed", f"{equal} of {chains} ends equal", "all",
+              equal == chains)
+        check(f"{kind}: of them stopped before the end", f"{stopped} of {chains * count}", ">= 90 %",
+              stopped >= 0.9 * chains * count)
+        if kind != "lm":  # whose records are too few to aim by
+            check(f"{kind}: stops at epoch edges - 1, + 0, + 1", " ".join(map(str, edges.hits.values())),
+                  ">= 1 each", min(edges.hits.values()) >= 1)
+
+
+def averages(check, ground):
+    """The mean of the last checkpoints must not depend on those that stops have left in between."""
+    overrides = ["train.average=3", "train.steps=60", "train.keep=5"]
+    whole = ground.train("synthetic", "whole", *overrides)
+    run = ground.folder("stopped")
+    for step in (15, 35, 47, 53):
+        go_on_until(ground, "synthetic", run, step, signal.SIGTERM, overrides)
+    status, said = finish(ground, "synthetic", run)
+    if status != 0:
+        note(told(status, said))
+    same = status == 0 and outcome(run) == outcome(whole)
+    if status == 0 and not same:
+        means = [(one / "average" / "state.json").read_text().split("mean_of_steps")[1].split("]")[0]
+                 for one in (whole, run)]
+        note("means of steps" + "; ".join(" ".join(mean.split()) for mean in means))
+    check("train.average: stopped 4 times", "equal" if same else "differs", "equal", same)
+
+
+def measure(check, ground):
+    """All of the above."""
+    repeats(check, ground)
+    threads(check, ground)
+    stops(check, ground)
+    averages(check, ground)
+    for name in ("whole", "edges", "stopped", "repeat", "threads"):
+        shutil.rmtree(ground.path / name, ignore_errors=True)
+    batch_order.measure(check, ground)
+    decoding.measure(check, ground)

@@ -1,0 +1,227 @@
+/// SentencePiece models that are broken, written field by field (protocol buffers: a tag of number
+/// and type, then a length and so many bytes, or a number of seven bits a byte).
+#include <cstring>
+#include <limits>
+
+#include "data/gzip.h"
+#include "data/tokenizer.h"
+#include "tests/relcheck/broken_case.h"
+
+namespace heed::relcheck {
+namespace {
+namespace fs = std::filesystem;
+
+const std::string kName = "m.model";
+
+std::string varint(std::uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(0x80 | (value & 0x7F));
+  return bytes + static_cast<char>(value);
+}
+
+enum Wire : unsigned { number = 0, eight_bytes = 1, length = 2, group = 3, four_bytes = 5 };
+
+std::string tag(std::uint64_t field, Wire wire) { return varint(field << 3 | wire); }
+std::string text_field(std::uint64_t field, const std::string& bytes) {
+  return tag(field, length) + varint(bytes.size()) + bytes;
+}
+std::string number_field(std::uint64_t field, std::uint64_t value) {
+  return tag(field, number) + varint(value);
+}
+
+enum Type : unsigned { normal = 1, unknown = 2, control = 3, user = 4, unused = 5, byte = 6 };
+
+std::string piece(const std::string& text, float score, unsigned type = normal) {
+  std::string bits(sizeof score, '\0');
+  std::memcpy(bits.data(), &score, sizeof score);
+  return text_field(1, text_field(1, text) + tag(2, four_bytes) + bits + number_field(3, type));
+}
+
+const std::string kSpecials =
+    piece("<unk>", 0, unknown) + piece("<s>", 0, control) + piece("</s>", 0, control);
+const std::string kPieces = kSpecials + piece("\u2581a", -1) + piece("a", -2) + piece("b", -3);
+const std::string kTrainer = text_field(2, number_field(3, 1) + number_field(4, 6));
+const std::string kNormalizer = text_field(3, text_field(1, "identity"));
+const std::string kEnd = kTrainer + kNormalizer;
+
+struct Cases {
+  std::vector<BrokenCase> all;
+
+  void put_in(const std::string& name, std::function<void(const fs::path&)> make,
+              const std::string& says) {
+    all.push_back({name,
+                   std::move(make),
+                   // What is accepted is used as well: it must not be left to the first sentence
+                   // to show that a model is broken.
+                   [](const fs::path& folder) {
+                     const auto read = load_tokenizer(folder / kName, TokenizerKind::sentencepiece);
+                     read->decode(read->encode("a b abab \u00E4 \u2581 <s> \n"));
+                   },
+                   {"FOLDER/" + kName, says}});
+  }
+  void file(const std::string& name, const std::string& bytes, const std::string& says) {
+    put_in(
+        "model: " + name, [bytes](const fs::path& folder) { put(folder / kName, bytes); }, says);
+  }
+};
+
+void frames(Cases& cases) {
+  const std::string broken = "not a sentencepiece model, or cut short";
+  const std::string whole = kPieces + kEnd;
+  cases.file("no pieces", kEnd, broken);
+  cases.file("no trainer", kPieces + kNormalizer, broken);
+  cases.file("no normaliser", kPieces + kTrainer, broken);
+  cases.file("cut in a tag", whole + "\x80", broken);
+  cases.file("cut in a length", whole + "\x0A\x80", broken);
+  cases.file("a length one too large", whole + "\x0A\x01", broken);
+  cases.file("a length of 2^31", whole + tag(1, length) + varint(1u << 31), broken);
+  cases.file("a length of 2^63", whole + tag(1, length) + varint(std::uint64_t{1} << 63), broken);
+  cases.file("a length of 2^64 - 1", whole + tag(1, length) + varint(~std::uint64_t{0}), broken);
+  cases.file("a length that never ends", whole + "\x0A" + std::string(100, '\xFF'), broken);
+  cases.file("a field of number 0", whole + text_field(0, "x"), "not a sentencepiece model");
+  cases.file("a number where a message stands", number_field(1, 5) + whole, broken);
+  cases.file("a group", whole + tag(1, group), broken);
+  cases.file("eight bytes where a message stands", whole + tag(3, eight_bytes) + "12345678",
+             broken);
+  cases.file("groups in groups in a piece", text_field(1, std::string(100'000, '\x0B')) + whole,
+             "not a sentencepiece model");
+  cases.file("a piece cut within",
+             text_field(1,
+                        "\x0A\x7F"
+                        "abc") +
+                 whole,
+             "not a sentencepiece model");
+  cases.file("a trainer cut within", kPieces + text_field(2, "\x18") + kNormalizer,
+             "not a sentencepiece model");
+  cases.file("a normaliser of garbage", kPieces + kTrainer + text_field(3, "\xFF\xFF\xFF"),
+             "not a sentencepiece model");
+  cases.file("another program's vocabulary", "{\"version\": \"1.0\", \"model\": {\"vocab\": {}}}",
+             broken);
+  cases.file("its own text form", "<unk>\t0\n<s>\t0\n</s>\t0\n\u2581a\t-1\n", broken);
+  cases.file("all zeros", std::string(10'000, '\0'), broken);
+  const std::string packed = pack_gzip(whole);
+  cases.file("packed and cut short", packed.substr(0, packed.size() - 9), "cut short");
+}
+
+void specials(Cases& cases) {
+  const std::string needed = "needed are 0, 1, 2";
+  const std::string rest = piece("\u2581a", -1) + piece("a", -2) + kEnd;
+  cases.file("no specials", rest, "");
+  cases.file(
+      "<unk> at 1",
+      piece("<s>", 0, control) + piece("<unk>", 0, unknown) + piece("</s>", 0, control) + rest,
+      needed);
+  cases.file("<pad> at 0",
+             piece("<pad>", 0, control) + piece("<unk>", 0, unknown) + piece("<s>", 0, control) +
+                 piece("</s>", 0, control) + rest,
+             needed);
+  cases.file(
+      "<s> and </s> exchanged",
+      piece("<unk>", 0, unknown) + piece("</s>", 0, control) + piece("<s>", 0, control) + rest,
+      needed);
+  cases.file("no </s>", piece("<unk>", 0, unknown) + piece("<s>", 0, control) + rest, needed);
+  cases.file("<unk> twice", kPieces + piece("<unk2>", 0, unknown) + kEnd, "");
+  cases.file("<s> an ordinary piece",
+             piece("<unk>", 0, unknown) + piece("<s>", 0) + piece("</s>", 0, control) + rest, "");
+  cases.file("specials and nothing else", kSpecials + kEnd, "");
+}
+
+void pieces(Cases& cases) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinite = std::numeric_limits<float>::infinity();
+  const auto with = [&](const std::string& name, const std::string& more, const std::string& says) {
+    cases.file(name, kPieces + more + kEnd, says);
+  };
+  with("an empty piece", piece("", -1), "");
+  with("a piece twice", piece("a", -1), "");
+  with("a piece without text", text_field(1, number_field(3, 1)), "");
+  with("a piece that is no UTF-8", piece("\xFF\xFE", -1), "");
+  with("a score that is NaN", piece("ab", nan), "");
+  with("a score that is infinite", piece("ab", infinite), "");
+  with("a score that is minus infinite", piece("ab", -infinite), "");
+  with("a byte that is no byte", piece("<0xZZ>", -1, byte), "");
+  with("bytes, but not all", piece("<0x41>", -1, byte), "");
+  cases.file("byte fallback without bytes",
+             kPieces + text_field(2, number_field(3, 1) + number_field(35, 1)) + kNormalizer, "");
+}
+
+/// A model as the library writes it, with its own character map.
+std::string learnt_model() {
+  const Scratch scratch;
+  const std::vector<std::string> lines(50, "the quick brown fox jumps over a lazy dog");
+  return get(train_tokenizer({.vocab_size = 40}, lines, 1)->save(scratch / "m"));
+}
+
+/// The same, with a node of its character map's trie changed.
+std::string led_astray(std::size_t node, const std::string& bytes) {
+  const std::string name = "nmt_nfkc";
+  std::string model = learnt_model();
+  std::size_t at = model.find(name) + name.size();
+  if (model.at(at) != '\x12') throw Error(Exit::failed, "where is the character map?");
+  do ++at;  // past the tag and the length
+  while ((model.at(at) & 0x80) != 0);
+  const std::size_t trie = at + 1 + sizeof(std::uint32_t);
+  return model.replace(trie + node * sizeof(std::uint32_t), bytes.size(), bytes);
+}
+
+void normalisers(Cases& cases) {
+  cases.file("a trie led astray at its root", led_astray(0, std::string("\0\xFE\xFF\x7F", 4)), "");
+  cases.file("a trie led astray further on", led_astray(1000, std::string("\0\xFE\xFF\x7F", 4)),
+             "");
+  cases.file("a text beyond the texts", led_astray(1000, "\xFF\xFF\xFF\xFF"), "");
+
+  const auto map = [&](const std::string& name, const std::string& bytes) {
+    cases.file(name, kPieces + kTrainer + text_field(3, text_field(2, bytes)), "");
+  };
+  map("a character map of one byte", "x");
+  map("a character map shorter than its size", std::string("\xFF\xFF\xFF\x7F", 4) + "abcd");
+  map("a character map the trie of which is garbage",
+      std::string("\0\x04\0\0", 4) + std::string(1024, '\xA5') + "abc");
+  map("a character map the trie of which is all ones",
+      std::string("\0\x04\0\0", 4) + std::string(1024, '\xFF') + "abc");
+  map("a character map of zeros", std::string(64, '\0'));
+}
+
+void places(Cases& cases) {
+  const auto link = [](const std::string& target) {
+    return [target](const fs::path& folder) { fs::create_symlink(target, folder / kName); };
+  };
+  cases.put_in(
+      "model: a folder", [](const fs::path& folder) { fs::create_directory(folder / kName); },
+      "folder");
+  cases.put_in(
+      "model: a pipe", [](const fs::path& folder) { make_pipe(folder / kName); }, "");
+  cases.put_in("model: an endless device", link("/dev/zero"), "");
+  cases.put_in("model: a link to itself", link(kName), "Too many levels");
+  cases.put_in("model: a link to nowhere", link("none"), "no such file");
+  cases.put_in(
+      "model: the name of a file used as a folder",
+      [](const fs::path& folder) {
+        put(folder / "file", "x");
+        fs::create_symlink("file/m.model", folder / kName);
+      },
+      "Not a directory");
+}
+
+}  // namespace
+
+std::vector<BrokenCase> sound_models() {
+  Cases cases;
+  cases.file("learnt", learnt_model(), "");
+  cases.file("whole", kPieces + kEnd, "");
+  cases.file("packed", pack_gzip(kPieces + kEnd), "");
+  cases.file("a field of a newer version", kPieces + kEnd + text_field(9, "new"), "");
+  return cases.all;
+}
+
+std::vector<BrokenCase> broken_models() {
+  Cases cases;
+  frames(cases);
+  specials(cases);
+  pieces(cases);
+  normalisers(cases);
+  places(cases);
+  return cases.all;
+}
+
+}  // namespace heed::relcheck

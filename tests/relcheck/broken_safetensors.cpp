@@ -1,0 +1,273 @@
+#include <cstring>
+#include <utility>
+
+#include "tests/relcheck/broken_case.h"
+#include "train/safetensors.h"
+
+namespace heed::relcheck {
+namespace {
+
+const std::string kName = "m.safetensors";
+const std::string kTooLong = fmt::format("at most {}", safetensors_longest_header);
+
+/// A header's length as the file holds it, then the rest.
+std::string framed(std::uint64_t length, const std::string& rest) {
+  std::string bytes(sizeof length, '\0');
+  std::memcpy(bytes.data(), &length, sizeof length);
+  return bytes + rest;
+}
+
+std::string tensor(const std::string& name, const std::string& dtype, const std::string& shape,
+                   const std::string& offsets) {
+  return fmt::format(R"("{}":{{"dtype":"{}","shape":{},"data_offsets":{}}})", name, dtype, shape,
+                     offsets);
+}
+
+struct Cases {
+  std::vector<BrokenCase> all;
+
+  void file(const std::string& name, const std::string& bytes, const std::string& says) {
+    put_in(
+        name, [bytes](const auto& folder) { put(folder / kName, bytes); }, says);
+  }
+  void put_in(const std::string& name, std::function<void(const std::filesystem::path&)> make,
+              const std::string& says) {
+    all.push_back({name,
+                   std::move(make),
+                   [](const auto& folder) { SafetensorsFile::read(folder / kName); },
+                   {"FOLDER/" + kName, says}});
+  }
+  /// A file with this header between braces, and so many bytes of data.
+  void header(const std::string& name, const std::string& inside, std::size_t data,
+              const std::string& says) {
+    const std::string text = "{" + inside + "}";
+    file(name, framed(text.size(), text + std::string(data, '\7')), says);
+  }
+};
+
+void frames(Cases& cases) {
+  const std::string good = "{" + tensor("a", "U8", "[4]", "[0,4]") + "}";
+  cases.file("one byte", "\1", "1 bytes are too few");
+  cases.file("a length and nothing else", framed(2, ""), "header of 2 bytes, but only 0");
+  cases.file("a length of 2^63", framed(std::uint64_t{1} << 63, good), kTooLong);
+  cases.file("a length of 2^63 - 1", framed((std::uint64_t{1} << 63) - 1, good), kTooLong);
+  cases.file("a length of 2^64 - 8", framed(~std::uint64_t{7}, good), kTooLong);
+  cases.file("a length of 2^32", framed(std::uint64_t{1} << 32, good), kTooLong);
+  cases.file("a length too large by 1", framed(safetensors_longest_header + 1, good), kTooLong);
+  cases.file("the largest length in a short file", framed(safetensors_longest_header, good),
+             "but only");
+  cases.file("a length one too small", framed(good.size() - 1, good + "\7\7\7\7"),
+             "not valid JSON");
+  cases.file("a length one too large", framed(good.size() + 1, good + "\7\7\7\7"),
+             "not valid JSON");
+  cases.file("a big-endian length", std::string(7, '\0') + "\1" + good, kTooLong);
+  cases.file("a length in text", "00000064" + good, kTooLong);
+  cases.file("line ends made \\r\\n", framed(good.size(), "{\r\n" + good.substr(1) + "\7\7\7\7"),
+             "not valid JSON");
+  cases.file("a byte-order mark before the header",
+             framed(good.size() + 3, "\xEF\xBB\xBF" + good + "\7\7\7\7"), "begin with {");
+  cases.file("a header in UTF-16", framed(4, std::string("{\0}\0", 4)),
+             "byte 2 of it is not valid");
+  cases.file("a header of spaces", framed(64, std::string(64, ' ')), "begin with {");
+  cases.file("a header of NULs", framed(64, std::string(64, '\0')), "begin with {");
+  cases.file("padding of NULs", framed(8, std::string("{}\0\0\0\0\0\0", 8)), "byte 3 of it is not");
+  cases.file("a pickle", "\x80\x02}q" + std::string(1, '\0') + "X" + std::string(40, 'm'),
+             "(is it a safetensors file?)");
+  cases.file("a numpy file", "\x93NUMPY\x01" + std::string(1, '\0') + "v" + std::string(40, ' '),
+             "header of ");
+  cases.file("a gzip file", std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03xxxxxxx", 17), "but only 9");
+  cases.file("a page of an error", "<!DOCTYPE html><html>404</html>",
+             "(is it a safetensors file?)");
+  cases.file("a pointer instead of the file", "version https://git-lfs.github.com/spec/v1\noid",
+             "(is it a safetensors file?)");
+}
+
+void places(Cases& cases) {
+  namespace fs = std::filesystem;
+  cases.put_in(
+      "no file", [](const auto&) {}, "No such file");
+  cases.put_in(
+      "an empty file", [](const auto& folder) { put(folder / kName, ""); }, "0 bytes are too few");
+  cases.put_in(
+      "a folder", [](const auto& folder) { fs::create_directory(folder / kName); },
+      "not a regular file");
+  cases.put_in(
+      "a pipe", [](const auto& folder) { make_pipe(folder / kName); }, "not a regular file");
+  cases.put_in(
+      "an endless device",
+      [](const auto& folder) { fs::create_symlink("/dev/zero", folder / kName); },
+      "not a regular file");
+  cases.put_in(
+      "a link to itself", [](const auto& folder) { fs::create_symlink(kName, folder / kName); },
+      "Too many levels");
+  cases.put_in(
+      "a link to nowhere", [](const auto& folder) { fs::create_symlink("none", folder / kName); },
+      "No such file");
+  cases.put_in(
+      "a hole of a terabyte",
+      [](const auto& folder) {
+        put(folder / kName, framed(2, "{}"));
+        fs::resize_file(folder / kName, std::uintmax_t{1} << 40);
+      },
+      "bytes after the last tensor");
+  cases.put_in(
+      "holes where the data was",
+      [](const auto& folder) {
+        put(folder / kName, "");
+        fs::resize_file(folder / kName, 1 << 24);
+      },
+      "begin with {");
+}
+
+void json(Cases& cases) {
+  const std::string a = tensor("a", "U8", "[4]", "[0,4]");
+  cases.header("a comma at the end", a + ",", 4, "not valid JSON");
+  cases.header("a comment", a + "/* */", 4, "not valid JSON");
+  cases.header("single quotes", "'a':{}", 4, "byte 2 of it is not valid JSON");
+  cases.header("a key without quotes", "a:{}", 4, "byte 2 of it is not valid JSON");
+  cases.header("NaN as an extent", tensor("a", "U8", "[NaN]", "[0,4]"), 4, "not valid JSON");
+  cases.header("Infinity as an offset", tensor("a", "U8", "[4]", "[0,Infinity]"), 4,
+               "not valid JSON");
+  cases.header("an octal extent", tensor("a", "U8", "[04]", "[0,4]"), 4, "not valid JSON");
+  cases.header("a hexadecimal extent", tensor("a", "U8", "[0x4]", "[0,4]"), 4, "not valid JSON");
+  cases.header("an extent with a plus", tensor("a", "U8", "[+4]", "[0,4]"), 4, "not valid JSON");
+  cases.header("an extent of 4e0", tensor("a", "U8", "[4e0]", "[0,4]"), 4,
+               "\"a\": 4e0 is not a whole number");
+  cases.header("an extent of 1e400", tensor("a", "U8", "[1e400]", "[0,4]"), 4, "byte ");
+  cases.header("an extent of 4.0000000000000001",
+               tensor("a", "U8", "[4.0000000000000001]", "[0,4]"), 4, "is not a whole number");
+  cases.header("minus nothing", tensor("a", "U8", "[-0]", "[0,0]"), 0, "\"a\": 0 is negative");
+  cases.header("half a surrogate pair in a name", R"("\ud800":{})", 0, "not valid JSON");
+  cases.header("an overlong character in a name", "\"\xC0\x80\":{}", 0, "not valid JSON");
+  cases.header("a line end in a name", "\"a\nb\":{}", 0, "not valid JSON");
+  cases.header("a name cut short", "\"a", 0, "not valid JSON");
+  cases.header("a false escape", R"("\x41":{})", 0, "not valid JSON");
+  cases.header("two values", a + "},{" + a, 4, "not valid JSON");
+  cases.header("a million braces", repeated("\"a\":{", 200'000), 0, "\"a\": unknown key \"a\"");
+  cases.header("a million brackets in a shape", "\"a\":{\"shape\":" + std::string(1'000'000, '['),
+               0, "\"a\": a list does not");
+  cases.header("metadata in metadata", R"("__metadata__":{"a":{"b":"c"}})", 0,
+               "an object does not");
+  cases.header("metadata that is a list", R"("__metadata__":["a"])", 0, "a list does not");
+  cases.header("metadata that is nothing", R"("__metadata__":null)", 0, "null does not");
+  cases.header("metadata that is true", R"("__metadata__":{"k":true})", 0,
+               "true or false does not");
+  cases.header("an escaped key twice in metadata", R"("__metadata__":{"k":"1","\u006b":"2"})", 0,
+               "\"k\" stands there twice");
+}
+
+void tensors(Cases& cases) {
+  const auto entry = [&](const std::string& name, const std::string& dtype,
+                         const std::string& shape, const std::string& offsets, std::size_t data,
+                         const std::string& says) {
+    cases.header(name, tensor("w", dtype, shape, offsets), data, says);
+  };
+  entry("a dtype in small letters", "f32", "[1]", "[0,4]", 4, "\"w\": unknown dtype \"f32\"");
+  entry("a dtype of PyTorch's", "torch.float32", "[1]", "[0,4]", 4, "\"w\": unknown dtype");
+  entry("no dtype", "", "[1]", "[0,4]", 4, "\"w\": unknown dtype \"\"");
+  entry("a dtype of a newer version", "F8_E4M3", "[4]", "[0,4]", 4, "unknown dtype \"F8_E4M3\"");
+  entry("a dtype with a NUL", "F32\\u0000", "[1]", "[0,4]", 4, "\"w\": unknown dtype");
+  entry("a shape that is a number", "F32", "1", "[0,4]", 4, "\"w\": a number does not");
+  entry("a shape that is nothing", "F32", "null", "[0,4]", 4, "\"w\": null does not");
+  entry("a shape that is a text", "F32", "\"[1]\"", "[0,4]", 4, "\"w\": a text does not");
+  entry("rank 9 with a zero", "U8", "[0,1,1,1,1,1,1,1,1]", "[0,0]", 0, "more than 8 dimensions");
+  entry("rank 100,000", "U8", "[1" + repeated(",1", 99'999) + "]", "[0,1]", 1,
+        "\"w\": more than 8 dimensions");
+  entry("a negative extent", "U8", "[-1,-4]", "[0,4]", 4, "\"w\": -1 is negative");
+  entry("an extent of -2^63", "U8", "[-9223372036854775808]", "[0,4]", 4, "is negative");
+  entry("an extent of 2^64", "U8", "[18446744073709551616]", "[0,4]", 4, "fits 64 bits");
+  entry("a product of 2^64 that wraps to 0", "U8", "[65536,65536,65536,65536]", "[0,0]", 0,
+        "more elements than fit 64 bits");
+  entry("a product that wraps to 4", "U8", "[4,4611686018427387905]", "[0,4]", 4,
+        "more elements than fit 64 bits");
+  entry("bytes that wrap to 8", "F64", "[2305843009213693953]", "[0,8]", 8,
+        "more elements than fit 64 bits");
+  entry("bytes of 2^63", "F32", "[2305843009213693952]", "[0,0]", 0, "more elements than fit");
+  entry("a zero after what overflows", "U8", "[9223372036854775807,3,0]", "[0,0]", 0,
+        "more elements than fit 64 bits");
+  entry("a terabyte", "F32", "[274877906944]", "[0,1099511627776]", 8,
+        "\"w\" ends at byte 1099511627776 of the data, but there are 8");
+  entry("an offset below zero", "U8", "[4]", "[-4,0]", 4, "\"w\": -4 is negative");
+  entry("an offset of 2^64", "U8", "[4]", "[18446744073709551616,4]", 4, "fits 64 bits");
+  entry("an offset with a fraction", "U8", "[4]", "[0.5,4.5]", 4, "0.5 is not a whole number");
+  entry("no offsets", "U8", "[4]", "[]", 4, "\"w\": data_offsets must be two numbers");
+  entry("an offset in brackets", "U8", "[4]", "[[0],4]", 4, "\"w\": a list does not");
+  entry("an offset in quotes", "U8", "[4]", "[\"0\",4]", 4, "\"w\": a text does not");
+  entry("one element too few", "F32", "[2,3]", "[0,20]", 20, "takes 24 bytes, but data_offsets");
+  entry("a type half as wide", "F16", "[2,3]", "[0,24]", 24, "takes 12 bytes, but data_offsets");
+  entry("data one byte short", "U8", "[4]", "[0,4]", 3, "\"w\" ends at byte 4 of the data");
+  entry("data one byte long", "U8", "[4]", "[0,4]", 5, "1 bytes after the last tensor");
+  entry("offsets that do not begin at 0", "U8", "[4]", "[4,8]", 8, "(a gap)");
+  entry("a kilobyte after no tensor", "U8", "[0]", "[0,0]", 1024, "1024 bytes after the last");
+}
+
+void several_tensors(Cases& cases) {
+  const std::string a = tensor("a", "U8", "[4]", "[0,4]");
+  cases.header("a name twice, once escaped", a + "," + tensor("\\u0061", "U8", "[4]", "[4,8]"), 8,
+               "\"a\" stands there twice");
+  cases.header("one tensor inside another", a + "," + tensor("b", "U8", "[1]", "[1,2]"), 4,
+               "\"b\" begins at byte 1 of the data instead of 4 (an overlap)");
+  cases.header(
+      "a tensor over all the others",
+      a + "," + tensor("b", "U8", "[4]", "[4,8]") + "," + tensor("c", "U8", "[8]", "[0,8]"), 8,
+      "(an overlap)");
+  cases.header("the third of three missing", a + "," + tensor("c", "U8", "[4]", "[8,12]"), 12,
+               "\"c\" begins at byte 8 of the data instead of 4 (a gap)");
+  cases.header("nothing within something", tensor("z", "U8", "[0]", "[2,2]") + "," + a, 4,
+               "\"z\" begins at byte 2 of the data instead of 4 (an overlap)");
+  std::string many = a;
+  for (int i = 1; i < 5000; ++i) many += "," + tensor(fmt::format("t{}", i), "U8", "[4]", "[0,4]");
+  cases.header("5,000 tensors of the same bytes", many, 4, "(an overlap)");
+  std::string full;
+  for (int i = 0; full.size() + 200 < safetensors_longest_header; ++i)
+    full += tensor(fmt::format("t{}", i), "U8", "[0]", "[0,0]") + ",";
+  cases.header("the longest header, wrong at its end", full + tensor("z", "U8", "[-1]", "[0,0]"), 0,
+               "header: ");
+  std::string keys;
+  for (int i = 0; keys.size() + 200 < safetensors_longest_header; ++i)
+    keys += fmt::format("\"{}\":\"\",", i);
+  cases.header("the longest header, all keys of metadata", "\"__metadata__\":{" + keys + "}", 0,
+               "header: ");
+  cases.header(
+      "the longest header, a text never closed",
+      "\"__metadata__\":{\"k\":\"" + std::string(safetensors_longest_header - 100, 'x') + "}", 0,
+      "not valid JSON");
+  cases.header("a NUL, and then anything",
+               tensor("a", "U8", "[4]", "[0,4]") + "}" + std::string(1, '\0') + "[{,", 4,
+               "not valid JSON");
+  cases.header("a key more", R"("a":{"dtype":"U8","shape":[4],"data_offsets":[0,4],"x":0})", 4,
+               "\"a\": unknown key \"x\"");
+  cases.header("a key in capitals", R"("a":{"DType":"U8","shape":[4],"data_offsets":[0,4]})", 4,
+               "\"a\": unknown key \"DType\"");
+  cases.header("no shape", R"("a":{"dtype":"U8","data_offsets":[0,4]})", 4,
+               "shape or data_offsets");
+  cases.header("offsets twice", R"("a":{"data_offsets":[0,4],"data_offsets":[0,4]})", 4,
+               "\"a\": data_offsets stands there twice");
+}
+
+}  // namespace
+
+std::vector<BrokenCase> sound_safetensors() {
+  Cases cases;
+  cases.header("no tensors", "", 0, "");
+  cases.header("two tensors, the second first",
+               tensor("b", "F16", "[2]", "[4,8]") + "," + tensor("a", "U8", "[1,4]", "[0,4]"), 8,
+               "");
+  cases.header("rank 8 and an extent of 0", tensor("a", "F64", "[1,1,1,1,0,1,1,1]", "[0,0]"), 0,
+               "");
+  cases.header("metadata", R"("__metadata__":{"format":"pt"},)" + tensor("a", "U8", "[]", "[0,1]"),
+               1, "");
+  return cases.all;
+}
+
+std::vector<BrokenCase> broken_safetensors() {
+  Cases cases;
+  frames(cases);
+  places(cases);
+  json(cases);
+  tensors(cases);
+  several_tensors(cases);
+  return cases.all;
+}
+
+}  // namespace heed::relcheck

@@ -1,0 +1,142 @@
+/// Vocabulary files of the tokenizers that are plain lists: characters, bytes, words.
+#include "data/gzip.h"
+#include "data/tokenizer.h"
+#include "tests/relcheck/broken_case.h"
+
+namespace heed::relcheck {
+namespace {
+namespace fs = std::filesystem;
+using enum TokenizerKind;
+
+const std::string kSpecials = "<unk>\n<s>\n</s>\n";
+
+struct Cases {
+  std::vector<BrokenCase> all;
+
+  void put_in(const std::string& name, TokenizerKind kind,
+              std::function<void(const fs::path&)> make, const std::string& says) {
+    all.push_back({"vocabulary: " + name,
+                   std::move(make),
+                   [kind](const fs::path& folder) { load_tokenizer(folder / "t.vocab", kind); },
+                   {"FOLDER/t.vocab" + says}});
+  }
+  void file(const std::string& name, TokenizerKind kind, const std::string& bytes,
+            const std::string& says) {
+    put_in(
+        name, kind, [bytes](const fs::path& folder) { put(folder / "t.vocab", bytes); }, says);
+  }
+  /// The fourth line, and what is said about it.
+  void line(const std::string& name, TokenizerKind kind, const std::string& line,
+            const std::string& says) {
+    file(name, kind, kSpecials + line + "\n", ":4: " + says);
+  }
+};
+
+void heads(Cases& cases) {
+  const std::string expected = "not a vocabulary: expected ";
+  cases.file("empty lines", characters, "\n\n\n\na\n", ":1: " + expected + "<unk>");
+  cases.file("specials in capitals", words, "<UNK>\n<S>\n</S>\na\n", ":1: " + expected + "<unk>");
+  cases.file("specials in another order", words, "<unk>\n</s>\n<s>\na\n",
+             ":2: " + expected + "<s>");
+  cases.file("a special with a space", words, "<unk> \n<s>\n</s>\na\n",
+             ":1: " + expected + "<unk>");
+  cases.file("<pad> first", words, "<pad>\n" + kSpecials + "a\n", ":1: " + expected + "<unk>");
+  cases.file("cut after two lines", words, "<unk>\n<s>\n", ":3: " + expected + "</s>");
+  cases.file("cut in the third line", words, "<unk>\n<s>\n</", ":3: " + expected + "</s>");
+  cases.file("line ends of an old Mac", characters, "<unk>\r<s>\r</s>\ra\r", ":1: " + expected);
+  cases.file("UTF-16", characters, std::string("\xFF\xFE<\0u\0", 6), ":1: invalid UTF-8");
+  cases.file("all zeros", characters, std::string(4096, '\0'), ":1: NUL byte");
+  cases.file("a sentencepiece model", words, "\x0A\x0E\x0A\x05<unk>\x15", ":1: ");
+  cases.file("a line of two million bytes", words, kSpecials + std::string(2'000'000, 'a') + "\n",
+             ":4: a line of 2000000 bytes");
+  cases.file("a sector of zeros at the end", characters, kSpecials + "a\n" + std::string(512, '\0'),
+             ":5: NUL byte");
+}
+
+void pieces(Cases& cases) {
+  const std::string no_piece = "not a piece", one = "not one character, byte or word";
+  cases.line("an escape cut after x", characters, "\\x", no_piece);
+  cases.line("an escape of a letter", characters, "\\u0041", no_piece);
+  cases.line("an escape in capitals", characters, "\\X41", no_piece);
+  cases.line("a backslash at the end of a word", words, "word\\", no_piece);
+  cases.line("two characters, one escaped", characters, "a\\x62", one);
+  cases.line("a letter and its accent", characters, "e\u0301", one);
+  cases.line("a character cut in two by escapes", characters, "\\xC3", one);
+  cases.line("half a surrogate pair", characters, "\\xED\\xA0\\x80", one);
+  cases.line("a NUL in two escaped bytes", characters, "\\xC0\\x80", one);
+  cases.line("two words, a tab between", words, "a\\tb", one);
+  cases.line("two words, a line end between", words, "a\\nb", one);
+  cases.line("a word of a space", words, "\\s", one);
+  cases.line("a character as a byte", bytes, "\u00E4", one);
+  cases.line("a line that is a number too", words, "the 1234", one);
+  cases.line("a byte that is no UTF-8", bytes, "\xFF", "invalid UTF-8");
+  cases.file("an empty line in the middle", characters, kSpecials + "a\n\nb\n", ":5: " + no_piece);
+  cases.file("a piece twice, once escaped", characters, kSpecials + "a\n\\x61\n", ":5: this piece");
+  cases.file(
+      "a piece twice, far apart", words,
+      kSpecials + "x\n" +
+          [] {
+            std::string many;
+            for (int i = 0; i < 20'000; ++i) many += fmt::format("w{}\n", i);
+            return many;
+          }() +
+          "x\n",
+      ":20005: this piece stands here twice");
+  cases.file("only specials and a comment", words, kSpecials + "# words\n", ":4: " + one);
+}
+
+std::string byte_lines(int from, int to) {
+  std::string lines;
+  for (int value = from; value < to; ++value) lines += fmt::format("\\x{:02X}\n", value);
+  return lines;
+}
+
+void byte_vocabularies(Cases& cases) {
+  const std::string order = "a byte vocabulary holds the 256 bytes in order";
+  cases.file("255 bytes", bytes, kSpecials + byte_lines(0, 255), ":");
+  cases.file("the first byte missing", bytes, kSpecials + byte_lines(1, 256), ":");
+  cases.file("257 bytes", bytes, kSpecials + byte_lines(0, 256) + "\\x00\n", ":260: this piece");
+  cases.file("two bytes exchanged", bytes, kSpecials + "\\x01\n\\x00\n" + byte_lines(2, 256), ":");
+  for (BrokenCase& broken : cases.all)
+    if (broken.says == std::vector<std::string>{"FOLDER/t.vocab:"}) broken.says.push_back(order);
+}
+
+void places(Cases& cases) {
+  cases.put_in(
+      "a folder", words, [](const fs::path& folder) { fs::create_directory(folder / "t.vocab"); },
+      ": is a folder");
+  cases.put_in(
+      "a pipe", words, [](const fs::path& folder) { make_pipe(folder / "t.vocab"); }, ": ");
+  cases.put_in(
+      "an endless device", words,
+      [](const fs::path& folder) { fs::create_symlink("/dev/zero", folder / "t.vocab"); }, ": ");
+  cases.put_in(
+      "an empty device", words,
+      [](const fs::path& folder) { fs::create_symlink("/dev/null", folder / "t.vocab"); }, ":");
+  const std::string packed = pack_gzip(kSpecials + "a\n");
+  cases.file("packed, with a false sum", characters,
+             packed.substr(0, packed.size() - 8) + "\1\2\3\4" + packed.substr(packed.size() - 4),
+             ": ");
+  cases.all.back().says.push_back("damaged");
+}
+
+}  // namespace
+
+std::vector<BrokenCase> sound_vocabularies() {
+  Cases cases;
+  cases.file("of characters", characters, kSpecials + "a\n\\x01\n\\s\n\u00E4\n", "");
+  cases.file("of words", words, kSpecials + "the\n\\n\nhou\\\\se\n", "");
+  cases.file("of bytes", bytes, kSpecials + byte_lines(0, 256), "");
+  return cases.all;
+}
+
+std::vector<BrokenCase> broken_vocabularies() {
+  Cases cases;
+  heads(cases);
+  pieces(cases);
+  byte_vocabularies(cases);
+  places(cases);
+  return cases.all;
+}
+
+}  // namespace heed::relcheck

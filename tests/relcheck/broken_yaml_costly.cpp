@@ -1,0 +1,143 @@
+/// Configs made to exhaust time, memory or the stack; as large as may be where that is what it takes.
+#include "tests/relcheck/broken_yaml.h"
+#include "train/yaml.h"
+
+namespace heed::relcheck {
+namespace {
+
+/// As many pieces as a config may hold.
+std::string full_of(const std::string& piece) {
+  return repeated(piece, yaml_most_bytes / piece.size());
+}
+
+void nested(YamlCases& cases) {
+  const auto deep = [&](const std::string& name, const std::string& piece) {
+    cases.text(name, full_of(piece), "");
+  };
+  deep("full of opening brackets", "[");
+  deep("full of opening braces", "{");
+  deep("full of both", "[{");
+  deep("full of lists with a value", "[1,");
+  deep("full of maps with a key", "{a: ");
+  deep("full of maps with a quoted key", "{\"a\":");
+  deep("full of brackets and line ends", "[\n");
+  deep("full of dashes", "- ");
+  deep("full of question marks", "? ");
+  deep("full of keys on a line", "a: ");
+  deep("full of anchors before a bracket", "&a [");
+  deep("full of tags before a bracket", "!t [");
+  deep("full of closing brackets", "]");
+  std::string stairs;
+  for (std::size_t depth = 0; stairs.size() + depth + 3 < yaml_most_bytes; ++depth)
+    stairs += std::string(depth, ' ') + "a:\n";
+  cases.text("stairs of keys", stairs, "33:33: nested deeper than 32");
+  std::string dashes;
+  for (std::size_t depth = 0; dashes.size() + depth + 2 < yaml_most_bytes; ++depth)
+    dashes += std::string(depth, ' ') + "-\n";
+  cases.text("stairs of dashes", dashes, "33:33: nested deeper than 32");
+  cases.after("33 brackets after a key",
+              "name: " + std::string(33, '[') + std::string(33, ']') + "\n", "");
+  cases.all.back().says = {"FOLDER/exp.yaml:2:3", "nested deeper than 32"};
+  cases.after("33 braces as keys",
+              "name: " + repeated("{? ", 33) + "x" + std::string(33, '}') + "\n",
+              "nested deeper than 32");
+  cases.all.back().says = {"FOLDER/exp.yaml:2:", "nested deeper than 32"};
+}
+
+void wide(YamlCases& cases) {
+  const auto flat = [&](const std::string& name, const std::string& piece,
+                        const std::string& says) { cases.text(name, full_of(piece), says); };
+  flat("full of empty lists", "- []\n", "");
+  flat("full of empty maps", "- {}\n", "");
+  flat("full of nothing", "-\n", "");
+  flat("full of one key", "a: 1\n", "");
+  flat("full of keys without colons", "a\n", "");
+  flat("full of words", "a ", "1:1: ");
+  flat("full of commas", ",", "1:1: ");
+  flat("full of colons", ": ", "");
+  flat("full of quotes", "\"", "1:");
+  flat("full of apostrophes", "'", "1:");
+  flat("full of documents", "---\n", "2:1: more after");
+  flat("full of ends", "...\n", "");
+  flat("full of directives", "%A\n", "");
+  flat("full of anchors", "&a ", "");
+  flat("full of aliases", "*a ", "1:");
+  flat("full of tags", "!a ", "");
+  flat("full of exclamation marks", "!", "1:");
+  flat("full of bars", "|\n", "");
+  flat("full of percent signs", "%", "");
+  flat("full of empty lines", "\n", "1:1: data.train: missing");
+  flat("full of comments", "#\n", "1:1: data.train: missing");
+  flat("full of spaces", " ", "1:1: ");
+  flat("full of tabs", "\t", "1:");
+  flat("full of backslashes in quotes", "\"\\", "1:");
+  flat("full of wide characters", "\U0001F600", "1:1: ");
+  std::string lines;
+  for (int i = 0; lines.size() + 60 < yaml_most_bytes; ++i)
+    lines += fmt::format("k{}: {}\n", i, std::string(40, 'x'));
+  cases.text("full of unknown keys with long values", lines, "1:1: k0: unknown key");
+  cases.text("a key as long as may be", std::string(yaml_most_bytes - 4, 'k') + ": 1", "1:");
+  cases.text("a quoted key as long as may be",
+             "\"" + std::string(yaml_most_bytes - 8, 'k') + "\": 1", "1:");
+  cases.text("a long list between brackets", "[" + repeated("1,", yaml_most_bytes / 2 - 1) + "]",
+             "1:");
+  cases.text("a long map between braces", "{" + repeated("a: 1,", yaml_most_bytes / 5 - 1) + "}",
+             "1:");
+  std::string keys;
+  for (int i = 0; keys.size() + 16 < yaml_most_bytes; ++i) keys += fmt::format("k{}: 1\n", i);
+  cases.text("as many unknown keys as fit", keys, "");
+}
+
+/// Aliases of aliases: ten, a hundred, … copies.
+std::string laughs(const std::string& first, const std::string& open, const std::string& between,
+                   const std::string& close) {
+  std::string text = "a0: &a0 " + first + "\n";
+  for (int i = 1; i < 10; ++i) {
+    text += fmt::format("a{0}: &a{0} {1}", i, open);
+    for (int k = 0; k < 9; ++k) text += fmt::format("{}*a{}", k == 0 ? "" : between, i - 1);
+    text += close + "\n";
+  }
+  return text;
+}
+
+void exploding(YamlCases& cases) {
+  cases.text("a billion laughs in maps",
+             "a0: &a0 {x: 1, y: 2}\n"
+             "a1: &a1 {a: *a0, b: *a0, c: *a0, d: *a0, e: *a0, f: *a0, g: *a0, h: *a0}\n"
+             "a2: &a2 {a: *a1, b: *a1, c: *a1, d: *a1, e: *a1, f: *a1, g: *a1, h: *a1}\n"
+             "a3: &a3 {a: *a2, b: *a2, c: *a2, d: *a2, e: *a2, f: *a2, g: *a2, h: *a2}\n"
+             "a4: &a4 {a: *a3, b: *a3, c: *a3, d: *a3, e: *a3, f: *a3, g: *a3, h: *a3}\n"
+             "a5: &a5 {a: *a4, b: *a4, c: *a4, d: *a4, e: *a4, f: *a4, g: *a4, h: *a4}\n",
+             "6:");
+  cases.text("a billion laughs, nothing in them", laughs("[]", "[", ",", "]"), "");
+  cases.text("one alias 20,000 times", "- &a [1, 2]\n" + repeated("- *a\n", 20'000),
+             "16667:3: more than 50000 values");
+  cases.text("an anchor given anew, and anew", full_of("- &a x\n"), "");
+  cases.text("a long text as an alias in maps",
+             "a: &a " + std::string(100'000, 'x') +
+                 "\nb: {k: *a, l: *a, m: *a, n: *a, o: *a, "
+                 "p: *a, q: *a, r: *a, s: *a, t: *a, u: *a}\n",
+             "2:");
+  cases.text("an alias as a long key",
+             "- &a " + std::string(1000, 'x') + "\n" + repeated("- {*a : 1}\n", 2000),
+             "aliases expand to more than");
+  cases.all.back().says = {"FOLDER/exp.yaml:", "aliases expand to more than"};
+  std::string kept;
+  for (int i = 0; i < 30; ++i) kept += fmt::format("&a{} [", i);
+  cases.text("anchors around one another, much within",
+             kept + repeated("1,", 49'000) + std::string(30, ']') + "\n", "1:");
+  cases.text("anchors around one another", repeated("&a [", 30) + "1" + std::string(30, ']') + "\n",
+             "1:1: expected");
+}
+
+}  // namespace
+
+std::vector<BrokenCase> broken_yaml_costly() {
+  YamlCases cases;
+  nested(cases);
+  wide(cases);
+  exploding(cases);
+  return cases.all;
+}
+
+}  // namespace heed::relcheck

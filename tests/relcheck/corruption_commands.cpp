@@ -1,0 +1,155 @@
+#include <functional>
+
+#include "tests/relcheck/corruption.h"
+#include "train/checkpoint_folder.h"
+
+namespace heed::relcheck {
+namespace fs = std::filesystem;
+namespace {
+
+struct Damage {
+  std::string name;
+  std::string file;  ///< of the checkpoint, the one to be named
+  std::function<void(const fs::path& file)> make;
+};
+
+std::vector<Damage> damages_of(const std::string& file) {
+  std::vector<Damage> all = {
+      {"a bit of the beginning", file, [](const fs::path& path) { flip_bit(path, 100); }},
+      {"the last bit", file,
+       [](const fs::path& path) { flip_bit(path, 8 * fs::file_size(path) - 1); }},
+      {"the last byte missing", file,
+       [](const fs::path& path) { fs::resize_file(path, fs::file_size(path) - 1); }},
+      {"a byte more", file, [](const fs::path& path) { put(path, get(path) + "x"); }}};
+  for (const Replacement& replacement : replacements()) {
+    all.push_back({replacement.name + " in its place", file, [&replacement](const fs::path& path) {
+                     fs::remove(path);
+                     replacement.put(path);
+                   }});
+  }
+  return all;
+}
+
+/// A fresh copy of the run, to be damaged.
+class Copy {
+ public:
+  explicit Copy(const fs::path& run) {
+    const fs::path around = run.parent_path();
+    fs::copy_file(around / "text.txt", scratch_ / "text.txt");
+    fs::copy(run, path(), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  }
+  fs::path path() const { return scratch_ / "run"; }
+  Done heed(const std::vector<std::string>& arguments) const {
+    return run_heed(scratch_.path, arguments);
+  }
+
+ private:
+  Scratch scratch_;
+};
+
+class Count {
+ public:
+  void operator()(bool right, const std::string& how, const Done& done) {
+    ++tried_;
+    right_ += right;
+    if (!right) Measures::note(fmt::format("{}: exit {}: {}", how, done.status, done.talk));
+  }
+  void report(Measures& measures, const std::string& name) const {
+    measures.all_of(name, right_, tried_);
+  }
+
+ private:
+  std::size_t tried_ = 0, right_ = 0;
+};
+
+/// eval and generate with weights that are damaged, or the sums of which are: exit 3.
+void measure_readers(Measures& measures, const fs::path& run, const std::string& command,
+                     const std::vector<std::string>& more) {
+  Count count;
+  for (const char* file : {"model.safetensors", "state.json"}) {
+    for (const Damage& damage : damages_of(file)) {
+      const Copy copy(run);
+      damage.make(checkpoint_of(copy.path(), kNewest) / file);
+      std::vector<std::string> arguments{command, copy.path().string(), "--weights", "last"};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      const Done done = copy.heed(arguments);
+      count(done.status == static_cast<int>(Exit::bad_input) && contains(done.talk, file),
+            fmt::format("{}, {}: {}", command, file, damage.name), done);
+    }
+  }
+  count.report(measures, fmt::format("damage: heed {}: exit 3", command));
+}
+
+/// Without --weights the best are meant: other ones only with a word about it.
+void measure_best(Measures& measures, const fs::path& run) {
+  Count count;
+  for (const Damage& damage : damages_of("model.safetensors")) {
+    const Copy copy(run);
+    CheckpointFolder(copy.path()).link("best", kPartner);
+    damage.make(checkpoint_of(copy.path(), kPartner) / "model.safetensors");
+    const Done done = copy.heed({"eval", copy.path().string()});
+    count((done.status == 0 || done.status == static_cast<int>(Exit::bad_input)) &&
+              contains(done.talk, "best"),
+          "eval, best/model.safetensors: " + damage.name, done);
+  }
+  count.report(measures, "damage: heed eval: no other weights in silence");
+}
+
+bool same_weights(const fs::path& a, const fs::path& b) {
+  for (const char* name : {"model.safetensors", "training.safetensors"}) {
+    if (get(checkpoint_of(a, kNewest) / name) != get(checkpoint_of(b, kNewest) / name))
+      return false;
+  }
+  return true;
+}
+
+/// resume falls back, names what it skipped, and comes to the same bits.
+void measure_resume(Measures& measures, const fs::path& run) {
+  Count warned, same;
+  for (const std::string& file : kCheckpointFiles) {
+    for (const Damage& damage : damages_of(file)) {
+      const Copy copy(run);
+      // The other checkpoint's state.json is right in itself; the folder is what is wrong then.
+      const bool folder = file == "state.json" && contains(damage.name, "another");
+      const fs::path newest = checkpoint_of(copy.path(), kNewest);
+      damage.make(newest / file);
+      const Done done = copy.heed({"resume", copy.path().string()});
+      const std::string how = fmt::format("resume, {}: {}", file, damage.name);
+      warned(done.status == 0 && contains(done.talk, "skipped a damaged checkpoint: ") &&
+                 contains(done.talk, (folder ? newest : newest / file).string()) &&
+                 contains(done.talk, fmt::format("going on from step {}", kOlder)),
+             how, done);
+      same(same_weights(run, copy.path()), how + ": other weights", done);
+    }
+  }
+  warned.report(measures, "damage: heed resume: named, older one taken");
+  same.report(measures, "damage: heed resume: the same final weights");
+}
+
+/// All three at once: all are named.
+void measure_nothing_left(Measures& measures, const fs::path& run) {
+  const Copy copy(run);
+  Count count;
+  bool named = true;
+  for (const std::int64_t step : {kPartner, kOlder, kNewest})
+    flip_bit(checkpoint_of(copy.path(), step) / "model.safetensors", 5000);
+  const Done done = copy.heed({"resume", copy.path().string()});
+  for (const std::int64_t step : {kPartner, kOlder, kNewest})
+    named = named && contains(done.talk, fmt::format("step-{:08}/model.safetensors", step));
+  count(named && done.status == 0 && contains(done.talk, "beginning at step 0") &&
+            same_weights(run, copy.path()),
+        "resume, nothing left", done);
+  count.report(measures, "damage: heed resume: nothing left, all named");
+}
+
+}  // namespace
+
+void measure_commands(Measures& measures, const fs::path& run) {
+  measure_readers(measures, run, "eval", {});
+  measure_readers(measures, run, "generate", {"--prompt", "the"});
+  measure_best(measures, run);
+  measure_resume(measures, run);
+  measure_nothing_left(measures, run);
+}
+
+}  // namespace heed::relcheck

@@ -1,0 +1,222 @@
+"""Real disks and pipes that take no more: a full file system, a limit on file sizes, /dev/full, a reader
+that has gone."""
+import os
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+
+from checkpoints import promised, whole_steps
+from faults import SMALL, last_line
+from harness import digest, note
+from shim import Shim, read_log
+
+HANG = 60  # seconds; no command here takes two
+
+
+class Tally:
+    """How often a thing went as it should; says where it did not."""
+
+    def __init__(self):
+        self.right = self.all = 0
+
+    def add(self, case, why):
+        self.all += 1
+        self.right += not why
+        if why:
+            note(f"disk: {case}: {why}")
+
+    def line(self, check, name):
+        check(f"disk: {name}", f"{self.right} of {self.all}", "all", self.right == self.all > 0)
+
+
+class Runs:
+    """The same short run, again and again, against what it ends in when nothing is in its way."""
+
+    def __init__(self, ground):
+        self.ground = ground
+        self.config = ground.config("synthetic")
+        self.whole = ground.path / "disk-whole"
+        ground.run(*self.train(self.whole), check=0)
+        self.end = digest(self.whole)
+
+    def train(self, run, *more):
+        return "train", self.config, "--run", run, *SMALL, *more
+
+    def goes_on(self, run):
+        """Whether the run can be brought to its end where there is room again; "" or why not."""
+        begun = (run / "config.yaml").exists()
+        done = self.ground.run(*(("resume", run) if begun else self.train(run)), timeout=HANG)
+        if done.returncode != 0:
+            return f"going on: exit {done.returncode}: {last_line(done)}"
+        return "" if digest(run) == self.end else "going on: other bits at the end"
+
+
+def refusal(done, *words):
+    """Whether a command ended with the status of a failed disk and a message of those words; "" or why not."""
+    if done.returncode != 4:
+        return f"exit {done.returncode}, not 4: {last_line(done)}"
+    missing = [word for word in words if str(word) not in last_line(done)]
+    return f"no {missing[0]!r} in: {last_line(done)}" if missing or not last_line(done).startswith("heed: ") else ""
+
+
+# ---- a file system with little room --------------------------------------------------------------
+
+def mounter(ground):
+    """How to get a mount of one's own: a command's beginning, or None."""
+    spot = ground.folder("disk-try")
+    for command in (["unshare", "-Urm"], ["unshare", "-m"]):
+        tried = subprocess.run([*command, "mount", "-t", "tmpfs", "heed", spot], capture_output=True, check=False)
+        if tried.returncode == 0:
+            return command
+    return None
+
+
+def train_in_little_room(runs, unshare, limit, shim):
+    """Trains on a tmpfs of that size; the folder is copied out of it in the end. Returns what heed did, the
+    steps that must be there, and the copy."""
+    ground = runs.ground
+    mount, copy, log = ground.folder("disk-mount"), ground.path / "disk-copy", ground.path / "disk.log"
+    shutil.rmtree(copy, ignore_errors=True)
+    log.unlink(missing_ok=True)
+    work = mount / "work"
+    watch = [f"{name}={value}" for name, value in shim.environment(work, log).items()
+             if name.startswith(("FAULT_", "LD_PRELOAD"))]
+    command = shlex.join(["env", *watch, str(ground.heed), *map(str, runs.train(work / "run"))])
+    script = (f"mount -t tmpfs -o {limit} heed {shlex.quote(str(mount))} && mkdir {shlex.quote(str(work))} || exit 77\n"
+              f"{command}; status=$?\ncp -a {shlex.quote(str(work))} {shlex.quote(str(copy))}; exit $status")
+    done = subprocess.run([*unshare, "sh", "-c", script], cwd=ground.path, text=True, capture_output=True,
+                          timeout=HANG, check=False)
+    return done, promised(read_log(log, work)) if log.exists() else set(), copy / "run"
+
+
+def full_disk(check, runs, shim):
+    unshare = mounter(runs.ground)
+    if unshare is None:
+        note("disk: no mount of one's own is allowed here (unshare -Urm, mount -t tmpfs): the full disk was left out")
+        return
+    step, inodes = (16, range(2, 34)) if runs.ground.long else (160, range(4, 34, 6))
+    tally, stopped = Tally(), 0
+    for limit in [f"size={kib}k" for kib in range(16, 1400, step)] + [f"nr_inodes={n}" for n in inodes]:
+        done, must, run = train_in_little_room(runs, unshare, limit, shim)
+        stopped += done.returncode != 0
+        why = "" if done.returncode == 0 else refusal(done, "No space left", "disk-mount/work")
+        if not why and must - whole_steps(run):
+            why = f"of the steps {must}, reported, {must - whole_steps(run)} are not there"
+        tally.add(limit, why or runs.goes_on(run))
+    tally.line(check, f"full tmpfs ({stopped} full): exit 4, named, goes on")
+    check("disk: full tmpfs: runs that it stopped", stopped, "some, not all", 0 < stopped < tally.all)
+
+
+# ---- a limit on the size of files ----------------------------------------------------------------
+
+def file_size_limit(check, runs):
+    limits = (100, 300, 2000, 50_000, 101_000, 150_000, 202_000)
+    for name, action in (("ignored", signal.SIG_IGN), ("default", signal.SIG_DFL)):
+        tally = Tally()
+        for limit in limits if runs.ground.long else limits[::3]:
+            run = runs.ground.folder("disk-limit") / "run"
+
+            def little(limit=limit, action=action):
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+                signal.signal(signal.SIGXFSZ, action)
+            done = runs.ground.run(*runs.train(run), preexec_fn=little, timeout=HANG)
+            tally.add(f"files of {limit} bytes, SIGXFSZ {name}",
+                      refusal(done, "File too large", run) or runs.goes_on(run))
+        tally.line(check, f"file size limit, SIGXFSZ {name}: exit 4, goes on")
+
+
+# ---- /dev/full and pipes -------------------------------------------------------------------------
+
+def commands(runs, run):
+    """Everything that prints: name → arguments."""
+    path = runs.ground.path
+    return {"train --json": runs.train(run, "--json"), "resume --json": ("resume", runs.whole, "--json"),
+            "eval": ("eval", runs.whole), "eval --json": ("eval", runs.whole, "--json"),
+            "generate": ("generate", runs.whole, "--input", path / "test.src"),
+            "score": ("score", runs.whole, "--source", path / "test.src", "--target", path / "test.tgt"),
+            "show RUN": ("show", runs.whole), "show CONFIG --json": ("show", runs.config, "--json"),
+            "show reference": ("show", "reference"), "gradcheck": ("gradcheck", runs.config),
+            "--help": ("--help",), "train --help": ("train", "--help"), "--version": ("--version",)}
+
+
+def start(runs, arguments, **streams):
+    """Like ground.run, with streams of one's own; stderr is read unless it is one of them."""
+    return subprocess.run([runs.ground.heed, *map(str, arguments)], cwd=runs.ground.path, text=True, timeout=HANG,
+                          check=False, stdin=subprocess.DEVNULL, **{"stderr": subprocess.PIPE, **streams})
+
+
+def broken_pipe():
+    """The end to write into of a pipe that nobody reads."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+def standard_output(check, runs):
+    for name, opened in (("/dev/full", lambda: os.open("/dev/full", os.O_WRONLY)), ("a closed pipe", broken_pipe)):
+        tally, run = Tally(), runs.ground.path / "disk-stdout"
+        for command, arguments in commands(runs, run).items():
+            shutil.rmtree(run, ignore_errors=True)
+            stream = opened()
+            why = refusal(start(runs, arguments, stdout=stream), "standard output")
+            os.close(stream)
+            if not why and command == "train --json":
+                why = "" if digest(run) == runs.end else "the run itself has other bits"
+            tally.add(f"heed {command} into {name}", why)
+        tally.line(check, f"stdout is {name}: exit 4, said so")
+
+
+def standard_error(check, runs):
+    """What cannot be shown is no reason to stop a training."""
+    tally, run = Tally(), runs.ground.path / "disk-stderr"
+    for name, opened in (("/dev/full", lambda: os.open("/dev/full", os.O_WRONLY)), ("a closed pipe", broken_pipe)):
+        shutil.rmtree(run, ignore_errors=True)
+        stream = opened()
+        done = start(runs, runs.train(run), stdout=subprocess.DEVNULL, stderr=stream)
+        os.close(stream)
+        why = f"exit {done.returncode}" if done.returncode != 0 else ""
+        tally.add(f"stderr is {name}", why or ("" if digest(run) == runs.end else "other bits"))
+    tally.line(check, "stderr is /dev/full, a closed pipe: trains on")
+
+
+def head(check, runs):
+    """A reader that leaves after the first line: of a training's talk, and of more lines than a pipe holds."""
+    tally, run = Tally(), runs.ground.folder("disk-head") / "run"
+    heed, many = shlex.quote(str(runs.ground.heed)), runs.ground.path / "many.txt"
+    many.write_text("1 May 1999\n" * 6000)
+    arguments = shlex.join(map(str, runs.train(run)))
+    script = f"set -o pipefail; {heed} {arguments} 2>&1 | head -1"
+    done = subprocess.run(["bash", "-c", script], cwd=runs.ground.path, capture_output=True, timeout=HANG, check=False)
+    whole = done.returncode == 0 and digest(run) == runs.end
+    tally.add("train 2>&1 | head -1", "" if whole else f"exit {done.returncode}")
+    script = (f"set -o pipefail; {heed} generate {shlex.quote(str(runs.whole))} --input {shlex.quote(str(many))}"
+              " | head -1")
+    done = subprocess.run(["bash", "-c", script], cwd=runs.ground.path, capture_output=True, text=True, timeout=HANG,
+                          check=False)
+    tally.add("generate | head -1", refusal(done, "standard output"))
+    tally.line(check, "| head -1: no hang, the run is whole")
+
+
+def full_metrics(check, runs):
+    """Links to /dev/full in the place of a file that grows with the run."""
+    for name in ("metrics.jsonl", "train.log"):
+        run = runs.ground.folder("disk-full") / "run"
+        run.mkdir()
+        (run / name).symlink_to("/dev/full")
+        why = refusal(runs.ground.run(*runs.train(run), timeout=HANG), run / name, "No space left")
+        (run / name).unlink()
+        tally = Tally()
+        tally.add(f"{name} is /dev/full", why or runs.goes_on(run))
+        tally.line(check, f"{name} is /dev/full: exit 4, named, goes on")
+
+
+def measure(check, ground):
+    runs = Runs(ground)
+    full_disk(check, runs, Shim(ground))
+    file_size_limit(check, runs)
+    full_metrics(check, runs)
+    standard_output(check, runs)
+    standard_error(check, runs)
+    head(check, runs)

@@ -1,0 +1,182 @@
+"""What the measures share: lines with a verdict, a scratch folder, the program, runs to compare."""
+import hashlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import tempfile
+
+CLOCK_FIELDS = ("seconds", "tokens_per_s", "decode_seconds")  # of metrics.jsonl: what no two runs share
+
+
+class Check:
+    """Prints a measure's line and remembers the verdict: check(name, value, target, passed)."""
+
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def __call__(self, name, value, target, passed):
+        self.relay(f"{name:<58} {value!s:<22} {target!s:<22} {'PASS' if passed else 'FAIL'}")
+
+    def relay(self, line):
+        """A line that a program has written itself."""
+        print(line, flush=True)
+        if line.endswith(" PASS"):
+            self.passed += 1
+        elif line.endswith(" FAIL"):
+            self.failed += 1
+
+
+def note(text):
+    """Something to know about a failure; not a measure."""
+    print(f"#   {text}", flush=True)
+
+
+class Ground:
+    """Where measures work: a scratch folder, removed afterwards, and the program under test."""
+
+    def __init__(self, heed, programs, long, keep=False):
+        self.heed, self.programs, self.long, self.keep = heed, programs, long, keep
+        self.random = random.Random(20260101)
+
+    def __enter__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="heed-relcheck-"))
+        write_texts(self.path)
+        return self
+
+    def __exit__(self, *_):
+        if self.keep:
+            note(f"kept: {self.path}")
+        else:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def folder(self, name):
+        """An empty folder of that name."""
+        path = self.path / name
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(parents=True)
+        return path
+
+    def config(self, kind):
+        """The path of a small config: "seq2seq" (text, dropout), "lm" or "synthetic". 40 steps, about a
+        second; a checkpoint every 10 steps, a validation every 20, 3 shards, 2 threads."""
+        path = self.path / f"{kind}.yaml"
+        path.write_text(CONFIGS[kind])
+        return path
+
+    def run(self, *arguments, check=None, **keywords):
+        """Runs heed with its output captured as text. `check`: the exit status it must have."""
+        done = subprocess.run([self.heed, *map(str, arguments)], cwd=self.path, text=True, errors="replace",
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
+        if check is not None and done.returncode != check:
+            raise RuntimeError(f"heed {' '.join(map(str, arguments))}: exit {done.returncode}, "
+                               f"not {check}\n{done.stderr}")
+        return done
+
+    def start(self, *arguments, **keywords):
+        """Starts heed; its output goes nowhere unless asked for."""
+        keywords.setdefault("stdout", subprocess.DEVNULL)
+        keywords.setdefault("stderr", subprocess.DEVNULL)
+        return subprocess.Popen([self.heed, *map(str, arguments)], cwd=self.path, text=True,
+                                stdin=subprocess.DEVNULL, **keywords)
+
+    def train(self, kind, name, *overrides, **keywords):
+        """Trains a small config from the beginning to the end; returns the run folder."""
+        run = self.path / name
+        shutil.rmtree(run, ignore_errors=True)
+        self.run("train", self.config(kind), "--run", run, *overrides, check=0, **keywords)
+        return run
+
+
+def metrics_without_clocks(run):
+    """The records of metrics.jsonl without what depends on the time of day."""
+    records = []
+    for line in (run / "metrics.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        records.append({key: value for key, value in record.items() if key not in CLOCK_FIELDS})
+    return records
+
+
+def digest(run):
+    """SHA-256 over the final weights, moments and metrics of a run, clock fields aside."""
+    last = run / "last"
+    total = hashlib.sha256()
+    for name in ("model.safetensors", "training.safetensors"):
+        total.update((last / name).read_bytes())
+    total.update(json.dumps(metrics_without_clocks(run), sort_keys=True).encode())
+    return total.hexdigest()
+
+
+def tree(folder):
+    """Every name under a folder with what it holds, to see whether anything changed."""
+    found = {}
+    for path, folders, files in os.walk(folder):
+        for name in folders + files:
+            full = pathlib.Path(path, name)
+            if full.is_symlink():
+                found[str(full)] = os.readlink(full)
+            elif full.is_file():
+                found[str(full)] = hashlib.sha256(full.read_bytes()).hexdigest()
+            else:
+                found[str(full)] = None
+    return found
+
+
+def write_texts(folder):
+    """Sentences of invented words, and the same with every word spelled backwards."""
+    words = random.Random(7)
+    vocabulary = ["".join(words.choices("abcdefghijklmnop", k=words.randint(2, 6))) for _ in range(60)]
+    for name, count in (("train", 600), ("valid", 40), ("test", 40)):
+        lines = [words.choices(vocabulary, k=words.randint(1, 7)) for _ in range(count)]
+        (folder / f"{name}.src").write_text("".join(" ".join(line) + "\n" for line in lines))
+        (folder / f"{name}.tgt").write_text("".join(" ".join(w[::-1] for w in line) + "\n" for line in lines))
+
+
+TRAIN = """
+optim: {name: adam, lr: 2.0e-3, clip_norm: 1.0, schedule: {name: inverse_sqrt, warmup: 10}}
+train:
+  steps: 40
+  shards: 3
+  label_smoothing: 0.1
+  log_every: 1
+  validate_every: 20
+  save_every: 10
+  keep: 2
+  BATCH
+threads: 2
+seed: 5
+"""
+
+CONFIGS = {
+    "seq2seq": """
+name: seq2seq
+task: seq2seq
+data:
+  train: {source: train.src, target: train.tgt}
+  valid: {source: valid.src, target: valid.tgt}
+  test: {source: test.src, target: test.tgt}
+tokenizer: {kind: char}
+model: {d_model: 32, heads: 2, d_ff: 64, layers: 1, dropout: 0.2}
+decode: {beam: 2, max_length: 40}
+""" + TRAIN.replace("BATCH", "batch_tokens: 600"),
+    "lm": """
+name: lm
+task: lm
+data:
+  train: {text: train.src}
+  valid_fraction: 0.1
+tokenizer: {kind: char}
+model: {d_model: 32, heads: 2, d_ff: 64, layers: 2, dropout: 0.1, positions: learned, max_positions: 24, context: 24}
+""" + TRAIN.replace("BATCH", "batch_sequences: 16"),
+    "synthetic": """
+name: synthetic
+task: seq2seq
+data:
+  synthetic: {name: dates, train: 500, valid: 40, test: 40}
+tokenizer: {kind: char}
+model: {d_model: 32, heads: 2, d_ff: 64, layers: 1, dropout: 0.0}
+decode: {beam: 1, max_length: 16}
+""" + TRAIN.replace("BATCH", "batch_tokens: 600"),
+}

@@ -1,0 +1,69 @@
+/// Opens run folders as `heed resume` and `heed eval` would, without changing them.
+///
+///   relcheck_load_states < FOLDERS      a folder a line; answers each with a line of JSON:
+///   {"valid": [4, 6], "newest": 6, "last": 6, "weights": "…/model.safetensors", "error": ""}
+///
+/// valid: the steps whose sums are right. newest: where resume would go on, or 0. last: the step
+/// that the link points at, or 0. weights: what eval would take, with its sum found right. error:
+/// why the run could not go on or be used, where there is a checkpoint.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "autograd/error.h"
+#include "data/tokenizer.h"
+#include "train/checkpoint_folder.h"
+#include "train/run_folder.h"
+
+namespace {
+
+using namespace heed;
+
+std::vector<std::int64_t> valid_steps(const CheckpointFolder& checkpoints) {
+  std::vector<std::int64_t> valid;
+  for (const std::int64_t step : checkpoints.steps()) {
+    try {
+      valid.push_back(open_checkpoint(checkpoints.folder_of(step)).step);
+    } catch (const Error&) {  // not whole
+    }
+  }
+  return valid;
+}
+
+nlohmann::json look_at(const std::filesystem::path& path) {
+  const RunFolder run{path};
+  const CheckpointFolder checkpoints(path);
+  const CheckpointFolder::Newest newest = checkpoints.newest_valid();
+  nlohmann::json found{{"valid", valid_steps(checkpoints)},
+                       {"newest", newest.checkpoint ? newest.checkpoint->step : 0},
+                       {"last", checkpoints.linked("last").value_or(0)},
+                       {"weights", ""},
+                       {"error", ""}};
+  if (!newest.checkpoint) return found;
+  try {
+    const Config config = read_run_config(run);
+    Tokenizers::load(path, config.tokenizer.kind);
+    const std::filesystem::path weights = find_weights(run, "");
+    check_file(weights, "model.safetensors");
+    found["weights"] = (std::filesystem::canonical(weights) / "model.safetensors").string();
+  } catch (const std::exception& error) {
+    found["error"] = error.what();
+  }
+  return found;
+}
+
+}  // namespace
+
+int main() {
+  try {
+    for (std::string folder; std::getline(std::cin, folder);)
+      std::cout << look_at(folder).dump() << std::endl;
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,113 @@
+"""Memory and descriptors stay where they are over a long run, and heed show foretells the peak."""
+import json
+import os
+import random
+import time
+
+from harness import note
+
+STEADY_AFTER = 500  # steps: by then every size of array has been asked for
+
+
+def status(pid, key):
+    """A line of /proc/PID/status in KiB, or None where the process is gone."""
+    try:
+        with open(f"/proc/{pid}/status") as lines:
+            for line in lines:
+                if line.startswith(key + ":"):
+                    return int(line.split()[1])
+    except OSError:
+        pass
+    return None
+
+
+def descriptors(pid):
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return None
+
+
+def last_step(run):
+    """The last step that metrics.jsonl tells of."""
+    try:
+        with open(run / "metrics.jsonl", "rb") as file:
+            file.seek(max(0, os.path.getsize(file.name) - 4096))
+            lines = file.read().splitlines()
+        return json.loads(lines[-1])["step"]
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def watch(ground, steps):
+    """Samples (step, KiB resident, descriptors) of a run with validations and saves all along."""
+    run = ground.path / "memory"
+    process = ground.start("train", ground.config("seq2seq"), "--run", run, "--overwrite", f"train.steps={steps}",
+                           "train.validate_every=100", "train.save_every=100", "train.log_every=10",
+                           "train.batch_tokens=1000")
+    samples = []
+    while process.poll() is None:
+        step, resident, open_files = last_step(run), status(process.pid, "VmRSS"), descriptors(process.pid)
+        if step < steps and resident is not None and open_files is not None:  # the end decodes with a beam
+            samples.append((step, resident, open_files))
+        time.sleep(0.02)
+    if process.returncode != 0:
+        raise RuntimeError(f"the run ended with {process.returncode}")
+    return samples
+
+
+def steady(check, ground):
+    steps = 10_000 if ground.long else 2_000
+    samples = watch(ground, steps)
+    settled = [s for s in samples if s[0] >= STEADY_AFTER]
+    early = [s for s in settled if s[0] < STEADY_AFTER + 100]
+    if not early or settled[-1][0] < steps * 0.9:
+        check(f"memory: growth after step {STEADY_AFTER}", "too few samples", "<= 1024 KiB", False)
+        return
+    growth = max(s[1] for s in settled) - max(s[1] for s in early)
+    check(f"memory: growth from step {STEADY_AFTER} to {steps}", f"{growth} KiB", "<= 1024 KiB", growth <= 1024)
+    # A save or validation may be on its way when the files are counted; what stays open is the least.
+    half = len(settled) // 2
+    first, second = (min(s[2] for s in part) for part in (settled[:half], settled[half:]))
+    check("memory: descriptors that stay open", f"{first}, later {second}", "as many", first == second)
+
+
+def foretold(check, ground):
+    """heed show's estimate beside the peak of a training run, for models of several kinds."""
+    words = random.Random(3)
+    lines = [" ".join(words.choices(["lorem", "ipsum", "dolor", "sit", "amet"], k=words.randint(3, 20)))
+             for _ in range(3000)]
+    for name in ("train", "valid"):
+        text = "\n".join(lines if name == "train" else lines[:10]) + "\n"
+        (ground.path / f"long.{name}").write_text(text)
+    texts = ["data.train.source=long.train", "data.train.target=long.train", "data.valid.source=long.valid",
+             "data.valid.target=long.valid"]
+    large = ["model.d_model=256", "model.heads=4", "model.d_ff=1024", "model.layers=3", "train.batch_tokens=4000"]
+    cases = [("seq2seq, 4 shards", "seq2seq", [*texts, *large, "train.shards=4"]),
+             ("seq2seq, 1 shard, gelu", "seq2seq", [*texts, *large, "train.shards=1", "model.activation=gelu"]),
+             ("language model, 2 shards", "lm", ["data.train.text=long.train", *large[:4], "train.shards=2",
+                                                "model.context=128", "model.max_positions=128",
+                                                "train.batch_sequences=32"]),
+             ("large model, few tokens", "lm", ["data.train.text=long.train", "model.d_model=512", "model.heads=8",
+                                                "model.d_ff=2048", "model.layers=6", "train.batch_sequences=4",
+                                                "train.shards=2"])]
+    for name, kind, overrides in cases if ground.long else cases[::2]:
+        shown = json.loads(ground.run("show", ground.config(kind), "--json", *overrides, check=0).stdout)
+        estimate = shown["memory_mb"]["total"]
+        steps = 12
+        process = ground.start("train", ground.config(kind), "--run", ground.path / "peak", "--overwrite", *overrides,
+                               f"train.steps={steps}", "train.validate_every=1000", "train.save_every=1000")
+        peak = 0
+        while process.poll() is None:
+            if last_step(ground.path / "peak") < steps:
+                peak = max(peak, status(process.pid, "VmHWM") or 0)
+            time.sleep(0.01)
+        peak_mb = peak * 1024 / 1e6
+        ratio = estimate / peak_mb if peak_mb else 0
+        check(f"memory: foretold / seen, {name}", f"{ratio:.2f}", "0.85 to 1.15", 0.85 <= ratio <= 1.15)
+        note(f"{estimate:.0f} MB foretold, {peak_mb:.0f} MB seen")
+
+
+def measure(check, ground):
+    steady(check, ground)
+    foretold(check, ground)

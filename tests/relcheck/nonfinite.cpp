@@ -1,0 +1,202 @@
+// What docs/RELIABILITY.md promises about numbers that are not finite, with 100 faults (long: 2,000).
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+#include "autograd/error.h"
+#include "tests/relcheck/measures.h"
+#include "tests/train/injector.h"
+#include "tests/train/small_run.h"
+#include "tests/train/training.h"
+#include "train/safetensors.h"
+#include "train/step.h"
+#include "train/trainer.h"
+
+using namespace heed;
+using namespace heed::relcheck;
+using namespace heed::test;
+
+namespace {
+
+constexpr real values[] = {std::numeric_limits<real>::quiet_NaN(),
+                           std::numeric_limits<real>::infinity(),
+                           -std::numeric_limits<real>::infinity()};
+
+enum class Fault { data, weight, activation, gradient };
+constexpr const char* names[] = {"embedded data", "weights", "activations", "gradients"};
+
+/// Three steps of a small model, then one more, with a fault in it or without.
+struct Trial {
+  Dataset data = reversals(12);
+  std::unique_ptr<Model> model = small_seq2seq(0.1);
+  Optimizer optimizer{{}, model->parameters()};
+  Team team{1};
+  TrainStep step{*model, optimizer, team, {.shards = 1, .clip_norm = 1}};
+  Injector injector;
+  std::vector<Batch> batch{make_batch(data, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})};
+
+  Trial() {
+    step.run(batch, 1, 1e-3);
+    injector.learn();
+    step.run(batch, 2, 1e-3);
+    step.run(batch, 3, 1e-3);
+  }
+  Bits bits() const {
+    Bits all = bits_of(model->parameters());
+    for (std::vector<float>& m : bits_of(optimizer.state())) all.push_back(std::move(m));
+    return all;
+  }
+};
+
+/// The weights and moments after four steps without a fault.
+const Bits& clean_bits() {
+  static const Bits bits = [] {
+    Trial trial;
+    trial.step.run(trial.batch, 4, 1e-3);
+    return trial.bits();
+  }();
+  return bits;
+}
+
+enum class Outcome { caught, missed, without_effect };
+
+Outcome outcome_of(Fault fault, Random& random) {
+  Trial trial;
+  const real value = values[random.below(3)];
+  const auto at = static_cast<std::int64_t>(random.below(1 << 20));
+  if (fault == Fault::weight) {
+    const Parameters parameters = trial.model->parameters();
+    Tensor weight = parameters[random.below(static_cast<std::uint32_t>(parameters.size()))].tensor;
+    weight.mutable_value().data()[at % weight.size()] = value;
+  } else {
+    const bool forward = fault != Fault::gradient;
+    const std::int64_t places = forward ? trial.injector.results : trial.injector.gradients_seen;
+    // The first result is what the source's tokens become.
+    const std::int64_t number =
+        fault == Fault::data
+            ? 0
+            : static_cast<std::int64_t>(random.below(static_cast<std::uint32_t>(places)));
+    trial.injector.place = {forward, number, at, value};
+  }
+  const Bits before = trial.bits();
+  try {
+    trial.step.run(trial.batch, 4, 1e-3);
+  } catch (const Error& e) {
+    const bool told = std::string_view(e.what()).find("first: ") != std::string_view::npos;
+    return e.code == Exit::non_finite && told && same_bits(trial.bits(), before) ? Outcome::caught
+                                                                                 : Outcome::missed;
+  }
+  // For example in the gradient of a value that a relu then hides.
+  return same_bits(trial.bits(), clean_bits()) ? Outcome::without_effect : Outcome::missed;
+}
+
+void faults_are_caught(Measures& measures, std::size_t count) {
+  Random random({.seed = 11, .stream = Stream::check, .index = 1});
+  for (const Fault fault : {Fault::data, Fault::weight, Fault::activation, Fault::gradient}) {
+    std::size_t caught = 0, missed = 0, without_effect = 0;
+    while (caught + missed < count / 4) {
+      const Outcome outcome = outcome_of(fault, random);
+      caught += outcome == Outcome::caught;
+      missed += outcome == Outcome::missed;
+      without_effect += outcome == Outcome::without_effect;
+    }
+    measures.all_of(fmt::format("nonfinite: faults in {}, caught in their step",
+                                names[static_cast<std::size_t>(fault)]),
+                    caught, caught + missed);
+    Measures::note(fmt::format("and {} without any effect on the weights", without_effect));
+  }
+}
+
+/// Whether every value of every checkpoint of a run is finite; counts them.
+bool checkpoints_are_finite(const std::filesystem::path& run, std::size_t& checkpoints) {
+  const CheckpointFolder folder(run);
+  for (const std::int64_t step : folder.steps()) {
+    ++checkpoints;
+    for (const char* name : {"model.safetensors", "training.safetensors"}) {
+      const SafetensorsFile file = SafetensorsFile::read(folder.folder_of(step) / name);
+      for (const TensorView& t : file.tensors())
+        for (const float x : t.values<float>())
+          if (!std::isfinite(x)) return false;
+    }
+  }
+  return true;
+}
+
+/// A whole run that saves after every step, with a fault somewhere on the way. False where it ended
+/// because of it.
+bool run_with_fault(const Config& config, const std::filesystem::path& folder, Random& random) {
+  Injector injector;
+  injector.results = injector.gradients_seen = 1 << 30;  // once in the whole run
+  injector.place = {random.below(2) == 0, static_cast<std::int64_t>(random.below(600)),
+                    static_cast<std::int64_t>(random.below(1 << 20)), values[random.below(3)]};
+  const ExperimentData data = load_data(config);
+  Talk talk;
+  Trainer trainer(config, {folder}, data, talk);
+  try {
+    trainer.train();
+  } catch (const Error& e) {
+    if (e.code != Exit::non_finite) throw;
+    return false;
+  }
+  return true;
+}
+
+void checkpoints_stay_finite(Measures& measures, std::int64_t runs) {
+  Random random({.seed = 11, .stream = Stream::check, .index = 2});
+  std::size_t checkpoints = 0, finite = 0;
+  std::int64_t stopped = 0, skipped = 0;
+  for (std::int64_t i = 0; i < runs; ++i) {
+    const Scratch scratch;
+    Config config = small_run(12);
+    config.train.shards = 1;
+    config.train.save_every = 1;
+    config.train.on_nonfinite = i % 2 == 0 ? OnNonFinite::stop : OnNonFinite::skip;
+    stopped += !run_with_fault(config, scratch.path, random);
+    skipped += contains(get(scratch / "metrics.jsonl"), "\"kind\":\"skipped\"");
+    std::size_t here = 0;
+    if (checkpoints_are_finite(scratch.path, here)) finite += here;
+    checkpoints += here;
+  }
+  measures.all_of("nonfinite: checkpoints with finite values alone", finite, checkpoints);
+  measures.line("nonfinite: runs that stopped, and that left steps out",
+                fmt::format("{} and {} of {}", stopped, skipped, runs), "some of each",
+                stopped > 0 && skipped > 0);
+}
+
+template <class Work>
+double seconds_of(std::int64_t times, const Work& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::int64_t i = 0; i < times; ++i) work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() /
+         static_cast<double>(times);
+}
+
+/// What the watch costs while nothing goes wrong: each op looks once whether anybody observes.
+void the_watch_is_cheap(Measures& measures) {
+  Trial trial;
+  const std::int64_t looks = trial.injector.results + trial.injector.gradients_seen;
+  OpObserver* const observer = std::exchange(OpObserver::active, nullptr);
+  std::int64_t t = 3;
+  const double step = seconds_of(200, [&] { trial.step.run(trial.batch, ++t, 1e-3); });
+  volatile bool any = false;
+  const double look = seconds_of(10'000'000, [&] { any = any || OpObserver::active != nullptr; });
+  OpObserver::active = observer;
+  const double share = static_cast<double>(looks) * look / step;
+  measures.line("nonfinite: cost of the watch, share of a tiny step",
+                fmt::format("{:.3f} %", 100 * share), "< 0.5 %", share < 0.005);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const bool full = count > 1 && std::strcmp(arguments[1], "--long") == 0;
+  Measures measures;
+  faults_are_caught(measures, full ? 2000 : 100);
+  checkpoints_stay_finite(measures, full ? 400 : 24);
+  the_watch_is_cheap(measures);
+  return measures.exit_status();
+}

@@ -1,0 +1,131 @@
+"""Several runs on one folder: one works, the others leave everything as it is and exit 6."""
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from harness import note, tree
+from interrupt import (LONGEST, broken_lines, copy_run, finish, newest_record, outcome, shell_status, stop,
+                       wait_for_step, wait_until)
+
+LOCKED = 6
+# Longer than any race here takes; it is killed when the race is decided.
+LONG = ("train.steps=100000", "train.save_every=100000", "train.validate_every=100000")
+
+
+def command(config, kind, run):
+    """The arguments of train, replace (train --overwrite) or resume."""
+    if kind == "resume":
+        return ("resume", run)
+    return ("train", config, "--run", run, *LONG, *(["--overwrite"] * (kind == "replace")))
+
+
+def race(ground, kinds, run):
+    """Starts all at the same moment; returns the winner's number, or None, and the statuses of the others."""
+    config = ground.config("synthetic")  # once: nobody may find it half written
+    recorded = newest_record(run)
+    processes = [ground.start(*command(config, kind, run)) for kind in kinds]
+    limit = time.monotonic() + LONGEST
+    while sum(process.poll() is None for process in processes) > 1 and time.monotonic() < limit:
+        time.sleep(1e-3)
+    alive = [i for i, process in enumerate(processes) if process.poll() is None]
+    if len(alive) == 1:  # does it live on?
+        if not wait_until(processes[alive[0]], lambda: newest_record(run) not in (0, recorded)):
+            alive = []
+    statuses = {i: shell_status(process.returncode) for i, process in enumerate(processes)
+                if process.returncode is not None}
+    for i in alive:
+        stop(processes[i], signal.SIGKILL)
+    return (alive[0] if len(alive) == 1 else None), statuses
+
+
+def fair(kinds, winner, statuses):
+    """One went on; the others say that the folder is locked, or, plain train, that it holds a run."""
+    return winner is not None and all(
+        status == LOCKED or (status == 2 and kinds[i] == "train" and "resume" in kinds)
+        for i, status in statuses.items())
+
+
+def races(check, ground):
+    """Rounds of 2 to 8 processes for each mixture."""
+    rounds = 300 if ground.long else 20
+    begun = ground.folder("begun")
+    process = ground.start(*command(ground.config("synthetic"), "train", begun))
+    if not wait_for_step(process, begun, 20):
+        raise RuntimeError("race: nothing to resume")
+    stop(process, signal.SIGTERM)
+    for name, mixture in (("train", ("train",)), ("resume", ("resume",)), ("train + resume", ("train", "resume")),
+                          ("resume + many train", ("resume",) + ("train",) * 7),
+                          ("train --overwrite + resume", ("replace", "resume"))):
+        good = total = 0
+        for _ in range(rounds):
+            count = ground.random.randint(2, 8)
+            kinds = [mixture[i % len(mixture)] for i in range(count)]
+            ground.random.shuffle(kinds)
+            run = copy_run(begun, "raced") if "resume" in mixture else ground.folder("raced")
+            winner, statuses = race(ground, kinds, run)
+            total += count
+            passed = fair(kinds, winner, statuses) and not broken_lines(run, unfinished=True)
+            good += passed
+            if not passed:
+                note(f"{' '.join(kinds)}: winner {winner}, exit statuses {statuses}")
+        check(f"{name}: exactly one wins, others exit 6", f"{good} of {rounds} rounds", "all", good == rounds)
+        note(f"{total} processes")
+
+
+def times(folder):
+    """When every name under a folder was written."""
+    return {str(path): os.lstat(path).st_mtime_ns for path in sorted(pathlib.Path(folder).rglob("*"))}
+
+
+def untouched(check, ground):
+    """The holder of the lock stands still while others try: whatever changes, they have changed."""
+    run = ground.folder("held")
+    config = ground.config("synthetic")
+    process = ground.start(*command(config, "train", run))
+    if not wait_for_step(process, run, 5):
+        raise RuntimeError("held: no run")
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+    tries = [kind for kind in ("train", "replace", "resume") for _ in range(20 if ground.long else 3)]
+    changed, named, statuses = 0, 0, []
+    for kind in tries:
+        before = tree(run), times(run)
+        try:
+            done = ground.run(*command(config, kind, run), timeout=10)
+            statuses.append(done.returncode)
+            named += f"process {process.pid})" in done.stderr
+        except subprocess.TimeoutExpired:
+            statuses.append(f"{kind} went on")
+        changed += (tree(run), times(run)) != before
+    process.send_signal(signal.SIGCONT)
+    went_on = stop(process, signal.SIGTERM)[0] == 143
+    check("locked: losers that changed a byte or a time", f"{changed} of {len(tries)}", 0, not changed)
+    check("locked: losers that exit 6", f"{statuses.count(LOCKED)} of {len(tries)}", "all",
+          statuses == [LOCKED] * len(tries))
+    check("locked: losers that name the holder", f"{named} of {len(tries)}", "all", named == len(tries))
+    check("locked: the holder goes on", "yes" if went_on else "no", "yes", went_on)
+
+
+def stale_locks(check, ground):
+    """Killed while it holds the lock: the next one just goes on, to the same end."""
+    whole = ground.train("synthetic", "whole")
+    rounds = 100 if ground.long else 10
+    good = 0
+    for i in range(rounds):
+        run = ground.folder("stale")
+        process = ground.start("train", ground.config("synthetic"), "--run", run)
+        if wait_for_step(process, run, 1 + i * 3 % 35):
+            stop(process, signal.SIGKILL)
+        if not (run / ".lock").exists():
+            raise RuntimeError("stale: no lock file to be in the way")
+        good += finish(ground, "synthetic", run)[0] == 0 and outcome(run) == outcome(whole)
+    check("locked: resumed at once after SIGKILL", f"{good} of {rounds}", "all", good == rounds)
+
+
+def measure(check, ground):
+    """All of the above."""
+    races(check, ground)
+    untouched(check, ground)
+    stale_locks(check, ground)

@@ -1,0 +1,249 @@
+"""Power cuts: states that a disk may hold after any call of a training run, and what heed makes of them.
+
+The log of the fault shim is played on a model of a disk (disk_model.py). After every call the power
+fails, several times, each time with another choice of what was not on the disk yet. In each state, what
+`heed resume` and `heed eval` would take is compared with what the run had written. The same is done with
+a disk that only claims to have written a file's bytes: there checkpoints are lost, and none that is torn
+is taken.
+"""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from checkpoints import promised, reported, step_of
+from disk_model import Disk, Folder, Link
+from faults import scenarios
+from harness import digest, note
+from shim import Shim, read_log
+
+IGNORED = ("run/train.log", "run/.lock")  # nothing is promised for them: no state differs by them
+FIXED = ("run/config.yaml", "run/tokenizer.vocab")  # written once; no checkpoint is of use without them
+
+
+class Recording:
+    """A run's log, and what is true at each point of it."""
+
+    def __init__(self, scenario, ground):
+        self.scenario = scenario
+        self.work = scenario.copy("recorded")
+        log, data = ground.path / "power.log", ground.path / "power.data"
+        done = scenario.start(self.work, scenario.shim.environment(self.work, log, data=data))
+        if done.returncode != 0:
+            raise RuntimeError(f"power_cut, {scenario.name}: exit {done.returncode}\n{done.stderr}")
+        self.calls, self.data = read_log(log, self.work), data.read_bytes()
+        self.true = self.true_files()
+
+    def play(self, disk, call):
+        if call.result >= 0:
+            disk.play(call, self.data[call.at:call.at + call.result] if call.name == "write" else b"")
+
+    def true_files(self):
+        """Path → the sums of what may stand there: of FIXED files, and of those of a folder that takes its name."""
+        disk, true = Disk(self.scenario.base), {}
+
+        def learn(path):
+            folder, name = disk.find(path)
+            node = folder.names.get(name)
+            for name, file in node.names.items() if isinstance(node, Folder) else [("", node)] if node else []:
+                true.setdefault(f"{path}/{name}".rstrip("/"), set()).add(sha256(file.content))
+
+        # What lies there at the beginning, but for the checkpoint that was damaged on purpose.
+        kept = [f"run/checkpoints/step-{step:08}" for step in self.scenario.whole] + ["run/average", *FIXED]
+        for path in kept if (self.scenario.base / "run").exists() else []:
+            learn(path)
+        for call in self.calls:
+            self.play(disk, call)
+            last = call.second.split("/")[-1]
+            if call.name in ("rename", "exchange") and (last == "average" or step_of(last)):
+                learn(call.second)
+        for path in FIXED:
+            learn(path)
+        return true
+
+    def points(self, lies=False):
+        """After every call: the disk, the steps that must be there, and how metrics.jsonl must begin."""
+        disk, reports, records, synced = Disk(self.scenario.base, lies), reported(self.calls), b"", b""
+        for number, call in enumerate(self.calls, 1):
+            self.play(disk, call)
+            if call.name == "fsync" and call.path == "run/metrics.jsonl":
+                synced = disk.files[call.descriptor].content
+            if call.number in reports:
+                records = synced
+            yield disk, promised(self.calls[:number], self.scenario.kept), records
+
+
+class Loader:
+    """heed's own loading code (load_states.cpp), run by run."""
+
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def look_at(self, run):
+        self.process.stdin.write(f"{run}\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def key_of(state):
+    """The same for states that differ in nothing that counts."""
+    total = hashlib.sha256()
+    for path in sorted(state.keys() - set(IGNORED)):
+        what = state[path]
+        content = "folder" if what is None else what.target if isinstance(what, Link) else sha256(what)
+        total.update(f"{path}\0{content}\0".encode())
+    return total.digest()
+
+
+def put_on_disk(state, folder):
+    """Makes the files of a state."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for path in sorted(state):  # a folder before what is in it
+        what, place = state[path], folder / path
+        if what is None:
+            place.mkdir()
+        elif isinstance(what, Link):
+            place.symlink_to(what.target)
+        else:
+            place.write_bytes(what)
+
+
+class Verdicts:
+    """Looks at states and remembers what was wrong."""
+
+    def __init__(self, recording, loader, folder):
+        self.recording, self.loader, self.folder = recording, loader, folder
+        self.seen, self.lost, self.corrupt, self.refused = set(), [], [], 0
+
+    def look_at(self, state, must, records):
+        """False where the state was seen before."""
+        key = key_of(state)
+        if key in self.seen:
+            return False
+        self.seen.add(key)
+        put_on_disk(state, self.folder)
+        found = self.loader.look_at(self.folder / "run")
+        if why := self.loss(state, found, must, records):
+            self.lost.append(why)
+        if why := self.accepted_wrong(state, found):
+            self.corrupt.append(why)
+        named = {step_of(path) for path, what in state.items() if what is None and step_of(path)}
+        self.refused += len(named - set(found["valid"]))
+        return True
+
+    def loss(self, state, found, must, records):
+        """What a person would miss who had been told that the steps `must` are saved. `records`: how metrics.jsonl
+        must begin, since this process reported one; before that, `last` may point at the damaged checkpoint."""
+        if not must:
+            return ""
+        if missing := must - set(found["valid"]):
+            return f"step {max(missing)} is gone; valid: {found['valid']}"
+        if found["newest"] != max(found["valid"]):
+            return f"goes on from step {found['newest']} of {found['valid']}"
+        if records and (found["last"] not in found["valid"] or found["last"] < max(must)):
+            return f"`last` points at {found['last'] or 'nothing'}; valid: {found['valid']}"
+        for path in FIXED:
+            if sha256(state.get(path) or b"") not in self.recording.true[path]:
+                return f"{path} is {'torn' if path in state else 'missing'} ({found['error']})"
+        if found["error"]:
+            return found["error"]
+        if not (state.get("run/metrics.jsonl") or b"").startswith(records):
+            return "metrics.jsonl has lost records of before the checkpoint"
+        return ""
+
+    def accepted_wrong(self, state, found):
+        """A file that was taken though nobody wrote it like that."""
+        taken = [path for path, what in state.items() if isinstance(what, bytes)
+                 and step_of(pathlib.PurePath(path).parent) in found["valid"]]
+        if found["weights"]:
+            taken.append(os.path.relpath(found["weights"], os.path.realpath(self.folder)))
+        for path in taken:
+            if sha256(state[path]) not in self.recording.true.get(path, ()):
+                return f"{path} was accepted"
+        return ""
+
+
+def goes_on(ground, state, must, folder, scenario):
+    """Whether heed resume brings such a state to the same end; "" or what is wrong."""
+    put_on_disk(state, folder)
+    run = folder / "run"
+    done = ground.run("resume", run)
+    if done.returncode != 0:
+        return f"exit {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1]}"
+    begun = max([int(line.split()[-1]) for line in done.stderr.splitlines() if line.startswith("going on from")],
+                default=0)
+    if begun < max(must, default=0):
+        return f"went on from step {begun}, not from {max(must)}"
+    return "" if digest(run) == scenario.end else "other bits at the end"
+
+
+def examine(verdicts, per_point, random, lies=False, keep=0):
+    """Cuts the power after every call until it has brought `per_point` new states, or none for a while. Returns
+    `keep` of the states to go on from, with what had to be there."""
+    kept, count = [], 0
+    for disk, must, records in verdicts.recording.points(lies):
+        new = old = 0
+        while new < per_point and old < 2 + per_point // 10:
+            state = disk.after_cut(random)
+            if not verdicts.look_at(state, must, records):
+                old += 1
+                continue
+            new, old = new + 1, 0
+            if "run/config.yaml" in state:
+                count += 1  # each state stays with the same probability
+                if count <= keep:
+                    kept.append((state, must))
+                elif random.random() < keep / count:
+                    kept[random.randrange(keep)] = state, must
+    return kept
+
+
+def tell(case, wrong):
+    for why in sorted(set(wrong))[:5]:
+        note(f"{case}: {wrong.count(why)} times: {why}")
+
+
+def examine_scenario(ground, scenario):
+    """Returns the verdicts on a disk, on one that lies, and what came of going on from some of the states."""
+    recording, place = Recording(scenario, ground), ground.path / "power-state"
+    with Loader(ground.programs / "relcheck_load_states") as loader:
+        honest, liar = (Verdicts(recording, loader, place) for _ in range(2))
+        kept = examine(honest, 160 if ground.long else 2, ground.random, keep=40 if ground.long else 4)
+        examine(liar, 2 if ground.long else 1, ground.random, lies=True)
+    went = [goes_on(ground, state, must, place, scenario) for state, must in kept]
+    note(f"{scenario.name}: {len(honest.seen)} states, and {len(liar.seen)} of a disk that lies")
+    tell(f"{scenario.name}, lost", honest.lost)
+    tell(f"{scenario.name}, accepted", honest.corrupt + liar.corrupt)
+    tell(f"{scenario.name}, resume", list(filter(None, went)))
+    return honest, liar, went
+
+
+def measure(check, ground):
+    found = [examine_scenario(ground, scenario) for scenario in scenarios(ground, Shim(ground))]
+    honest, liars, went = [one[0] for one in found], [one[1] for one in found], sum((one[2] for one in found), [])
+    distinct, least = sum(len(one.seen) for one in honest), 5000 if ground.long else 300
+    lost = sum(len(one.lost) for one in honest)
+    corrupt = sum(len(one.corrupt) for one in honest + liars)
+    check("power cut: distinct states looked at", distinct, least, distinct >= least)
+    check("power cut: reported checkpoints lost", lost, 0, lost == 0)
+    check("power cut: corrupt checkpoints accepted", corrupt, 0, corrupt == 0)
+    check("power cut: states gone on with to the same bits", f"{went.count('')} of {len(went)}", "all",
+          went.count("") == len(went) > 0)
+    # The same eyes on a disk that only claims to write: here they must see losses, and torn files.
+    lost, torn = sum(len(one.lost) for one in liars), sum(one.refused for one in liars)
+    check("power cut: disk that lies: states with a loss", lost, "some", lost > 0)
+    check("power cut: disk that lies: torn checkpoints refused", torn, "some", torn > 0)

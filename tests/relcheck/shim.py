@@ -1,0 +1,70 @@
+"""The fault shim (fault_shim.c): built, put under heed, and its log read."""
+import dataclasses
+import os
+import pathlib
+import re
+import subprocess
+
+O_ACCMODE, O_CREAT = os.O_ACCMODE, os.O_CREAT
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """One call on a file of the watched folder; paths are relative to that folder ("" is itself)."""
+    number: int
+    name: str        # open, write, fsync, close, rename, exchange, mkdir, unlink, rmdir, symlink, ftruncate
+    result: int
+    error: int       # errno where result is -1
+    fault: bool      # it failed on purpose
+    descriptor: int
+    flags: int
+    offset: int
+    length: int
+    path: str
+    second: str      # where a rename goes to; the text of a symlink
+    at: int          # where the bytes of a write stand in the data file
+
+    def writes(self):
+        """An open that can change something."""
+        return self.name == "open" and (self.flags & O_ACCMODE != os.O_RDONLY or bool(self.flags & O_CREAT))
+
+    def kind(self):
+        """What calls of other steps have in common with this one."""
+        return self.name, self.flags, re.sub(r"\d{8}", "N", self.path), self.result < 0
+
+
+class Shim:
+    """The library, compiled into the scratch folder; heed is taken to be built by a compiler of this machine."""
+
+    def __init__(self, ground):
+        self.library = ground.path / "fault_shim.so"
+        if not self.library.exists():
+            source = pathlib.Path(__file__).with_name("fault_shim.c")
+            subprocess.run([os.environ.get("CC", "cc"), "-O1", "-shared", "-fPIC", "-o", self.library, source,
+                            "-ldl", "-lpthread"], check=True)
+
+    def environment(self, folder, log, at=0, kind="", lasts=False, data=None):
+        """For a process whose calls on files below `folder` go into `log`; call number `at` fails."""
+        log.unlink(missing_ok=True)
+        values = {"LD_PRELOAD": self.library, "FAULT_FOLDER": folder, "FAULT_LOG": log, "FAULT_AT": at,
+                  "FAULT_KIND": kind}
+        if lasts:
+            values["FAULT_LASTS"] = 1
+        if data:
+            data.unlink(missing_ok=True)
+            values["FAULT_DATA"] = data
+        return {**os.environ, **{name: str(value) for name, value in values.items()}}
+
+
+def read_log(log, folder):
+    """The calls in order."""
+    calls, at = [], 0
+    for line in log.read_text().splitlines():
+        number, name, result, error, fault, *numbers, path, second = line.split("\t")
+        descriptor, flags, offset, length = map(int, numbers)
+        inside = [os.path.relpath(p, folder) if p.startswith("/") else p for p in (path, second)]
+        calls.append(Call(int(number), name, int(result), int(error), fault == "1", descriptor, flags, offset,
+                          length, *("" if p == "." else p for p in inside), at))
+        if name == "write" and int(result) > 0:
+            at += int(result)
+    return calls
