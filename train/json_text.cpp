@@ -11,11 +11,20 @@ namespace heed {
 namespace {
 
 /// nlohmann::json's messages begin with its own error number and place: "[json.exception…] parse
-/// error at line 1, column 5: …". What follows the place is for people.
+/// error at line 1, column 5: …". What follows the place is for people; it may quote bytes of the
+/// file, which a terminal should not be given as they are.
 std::string plain_reason(const nlohmann::json::parse_error& error) {
-  const std::string text = error.what();
+  const std::string_view text = error.what();
   const std::size_t place = text.find(": ");
-  return place == std::string::npos ? text : text.substr(place + 2);
+  std::string reason;
+  for (const char c : text.substr(place == std::string_view::npos ? 0 : place + 2)) {
+    if (c >= 0x20 && c < 0x7F) {
+      reason += c;
+    } else {
+      reason += fmt::format("<{:02X}>", static_cast<unsigned char>(c));
+    }
+  }
+  return reason;
 }
 
 }  // namespace

@@ -91,7 +91,8 @@ BOOST_AUTO_TEST_CASE(fractions_of_a_text) {
   BOOST_TEST(corpus.train.text + corpus.valid.text == "aßaßaßaß");
   BOOST_TEST((corpus.valid.text == "ß" || corpus.valid.text == "aß"));
   f.options.valid_fraction = 1.0 / 12.0;  // only the second byte of ß is left: nothing
-  BOOST_TEST(!f.read(true).train.text.empty());
+  expect_error(Exit::bad_input, {"12 bytes are too few to cut fractions from"},
+               [&] { f.read(true); });
 }
 
 BOOST_AUTO_TEST_CASE(texts_are_joined_as_they_are) {

@@ -233,7 +233,8 @@ ASKED = {"exit": ("errors: exit 4, or the same end", ERRORS),
 def measure(check, ground):
     shim, known = Shim(ground), set()
     for scenario in scenarios(ground, shim):
-        chosen = list(every_case(scenario) if ground.long else sample(ground, scenario, known))
+        # The sample may draw a case twice.
+        chosen = list(dict.fromkeys(every_case(scenario) if ground.long else sample(ground, scenario, known)))
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             cases = list(pool.map(lambda pick, s=scenario: Case(s, *pick), chosen))
         for what, (title, kinds) in ASKED.items():

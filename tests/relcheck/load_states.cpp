@@ -60,7 +60,8 @@ nlohmann::json look_at(const std::filesystem::path& path) {
 int main() {
   try {
     for (std::string folder; std::getline(std::cin, folder);)
-      std::cout << look_at(folder).dump() << std::endl;
+      std::cout << look_at(folder).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+                << std::endl;
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
