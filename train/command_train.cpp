@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -88,6 +89,12 @@ int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
     talk.line(fmt::format("{}  {}", test ? "test" : "valid", e->text()));
     if (config.task == Task::seq2seq) show_samples(test ? data.test : data.valid, *e, talk);
     if (json) fmt::print("{}\n", e->json().dump());
+    if (!std::isfinite(e->loss)) {
+      throw Error(Exit::non_finite,
+                  fmt::format("the loss of the {} split is not finite: the weights are of no use; "
+                              "the run is in {}",
+                              test ? "test" : "validation", run.path.string()));
+    }
   }
   talk.line(fmt::format("the run is in {}", run.path.string()));
   return 0;

@@ -63,8 +63,9 @@ nlohmann::json Evaluation::json() const {
 }
 
 std::string Evaluation::text() const {
-  std::string t = fmt::format("loss {:.4f}  perplexity {:.3f}  token accuracy {:.2f} %", loss,
-                              perplexity, 100 * token_accuracy);
+  const auto unsigned_nan = [](double x) { return std::isnan(x) ? std::abs(x) : x; };
+  std::string t = fmt::format("loss {:.4f}  perplexity {:.3f}  token accuracy {:.2f} %",
+                              unsigned_nan(loss), unsigned_nan(perplexity), 100 * token_accuracy);
   if (bits_per_byte) t += fmt::format("  bits/byte {:.3f}", *bits_per_byte);
   if (exact_match) t += fmt::format("  exact match {:.2f} %", 100 * *exact_match);
   if (bleu) t += fmt::format("  BLEU {:.2f}", *bleu);

@@ -22,8 +22,9 @@ namespace heed {
 void refuse_existing_run(const RunFolder& run) {
   if (!std::filesystem::exists(run.config())) {
     if (!std::filesystem::exists(run.path / "checkpoints")) return;
-    throw Error(Exit::usage, fmt::format("{} holds what is left of a run that was being replaced: "
-                                         "go on with that by --overwrite",
+    throw Error(Exit::usage, fmt::format("{} holds checkpoints, but no config.yaml: put it "
+                                         "back to resume, or replace the run with --overwrite, "
+                                         "which removes them",
                                          run.path.string()));
   }
   throw Error(

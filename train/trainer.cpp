@@ -42,6 +42,7 @@ nlohmann::json Progress::json() const {
                    {"target_tokens", target_tokens},
                    {"seconds", seconds},
                    {"skipped", skipped},
+                   {"skipped_in_a_row", skipped_in_a_row},
                    {"validation_due", validation_due},
                    {"best_step", best_step},
                    {"without_better", without_better},
@@ -66,6 +67,8 @@ Progress read_progress(const nlohmann::json& state) {
   p.seconds = state.at("seconds");
   p.validation_due = state.value("validation_due", false);
   if (state.contains("skipped")) p.skipped = whole_number(state.at("skipped"));
+  if (state.contains("skipped_in_a_row"))
+    p.skipped_in_a_row = whole_number(state.at("skipped_in_a_row"));
   p.best_step = whole_number(state.at("best_step"));
   p.without_better = whole_number(state.at("without_better"));
   if (state.contains("window")) {
@@ -151,7 +154,7 @@ void Trainer::one_step() {
   StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // of a step left out
   try {
     result = step_.run(shard(batch, config_.train.shards, cost_), progress_.step + 1, lr);
-    skipped_in_a_row_ = 0;
+    progress_.skipped_in_a_row = 0;
   } catch (const Error& error) {
     if (error.code != Exit::non_finite) throw;
     give_up_step(error);
@@ -168,13 +171,14 @@ void Trainer::one_step() {
 
 void Trainer::give_up_step(const Error& error) {
   constexpr std::int64_t most_in_a_row = 20;
-  ++skipped_in_a_row_;
-  if (config_.train.on_nonfinite == OnNonFinite::stop || skipped_in_a_row_ > most_in_a_row) {
+  ++progress_.skipped_in_a_row;
+  if (config_.train.on_nonfinite == OnNonFinite::stop ||
+      progress_.skipped_in_a_row > most_in_a_row) {
     if (last_saved_ != progress_.step) save(false, true);  // all steps before this one
     talk_.end_progress();
-    throw Error(error.code, skipped_in_a_row_ > most_in_a_row
+    throw Error(error.code, progress_.skipped_in_a_row > most_in_a_row
                                 ? fmt::format("{} steps in a row were not finite; the last, {}",
-                                              skipped_in_a_row_, error.what())
+                                              progress_.skipped_in_a_row, error.what())
                                 : error.what());
   }
   ++progress_.skipped;
@@ -278,11 +282,10 @@ void Trainer::check_finite(std::span<const NamedTensor> moments) const {
       squares += kernels::sum_squares(t.tensor.value().data(), t.tensor.size());
     if (std::isfinite(squares)) continue;
     const auto found = find_non_finite(tensors, "");
-    throw Error(
-        Exit::non_finite,
-        fmt::format("step {}: not saved, for a value is not finite:{}; the checkpoint before "
-                    "is whole",
-                    progress_.step, found ? found->text() : ""));
+    throw Error(Exit::non_finite,
+                fmt::format("step {}: not saved, for a value is not finite:{}; no checkpoint was "
+                            "made of this step",
+                            progress_.step, found ? found->text() : ""));
   }
 }
 

@@ -30,10 +30,11 @@ struct Progress {
   double seconds = 0;              ///< of training, over all sessions
   std::optional<double> best;      ///< best value of the deciding metric
   std::int64_t best_step = 0;
-  std::int64_t without_better = 0;  ///< validations since
-  bool validation_due = false;      ///< at this step; a signal has put it off
-  std::int64_t skipped = 0;         ///< steps left out, as they were not finite
-  LossCounts window;                ///< since the last record of training
+  std::int64_t without_better = 0;    ///< validations since
+  bool validation_due = false;        ///< at this step; a signal has put it off
+  std::int64_t skipped = 0;           ///< steps left out, as they were not finite
+  std::int64_t skipped_in_a_row = 0;  ///< of them, the last without another between
+  LossCounts window;                  ///< since the last record of training
   double window_seconds = 0;
 
   nlohmann::json json() const;
@@ -94,7 +95,6 @@ class Trainer {
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;
   bool stopped_early_ = false;
-  std::int64_t skipped_in_a_row_ = 0;
 };
 
 HEED_END
