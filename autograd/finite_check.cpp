@@ -1,12 +1,10 @@
 #include "autograd/finite_check.h"
 
-#include <cmath>
-
 HEED_BEGIN
 
 std::string NonFinite::text() const {
-  return fmt::format("{}: shape {}, {} at row {}, column {}", tensor, shape,
-                     std::isnan(value) ? std::abs(value) : value, row, col);
+  return fmt::format("{}: shape {}, {} at row {}, column {}", tensor, shape, unsigned_nan(value),
+                     row, col);
 }
 
 std::optional<NonFinite> find_non_finite(const Array& x, const std::string& tensor) {

@@ -1,5 +1,6 @@
 #pragma once
 /// Finds the first tensor of a forward and backward pass that holds NaN or an infinity.
+#include <cmath>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +20,9 @@ struct NonFinite {
   /// "the result of LayerNorm, after encoder.norm.weight: shape [12, 64], nan at row 3, column 0"
   std::string text() const;
 };
+
+/// x, but NaN without a sign: "-nan" tells nobody anything.
+inline double unsigned_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
 
 /// The first value of x that is not finite.
 std::optional<NonFinite> find_non_finite(const Array& x, const std::string& tensor);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/finite_check.h"
 #include "data/batcher.h"
 #include "train/bleu.h"
 #include "train/chrf.h"
@@ -63,7 +64,6 @@ nlohmann::json Evaluation::json() const {
 }
 
 std::string Evaluation::text() const {
-  const auto unsigned_nan = [](double x) { return std::isnan(x) ? std::abs(x) : x; };
   std::string t = fmt::format("loss {:.4f}  perplexity {:.3f}  token accuracy {:.2f} %",
                               unsigned_nan(loss), unsigned_nan(perplexity), 100 * token_accuracy);
   if (bits_per_byte) t += fmt::format("  bits/byte {:.3f}", *bits_per_byte);

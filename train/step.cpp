@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/error.h"
+#include "autograd/finite_check.h"
 #include "autograd/kernels/bf16.h"
 #include "autograd/kernels/reduce.h"
 #include "optim/clip.h"
@@ -82,7 +83,6 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
 void TrainStep::refuse(std::span<const Batch> shards, std::int64_t step, double loss,
                        double gradient_norm) {
   drop_gradients();  // the search needs the memory
-  const auto unsigned_nan = [](double x) { return std::isnan(x) ? std::abs(x) : x; };
   throw Error(
       Exit::non_finite,
       fmt::format("step {}: the loss is {} and the gradients' norm {}; the weights are as before "

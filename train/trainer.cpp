@@ -281,11 +281,9 @@ void Trainer::check_finite(std::span<const NamedTensor> moments) const {
     for (const NamedTensor& t : tensors)
       squares += kernels::sum_squares(t.tensor.value().data(), t.tensor.size());
     if (std::isfinite(squares)) continue;
-    const auto found = find_non_finite(tensors, "");
     throw Error(Exit::non_finite,
-                fmt::format("step {}: not saved, for a value is not finite:{}; no checkpoint was "
-                            "made of this step",
-                            progress_.step, found ? found->text() : ""));
+                fmt::format("step {}: not saved, as it is not finite: {}", progress_.step,
+                            find_non_finite(tensors, "the tensor")->text()));
   }
 }
 

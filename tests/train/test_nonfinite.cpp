@@ -164,6 +164,12 @@ BOOST_AUTO_TEST_CASE(a_run_that_can_only_skip_ends) {
   Run run(c, temp.path / "run");
   BOOST_CHECK_EXCEPTION(run.train(false), Error,
                         [](const Error& e) { return e.code == Exit::non_finite; });
+  // Going on does not count from the beginning.
+  const std::int64_t stopped = run.checkpoints().newest_valid().checkpoint->step;
+  BOOST_CHECK_EXCEPTION(run.train(true), Error, [](const Error& e) {
+    return contains(e.what(), "22 steps in a row were not finite");
+  });
+  BOOST_TEST(run.checkpoints().newest_valid().checkpoint->step == stopped);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
