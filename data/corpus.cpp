@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "autograd/error.h"
 #include "data/lines.h"
@@ -99,10 +100,28 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
   text.resize(train_end);
 }
 
+/// Throws bad_input for the first file that is not there, naming the option that named it.
+void require_files(const std::vector<std::string>& paths, const std::string& split,
+                   const char* side) {
+  const bool option = split == "train" || split == "valid" || split == "test";
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    if (path == "-" || std::filesystem::exists(std::filesystem::path(path), ignored)) continue;
+    const bool relative = std::filesystem::path(path).is_relative();
+    refuse(Exit::bad_input,
+           fmt::format("{}: no such file ({}{})", shown_path(path),
+                       option ? fmt::format("data.{}.{}", split, side) : fmt::format("--{}", side),
+                       relative ? "; relative to the folder heed was started in" : ""));
+  }
+}
+
 }  // namespace
 
 Split read_split(const FilesOptions& files, bool language_model, bool lower,
                  const std::string& name) {
+  require_files(files.source, name, "source");
+  require_files(files.target, name, "target");
+  require_files(files.text, name, "text");
   Split split;
   if (language_model) {
     if (files.text.empty()) refuse(Exit::usage, fmt::format("data.{}.text: names no file", name));

@@ -108,15 +108,24 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
   return data;
 }
 
-void check_positions(const Dataset& data, std::int64_t positions, const std::string& what) {
-  if (positions == 0) return;
+void check_evaluable(const Dataset& data, const EvaluationLimits& limits, const std::string& what) {
+  if (data.stream.size() == 1) {
+    throw Error(Exit::bad_input, what + ": a text of one token: there is nothing to predict in it");
+  }
   for (std::int64_t i = 0; i < data.size(); ++i) {
     const std::int64_t needed = std::max(data.source.length(i), data.target.length(i) + 1);
-    if (needed <= positions) continue;
-    throw Error(Exit::bad_input,
-                fmt::format("{}: line {} has {} tokens, its end token counted, but "
-                            "the model has only {} positions",
-                            what, i + 1, needed, positions));
+    if (limits.positions > 0 && needed > limits.positions) {
+      throw Error(Exit::bad_input,
+                  fmt::format("{}: line {} has {} tokens, its end token counted, but "
+                              "the model has only {} positions",
+                              what, i + 1, needed, limits.positions));
+    }
+    if (needed > limits.longest) {
+      throw Error(Exit::bad_input,
+                  fmt::format("{}: line {} has {} tokens, its end token counted; at most {} are "
+                              "taken for a sentence",
+                              what, i + 1, needed, limits.longest));
+    }
   }
 }
 

@@ -58,8 +58,16 @@ struct TokenizeOptions {
 Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& target,
                  const TokenizeOptions& options = {}, int threads = 0);
 
-/// Throws bad_input, naming `what` and the line, if a pair of an evaluation split (sample i is line
-/// i) needs more positions, specials counted, than a model has; 0 positions: no limit.
-void check_positions(const Dataset& data, std::int64_t positions, const std::string& what);
+/// What a model can be asked about an evaluation split, where sample i is line i.
+struct EvaluationLimits {
+  std::int64_t positions = 0;  ///< that the model has; 0: any number
+  /// Tokens of a line: attention takes time with the square of it, so that a line which is a whole
+  /// book would stop all others.
+  std::int64_t longest = 4096;
+};
+
+/// Throws bad_input, naming `what` and the line, if a pair is longer than the limits allow, specials
+/// counted, or a text has nothing to predict.
+void check_evaluable(const Dataset& data, const EvaluationLimits& limits, const std::string& what);
 
 }  // namespace heed

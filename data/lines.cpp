@@ -12,6 +12,7 @@
 
 #include "autograd/error.h"
 #include "data/gzip.h"
+#include "data/uninterrupted.h"
 #include "data/utf8.h"
 
 namespace heed {
@@ -34,14 +35,9 @@ struct Descriptor {
 /// The bytes of a file, a pipe or standard input, as they are.
 std::string read_bytes_of(const std::string& path) {
   const bool standard = path == "-";
-  const auto open = [&] {
-    int number = -1;
-    do {
-      number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    } while (number < 0 && errno == EINTR);
-    return number;
-  };
-  const Descriptor file{standard ? STDIN_FILENO : open()};
+  const Descriptor file{standard ? STDIN_FILENO : uninterrupted([&] {
+    return ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  })};
   struct stat about {};
   if (file.number < 0 || ::fstat(file.number, &about) < 0) refuse(path, errno);
   if (S_ISDIR(about.st_mode)) {
@@ -57,9 +53,10 @@ std::string read_bytes_of(const std::string& path) {
     bytes.resize(before + std::max(chunk, static_cast<std::size_t>(about.st_size) > before
                                               ? static_cast<std::size_t>(about.st_size) - before
                                               : 0));
-    const ssize_t got = ::read(file.number, bytes.data() + before, bytes.size() - before);
-    bytes.resize(before + static_cast<std::size_t>(got > 0 ? got : 0));
-    if (got < 0 && errno != EINTR) refuse(path, errno);
+    const ssize_t got = uninterrupted(
+        [&] { return ::read(file.number, bytes.data() + before, bytes.size() - before); });
+    if (got < 0) refuse(path, errno);
+    bytes.resize(before + static_cast<std::size_t>(got));
     if (got == 0) return bytes;
   }
 }

@@ -9,6 +9,7 @@
 
 #include "autograd/error.h"
 #include "data/lines.h"
+#include "data/uninterrupted.h"
 #include "data/vocabulary.h"
 
 namespace heed {
@@ -82,11 +83,6 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train,
 }
 
 void write_file(const std::filesystem::path& file, std::string_view content) {
-  const auto uninterrupted = [](auto call) {
-    auto result = call();
-    while (result < 0 && errno == EINTR) result = call();
-    return result;
-  };
   const int out = uninterrupted(
       [&] { return ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode_t{0666}); });
   bool good = out >= 0;

@@ -7,8 +7,8 @@
 
 namespace heed {
 
-std::filesystem::path write_average(const RunFolder& run, const CheckpointFolder& checkpoints,
-                                    std::int64_t count, std::vector<std::string>& skipped) {
+Average write_average(const RunFolder& run, const CheckpointFolder& checkpoints, std::int64_t count,
+                      std::vector<std::string>& skipped) {
   std::vector<std::int64_t> steps = checkpoints.steps();
   std::vector<SafetensorsFile> files;
   nlohmann::json used = nlohmann::json::array();
@@ -49,7 +49,7 @@ std::filesystem::path write_average(const RunFolder& run, const CheckpointFolder
                                                write_safetensors(file, views, {{"format", "pt"}});
                                              }}};
   write_files(run.average(), used.front(), content, {{"mean_of_steps", used}});
-  return run.average();
+  return {run.average(), static_cast<std::int64_t>(files.size())};
 }
 
 }  // namespace heed

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -8,11 +9,16 @@
 
 namespace heed {
 
+struct Average {
+  std::filesystem::path folder;
+  std::int64_t checkpoints = 0;  ///< that the mean is of
+};
+
 /// Writes RUN/average: the mean, value by value, of the weights of the newest `count` checkpoints
 /// (Vaswani et al. 2017, section 6.1, average their last 5 to 20). Damaged ones are passed over and
-/// added to `skipped`, for a warning. Returns the folder. Throws Error(bad_input) where there is no
+/// added to `skipped`, for a warning. Throws Error(bad_input) where there is no
 /// valid checkpoint.
-std::filesystem::path write_average(const RunFolder& run, const CheckpointFolder& checkpoints,
-                                    std::int64_t count, std::vector<std::string>& skipped);
+Average write_average(const RunFolder& run, const CheckpointFolder& checkpoints, std::int64_t count,
+                      std::vector<std::string>& skipped);
 
 }  // namespace heed

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -94,7 +95,7 @@ int eval_command(const EvalCommand& options) {
       own_files ? files_subject(options, config) : split_subject(options, config);
   const Dataset data = tokenize(subject.split, *trained.tokenizers.source,
                                 *trained.tokenizers.target, {}, static_cast<int>(config.threads));
-  check_positions(data, trained.model->position_limit(), subject.name);
+  check_evaluable(data, evaluation_limits(config), subject.name);
   Team team(config.threads);
   Evaluation e =
       evaluate_loss(*trained.model, data, config.train.batch_tokens, context_of(config), team);
@@ -104,6 +105,11 @@ int eval_command(const EvalCommand& options) {
     if (!options.output.empty()) write_translations(options.output, e);
   }
   options.json ? print_record(e, subject, trained) : print_for_people(e, subject);
+  if (!std::isfinite(e.loss)) {
+    throw Error(Exit::non_finite,
+                fmt::format("the loss of {} is not finite: the weights in {} are of no use",
+                            subject.name, trained.weights.string()));
+  }
   return 0;
 }
 

@@ -64,13 +64,13 @@ void add_files(CLI::App* command, const char* name, std::vector<std::string>& fi
 }
 
 /// An option that is another way to write key=value; `implied` overrides come with it.
-void add_shortcut(CLI::App* command, const char* name, std::vector<std::string>& shortcuts,
-                  const char* key, std::vector<std::string> implied) {
+CLI::Option* add_shortcut(CLI::App* command, const char* name, std::vector<std::string>& shortcuts,
+                          const char* key, std::vector<std::string> implied) {
   const auto take = [&shortcuts, key, implied](const std::string& value) {
     shortcuts.insert(shortcuts.end(), implied.begin(), implied.end());
     shortcuts.push_back(fmt::format("{}={}", key, value));
   };
-  command->add_option_function<std::string>(name, take, fmt::format("the same as {}=…", key))
+  return command->add_option_function<std::string>(name, take, fmt::format("the same as {}=…", key))
       ->type_name("N")
       ->group(choices);
 }
@@ -161,16 +161,21 @@ void add_generate(CLI::App& app, Job& job) {
       ->type_name("TEXT")
       ->group(choices);
   add_weights(command, options->weights);
-  add_shortcut(command, "--beam", *shortcuts, "decode.beam", {"decode.sample=false"});
+  CLI::Option* const beam =
+      add_shortcut(command, "--beam", *shortcuts, "decode.beam", {"decode.sample=false"});
   add_shortcut(command, "--max-length", *shortcuts, "decode.max_length", {});
   command
       ->add_flag_callback(
           "--sample", [shortcuts] { shortcuts->push_back("decode.sample=true"); },
           "draw tokens at random instead of searching")
+      ->excludes(beam)
       ->group(choices);
-  add_shortcut(command, "--temperature", *shortcuts, "decode.temperature", {"decode.sample=true"});
-  add_shortcut(command, "--top-k", *shortcuts, "decode.top_k", {"decode.sample=true"});
-  add_shortcut(command, "--top-p", *shortcuts, "decode.top_p", {"decode.sample=true"});
+  const auto sampling = [&](const char* name, const char* key) {
+    add_shortcut(command, name, *shortcuts, key, {"decode.sample=true"})->excludes(beam);
+  };
+  sampling("--temperature", "decode.temperature");
+  sampling("--top-k", "decode.top_k");
+  sampling("--top-p", "decode.top_p");
   command->add_option("--seed", options->seed, "of sampling (default: the config's)")
       ->type_name("N")
       ->group(choices);
@@ -216,6 +221,7 @@ void add_score(CLI::App& app, Job& job) {
       ->add_option("--output", options->output, "where the lines go (default: -, standard output)")
       ->type_name("FILE")
       ->group(results);
+  add_json(command, options->json, "two lists, log_prob and tokens,");
   command->footer(
       "Prints, for each target line, the natural logarithm of its probability and, behind a tab, "
       "its number\n"

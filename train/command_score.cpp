@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 
+#include <cmath>
+#include <nlohmann/json.hpp>
+
 #include "autograd/error.h"
+#include "autograd/finite_check.h"
 #include "data/batcher.h"
 #include "data/lines.h"
 #include "train/commands.h"
@@ -25,7 +29,7 @@ std::vector<Score> score_pairs(const TrainedModel& trained, const ScoreCommand& 
       read_split({{options.source}, {options.target}, {}}, false, config.data.lowercase, "score");
   const Dataset data = tokenize(split, *trained.tokenizers.source, *trained.tokenizers.target, {},
                                 static_cast<int>(config.threads));
-  check_positions(data, trained.model->position_limit(), "score");
+  check_evaluable(data, evaluation_limits(config), "score");
   BatchOptions batching;
   batching.batch_tokens = std::min<std::int64_t>(config.train.batch_tokens, 4096);
   const std::vector<double> log_probs =
@@ -89,6 +93,18 @@ std::vector<Score> score_text(const TrainedModel& trained, const ScoreCommand& o
   return scores;
 }
 
+/// A line for each score, or all of them as one JSON object.
+std::string listed(const std::vector<Score>& scores, bool json) {
+  std::string text;
+  nlohmann::json log_probs = nlohmann::json::array(), tokens = nlohmann::json::array();
+  for (const Score& s : scores) {
+    if (!json) text += fmt::format("{:.6f}\t{}\n", unsigned_nan(s.log_prob), s.tokens);
+    log_probs.push_back(s.log_prob);
+    tokens.push_back(s.tokens);
+  }
+  return json ? nlohmann::json{{"log_prob", log_probs}, {"tokens", tokens}}.dump() + "\n" : text;
+}
+
 }  // namespace
 
 int score_command(const ScoreCommand& options) {
@@ -102,9 +118,14 @@ int score_command(const ScoreCommand& options) {
   Team team(trained.config.threads);
   const std::vector<Score> scores =
       lm ? score_text(trained, options, team) : score_pairs(trained, options, team);
-  std::string text;
-  for (const Score& s : scores) text += fmt::format("{:.6f}\t{}\n", s.log_prob, s.tokens);
-  write_output(options.output, [&](const Sink& sink) { sink(text); });
+  write_output(options.output, [&](const Sink& sink) { sink(listed(scores, options.json)); });
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (std::isfinite(scores[i].log_prob)) continue;
+    throw Error(Exit::non_finite,
+                fmt::format("line {}: its log-probability is not finite: the weights in {} are of "
+                            "no use",
+                            i + 1, trained.weights.string()));
+  }
   return 0;
 }
 

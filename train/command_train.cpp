@@ -9,6 +9,7 @@
 #include "train/commands.h"
 #include "train/files.h"
 #include "train/run_lock.h"
+#include "train/run_record.h"
 #include "train/trainer.h"
 
 namespace heed {
@@ -30,6 +31,11 @@ std::string data_summary(const Config& config, const ExperimentData& data) {
       "data: {} pairs{}, {} to validate on, {} to test on; vocabulary {}{}", data.train.size(),
       left_out, data.valid.size(), data.test.size(), data.tokenizers.source->size(),
       data.tokenizers.shared() ? "" : fmt::format(" and {}", data.tokenizers.target->size()));
+}
+
+/// "1 thread", "2 threads"
+std::string counted(std::int64_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
 std::int64_t count_values(const Parameters& parameters) {
@@ -111,6 +117,7 @@ int train_command(const TrainCommand& options) {
   if (!options.overwrite) refuse_existing_run(run);
   Talk talk;
   const ExperimentData data = load_data(config);  // first: bad data leaves nothing behind
+  Trainer trainer(config, run, data, talk);       // and a model that does not fit, no less
   create_folders(run.path);
   const RunLock lock(run.path);
   if (options.overwrite) {
@@ -118,14 +125,14 @@ int train_command(const TrainCommand& options) {
   } else {
     refuse_existing_run(run);  // another process may have been faster
   }
-  begin_run(run, config, data.tokenizers, options.command);
+  begin_run(run, config, data, options.command);
   talk.log_to(run.log());
-  Trainer trainer(config, run, data, talk);
   talk.line(data_summary(config, data));
   talk.line(
-      fmt::format("model: {} parameters; {} threads, {} shards; run folder {}",
+      fmt::format("model: {} parameters; {}, {}; run folder {}",
                   format_quantity(static_cast<double>(count_values(trainer.model().parameters()))),
-                  trainer.team().threads(), config.train.shards, run.path.string()));
+                  counted(trainer.team().threads(), "thread"),
+                  counted(config.train.shards, "shard"), run.path.string()));
   explain_precision(config, talk);
   return logged(talk, [&] { return run_to_end(trainer, config, run, data, talk, options.json); });
 }
@@ -137,13 +144,15 @@ int resume_command(const ResumeCommand& options) {
   const RunLock lock(run.path);  // before reading: a run that is being replaced has no config
   const Config config = read_run_config(run, options.overrides);
   Talk talk;
+  check_tokenizers(run);
   const Tokenizers tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
   const ExperimentData data = load_data(config, &tokenizers);
   talk.log_to(run.log());
   for (const std::string& key : differences(config, read_run_config(run))) {
-    talk.line(fmt::format("note: {} is not what the run was started with", key));
+    if (key != "threads")  // the bits do not depend on it
+      talk.line(fmt::format("note: {} is not what the run was started with", key));
   }
-  for (const std::string& change : changed_surroundings(run, config)) {
+  for (const std::string& change : changed_surroundings(run, config, data)) {
     talk.line(fmt::format("warning: not what the run was started with, so its bits may differ: {}",
                           change));
   }

@@ -55,6 +55,7 @@ struct ScoreCommand {
   std::string weights;
   std::string source, target;  ///< lm: target only
   std::string output = "-";
+  bool json = false;
 };
 int score_command(const ScoreCommand& options);
 

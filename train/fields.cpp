@@ -21,8 +21,8 @@ using Number = Range<double>;
 // Upper bounds stand far above any sensible value; they keep shapes and counters from overflowing.
 constexpr std::int64_t million = 1'000'000, billion = 1'000 * million;
 constexpr Whole steps{0, 1'000 * billion}, tokens{1, billion}, sequences{1, million};
-constexpr Number fraction{0.0, 1.0, true, false}, positive{.low = 0.0, .low_in = false},
-    not_negative{.low = 0.0};
+constexpr Number fraction{0.0, 1.0, true, false}, dropout{0.0, 0.99},
+    positive{.low = 0.0, .low_in = false}, not_negative{.low = 0.0};
 
 const std::vector<std::string> metrics{"loss",        "perplexity", "token_accuracy",
                                        "exact_match", "bleu",       "chrf"};
@@ -149,10 +149,10 @@ void add_model(std::vector<Field>& table) {
                 "Encoder layers. A language model has none."),
           whole("model.layers.decoder", HEED_MEMBER(model.decoder_layers), {1, 1000},
                 "Decoder layers."),
-          number(HEED_KEY(model.dropout.residual), fraction,
+          number(HEED_KEY(model.dropout.residual), dropout,
                  "Of embeddings, and of what a sublayer adds to its input."),
-          number(HEED_KEY(model.dropout.attention), fraction, "Of attention's weights."),
-          number(HEED_KEY(model.dropout.activation), fraction,
+          number(HEED_KEY(model.dropout.attention), dropout, "Of attention's weights."),
+          number(HEED_KEY(model.dropout.activation), dropout,
                  "Of values between the two feed-forward layers."),
           choice(HEED_KEY(model.activation), {"relu", "gelu", "gelu_tanh", "silu"},
                  "Between the two feed-forward layers."),

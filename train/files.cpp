@@ -12,22 +12,13 @@
 #include <vector>
 
 #include "autograd/error.h"
+#include "data/uninterrupted.h"
 
 namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;  // bytes read or written at a time
-
-/// Repeats a system call that a signal has interrupted.
-template <class Call>
-auto uninterrupted(Call call) {
-  decltype(call()) result;
-  do {
-    result = call();
-  } while (result < 0 && errno == EINTR);
-  return result;
-}
 
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");

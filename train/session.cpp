@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "autograd/error.h"
 #include "autograd/kernels/bf16.h"
 
@@ -23,6 +25,14 @@ BatchOptions batch_options(const Config& config) {
   return options;
 }
 
+EvaluationLimits evaluation_limits(const Config& config) {
+  EvaluationLimits limits;
+  if (config.model.positions == PositionKind::learned)
+    limits.positions = config.model.max_positions;
+  limits.longest = std::max(limits.longest, config.data.max_length + 1);
+  return limits;
+}
+
 ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
   const bool lm = config.task == Task::lm;
   const Corpus corpus = read_corpus(config.data, lm, config.seed);
@@ -41,11 +51,8 @@ ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
   data.train = encode(corpus.train, true);
   data.valid = encode(corpus.valid, false);
   data.test = encode(corpus.test, false);
-  if (config.model.positions ==
-      PositionKind::learned) {  // an lm has no pairs, so this says nothing
-    check_positions(data.valid, config.model.max_positions, "data.valid");
-    check_positions(data.test, config.model.max_positions, "data.test");
-  }
+  check_evaluable(data.valid, evaluation_limits(config), "data.valid");
+  check_evaluable(data.test, evaluation_limits(config), "data.test");
   const BatchStream anything_to_train_on(data.train, batch_options(config));  // throws where not
   return data;
 }

@@ -4,13 +4,28 @@
 
 #include <cstdio>
 
+#include "autograd/error.h"
 #include "data/utf8.h"
 #include "train/checkpoint_folder.h"
-#include "train/run_folder.h"
+#include "train/run_record.h"
 #include "train/session.h"
 #include "train/weights.h"
 
 HEED_BEGIN
+
+namespace {
+
+/// Throws Error(bad_input) where the sum is wrong, with what else there is.
+void check_weights(const RunFolder& run, const std::filesystem::path& weights) {
+  try {
+    check_file(weights, "model.safetensors");
+  } catch (const Error& e) {
+    if (e.code != Exit::bad_input) throw;
+    throw Error(e.code, fmt::format("{}\n--weights takes others{}", e.what(), weights_there(run)));
+  }
+}
+
+}  // namespace
 
 TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::string>& overrides,
                                 const std::string& name) {
@@ -22,6 +37,7 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
     fmt::print(stderr, "heed: {}\n", note);
   }
   trained.weights = find_weights(folder, name);
+  check_tokenizers(folder);
   trained.tokenizers = Tokenizers::load(folder.path, trained.config.tokenizer.kind);
   Config shape = trained.config;
   shape.model.init = InitKind::none;  // the file has all values
@@ -35,7 +51,7 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   const bool own = !inside.empty() && *inside.begin() != "..";
   if (own ||
       std::filesystem::exists(std::filesystem::symlink_status(trained.weights / "state.json"))) {
-    check_file(trained.weights, "model.safetensors");
+    check_weights(folder, trained.weights);
   }
   load_weights(SafetensorsFile::read(file), trained.model->parameters(), file.string());
   return trained;

@@ -103,8 +103,7 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
       stream_(data.train, batch_options(config)),
       cost_(token_cost(config.model, config.task, data.tokenizers.target->size())),
       total_steps_(steps_in_all(config, stream_)),
-      checkpoints_(run.path),
-      metrics_(run.metrics()) {}
+      checkpoints_(run.path) {}
 
 Metric Trainer::deciding_metric() const {
   return config_.train.early_stopping.metric.value_or(config_.train.best);
@@ -124,6 +123,7 @@ double Trainer::share_done() const {
 bool Trainer::finished() const { return stopped_early_ || share_done() >= 1; }
 
 int Trainer::train() {
+  if (!metrics_) metrics_.emplace(run_.metrics());
   if (!finished()) remove_average();  // the mean of checkpoints that will be old
   stream_.seek(progress_.position);
   batches_ = std::make_unique<Prefetcher>(stream_);
@@ -176,10 +176,14 @@ void Trainer::give_up_step(const Error& error) {
       progress_.skipped_in_a_row > most_in_a_row) {
     if (last_saved_ != progress_.step) save(false, true);  // all steps before this one
     talk_.end_progress();
-    throw Error(error.code, progress_.skipped_in_a_row > most_in_a_row
-                                ? fmt::format("{} steps in a row were not finite; the last, {}",
-                                              progress_.skipped_in_a_row, error.what())
-                                : error.what());
+    const bool many = progress_.skipped_in_a_row > most_in_a_row;
+    throw Error(error.code,
+                fmt::format("{}{}\nto go on from step {}: heed resume {} with a smaller optim.lr{}",
+                            many ? fmt::format("{} steps in a row were not finite; the last, ",
+                                               progress_.skipped_in_a_row)
+                                 : "",
+                            error.what(), progress_.step, run_.path.string(),
+                            many ? "" : ", or train.on_nonfinite=skip to leave such steps out"));
   }
   ++progress_.skipped;
   record("skipped", {{"step", progress_.step + 1}, {"reason", error.what()}});
@@ -266,7 +270,7 @@ void Trainer::save(bool is_best, bool on_request) {
       {"training.safetensors", [&](FileWriter& file) {
          write_safetensors(file, tensor_views(moments), {{"step", std::to_string(progress_.step)}});
        }}};
-  metrics_.sync();
+  metrics_->sync();
   nlohmann::json state = progress_.json();
   if (on_request) state["on_request"] = true;
   checkpoints_.save(progress_.step, files, state,
@@ -291,6 +295,12 @@ void Trainer::restore() {
   const CheckpointFolder::Newest newest = checkpoints_.newest_valid();
   for (const std::string& skipped : newest.skipped)
     talk_.line("skipped a damaged checkpoint: " + skipped);
+  if (!newest.checkpoint && !newest.skipped.empty()) {
+    throw Error(Exit::bad_input,
+                fmt::format("{}: every checkpoint is damaged, so there is nothing to go on from; "
+                            "heed train with --overwrite begins anew",
+                            run_.path.string()));
+  }
   const std::int64_t step = newest.checkpoint ? newest.checkpoint->step : 0;
   // What was recorded after the checkpoint will be recorded again, and so will the final figures.
   const bool due = newest.checkpoint && newest.checkpoint->state.value("validation_due", false);
@@ -300,7 +310,7 @@ void Trainer::restore() {
     return at <= step && !(due && at == step && kind == "valid") && kind != "test" &&
            kind != "final-valid";
   });
-  metrics_ = JsonlWriter(run_.metrics());
+  metrics_.emplace(run_.metrics());
   if (!newest.checkpoint) {
     talk_.line("no checkpoint to go on from: beginning at step 0");
     return;
@@ -316,14 +326,30 @@ void Trainer::restore() {
   if (!progress_.validation_due) last_saved_ = last_validated_ = progress_.step;
   // A kill may have come after the checkpoint had its name and before its links were set.
   checkpoints_.link("last", progress_.step);
-  if (progress_.best && std::filesystem::exists(checkpoints_.folder_of(progress_.best_step)))
-    checkpoints_.link("best", progress_.best_step);
+  find_best();
   checkpoints_.remove_unfinished();
   if (config_.train.early_stopping.metric &&
       progress_.without_better >= config_.train.early_stopping.patience) {
     stopped_early_ = true;
   }
   talk_.line(fmt::format("going on from step {}", progress_.step));
+}
+
+void Trainer::find_best() {
+  if (!progress_.best) return;
+  try {
+    if (progress_.best_step != progress_.step)  // that one was checked already
+      open_checkpoint(checkpoints_.folder_of(progress_.best_step));
+    checkpoints_.link("best", progress_.best_step);
+  } catch (const Error& lost) {
+    if (lost.code != Exit::bad_input) throw;
+    talk_.line(
+        fmt::format("the best checkpoint, of step {}, is lost, so the next validation "
+                    "decides which is best: {}",
+                    progress_.best_step, lost.what()));
+    progress_.best.reset();
+    remove_tree(run_.path / "best");
+  }
 }
 
 void Trainer::remove_average() {
@@ -334,8 +360,15 @@ void Trainer::choose_weights() {
   std::filesystem::path folder;
   if (config_.train.average > 1) {
     std::vector<std::string> skipped;
-    folder = write_average(run_, checkpoints_, config_.train.average, skipped);
+    const Average mean = write_average(run_, checkpoints_, config_.train.average, skipped);
+    folder = mean.folder;
     for (const std::string& damaged : skipped) talk_.line("left out of the mean: " + damaged);
+    if (mean.checkpoints < config_.train.average) {
+      talk_.line(
+          fmt::format("the mean is of {} checkpoints, not of train.average's {}: there are "
+                      "no more",
+                      mean.checkpoints, config_.train.average));
+    }
   } else {
     remove_average();  // of a time when the config asked for one
     folder = find_weights(run_, "");
@@ -356,14 +389,14 @@ std::optional<Evaluation> Trainer::final_evaluation() {
                      team_);
   }
   record(test ? "test" : "final-valid", e.json());
-  metrics_.sync();
+  metrics_->sync();
   return e;
 }
 
 void Trainer::record(const std::string& kind, nlohmann::json fields) {
   nlohmann::json r{{"kind", kind}, {"step", progress_.step}, {"seconds", progress_.seconds}};
   r.update(fields);
-  metrics_.append(r);
+  metrics_->append(r);
 }
 
 HEED_END

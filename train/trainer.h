@@ -45,9 +45,11 @@ class Trainer {
  public:
   Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk);
 
-  /// Goes on from the newest valid checkpoint of the run, if there is one; says what it skipped.
+  /// Goes on from the newest valid checkpoint of the run, or begins where none was saved yet; says
+  /// what it skipped. Throws Error(bad_input) where there are checkpoints, all of them damaged.
   void restore();
-  /// Trains to the end, or until a signal asks to stop; saves. Returns the signal or 0.
+  /// Trains to the end, or until a signal asks to stop; saves. Returns the signal or 0. Until this
+  /// or restore(), nothing in the run's folder is touched.
   int train();
   /// After training: the mean of the last checkpoints, if the config asks for it, becomes the run's
   /// weights; otherwise the best checkpoint's do. Loads them.
@@ -74,6 +76,8 @@ class Trainer {
   /// `on_request`: where no checkpoint was due; means leave it out.
   void save(bool is_best, bool on_request = false);
   void record(const std::string& kind, nlohmann::json fields);
+  /// Points `best` at the checkpoint that was; where that is lost, the next validation decides.
+  void find_best();
   void remove_average();  ///< if there is one
   Metric deciding_metric() const;
 
@@ -90,7 +94,7 @@ class Trainer {
   std::int64_t total_steps_;  ///< where schedules end; 0: the run is limited by time alone
   std::unique_ptr<Prefetcher> batches_;
   CheckpointFolder checkpoints_;
-  JsonlWriter metrics_;
+  std::optional<JsonlWriter> metrics_;                    ///< from train() or restore() on
   std::optional<SignalRequests> signals_{std::in_place};  ///< until training is over
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;

@@ -1,5 +1,6 @@
 #include "train/weights.h"
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -10,6 +11,15 @@ HEED_BEGIN
 namespace {
 
 constexpr DType own_type = sizeof(real) == 4 ? DType::f32 : DType::f64;
+
+/// A line each, of the first few: the others say the same.
+std::string listed(const std::vector<std::string>& misfits) {
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(misfits.size(), most); ++i) text += "\n  " + misfits[i];
+  if (misfits.size() > most) text += fmt::format("\n  … and {} more", misfits.size() - most);
+  return text;
+}
 
 std::vector<std::int64_t> extents(const Shape& shape) {
   return {shape.extents().begin(), shape.extents().end()};
@@ -28,26 +38,28 @@ std::vector<TensorView> tensor_views(std::span<const NamedTensor> parameters) {
 
 void load_weights(const SafetensorsFile& file, std::span<const NamedTensor> parameters,
                   const std::string& file_name) {
-  std::string missing, mismatched, extra;
+  std::vector<std::string> missing, mismatched, extra;
   std::set<std::string_view> known;
   for (const NamedTensor& p : parameters) {
     known.insert(p.name);
     const TensorView* const found = file.find(p.name);
     if (found == nullptr) {
-      missing += fmt::format("\n  missing: {} {}", p.name, p.tensor.shape());
+      missing.push_back(fmt::format("missing: {} {}", p.name, p.tensor.shape()));
     } else if (found->shape != extents(p.tensor.shape()) ||
                (found->dtype != DType::f32 && found->dtype != DType::f64)) {
-      mismatched +=
-          fmt::format("\n  of another shape: {} is {} in the file, {} {} in the model", p.name,
-                      found->description(), dtype_name(own_type), p.tensor.shape());
+      mismatched.push_back(fmt::format("of another shape: {} is {} in the file, {} {} in the model",
+                                       p.name, found->description(), dtype_name(own_type),
+                                       p.tensor.shape()));
     }
   }
   for (const TensorView& t : file.tensors()) {
-    if (known.count(t.name) == 0) extra += fmt::format("\n  extra: {} {}", t.name, t.description());
+    if (known.count(t.name) == 0)
+      extra.push_back(fmt::format("extra: {} {}", t.name, t.description()));
   }
-  if (!(missing + mismatched + extra).empty()) {
-    throw Error(Exit::bad_input, fmt::format("{}: the weights do not fit the model{}{}{}",
-                                             file_name, missing, mismatched, extra));
+  if (!missing.empty() || !mismatched.empty() || !extra.empty()) {
+    throw Error(Exit::bad_input,
+                fmt::format("{}: the weights do not fit the model{}{}{}", file_name,
+                            listed(missing), listed(mismatched), listed(extra)));
   }
   for (const NamedTensor& p : parameters) {
     const TensorView& t = *file.find(p.name);

@@ -126,20 +126,22 @@ void measure_resume(Measures& measures, const fs::path& run) {
   same.report(measures, "damage: heed resume: the same final weights");
 }
 
-/// All three at once: all are named.
+/// All three at once: all are named, and nothing is begun in their place.
 void measure_nothing_left(Measures& measures, const fs::path& run) {
   const Copy copy(run);
   Count count;
   bool named = true;
   for (const std::int64_t step : {kPartner, kOlder, kNewest})
     flip_bit(checkpoint_of(copy.path(), step) / "model.safetensors", 5000);
+  const std::string metrics = get(copy.path() / "metrics.jsonl");
   const Done done = copy.heed({"resume", copy.path().string()});
   for (const std::int64_t step : {kPartner, kOlder, kNewest})
     named = named && contains(done.talk, fmt::format("step-{:08}/model.safetensors", step));
-  count(named && done.status == 0 && contains(done.talk, "beginning at step 0") &&
-            same_weights(run, copy.path()),
+  count(named && done.status == static_cast<int>(Exit::bad_input) &&
+            contains(done.talk, "every checkpoint is damaged") &&
+            get(copy.path() / "metrics.jsonl") == metrics,
         "resume, nothing left", done);
-  count.report(measures, "damage: heed resume: nothing left, all named");
+  count.report(measures, "damage: heed resume: nothing left, all named, exit 3");
 }
 
 }  // namespace

@@ -90,11 +90,29 @@ cp kept.json runs/tiny/run.json
 status 0 train tiny.yaml --run stopped train.steps=15
 status 0 resume stopped train.steps=30 --json
 equal 'metrics of a run in two parts' "$(number loss)" "$(sed -n 's/.*"loss":\([-0-9.e+]*\).*/\1/p' trained.json)"
+sed -i 's/"threads": .*/"threads": 2,/' runs/tiny/run.json
+status 0 resume runs/tiny train.steps=40 threads=1
+checks=$((checks + 1)); grep -q 'note: threads' err && fail 'the number of threads is no change'
+cp runs/tiny/config.yaml kept.yaml
+sed -i 's/^  log_every: .*/  log_every: 11/' runs/tiny/config.yaml
+status 0 resume runs/tiny train.steps=40
+says 'config.yaml: it was edited'
+cp kept.yaml runs/tiny/config.yaml
+status 0 resume runs/tiny train.steps=40 data.synthetic.symbols=4
+says 'data.train: its text is another' 'data.valid: its text is another'
+cp runs/tiny/tokenizer.vocab kept.vocab
+sed -i 's/b/x/' runs/tiny/tokenizer.vocab
+for command in resume eval generate; do
+  status 3 $command runs/tiny
+  says "runs/tiny/tokenizer.vocab: its content was changed"
+done
+cp kept.vocab runs/tiny/tokenizer.vocab
 status 0 train tiny.yaml --overwrite
 
 # ---- numbers that are not finite -------------------------------------------------------------------
 status 5 train tiny.yaml --run wild optim.lr=1e30 optim.schedule.warmup=0
-says ': the loss is' 'the weights are as before the step' 'first: the '
+says ': the loss is' 'the weights are as before the step' 'first: the ' \
+  'heed resume wild with a smaller optim.lr, or train.on_nonfinite=skip'
 holds wild/train.log 'ended by an error: step '
 [ -e wild/last/state.json ] || fail 'the steps before were not saved'
 status 5 train tiny.yaml --run wild --overwrite optim.lr=1e30 optim.schedule.warmup=0 train.on_nonfinite=skip
@@ -127,7 +145,9 @@ status 2 eval runs/tiny --split test --source src --target tgt
 status 3 eval runs/nowhere
 says 'no run here'
 status 3 eval runs/tiny --weights 77
-says 'no weights called 77'
+says 'no weights called 77; there are: average, best, last, 15, 30'
+status 2 generate runs/tiny --sample --beam 3
+status 2 generate runs/tiny --beam 3 --top-k 2
 
 # ---- generate -------------------------------------------------------------------------------------
 printf 'a b c\n\n\nd e\r\n \nxyz' >input                # empty lines, an unknown character, no end of line
@@ -195,6 +215,8 @@ holds out '^-[0-9]+\.[0-9]{6}	6$'
 total=$(awk '{ s += $1; n += $2 } END { printf "%.5f", -s / n }' out)
 status 0 eval runs/tiny --source src --target tgt --json
 equal 'loss as the sum of scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
+status 0 score runs/tiny --source src --target tgt --json
+holds out '^\{"log_prob":\[-[0-9.,-]*\],"tokens":\[[0-9,]*\]\}$'
 status 2 score runs/tiny --target tgt
 printf 'a\n' >short
 status 3 score runs/tiny --source src --target short
@@ -330,6 +352,18 @@ says "$work/nowhere.de: no such file"
 files src short
 status 3 train files.yaml --run never
 says 'differ in length' '3 lines' '1'
+files nowhere.de tgt
+status 3 train files.yaml --run never
+says 'data.train.source; relative to the folder heed was started in'
+awk 'BEGIN { for (i = 0; i < 5000; ++i) printf "a "; print "" }' >endless
+files src src
+status 3 train files.yaml --run never data.valid.source=endless data.valid.target=endless
+says 'data.valid: line 1 has ' 'at most 4096 are taken for a sentence'
+status 3 eval runs/tiny --source endless --target endless
+says 'line 1 has'
+printf 'a' >letter
+status 3 train files.yaml --run never task=lm 'data={train: {text: src}, valid: {text: letter}}'
+says 'data.valid: a text of one token: there is nothing to predict in it'
 files empty empty
 status 3 train files.yaml --run never
 says "$work/empty: empty file"

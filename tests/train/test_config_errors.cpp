@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(out_of_range) {
       {copy + "train: {label_smoothing: -0.1}\n",
        "exp.yaml:2:26: train.label_smoothing: -0.1 is out of range (allowed: 0 to below 1)"},
       {copy + "model: {dropout: 1.0}\n",
-       "exp.yaml:2:18: model.dropout: 1.0 is out of range (allowed: 0 to below 1)"},
+       "exp.yaml:2:18: model.dropout: 1.0 is out of range (allowed: 0 to 0.99)"},
       {copy + "model: {d_model: 0}\n",
        "exp.yaml:2:18: model.d_model: 0 is out of range (allowed: 1 to 65536)"},
       {copy + "model: {heads: -4}\n",

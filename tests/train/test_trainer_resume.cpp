@@ -84,6 +84,46 @@ BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_passed_over) {
   BOOST_TEST((whole.metrics() == metrics));
 }
 
+BOOST_AUTO_TEST_CASE(a_damaged_best_checkpoint_is_said_at_once_and_the_next_validation_decides) {
+  const TempFolder folder;
+  Run run(small_run(40), folder / "run");
+  run.train(false);
+  // As if the second had been the best, and the disk had lost a bit of it.
+  nlohmann::json state = open_checkpoint(run.checkpoints().folder_of(40)).state;
+  state["best_step"] = 30;
+  state["best"] = 0.0;
+  std::vector<CheckpointFile> files;
+  for (const char* name : {"model.safetensors", "training.safetensors"}) {
+    files.push_back({name, [text = run.file(40, name)](FileWriter& file) { file.write(text); }});
+  }
+  write_files(run.checkpoints().folder_of(40), 40, files, state);
+  run.checkpoints().link("best", 30);
+  std::string weights = run.file(30, "model.safetensors");
+  weights[weights.size() / 2] ^= 1;
+  put(run.checkpoints().folder_of(30) / "model.safetensors", weights);
+  run.talk.log_to(run.paths().log());
+  run.config.train.steps = 50;
+  BOOST_TEST(run.train(true) == 0);
+  const std::string log = get(run.paths().log());
+  BOOST_TEST(log.find("the best checkpoint, of step 30, is lost") != std::string::npos);
+  BOOST_TEST(log.find("step-00000030/model.safetensors") != std::string::npos);
+  BOOST_TEST(run.checkpoints().linked("best").value() == 50);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_begun_where_every_checkpoint_is_damaged) {
+  const TempFolder folder;
+  Run run(small_run(20), folder / "run");
+  run.train(false);
+  for (const std::int64_t step : run.checkpoints().steps())
+    put(run.checkpoints().folder_of(step) / "model.safetensors", "short");
+  const std::vector<nlohmann::json> metrics = run.metrics();
+  BOOST_CHECK_EXCEPTION(run.train(true), Error, [](const Error& e) {
+    return e.code == Exit::bad_input &&
+           std::string(e.what()).find("every checkpoint is damaged") != std::string::npos;
+  });
+  BOOST_TEST((run.metrics() == metrics));
+}
+
 BOOST_AUTO_TEST_CASE(a_run_stopped_by_a_signal_comes_to_the_same_end) {
   const TempFolder folder;
   Config config = small_run(120);

@@ -1,0 +1,27 @@
+#pragma once
+/// run.json: what a run was started with, so far as its bits depend on it.
+#include <string>
+#include <vector>
+
+#include "train/run_folder.h"
+#include "train/session.h"
+
+namespace heed {
+
+/// Writes the tokenizers, run.json and config.yaml of a run that begins. run.json has version,
+/// compiler, flags, processor, BLAS, seed and command, and the SHA-256 of config.yaml, of the
+/// tokenizers' files, and of each split as token ids.
+void begin_run(const RunFolder& run, const Config& config, const ExperimentData& data,
+               const std::vector<std::string>& command);
+
+/// Throws Error(bad_input) where a tokenizer is not the one that the run began with: ids would mean
+/// other words. Where run.json is lost or broken, there is nothing to
+/// compare with.
+void check_tokenizers(const RunFolder& run);
+
+/// What is not as run.json says, a line for each: program, machine, config.yaml, data. With these a
+/// run that is gone on with may not give the bits it would have given.
+std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config,
+                                              const ExperimentData& data);
+
+}  // namespace heed
