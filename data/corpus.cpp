@@ -128,6 +128,7 @@ Split read_split(const FilesOptions& files, bool language_model, bool lower,
     for (const auto& path : files.text) {
       const std::string text = read_text(path);
       if (text.empty()) refuse(Exit::bad_input, shown_path(path) + ": empty file");
+      if (!split.text.empty() && !split.text.ends_with('\n')) split.text += '\n';
       split.text += text;
     }
   } else {

@@ -108,10 +108,16 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
   return data;
 }
 
-void check_evaluable(const Dataset& data, const EvaluationLimits& limits, const std::string& what) {
-  if (data.stream.size() == 1) {
-    throw Error(Exit::bad_input, what + ": a text of one token: there is nothing to predict in it");
-  }
+void check_text(const Split& split, const Dataset& data, const std::string& what) {
+  if (split.text.empty() || data.stream.size() >= 2) return;
+  throw Error(Exit::bad_input,
+              fmt::format("{}: a text of {} token{}: there is nothing to predict in it", what,
+                          data.stream.size(), data.stream.size() == 1 ? "" : "s"));
+}
+
+void check_evaluable(const Split& split, const Dataset& data, const EvaluationLimits& limits,
+                     const std::string& what) {
+  check_text(split, data, what);
   for (std::int64_t i = 0; i < data.size(); ++i) {
     const std::int64_t needed = std::max(data.source.length(i), data.target.length(i) + 1);
     if (limits.positions > 0 && needed > limits.positions) {

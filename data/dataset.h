@@ -61,13 +61,16 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
 /// What a model can be asked about an evaluation split, where sample i is line i.
 struct EvaluationLimits {
   std::int64_t positions = 0;  ///< that the model has; 0: any number
-  /// Tokens of a line: attention takes time with the square of it, so that a line which is a whole
-  /// book would stop all others.
+  /// Tokens of a line, its end counted: attention takes time with the square of it, so that a line
+  /// which is a whole book would stop all others.
   std::int64_t longest = 4096;
 };
 
 /// Throws bad_input, naming `what` and the line, if a pair is longer than the limits allow, specials
-/// counted, or a text has nothing to predict.
-void check_evaluable(const Dataset& data, const EvaluationLimits& limits, const std::string& what);
+/// counted, or a text has nothing to predict. `data` are the split's tokens.
+void check_evaluable(const Split& split, const Dataset& data, const EvaluationLimits& limits,
+                     const std::string& what);
+/// Throws bad_input, naming `what`, if a text has fewer than two tokens.
+void check_text(const Split& split, const Dataset& data, const std::string& what);
 
 }  // namespace heed

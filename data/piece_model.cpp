@@ -51,7 +51,9 @@ std::optional<Field> take_field(std::string_view& from) {
 /// A character map: bytes of the trie (four, little-endian), the trie, and the texts it points to,
 /// each with a NUL at its end. The trie is a double array as darts-clone builds it (Yata 2008): a
 /// node of four bytes holds a label, a value (the highest bit set), or how to come to its children,
-/// which all lie in one block of 256. Every step that a node allows must end within the array.
+/// which all lie in one block of 256; where bit 8 is set, the first of them is taken for a value,
+/// whatever it says of itself. Every step that a node allows must end within the array, and every
+/// value within the texts.
 bool whole_character_map(std::string_view map) {
   std::uint32_t size = 0;
   if (map.size() <= sizeof size) return map.empty();
@@ -62,15 +64,21 @@ bool whole_character_map(std::string_view map) {
   const std::string_view texts = map.substr(size);
   if (texts.back() != '\0') return false;
   const std::uint32_t nodes = size / node_bytes;
-  for (std::uint32_t i = 0; i < nodes; ++i) {
+  const auto node_at = [&](std::uint32_t i) {
     std::uint32_t node = 0;
     std::memcpy(&node, map.data() + std::size_t{i} * node_bytes, node_bytes);
+    return node;
+  };
+  const auto value_fits = [&](std::uint32_t node) { return (node & 0x7FFFFFFFu) < texts.size(); };
+  for (std::uint32_t i = 0; i < nodes; ++i) {
+    const std::uint32_t node = node_at(i);
     if (node >> 31 != 0) {
-      if ((node & 0x7FFFFFFFu) >= texts.size()) return false;
-    } else {
-      const std::uint32_t offset = (node >> 10) << ((node & (1u << 9)) >> 6);
-      if (((i ^ offset) | (block - 1)) >= nodes) return false;
+      if (!value_fits(node)) return false;
+      continue;
     }
+    const std::uint32_t children = i ^ (node >> 10) << ((node & (1u << 9)) >> 6);
+    if ((children | (block - 1)) >= nodes) return false;
+    if ((node & (1u << 8)) != 0 && !value_fits(node_at(children))) return false;
   }
   return true;
 }

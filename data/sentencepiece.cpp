@@ -27,6 +27,7 @@ constexpr std::size_t learn_from = 2'000'000;
 /// Bytes of a line; SentencePiece's own limit. Beyond some ten thousand bytes without a space its
 /// trainer takes minutes, or ends the process when a probability underflows.
 constexpr std::size_t longest_learnt = 4192;
+constexpr std::size_t longest_part = 8192;  // bytes that are encoded at once
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
@@ -61,9 +62,15 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   std::vector<std::int32_t> encode(std::string_view line) const override {
-    std::vector<int> ids;
-    check(processor_.Encode({line.data(), line.size()}, &ids));
-    return ids;
+    std::vector<int> all;
+    do {
+      const std::string_view part = line.substr(0, part_length(line));
+      line.remove_prefix(part.size());
+      std::vector<int> ids;
+      check(processor_.Encode({part.data(), part.size()}, &ids));
+      all.insert(all.end(), ids.begin(), ids.end());
+    } while (!line.empty());
+    return all;
   }
 
   std::string decode(std::span<const std::int32_t> ids) const override {
@@ -85,6 +92,16 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
  private:
+  /// The library takes time with the square of a line's length, so a long one is cut before a space,
+  /// where pieces end anyway; or, within a word that long, between two characters.
+  static std::size_t part_length(std::string_view line) {
+    if (line.size() <= longest_part) return line.size();
+    const std::size_t space = line.rfind(' ', longest_part);
+    if (space != std::string_view::npos && space > 0) return space;
+    std::size_t end = longest_part;
+    while (end > 1 && (static_cast<unsigned char>(line[end]) & 0xC0u) == 0x80u) --end;
+    return end;
+  }
   static void check(const sentencepiece::util::Status& status) {
     if (!status.ok()) throw Error(Exit::failed, fmt::format("sentencepiece: {}", status.message()));
   }

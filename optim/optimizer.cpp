@@ -27,18 +27,17 @@ void Optimizer::begin_step(double lr, double grad_scale) {
   adam_.grad_scale = grad_scale;
 }
 
-void Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t end,
+bool Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t end,
                        const real* gradient) {
   real* const w = parameters_[parameter].tensor.mutable_value().data() + begin;
   real* const first = first_[parameter].data() + begin;
   const std::int64_t n = end - begin;
   if (options_.name == OptimizerKind::sgd) {
-    kernels::sgd(lr_, static_cast<real>(options_.momentum),
-                 static_cast<real>(options_.weight_decay), grad_scale_, gradient + begin, w, first,
-                 n);
-  } else {
-    kernels::adam(adam_, gradient + begin, w, first, second_[parameter].data() + begin, n);
+    return kernels::sgd(lr_, static_cast<real>(options_.momentum),
+                        static_cast<real>(options_.weight_decay), grad_scale_, gradient + begin, w,
+                        first, n);
   }
+  return kernels::adam(adam_, gradient + begin, w, first, second_[parameter].data() + begin, n);
 }
 
 void Optimizer::step(const std::vector<Array>& gradients, double lr, double grad_scale) {

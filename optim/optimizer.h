@@ -18,8 +18,9 @@ class Optimizer {
   /// (clipping).
   void begin_step(double lr, double grad_scale);
   /// Updates values [begin, end) of a parameter from its gradient (the whole array's data). Ranges
-  /// are independent: threads may share the work, and the result is the same.
-  void update(std::size_t parameter, std::int64_t begin, std::int64_t end, const real* gradient);
+  /// are independent: threads may share the work, and the result is the same. Returns whether the
+  /// values were finite before.
+  bool update(std::size_t parameter, std::int64_t begin, std::int64_t end, const real* gradient);
   /// The whole step on this thread; gradients in the order of the parameters, undefined for zero.
   void step(const std::vector<Array>& gradients, double lr, double grad_scale = 1);
 

@@ -121,7 +121,10 @@ bool counts(const fs::path& folder) {
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
-  fs::directory_iterator at(folder, error);
+  fs::directory_iterator at;
+  do {
+    at = fs::directory_iterator(folder, error);
+  } while (error == std::errc::interrupted);
   for (; !error && at != fs::directory_iterator(); at.increment(error)) found.push_back(at->path());
   if (error && error != std::errc::no_such_file_or_directory)
     throw_io("list", folder, error.value());
@@ -231,6 +234,7 @@ CheckpointFolder::Newest CheckpointFolder::newest_valid() const {
       return result;
     } catch (const Error& error) {
       result.skipped.emplace_back(error.what());
+      result.disk_failed = result.disk_failed || error.code == Exit::io;
     }
   }
   return result;

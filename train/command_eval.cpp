@@ -95,7 +95,7 @@ int eval_command(const EvalCommand& options) {
       own_files ? files_subject(options, config) : split_subject(options, config);
   const Dataset data = tokenize(subject.split, *trained.tokenizers.source,
                                 *trained.tokenizers.target, {}, static_cast<int>(config.threads));
-  check_evaluable(data, evaluation_limits(config), subject.name);
+  check_evaluable(subject.split, data, evaluation_limits(config), subject.name);
   Team team(config.threads);
   Evaluation e =
       evaluate_loss(*trained.model, data, config.train.batch_tokens, context_of(config), team);

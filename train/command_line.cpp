@@ -150,14 +150,16 @@ void add_generate(CLI::App& app, Job& job) {
     job = [options] { return generate_command(*options); };
   });
   add_run(command, options->run, options->overrides);
-  command
-      ->add_option("--input", options->input,
-                   "lines to translate or continue, plain or gzip (default: -, standard input)")
-      ->type_name("FILE")
-      ->group(choices);
+  CLI::Option* const input =
+      command
+          ->add_option("--input", options->input,
+                       "lines to translate or continue, plain or gzip (default: -, standard input)")
+          ->type_name("FILE")
+          ->group(choices);
   command
       ->add_option("--prompt", options->prompt,
                    "language models: continue this text, and print it as it is")
+      ->excludes(input)
       ->type_name("TEXT")
       ->group(choices);
   add_weights(command, options->weights);

@@ -29,7 +29,7 @@ std::vector<Score> score_pairs(const TrainedModel& trained, const ScoreCommand& 
       read_split({{options.source}, {options.target}, {}}, false, config.data.lowercase, "score");
   const Dataset data = tokenize(split, *trained.tokenizers.source, *trained.tokenizers.target, {},
                                 static_cast<int>(config.threads));
-  check_evaluable(data, evaluation_limits(config), "score");
+  check_evaluable(split, data, evaluation_limits(config), "score");
   BatchOptions batching;
   batching.batch_tokens = std::min<std::int64_t>(config.train.batch_tokens, 4096);
   const std::vector<double> log_probs =

@@ -106,6 +106,26 @@ int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
   return 0;
 }
 
+int go_on(const Config& config, const RunFolder& run, const ResumeCommand& options, Talk& talk) {
+  for (const std::string& note : check_files(run)) talk.line("warning: " + note);
+  const Tokenizers tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
+  const ExperimentData data = load_data(config, &tokenizers);
+  for (const std::string& key : differences(config, read_run_config(run))) {
+    if (key != "threads")  // the bits do not depend on it
+      talk.line(fmt::format("note: {} is not what the run was started with", key));
+  }
+  for (const std::string& change : changed_surroundings(run, config, data)) {
+    talk.line(fmt::format("warning: not what the run was started with, so its bits may differ: {}",
+                          change));
+  }
+  explain_precision(config, talk);
+  Trainer trainer(config, run, data, talk);
+  trainer.restore();
+  std::string overrides;
+  for (const std::string& word : options.overrides) overrides += " '" + word + "'";
+  return run_to_end(trainer, config, run, data, talk, options.json, overrides);
+}
+
 }  // namespace
 
 int train_command(const TrainCommand& options) {
@@ -113,8 +133,8 @@ int train_command(const TrainCommand& options) {
   const Config config = read_config(options.config, options.overrides);
   const RunFolder run{options.run.empty() ? std::filesystem::path("runs") / config.name
                                           : std::filesystem::path(options.run)};
-  refuse_busy_run(run);
-  if (!options.overwrite) refuse_existing_run(run);
+  RunLock::refuse_if_held(run.path);
+  options.overwrite ? refuse_foreign_folder(run) : refuse_existing_run(run);
   Talk talk;
   const ExperimentData data = load_data(config);  // first: bad data leaves nothing behind
   Trainer trainer(config, run, data, talk);       // and a model that does not fit, no less
@@ -144,25 +164,8 @@ int resume_command(const ResumeCommand& options) {
   const RunLock lock(run.path);  // before reading: a run that is being replaced has no config
   const Config config = read_run_config(run, options.overrides);
   Talk talk;
-  check_tokenizers(run);
-  const Tokenizers tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
-  const ExperimentData data = load_data(config, &tokenizers);
   talk.log_to(run.log());
-  for (const std::string& key : differences(config, read_run_config(run))) {
-    if (key != "threads")  // the bits do not depend on it
-      talk.line(fmt::format("note: {} is not what the run was started with", key));
-  }
-  for (const std::string& change : changed_surroundings(run, config, data)) {
-    talk.line(fmt::format("warning: not what the run was started with, so its bits may differ: {}",
-                          change));
-  }
-  explain_precision(config, talk);
-  Trainer trainer(config, run, data, talk);
-  trainer.restore();
-  std::string overrides;
-  for (const std::string& word : options.overrides) overrides += " '" + word + "'";
-  return logged(
-      talk, [&] { return run_to_end(trainer, config, run, data, talk, options.json, overrides); });
+  return logged(talk, [&] { return go_on(config, run, options, talk); });
 }
 
 }  // namespace heed

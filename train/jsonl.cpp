@@ -51,9 +51,14 @@ JsonlRepair repair_jsonl(const std::filesystem::path& path,
   JsonlRepair result;
   std::size_t good = 0;
   for (std::size_t end; (end = text.find('\n', good)) != std::string::npos; good = end + 1) {
-    if (!usable(std::string_view(text).substr(good, end - good), keep)) break;
+    const std::string_view line = std::string_view(text).substr(good, end - good);
+    if (!usable(line, keep)) {
+      if (!usable(line, {}) && end + 1 < text.size()) result.damaged_line = result.records + 1;
+      break;
+    }
     ++result.records;
   }
+  if (result.damaged_line > 0) write_file_durably(path.string() + ".damaged", text);
   result.bytes_removed = static_cast<std::int64_t>(text.size() - good);
   if (result.bytes_removed > 0) {
     FileDescriptor file = open_file(path, O_WRONLY);

@@ -26,6 +26,9 @@ class JsonlWriter {
 struct JsonlRepair {
   std::int64_t records = 0;  ///< that remain
   std::int64_t bytes_removed = 0;
+  /// From 1: the line the file was cut at, where it was no record at all and others followed. Then
+  /// the whole file was copied to PATH.damaged first. 0: nothing was lost that may not be missing.
+  std::int64_t damaged_line = 0;
 };
 
 /// Cuts the file where its first line stands that is incomplete, no JSON, or that `keep` refuses

@@ -5,7 +5,6 @@
 #include "autograd/error.h"
 #include "train/checkpoint_folder.h"
 #include "train/files.h"
-#include "train/run_lock.h"
 
 namespace heed {
 
@@ -24,15 +23,25 @@ void refuse_existing_run(const RunFolder& run) {
                   run.path.string(), run.path.string()));
 }
 
-void refuse_busy_run(const RunFolder& run) {
-  // Not the config: a run that is being replaced has none.
-  if (std::filesystem::exists(run.path / ".lock")) const RunLock nobody_else(run.path);
+void refuse_foreign_folder(const RunFolder& run) {
+  for (const char* mark : {"run.json", ".lock"}) {  // the lock stays where clearing was cut short
+    if (std::filesystem::exists(run.path / mark)) return;
+  }
+  for (const std::filesystem::path& name : {run.config(), run.path / "checkpoints"}) {
+    if (!std::filesystem::exists(name)) continue;
+    throw Error(
+        Exit::usage,
+        fmt::format("{} is not a run's (there is no run.json), and --overwrite would remove "
+                    "it: choose another folder with --run",
+                    name.string()));
+  }
 }
 
 void clear_run(const RunFolder& run) {
   remove_tree(run.config());  // first: from here on this is no run,
   sync_folder(run.path);      // also after a power cut
-  for (const char* name : {"run.json", "metrics.jsonl", "train.log", "best", "last", "average"})
+  for (const char* name : {"run.json", "metrics.jsonl", "metrics.jsonl.damaged", "train.log",
+                           "best", "last", "average"})
     remove_tree(run.path / name);
   for (const char* side : {"tokenizer", "source", "target"}) {
     for (const char* kind : {".model", ".vocab"})

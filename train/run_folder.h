@@ -23,8 +23,8 @@ struct RunFolder {
 
 /// Throws Error(usage) where the folder holds a run already, with what to do about it.
 void refuse_existing_run(const RunFolder& run);
-/// Throws Error(locked) where another process is working on a run in the folder.
-void refuse_busy_run(const RunFolder& run);
+/// Throws Error(usage) where the folder holds what clear_run would remove, but no run has left it.
+void refuse_foreign_folder(const RunFolder& run);
 /// Removes what a run has left in its folder, but for its lock, which the caller holds.
 void clear_run(const RunFolder& run);
 /// The config of a run folder; throws Error(bad_input) where there is none.

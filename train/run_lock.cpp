@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "autograd/error.h"
+#include "data/uninterrupted.h"
 
 namespace heed {
 namespace {
@@ -23,26 +24,38 @@ std::string holder(int descriptor) {
   return digits.empty() ? "" : fmt::format(" (process {})", digits);
 }
 
+int try_lock(int descriptor, int kind) {
+  return uninterrupted([&] { return ::flock(descriptor, kind | LOCK_NB); });
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& run, int descriptor) {
+  throw Error(Exit::locked, fmt::format("{}: another heed{} is working on this run", run.string(),
+                                        holder(descriptor)));
+}
+
 }  // namespace
 
 RunLock::RunLock(const std::filesystem::path& run) {
   const std::filesystem::path path = run / ".lock";
   file_ = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
-  int got = ::flock(file_.get(), LOCK_EX | LOCK_NB);
-  // Who only looks whether the run is busy holds the lock for a moment; that must not turn away all.
-  for (int tries = 0; got < 0 && (errno == EINTR || (errno == EWOULDBLOCK && tries < 20));
-       ++tries) {
-    ::usleep(10'000);
-    got = ::flock(file_.get(), LOCK_EX | LOCK_NB);
+  // Who only looks holds a shared lock for a moment, which is waited for; a run's is exclusive.
+  for (int tries = 0; try_lock(file_.get(), LOCK_EX) < 0; ++tries) {
+    if (errno != EWOULDBLOCK) throw_io("lock", path, errno);
+    if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get());
+    ::flock(file_.get(), LOCK_UN);
+    ::usleep(5'000);
   }
-  if (got < 0 && errno == EWOULDBLOCK)
-    throw Error(Exit::locked, fmt::format("{}: another heed{} is working on this run", run.string(),
-                                          holder(file_.get())));
-  if (got < 0) throw_io("lock", path, errno);
   // The number only serves messages; a full disk must not keep anybody from resuming.
   const std::string number = fmt::format("{}\n", ::getpid());
   if (::ftruncate(file_.get(), 0) == 0)
     static_cast<void>(::pwrite(file_.get(), number.data(), number.size(), 0) == 0);
+}
+
+void RunLock::refuse_if_held(const std::filesystem::path& run) {
+  const std::filesystem::path path = run / ".lock";
+  if (!std::filesystem::exists(path)) return;
+  const FileDescriptor file = open_file(path, O_RDONLY | O_NOFOLLOW);
+  if (try_lock(file.get(), LOCK_SH) < 0 && errno == EWOULDBLOCK) refuse(run, file.get());
 }
 
 }  // namespace heed

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "autograd/error.h"
 #include "autograd/kernels/gemm.h"
@@ -24,7 +25,7 @@ std::string processor() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
     if (line.rfind("model name", 0) == 0)
-      return line.substr(std::min(line.size(), line.find(':') + 2));
+      return line.substr(std::min(line.size(), line.find(": ") + 2));
   }
   return "";
 }
@@ -66,14 +67,25 @@ nlohmann::json read_record(const RunFolder& run) {
   return parse_json(read_bytes(record_of(run), 1 << 20), record_of(run).string());
 }
 
-/// The text under keys, one inside the other; empty where there is none.
-std::string text_at(nlohmann::json record, std::initializer_list<const char*> keys) {
-  for (const char* key : keys) {
-    if (!record.is_object() || !record.contains(key)) return "";
-    nlohmann::json inner = record[key];
-    record = std::move(inner);
+/// The record; none where it is lost or broken, and then `why`.
+std::optional<nlohmann::json> find_record(const RunFolder& run, std::string& why) {
+  try {
+    return read_record(run);
+  } catch (const Error& e) {
+    if (e.code != Exit::bad_input) throw;
+    why = e.what();
+    return std::nullopt;
   }
-  return record.is_string() ? record.get<std::string>() : "";
+}
+
+/// The text under keys, one inside the other; empty where there is none.
+std::string text_at(const nlohmann::json& record, std::initializer_list<std::string> keys) {
+  const nlohmann::json* at = &record;
+  for (const std::string& key : keys) {
+    if (!at->is_object() || !at->contains(key)) return "";
+    at = &(*at)[key];
+  }
+  return at->is_string() ? at->get<std::string>() : "";
 }
 
 }  // namespace
@@ -90,48 +102,40 @@ void begin_run(const RunFolder& run, const Config& config, const ExperimentData&
   write_file_durably(run.config(), yaml);  // last: its presence makes this a run
 }
 
-void check_tokenizers(const RunFolder& run) {
-  nlohmann::json record;
-  try {
-    record = read_record(run);
-  } catch (const Error& e) {
-    if (e.code != Exit::bad_input) throw;
-    return;
-  }
+std::vector<std::string> check_files(const RunFolder& run) {
+  std::string why;
+  const auto record = find_record(run, why);
+  if (!record) return {why + "; tokenizers and data cannot be compared with what they were"};
   for (const char* side : {"tokenizer", "source", "target"}) {
     for (const char* kind : {".model", ".vocab"}) {
-      const std::string name = std::string(side) + kind;
-      const std::string before = text_at(record, {"files", name.c_str()});
+      const std::string name = std::string(side) + kind, before = text_at(*record, {"files", name});
       if (before.empty() || sha256_file(run.path / name) == before) continue;
       throw Error(Exit::bad_input,
                   fmt::format("{}: its content was changed (its SHA-256 is not that in run.json)",
                               (run.path / name).string()));
     }
   }
+  const std::string before = text_at(*record, {"files", "config.yaml"});
+  if (before.empty() || sha256_file(run.config()) == before) return {};
+  return {run.config().string() + ": it was edited since the run began"};
 }
 
 std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config,
                                               const ExperimentData& data) {
+  std::string why;
+  const auto then = find_record(run, why);
+  if (!then) return {};
+  const nlohmann::json now = describe(config, data);
   std::vector<std::string> changed;
-  try {
-    const nlohmann::json then = read_record(run), now = describe(config, data);
-    for (const char* key : {"version", "compiler", "flags", "cpu", "blas"}) {
-      const std::string before = text_at(then, {key}), here = text_at(now, {key});
-      if (before == here) continue;
-      changed.push_back(
-          fmt::format("{}: {}; it was {}", key, here, before.empty() ? "nothing known" : before));
-    }
-    const auto differs = [](const std::string& before, const std::string& here) {
-      return !before.empty() && before != here;  // earlier versions kept no sums
-    };
-    for (const char* split : {"train", "valid", "test"}) {
-      if (differs(text_at(then, {"data", split}), text_at(now, {"data", split})))
-        changed.push_back(fmt::format("data.{}: its text is another", split));
-    }
-    if (differs(text_at(then, {"files", "config.yaml"}), sha256_file(run.config())))
-      changed.emplace_back("config.yaml: it was edited");
-  } catch (const Error& e) {
-    changed.emplace_back(e.what());  // a record is missing, not what is needed to go on
+  for (const char* key : {"version", "compiler", "flags", "cpu", "blas"}) {
+    const std::string before = text_at(*then, {key}), here = text_at(now, {key});
+    if (!before.empty() && before != here)
+      changed.push_back(fmt::format("{}: {}; it was {}", key, here, before));
+  }
+  for (const char* split : {"train", "valid", "test"}) {
+    const std::string before = text_at(*then, {"data", split});
+    if (then->contains("data") && before != text_at(now, {"data", split}))
+      changed.push_back(fmt::format("data.{}: its tokens are others", split));
   }
   return changed;
 }

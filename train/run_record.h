@@ -15,12 +15,12 @@ void begin_run(const RunFolder& run, const Config& config, const ExperimentData&
                const std::vector<std::string>& command);
 
 /// Throws Error(bad_input) where a tokenizer is not the one that the run began with: ids would mean
-/// other words. Where run.json is lost or broken, there is nothing to
-/// compare with.
-void check_tokenizers(const RunFolder& run);
+/// other words. Returns what people should know, a line for each: config.yaml was edited; run.json
+/// is lost or broken, so that there is nothing to compare with.
+std::vector<std::string> check_files(const RunFolder& run);
 
-/// What is not as run.json says, a line for each: program, machine, config.yaml, data. With these a
-/// run that is gone on with may not give the bits it would have given.
+/// What is not as run.json says of program, machine and data, a line for each: with these a run that
+/// is gone on with may not give the bits it would have given. Nothing where run.json is lost.
 std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config,
                                               const ExperimentData& data);
 

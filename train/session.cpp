@@ -29,7 +29,7 @@ EvaluationLimits evaluation_limits(const Config& config) {
   EvaluationLimits limits;
   if (config.model.positions == PositionKind::learned)
     limits.positions = config.model.max_positions;
-  limits.longest = std::max(limits.longest, config.data.max_length + 1);
+  limits.longest = std::max(limits.longest, config.data.max_length) + 1;
   return limits;
 }
 
@@ -51,8 +51,9 @@ ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
   data.train = encode(corpus.train, true);
   data.valid = encode(corpus.valid, false);
   data.test = encode(corpus.test, false);
-  check_evaluable(data.valid, evaluation_limits(config), "data.valid");
-  check_evaluable(data.test, evaluation_limits(config), "data.test");
+  check_text(corpus.train, data.train, "data.train");
+  check_evaluable(corpus.valid, data.valid, evaluation_limits(config), "data.valid");
+  check_evaluable(corpus.test, data.test, evaluation_limits(config), "data.test");
   const BatchStream anything_to_train_on(data.train, batch_options(config));  // throws where not
   return data;
 }

@@ -24,8 +24,8 @@ ExperimentData load_data(const Config& config, const Tokenizers* tokenizers = nu
 /// What to tell people where the precision that a key asks for cannot be had on this machine; empty
 /// where it can.
 std::string precision_note(Precision precision, std::string_view key);
-/// What may be asked of the config's model: lines of 4,096 tokens, or longer where it was trained
-/// on longer ones.
+/// What may be asked of the config's model: lines of 4,096 tokens and their end, or longer where it
+/// was trained on longer ones.
 EvaluationLimits evaluation_limits(const Config& config);
 /// How training data are cut into batches.
 BatchOptions batch_options(const Config& config);

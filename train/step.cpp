@@ -1,6 +1,7 @@
 #include "train/step.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "autograd/error.h"
@@ -75,8 +76,14 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
     refuse(shards, step, loss, result.gradient_norm);
 
   // 5. Clip and update.
-  update(lr, clip_factor(result.gradient_norm, options_.clip_norm));
+  const bool finite = update(lr, clip_factor(result.gradient_norm, options_.clip_norm));
   drop_gradients();
+  if (!finite) {
+    throw Error(
+        Exit::non_finite,
+        fmt::format("step {}: the loss is {}, but a weight is not finite\n{}", step, loss,
+                    explain_non_finite(model_, optimizer_.parameters(), shards, step, options_)));
+  }
   return result;
 }
 
@@ -166,17 +173,21 @@ double TrainStep::sum_shards() {
   return squares;
 }
 
-void TrainStep::update(double lr, double grad_scale) {
+bool TrainStep::update(double lr, double grad_scale) {
   optimizer_.begin_step(lr, grad_scale);
   const std::int64_t per_run = run_values / piece_values;
   const auto count = static_cast<std::int64_t>(pieces_.size());
+  std::atomic<bool> all_finite{true};
   team_.run((count + per_run - 1) / per_run, [&](std::int64_t run) {
+    bool finite = true;
     for (std::int64_t i = run * per_run; i < std::min(count, (run + 1) * per_run); ++i) {
       const Piece& piece = pieces_[static_cast<std::size_t>(i)];
-      optimizer_.update(piece.parameter, piece.begin, piece.end,
-                        gradients_.front()[piece.parameter].data());
+      finite &= optimizer_.update(piece.parameter, piece.begin, piece.end,
+                                  gradients_.front()[piece.parameter].data());
     }
+    if (!finite) all_finite = false;
   });
+  return all_finite;
 }
 
 HEED_END

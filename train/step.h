@@ -36,7 +36,8 @@ class TrainStep {
   /// Step number `step` (1, 2, …; it keys the dropout) on a batch cut into shards. The bits of the
   /// result depend on the shards, not on the threads. Throws Error(Exit::non_finite), with the
   /// weights as they were, where the loss or the gradients' norm is NaN or infinite; the message
-  /// says where that began (nonfinite.h).
+  /// says where that began (nonfinite.h). A weight that is not finite, and yet does not show in the
+  /// loss, is found while it is updated: the step is made then, and Error(Exit::non_finite) thrown.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
 
  private:
@@ -54,7 +55,8 @@ class TrainStep {
   void merge_into_tree(std::size_t i);
   void add_to(std::size_t left, std::size_t right);
   double sum_shards();
-  void update(double lr, double grad_scale);
+  /// Returns whether all weights were finite before.
+  bool update(double lr, double grad_scale);
   void drop_gradients();  ///< but keep the lists, for the next step
 
   const Model& model_;

@@ -21,7 +21,10 @@ void check_weights(const RunFolder& run, const std::filesystem::path& weights) {
     check_file(weights, "model.safetensors");
   } catch (const Error& e) {
     if (e.code != Exit::bad_input) throw;
-    throw Error(e.code, fmt::format("{}\n--weights takes others{}", e.what(), weights_there(run)));
+    const std::string others = weights_there(run);
+    throw Error(e.code, others.empty()
+                            ? e.what()
+                            : fmt::format("{}\n--weights takes others{}", e.what(), others));
   }
 }
 
@@ -37,7 +40,7 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
     fmt::print(stderr, "heed: {}\n", note);
   }
   trained.weights = find_weights(folder, name);
-  check_tokenizers(folder);
+  for (const std::string& note : check_files(folder)) fmt::print(stderr, "heed: note: {}\n", note);
   trained.tokenizers = Tokenizers::load(folder.path, trained.config.tokenizer.kind);
   Config shape = trained.config;
   shape.model.init = InitKind::none;  // the file has all values

@@ -11,7 +11,6 @@
 #include "train/files.h"
 #include "train/flops.h"
 #include "train/folder_transaction.h"
-#include "train/json_text.h"
 #include "train/weights.h"
 
 HEED_BEGIN
@@ -34,62 +33,6 @@ StepOptions step_options(const Config& config) {
 }
 
 }  // namespace
-
-nlohmann::json Progress::json() const {
-  nlohmann::json j{{"step", step},
-                   {"epoch", position.epoch},
-                   {"batch", position.batch},
-                   {"target_tokens", target_tokens},
-                   {"seconds", seconds},
-                   {"skipped", skipped},
-                   {"skipped_in_a_row", skipped_in_a_row},
-                   {"validation_due", validation_due},
-                   {"best_step", best_step},
-                   {"without_better", without_better},
-                   {"window",
-                    {{"loss", window.loss},
-                     {"nll", window.nll},
-                     {"tokens", window.tokens},
-                     {"correct", window.correct}}},
-                   {"window_seconds", window_seconds}};
-  if (best) j["best"] = *best;
-  return j;
-}
-
-namespace {
-
-/// Throws what nlohmann::json throws where a field is missing or of another type.
-Progress read_progress(const nlohmann::json& state) {
-  Progress p;
-  p.step = whole_number(state.at("step"));
-  p.position = {whole_number(state.at("epoch")), whole_number(state.at("batch"))};
-  p.target_tokens = whole_number(state.at("target_tokens"));
-  p.seconds = state.at("seconds");
-  p.validation_due = state.value("validation_due", false);
-  if (state.contains("skipped")) p.skipped = whole_number(state.at("skipped"));
-  if (state.contains("skipped_in_a_row"))
-    p.skipped_in_a_row = whole_number(state.at("skipped_in_a_row"));
-  p.best_step = whole_number(state.at("best_step"));
-  p.without_better = whole_number(state.at("without_better"));
-  if (state.contains("window")) {
-    const nlohmann::json& window = state.at("window");
-    p.window = {window.at("loss"), window.at("nll"), whole_number(window.at("tokens")),
-                whole_number(window.at("correct"))};
-    p.window_seconds = state.at("window_seconds");
-  }
-  if (state.contains("best")) p.best = state.at("best").get<double>();
-  return p;
-}
-
-}  // namespace
-
-Progress Progress::from(const nlohmann::json& state) {
-  try {
-    return read_progress(state);
-  } catch (const nlohmann::json::exception&) {
-    throw Error(Exit::bad_input, "state.json: its \"state\" is not that of a training run");
-  }
-}
 
 Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk)
     : config_(config),
@@ -124,9 +67,9 @@ bool Trainer::finished() const { return stopped_early_ || share_done() >= 1; }
 
 int Trainer::train() {
   if (!metrics_) metrics_.emplace(run_.metrics());
-  if (!finished()) remove_average();  // the mean of checkpoints that will be old
   stream_.seek(progress_.position);
   batches_ = std::make_unique<Prefetcher>(stream_);
+  if (!finished()) remove_average();  // the mean of checkpoints that will be old
   if (progress_.validation_due) validate();
   while (!finished() && signals_->stop() == 0) {
     one_step();
@@ -169,23 +112,34 @@ void Trainer::one_step() {
   report(result, lr);
 }
 
+std::string Trainer::advice(std::int64_t from, bool skipping) const {
+  const std::string anew = "begin anew: heed train with --overwrite and a smaller optim.lr";
+  if (from == 0) return anew;
+  return fmt::format(
+      "to go on from step {}: heed resume {} with a smaller optim.lr{}\nwhere that ends likewise, "
+      "its weights are of no use any more; {}",
+      from, run_.path.string(),
+      skipping ? "" : ", or train.on_nonfinite=skip to leave such steps out", anew);
+}
+
 void Trainer::give_up_step(const Error& error) {
   constexpr std::int64_t most_in_a_row = 20;
-  ++progress_.skipped_in_a_row;
-  if (config_.train.on_nonfinite == OnNonFinite::stop ||
-      progress_.skipped_in_a_row > most_in_a_row) {
-    if (last_saved_ != progress_.step) save(false, true);  // all steps before this one
+  const bool many = progress_.skipped_in_a_row >= most_in_a_row;
+  if (config_.train.on_nonfinite == OnNonFinite::stop || many) {
+    std::int64_t from = progress_.step;
+    try {
+      if (last_saved_ != progress_.step) save(false, true);  // all steps before this one
+    } catch (const Error& unsaved) {
+      if (unsaved.code != Exit::non_finite) throw;
+      from = std::max<std::int64_t>(last_saved_, 0);  // the weights themselves are lost
+    }
     talk_.end_progress();
-    const bool many = progress_.skipped_in_a_row > most_in_a_row;
-    throw Error(error.code,
-                fmt::format("{}{}\nto go on from step {}: heed resume {} with a smaller optim.lr{}",
-                            many ? fmt::format("{} steps in a row were not finite; the last, ",
-                                               progress_.skipped_in_a_row)
-                                 : "",
-                            error.what(), progress_.step, run_.path.string(),
-                            many ? "" : ", or train.on_nonfinite=skip to leave such steps out"));
+    const std::string before =
+        many ? fmt::format("{} steps in a row were not finite; the last, ", most_in_a_row + 1) : "";
+    throw Error(error.code, fmt::format("{}{}\n{}", before, error.what(), advice(from, many)));
   }
   ++progress_.skipped;
+  ++progress_.skipped_in_a_row;
   record("skipped", {{"step", progress_.step + 1}, {"reason", error.what()}});
   talk_.line(fmt::format("skipped {}", error.what()));
 }
@@ -216,7 +170,8 @@ void Trainer::validate() {
   progress_.validation_due = !e;
   if (!e) return;
   const Metric metric = deciding_metric();
-  const double value = e->value(metric);
+  // Translations of a model whose loss is NaN have a BLEU as well, but it is no model.
+  const double value = std::isfinite(e->loss) ? e->value(metric) : e->loss;
   const bool better = is_better(metric, value, progress_.best);
   if (better) {
     progress_.best = value;
@@ -296,22 +251,13 @@ void Trainer::restore() {
   for (const std::string& skipped : newest.skipped)
     talk_.line("skipped a damaged checkpoint: " + skipped);
   if (!newest.checkpoint && !newest.skipped.empty()) {
-    throw Error(Exit::bad_input,
+    throw Error(newest.disk_failed ? Exit::io : Exit::bad_input,
                 fmt::format("{}: every checkpoint is damaged, so there is nothing to go on from; "
                             "heed train with --overwrite begins anew",
                             run_.path.string()));
   }
-  const std::int64_t step = newest.checkpoint ? newest.checkpoint->step : 0;
-  // What was recorded after the checkpoint will be recorded again, and so will the final figures.
-  const bool due = newest.checkpoint && newest.checkpoint->state.value("validation_due", false);
-  repair_jsonl(run_.metrics(), [step, due](const nlohmann::json& r) {
-    const std::string kind = r.value("kind", "");
-    const auto at = r.value("step", std::int64_t{0});
-    return at <= step && !(due && at == step && kind == "valid") && kind != "test" &&
-           kind != "final-valid";
-  });
-  metrics_.emplace(run_.metrics());
   if (!newest.checkpoint) {
+    repair_metrics();
     talk_.line("no checkpoint to go on from: beginning at step 0");
     return;
   }
@@ -321,9 +267,11 @@ void Trainer::restore() {
   load_weights(SafetensorsFile::read(folder / "training.safetensors"), optimizer_.state(),
                (folder / "training.safetensors").string());
   progress_ = Progress::from(newest.checkpoint->state);
+  stream_.seek(progress_.position);  // before the folder is touched: the data may not be those
   optimizer_.set_steps(progress_.step - progress_.skipped);
   // Where a validation is still due, the checkpoint is made again with what it says.
   if (!progress_.validation_due) last_saved_ = last_validated_ = progress_.step;
+  repair_metrics();
   // A kill may have come after the checkpoint had its name and before its links were set.
   checkpoints_.link("last", progress_.step);
   find_best();
@@ -335,8 +283,27 @@ void Trainer::restore() {
   talk_.line(fmt::format("going on from step {}", progress_.step));
 }
 
+void Trainer::repair_metrics() {
+  // What was recorded after the checkpoint will be recorded again, and so will the final figures.
+  const auto keep = [this](const nlohmann::json& r) {
+    const std::string kind = r.value("kind", "");
+    const auto at = r.value("step", std::int64_t{0});
+    return at <= progress_.step &&
+           !(progress_.validation_due && at == progress_.step && kind == "valid") &&
+           kind != "test" && kind != "final-valid";
+  };
+  const JsonlRepair repair = repair_jsonl(run_.metrics(), keep);
+  if (repair.damaged_line > 0) {
+    talk_.line(
+        fmt::format("{}: line {} is damaged; the file ends before it now, and all of it is in "
+                    "metrics.jsonl.damaged",
+                    run_.metrics().string(), repair.damaged_line));
+  }
+  metrics_.emplace(run_.metrics());
+}
+
 void Trainer::find_best() {
-  if (!progress_.best) return;
+  if (!progress_.best) return remove_tree(run_.path / "best");  // of a newer, damaged checkpoint
   try {
     if (progress_.best_step != progress_.step)  // that one was checked already
       open_checkpoint(checkpoints_.folder_of(progress_.best_step));
@@ -344,8 +311,8 @@ void Trainer::find_best() {
   } catch (const Error& lost) {
     if (lost.code != Exit::bad_input) throw;
     talk_.line(
-        fmt::format("the best checkpoint, of step {}, is lost, so the next validation "
-                    "decides which is best: {}",
+        fmt::format("the best checkpoint, of step {}, is lost; the best of the validations to come "
+                    "takes its place, or the last checkpoint where there are none: {}",
                     progress_.best_step, lost.what()));
     progress_.best.reset();
     remove_tree(run_.path / "best");
@@ -366,7 +333,7 @@ void Trainer::choose_weights() {
     if (mean.checkpoints < config_.train.average) {
       talk_.line(
           fmt::format("the mean is of {} checkpoints, not of train.average's {}: there are "
-                      "no more",
+                      "no more that are whole",
                       mean.checkpoints, config_.train.average));
     }
   } else {

@@ -15,6 +15,7 @@
 #include "train/evaluate.h"
 #include "train/jsonl.h"
 #include "train/run_folder.h"
+#include "train/run_progress.h"
 #include "train/session.h"
 #include "train/signals.h"
 #include "train/step.h"
@@ -22,31 +23,13 @@
 
 HEED_BEGIN
 
-/// What a checkpoint remembers besides weights and moments.
-struct Progress {
-  std::int64_t step = 0;           ///< steps done
-  Position position;               ///< of the next batch
-  std::int64_t target_tokens = 0;  ///< seen in training
-  double seconds = 0;              ///< of training, over all sessions
-  std::optional<double> best;      ///< best value of the deciding metric
-  std::int64_t best_step = 0;
-  std::int64_t without_better = 0;    ///< validations since
-  bool validation_due = false;        ///< at this step; a signal has put it off
-  std::int64_t skipped = 0;           ///< steps left out, as they were not finite
-  std::int64_t skipped_in_a_row = 0;  ///< of them, the last without another between
-  LossCounts window;                  ///< since the last record of training
-  double window_seconds = 0;
-
-  nlohmann::json json() const;
-  static Progress from(const nlohmann::json& state);
-};
-
 class Trainer {
  public:
   Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk);
 
   /// Goes on from the newest valid checkpoint of the run, or begins where none was saved yet; says
-  /// what it skipped. Throws Error(bad_input) where there are checkpoints, all of them damaged.
+  /// what it skipped. Throws Error(bad_input) where there are checkpoints, all of them damaged, and Error(io)
+  /// where the disk fails.
   void restore();
   /// Trains to the end, or until a signal asks to stop; saves. Returns the signal or 0. Until this
   /// or restore(), nothing in the run's folder is touched.
@@ -67,6 +50,8 @@ class Trainer {
   void one_step();
   /// The step at hand was not finite: leaves it out, or ends the run with what it has.
   void give_up_step(const Error& error);
+  /// What to do after that, with the run saved as it was after step `from`.
+  std::string advice(std::int64_t from, bool skipping) const;
   /// Throws Error(non_finite) where a weight or moment is.
   void check_finite(std::span<const NamedTensor> moments) const;
   void report(const StepResult& result, double lr);
@@ -76,7 +61,9 @@ class Trainer {
   /// `on_request`: where no checkpoint was due; means leave it out.
   void save(bool is_best, bool on_request = false);
   void record(const std::string& kind, nlohmann::json fields);
-  /// Points `best` at the checkpoint that was; where that is lost, the next validation decides.
+  /// Cuts off what was recorded after the checkpoint gone on from, and goes on recording.
+  void repair_metrics();
+  /// Points `best` at the checkpoint that was; where that is lost, at none.
   void find_best();
   void remove_average();  ///< if there is one
   Metric deciding_metric() const;

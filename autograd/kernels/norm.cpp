@@ -152,7 +152,8 @@ HWY_INLINE void norm_grad(const real* x, const real* gain, const real* mean, con
   const bool columns = dgain || dbias;
   std::vector<double, ArenaAllocator<double>> sums(
       columns ? static_cast<std::size_t>((1 + centred) * cols) : 0);
-  double *const sum_gain = sums.data(), *const sum_bias = sum_gain + (centred ? cols : 0);
+  double* const sum_gain = sums.data();
+  double* const sum_bias = sum_gain + (columns && centred ? cols : 0);
   for (std::int64_t r = 0; r < rows;) {
     const bool four = r + 4 <= rows;
     const std::int64_t step = four ? 4 : 1, at = r * cols;

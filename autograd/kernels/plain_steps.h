@@ -32,8 +32,10 @@ inline void dropout_add(const RandomKey& key, std::int64_t first, real p, const 
   }
 }
 
-inline void adam(const AdamStep& s, const real* g, real* w, real* m, real* v, std::int64_t n) {
+inline bool adam(const AdamStep& s, const real* g, real* w, real* m, real* v, std::int64_t n) {
+  bool finite = true;
   for (std::int64_t i = 0; i < n; ++i) {
+    finite = finite && std::isfinite(w[i]);
     const double gi = double{s.grad_scale} * g[i];
     const double mi = s.beta1 * double{m[i]} + (1 - double{s.beta1}) * gi;
     const double vi = s.beta2 * double{v[i]} + (1 - double{s.beta2}) * gi * gi;
@@ -42,15 +44,19 @@ inline void adam(const AdamStep& s, const real* g, real* w, real* m, real* v, st
     w[i] = static_cast<real>(w[i] * (1 - double{s.lr} * s.decay) -
                              s.lr * (mi / s.c1) / (std::sqrt(vi / s.c2) + s.eps));
   }
+  return finite;
 }
-inline void sgd(real lr, real momentum, real decay, real grad_scale, const real* g, real* w,
+inline bool sgd(real lr, real momentum, real decay, real grad_scale, const real* g, real* w,
                 real* b, std::int64_t n) {
+  bool finite = true;
   for (std::int64_t i = 0; i < n; ++i) {
+    finite = finite && std::isfinite(w[i]);
     const double step = double{grad_scale} * g[i] + double{decay} * w[i];
     const double bi = double{momentum} * b[i] + step;
     b[i] = static_cast<real>(bi);
     w[i] = static_cast<real>(w[i] - lr * bi);
   }
+  return finite;
 }
 
 }  // namespace kernels::plain

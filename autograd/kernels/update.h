@@ -15,9 +15,11 @@ struct AdamStep {
   double lr, beta1, beta2, eps, decay, c1, c2;
   double grad_scale;  ///< g is multiplied by this first (clipping)
 };
-void adam(const AdamStep& step, const real* g, real* w, real* m, real* v, std::int64_t n);
+/// Returns whether all weights were finite before, and so does sgd: most that are not show in the
+/// loss, but −inf before a relu does not.
+bool adam(const AdamStep& step, const real* g, real* w, real* m, real* v, std::int64_t n);
 /// SGD with momentum as PyTorch has it: g' = s g + decay w, b = momentum b + g', w −= lr b.
-void sgd(real lr, real momentum, real decay, real grad_scale, const real* g, real* w, real* b,
+bool sgd(real lr, real momentum, real decay, real grad_scale, const real* g, real* w, real* b,
          std::int64_t n);
 
 }  // namespace kernels

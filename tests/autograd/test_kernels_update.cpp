@@ -64,4 +64,38 @@ BOOST_AUTO_TEST_CASE(sgd_equals_its_plain_twin) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(a_weight_that_is_not_finite_is_noticed_wherever_it_stands) {
+  const kernels::AdamStep step{.lr = 1e-3,
+                               .beta1 = 0.9,
+                               .beta2 = 0.98,
+                               .eps = 1e-9,
+                               .decay = 0,
+                               .c1 = 0.1,
+                               .c2 = 0.02,
+                               .grad_scale = 1};
+  for_each_target([&](const std::string&) {
+    for (const std::int64_t n : lengths()) {
+      const auto finite = [&](const std::vector<real>& weights) {
+        std::vector<real> g = normal_values(n, 1, 1), w = weights, m(w.size()), v(w.size());
+        const bool by_adam = kernels::adam(step, g.data(), w.data(), m.data(), v.data(), n);
+        w = weights;
+        const bool by_sgd = kernels::sgd(real(0.1), 0, 0, 1, g.data(), w.data(), m.data(), n);
+        BOOST_TEST(by_adam == by_sgd);
+        return by_adam;
+      };
+      std::vector<real> weights = normal_values(n, 1, 2);
+      if (n > 1) weights[1] = std::numeric_limits<real>::max();
+      BOOST_TEST(finite(weights));
+      for (const real value : {not_a_number, Limits::infinity(), -Limits::infinity()}) {
+        for (const std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {
+          if (n == 0) continue;
+          std::vector<real> broken = weights;
+          broken[static_cast<std::size_t>(at)] = value;
+          BOOST_TEST(!finite(broken), n << " values, the one at " << at);
+        }
+      }
+    }
+  });
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -22,6 +22,23 @@ const Tokenizer& example() {
 
 BOOST_AUTO_TEST_SUITE(sentencepiece)
 
+BOOST_AUTO_TEST_CASE(long_lines_are_encoded_in_parts_as_they_are_in_one) {
+  std::string line;
+  for (const auto& sentence : sentences(2000, 3)) line += (line.empty() ? "" : " ") + sentence;
+  BOOST_TEST(line.size() > 20'000u);
+  Ids words;  // one by one: no piece reaches over a space
+  std::size_t at = 0;
+  while (at < line.size()) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    const Ids word = example().encode(line.substr(at, end - at));
+    words.insert(words.end(), word.begin(), word.end());
+    at = end + 1;
+  }
+  BOOST_TEST((example().encode(line) == words));
+  const std::string unknown(900'000, '\x7E');  // of one part, the library would need an hour
+  BOOST_TEST(!example().encode(unknown).empty());
+}
+
 BOOST_AUTO_TEST_CASE(lines_of_any_length_can_be_learnt_from) {
   Random random({.seed = 1, .stream = Stream::check, .index = 0, .part = 0});
   std::string noise, words;

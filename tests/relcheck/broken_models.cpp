@@ -180,6 +180,10 @@ void normalisers(Cases& cases) {
   map("a character map the trie of which is all ones",
       std::string("\0\x04\0\0", 4) + std::string(1024, '\xFF') + "abc");
   map("a character map of zeros", std::string(64, '\0'));
+  // The root says that its first child holds a value; the child does not say so, and is taken for one.
+  map("a text beyond the texts, of a node that is no leaf",
+      std::string("\0\x04\0\0\0\x05\0\0\x64\0\0\0", 12) + std::string(1016, '\0') +
+          std::string("abc\0", 4));
 }
 
 void places(Cases& cases) {

@@ -1,4 +1,5 @@
 """Checkpoints as they lie on the disk, read without heed."""
+import errno
 import hashlib
 import json
 import pathlib
@@ -32,7 +33,8 @@ def reported(calls):
     found, links, waiting = {}, {}, 0
     for call in calls:
         if call.result < 0:
-            waiting = 0 if call.name == "fsync" else waiting
+            lost = call.name == "fsync" and call.error != errno.EINTR  # that one is tried again
+            waiting = 0 if lost else waiting
         elif call.name == "symlink":
             links[call.path] = step_of(call.second)
         elif call.name == "rename" and call.second == "run/last":

@@ -87,8 +87,9 @@ Outcome outcome_of(Fault fault, Random& random) {
     trial.step.run(trial.batch, 4, 1e-3);
   } catch (const Error& e) {
     const bool told = std::string_view(e.what()).find("first: ") != std::string_view::npos;
-    return e.code == Exit::non_finite && told && same_bits(trial.bits(), before) ? Outcome::caught
-                                                                                 : Outcome::missed;
+    // A weight that does not show in the loss is found when it is updated: as NaN as before, then.
+    const bool kept = same_bits(trial.bits(), before) || fault == Fault::weight;
+    return e.code == Exit::non_finite && told && kept ? Outcome::caught : Outcome::missed;
   }
   // For example in the gradient of a value that a relu then hides.
   return same_bits(trial.bits(), clean_bits()) ? Outcome::without_effect : Outcome::missed;

@@ -1,67 +1,7 @@
 #!/bin/sh
-# The commands, end to end: a small model is trained in a temporary folder, used in every way, and then
-# everything is done wrong once. Usage: test_commands.sh HEED
-set -u
-heed=$1
-work=$(mktemp -d "${TMPDIR:-/tmp}/heed-commands-XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$work" || exit 1
-failures=0
-checks=0
-
-fail() { failures=$((failures + 1)); printf 'FAILED: %s\n' "$*"; sed 's/^/    | /' err 2>/dev/null | head -12; }
-
-# status CODE ARGS...: heed ends with this code; its output is then in out and err
-status() {
-  expected=$1; shift
-  checks=$((checks + 1))
-  "$heed" "$@" >out 2>err </dev/null
-  got=$?
-  [ $got -eq "$expected" ] || fail "heed $* ended with $got, not with $expected"
-}
-# says TEXT...: each stands in what the last command said on standard error
-says() {
-  for text; do
-    checks=$((checks + 1))
-    grep -qF -- "$text" err || fail "nothing on standard error says: $text"
-  done
-}
-# holds FILE PATTERN...
-holds() {
-  file=$1; shift
-  for pattern; do
-    checks=$((checks + 1))
-    grep -qE -- "$pattern" "$file" || { fail "$file has no: $pattern"; head -c 600 "$file"; echo; }
-  done
-}
-# equal WHAT A B
-equal() {
-  checks=$((checks + 1))
-  [ "$2" = "$3" ] || fail "$1: $2, expected $3"
-}
-absent() {
-  for path; do
-    checks=$((checks + 1))
-    [ ! -e "$path" ] || fail "$path was left behind"
-  done
-}
-lines() { wc -l <"$1" | tr -d ' '; }
-# number KEY: its value in the JSON object in out
-number() { sed -n "s/.*\"$1\":\([-0-9.e+]*\).*/\1/p" out; }   # the last one there, if there are several
-
-config() {   # config NAME: a small experiment; further lines from standard input
-  cat >"$1.yaml" <<CONFIG
-name: $1
-threads: 2
-data: {synthetic: {name: copy, train: 600, valid: 40, test: 30, max_length: 5, symbols: 5}}
-tokenizer: {kind: char}
-model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, dropout: 0.1}
-optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
-train: {steps: 30, batch_tokens: 256, validate_every: 15, save_every: 15, log_every: 10, average: 2}
-decode: {beam: 2, max_length: 12}
-CONFIG
-}
+# The commands, end to end: a small model is trained in a temporary folder and used in every way.
+# Usage: test_commands.sh HEED
+. "${0%/*}/commands_support.sh"
 
 # ---- train, resume --------------------------------------------------------------------------------
 config tiny
@@ -85,7 +25,7 @@ status 0 resume runs/tiny train.steps=40
 says 'warning: not what the run was started with, so its bits may differ: cpu: ' '; it was another'
 rm runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40
-holds err 'warning: .*run\.json'
+holds err 'warning: .*run\.json.*cannot be compared'
 cp kept.json runs/tiny/run.json
 status 0 train tiny.yaml --run stopped train.steps=15
 status 0 resume stopped train.steps=30 --json
@@ -96,10 +36,12 @@ checks=$((checks + 1)); grep -q 'note: threads' err && fail 'the number of threa
 cp runs/tiny/config.yaml kept.yaml
 sed -i 's/^  log_every: .*/  log_every: 11/' runs/tiny/config.yaml
 status 0 resume runs/tiny train.steps=40
-says 'config.yaml: it was edited'
+says 'config.yaml: it was edited since the run began'
+status 0 eval runs/tiny
+says 'note: runs/tiny/config.yaml: it was edited since the run began'
 cp kept.yaml runs/tiny/config.yaml
 status 0 resume runs/tiny train.steps=40 data.synthetic.symbols=4
-says 'data.train: its text is another' 'data.valid: its text is another'
+says 'data.train: its tokens are others' 'data.valid: its tokens are others'
 cp runs/tiny/tokenizer.vocab kept.vocab
 sed -i 's/b/x/' runs/tiny/tokenizer.vocab
 for command in resume eval generate; do
@@ -311,91 +253,4 @@ equal 'exit code of a generate that was stopped' $? 143
 exec 9>&-
 equal 'what it left' "$(ls -A | grep -c 'slow\.out')" 0
 
-# ---- wrong configs: all errors at once, and nothing left behind --------------------------------------
-cat >wrong.yaml <<CONFIG
-name: wrong
-data: {synthetic: {name: copy}}
-train:
-  lable_smoothing: 0.1
-  steps: many
-  keep: 0
-  shards: 2
-  shards: 4
-CONFIG
-status 2 train wrong.yaml
-says 'wrong.yaml:4:3: train.lable_smoothing: unknown key (did you mean label_smoothing?)' \
-  'wrong.yaml:5:10: train.steps' 'wrong.yaml:6:9: train.keep' 'wrong.yaml:8:3: train.shards'
-status 2 train tiny.yaml --run never model.d_model=30 model.heads=4
-says 'model.d_model=30: 30 cannot be divided by heads'
-status 2 train tiny.yaml --run never train.stpes=3 decode.beam=-1
-says 'train.stpes' 'did you mean steps?' 'decode.beam'
-status 2 train nowhere.yaml
-says "$work/nowhere.yaml"
-status 2 train
-status 2 trian tiny.yaml
-says 'did you mean train?'
-status 2
-
-# ---- wrong data -------------------------------------------------------------------------------------
-files() {   # files SOURCE TARGET: a config that trains on them
-  cat >files.yaml <<CONFIG
-data: {train: {source: $1, target: $2}}
-tokenizer: {kind: char}
-model: {d_model: 8, heads: 2, d_ff: 8, layers: 1}
-train: {steps: 1}
-CONFIG
-}
-: >empty
-files nowhere.de tgt
-status 3 train files.yaml --run never
-says "$work/nowhere.de: no such file"
-files src short
-status 3 train files.yaml --run never
-says 'differ in length' '3 lines' '1'
-files nowhere.de tgt
-status 3 train files.yaml --run never
-says 'data.train.source; relative to the folder heed was started in'
-awk 'BEGIN { for (i = 0; i < 5000; ++i) printf "a "; print "" }' >endless
-files src src
-status 3 train files.yaml --run never data.valid.source=endless data.valid.target=endless
-says 'data.valid: line 1 has ' 'at most 4096 are taken for a sentence'
-status 3 eval runs/tiny --source endless --target endless
-says 'line 1 has'
-printf 'a' >letter
-status 3 train files.yaml --run never task=lm 'data={train: {text: src}, valid: {text: letter}}'
-says 'data.valid: a text of one token: there is nothing to predict in it'
-files empty empty
-status 3 train files.yaml --run never
-says "$work/empty: empty file"
-files broken src
-status 3 train files.yaml --run never
-says "$work/broken:2: invalid UTF-8"
-{ cat long; cat long; } | tr -d '\n' >huge; echo >>huge
-files huge huge
-status 3 train files.yaml --run never
-says "$work/huge:1: a line of 2000000 bytes"
-files src src
-status 3 gradcheck files.yaml data.train.source=nowhere.de
-absent never runs/never runs/wrong runs/files
-
-# ---- weights of another shape -------------------------------------------------------------------------
-status 3 eval runs/tiny model.d_ff=40
-says 'the weights do not fit the model' 'of another shape: encoder.layers.0.linear1.weight'
-status 3 eval runs/tiny 'model.layers={encoder: 2, decoder: 1}'
-says 'missing: encoder.layers.1.self_attn.in_proj_weight'
-status 3 eval runs/tiny model.norm_kind=rms
-says 'extra: encoder.layers.0.norm1.bias'
-
-# ---- fetch, from a folder ---------------------------------------------------------------------------
-mkdir -p from
-printf 'not Shakespeare\n' >from/input.txt
-status 3 fetch tinyshakespeare --from from --to fetched
-absent fetched/input.txt
-status 2 fetch shakespeare
-status 0 --help
-holds out '^  gradcheck '
-status 0 generate --help
-holds out 'Examples:'
-
-printf '%s checks, %s failed\n' "$checks" "$failures"
-[ "$failures" -eq 0 ]
+report

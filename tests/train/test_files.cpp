@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <thread>
 
 #include "tests/train/support.h"
 #include "train/folder_transaction.h"
@@ -214,6 +215,23 @@ BOOST_AUTO_TEST_CASE(the_lock_has_one_holder_and_names_it) {
   }
   const RunLock again(folder.path);
   HEED_CHECK_ERROR(Exit::io, "No such file", RunLock(folder / "none"));
+}
+
+BOOST_AUTO_TEST_CASE(who_only_looks_keeps_nobody_from_the_lock) {
+  const TempFolder folder;
+  put(folder / ".lock", "");
+  std::vector<std::jthread> lookers;
+  for (int i = 0; i < 4; ++i) {
+    lookers.emplace_back([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        try {
+          RunLock::refuse_if_held(folder.path);
+        } catch (const Error&) {  // it is held now and then
+        }
+      }
+    });
+  }
+  for (int i = 0; i < 100; ++i) BOOST_REQUIRE_NO_THROW(RunLock(folder.path));
 }
 
 BOOST_AUTO_TEST_CASE(the_lock_of_a_killed_process_is_free) {

@@ -130,6 +130,23 @@ BOOST_AUTO_TEST_CASE(weights_that_are_not_finite_are_not_saved) {
   BOOST_TEST(run.checkpoints().steps().empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_weight_that_hides_behind_a_relu_is_found_in_its_step) {
+  TempFolder temp;
+  Run run(small_run(10), temp.path / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  for (const NamedTensor& p : trainer.model().parameters()) {
+    if (!p.name.ends_with("layers.0.linear1.bias")) continue;
+    Tensor bias = p.tensor;
+    bias.mutable_value().data()[3] = -infinity;  // relu(−inf) is 0, and so is its gradient
+  }
+  BOOST_CHECK_EXCEPTION(trainer.train(), Error, [](const Error& e) {
+    return e.code == Exit::non_finite && contains(e.what(), "step 1: the loss is ") &&
+           contains(e.what(), "but a weight is not finite") && contains(e.what(), "linear1.bias") &&
+           contains(e.what(), "begin anew: heed train with --overwrite");
+  });
+  BOOST_TEST(run.checkpoints().steps().empty());
+}
+
 BOOST_AUTO_TEST_CASE(skipped_steps_are_left_out_counted_and_remembered) {
   TempFolder temp;
   Config c = small_run(30);
@@ -167,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_can_only_skip_ends) {
   // Going on does not count from the beginning.
   const std::int64_t stopped = run.checkpoints().newest_valid().checkpoint->step;
   BOOST_CHECK_EXCEPTION(run.train(true), Error, [](const Error& e) {
-    return contains(e.what(), "22 steps in a row were not finite");
+    return contains(e.what(), "21 steps in a row were not finite");
   });
   BOOST_TEST(run.checkpoints().newest_valid().checkpoint->step == stopped);
 }

@@ -1,0 +1,64 @@
+# What the tests of the commands share; sourced with HEED as $1. Works in a temporary folder.
+set -u
+heed=$1
+work=$(mktemp -d "${TMPDIR:-/tmp}/heed-commands-XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$work" || exit 1
+failures=0
+checks=0
+
+fail() { failures=$((failures + 1)); printf 'FAILED: %s\n' "$*"; sed 's/^/    | /' err 2>/dev/null | head -12; }
+
+# status CODE ARGS...: heed ends with this code; its output is then in out and err
+status() {
+  expected=$1; shift
+  checks=$((checks + 1))
+  "$heed" "$@" >out 2>err </dev/null
+  got=$?
+  [ $got -eq "$expected" ] || fail "heed $* ended with $got, not with $expected"
+}
+# says TEXT...: each stands in what the last command said on standard error
+says() {
+  for text; do
+    checks=$((checks + 1))
+    grep -qF -- "$text" err || fail "nothing on standard error says: $text"
+  done
+}
+# holds FILE PATTERN...
+holds() {
+  file=$1; shift
+  for pattern; do
+    checks=$((checks + 1))
+    grep -qE -- "$pattern" "$file" || { fail "$file has no: $pattern"; head -c 600 "$file"; echo; }
+  done
+}
+# equal WHAT A B
+equal() {
+  checks=$((checks + 1))
+  [ "$2" = "$3" ] || fail "$1: $2, expected $3"
+}
+absent() {
+  for path; do
+    checks=$((checks + 1))
+    [ ! -e "$path" ] || fail "$path was left behind"
+  done
+}
+lines() { wc -l <"$1" | tr -d ' '; }
+# number KEY: its value in the JSON object in out
+number() { sed -n "s/.*\"$1\":\([-0-9.e+]*\).*/\1/p" out; }   # the last one there, if there are several
+
+config() {   # config NAME: a small experiment; further lines from standard input
+  cat >"$1.yaml" <<CONFIG
+name: $1
+threads: 2
+data: {synthetic: {name: copy, train: 600, valid: 40, test: 30, max_length: 5, symbols: 5}}
+tokenizer: {kind: char}
+model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, dropout: 0.1}
+optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
+train: {steps: 30, batch_tokens: 256, validate_every: 15, save_every: 15, log_every: 10, average: 2}
+decode: {beam: 2, max_length: 12}
+CONFIG
+}
+
+report() { printf '%s checks, %s failed\n' "$checks" "$failures"; [ "$failures" -eq 0 ]; }

@@ -1,0 +1,108 @@
+#!/bin/sh
+# Everything done wrong once: each error names its place, has its exit code, and leaves nothing behind.
+# Usage: test_commands_wrong.sh HEED
+. "${0%/*}/commands_support.sh"
+
+config tiny
+status 0 train tiny.yaml
+printf 'a b c\nb\nd e\n' >src
+printf 'a b c\nb\n\n' >tgt
+printf 'a\n' >short
+printf 'a b\nb \377\n' >broken
+awk 'BEGIN { for (i = 0; i < 500000; i++) printf "a "; print "" }' >long
+
+# ---- wrong configs: all errors at once, and nothing left behind --------------------------------------
+cat >wrong.yaml <<CONFIG
+name: wrong
+data: {synthetic: {name: copy}}
+train:
+  lable_smoothing: 0.1
+  steps: many
+  keep: 0
+  shards: 2
+  shards: 4
+CONFIG
+status 2 train wrong.yaml
+says 'wrong.yaml:4:3: train.lable_smoothing: unknown key (did you mean label_smoothing?)' \
+  'wrong.yaml:5:10: train.steps' 'wrong.yaml:6:9: train.keep' 'wrong.yaml:8:3: train.shards'
+status 2 train tiny.yaml --run never model.d_model=30 model.heads=4
+says 'model.d_model=30: 30 cannot be divided by heads'
+status 2 train tiny.yaml --run never train.stpes=3 decode.beam=-1
+says 'train.stpes' 'did you mean steps?' 'decode.beam'
+status 2 train nowhere.yaml
+says "$work/nowhere.yaml"
+status 2 train
+status 2 trian tiny.yaml
+says 'did you mean train?'
+status 2
+
+# ---- wrong data -------------------------------------------------------------------------------------
+files() {   # files SOURCE TARGET: a config that trains on them
+  cat >files.yaml <<CONFIG
+data: {train: {source: $1, target: $2}}
+tokenizer: {kind: char}
+model: {d_model: 8, heads: 2, d_ff: 8, layers: 1}
+train: {steps: 1}
+CONFIG
+}
+: >empty
+files nowhere.de tgt
+status 3 train files.yaml --run never
+says "$work/nowhere.de: no such file"
+files src short
+status 3 train files.yaml --run never
+says 'differ in length' '3 lines' '1'
+files nowhere.de tgt
+status 3 train files.yaml --run never
+says 'data.train.source; relative to the folder heed was started in'
+awk 'BEGIN { for (i = 0; i < 5000; ++i) printf "a "; print "" }' >endless
+files src src
+status 3 train files.yaml --run never data.valid.source=endless data.valid.target=endless
+says 'data.valid: line 1 has ' 'at most 4097 are taken for a sentence'
+status 3 eval runs/tiny --source endless --target endless
+says 'line 1 has'
+printf 'a' >letter
+status 3 train files.yaml --run never task=lm 'data={train: {text: src}, valid: {text: letter}}'
+says 'data.valid: a text of 1 token: there is nothing to predict in it'
+printf '  ' >blank
+status 3 train files.yaml --run never task=lm tokenizer.kind=word 'data={train: {text: src}, valid: {text: blank}}'
+says 'data.valid: a text of 0 tokens'
+mkdir -p mine/checkpoints
+echo kept >mine/checkpoints/precious
+status 2 train tiny.yaml --run mine --overwrite
+says 'mine/checkpoints is not a run' 'choose another folder with --run'
+holds mine/checkpoints/precious kept
+files empty empty
+status 3 train files.yaml --run never
+says "$work/empty: empty file"
+files broken src
+status 3 train files.yaml --run never
+says "$work/broken:2: invalid UTF-8"
+{ cat long; cat long; } | tr -d '\n' >huge; echo >>huge
+files huge huge
+status 3 train files.yaml --run never
+says "$work/huge:1: a line of 2000000 bytes"
+files src src
+status 3 gradcheck files.yaml data.train.source=nowhere.de
+absent never runs/never runs/wrong runs/files
+
+# ---- weights of another shape -------------------------------------------------------------------------
+status 3 eval runs/tiny model.d_ff=40
+says 'the weights do not fit the model' 'of another shape: encoder.layers.0.linear1.weight'
+status 3 eval runs/tiny 'model.layers={encoder: 2, decoder: 1}'
+says 'missing: encoder.layers.1.self_attn.in_proj_weight'
+status 3 eval runs/tiny model.norm_kind=rms
+says 'extra: encoder.layers.0.norm1.bias'
+
+# ---- fetch, from a folder ---------------------------------------------------------------------------
+mkdir -p from
+printf 'not Shakespeare\n' >from/input.txt
+status 3 fetch tinyshakespeare --from from --to fetched
+absent fetched/input.txt
+status 2 fetch shakespeare
+status 0 --help
+holds out '^  gradcheck '
+status 0 generate --help
+holds out 'Examples:'
+
+report

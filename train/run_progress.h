@@ -1,0 +1,31 @@
+#pragma once
+/// How far a run has come.
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "data/batcher.h"
+#include "nn/model.h"
+
+HEED_BEGIN
+
+/// What a checkpoint remembers besides weights and moments.
+struct Progress {
+  std::int64_t step = 0;           ///< steps done
+  Position position;               ///< of the next batch
+  std::int64_t target_tokens = 0;  ///< seen in training
+  double seconds = 0;              ///< of training, over all sessions
+  std::optional<double> best;      ///< best value of the deciding metric
+  std::int64_t best_step = 0;
+  std::int64_t without_better = 0;    ///< validations since
+  bool validation_due = false;        ///< at this step; a signal has put it off
+  std::int64_t skipped = 0;           ///< steps left out, as they were not finite
+  std::int64_t skipped_in_a_row = 0;  ///< of them, the last without another between
+  LossCounts window;                  ///< since the last record of training
+  double window_seconds = 0;
+
+  nlohmann::json json() const;
+  static Progress from(const nlohmann::json& state);
+};
+
+HEED_END
