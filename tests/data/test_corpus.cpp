@@ -95,6 +95,12 @@ BOOST_AUTO_TEST_CASE(fractions_of_a_text) {
                [&] { f.read(true); });
 }
 
+BOOST_AUTO_TEST_CASE(a_text_without_a_last_newline_gets_one_before_the_next) {
+  Files f;
+  f.options.train.text = {f.dir.write("a", "abc def"), f.dir.write("b", "ghi")};
+  BOOST_TEST(f.read(true).train.text == "abc def\nghi");
+}
+
 BOOST_AUTO_TEST_CASE(texts_are_joined_as_they_are) {
   Files f;
   f.options.train.text = {f.dir.write("a", "one\r\n\n"), f.dir.write_gz("b", "two")};

@@ -72,6 +72,23 @@ BOOST_AUTO_TEST_CASE(repair_cuts_at_the_first_broken_line) {
     BOOST_TEST(repaired(good.substr(0, cut)) == (cut < 11 ? "" : good.substr(0, 11)));
 }
 
+BOOST_AUTO_TEST_CASE(what_stands_behind_a_damaged_line_is_kept_beside_the_file) {
+  const TempFolder folder;
+  const std::string text = "{\"step\":1}\n{\"st?p\"\n{\"step\":3}\n";
+  put(folder / "m.jsonl", text);
+  const JsonlRepair result = repair_jsonl(folder / "m.jsonl");
+  BOOST_TEST(result.damaged_line == 2);
+  BOOST_TEST(get(folder / "m.jsonl") == "{\"step\":1}\n");
+  BOOST_TEST(get(folder / "m.jsonl.damaged") == text);
+  // Not where only the last line is broken, or is to come again.
+  put(folder / "n.jsonl", "{\"step\":1}\nx\n");
+  BOOST_TEST(repair_jsonl(folder / "n.jsonl").damaged_line == 0);
+  put(folder / "n.jsonl", "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
+  const auto first = [](const nlohmann::json& record) { return record.at("step") < 2; };
+  BOOST_TEST(repair_jsonl(folder / "n.jsonl", first).damaged_line == 0);
+  BOOST_TEST(!std::filesystem::exists(folder / "n.jsonl.damaged"));
+}
+
 BOOST_AUTO_TEST_CASE(repair_cuts_what_will_come_again) {
   const TempFolder folder;
   put(folder / "m.jsonl", "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n{\"step\":4}\n");

@@ -109,6 +109,9 @@ BOOST_AUTO_TEST_CASE(a_run_stops_with_all_steps_before_saved) {
   BOOST_CHECK_EXCEPTION(run.train(false), Error, [](const Error& e) {
     return e.code == Exit::non_finite && contains(e.what(), "the weights are as before the step");
   });
+  // The step that was given up is no step left out.
+  const std::int64_t last = run.checkpoints().newest_valid().checkpoint->step;
+  BOOST_TEST(run.state(last).at("skipped_in_a_row") == 0);
   // What is saved is finite, whatever happened later.
   for (const std::int64_t step : run.checkpoints().steps()) {
     for (const char* file : {"model.safetensors", "training.safetensors"}) {
@@ -178,9 +181,12 @@ BOOST_AUTO_TEST_CASE(a_run_that_can_only_skip_ends) {
   TempFolder temp;
   Config c = hopeless();
   c.train.on_nonfinite = OnNonFinite::skip;
+  c.train.best = Metric::exact_match;
   Run run(c, temp.path / "run");
   BOOST_CHECK_EXCEPTION(run.train(false), Error,
                         [](const Error& e) { return e.code == Exit::non_finite; });
+  BOOST_TEST(run.count("valid") > 0);
+  BOOST_TEST(!run.checkpoints().linked("best"));  // none of 0 % exact match with a loss of NaN
   // Going on does not count from the beginning.
   const std::int64_t stopped = run.checkpoints().newest_valid().checkpoint->step;
   BOOST_CHECK_EXCEPTION(run.train(true), Error, [](const Error& e) {

@@ -110,6 +110,20 @@ BOOST_AUTO_TEST_CASE(a_damaged_best_checkpoint_is_said_at_once_and_the_next_vali
   BOOST_TEST(run.checkpoints().linked("best").value() == 50);
 }
 
+BOOST_AUTO_TEST_CASE(a_refused_resume_changes_nothing) {
+  const TempFolder folder;
+  Run run(small_run(20), folder / "run");
+  run.train(false);
+  const std::string metrics = get(run.paths().metrics()) + "{\"kind\":\"test\",\"step\":20}\n";
+  put(run.paths().metrics(), metrics);
+  Config less = small_run(20);
+  less.data.synthetic.train = 20;  // there is no such batch any more
+  Run other(less, folder / "run");
+  BOOST_CHECK_EXCEPTION(other.train(true), Error,
+                        [](const Error& e) { return e.code == Exit::bad_input; });
+  BOOST_TEST(get(run.paths().metrics()) == metrics);
+}
+
 BOOST_AUTO_TEST_CASE(nothing_is_begun_where_every_checkpoint_is_damaged) {
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
