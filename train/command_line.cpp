@@ -179,6 +179,7 @@ void add_generate(CLI::App& app, Job& job) {
   sampling("--top-k", "decode.top_k");
   sampling("--top-p", "decode.top_p");
   command->add_option("--seed", options->seed, "of sampling (default: the config's)")
+      ->check(CLI::NonNegativeNumber)
       ->type_name("N")
       ->group(choices);
   command
