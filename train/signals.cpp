@@ -3,22 +3,26 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
+
 namespace heed {
 
 namespace {
 
-volatile sig_atomic_t stop_signal = 0;
-volatile sig_atomic_t save_wanted = 0;
+// Not sig_atomic_t: any thread may be the one that takes a signal, and others read these. Without
+// locks, they may be written in a handler.
+std::atomic<int> stop_signal{0};
+std::atomic<bool> save_wanted{false};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 struct sigaction before_int, before_term;
 
 void on_signal(int number) {
   if (number == SIGUSR1) {
-    save_wanted = 1;
-  } else if (stop_signal != 0) {
-    _exit(128 + number);
-  } else {
-    stop_signal = number;
+    save_wanted = true;
+    return;
   }
+  int none = 0;
+  if (!stop_signal.compare_exchange_strong(none, number)) _exit(128 + number);
 }
 
 }  // namespace
@@ -29,7 +33,7 @@ SignalRequests::SignalRequests() {
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   stop_signal = 0;
-  save_wanted = 0;
+  save_wanted = false;
   sigaction(SIGINT, &action, &before_int);
   sigaction(SIGTERM, &action, &before_term);
   sigaction(SIGUSR1, &action, nullptr);
@@ -42,10 +46,6 @@ SignalRequests::~SignalRequests() {
 }
 
 int SignalRequests::stop() const { return stop_signal; }
-bool SignalRequests::take_save() const {
-  if (save_wanted == 0) return false;
-  save_wanted = 0;  // not before it was seen: a request that comes in between would be lost
-  return true;
-}
+bool SignalRequests::take_save() const { return save_wanted.exchange(false); }
 
 }  // namespace heed
