@@ -305,7 +305,7 @@ fault("resume: the optimizer begins at step 0", "train/trainer.cpp",
       "optimizer_.set_steps(0 * ",
       "training:resuming")
 
-fault("resume: at the beginning of the epoch", "train/trainer.cpp",
+fault("resume: at the beginning of the epoch", "train/run_progress.cpp",
       'whole_number(state.at("batch"))',
       "0",
       "training:resuming")
