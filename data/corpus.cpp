@@ -105,8 +105,9 @@ void require_files(const std::vector<std::string>& paths, const std::string& spl
                    const char* side) {
   const bool option = split == "train" || split == "valid" || split == "test";
   for (const std::string& path : paths) {
-    std::error_code ignored;
-    if (path == "-" || std::filesystem::exists(std::filesystem::path(path), ignored)) continue;
+    std::error_code error;
+    if (path == "-" || exists(std::filesystem::status(path, error))) continue;
+    if (error != std::errc::no_such_file_or_directory) continue;  // reading says what else is wrong
     const bool relative = std::filesystem::path(path).is_relative();
     refuse(Exit::bad_input,
            fmt::format("{}: no such file ({}{})", shown_path(path),

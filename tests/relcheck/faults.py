@@ -231,7 +231,7 @@ ASKED = {"exit": ("errors: exit 4, or the same end", ERRORS),
 
 
 def measure(check, ground):
-    shim, known = Shim(ground), set()
+    shim, known, never_asked = Shim(ground), set(), set(ASKED)
     for scenario in scenarios(ground, shim):
         # The sample may draw a case twice.
         chosen = list(dict.fromkeys(every_case(scenario) if ground.long else sample(ground, scenario, known)))
@@ -239,8 +239,13 @@ def measure(check, ground):
             cases = list(pool.map(lambda pick, s=scenario: Case(s, *pick), chosen))
         for what, (title, kinds) in ASKED.items():
             asked = [case for case in cases if case.kind in kinds]
+            if not asked:  # the sample has none of these here
+                continue
+            never_asked.discard(what)
             wrong = [case for case in asked if what in case.wrong]
             for case in wrong[:10]:
                 note(f"{case.place()}: {case.wrong[what]}")
             check(f"faults: {scenario.name}: {title}", f"{len(asked) - len(wrong)} of {len(asked)}", "all",
-                  asked and not wrong)
+                  not wrong)
+    for what in sorted(never_asked):
+        check(f"faults: {ASKED[what][0]}", "never asked", "asked somewhere", False)
