@@ -1,8 +1,8 @@
 #include "autograd/arena.h"
 
-#include <sys/mman.h>
-
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <memory>
@@ -10,17 +10,19 @@
 #include <new>
 #include <vector>
 
+#include "autograd/heap.h"
 #include "autograd/shape.h"
 
 HEED_BEGIN
 
 namespace {
 
-constexpr std::uint32_t classes = 4 * 44;
-constexpr std::size_t smallest = 64;  // bytes, header not counted
-constexpr std::size_t huge_page = 2u << 20;
+constexpr std::size_t smallest = 64;    // bytes, header not counted
+constexpr std::size_t slab = 1 << 14;   // bytes that are cut into small blocks at once
+constexpr std::size_t large = 1 << 16;  // bytes from which on a block is the heap's
 /// How many larger classes may serve a request before the system is asked: up to twice the size.
 constexpr std::uint32_t larger_classes = 4;
+constexpr std::uint32_t classes = 4 * 10 + larger_classes + 1;
 
 // A sanitizer sees nothing inside blocks that are kept, so with one, nothing is kept.
 // (clang tells of one by __has_feature, g++ by a macro.)
@@ -35,9 +37,6 @@ constexpr bool keep = false;
 constexpr bool keep = true;
 #endif
 
-std::atomic<std::int64_t> system_allocations{0};
-std::atomic<std::int64_t> system_bytes{0};
-
 std::size_t class_bytes(std::uint32_t c) { return (smallest << (c / 4)) / 4 * (4 + c % 4); }
 
 std::uint32_t class_of(std::size_t bytes) {
@@ -47,26 +46,30 @@ std::uint32_t class_of(std::size_t bytes) {
   return 4 * power + static_cast<std::uint32_t>((bytes - 1) / quarter) - 3;
 }
 
-Block* ask_system(std::uint32_t size_class) {
-  std::size_t bytes = sizeof(Block) + class_bytes(size_class);
-  const std::size_t alignment = bytes >= huge_page ? huge_page : alignof(Block);
+Heap& heap() {
+  static auto* heap = new Heap;  // never destroyed: threads may end after main has
+  return *heap;
+}
+
+/// For a sanitizer: each block is the system's own.
+std::atomic<std::int64_t> unkept_allocations{0};
+std::atomic<std::int64_t> unkept_bytes{0};
+
+[[maybe_unused]] Block* ask_system(std::size_t bytes) {
+  const std::size_t whole = sizeof(Block) + bytes;
   void* memory = nullptr;
-  if (::posix_memalign(&memory, alignment, bytes) != 0) {  // aligned_alloc wants round sizes
-    throw Error(Exit::io, fmt::format("out of memory: {} MiB more were needed", bytes >> 20));
+  if (::posix_memalign(&memory, alignof(Block), whole) != 0) {  // aligned_alloc wants round sizes
+    throw Error(Exit::io, fmt::format("out of memory: {} MiB more were needed", whole >> 20));
   }
-  // A wish; refusal costs only speed. Not for what is left at the end: an array of 2 MiB and its
-  // header would take twice its size.
-  if (bytes >= huge_page) madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);
-  system_allocations.fetch_add(1, std::memory_order_relaxed);
-  system_bytes.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  unkept_allocations.fetch_add(1, std::memory_order_relaxed);
+  unkept_bytes.fetch_add(static_cast<std::int64_t>(whole), std::memory_order_relaxed);
   Block* block = new (memory) Block;
-  block->size_class = size_class;
+  block->bytes = whole;
   return block;
 }
 
 [[maybe_unused]] void give_to_system(Block* block) {
-  system_bytes.fetch_sub(static_cast<std::int64_t>(sizeof(Block) + class_bytes(block->size_class)),
-                         std::memory_order_relaxed);
+  unkept_bytes.fetch_sub(static_cast<std::int64_t>(block->bytes), std::memory_order_relaxed);
   std::free(block);
 }
 
@@ -76,9 +79,6 @@ class Arena {
  public:
   Block* allocate(std::size_t bytes) {
     const std::uint32_t c = class_of(bytes);
-    if (c + larger_classes >= classes) {
-      throw Error(Exit::io, fmt::format("out of memory: {} MiB asked for at once", bytes >> 20));
-    }
     if (Block* block = take(c)) return block;
     if (fetch_remote()) {
       if (Block* block = take(c)) return block;
@@ -86,9 +86,7 @@ class Arena {
     for (std::uint32_t larger = c + 1; larger <= c + larger_classes; ++larger) {
       if (Block* block = take(larger)) return block;
     }
-    Block* block = ask_system(c);
-    block->home = this;
-    return block;
+    return refill(c);
   }
   void put(Block* block) {
     block->next = free_[block->size_class];
@@ -102,6 +100,19 @@ class Arena {
   }
 
  private:
+  /// Cuts a block of the heap into blocks of class c.
+  Block* refill(std::uint32_t c) {
+    const std::size_t stride = (sizeof(Block) + class_bytes(c) + 63) / 64 * 64;
+    const std::size_t count = std::max<std::size_t>(slab / stride, 1);
+    auto* memory = static_cast<std::byte*>(heap().allocate(count * stride)->memory());
+    for (std::size_t i = 0; i < count; ++i) {
+      Block* block = new (memory + i * stride) Block;
+      block->home = this;
+      block->size_class = c;
+      put(block);
+    }
+    return take(c);
+  }
   Block* take(std::uint32_t c) {
     Block* block = free_[c];
     if (block == nullptr) return nullptr;
@@ -134,7 +145,7 @@ struct ArenaPool {
 };
 
 ArenaPool& pool() {
-  static auto* pool = new ArenaPool;  // never destroyed: threads may end after main has
+  static auto* pool = new ArenaPool;  // never destroyed, as the heap
   return *pool;
 }
 
@@ -165,19 +176,29 @@ Arena* my_arena() {
 }  // namespace
 
 Block* arena_allocate(std::size_t bytes) {
-  if constexpr (!keep) return ask_system(class_of(bytes));
-  return my_arena()->allocate(bytes);
+  if (bytes >> 48 != 0)
+    throw Error(Exit::io, fmt::format("out of memory: {} MiB asked for at once", bytes >> 20));
+  if constexpr (!keep) return ask_system(bytes);
+  return bytes < large ? my_arena()->allocate(bytes) : heap().allocate(bytes);
 }
 
 void arena_release(Block* block) noexcept {
   if constexpr (!keep) return give_to_system(block);
-  if (block->home == my_arena()) {
+  if (block->home == nullptr) {
+    heap().release(block);
+  } else if (block->home == my_arena()) {
     block->home->put(block);
   } else {
     block->home->put_remote(block);
   }
 }
 
-ArenaCounters arena_counters() { return {system_allocations.load(), system_bytes.load()}; }
+ArenaCounters arena_counters() {
+  const HeapCounters of_heap = heap().counters();
+  return {unkept_allocations + of_heap.system_allocations, unkept_bytes + of_heap.system_bytes,
+          unkept_bytes + of_heap.live_bytes, unkept_bytes + of_heap.peak_bytes};
+}
+
+void arena_forget_peak() { heap().forget_peak(); }
 
 HEED_END

@@ -43,6 +43,30 @@ Batch probe_batch(const Config& config, std::int64_t sequences, std::int64_t sou
   return batch;
 }
 
+/// What a shard takes, in bytes.
+struct ProbeMemory {
+  double tape = 0;         ///< held between forward and backward
+  double peak = 0;         ///< with the gradients
+  double from_system = 0;  ///< that had not been asked for before
+};
+
+ProbeMemory probe_memory(const Config& config, const Model& model, const Batch& batch) {
+  arena_forget_peak();
+  const ArenaCounters before = arena_counters();
+  ProbeMemory m;
+  const StepOptions options{config.seed, 1, config.train.label_smoothing, 0,
+                            config.train.precision == Precision::bf16};
+  {
+    const Tensor loss = shard_loss(model, batch, 0, 1, 1.0, options, nullptr);
+    m.tape = static_cast<double>(arena_counters().live_bytes - before.live_bytes);
+    backward(loss);
+  }
+  const ArenaCounters after = arena_counters();
+  m.peak = static_cast<double>(after.peak_bytes - before.live_bytes);
+  m.from_system = static_cast<double>(after.system_bytes - before.system_bytes);
+  return m;
+}
+
 }  // namespace
 
 MemoryEstimate estimate_memory(const Config& config, const Model& model, const StepWork& work,
@@ -63,14 +87,15 @@ MemoryEstimate estimate_memory(const Config& config, const Model& model, const S
   const auto sequences = std::llround(std::clamp(affordable, 1.0, std::ceil(of_shard)));
   const Batch batch = probe_batch(config, sequences, length(work.source_tokens),
                                   length(work.target_tokens), source_vocabulary, target_vocabulary);
-  const std::int64_t before = arena_counters().system_bytes, resident_before = resident();
-  shard_gradients(
-      model, batch, 0, 1, 1.0,
-      {config.seed, 1, config.train.label_smoothing, 0, config.train.precision == Precision::bf16},
-      nullptr);
-  const auto taken = static_cast<double>(arena_counters().system_bytes - before);
+  const double scale = of_shard / static_cast<double>(sequences);
+  const std::int64_t resident_before = resident();
+  const ProbeMemory probe = probe_memory(config, model, batch);
   // What else has grown is the BLAS's, which packs matrices into a buffer for each thread.
-  const double packed = std::max(static_cast<double>(resident() - resident_before) - taken, 0.0);
+  const double packed =
+      std::max(static_cast<double>(resident() - resident_before) - probe.from_system, 0.0);
+  // The tape grows with the shard, and so does what backward works with; gradients do not.
+  const double of_thread =
+      std::max(scale * probe.tape, set) + scale * (probe.peak - std::max(probe.tape, set));
 
   MemoryEstimate e;
   e.program = 12e6 + threads * packed;
@@ -83,8 +108,7 @@ MemoryEstimate estimate_memory(const Config& config, const Model& model, const S
   // Real shards differ in size from one another, and blocks of memory serve only sizes near their
   // own: from runs of several models.
   constexpr double spread = 1.15;
-  e.activations =
-      spread * threads * std::max(taken - set, 0.0) * of_shard / static_cast<double>(sequences);
+  e.activations = threads * std::max(spread * of_thread - set, 0.0);
   return e;
 }
 

@@ -26,14 +26,20 @@ void add_counts(LossCounts& total, const LossCounts& part) {
   total.correct += part.correct;
 }
 
+Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
+                  double normalizer, const StepOptions& options, LossCounts* counts) {
+  const kernels::Bf16Scope scope(options.bf16);
+  Pass pass{true, options.seed, static_cast<std::uint64_t>(step),
+            static_cast<std::uint32_t>(number)};
+  return model.loss(rows_of(shard), shard.target_out, options.label_smoothing, normalizer, pass,
+                    counts);
+}
+
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
                           std::int64_t step, double normalizer, const StepOptions& options,
                           LossCounts* counts) {
   const kernels::Bf16Scope scope(options.bf16);
-  Pass pass{true, options.seed, static_cast<std::uint64_t>(step),
-            static_cast<std::uint32_t>(number)};
-  return backward(model.loss(rows_of(shard), shard.target_out, options.label_smoothing, normalizer,
-                             pass, counts));
+  return backward(shard_loss(model, shard, number, step, normalizer, options, counts));
 }
 
 TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,

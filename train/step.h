@@ -71,7 +71,10 @@ class TrainStep {
   std::vector<double> squares_;     ///< of each piece: its part of the squared norm
 };
 
-/// Forward and backward of shard number `number` of a step. The loss is divided by `normalizer`.
+/// The loss of shard number `number` of a step, divided by `normalizer`.
+Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
+                  double normalizer, const StepOptions& options, LossCounts* counts);
+/// The same, and backward.
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
                           std::int64_t step, double normalizer, const StepOptions& options,
                           LossCounts* counts);

@@ -94,7 +94,7 @@ def foretold(check, ground):
     for name, kind, overrides in cases if ground.long else cases[::2]:
         shown = json.loads(ground.run("show", ground.config(kind), "--json", *overrides, check=0).stdout)
         estimate = shown["memory_mb"]["total"]
-        steps = 12
+        steps = 60 if ground.long else 12
         process = ground.start("train", ground.config(kind), "--run", ground.path / "peak", "--overwrite", *overrides,
                                f"train.steps={steps}", "train.validate_every=1000", "train.save_every=1000")
         peak = 0

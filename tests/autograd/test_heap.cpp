@@ -1,0 +1,149 @@
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "autograd/heap.h"
+
+using namespace heed;
+
+namespace {
+
+/// A heap cannot go (blocks may come back at any time); one that nobody knows would be a leak.
+Heap& new_heap() {
+  static std::vector<Heap*> all;
+  return *all.emplace_back(new Heap);
+}
+
+constexpr std::size_t mib = 1 << 20;
+
+/// Takes and gives back blocks of random sizes, up to `most` at a time. Each is filled with a byte of
+/// its own, which must be in all of it when it goes.
+bool random_blocks_stay_whole(Heap& heap, unsigned seed, int times, std::size_t most) {
+  std::mt19937 random(seed);
+  struct Held {
+    Block* block;
+    std::size_t bytes;
+    unsigned char mark;
+  };
+  std::vector<Held> held;
+  bool whole = true;
+  const auto give_back = [&](std::size_t i) {
+    const auto* bytes = static_cast<const unsigned char*>(held[i].block->memory());
+    whole = whole && bytes[0] == held[i].mark &&
+            (held[i].bytes == 1 || std::memcmp(bytes, bytes + 1, held[i].bytes - 1) == 0);
+    heap.release(held[i].block);
+    held[i] = held.back();
+    held.pop_back();
+  };
+  for (int t = 0; t < times; ++t) {
+    if (held.size() >= most || (!held.empty() && random() % 2 == 0)) {
+      give_back(random() % held.size());
+      continue;
+    }
+    const std::size_t bytes = 1 + random() % (std::size_t{64} << random() % 13);
+    Block* block = heap.allocate(bytes);
+    whole = whole && reinterpret_cast<std::uintptr_t>(block->memory()) % 64 == 0 &&
+            block->references == 1;
+    const auto mark = static_cast<unsigned char>(random());
+    std::memset(block->memory(), mark, bytes);
+    held.push_back({block, bytes, mark});
+  }
+  while (!held.empty()) give_back(held.size() - 1);
+  return whole;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(heap)
+
+BOOST_AUTO_TEST_CASE(blocks_do_not_overlap_and_all_is_joined_again) {
+  Heap& heap = new_heap();
+  heap.release(heap.allocate(64 * mib));
+  for (unsigned seed = 0; seed < 20; ++seed)
+    BOOST_TEST(random_blocks_stay_whole(heap, seed, 2000, 1 + seed * 10), "seed " << seed);
+  heap.release(heap.allocate(64 * mib));
+  const HeapCounters after = heap.counters();
+  BOOST_TEST(after.live_bytes == 0);
+  BOOST_TEST(after.system_allocations == 1);
+}
+
+BOOST_AUTO_TEST_CASE(the_smallest_that_fits_is_taken) {
+  Heap& heap = new_heap();
+  Block* const large = heap.allocate(3 * mib);
+  Block* const between = heap.allocate(100);
+  Block* const medium = heap.allocate(2 * mib);
+  Block* const another = heap.allocate(100);
+  heap.release(large);
+  heap.release(medium);
+  Block* const taken = heap.allocate(2 * mib - 500);
+  BOOST_TEST(taken == medium);
+  Block* const rest = heap.allocate(2 * mib);  // of the larger one, or of what was never used
+  BOOST_TEST(rest != medium);
+  for (Block* block : {between, another, taken, rest}) heap.release(block);
+}
+
+BOOST_AUTO_TEST_CASE(sizes_that_always_differ_find_room_in_what_others_left) {
+  Heap& heap = new_heap();
+  std::mt19937 random(1);
+  std::int64_t most = 0;
+  for (int step = 0; step < 300; ++step) {  // of training: a tape is written, then walked back
+    const double length = 0.7 + 0.6 * static_cast<double>(random()) / 4294967296.0;
+    std::vector<Block*> tape;
+    for (int layer = 0; layer < 12; ++layer) {
+      for (const double width : {1.0, 3.0, 1.0, 4.0, 1.0})
+        tape.push_back(heap.allocate(static_cast<std::size_t>(length * width * 300'000)));
+    }
+    most = std::max(most, heap.counters().live_bytes);
+    for (; !tape.empty(); tape.pop_back()) {
+      Block* gradient = heap.allocate(static_cast<std::size_t>(length * 300'000));
+      heap.release(tape.back());
+      heap.release(gradient);
+    }
+  }
+  const HeapCounters after = heap.counters();
+  BOOST_TEST(after.live_bytes == 0);
+  BOOST_TEST(after.peak_bytes >= most);
+  BOOST_TEST(static_cast<double>(after.system_bytes) < 1.2 * static_cast<double>(most));
+}
+
+BOOST_AUTO_TEST_CASE(the_peak_is_counted_from_when_it_was_forgotten) {
+  Heap& heap = new_heap();
+  Block* const kept = heap.allocate(mib);
+  heap.release(heap.allocate(5 * mib));
+  const std::int64_t live = heap.counters().live_bytes;
+  BOOST_TEST(live >= static_cast<std::int64_t>(mib));
+  BOOST_TEST(heap.counters().peak_bytes >= static_cast<std::int64_t>(6 * mib));
+  heap.forget_peak();
+  BOOST_TEST(heap.counters().peak_bytes == live);
+  heap.release(kept);
+  BOOST_TEST(heap.counters().live_bytes == 0);
+  BOOST_TEST(heap.counters().peak_bytes == live);
+}
+
+BOOST_AUTO_TEST_CASE(threads_share_it) {
+  Heap& heap = new_heap();
+  std::vector<int> whole(4);
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] { whole[t] = random_blocks_stay_whole(heap, 100 + t, 5000, 30); });
+  for (std::thread& thread : threads) thread.join();
+  for (const int w : whole) BOOST_TEST(w == 1);
+  BOOST_TEST(heap.counters().live_bytes == 0);
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_warm_when_it_is_asked_for_again) {
+  Heap& heap = new_heap();
+  const auto round = [&] {
+    std::vector<Block*> blocks;
+    for (std::size_t i = 1; i < 100; ++i) blocks.push_back(heap.allocate(i * 10'000));
+    for (Block* block : blocks) heap.release(block);
+  };
+  round();
+  const auto before = heap.counters().system_allocations;
+  for (int i = 0; i < 10; ++i) round();
+  BOOST_TEST(heap.counters().system_allocations == before);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
