@@ -234,7 +234,7 @@ CheckpointFolder::Newest CheckpointFolder::newest_valid() const {
       return result;
     } catch (const Error& error) {
       result.skipped.emplace_back(error.what());
-      result.disk_failed = result.disk_failed || error.code == Exit::io;
+      if (error.code == Exit::io && result.unreadable.empty()) result.unreadable = error.what();
     }
   }
   return result;

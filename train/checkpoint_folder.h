@@ -65,7 +65,7 @@ class CheckpointFolder {
   struct Newest {
     std::optional<Checkpoint> checkpoint;  ///< none: nothing is there to go on from
     std::vector<std::string> skipped;  ///< newer ones and what is wrong with each, for a warning
-    bool disk_failed = false;          ///< one of these could not be read at all
+    std::string unreadable;  ///< of one that the disk did not give: what is wrong, or empty
   };
   /// The newest whose sums are right.
   Newest newest_valid() const;

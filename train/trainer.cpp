@@ -250,8 +250,11 @@ void Trainer::restore() {
   const CheckpointFolder::Newest newest = checkpoints_.newest_valid();
   for (const std::string& skipped : newest.skipped)
     talk_.line("skipped a damaged checkpoint: " + skipped);
+  if (!newest.checkpoint && !newest.unreadable.empty()) {  // it may be whole; another try may do
+    throw Error(Exit::io, "no checkpoint could be read: " + newest.unreadable);
+  }
   if (!newest.checkpoint && !newest.skipped.empty()) {
-    throw Error(newest.disk_failed ? Exit::io : Exit::bad_input,
+    throw Error(Exit::bad_input,
                 fmt::format("{}: every checkpoint is damaged, so there is nothing to go on from; "
                             "heed train with --overwrite begins anew",
                             run_.path.string()));
