@@ -1,4 +1,6 @@
 // The tokenizers that are a list of pieces: characters, bytes, words.
+#include <sys/stat.h>
+
 #include <thread>
 
 #include "data/lines.h"
@@ -31,6 +33,9 @@ BOOST_AUTO_TEST_CASE(characters) {
   BOOST_TEST(t->encode("").empty());
   BOOST_TEST(t->decode(Ids{1, 6, 8, 7, 0, 2}) == "bäd\uFFFD");
   BOOST_TEST(t->decode(t->encode("dab 日\n")) == "dab 日\n");
+  BOOST_TEST(learn(TokenizerKind::characters, {"a\xFF"
+                                               "b"})
+                 ->size() == 3 + 2);
 }
 
 BOOST_AUTO_TEST_CASE(bytes) {
@@ -126,6 +131,12 @@ BOOST_AUTO_TEST_CASE(broken_files) {
                [&] { load("<unk>\n<s>\n</s>\na\n", TokenizerKind::bytes); });
   expect_error(Exit::bad_input, {(dir / "none.vocab").string(), "no such file"},
                [&] { load_tokenizer(dir / "none.vocab", TokenizerKind::words); });
+  // Nobody may ever write into it.
+  BOOST_REQUIRE(::mkfifo((dir / "fifo").c_str(), 0600) == 0);
+  for (const std::filesystem::path& file : {dir / "fifo", std::filesystem::path("/dev/zero")}) {
+    expect_error(Exit::bad_input, {file.string() + ": not a regular file"},
+                 [&] { load_tokenizer(file, TokenizerKind::words); });
+  }
 }
 
 BOOST_AUTO_TEST_CASE(misuse) {

@@ -111,6 +111,8 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
        "exp.yaml:2:36: train.early_stopping.patience: only for early stopping: give it a metric"},
       {files + "train: {early_stopping: {metric: loss}}\n",
        "exp.yaml:2:34: train.early_stopping.metric: needs validation data"},
+      {"data: {synthetic: {name: sort, valid: 0}}\ntrain: {early_stopping: {metric: loss}}\n",
+       "exp.yaml:2:34: train.early_stopping.metric: needs validation data"},
       {lm + "train: {early_stopping: {metric: bleu}}\n",
        "exp.yaml:3:34: train.early_stopping.metric: only for task: seq2seq"},
       {lm + "train: {best: chrf}\n", "exp.yaml:3:15: train.best: only for task: seq2seq"},

@@ -67,6 +67,14 @@ BOOST_AUTO_TEST_CASE(fifty_thousand_nodes) {
   BOOST_TEST(refusal(laughs).ends_with(message));
 }
 
+BOOST_AUTO_TEST_CASE(anchors_within_anchors) {  // each holds all that is in it once more
+  const auto nested = [](std::size_t items) {
+    return "[&a [&b [&c [" + repeat("1,", items) + "]]]]";
+  };
+  BOOST_TEST(yaml_refusal(nested(16'000)).empty());
+  BOOST_TEST(yaml_refusal(nested(17'000)) == "exp.yaml:1:2: anchors hold more than 50000 values");
+}
+
 BOOST_AUTO_TEST_CASE(aliases_of_a_long_text) {
   const std::string bomb =
       "- &a " + std::string(yaml_most_bytes / 2, 'x') + "\n" + repeat("- *a\n", 1000);

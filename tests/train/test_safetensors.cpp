@@ -224,6 +224,18 @@ BOOST_AUTO_TEST_CASE(refuses_a_broken_header) {
   check_refused("{\"a\":" + std::string(100'000, '['), 0, "a list does not belong");
 }
 
+BOOST_AUTO_TEST_CASE(refuses_too_many_names) {
+  const auto names = [](const std::string& value) {
+    std::string header;
+    for (std::size_t i = 0; i <= safetensors_most_names + 1; ++i)
+      header += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":" + value;
+    return header;
+  };
+  const std::string empty = R"({"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+  check_refused("{" + names(empty) + "}", 0, "more than 65536 names");
+  check_refused(R"({"__metadata__":{)" + names(R"("")") + "}}", 0, "more than 65536 names");
+}
+
 BOOST_AUTO_TEST_CASE(refuses_sizes_that_do_not_fit) {
   check_refused("{" + entry("a", "F32", "[2]", "[0,4]") + "}", 4,
                 "\"a\": F32 [2] takes 8 bytes, but data_offsets give 4");
