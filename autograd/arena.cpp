@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t smallest = 64;    // bytes, header not counted
 constexpr std::size_t slab = 1 << 14;   // bytes that are cut into small blocks at once
 constexpr std::size_t large = 1 << 16;  // bytes from which on a block is the heap's
-/// How many larger classes may serve a request before the system is asked: up to twice the size.
+/// How many larger classes may serve a request before the heap is asked: up to twice the size.
 constexpr std::uint32_t larger_classes = 4;
 constexpr std::uint32_t classes = 4 * 10 + larger_classes + 1;
 

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "autograd/arena.h"
+#include "autograd/kernels/bf16.h"
 #include "train/step.h"
 #include "train/team.h"
 
@@ -56,6 +57,7 @@ ProbeMemory probe_memory(const Config& config, const Model& model, const Batch& 
   ProbeMemory m;
   const StepOptions options{config.seed, 1, config.train.label_smoothing, 0,
                             config.train.precision == Precision::bf16};
+  const kernels::Bf16Scope scope(options.bf16);
   {
     const Tensor loss = shard_loss(model, batch, 0, 1, 1.0, options, nullptr);
     m.tape = static_cast<double>(arena_counters().live_bytes - before.live_bytes);
@@ -101,12 +103,12 @@ MemoryEstimate estimate_memory(const Config& config, const Model& model, const S
   e.program = 12e6 + threads * packed;
   e.weights = set;
   // Neighbours are summed as soon as both are there (step.h): a sum of each size may wait while all
-  // threads are at work. Each thread keeps what it has needed at most.
+  // threads are at work.
   e.gradients = set * std::min(shards, threads * (1 + std::floor(std::log2(shards / threads))));
   const bool sgd = config.optim.name == OptimizerKind::sgd;
   e.moments = set * (sgd ? (config.optim.momentum > 0 ? 1 : 0) : 2);
-  // Real shards differ in size from one another, and blocks of memory serve only sizes near their
-  // own: from runs of several models.
+  // Real shards differ in size from one another, and between blocks there are gaps: from runs of
+  // several models.
   constexpr double spread = 1.15;
   e.activations = threads * std::max(spread * of_thread - set, 0.0);
   return e;

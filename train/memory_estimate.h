@@ -19,8 +19,8 @@ struct MemoryEstimate {
   double total() const { return program + weights + gradients + moments + activations; }
 };
 
-/// Runs a shard (or, where that would take long, a smaller one), and counts what it takes from the
-/// system; the rest is arithmetic. Text and its tokens are not counted, nor is decoding.
+/// Runs a shard (or, where that would take long, a smaller one), and asks how much was in use at a
+/// time; the rest is arithmetic. Text and its tokens are not counted, nor is decoding.
 MemoryEstimate estimate_memory(const Config& config, const Model& model, const StepWork& work,
                                std::int64_t source_vocabulary, std::int64_t target_vocabulary);
 
