@@ -74,13 +74,19 @@ class Generator {
       places.push_back(i);
       numbers.push_back(first + static_cast<std::int64_t>(i));
     }
-    const std::vector<Hypothesis> found =
-        translate(*trained_.model, source, trained_.config.decode, seed_, team_, numbers);
+    const std::vector<Hypothesis> found = translate(*trained_.model, source, trained_.config.decode,
+                                                    seed_, team_, batches(), numbers);
     std::vector<std::string> all(lines.size());
     for (std::size_t k = 0; k < found.size(); ++k) {
       all[places[k]] = one_line(trained_.tokenizers.target->decode(found[k].tokens));
     }
     return all;
+  }
+
+  /// Two for each thread, so that none waits long for the last; one thread takes all at once.
+  std::int64_t batches() const {
+    if (trained_.config.decode.precision == Precision::bf16) return usual_batches;
+    return team_.threads() == 1 ? 1 : 2 * team_.threads();
   }
 
   void shorten(std::vector<std::int32_t>& ids, std::int64_t number) const {

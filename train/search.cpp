@@ -35,6 +35,19 @@ std::unique_ptr<Decoding> begin_decoding(const Model& model, std::span<const std
 /// A token a model must not produce: nothing to say stands behind these ids.
 bool forbidden(std::int64_t token) { return token == Tokenizer::bos || token == Tokenizer::unk; }
 
+std::int64_t parts_of(std::int64_t whole, std::int64_t size) { return (whole + size - 1) / size; }
+
+/// Lines of a batch, so that there are `batches` where their hypotheses allow it. Each step reads
+/// every weight, so a batch of a few lines would cost as much as one of many.
+std::int64_t batch_size(const DecodeOptions& options, std::int64_t lines, std::int64_t batches) {
+  constexpr std::int64_t few = 32;
+  const std::int64_t beam = options.sample ? 1 : std::max<std::int64_t>(options.beam, 1);
+  const std::int64_t most = std::max<std::int64_t>(options.batch_sequences / beam, 1);
+  const std::int64_t count =
+      std::max(parts_of(lines, most), std::min(batches, parts_of(lines, few)));
+  return parts_of(lines, std::max<std::int64_t>(count, 1));
+}
+
 }  // namespace
 
 void Search::best_tokens(const Array& logits, std::int64_t row, std::int64_t count,
@@ -152,7 +165,7 @@ std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t
 
 std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
-                                  std::span<const std::int64_t> numbers) {
+                                  std::int64_t batches, std::span<const std::int64_t> numbers) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(source.size()));
   std::iota(order.begin(), order.end(), 0);
   // The longest first: then no thread is left with the longest batch at the end.
@@ -161,13 +174,9 @@ std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
   });
   std::int64_t limit = std::max<std::int64_t>(options.max_length, 1);
   if (model.position_limit() > 0) limit = std::min(limit, model.position_limit());
-  // Large batches are faster, but there must be work for some threads; not for as many as there
-  // are, lest the output depend on them.
-  const std::int64_t most = std::max<std::int64_t>(options.batch_sequences, 1);
-  const std::int64_t size =
-      std::clamp<std::int64_t>((source.size() + 3) / 4, std::min<std::int64_t>(32, most), most);
+  const std::int64_t size = batch_size(options, source.size(), batches);
   std::vector<Hypothesis> all(order.size());
-  team.run((source.size() + size - 1) / size, [&](std::int64_t number) {
+  team.run(parts_of(source.size(), size), [&](std::int64_t number) {
     const kernels::Bf16Scope scope(options.precision == Precision::bf16);
     const std::int64_t begin = number * size, end = std::min(begin + size, source.size());
     std::vector<std::int32_t> ids, offsets{0};

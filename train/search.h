@@ -56,11 +56,17 @@ class Search {
   std::vector<std::vector<Hypothesis>> finished_;  // of each sentence
 };
 
-/// Translates every source sequence, in batches of alike lengths spread over the team. Each
-/// sentence's result is a function of the sentence, the options, the seed and, where it is sampled,
-/// the sentence's number: its place in `source`, unless `numbers` says otherwise.
+/// Batches of translate() where nobody says otherwise: not as many as there are threads, lest what
+/// depends on the batches depend on the machine.
+inline constexpr std::int64_t usual_batches = 4;
+
+/// Translates every source sequence, in `batches` or more of alike lengths spread over the team.
+/// Each sentence's result is a function of the sentence, the options, the seed and, where it is
+/// sampled, the sentence's number: its place in `source`, unless `numbers` says otherwise. In bf16
+/// it is one of the batches too: small products keep float32 (kernels/bf16.h).
 std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
+                                  std::int64_t batches = usual_batches,
                                   std::span<const std::int64_t> numbers = {});
 
 /// Continues a prompt (ids; empty: begins with </s>) with a language model by up to
