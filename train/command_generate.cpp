@@ -75,7 +75,7 @@ class Generator {
       numbers.push_back(first + static_cast<std::int64_t>(i));
     }
     const std::vector<Hypothesis> found = translate(*trained_.model, source, trained_.config.decode,
-                                                    seed_, team_, batches(), numbers);
+                                                    seed_, team_, numbers, batches());
     std::vector<std::string> all(lines.size());
     for (std::size_t k = 0; k < found.size(); ++k) {
       all[places[k]] = one_line(trained_.tokenizers.target->decode(found[k].tokens));

@@ -41,11 +41,12 @@ std::int64_t parts_of(std::int64_t whole, std::int64_t size) { return (whole + s
 /// every weight, so a batch of a few lines would cost as much as one of many.
 std::int64_t batch_size(const DecodeOptions& options, std::int64_t lines, std::int64_t batches) {
   constexpr std::int64_t few = 32;
+  if (lines == 0) return few;
   const std::int64_t beam = options.sample ? 1 : std::max<std::int64_t>(options.beam, 1);
   const std::int64_t most = std::max<std::int64_t>(options.batch_sequences / beam, 1);
   const std::int64_t count =
       std::max(parts_of(lines, most), std::min(batches, parts_of(lines, few)));
-  return parts_of(lines, std::max<std::int64_t>(count, 1));
+  return parts_of(lines, count);
 }
 
 }  // namespace
@@ -165,7 +166,7 @@ std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t
 
 std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
-                                  std::int64_t batches, std::span<const std::int64_t> numbers) {
+                                  std::span<const std::int64_t> numbers, std::int64_t batches) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(source.size()));
   std::iota(order.begin(), order.end(), 0);
   // The longest first: then no thread is left with the longest batch at the end.

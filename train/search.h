@@ -66,8 +66,8 @@ inline constexpr std::int64_t usual_batches = 4;
 /// it is one of the batches too: small products keep float32 (kernels/bf16.h).
 std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
-                                  std::int64_t batches = usual_batches,
-                                  std::span<const std::int64_t> numbers = {});
+                                  std::span<const std::int64_t> numbers = {},
+                                  std::int64_t batches = usual_batches);
 
 /// Continues a prompt (ids; empty: begins with </s>) with a language model by up to
 /// options.max_length tokens. A prompt with continuation longer than the model's context goes on

@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(a_sentence_is_translated_alike_alone_and_in_any_batch) {
     std::size_t ended = 0;
     for (const std::int64_t batch : {1, 7, 40, 512}) {  // at most; 512: as one, beside four
       const std::vector<Hypothesis> apart =
-          translate(trained_seq2seq(), data.source, options(beam, batch), 1, one, 1);
+          translate(trained_seq2seq(), data.source, options(beam, batch), 1, one, {}, 1);
       for (std::size_t i = 0; i < apart.size(); ++i) {
         BOOST_TEST(apart[i].tokens == together[i].tokens, boost::test_tools::per_element());
         BOOST_TEST(std::abs(apart[i].score - together[i].score) < 1e-4);
