@@ -11,7 +11,7 @@
 #include <deque>
 
 #include "autograd/error.h"
-#include "autograd/random.h"
+#include "data/line_sample.h"
 #include "data/lines.h"
 #include "data/piece_model.h"
 #include "data/utf8.h"
@@ -28,6 +28,10 @@ constexpr std::size_t learn_from = 2'000'000;
 /// trainer takes minutes, or ends the process when a probability underflows.
 constexpr std::size_t longest_learnt = 4192;
 constexpr std::size_t longest_part = 8192;  // bytes that are encoded at once
+
+void check(const sentencepiece::util::Status& status) {
+  if (!status.ok()) throw Error(Exit::failed, fmt::format("sentencepiece: {}", status.message()));
+}
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
@@ -102,10 +106,6 @@ class SentencePieceTokenizer final : public Tokenizer {
     while (end > 1 && (static_cast<unsigned char>(line[end]) & 0xC0u) == 0x80u) --end;
     return end;
   }
-  static void check(const sentencepiece::util::Status& status) {
-    if (!status.ok()) throw Error(Exit::failed, fmt::format("sentencepiece: {}", status.message()));
-  }
-
   std::string proto_;  // as it came, so that saving copies it to the byte
   sentencepiece::SentencePieceProcessor processor_;
 };
@@ -123,22 +123,6 @@ class Lines final : public sentencepiece::SentenceIterator {
   std::vector<const std::string*> lines_;
   std::size_t at_ = 0;
 };
-
-/// All lines, or `learn_from` of them, drawn without replacement (a partial Fisher and Yates
-/// shuffle).
-std::vector<const std::string*> sample(std::span<const std::string> lines, std::uint64_t seed) {
-  std::vector<const std::string*> chosen;
-  for (const auto& line : lines) chosen.push_back(&line);
-  if (chosen.size() > learn_from) {
-    Random random({.seed = seed, .stream = Stream::data, .index = 0x73656E74});
-    for (std::size_t i = 0; i < learn_from; ++i) {
-      const auto left = static_cast<std::uint32_t>(chosen.size() - i);
-      std::swap(chosen[i], chosen[i + random.below(left)]);
-    }
-    chosen.resize(learn_from);
-  }
-  return chosen;
-}
 
 /// The lines, long ones cut at spaces into `parts`. A word that is too long itself is left out.
 std::vector<const std::string*> shorter(const std::vector<const std::string*>& lines,
@@ -166,15 +150,50 @@ std::vector<const std::string*> shorter(const std::vector<const std::string*>& l
   return all;
 }
 
+using Arguments = std::unordered_map<std::string, std::string>;
+
+sentencepiece::util::Status train(const Arguments& arguments,
+                                  const std::vector<const std::string*>& lines,
+                                  std::string& proto) {
+  Lines iterator(lines);
+  return sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &proto);
+}
+
+/// What the trainer would see of a line beside blanks: it knows the specials, and leaves out lines
+/// with the character that it writes for unknown ones.
+std::string without_marks(std::string line) {
+  if (line.find("\u2585") != std::string::npos) return "";
+  for (const std::string_view mark : {"<unk>", "<s>", "</s>", " ", "\t", "\r", "\n"}) {
+    for (std::size_t at = 0; (at = line.find(mark, at)) != std::string::npos;)
+      line.erase(at, mark.size());
+  }
+  return line;
+}
+
+/// Whether normalisation leaves something of any line. The library's trainer ends the process where
+/// it does not, so its normaliser is asked before, that of a model of one letter.
+bool teach_anything(const std::vector<const std::string*>& lines, Arguments arguments) {
+  arguments["model_type"] = "bpe";
+  arguments["vocab_size"] = "100";
+  const std::string letter = "a";
+  std::string proto;
+  check(train(arguments, {&letter}, proto));
+  sentencepiece::SentencePieceProcessor processor;
+  check(processor.LoadFromSerializedProto(proto));
+  return std::any_of(lines.begin(), lines.end(), [&](const std::string* line) {
+    std::vector<int> ids;
+    check(processor.Encode(without_marks(*line), &ids));
+    return !ids.empty();
+  });
+}
+
 /// "... Vocabulary size is smaller than required_chars. 50 vs 103. ..." gives 103, else 0.
 std::int64_t needed_size(std::string_view message) {
-  const std::string_view marker = "required_chars. ";
-  const auto at = message.find(marker);
+  const auto at = message.find("required_chars. ");
   if (at == std::string_view::npos) return 0;
-  const auto vs = message.find("vs ", at);
-  if (vs == std::string_view::npos) return 0;
+  const std::string_view number = message.substr(message.find("vs ", at) + 3);
   std::int64_t needed = 0;
-  std::from_chars(message.data() + vs + 3, message.data() + message.size(), needed);
+  std::from_chars(number.data(), number.data() + number.size(), needed);
   return needed;
 }
 
@@ -189,15 +208,11 @@ std::unique_ptr<Tokenizer> load_sentencepiece(const std::filesystem::path& file)
 std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
                                                std::span<const std::string> lines,
                                                std::uint64_t seed) {
-  const bool any = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
-    return line.find_first_not_of(" \t\r\n") != std::string::npos;
-  });
-  if (!any) throw Error(Exit::bad_input, "tokenizer: there is no text to learn from");
   const bool running_text = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
     return line.find('\n') != std::string::npos;
   });
 
-  std::unordered_map<std::string, std::string> arguments{
+  Arguments arguments{
       {"model_type", options.algorithm == PieceAlgorithm::bpe ? "bpe" : "unigram"},
       {"vocab_size", std::to_string(options.vocab_size)},
       {"hard_vocab_limit", "false"},  // a small corpus gives a smaller vocabulary, not an error
@@ -216,15 +231,17 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
                       {"add_dummy_prefix", "false"}});
   }
   std::deque<std::string> parts;
-  std::vector<const std::string*> learnt = shorter(sample(lines, seed), parts);
-  if (learnt.empty()) {
+  const std::vector<const std::string*> learnt =
+      shorter(sample_lines(lines, learn_from, seed), parts);
+  if (!lines.empty() && learnt.empty()) {
     throw Error(Exit::bad_input,
                 fmt::format("tokenizer: nothing to learn from but words of more than {} bytes",
                             longest_learnt));
   }
-  Lines iterator(std::move(learnt));
+  if (!teach_anything(learnt, arguments))
+    throw Error(Exit::bad_input, "tokenizer: there is no text to learn from");
   std::string proto;
-  const auto status = sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &proto);
+  const auto status = train(arguments, learnt, proto);
   if (!status.ok()) {
     if (const auto needed = needed_size(status.message())) {
       throw Error(

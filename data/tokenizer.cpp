@@ -23,10 +23,7 @@ void Tokenizer::check_id(std::int32_t id) const {
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind) {
   std::error_code ignored;
-  const auto type = std::filesystem::status(file, ignored).type();
-  using Type = std::filesystem::file_type;
-  if (type == Type::fifo || type == Type::socket || type == Type::character ||
-      type == Type::block) {  // reading might never end
+  if (std::filesystem::is_other(file, ignored)) {  // a pipe or device: reading might never end
     throw Error(Exit::bad_input, shown_path(file.string()) + ": not a regular file");
   }
   return kind == TokenizerKind::sentencepiece ? load_sentencepiece(file)
@@ -87,9 +84,11 @@ void write_file(const std::filesystem::path& file, std::string_view content) {
       [&] { return ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode_t{0666}); });
   bool good = out >= 0;
   while (good && !content.empty()) {
-    const ssize_t put = uninterrupted([&] { return ::write(out, content.data(), content.size()); });
+    const ssize_t put = uninterrupted([&] {
+      errno = ENOSPC;  // should it write nothing and not say why: do not try for ever
+      return ::write(out, content.data(), content.size());
+    });
     good = put > 0;
-    if (put == 0) errno = ENOSPC;  // no progress and no reason: do not try for ever
     if (good) content.remove_prefix(static_cast<std::size_t>(put));
   }
   // A run's checkpoints are worth nothing without its tokenizer, so it must outlive a power cut too.

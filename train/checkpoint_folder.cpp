@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 #include <system_error>
 
 #include "autograd/error.h"
+#include "data/uninterrupted.h"
 #include "train/folder_transaction.h"
 #include "train/json_text.h"
 
@@ -122,9 +124,11 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
   fs::directory_iterator at;
-  do {
+  uninterrupted([&] {
     at = fs::directory_iterator(folder, error);
-  } while (error == std::errc::interrupted);
+    errno = error.value();
+    return error ? -1 : 0;
+  });
   for (; !error && at != fs::directory_iterator(); at.increment(error)) found.push_back(at->path());
   if (error && error != std::errc::no_such_file_or_directory)
     throw_io("list", folder, error.value());

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "autograd/error.h"
+#include "data/uninterrupted.h"
 #include "train/config_checks.h"
 #include "train/fields.h"
 #include "train/overrides.h"
@@ -28,9 +29,9 @@ std::string read_text_file(const std::string& path) {
   const bool folder = std::filesystem::is_directory(path, ignored);
   errno = 0;
   if (folder) throw fail("is a folder");
-  std::ifstream file(path, std::ios::binary);
-  while (!file && errno == EINTR) file.open(path, std::ios::binary);
-  if (!file) throw fail(std::strerror(errno));
+  std::ifstream file;
+  const auto open = [&] { return file.open(path, std::ios::binary), file ? 0 : -1; };
+  if (uninterrupted(open) < 0) throw fail(std::strerror(errno));
   constexpr std::size_t byte_order_mark = 3;
   std::string text(yaml_most_bytes + byte_order_mark + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));

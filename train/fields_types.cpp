@@ -2,20 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 namespace heed {
 namespace {
-
-template <class T>
-std::string range_words(const Range<T>& range) {
-  constexpr Range<T> all;
-  const std::string low = fmt::format("{}", range.low), high = fmt::format("{}", range.high);
-  if (range.low == all.low && range.high == all.high) return "any";
-  if (range.high == all.high) return (range.low_in ? "at least " : "above ") + low;
-  if (range.low == all.low) return (range.high_in ? "at most " : "below ") + high;
-  return (range.low_in ? "" : "above ") + low + " to " + (range.high_in ? "" : "below ") + high;
-}
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -61,8 +50,16 @@ std::string out_of_range(const YamlNode& node, const std::string& range) {
 
 }  // namespace
 
-std::string words(const Range<std::int64_t>& range) { return range_words(range); }
-std::string words(const Range<double>& range) { return range_words(range); }
+std::string words(const Range<std::int64_t>& range) {
+  return fmt::format("{} to {}", range.low, range.high);
+}
+
+std::string words(const Range<double>& range) {
+  if (range.high == Range<double>().high)
+    return fmt::format("{}{}", range.low_in ? "at least " : "above ", range.low);
+  return fmt::format("{}{} to {}{}", range.low_in ? "" : "above ", range.low,
+                     range.high_in ? "" : "below ", range.high);
+}
 
 std::string expected(std::string_view what, const YamlNode& node) {
   std::string got;
@@ -113,7 +110,7 @@ Read<double> read_number(const YamlNode& node, const Range<double>& range) {
   double value = 0.0;
   const auto [end, status] =
       std::from_chars(node.text.data(), node.text.data() + node.text.size(), value);
-  if (status != std::errc() || !std::isfinite(value)) {
+  if (status != std::errc()) {
     return {std::nullopt, shown(node.text) + " is too large or too small"};
   }
   if (!range.holds(value)) {

@@ -23,7 +23,7 @@ struct Range {
   }
 };
 
-/// "at least 1", "above 0", "0 to below 1", ...
+/// "1 to 8"; of numbers also "at least 0", "above 0", "0 to below 1", ... Each has a lower bound.
 std::string words(const Range<std::int64_t>& range);
 std::string words(const Range<double>& range);
 

@@ -46,13 +46,13 @@ class HeaderReader {
   bool key(std::string& key) {
     switch (place_) {
       case Place::top:
-        if (names_.size() > safetensors_most_names) fail(too_many());
+        if (names_.size() >= safetensors_most_names) fail(too_many());
         if (!names_.insert(key).second) fail(fmt::format("\"{}\" stands there twice", key));
         name_ = key;
         is_metadata_ = key == "__metadata__";
         return go(Place::top_value);
       case Place::metadata:
-        if (header_.metadata.size() > safetensors_most_names) fail(too_many());
+        if (header_.metadata.size() >= safetensors_most_names) fail(too_many());
         if (header_.metadata.contains(key))
           fail(fmt::format("__metadata__: \"{}\" stands there twice", key));
         metadata_key_ = key;
@@ -134,9 +134,7 @@ class HeaderReader {
     throw Error(Exit::bad_input, fmt::format("{}: header: {}", file_, what));
   }
   [[noreturn]] bool refuse(std::string_view what) const {
-    fail(place_ == Place::before
-             ? fmt::format("it must be an object, not {}", what)
-             : fmt::format("{}: {} does not belong there", quoted_name(), what));
+    fail(fmt::format("{}: {} does not belong there", quoted_name(), what));
   }
   static std::string too_many() {
     return fmt::format("more than {} names", safetensors_most_names);

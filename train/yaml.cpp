@@ -58,8 +58,8 @@ class Builder : public YAML::EventHandler {
   YamlNode root;
 
   Place place_of(const YAML::Mark& mark) const {
-    if (mark.line < 0 || mark.pos < 0) return {source_, 1, 1};
-    return {source_, mark.line + 1, columns_.at(static_cast<std::size_t>(mark.pos), mark.column)};
+    const auto at = static_cast<std::size_t>(std::max(mark.pos, 0));
+    return {source_, mark.line + 1, columns_.at(at, mark.column)};
   }
 
   /// To be called when all is parsed: before a syntax error these would only mislead.

@@ -37,6 +37,16 @@ BOOST_AUTO_TEST_CASE(long_lines_are_encoded_in_parts_as_they_are_in_one) {
   BOOST_TEST((example().encode(line) == words));
   const std::string unknown(900'000, '\x7E');  // of one part, the library would need an hour
   BOOST_TEST(!example().encode(unknown).empty());
+  // A word that long is cut between two characters, wherever they begin.
+  for (const std::string start : {"", "a", "ab"}) {
+    std::string word = start;
+    while (word.size() < 20'000) word += "日本";
+    std::string back = example().decode(example().encode(word));
+    back.erase(std::remove(back.begin(), back.end(), ' '), back.end());
+    BOOST_TEST((back == word));  // but for spaces where the parts meet
+  }
+  // Of bytes that are no text each is a part; nothing is asked of the result but to be there.
+  BOOST_TEST(!example().encode(std::string(8'200, '\x80')).empty());
 }
 
 BOOST_AUTO_TEST_CASE(lines_of_any_length_can_be_learnt_from) {
@@ -134,8 +144,20 @@ BOOST_AUTO_TEST_CASE(small_corpora) {
   BOOST_TEST(learn({"x"}, 8000)->size() >= 4);
   expect_error(Exit::usage, {"tokenizer.vocab_size", "10", "too small"},
                [] { learn(sentences(100, 1), 10); });
+  expect_error(Exit::usage, {"tokenizer.vocab_size", "3 is too small", "need 6"},
+               [] { learn({"ab"}, 3); });
+  expect_error(Exit::failed, {"could not learn a vocabulary"}, [] { learn({"ab"}, 2); });
   expect_error(Exit::bad_input, {"no text"}, [] { learn({}, 100); });
   expect_error(Exit::bad_input, {"no text"}, [] { learn({"", "  "}, 100); });
+  // Nothing is left of these once they are normalised; the library would end the process.
+  const std::vector<std::string> nothing{"\x01",   "\u2581", "\u200B",
+                                         "\u00A0", "\u3000", "<s> <unk>"};
+  for (const std::string& line : nothing)
+    expect_error(Exit::bad_input, {"no text"}, [&] { learn({line}, 100); });
+  expect_error(Exit::bad_input, {"no text"}, [&] { learn(nothing, 100); });
+  expect_error(Exit::bad_input, {"no text"}, [&] { learn({"<s>\n", "\n", " </s>"}, 100); });
+  expect_error(Exit::bad_input, {"no text"}, [] { learn({"\u2585 and more"}, 100); });
+  BOOST_TEST(learn({"\x01", "a"}, 100)->size() >= 4);
 }
 
 BOOST_AUTO_TEST_CASE(a_running_text_is_kept_to_the_byte) {

@@ -111,8 +111,28 @@ BOOST_AUTO_TEST_CASE(refuses_names_that_lead_elsewhere) {
     const std::vector<CheckpointFile> files = {{name, [](FileWriter&) {}}};
     HEED_CHECK_ERROR(Exit::failed, "cannot be a file's name", run.checkpoints.save(1, files, {}));
   }
+  const CheckpointFile ended{std::string("a\0b", 3), [](FileWriter&) {}};
+  HEED_CHECK_ERROR(Exit::failed, "\"a", run.checkpoints.save(1, std::vector{ended}, {}));
   const CheckpointFile file{"a", [](FileWriter&) {}};
   HEED_CHECK_ERROR(Exit::failed, "cannot be", run.checkpoints.save(1, std::vector{file, file}, {}));
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_that_cannot_be_listed_is_named) {
+  Run run;
+  put(run.folder / "checkpoints", "a file");
+  HEED_CHECK_ERROR(Exit::io, (run.folder / "checkpoints").string() + ": Not a directory",
+                   run.checkpoints.steps());
+}
+
+BOOST_AUTO_TEST_CASE(one_file_can_be_checked) {
+  Run run;
+  const fs::path folder = run.save(10);
+  BOOST_CHECK_NO_THROW(check_file(folder, "model.safetensors"));
+  BOOST_CHECK_NO_THROW(check_file(folder, "training.safetensors"));
+  HEED_CHECK_ERROR(Exit::bad_input, "has no entry for other", check_file(folder, "other"));
+  flip(run.file(10, "model.safetensors"), 3);
+  BOOST_CHECK_NO_THROW(check_file(folder, "training.safetensors"));
+  HEED_CHECK_ERROR(Exit::bad_input, "content was changed", check_file(folder, "model.safetensors"));
 }
 
 BOOST_AUTO_TEST_CASE(every_flipped_bit_shows) {

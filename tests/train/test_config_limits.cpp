@@ -87,6 +87,8 @@ BOOST_AUTO_TEST_CASE(many_errors_are_counted_not_listed) {
   const std::string message = refusal(text);
   BOOST_TEST(std::count(message.begin(), message.end(), '\n') == 100);
   BOOST_TEST(message.ends_with("\nexp.yaml: and 4900 more errors"));
+  const std::vector<std::string> broken(150, "seed=[");  // of the command line, as many
+  BOOST_TEST(refusal(copy, broken).ends_with("\nexp.yaml: and 50 more errors"));
 }
 
 BOOST_AUTO_TEST_CASE(long_words_cost_little) {
