@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -20,9 +22,9 @@ namespace {
 std::string read_text_file(const std::string& path) {
   const std::string shown_path = shown(std::filesystem::absolute(path).string(), 4096);
   const auto fail = [&](const char* why) -> Error {
-    const bool theirs = errno == 0 || errno == ENOENT || errno == EACCES || errno == ENOTDIR ||
-                        errno == ELOOP || errno == ENAMETOOLONG;  // otherwise it is the disk's
-    return {theirs ? Exit::usage : Exit::io,
+    constexpr std::array theirs{0, ENOENT, EACCES, ENOTDIR, ELOOP, ENAMETOOLONG};
+    const bool disk = std::ranges::find(theirs, errno) == theirs.end();
+    return {disk ? Exit::io : Exit::usage,
             fmt::format("{}: cannot read the config: {}", shown_path, why)};
   };
   std::error_code ignored;

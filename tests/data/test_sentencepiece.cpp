@@ -38,11 +38,12 @@ BOOST_AUTO_TEST_CASE(long_lines_are_encoded_in_parts_as_they_are_in_one) {
   const std::string unknown(900'000, '\x7E');  // of one part, the library would need an hour
   BOOST_TEST(!example().encode(unknown).empty());
   // A word that long is cut between two characters, wherever they begin.
-  for (const std::string start : {"", "a", "ab"}) {
+  for (const std::string start : {"", "a", "ab", " "}) {
     std::string word = start;
     while (word.size() < 20'000) word += "日本";
     std::string back = example().decode(example().encode(word));
     back.erase(std::remove(back.begin(), back.end(), ' '), back.end());
+    word.erase(std::remove(word.begin(), word.end(), ' '), word.end());
     BOOST_TEST((back == word));  // but for spaces where the parts meet
   }
   // Of bytes that are no text each is a part; nothing is asked of the result but to be there.
@@ -57,6 +58,7 @@ BOOST_AUTO_TEST_CASE(lines_of_any_length_can_be_learnt_from) {
   std::vector<std::string> lines = sentences(400, 1);
   lines.push_back(noise);                      // one word: left out
   lines.push_back(std::string(300'000, 'a'));  // likewise
+  lines.push_back(" " + noise + " ");
   const auto without = learn(sentences(400, 1), 64), with = learn(lines, 64);
   for (const auto& line : sentences(20, 2)) {
     BOOST_TEST(with->encode(line) == without->encode(line), boost::test_tools::per_element());

@@ -124,6 +124,20 @@ BOOST_AUTO_TEST_CASE(a_folder_that_cannot_be_listed_is_named) {
                    run.checkpoints.steps());
 }
 
+BOOST_AUTO_TEST_CASE(the_first_checkpoint_that_cannot_be_read_is_told) {
+  Run run;
+  for (const std::int64_t step : {10, 20, 30}) run.save(step);
+  for (const std::int64_t step : {20, 30}) {  // opening it is neither done nor refused
+    fs::remove(run.file(step, "state.json"));
+    fs::create_symlink(std::string(300, 'x'), run.file(step, "state.json"));
+  }
+  const CheckpointFolder::Newest newest = run.checkpoints.newest_valid();
+  BOOST_TEST(newest.checkpoint->step == 10);
+  BOOST_TEST(newest.skipped.size() == 2u);
+  BOOST_TEST(newest.unreadable == newest.skipped[0]);
+  BOOST_TEST(contains(newest.unreadable, run.file(30, "state.json").string()));
+}
+
 BOOST_AUTO_TEST_CASE(one_file_can_be_checked) {
   Run run;
   const fs::path folder = run.save(10);

@@ -60,6 +60,8 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
        "instead"},
       {copy + "tokenizer: {source_model: x.model}\n",
        "exp.yaml:2:27: tokenizer.source_model: only for shared: false (or give model)"},
+      {copy + "tokenizer: {shared: false, target_model: x.model}\n",
+       "exp.yaml:2:42: tokenizer.source_model: missing, but the other side has one"},
       {copy + "tokenizer: {shared: false, source_model: x.model}\n",
        "exp.yaml:2:42: tokenizer.target_model: missing, but the other side has one"},
       {copy + "tokenizer: {kind: char, algorithm: bpe}\n",

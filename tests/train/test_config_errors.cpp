@@ -263,6 +263,16 @@ BOOST_AUTO_TEST_CASE(names_that_are_no_folder) {
        "exp.yaml:2:7: name: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\" "
        "cannot be a folder's name: 1 to 200 bytes, no slash, no dot or dash in front"},
   });
+  // Of a file whose name has to do.
+  for (const auto& [file, shown] : {std::pair("", ""), std::pair("a\x07.yaml", "a\\x07")}) {
+    try {
+      heed::parse_config(copy, file, {});
+      BOOST_ERROR("accepted");
+    } catch (const heed::Error& error) {
+      BOOST_TEST(std::string(error.what()).find(std::string("name: \"") + shown + "\" cannot be") !=
+                 std::string::npos);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,10 +4,14 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <string_view>
 #include <thread>
 
 #include "tests/train/support.h"
@@ -17,6 +21,33 @@
 using namespace heed;
 using namespace heed::test;
 namespace fs = std::filesystem;
+
+namespace {
+
+/// What renaming does while a test wants it: the two functions below stand before the C library's.
+struct Renaming {
+  bool can_exchange = true;
+  std::string_view fails_from;  ///< the name of what cannot be renamed
+} renaming;
+
+int failed(int error) {
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+extern "C" int renameat2(int old_at, const char* from, int new_at, const char* to,
+                         unsigned flags) noexcept {
+  if (!renaming.can_exchange && (flags & RENAME_EXCHANGE) != 0) return failed(EINVAL);
+  return static_cast<int>(::syscall(SYS_renameat2, old_at, from, new_at, to, flags));
+}
+
+extern "C" int rename(const char* from, const char* to) noexcept {
+  if (!renaming.fails_from.empty() && fs::path(from).filename() == renaming.fails_from)
+    return failed(EIO);
+  return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
+}
 
 BOOST_AUTO_TEST_SUITE(files)
 
@@ -199,6 +230,26 @@ BOOST_AUTO_TEST_CASE(a_transaction_replaces_an_older_folder_and_leftovers) {
   BOOST_TEST(folder.entries() == 1);
   remove_folder_at_once(folder / "it");
   BOOST_TEST(folder.entries() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(where_folders_cannot_trade_names_the_older_one_comes_back_after_a_failure) {
+  for (const bool fails : {false, true}) {
+    const TempFolder folder;
+    fs::create_directory(folder / "it");
+    put(folder / "it" / "old", "old");
+    FolderTransaction transaction(folder / "it");
+    transaction.write("new", "new");
+    renaming.can_exchange = false;
+    renaming.fails_from = fails ? ".it.tmp" : "";
+    if (fails) {
+      HEED_CHECK_ERROR(Exit::io, "/it: Input/output error", transaction.commit());
+    } else {
+      transaction.commit();
+    }
+    renaming = {};
+    BOOST_TEST(fs::exists(folder / "it" / "old") == fails);
+    BOOST_TEST(fs::exists(folder / "it" / "new") == !fails);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_lock_has_one_holder_and_names_it) {

@@ -256,6 +256,16 @@ BOOST_AUTO_TEST_CASE(refuses_sizes_that_do_not_fit) {
                 5, "ends at byte 18446744073709551615");
 }
 
+BOOST_AUTO_TEST_CASE(more_than_memory_holds_is_not_read) {
+  // A view that claims 2^62 bytes: their memory is asked for before any of them is.
+  const std::string size = std::to_string(std::uint64_t{1} << 62);
+  const std::string bytes =
+      file_with("{" + entry("a", "U8", "[" + size + "]", "[0," + size + "]") + "}", 0);
+  const std::string_view claimed(bytes.data(), bytes.size() + (std::size_t{1} << 62));
+  HEED_CHECK_ERROR(Exit::io, "m: no memory for its " + size + " bytes",
+                   SafetensorsFile::parse(claimed, "m"));
+}
+
 BOOST_AUTO_TEST_CASE(refuses_gaps_overlaps_and_odd_places) {
   const auto two = [](const std::string& first, const std::string& second) {
     return "{" + entry("a", "U8", "[4]", first) + "," + entry("b", "U8", "[4]", second) + "}";
