@@ -51,8 +51,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     }
     for (int id = 0; id < processor_.GetPieceSize(); ++id) {
       const std::string& text = processor_.IdToPiece(id);
-      if (text.empty() || invalid_utf8(text) != std::string::npos)
-        refuse(fmt::format("piece {} is empty or not UTF-8", id));
+      if (invalid_utf8(text) != std::string::npos) refuse(fmt::format("piece {} is not UTF-8", id));
       if (!std::isfinite(processor_.GetScore(id)))
         refuse(fmt::format("piece {} (\"{}\") has a score that is not finite", id, text));
     }
@@ -250,9 +249,8 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
                       "need {} pieces",
                       options.vocab_size, needed));
     }
-    throw Error(Exit::failed,
-                fmt::format("sentencepiece could not learn a vocabulary: {}", status.message()));
   }
+  check(status);
   return std::make_unique<SentencePieceTokenizer>(std::move(proto), "new sentencepiece model");
 }
 

@@ -63,7 +63,7 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train,
                                                          : load_tokenizer(file, options.kind));
   };
   Tokenizers both;
-  if (options.shared || text || !options.model.empty()) {
+  if (options.shared || text) {
     std::vector<std::string> lines;
     if (options.model.empty()) {
       lines = text ? text_lines(train.text) : train.source;

@@ -62,21 +62,15 @@ std::string words(const Range<double>& range) {
 }
 
 std::string expected(std::string_view what, const YamlNode& node) {
-  std::string got;
-  switch (node.kind) {
-    case YamlNode::Kind::null:
-      got = "nothing";
-      break;
-    case YamlNode::Kind::list:
-      got = "a list";
-      break;
-    case YamlNode::Kind::map:
-      got = "keys and values";
-      break;
-    case YamlNode::Kind::scalar:
-      got = fmt::format("{}\"{}\"", node.quoted ? "the quoted text " : "", shown(node.text));
+  using Kind = YamlNode::Kind;
+  if (node.kind == Kind::scalar) {
+    return fmt::format("expected {}, got {}\"{}\"", what, node.quoted ? "the quoted text " : "",
+                       shown(node.text));
   }
-  return fmt::format("expected {}, got {}", what, got);
+  return fmt::format("expected {}, got {}", what,
+                     node.kind == Kind::null   ? "nothing"
+                     : node.kind == Kind::list ? "a list"
+                                               : "keys and values");
 }
 
 Read<std::int64_t> read_whole(const YamlNode& node, const Range<std::int64_t>& range) {

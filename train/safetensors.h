@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,7 +83,7 @@ class SafetensorsFile {
   std::vector<TensorView> tensors_;
   std::map<std::string, std::size_t, std::less<>> index_;  // name to place in tensors_
   TensorMetadata metadata_;
-  std::vector<std::uint64_t> data_;  // 64-bit words, so that elements are aligned
+  std::unique_ptr<std::uint64_t[]> data_;  // 64-bit words, so that elements are aligned
 };
 
 /// Writes the tensors, the widest types first and by name within a type, so that each is aligned

@@ -164,7 +164,7 @@ class Builder : public YAML::EventHandler {
   /// Untagged nodes arrive with "?", or with "!" for quoted text. A written "!" looks like the
   /// latter, but then no quote stands at the mark.
   void check_tag(const YAML::Mark& mark, const std::string& tag, bool quoted) {
-    bool written = tag != "?" && !tag.empty();
+    bool written = tag != "?";
     if (quoted) written = text_.substr(begin_of(mark)).starts_with('!');
     if (written) problems_.add(place_of(mark), path(), "tags (such as !!str) are not allowed");
   }

@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(small_corpora) {
                [] { learn(sentences(100, 1), 10); });
   expect_error(Exit::usage, {"tokenizer.vocab_size", "3 is too small", "need 6"},
                [] { learn({"ab"}, 3); });
-  expect_error(Exit::failed, {"could not learn a vocabulary"}, [] { learn({"ab"}, 2); });
+  expect_error(Exit::failed, {"sentencepiece: ", "insert_id"}, [] { learn({"ab"}, 2); });
   expect_error(Exit::bad_input, {"no text"}, [] { learn({}, 100); });
   expect_error(Exit::bad_input, {"no text"}, [] { learn({"", "  "}, 100); });
   // Nothing is left of these once they are normalised; the library would end the process.
@@ -201,6 +201,15 @@ BOOST_AUTO_TEST_CASE(broken_models) {
   for (std::size_t keep = 1; keep < model.size() / 20; keep += 7) refused(model.substr(0, keep));
   refused(model.substr(0, model.size() - 1));
   refused(model + "x");
+  // A piece's bytes in the file: its text, a tag of one byte, its score.
+  const std::string text = example().piece(40);
+  const std::size_t at = model.find(text + '\x15');
+  BOOST_REQUIRE(at != std::string::npos);
+  std::string score = model, broken_text = model;
+  score.replace(at + text.size() + 1, 4, std::string("\x00\x00\xC0\x7F", 4));  // NaN
+  refused(score);
+  broken_text.replace(at, text.size(), text.size(), '\xFF');
+  refused(broken_text);
   expect_error(Exit::bad_input, {(dir / "none.model").string(), "no such file"},
                [&] { load_tokenizer(dir / "none.model", TokenizerKind::sentencepiece); });
 }

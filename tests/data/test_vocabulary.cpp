@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(words) {
   BOOST_TEST(t->size() == 6);
   BOOST_TEST(t->piece(3) == "a");  // by falling frequency
   BOOST_TEST(t->piece(4) == "b");
-  BOOST_TEST(t->encode(" c  a\tx ") == (Ids{5, 3, Tokenizer::unk}),
+  BOOST_TEST(t->encode(" c \v\fa\tx ") == (Ids{5, 3, Tokenizer::unk}),
              boost::test_tools::per_element());
   BOOST_TEST(t->decode(Ids{1, 5, 3, 0, 2}) == "c a <unk>");
   const auto small = learn(TokenizerKind::words, {"b a c", "a b", "a"}, 5);
@@ -151,6 +151,13 @@ BOOST_AUTO_TEST_CASE(misuse) {
   expect_error(Exit::bad_input, {"no text"}, [&] { learn(TokenizerKind::characters, {}); });
   expect_error(Exit::io, {"/no-such-folder/x.vocab", "cannot write"},
                [&] { t->save("/no-such-folder/x"); });
+  const TempDir dir;  // a full disk, and one that cannot keep what it was given
+  std::filesystem::create_symlink("/dev/full", dir / "full.vocab");
+  expect_error(Exit::io, {(dir / "full.vocab").string(), "No space left"},
+               [&] { t->save(dir / "full"); });
+  std::filesystem::create_symlink("/dev/null", dir / "null.vocab");
+  expect_error(Exit::io, {(dir / "null.vocab").string(), "cannot write"},
+               [&] { t->save(dir / "null"); });
 }
 
 BOOST_AUTO_TEST_CASE(a_pair_of_tokenizers) {
@@ -178,10 +185,17 @@ BOOST_AUTO_TEST_CASE(a_pair_of_tokenizers) {
                                      train, 1);
   BOOST_TEST(given.source->size() == 5);
   BOOST_TEST(given.target->size() == 8);
+  const auto of_file = make_tokenizers(
+      {.kind = TokenizerKind::words, .model = (dir / "tokenizer.vocab").string()}, train, 1);
+  BOOST_TEST(of_file.shared());
+  BOOST_TEST(of_file.target->size() == 8);
   const auto lm = make_tokenizers({.kind = TokenizerKind::characters, .shared = false},
                                   {.source = {}, .target = {}, .text = "ab\nc"}, 1);
   BOOST_TEST(lm.shared());
   BOOST_TEST(lm.target->size() == 3 + 4);
+  const TempDir pieces;
+  make_tokenizers({.vocab_size = 40}, train, 1).save(pieces / "");
+  BOOST_TEST(Tokenizers::load(pieces / "", TokenizerKind::sentencepiece).shared());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -59,7 +59,7 @@ model: {d_model: 24, heads: 3, d_ff: 7, layers: {encoder: 1, decoder: 5}, dropou
         activation: gelu_tanh, positions: learned, norm: post, norm_kind: rms, norm_eps: 1.0e-6,
         tie_embeddings: false, scale_embeddings: false, init: normal, init_std: 0.5,
         max_positions: 300}
-optim: {name: adamw, lr: 5e-4, betas: [0.8, 0.9], eps: 1.0e-7, weight_decay: 0.01, clip_norm: 0,
+optim: {name: adamw, lr: 5E-4, betas: [0.8, 0.9], eps: 1.0e-7, weight_decay: 0.01, clip_norm: 0,
         schedule: {name: linear, warmup: 7, steps: 90, min_lr: 1.0e-5}}
 train: {steps: 0, epochs: 1.5, minutes: 2, batch_tokens: 10, batch_sequences: 11, shards: 12,
         label_smoothing: 0, log_every: 13, validate_every: 14, save_every: 15, keep: 16,
@@ -142,6 +142,10 @@ BOOST_AUTO_TEST_CASE(anchors_empty_sections_and_crlf_are_fine) {
       "    source: ü.txt\r\n    target: b\r\n  valid: *files\r\ndecode:\r\n...\r\n");
   BOOST_TEST((config.data.valid.source == Strings{"ü.txt"}));
   BOOST_TEST(config.train.steps == heed::TrainOptions{}.steps);
+}
+
+BOOST_AUTO_TEST_CASE(a_measurement_needs_no_data) {
+  BOOST_TEST(heed::parse_config("bench: {sequences: 4}\n", "x.yaml", {}).bench.sequences == 4);
 }
 
 BOOST_AUTO_TEST_CASE(a_language_model_has_no_encoder) {

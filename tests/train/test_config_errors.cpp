@@ -123,6 +123,9 @@ BOOST_AUTO_TEST_CASE(wrong_types) {
       {copy + "name: \"a\\tb\"\n",
        "exp.yaml:2:7: name: expected one line without control characters, got the quoted text "
        "\"a\\x09b\""},
+      {copy + "name: \"a\\x7fb\"\n",
+       "exp.yaml:2:7: name: expected one line without control characters, got the quoted text "
+       "\"a\\x7fb\""},
       {copy + "name: |\n  two\n  lines\n",
        "exp.yaml:2:7: name: expected one line without control characters, got the quoted text "
        "\"two\\nlines\\n\""},
