@@ -67,7 +67,8 @@ struct Part {
   std::size_t n;
   HWY_INLINE explicit Part(std::int64_t count) : n(static_cast<std::size_t>(count)) {}
   HWY_INLINE hn::Mask<D> mask() const { return hn::FirstN(D(), n); }
-#if HWY_ARCH_X86  // masked instructions touch no memory beyond the mask
+#if HWY_ARCH_X86 && \
+    HWY_TARGET <= HWY_AVX2  // these have masked instructions, which touch nothing else
   HWY_INLINE V load(const T* p) const { return hn::MaskedLoad(mask(), D(), p); }
   HWY_INLINE void store(V v, T* p) const { hn::BlendedStore(v, mask(), D(), p); }
 #else

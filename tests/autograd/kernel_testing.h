@@ -2,6 +2,10 @@
 /// What the tests of the kernels share: awkward values, distances in units in the last place, and a
 /// loop over the instruction sets of this machine, the plain twins' among them.
 #include <hwy/highway.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -34,7 +38,7 @@ void for_each_target(const Body& body) {
   const std::int64_t plain = HWY_SCALAR | HWY_EMU128;
   const std::int64_t machine = hwy::SupportedTargets();
   for (const std::int64_t target :
-       std::initializer_list<std::int64_t>{HWY_AVX3, HWY_AVX2, HWY_NEON, plain}) {
+       std::initializer_list<std::int64_t>{HWY_AVX3, HWY_AVX2, HWY_SSE4, HWY_NEON, plain}) {
     if (target != plain && !(machine & target)) continue;
     Restore::choose(target);
     const std::string name = target == plain ? "plain" : hwy::TargetName(target);
@@ -126,33 +130,39 @@ inline std::vector<real> awkward_values() {
   return x;
 }
 
-/// A copy of x that starts `shift` values after an aligned place and has a guard on both sides; the
-/// guards are compared when it goes.
+/// A copy of x that ends `shift` values before a page that may not be touched: not even a read of a
+/// vector that goes beyond the end passes. What lies on both sides is compared when it goes.
 class Guarded {
  public:
-  explicit Guarded(const std::vector<real>& x, std::int64_t shift = 1)
-      : size_(x.size()), start_(static_cast<std::size_t>(shift) + 1) {
-    values_.assign(start_, guard);
-    values_.insert(values_.end(), x.begin(), x.end());
-    values_.resize(values_.size() + 64, guard);
+  explicit Guarded(const std::vector<real>& x, std::int64_t shift = 0)
+      : size_(x.size()), after_(static_cast<std::size_t>(shift)) {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t bytes = (before_ + size_ + after_) * sizeof(real);
+    mapped_ = (bytes + page - 1) / page * page + page;
+    void* const begin =
+        ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    BOOST_REQUIRE(begin != MAP_FAILED);
+    begin_ = static_cast<real*>(begin);
+    end_ = begin_ + (mapped_ - page) / sizeof(real);
+    BOOST_REQUIRE_EQUAL(::mprotect(end_, page, PROT_NONE), 0);
+    std::fill(begin_, end_, guard);
+    std::copy(x.begin(), x.end(), data());
   }
   Guarded(const Guarded&) = delete;
   ~Guarded() {
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      if (i < start_ || i >= start_ + size_) BOOST_CHECK_EQUAL(values_[i], guard);
-    }
+    BOOST_CHECK(std::all_of(begin_, data(), [](real v) { return v == guard; }));
+    BOOST_CHECK(std::all_of(data() + size_, end_, [](real v) { return v == guard; }));
+    ::munmap(begin_, mapped_);
   }
-  real* data() { return values_.data() + start_; }
-  real operator[](std::int64_t i) const { return values_[start_ + static_cast<std::size_t>(i)]; }
-  std::vector<real> values() const {
-    return {values_.begin() + static_cast<std::int64_t>(start_),
-            values_.begin() + static_cast<std::int64_t>(start_ + size_)};
-  }
+  real* data() const { return end_ - after_ - size_; }
+  real operator[](std::int64_t i) const { return data()[i]; }
+  std::vector<real> values() const { return {data(), data() + size_}; }
 
  private:
   static constexpr real guard = real(12345.5);
-  std::size_t size_, start_;
-  std::vector<real> values_;
+  static constexpr std::size_t before_ = 64;
+  std::size_t size_, after_, mapped_;
+  real *begin_, *end_;
 };
 
 inline void check_close(const std::vector<real>& fast, const std::vector<real>& plain,
