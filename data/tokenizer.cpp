@@ -46,7 +46,8 @@ Tokenizers Tokenizers::load(const std::filesystem::path& folder, TokenizerKind k
   const char* const ending = kind == TokenizerKind::sentencepiece ? ".model" : ".vocab";
   const auto file = [&](const char* name) { return folder / (std::string(name) + ending); };
   Tokenizers both;
-  if (std::filesystem::exists(file("source"))) {
+  std::error_code ignored;
+  if (std::filesystem::exists(file("source"), ignored)) {
     both.source = load_tokenizer(file("source"), kind);
     both.target = load_tokenizer(file("target"), kind);
   } else {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdint>
 #include <memory>
 
@@ -179,7 +180,12 @@ void add_generate(CLI::App& app, Job& job) {
   sampling("--top-k", "decode.top_k");
   sampling("--top-p", "decode.top_p");
   command->add_option("--seed", options->seed, "of sampling (default: the config's)")
-      ->check(CLI::NonNegativeNumber)
+      ->check([](const std::string& text) {
+        std::uint64_t value = 0;
+        const char* const end = text.data() + text.size();
+        const auto [at, error] = std::from_chars(text.data(), end, value);
+        return error == std::errc() && at == end ? "" : "expected a whole number, 0 to 2^64 - 1";
+      })
       ->type_name("N")
       ->group(choices);
   command

@@ -97,7 +97,7 @@ class Checker {
   void check_name() {
     const std::string& name = config_.name;
     if (name.empty() || name.size() > 200 || name.front() == '.' || name.front() == '-' ||
-        name.find('/') != std::string::npos || find_flaw(name)) {
+        name.find_first_of("/\t\r\n") != std::string::npos || find_flaw(name)) {
       complain({"name"}, fmt::format("\"{}\" cannot be a folder's name: 1 to 200 bytes, no slash, "
                                      "no dot or dash in front",
                                      shown(name)));
@@ -274,7 +274,8 @@ class Checker {
                            schedule_name()));
     } else if (end > 0 && schedule.warmup >= end) {
       complain({warmup, steps, name, "train.steps"},
-               fmt::format("{}, but {} ends at step {}", schedule.warmup, schedule_name(), end));
+               fmt::format("{}, but {} ends at step {}; give a shorter warmup too", schedule.warmup,
+                           schedule_name(), end));
     }
     if (schedule.min_lr > optim.lr) {
       complain({"optim.schedule.min_lr", "optim.lr"},

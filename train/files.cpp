@@ -29,7 +29,7 @@ FileDescriptor open_for_reading(const fs::path& path, struct stat& about) {
       uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
   if (file.get() < 0) {
     const int error = errno;
-    const bool theirs = error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP;
+    const bool theirs = error == ENOENT || error == ENOTDIR || error == ELOOP;
     throw Error(theirs ? Exit::bad_input : Exit::io,
                 fmt::format("cannot open {}: {}", fs::absolute(path).string(),
                             std::generic_category().message(error)));

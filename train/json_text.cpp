@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/error.h"
+#include "train/config_problems.h"
 
 namespace heed {
 namespace {
@@ -15,9 +16,8 @@ namespace {
 /// file, which a terminal should not be given as they are.
 std::string plain_reason(const nlohmann::json::parse_error& error) {
   const std::string_view text = error.what();
-  const std::size_t place = text.find(": ");
   std::string reason;
-  for (const char c : text.substr(place == std::string_view::npos ? 0 : place + 2)) {
+  for (const char c : text.substr(text.find(": ") + 2)) {
     if (c >= 0x20 && c < 0x7F) {
       reason += c;
     } else {
@@ -40,8 +40,8 @@ nlohmann::json parse_json(std::string_view text, const std::string& name) {
     if (event == Event::object_start) keys.emplace_back();
     if (event == Event::object_end) keys.pop_back();
     if (event == Event::key && !keys.back().insert(value.get<std::string>()).second)
-      throw Error(Exit::bad_input,
-                  fmt::format("{}: key \"{}\" stands there twice", name, value.get<std::string>()));
+      throw Error(Exit::bad_input, fmt::format("{}: key \"{}\" stands there twice", name,
+                                               shown(value.get<std::string>())));
     return true;
   };
   try {

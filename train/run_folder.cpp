@@ -51,10 +51,14 @@ void clear_run(const RunFolder& run) {
 }
 
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides) {
-  if (!std::filesystem::exists(run.config())) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(run.config(), ignored)) {
     throw Error(Exit::bad_input,
                 fmt::format("{}: no run here (there is no config.yaml)",
                             std::filesystem::absolute(run.path).lexically_normal().string()));
+  }
+  if (std::filesystem::is_other(run.config(), ignored)) {  // a pipe: reading might never end
+    throw Error(Exit::bad_input, run.config().string() + ": not a regular file");
   }
   return read_config(run.config().string(), overrides);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "autograd/error.h"
+#include "train/config_problems.h"
 
 namespace heed {
 namespace {
@@ -68,7 +69,7 @@ class HeaderReader {
     }
     if (place_ != Place::dtype) return refuse("a text");
     entry_.dtype = dtype_from_name(text);
-    if (!entry_.dtype) fail(fmt::format("{}: unknown dtype \"{}\"", quoted_name(), text));
+    if (!entry_.dtype) fail(fmt::format("{}: unknown dtype \"{}\"", quoted_name(), shown(text)));
     return go(Place::tensor);
   }
   bool start_array(std::size_t) {
@@ -139,7 +140,7 @@ class HeaderReader {
   static std::string too_many() {
     return fmt::format("more than {} names", safetensors_most_names);
   }
-  std::string quoted_name() const { return fmt::format("\"{}\"", name_); }
+  std::string quoted_name() const { return fmt::format("\"{}\"", shown(name_, 200)); }
 
   bool tensor_key(const std::string& key) {
     const auto once = [&](auto& part, Place next) {
@@ -150,7 +151,7 @@ class HeaderReader {
     if (key == "dtype") return once(entry_.dtype, Place::dtype);
     if (key == "shape") return once(entry_.shape, Place::shape);
     if (key == "data_offsets") return once(entry_.offsets, Place::offsets);
-    fail(fmt::format("{}: unknown key \"{}\"", quoted_name(), key));
+    fail(fmt::format("{}: unknown key \"{}\"", quoted_name(), shown(key)));
   }
 
   void finish_tensor() {

@@ -40,9 +40,9 @@ std::int64_t parts_of(std::int64_t whole, std::int64_t size) { return (whole + s
 /// Lines of a batch, so that there are `batches` where their hypotheses allow it. Each step reads
 /// every weight, so a batch of a few lines would cost as much as one of many.
 std::int64_t batch_size(const DecodeOptions& options, std::int64_t lines, std::int64_t batches) {
-  constexpr std::int64_t few = 32;
-  if (lines == 0) return few;
   const std::int64_t beam = options.sample ? 1 : std::max<std::int64_t>(options.beam, 1);
+  const std::int64_t few = std::max<std::int64_t>(32 / beam, 1);
+  if (lines == 0) return few;
   const std::int64_t most = std::max<std::int64_t>(options.batch_sequences / beam, 1);
   const std::int64_t count =
       std::max(parts_of(lines, most), std::min(batches, parts_of(lines, few)));

@@ -60,7 +60,8 @@ class Search {
 /// depends on the batches depend on the machine.
 inline constexpr std::int64_t usual_batches = 4;
 
-/// Translates every source sequence, in `batches` or more of alike lengths spread over the team.
+/// Translates every source sequence, in batches of alike lengths spread over the team: `batches` or
+/// more, but no smaller ones than 32 hypotheses.
 /// Each sentence's result is a function of the sentence, the options, the seed and, where it is
 /// sampled, the sentence's number: its place in `source`, unless `numbers` says otherwise. In bf16
 /// it is one of the batches too: small products keep float32 (kernels/bf16.h).

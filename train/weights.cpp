@@ -5,6 +5,7 @@
 #include <set>
 
 #include "autograd/error.h"
+#include "train/config_problems.h"
 
 HEED_BEGIN
 
@@ -54,7 +55,7 @@ void load_weights(const SafetensorsFile& file, std::span<const NamedTensor> para
   }
   for (const TensorView& t : file.tensors()) {
     if (known.count(t.name) == 0)
-      extra.push_back(fmt::format("extra: {} {}", t.name, t.description()));
+      extra.push_back(fmt::format("extra: {} {}", shown(t.name, 200), t.description()));
   }
   if (!missing.empty() || !mismatched.empty() || !extra.empty()) {
     throw Error(Exit::bad_input,

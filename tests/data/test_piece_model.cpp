@@ -1,0 +1,63 @@
+#include "data/piece_model.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "tests/data/support.h"
+
+using namespace heed;
+
+namespace {
+
+/// A field of bytes, up to 2^14 of them (protocol buffers: field and type, length, bytes).
+std::string field(unsigned number, const std::string& bytes) {
+  const char head[] = {static_cast<char>(number << 3 | 2),
+                       static_cast<char>(0x80 | (bytes.size() & 0x7F)),
+                       static_cast<char>(bytes.size() >> 7)};
+  return std::string(head, sizeof head) + bytes;
+}
+
+/// A character map of 256 nodes, all 0 but number 5, and the texts "a" and "bc".
+std::string character_map(std::uint32_t node) {
+  std::string map(4 + 1024, '\0');
+  const std::uint32_t size = 1024;
+  std::memcpy(map.data(), &size, 4);
+  std::memcpy(map.data() + 4 + 5 * 4, &node, 4);
+  return map + std::string("a\0bc\0", 5);
+}
+
+const std::string pieces = field(1, "x"), trainer = field(2, "x");
+
+std::string flaw_of_map(unsigned normaliser, std::uint32_t node) {
+  return flaw_in_piece_model(pieces + trainer + field(3, "") +
+                             field(normaliser, field(2, character_map(node))));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(piece_model)
+
+BOOST_AUTO_TEST_CASE(a_model_has_pieces_trainer_and_normaliser) {
+  const std::string cut = "not a sentencepiece model, or cut short";
+  BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, "")) == "");
+  BOOST_TEST(flaw_in_piece_model(pieces + trainer) == cut);
+  BOOST_TEST(flaw_in_piece_model(pieces + field(3, "")) == cut);
+  BOOST_TEST(flaw_in_piece_model(trainer + field(3, "")) == cut);
+  BOOST_TEST(flaw_in_piece_model("") == cut);
+  BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, "") + "\x0A\x05") == cut);
+}
+
+BOOST_AUTO_TEST_CASE(a_character_map_stays_within_itself) {
+  const std::string broken = "not a sentencepiece model (its character map is broken)";
+  for (const unsigned normaliser : {3u, 5u}) {  // towards pieces, and back to text
+    BOOST_TEST(flaw_of_map(normaliser, 0) == "");
+    BOOST_TEST(flaw_of_map(normaliser, 0x80000004u) == "");      // a value: the last text's end
+    BOOST_TEST(flaw_of_map(normaliser, 0x80000005u) == broken);  // beyond the texts
+    BOOST_TEST(flaw_of_map(normaliser, 200u << 10) == "");       // children in the only block
+    BOOST_TEST(flaw_of_map(normaliser, 300u << 10) == broken);   // in one that is not there
+    BOOST_TEST(flaw_of_map(normaliser, 200u << 10 | 1u << 8) == "");  // a child with value 0
+  }
+  BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, "\xFF\xFF\xFF")) == broken);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
