@@ -98,9 +98,11 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
       {copy + "optim: {schedule: {min_lr: 1.0e-5}}\n",
        "exp.yaml:2:28: optim.schedule.min_lr: only for the schedules cosine and linear"},
       {copy + "optim: {schedule: {name: cosine, warmup: 20000}}\n",
-       "exp.yaml:2:42: optim.schedule.warmup: 20000, but cosine ends at step 10000; give a shorter warmup too"},
+       "exp.yaml:2:42: optim.schedule.warmup: 20000, but cosine ends at step 10000; give a shorter "
+       "warmup too"},
       {copy + "optim: {schedule: {name: linear, steps: 500}}\n",
-       "exp.yaml:2:41: optim.schedule.warmup: 1000, but linear ends at step 500; give a shorter warmup too"},
+       "exp.yaml:2:41: optim.schedule.warmup: 1000, but linear ends at step 500; give a shorter "
+       "warmup too"},
       {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, epochs: 3}\n", "accepted"},
       {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, minutes: 3}\n",
        "exp.yaml:2:26: optim.schedule.steps: missing: cosine needs to know where it ends, and "
