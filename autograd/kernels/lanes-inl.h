@@ -15,9 +15,10 @@
 #include "autograd/real.h"
 #include "hwy/highway.h"
 
-/// 1 where there are vectors. Where there are none, the kernels are their plain twins.
+/// 1 where there are vectors with a fused multiply and add, which exp and its kin need for their last
+/// digits, and loads of a part of one: on x86 from AVX2 on. Elsewhere the kernels are their plain twins.
 #undef HEED_SIMD
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2)
 #define HEED_SIMD 0
 #else
 #define HEED_SIMD 1
@@ -67,8 +68,7 @@ struct Part {
   std::size_t n;
   HWY_INLINE explicit Part(std::int64_t count) : n(static_cast<std::size_t>(count)) {}
   HWY_INLINE hn::Mask<D> mask() const { return hn::FirstN(D(), n); }
-#if HWY_ARCH_X86 && \
-    HWY_TARGET <= HWY_AVX2  // these have masked instructions, which touch nothing else
+#if HWY_ARCH_X86  // masked instructions touch no memory beyond the mask
   HWY_INLINE V load(const T* p) const { return hn::MaskedLoad(mask(), D(), p); }
   HWY_INLINE void store(V v, T* p) const { hn::BlendedStore(v, mask(), D(), p); }
 #else
