@@ -160,11 +160,8 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
   };
   std::uint64_t words = 0;
   for (const HeaderEntry& entry : header.entries) words += words_of(entry);
-  try {
-    file.data_ = std::make_unique_for_overwrite<std::uint64_t[]>(words);
-  } catch (const std::bad_alloc&) {
-    throw Error(Exit::io, fmt::format("{}: no memory for its {} bytes", name, size));
-  }
+  file.data_.reset(new (std::nothrow) std::uint64_t[words]);
+  if (!file.data_) throw Error(Exit::io, fmt::format("{}: no memory for its {} bytes", name, size));
   std::uint64_t* place = file.data_.get();
   for (HeaderEntry& entry : header.entries) {
     const auto into = std::span(reinterpret_cast<std::byte*>(place), entry.end - entry.begin);
