@@ -105,6 +105,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     while (end > 1 && (static_cast<unsigned char>(line[end]) & 0xC0u) == 0x80u) --end;
     return end;
   }
+
   std::string proto_;  // as it came, so that saving copies it to the byte
   sentencepiece::SentencePieceProcessor processor_;
 };

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "autograd/error.h"
+#include "train/config_problems.h"
 #include "train/safetensors_header.h"
 
 namespace heed {
@@ -58,10 +59,11 @@ void check_layout(std::vector<HeaderEntry>& entries, std::uint64_t data_size,
   for (const HeaderEntry& entry : entries) {
     if (entry.end > data_size)
       fail(fmt::format("\"{}\" ends at byte {} of the data, but there are {} (cut short?)",
-                       entry.name, entry.end, data_size));
+                       shown(entry.name, 200), entry.end, data_size));
     if (entry.begin != at)
-      fail(fmt::format("\"{}\" begins at byte {} of the data instead of {} ({})", entry.name,
-                       entry.begin, at, entry.begin > at ? "a gap" : "an overlap"));
+      fail(fmt::format("\"{}\" begins at byte {} of the data instead of {} ({})",
+                       shown(entry.name, 200), entry.begin, at,
+                       entry.begin > at ? "a gap" : "an overlap"));
     at = entry.end;
   }
   if (at != data_size)

@@ -48,14 +48,15 @@ class HeaderReader {
     switch (place_) {
       case Place::top:
         if (names_.size() >= safetensors_most_names) fail(too_many());
-        if (!names_.insert(key).second) fail(fmt::format("\"{}\" stands there twice", key));
+        if (!names_.insert(key).second)
+          fail(fmt::format("\"{}\" stands there twice", shown(key, 200)));
         name_ = key;
         is_metadata_ = key == "__metadata__";
         return go(Place::top_value);
       case Place::metadata:
         if (header_.metadata.size() >= safetensors_most_names) fail(too_many());
         if (header_.metadata.contains(key))
-          fail(fmt::format("__metadata__: \"{}\" stands there twice", key));
+          fail(fmt::format("__metadata__: \"{}\" stands there twice", shown(key, 200)));
         metadata_key_ = key;
         return go(Place::metadata_value);
       default:

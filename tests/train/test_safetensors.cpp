@@ -256,6 +256,15 @@ BOOST_AUTO_TEST_CASE(refuses_sizes_that_do_not_fit) {
                 5, "ends at byte 18446744073709551615");
 }
 
+BOOST_AUTO_TEST_CASE(names_reach_no_terminal_as_they_are) {
+  const std::string name = "\\u001b[2J", seen = "\"\\x1b[2J\"";
+  check_refused("{" + entry(name, "U8", "[1]", "[0,1]") + "}", 0, seen + " ends at byte 1");
+  check_refused("{" + entry(name, "U8", "[1]", "[1,2]") + "}", 2, seen + " begins at byte 1");
+  check_refused("{" + entry(name, "F33", "[1]", "[0,1]") + "}", 1, seen + ": unknown dtype");
+  check_refused("{\"__metadata__\":{\"" + name + "\":\"\",\"" + name + "\":\"\"}}", 0,
+                seen + " stands");
+}
+
 BOOST_AUTO_TEST_CASE(more_than_memory_holds_is_not_read) {
   // A view that claims 2^62 bytes: their memory is asked for before any of them is.
   const std::string size = std::to_string(std::uint64_t{1} << 62);
