@@ -23,7 +23,7 @@ constexpr std::size_t chunk_bytes = std::size_t{8} << 20;
 class Generator {
  public:
   Generator(const TrainedModel& trained, std::uint64_t seed)
-      : trained_(trained), seed_(seed), team_(trained.config.threads) {}
+      : trained_(trained), model_(*trained.model), seed_(seed), team_(trained.config.threads) {}
 
   /// One line of output for each of input; `first` is the number of the first, from 0.
   std::vector<std::string> answer(const std::vector<std::string>& lines, std::int64_t first) {
@@ -38,7 +38,7 @@ class Generator {
     // A text begins as its lines do: behind a newline.
     const std::vector<std::int32_t> ids = tokenizer.encode(text.empty() ? "\n" : text);
     const std::vector<std::int32_t> more =
-        continue_text(*trained_.model, ids, trained_.config.decode, seed_, number);
+        continue_text(model_, ids, trained_.config.decode, seed_, number);
     // Decoded together, for whether a space stands between two tokens is the tokenizer's business.
     std::vector<std::int32_t> all = ids;
     all.insert(all.end(), more.begin(), more.end());
@@ -74,8 +74,8 @@ class Generator {
       places.push_back(i);
       numbers.push_back(first + static_cast<std::int64_t>(i));
     }
-    const std::vector<Hypothesis> found = translate(*trained_.model, source, trained_.config.decode,
-                                                    seed_, team_, numbers, batches());
+    const std::vector<Hypothesis> found =
+        translate(model_, source, trained_.config.decode, seed_, team_, numbers, batches());
     std::vector<std::string> all(lines.size());
     for (std::size_t k = 0; k < found.size(); ++k) {
       all[places[k]] = one_line(trained_.tokenizers.target->decode(found[k].tokens));
@@ -100,6 +100,7 @@ class Generator {
   }
 
   const TrainedModel& trained_;
+  FrozenModel model_;
   std::uint64_t seed_;
   Team team_;
 };

@@ -41,7 +41,7 @@ struct DecodeOptions {
   std::int64_t beam = 5;               ///< 1: greedy
   double length_penalty = 0.6;         ///< alpha in ((5 + n) / 6)^alpha
   std::int64_t max_length = 128;       ///< tokens
-  std::int64_t batch_sequences = 512;  ///< hypotheses decoded together, at most: lines times beam
+  std::int64_t batch_sequences = 256;  ///< hypotheses decoded together, at most: lines times beam
   Precision precision = Precision::float32;
   bool cached = true;   ///< false: run the whole model at every step (nn/plain_decoding.h)
   bool sample = false;  ///< draw tokens instead of searching

@@ -164,9 +164,16 @@ std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t
   return best;
 }
 
-std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
+FrozenModel::FrozenModel(const Model& of) : model(of) {
+  for (const NamedTensor& p : model.parameters()) {
+    if (p.tensor.shape().rank() == 2) weights.add(p.tensor.value());
+  }
+}
+
+std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& source,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
                                   std::span<const std::int64_t> numbers, std::int64_t batches) {
+  const Model& model = frozen.model;
   std::vector<std::int64_t> order(static_cast<std::size_t>(source.size()));
   std::iota(order.begin(), order.end(), 0);
   // The longest first: then no thread is left with the longest batch at the end.
@@ -191,6 +198,7 @@ std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
     }
     const std::unique_ptr<Decoding> decoding =
         begin_decoding(model, ids, offsets, end - begin, options);
+    const kernels::PackedScope packed(frozen.weights);
     Search search(options, limit, seed, std::move(keys));
     std::vector<Hypothesis> found = search.run(
         *decoding,
@@ -203,10 +211,13 @@ std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
   return all;
 }
 
-std::vector<std::int32_t> continue_text(const Model& model, std::span<const std::int32_t> prompt,
+std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
+                                        std::span<const std::int32_t> prompt,
                                         const DecodeOptions& options, std::uint64_t seed,
                                         std::int64_t number) {
+  const Model& model = frozen.model;
   const kernels::Bf16Scope scope(options.precision == Precision::bf16);
+  const kernels::PackedScope packed(frozen.weights);
   std::vector<std::int32_t> text(prompt.begin(), prompt.end());
   const std::int64_t context = model.position_limit();
   std::int64_t left = std::max<std::int64_t>(options.max_length, 1);

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "autograd/kernels/packed.h"
 #include "data/batch.h"
 #include "data/dataset.h"
 #include "nn/model.h"
@@ -56,6 +57,14 @@ class Search {
   std::vector<std::vector<Hypothesis>> finished_;  // of each sentence
 };
 
+/// A model whose weights stay as they are while this lives, so that decoding may lay them out once
+/// for all its steps. Who decodes often keeps one; else the model itself will do.
+struct FrozenModel {
+  FrozenModel(const Model& of);  // NOLINT(google-explicit-constructor)
+  const Model& model;
+  mutable kernels::PackedWeights weights;
+};
+
 /// Batches of translate() where nobody says otherwise: not as many as there are threads, lest what
 /// depends on the batches depend on the machine.
 inline constexpr std::int64_t usual_batches = 4;
@@ -65,7 +74,7 @@ inline constexpr std::int64_t usual_batches = 4;
 /// Each sentence's result is a function of the sentence, the options, the seed and, where it is
 /// sampled, the sentence's number: its place in `source`, unless `numbers` says otherwise. In bf16
 /// it is one of the batches too: small products keep float32 (kernels/bf16.h).
-std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
+std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& source,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
                                   std::span<const std::int64_t> numbers = {},
                                   std::int64_t batches = usual_batches);
@@ -73,7 +82,8 @@ std::vector<Hypothesis> translate(const Model& model, const Sequences& source,
 /// Continues a prompt (ids; empty: begins with </s>) with a language model by up to
 /// options.max_length tokens. A prompt with continuation longer than the model's context goes on
 /// from its last half.
-std::vector<std::int32_t> continue_text(const Model& model, std::span<const std::int32_t> prompt,
+std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
+                                        std::span<const std::int32_t> prompt,
                                         const DecodeOptions& options, std::uint64_t seed,
                                         std::int64_t number);
 

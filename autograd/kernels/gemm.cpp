@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "autograd/kernels/bf16.h"
+#include "autograd/kernels/packed.h"
 
 HEED_BEGIN
 namespace kernels {
@@ -43,6 +44,10 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
   if (k == 0) return scale(m, n, beta, c, ldc);
   if (takes_bf16(m, n, k, alpha, beta)) {
     return gemm_bf16(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta == 1, c, ldc);
+  }
+  if (trans_a == Trans::no && trans_b == Trans::yes && alpha == 1 && beta == 0 && lda == k &&
+      ldb == k && ldc == n) {
+    if (const real* panels = packed_here(b, n, k)) return multiply_packed(a, panels, m, n, k, c);
   }
   // BLAS refuses a row distance of 0, which arrays with an empty axis would give.
   const auto distance = [](std::int64_t ld) {

@@ -5,6 +5,7 @@
 #include "autograd/kernels/dropout.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm.h"
+#include "autograd/kernels/packed.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows.h"
 #include "autograd/kernels/update.h"
@@ -56,6 +57,19 @@ void shapes(benchmark::internal::Benchmark* b) {
 }
 BENCHMARK_CAPTURE(product, float32, false)->Apply(shapes);
 BENCHMARK_CAPTURE(product, bf16, true)->Args({1024, 1024, 256})->Args({1024, 2048, 512});
+
+/// The same with B laid out once, as decoding has it.
+void packed_product(benchmark::State& state) {
+  const std::int64_t m = state.range(0), n = state.range(1), k = state.range(2);
+  const auto a = values(m * k), b = values(n * k, 2);
+  std::vector<real> c(static_cast<std::size_t>(m * n)),
+      panels(static_cast<std::size_t>(kernels::packed_size(n, k)));
+  kernels::pack(b.data(), n, k, panels.data());
+  for (auto _ : state) kernels::multiply_packed(a.data(), panels.data(), m, n, k, c.data());
+  state.counters["GFLOP/s"] = benchmark::Counter(
+      2e-9 * static_cast<double>(m * n * k * state.iterations()), benchmark::Counter::kIsRate);
+}
+BENCHMARK(packed_product)->Apply(shapes)->Args({1, 8000, 256})->Args({16, 8000, 256});
 
 void softmax(benchmark::State& state) {
   const std::int64_t n = state.range(0);

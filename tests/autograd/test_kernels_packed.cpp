@@ -1,0 +1,153 @@
+#include <thread>
+
+#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/packed.h"
+#include "kernel_testing.h"
+
+using namespace heed;
+using namespace heed::testing;
+using kernels::PackedScope;
+using kernels::PackedWeights;
+using kernels::Trans;
+namespace plain = kernels::plain;
+
+namespace {
+
+struct Sizes {
+  std::int64_t m, n, k;
+};
+
+std::vector<real> twin(const real* a, const real* b, const Sizes& s) {
+  std::vector<real> c(static_cast<std::size_t>(s.m * s.n));
+  plain::multiply(a, b, s.m, s.n, s.k, c.data());
+  return c;
+}
+
+Array matrix(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
+  return {Shape{rows, cols}, normal_values(rows * cols, 1, seed)};
+}
+
+/// C = A Bᵀ through the door that all products take.
+std::vector<real> product(const Array& a, const real* b, std::int64_t n) {
+  std::vector<real> c(static_cast<std::size_t>(a.rows() * n));
+  kernels::gemm(Trans::no, Trans::yes, a.rows(), n, a.cols(), 1, a.data(), a.cols(), b, a.cols(), 0,
+                c.data(), n);
+  return c;
+}
+
+bool has_layout() { return kernels::packed_size(1, 1) > 0; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(kernels_packed)
+
+BOOST_AUTO_TEST_CASE(products_of_every_size_equal_the_plain_twin_to_the_bit) {
+  std::vector<Sizes> all{{505, 70, 3}, {1010, 33, 2}, {13, 65, 600}, {5, 3, 1025}};
+  for (const std::int64_t m : {1, 2, 5, 6, 7, 11, 12, 13, 25}) {
+    for (const std::int64_t n : {1, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 65}) {
+      for (const std::int64_t k : {1, 2, 15, 16, 17, 255, 256, 257}) all.push_back({m, n, k});
+    }
+  }
+  for_each_target([&](const std::string& name) {
+    BOOST_CHECK_EQUAL(has_layout(), name != "plain");
+    if (!has_layout()) return;
+    for (const Sizes& s : all) {
+      Guarded a(normal_values(s.m * s.k, 1, 1)), b(normal_values(s.n * s.k, 1, 2)),
+          panels(std::vector<real>(static_cast<std::size_t>(kernels::packed_size(s.n, s.k)))),
+          c(std::vector<real>(static_cast<std::size_t>(s.m * s.n), not_a_number));
+      kernels::pack(b.data(), s.n, s.k, panels.data());
+      kernels::multiply_packed(a.data(), panels.data(), s.m, s.n, s.k, c.data());
+      BOOST_TEST_CONTEXT(s.m << " x " << s.n << " x " << s.k)
+      check_same(c.values(), twin(a.data(), b.data(), s));
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(nan_and_infinity_stay_in_their_row_and_column) {
+  for_each_target([](const std::string&) {
+    if (!has_layout()) return;
+    const Sizes s{14, 37, 300};
+    for (const real odd : {not_a_number, inf, -inf, Limits::max()}) {
+      std::vector<real> a = normal_values(s.m * s.k, 1, 1), b = normal_values(s.n * s.k, 1, 2),
+                        panels(static_cast<std::size_t>(kernels::packed_size(s.n, s.k))),
+                        c(static_cast<std::size_t>(s.m * s.n));
+      a[static_cast<std::size_t>(13 * s.k + 299)] = odd;
+      b[static_cast<std::size_t>(36 * s.k + 7)] = odd;
+      kernels::pack(b.data(), s.n, s.k, panels.data());
+      kernels::multiply_packed(a.data(), panels.data(), s.m, s.n, s.k, c.data());
+      check_same(c, twin(a.data(), b.data(), s));
+      BOOST_TEST(std::isfinite(c[0]));
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(only_rows_of_what_was_added_are_packed) {
+  if (!has_layout()) return;
+  const Array first = matrix(40, 16, 1), second = matrix(5, 8, 2), other = matrix(40, 16, 3);
+  PackedWeights weights;
+  weights.add(first);
+  weights.add(second);
+  BOOST_TEST(weights.find(first.data(), 40, 16) != nullptr);
+  BOOST_TEST(weights.find(first.row(30), 10, 16) != nullptr);
+  BOOST_TEST(weights.find(second.row(4), 1, 8) != nullptr);
+  BOOST_TEST(weights.find(first.data(), 40, 16) == weights.find(first.data(), 40, 16));
+  BOOST_TEST(weights.find(first.data(), 39, 16) != weights.find(first.data(), 40, 16));
+  BOOST_TEST(weights.find(first.data(), 41, 16) == nullptr);      // more rows than there are
+  BOOST_TEST(weights.find(first.row(30), 11, 16) == nullptr);     // the same, from the middle
+  BOOST_TEST(weights.find(first.data(), 40, 8) == nullptr);       // rows of another length
+  BOOST_TEST(weights.find(first.data() + 1, 10, 16) == nullptr);  // no beginning of a row
+  BOOST_TEST(weights.find(other.data(), 40, 16) == nullptr);
+  BOOST_TEST(PackedWeights().find(first.data(), 40, 16) == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(gemm_takes_packed_weights_within_a_scope) {
+  if (!has_layout()) return;
+  const Array a = matrix(9, 700, 1), b = matrix(50, 700, 2), free = matrix(50, 700, 3);
+  const std::vector<real> before = product(a, b.data(), 50), of_free = product(a, free.data(), 50);
+  PackedWeights weights, none;
+  weights.add(b);
+  {
+    const PackedScope scope(weights);
+    check_same(product(a, b.data(), 50), twin(a.data(), b.data(), {9, 50, 700}));
+    check_same(product(a, b.row(20), 30), twin(a.data(), b.row(20), {9, 30, 700}));
+    check_same(product(a, free.data(), 50), of_free);
+    BOOST_TEST(kernels::packed_here(b.data(), 50, 700) != nullptr);
+    const PackedScope inner(none);
+    BOOST_TEST(kernels::packed_here(b.data(), 50, 700) == nullptr);
+  }
+  BOOST_TEST(kernels::packed_here(b.data(), 50, 700) == nullptr);
+  check_same(product(a, b.data(), 50), before);
+}
+
+BOOST_AUTO_TEST_CASE(other_products_with_the_weights_stay_as_they_are) {
+  const Array a = matrix(6, 20, 1), b = matrix(20, 20, 2);
+  PackedWeights weights;
+  weights.add(b);
+  const auto all = [&] {
+    std::vector<real> c(3 * 6 * 20, 1);
+    real* const at = c.data();
+    kernels::gemm(Trans::no, Trans::no, 6, 20, 20, 1, a.data(), 20, b.data(), 20, 0, at, 20);
+    kernels::gemm(Trans::no, Trans::yes, 6, 20, 20, 1, a.data(), 20, b.data(), 20, 1, at + 120, 20);
+    kernels::gemm(Trans::no, Trans::yes, 6, 20, 20, 2, a.data(), 20, b.data(), 20, 0, at + 240, 20);
+    return c;
+  };
+  const std::vector<real> before = all();
+  const PackedScope scope(weights);
+  check_same(all(), before);
+}
+
+BOOST_AUTO_TEST_CASE(threads_share_one_layout) {
+  if (!has_layout()) return;
+  const Array b = matrix(300, 64, 1);
+  PackedWeights weights;
+  weights.add(b);
+  std::vector<const real*> found(8);
+  std::vector<std::thread> threads;
+  for (const real*& one : found)
+    threads.emplace_back([&] { one = weights.find(b.data(), 300, 64); });
+  for (std::thread& thread : threads) thread.join();
+  for (const real* one : found) BOOST_TEST(one == found[0]);
+  BOOST_TEST(found[0] != nullptr);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
