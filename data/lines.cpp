@@ -46,18 +46,18 @@ std::string read_bytes_of(const std::string& path) {
   if (!standard && (S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode))) {
     throw Error(Exit::bad_input, fmt::format("{}: is a device, not a file", shown_path(path)));
   }
-  constexpr std::size_t chunk = std::size_t{1} << 18;
-  std::string bytes;
-  for (;;) {
-    const std::size_t before = bytes.size();
-    bytes.resize(before + std::max(chunk, static_cast<std::size_t>(about.st_size) > before
-                                              ? static_cast<std::size_t>(about.st_size) - before
-                                              : 0));
+  // A byte more than a file has, so that its end is seen; where no size is known, twice as much
+  // each time.
+  std::string bytes(std::max(static_cast<std::size_t>(about.st_size) + 1, std::size_t{4096}), '\0');
+  for (std::size_t filled = 0;;) {
+    if (filled == bytes.size()) bytes.resize(2 * filled);
     const ssize_t got = uninterrupted(
-        [&] { return ::read(file.number, bytes.data() + before, bytes.size() - before); });
+        [&] { return ::read(file.number, bytes.data() + filled, bytes.size() - filled); });
     if (got < 0) refuse(path, errno);
-    bytes.resize(before + static_cast<std::size_t>(got));
-    if (got == 0) return bytes;
+    filled += static_cast<std::size_t>(got);
+    if (got > 0) continue;
+    bytes.resize(filled);
+    return bytes;
   }
 }
 
