@@ -91,10 +91,15 @@ StateFile read_state(const fs::path& folder) {
   }
 }
 
+/// A file that is not there is damage; one that the system does not let us read may be whole.
+Exit kind_of(const std::error_code& error) {
+  return error == std::errc::permission_denied ? Exit::io : Exit::bad_input;
+}
+
 void check_size(const fs::path& path, const FileEntry& entry) {
   std::error_code error;
   const std::uint64_t size = fs::file_size(path, error);
-  if (error) throw Error(Exit::bad_input, fmt::format("{}: {}", path.string(), error.message()));
+  if (error) throw Error(kind_of(error), fmt::format("{}: {}", path.string(), error.message()));
   if (size != entry.size)
     throw Error(Exit::bad_input,
                 fmt::format("{}: {} bytes instead of {}", path.string(), size, entry.size));
@@ -148,7 +153,7 @@ void check_file(const fs::path& folder, const std::string& name) {
 Checkpoint open_checkpoint(const fs::path& given) {
   std::error_code error;
   const fs::path folder = fs::canonical(given, error);  // follows `best` and `last`
-  if (error) throw Error(Exit::bad_input, fmt::format("{}: {}", given.string(), error.message()));
+  if (error) throw Error(kind_of(error), fmt::format("{}: {}", given.string(), error.message()));
   StateFile state = read_state(folder);
   if (step_in(folder.filename().string()) != state.step)
     throw Error(Exit::bad_input,

@@ -13,6 +13,7 @@
 #include "data/uninterrupted.h"
 #include "train/config_checks.h"
 #include "train/fields.h"
+#include "train/message_text.h"
 #include "train/overrides.h"
 
 namespace heed {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "train/fields.h"
+#include "train/message_text.h"
 #include "train/yaml_raw.h"
 
 namespace heed {

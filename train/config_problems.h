@@ -58,12 +58,4 @@ class Problems {
   std::size_t left_out_ = 0;  ///< problems beyond `most` are only counted
 };
 
-/// Text from a config as it may stand in a one-line message: control characters and broken UTF-8
-/// escaped, and cut to about `most` bytes.
-std::string shown(std::string_view text, std::size_t most = 60);
-
-/// The candidate (in lower case) most like a word, or "" if none is near: if more than a third of
-/// the letters had to change.
-std::string nearest(std::string_view given, std::span<const std::string> candidates);
-
 }  // namespace heed

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "train/message_text.h"
+
 namespace heed {
 namespace {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autograd/error.h"
-#include "train/config_problems.h"
+#include "train/message_text.h"
 
 namespace heed {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "autograd/error.h"
 #include "train/command_line.h"
-#include "train/config_problems.h"
+#include "train/message_text.h"
 #include "train/version.h"
 
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "autograd/error.h"
-#include "train/config_problems.h"
+#include "train/message_text.h"
 #include "train/safetensors_header.h"
 
 namespace heed {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "autograd/error.h"
-#include "train/config_problems.h"
+#include "train/message_text.h"
 
 namespace heed {
 namespace {

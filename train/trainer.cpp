@@ -248,11 +248,16 @@ void Trainer::check_finite(std::span<const NamedTensor> moments) const {
 
 void Trainer::restore() {
   const CheckpointFolder::Newest newest = checkpoints_.newest_valid();
+  if (!newest.unreadable.empty()) {  // it may be whole, and another try may do
+    throw Error(Exit::io, fmt::format("a checkpoint cannot be read: {}; resume when it can, or "
+                                      "remove that checkpoint to {}",
+                                      newest.unreadable,
+                                      newest.checkpoint ? fmt::format("go on from step {}",
+                                                                      newest.checkpoint->step)
+                                                        : "do without it"));
+  }
   for (const std::string& skipped : newest.skipped)
     talk_.line("skipped a damaged checkpoint: " + skipped);
-  if (!newest.checkpoint && !newest.unreadable.empty()) {  // it may be whole; another try may do
-    throw Error(Exit::io, "no checkpoint could be read: " + newest.unreadable);
-  }
   if (!newest.checkpoint && !newest.skipped.empty()) {
     throw Error(Exit::bad_input,
                 fmt::format("{}: every checkpoint is damaged, so there is nothing to go on from; "

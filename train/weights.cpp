@@ -5,7 +5,7 @@
 #include <set>
 
 #include "autograd/error.h"
-#include "train/config_problems.h"
+#include "train/message_text.h"
 
 HEED_BEGIN
 

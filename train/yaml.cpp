@@ -11,6 +11,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "train/message_text.h"
 #include "train/yaml_raw.h"
 
 namespace heed {

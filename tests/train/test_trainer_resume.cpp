@@ -124,6 +124,31 @@ BOOST_AUTO_TEST_CASE(a_refused_resume_changes_nothing) {
   BOOST_TEST(get(run.paths().metrics()) == metrics);
 }
 
+BOOST_AUTO_TEST_CASE(a_newer_checkpoint_that_cannot_be_read_is_not_overtaken) {
+  // It may be whole: going on from an older one would come to replace it.
+  const TempFolder folder;
+  Run run(small_run(20), folder / "run");
+  run.train(false);
+  run.talk.log_to(run.paths().log());
+  run.config.train.steps = 40;
+  const std::filesystem::path state = run.checkpoints().folder_of(20) / "state.json";
+  const std::filesystem::path aside = folder / "aside";
+  std::filesystem::rename(state, aside);
+  std::filesystem::create_symlink(std::string(300, 'x'), state);  // no disk gives that
+  const std::vector<nlohmann::json> metrics = run.metrics();
+  BOOST_CHECK_EXCEPTION(run.train(true), Error, [&](const Error& e) {
+    const std::string message = e.what();
+    return e.code == Exit::io && message.find(state.string()) != std::string::npos &&
+           message.find("remove that checkpoint to go on from step 10") != std::string::npos;
+  });
+  BOOST_TEST((run.metrics() == metrics));
+  BOOST_TEST(get(run.paths().log()).find("damaged") == std::string::npos);
+  std::filesystem::remove(state);
+  std::filesystem::rename(aside, state);
+  BOOST_TEST(run.train(true) == 0);
+  BOOST_TEST(get(run.paths().log()).find("going on from step 20") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(nothing_is_begun_where_every_checkpoint_is_damaged) {
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
