@@ -3,9 +3,11 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "autograd/kernels/bf16.h"
 #include "autograd/kernels/packed.h"
+#include "autograd/shape.h"
 
 HEED_BEGIN
 namespace kernels {
@@ -49,7 +51,9 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
       ldb == k && ldc == n) {
     if (const real* panels = packed_here(b, n, k)) return multiply_packed(a, panels, m, n, k, c);
   }
-  // BLAS refuses a row distance of 0, which arrays with an empty axis would give.
+  // BLAS counts in blasint, and refuses a row distance of 0, which arrays with an empty axis have.
+  if (std::max({m, n, k, lda, ldb, ldc}) > std::numeric_limits<blasint>::max())
+    fail("[gemm] BLAS cannot count the rows or columns of {} x {} times {} x {}", m, k, k, n);
   const auto distance = [](std::int64_t ld) {
     return static_cast<blasint>(std::max<std::int64_t>(ld, 1));
   };

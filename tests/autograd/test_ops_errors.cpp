@@ -2,6 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
+#include "autograd/kernels/gemm.h"
 #include "autograd/ops.h"
 #include "tests/autograd/expect.h"
 
@@ -24,6 +25,17 @@ BOOST_AUTO_TEST_CASE(shapes_that_do_not_broadcast) {
               "[sub] expected shapes that broadcast to one, got [3] and [0]");
   EXPECT_FAIL(mul(of({2, 3}), of({3, 2})), "[mul] expected");
   EXPECT_FAIL(div(of({4}), of({3})), "[div] expected");
+}
+
+BOOST_AUTO_TEST_CASE(matrices_that_blas_cannot_count) {  // its numbers have 32 bits
+  using kernels::Trans;
+  const std::int64_t many = std::int64_t{1} << 31;
+  EXPECT_FAIL(
+      kernels::gemm(Trans::no, Trans::no, many, 2, 3, 1, nullptr, 3, nullptr, 2, 0, nullptr, 2),
+      "[gemm] BLAS cannot count the rows or columns of 2147483648 x 3 times 3 x 2");
+  EXPECT_FAIL(
+      kernels::gemm(Trans::no, Trans::no, 2, 2, 3, 1, nullptr, many, nullptr, 2, 0, nullptr, 2),
+      "[gemm] BLAS cannot count");
 }
 
 BOOST_AUTO_TEST_CASE(undefined_tensors) {
