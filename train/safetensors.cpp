@@ -7,7 +7,6 @@
 #include <bit>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -162,8 +161,12 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
   };
   std::uint64_t words = 0;
   for (const HeaderEntry& entry : header.entries) words += words_of(entry);
-  file.data_.reset(new (std::nothrow) std::uint64_t[words]);
-  if (!file.data_) throw Error(Exit::io, fmt::format("{}: no memory for its {} bytes", name, size));
+  try {
+    Block* const block = arena_allocate(words * sizeof(std::uint64_t));
+    file.data_.reset(static_cast<std::uint64_t*>(block->memory()));
+  } catch (const Error&) {
+    throw Error(Exit::io, fmt::format("{}: no memory for its {} bytes", name, size));
+  }
   std::uint64_t* place = file.data_.get();
   for (HeaderEntry& entry : header.entries) {
     const auto into = std::span(reinterpret_cast<std::byte*>(place), entry.end - entry.begin);

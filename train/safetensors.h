@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/arena.h"
 #include "train/files.h"
 
 namespace heed {
@@ -83,7 +84,12 @@ class SafetensorsFile {
   std::vector<TensorView> tensors_;
   std::map<std::string, std::size_t, std::less<>> index_;  // name to place in tensors_
   TensorMetadata metadata_;
-  std::unique_ptr<std::uint64_t[]> data_;  // 64-bit words, so that elements are aligned
+  struct GiveBack {
+    void operator()(std::uint64_t* words) const noexcept { arena_release(Block::of(words)); }
+  };
+  // 64-bit words, so that elements are aligned; from the heap of all arrays, which will use them
+  // again: a file is read to be copied into tensors.
+  std::unique_ptr<std::uint64_t[], GiveBack> data_;
 };
 
 /// Writes the tensors, the widest types first and by name within a type, so that each is aligned

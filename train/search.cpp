@@ -186,6 +186,7 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& so
   std::vector<Hypothesis> all(order.size());
   team.run(parts_of(source.size(), size), [&](std::int64_t number) {
     const kernels::Bf16Scope scope(options.precision == Precision::bf16);
+    const kernels::PackedScope packed(frozen.weights);
     const std::int64_t begin = number * size, end = std::min(begin + size, source.size());
     std::vector<std::int32_t> ids, offsets{0};
     std::vector<std::int64_t> keys;
@@ -198,7 +199,6 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& so
     }
     const std::unique_ptr<Decoding> decoding =
         begin_decoding(model, ids, offsets, end - begin, options);
-    const kernels::PackedScope packed(frozen.weights);
     Search search(options, limit, seed, std::move(keys));
     std::vector<Hypothesis> found = search.run(
         *decoding,

@@ -22,7 +22,7 @@ namespace kernels::HWY_NAMESPACE {
 constexpr std::int64_t panel_width = 2 * lanes;
 constexpr int tall = HWY_TARGET == HWY_AVX2 ? 6 : 12;  // of 16 registers, or 32
 // A block of A stays in the second cache, one panel of B as deep in the first.
-constexpr std::int64_t block_rows = 42 * 12, block_depth = 256;
+constexpr std::int64_t block_rows = 21 * 12, block_depth = 256;
 
 std::int64_t packed_size(std::int64_t n, std::int64_t k) {
   return (n + panel_width - 1) / panel_width * panel_width * k;

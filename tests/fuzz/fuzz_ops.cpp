@@ -15,7 +15,7 @@ namespace {
 using fuzz::require;
 
 constexpr int most_steps = 24;
-constexpr std::int64_t most_values = 1 << 12;                 // of a leaf or a result that is kept
+constexpr std::int64_t most_values = 1 << 10;                 // of a leaf or a result that is kept
 constexpr std::int64_t far_too_many = std::int64_t{1} << 31;  // no machine here has as much
 
 bool all_within(const Array& x, real limit) {
