@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <set>
 #include <system_error>
 
@@ -35,8 +36,8 @@ std::optional<std::int64_t> step_in(const std::string& name) {
 }
 
 bool is_plain_name(const std::string& name) {
-  return !name.empty() && name.front() != '.' && name.find('/') == std::string::npos &&
-         name.find('\0') == std::string::npos;
+  return !name.empty() && name.size() <= NAME_MAX && name.front() != '.' &&
+         name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
 // ---- state.json -----------------------------------------------------------------------------
@@ -91,15 +92,12 @@ StateFile read_state(const fs::path& folder) {
   }
 }
 
-/// A file that is not there is damage; one that the system does not let us read may be whole.
-Exit kind_of(const std::error_code& error) {
-  return error == std::errc::permission_denied ? Exit::io : Exit::bad_input;
-}
-
 void check_size(const fs::path& path, const FileEntry& entry) {
   std::error_code error;
   const std::uint64_t size = fs::file_size(path, error);
-  if (error) throw Error(kind_of(error), fmt::format("{}: {}", path.string(), error.message()));
+  if (error)
+    throw Error(exit_of_reading(error.value()),
+                fmt::format("{}: {}", path.string(), error.message()));
   if (size != entry.size)
     throw Error(Exit::bad_input,
                 fmt::format("{}: {} bytes instead of {}", path.string(), size, entry.size));
@@ -153,7 +151,9 @@ void check_file(const fs::path& folder, const std::string& name) {
 Checkpoint open_checkpoint(const fs::path& given) {
   std::error_code error;
   const fs::path folder = fs::canonical(given, error);  // follows `best` and `last`
-  if (error) throw Error(kind_of(error), fmt::format("{}: {}", given.string(), error.message()));
+  if (error)
+    throw Error(exit_of_reading(error.value()),
+                fmt::format("{}: {}", given.string(), error.message()));
   StateFile state = read_state(folder);
   if (step_in(folder.filename().string()) != state.step)
     throw Error(Exit::bad_input,
@@ -198,10 +198,15 @@ void CheckpointFolder::link(const std::string& name, std::int64_t step) const {
 
 std::vector<std::int64_t> CheckpointFolder::steps() const {
   std::vector<std::int64_t> found;
-  std::error_code ignored;
   for (const fs::path& path : entries_of(run_ / "checkpoints")) {
     const auto step = step_in(path.filename().string());
-    if (step && fs::is_directory(path, ignored)) found.push_back(*step);
+    if (!step) continue;
+    std::error_code error;
+    if (fs::is_directory(path, error)) {
+      found.push_back(*step);
+    } else if (error && exit_of_reading(error.value()) == Exit::io) {  // it may be a whole one
+      throw_io("look at", path, error.value());
+    }
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -242,8 +247,7 @@ CheckpointFolder::Newest CheckpointFolder::newest_valid() const {
       result.checkpoint = open_checkpoint(folder_of(*step));
       return result;
     } catch (const Error& error) {
-      result.skipped.emplace_back(error.what());
-      if (error.code == Exit::io && result.unreadable.empty()) result.unreadable = error.what();
+      (error.code == Exit::io ? result.unreadable : result.skipped).emplace_back(error.what());
     }
   }
   return result;

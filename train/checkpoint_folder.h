@@ -64,8 +64,8 @@ class CheckpointFolder {
 
   struct Newest {
     std::optional<Checkpoint> checkpoint;  ///< none: nothing is there to go on from
-    std::vector<std::string> skipped;  ///< newer ones and what is wrong with each, for a warning
-    std::string unreadable;  ///< of one that the disk did not give: what is wrong, or empty
+    std::vector<std::string> skipped;      ///< newer ones that are damaged, and how
+    std::vector<std::string> unreadable;   ///< newer ones that the system does not let us read
   };
   /// The newest whose sums are right.
   Newest newest_valid() const;
@@ -77,10 +77,10 @@ class CheckpointFolder {
 /// Writes a folder of files with their sums, whole or not at all, replacing one of that name.
 void write_files(const std::filesystem::path& folder, std::int64_t step,
                  std::span<const CheckpointFile> files, const nlohmann::json& state);
-/// Checks the sum of one file of such a folder. Throws Error(bad_input) as below.
+/// Checks the sum of one file of such a folder. Throws as below.
 void check_file(const std::filesystem::path& folder, const std::string& name);
 /// Checks every sum of a checkpoint (or of a link to one). Throws Error(bad_input), naming the file
-/// that is missing, of another length, or changed.
+/// that is missing, of another length, or changed; Error(io) where the system does not let us look.
 Checkpoint open_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace heed

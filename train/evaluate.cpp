@@ -109,7 +109,7 @@ std::vector<std::string> translate_lines(const Model& model, const Sequences& so
                                          const Tokenizer& target, const DecodeOptions& options,
                                          std::uint64_t seed, Team& team) {
   std::vector<std::string> lines;
-  for (const Hypothesis& h : translate(model, source, options, seed, team))
+  for (const Hypothesis& h : translate(FrozenModel(model), source, options, seed, team))
     lines.push_back(target.decode(h.tokens));
   return lines;
 }

@@ -29,8 +29,7 @@ FileDescriptor open_for_reading(const fs::path& path, struct stat& about) {
       uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
   if (file.get() < 0) {
     const int error = errno;
-    const bool theirs = error == ENOENT || error == ENOTDIR || error == ELOOP;
-    throw Error(theirs ? Exit::bad_input : Exit::io,
+    throw Error(exit_of_reading(error),
                 fmt::format("cannot open {}: {}", fs::absolute(path).string(),
                             std::generic_category().message(error)));
   }
@@ -47,6 +46,12 @@ std::size_t read_some(int descriptor, char* into, std::size_t length, const fs::
 }
 
 }  // namespace
+
+Exit exit_of_reading(int error) {
+  const bool theirs = error == ENOENT || error == ENOTDIR || error == ELOOP || error == EISDIR ||
+                      error == ENOTSUP;  // the last two: a folder or a device has no size
+  return theirs ? Exit::bad_input : Exit::io;
+}
 
 void throw_io(std::string_view what, const fs::path& path, int error) {
   throw Error(Exit::io, fmt::format("cannot {} {}: {}", what, path.string(),

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "autograd/error.h"
 #include "train/sha256.h"
 
 namespace heed {
@@ -124,6 +125,10 @@ void remove_tree(const std::filesystem::path& path);
 
 /// The temporary name of `path` in the same folder: `.NAME.tmp`.
 std::filesystem::path temporary_name(const std::filesystem::path& path);
+
+/// The status where a file could not be opened or looked at: bad_input where it is not there or the
+/// path leads nowhere; io where it may be all right and another try may do.
+Exit exit_of_reading(int error);
 
 /// Throws Error(io): "cannot WHAT PATH: reason", with the reason from errno.
 [[noreturn]] void throw_io(std::string_view what, const std::filesystem::path& path, int error);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "autograd/arena.h"
 #include "autograd/error.h"
 #include "train/message_text.h"
 #include "train/safetensors_header.h"
@@ -113,6 +114,10 @@ std::int64_t TensorView::size() const {
 
 std::string TensorView::description() const {
   return fmt::format("{} [{}]", dtype_name(dtype), fmt::join(shape, ", "));
+}
+
+void SafetensorsFile::GiveBack::operator()(std::uint64_t* words) const noexcept {
+  arena_release(Block::of(words));
 }
 
 SafetensorsFile SafetensorsFile::read(const std::filesystem::path& path) {

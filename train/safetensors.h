@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "autograd/arena.h"
 #include "train/files.h"
 
 namespace heed {
@@ -85,7 +84,7 @@ class SafetensorsFile {
   std::map<std::string, std::size_t, std::less<>> index_;  // name to place in tensors_
   TensorMetadata metadata_;
   struct GiveBack {
-    void operator()(std::uint64_t* words) const noexcept { arena_release(Block::of(words)); }
+    void operator()(std::uint64_t* words) const noexcept;
   };
   // 64-bit words, so that elements are aligned; from the heap of all arrays, which will use them
   // again: a file is read to be copied into tensors.

@@ -58,9 +58,9 @@ class Search {
 };
 
 /// A model whose weights stay as they are while this lives, so that decoding may lay them out once
-/// for all its steps. Who decodes often keeps one; else the model itself will do.
+/// for all its steps, in as much memory again. The model must outlive it.
 struct FrozenModel {
-  FrozenModel(const Model& of);  // NOLINT(google-explicit-constructor)
+  explicit FrozenModel(const Model& of);
   const Model& model;
   mutable kernels::PackedWeights weights;
 };

@@ -246,18 +246,27 @@ void Trainer::check_finite(std::span<const NamedTensor> moments) const {
   }
 }
 
+namespace {
+
+/// What cannot be read may be whole, and going on from an older one would come to replace it.
+[[noreturn]] void throw_unreadable(const CheckpointFolder::Newest& newest) {
+  const std::string older =
+      newest.checkpoint        ? fmt::format("go on from step {}", newest.checkpoint->step)
+      : newest.skipped.empty() ? "begin at step 0"
+                               : "have none at all, for every other one is damaged";
+  throw Error(Exit::io,
+              fmt::format("these checkpoints cannot be read: {}; resume when they can, or remove "
+                          "them to {}",
+                          fmt::join(newest.unreadable, "; "), older));
+}
+
+}  // namespace
+
 void Trainer::restore() {
   const CheckpointFolder::Newest newest = checkpoints_.newest_valid();
-  if (!newest.unreadable.empty()) {  // it may be whole, and another try may do
-    throw Error(Exit::io, fmt::format("a checkpoint cannot be read: {}; resume when it can, or "
-                                      "remove that checkpoint to {}",
-                                      newest.unreadable,
-                                      newest.checkpoint ? fmt::format("go on from step {}",
-                                                                      newest.checkpoint->step)
-                                                        : "do without it"));
-  }
   for (const std::string& skipped : newest.skipped)
     talk_.line("skipped a damaged checkpoint: " + skipped);
+  if (!newest.unreadable.empty()) throw_unreadable(newest);
   if (!newest.checkpoint && !newest.skipped.empty()) {
     throw Error(Exit::bad_input,
                 fmt::format("{}: every checkpoint is damaged, so there is nothing to go on from; "

@@ -16,7 +16,8 @@
 #include "hwy/highway.h"
 
 /// 1 where there are vectors with a fused multiply and add, which exp and its kin need for their last
-/// digits, and loads of a part of one: on x86 from AVX2 on. Elsewhere the kernels are their plain twins.
+/// digits, and loads of a part of one: on x86 from AVX2 on. Elsewhere the kernels are their plain twins
+/// (packed.cpp: BLAS).
 #undef HEED_SIMD
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2)
 #define HEED_SIMD 0

@@ -139,8 +139,8 @@ thread_local PackedWeights* weights_here = nullptr;
 void PackedWeights::add(const Array& matrix) { matrices_[matrix.data()] = matrix; }
 
 const real* PackedWeights::find(const real* rows, std::int64_t n, std::int64_t k) {
-  auto after = matrices_.upper_bound(rows);
-  if (after == matrices_.begin()) return nullptr;
+  const auto after = matrices_.upper_bound(rows);
+  if (k <= 0 || after == matrices_.begin()) return nullptr;
   const Array& matrix = std::prev(after)->second;
   const std::int64_t offset = rows - matrix.data();
   if (matrix.cols() != k || offset % k != 0 || offset / k + n > matrix.rows()) return nullptr;

@@ -1,6 +1,7 @@
 #pragma once
 /// Products with weights that stay the same for many of them, as in decoding: laid out once in the
-/// order in which the product reads them, where BLAS lays them out anew at each call.
+/// order in which the product reads them, where BLAS lays them out anew at each call. They take their
+/// memory twice.
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -55,7 +56,7 @@ std::int64_t packed_size(std::int64_t n, std::int64_t k);
 /// Panels of a few rows of B side by side, one after the other: panel p holds, for each of the k
 /// columns of B, that column's values in rows p w to (p + 1) w.
 void pack(const real* b, std::int64_t n, std::int64_t k, real* panels);
-/// C = A Bᵀ with B packed: A is [m, k], B [n, k], C [m, n], all row-major without gaps. Each value is
+/// C = A Bᵀ with B packed: A is [m, k], B [n, k], C [m, n], all row-major without gaps, k > 0. Each value is
 /// one chain of fused multiply-adds in the order of k, whatever m is and how wide the vectors are.
 void multiply_packed(const real* a, const real* panels, std::int64_t m, std::int64_t n,
                      std::int64_t k, real* c);

@@ -1,3 +1,4 @@
+#include <barrier>
 #include <thread>
 
 #include "autograd/kernels/gemm.h"
@@ -42,7 +43,7 @@ bool has_layout() { return kernels::packed_size(1, 1) > 0; }
 BOOST_AUTO_TEST_SUITE(kernels_packed)
 
 BOOST_AUTO_TEST_CASE(products_of_every_size_equal_the_plain_twin_to_the_bit) {
-  std::vector<Sizes> all{{505, 70, 3}, {1010, 33, 2}, {13, 65, 600}, {5, 3, 1025}};
+  std::vector<Sizes> all{{505, 70, 3}, {1010, 33, 2}, {13, 65, 600}, {5, 3, 1025}, {260, 33, 300}};
   for (const std::int64_t m : {1, 2, 5, 6, 7, 11, 12, 13, 25}) {
     for (const std::int64_t n : {1, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 65}) {
       for (const std::int64_t k : {1, 2, 15, 16, 17, 255, 256, 257}) all.push_back({m, n, k});
@@ -108,7 +109,9 @@ BOOST_AUTO_TEST_CASE(gemm_takes_packed_weights_within_a_scope) {
   weights.add(b);
   {
     const PackedScope scope(weights);
-    check_same(product(a, b.data(), 50), twin(a.data(), b.data(), {9, 50, 700}));
+    const std::vector<real> chains = twin(a.data(), b.data(), {9, 50, 700});
+    BOOST_TEST((before != chains));  // or nothing would show who multiplied
+    check_same(product(a, b.data(), 50), chains);
     check_same(product(a, b.row(20), 30), twin(a.data(), b.row(20), {9, 30, 700}));
     check_same(product(a, free.data(), 50), of_free);
     BOOST_TEST(kernels::packed_here(b.data(), 50, 700) != nullptr);
@@ -120,15 +123,24 @@ BOOST_AUTO_TEST_CASE(gemm_takes_packed_weights_within_a_scope) {
 }
 
 BOOST_AUTO_TEST_CASE(other_products_with_the_weights_stay_as_they_are) {
-  const Array a = matrix(6, 20, 1), b = matrix(20, 20, 2);
+  const Array a = matrix(8, 24, 1), b = matrix(20, 20, 2);  // more of A than is multiplied
   PackedWeights weights;
   weights.add(b);
   const auto all = [&] {
-    std::vector<real> c(3 * 6 * 20, 1);
-    real* const at = c.data();
-    kernels::gemm(Trans::no, Trans::no, 6, 20, 20, 1, a.data(), 20, b.data(), 20, 0, at, 20);
-    kernels::gemm(Trans::no, Trans::yes, 6, 20, 20, 1, a.data(), 20, b.data(), 20, 1, at + 120, 20);
-    kernels::gemm(Trans::no, Trans::yes, 6, 20, 20, 2, a.data(), 20, b.data(), 20, 0, at + 240, 20);
+    constexpr std::int64_t room = 6 * 40;
+    std::vector<real> c(7 * room, 1);
+    real* at = c.data() - room;
+    const auto next = [&](Trans ta, Trans tb, std::int64_t n, real alpha, std::int64_t lda,
+                          std::int64_t ldb, real beta, std::int64_t ldc) {
+      kernels::gemm(ta, tb, 6, n, 20, alpha, a.data(), lda, b.data(), ldb, beta, at += room, ldc);
+    };
+    next(Trans::no, Trans::no, 20, 1, 20, 20, 0, 20);
+    next(Trans::no, Trans::yes, 20, 1, 20, 20, 1, 20);
+    next(Trans::no, Trans::yes, 20, 2, 20, 20, 0, 20);
+    next(Trans::yes, Trans::yes, 20, 1, 6, 20, 0, 20);
+    next(Trans::no, Trans::yes, 20, 1, 24, 20, 0, 20);  // A within wider rows
+    next(Trans::no, Trans::yes, 10, 1, 20, 40, 0, 20);  // every other row of B
+    next(Trans::no, Trans::yes, 20, 1, 20, 20, 0, 40);  // C within wider rows
     return c;
   };
   const std::vector<real> before = all();
@@ -138,16 +150,30 @@ BOOST_AUTO_TEST_CASE(other_products_with_the_weights_stay_as_they_are) {
 
 BOOST_AUTO_TEST_CASE(threads_share_one_layout) {
   if (!has_layout()) return;
-  const Array b = matrix(300, 64, 1);
+  const Array a = matrix(3, 64, 1), b = matrix(300, 64, 2);
   PackedWeights weights;
   weights.add(b);
-  std::vector<const real*> found(8);
+  constexpr std::int64_t parts = 20;  // of B, all wanted by all threads at once
+  std::barrier begin(8);
+  std::vector<std::vector<real>> found(8);
   std::vector<std::thread> threads;
-  for (const real*& one : found)
-    threads.emplace_back([&] { one = weights.find(b.data(), 300, 64); });
+  for (std::vector<real>& one : found) {
+    threads.emplace_back([&] {
+      begin.arrive_and_wait();
+      const PackedScope scope(weights);
+      for (std::int64_t i = 0; i < parts; ++i) {
+        const std::vector<real> c = product(a, b.row(i * 15), 15);
+        one.insert(one.end(), c.begin(), c.end());
+      }
+    });
+  }
   for (std::thread& thread : threads) thread.join();
-  for (const real* one : found) BOOST_TEST(one == found[0]);
-  BOOST_TEST(found[0] != nullptr);
+  std::vector<real> expected;
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const std::vector<real> c = twin(a.data(), b.row(i * 15), {3, 15, 64});
+    expected.insert(expected.end(), c.begin(), c.end());
+  }
+  for (const std::vector<real>& one : found) check_same(one, expected);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

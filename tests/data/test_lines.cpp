@@ -1,4 +1,10 @@
 #include "data/lines.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <thread>
+
 #include "tests/data/support.h"
 
 using namespace heed;
@@ -53,6 +59,19 @@ BOOST_AUTO_TEST_CASE(large_gz_equals_plain) {
   for (const auto& line : sentences(30000, 5)) content += line + "\n";
   BOOST_TEST(content.size() > 1'000'000u);  // several of the reader's chunks
   BOOST_TEST((read_lines(dir.write("p", content)) == read_lines(dir.write_gz("z", content))));
+}
+
+BOOST_AUTO_TEST_CASE(a_pipe_gives_all_it_has) {  // it does not tell its size
+  const TempDir dir;
+  const std::string path = (dir / "pipe").string();
+  BOOST_REQUIRE_EQUAL(mkfifo(path.c_str(), 0600), 0);
+  for (const std::size_t size : {0, 1, 4095, 4096, 4097, 8192, 100000}) {
+    std::string content(size, 'x');
+    for (std::size_t i = 0; i < size; ++i) content[i] = static_cast<char>('a' + i % 23);
+    std::thread writer([&] { std::ofstream(path, std::ios::binary) << content; });
+    BOOST_TEST((read_file(path) == content), size << " bytes");
+    writer.join();
+  }
 }
 
 BOOST_AUTO_TEST_CASE(missing_and_unreadable) {

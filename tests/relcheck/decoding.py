@@ -3,7 +3,8 @@ import random
 
 
 # OpenBLAS multiplies small matrices by other code, with other bits: up to 1,200 values of the result
-# where the second one is transposed. A row of this model is below that, a batch above.
+# where the second one is transposed. A row of this model is below that, a batch above. Decoding with
+# packed weights does without BLAS; processors without such vectors do not.
 TRAINING = ("model.d_model=64", "model.d_ff=256", "model.heads=4", "model.layers=2", "train.steps=200",
             "train.batch_tokens=1500", "train.validate_every=200", "train.save_every=200",
             "decode.max_length=30")

@@ -124,18 +124,33 @@ BOOST_AUTO_TEST_CASE(a_folder_that_cannot_be_listed_is_named) {
                    run.checkpoints.steps());
 }
 
-BOOST_AUTO_TEST_CASE(the_first_checkpoint_that_cannot_be_read_is_told) {
+BOOST_AUTO_TEST_CASE(checkpoints_that_cannot_be_read_are_not_called_damaged) {
   Run run;
-  for (const std::int64_t step : {10, 20, 30}) run.save(step);
-  for (const std::int64_t step : {20, 30}) {  // opening it is neither done nor refused
-    fs::remove(run.file(step, "state.json"));
-    fs::create_symlink(std::string(300, 'x'), run.file(step, "state.json"));
+  for (const std::int64_t step : {10, 20, 30, 40}) run.save(step);
+  for (const fs::path& file : {run.file(30, "state.json"), run.file(20, "model.safetensors")}) {
+    fs::remove(file);
+    fs::create_symlink(std::string(300, 'x'), file);  // it is neither there nor not there
   }
+  fs::remove(run.file(40, "state.json"));
   const CheckpointFolder::Newest newest = run.checkpoints.newest_valid();
   BOOST_TEST(newest.checkpoint->step == 10);
-  BOOST_TEST(newest.skipped.size() == 2u);
-  BOOST_TEST(newest.unreadable == newest.skipped[0]);
-  BOOST_TEST(contains(newest.unreadable, run.file(30, "state.json").string()));
+  BOOST_REQUIRE_EQUAL(newest.skipped.size(), 1u);
+  BOOST_TEST(contains(newest.skipped[0], run.file(40, "state.json").string()));
+  BOOST_REQUIRE_EQUAL(newest.unreadable.size(), 2u);
+  BOOST_TEST(contains(newest.unreadable[0], run.file(30, "state.json").string()));
+  BOOST_TEST(contains(newest.unreadable[1], run.file(20, "model.safetensors").string()));
+}
+
+BOOST_AUTO_TEST_CASE(a_step_that_cannot_be_looked_at_is_not_left_out) {
+  Run run;
+  run.save(10);
+  const fs::path odd = run.checkpoints.folder_of(20);
+  fs::create_symlink(std::string(300, 'x'), odd);
+  HEED_CHECK_ERROR(Exit::io, "cannot look at " + odd.string() + ": File name too long",
+                   run.checkpoints.steps());
+  fs::remove(odd);
+  fs::create_symlink("nothing", odd);  // as a pruned one, it is not there
+  BOOST_TEST((run.checkpoints.steps() == std::vector<std::int64_t>{10}));
 }
 
 BOOST_AUTO_TEST_CASE(one_file_can_be_checked) {

@@ -74,12 +74,12 @@ BOOST_AUTO_TEST_CASE(a_sentence_is_translated_alike_alone_and_in_any_batch) {
   for (const std::int64_t beam : {1, 4}) {
     Team two(2), one(1);
     const std::vector<Hypothesis> together =
-        translate(trained_seq2seq(), data.source, options(beam), 1, two);
+        translate(FrozenModel(trained_seq2seq()), data.source, options(beam), 1, two);
     BOOST_TEST(together.size() == 60u);
     std::size_t ended = 0;
     for (const std::int64_t batch : {1, 7, 40, 512}) {  // at most; 512: as one, beside four
-      const std::vector<Hypothesis> apart =
-          translate(trained_seq2seq(), data.source, options(beam, batch), 1, one, {}, 1);
+      const std::vector<Hypothesis> apart = translate(FrozenModel(trained_seq2seq()), data.source,
+                                                      options(beam, batch), 1, one, {}, 1);
       for (std::size_t i = 0; i < apart.size(); ++i) {
         BOOST_TEST(apart[i].tokens == together[i].tokens, boost::test_tools::per_element());
         BOOST_TEST(std::abs(apart[i].score - together[i].score) < 1e-4);
@@ -96,8 +96,9 @@ BOOST_AUTO_TEST_CASE(the_cache_changes_no_token) {
   for (const std::int64_t beam : {1, 5}) {
     DecodeOptions plain = options(beam);
     plain.cached = false;
-    const auto with = translate(trained_seq2seq(), data.source, options(beam), 1, team),
-               without = translate(trained_seq2seq(), data.source, plain, 1, team);
+    const auto with =
+                   translate(FrozenModel(trained_seq2seq()), data.source, options(beam), 1, team),
+               without = translate(FrozenModel(trained_seq2seq()), data.source, plain, 1, team);
     for (std::size_t i = 0; i < with.size(); ++i) {
       BOOST_TEST(with[i].tokens == without[i].tokens, boost::test_tools::per_element());
       BOOST_TEST(std::abs(with[i].score - without[i].score) < 1e-4);
@@ -106,8 +107,8 @@ BOOST_AUTO_TEST_CASE(the_cache_changes_no_token) {
   DecodeOptions greedy = options(1), plain = options(1);
   plain.cached = false;
   const Tokens prompt{3, 4, 5};
-  BOOST_TEST(continue_text(trained_lm(), prompt, greedy, 1, 0) ==
-                 continue_text(trained_lm(), prompt, plain, 1, 0),
+  BOOST_TEST(continue_text(FrozenModel(trained_lm()), prompt, greedy, 1, 0) ==
+                 continue_text(FrozenModel(trained_lm()), prompt, plain, 1, 0),
              boost::test_tools::per_element());
 }
 
@@ -116,8 +117,8 @@ BOOST_AUTO_TEST_CASE(sampled_translations_do_not_depend_on_the_batch_either) {
   DecodeOptions a = options(1), b = options(1, 3);
   a.sample = b.sample = true;
   Team two(2), one(1);
-  const auto x = translate(trained_seq2seq(), data.source, a, 1, two),
-             y = translate(trained_seq2seq(), data.source, b, 1, one);
+  const auto x = translate(FrozenModel(trained_seq2seq()), data.source, a, 1, two),
+             y = translate(FrozenModel(trained_seq2seq()), data.source, b, 1, one);
   for (std::size_t i = 0; i < x.size(); ++i)
     BOOST_TEST(x[i].tokens == y[i].tokens, boost::test_tools::per_element());
 }
@@ -127,14 +128,14 @@ BOOST_AUTO_TEST_CASE(sampled_translations_go_by_the_number_of_the_sentence) {
   DecodeOptions o = options(1);
   o.sample = true;
   Team team(2);
-  const auto all = translate(trained_seq2seq(), data.source, o, 1, team);
+  const auto all = translate(FrozenModel(trained_seq2seq()), data.source, o, 1, team);
   Sequences part;
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 39; i >= 0; i -= 3) {
     part.push(data.source[i]);
     numbers.push_back(i);
   }
-  const auto some = translate(trained_seq2seq(), part, o, 1, team, numbers);
+  const auto some = translate(FrozenModel(trained_seq2seq()), part, o, 1, team, numbers);
   for (std::size_t k = 0; k < numbers.size(); ++k) {
     BOOST_TEST(some[k].tokens == all[static_cast<std::size_t>(numbers[k])].tokens,
                boost::test_tools::per_element());
@@ -145,7 +146,7 @@ BOOST_AUTO_TEST_CASE(greedy_tokens_are_the_argmax_of_the_whole_forward_pass) {
   const Dataset data = reversals(40, 7);
   Team team(2);
   const std::vector<Hypothesis> found =
-      translate(trained_seq2seq(), data.source, options(1), 1, team);
+      translate(FrozenModel(trained_seq2seq()), data.source, options(1), 1, team);
   for (std::int64_t i = 0; i < 40; ++i) {
     const Hypothesis& h = found[static_cast<std::size_t>(i)];
     Tokens in{Tokenizer::bos};
@@ -166,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_beams_log_probability_is_that_of_its_tokens) {
   const Dataset data = reversals(40, 8);
   Team team(2);
   const std::vector<Hypothesis> beam =
-      translate(trained_seq2seq(), data.source, options(5), 1, team);
+      translate(FrozenModel(trained_seq2seq()), data.source, options(5), 1, team);
   Dataset scored;  // what was found becomes the target
   std::vector<std::size_t> which;
   for (std::size_t i = 0; i < beam.size(); ++i) {
@@ -213,13 +214,13 @@ BOOST_AUTO_TEST_CASE(learned_positions_limit_the_length) {
   Team team(1);
   DecodeOptions d = options(2);
   d.max_length = 50;
-  for (const Hypothesis& h : translate(*model, data.source, d, 1, team))
+  for (const Hypothesis& h : translate(FrozenModel(*model), data.source, d, 1, team))
     BOOST_TEST(h.tokens.size() <= 9u);
 }
 
 BOOST_AUTO_TEST_CASE(nothing_to_translate) {
   Team team(2);
-  BOOST_TEST(translate(trained_seq2seq(), {}, options(5), 1, team).empty());
+  BOOST_TEST(translate(FrozenModel(trained_seq2seq()), {}, options(5), 1, team).empty());
 }
 
 BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_of_all_that_the_context_holds) {
@@ -234,7 +235,7 @@ BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_of_all_that_the_context_hol
        {Tokens{5}, Tokens{3, 9, 10, 4, 6}, Tokens{3, 9, 10, 4, 6, 7, 3, 5}}) {
     DecodeOptions greedy = options(1);
     greedy.max_length = static_cast<std::int64_t>(8 - prompt.size() + 1);
-    const Tokens found = continue_text(*model, prompt, greedy, 1, 0);
+    const Tokens found = continue_text(FrozenModel(*model), prompt, greedy, 1, 0);
     Tokens text = prompt;
     for (const std::int32_t token : found) {
       const Array logits = forced_logits(*model, {}, text);
@@ -253,12 +254,12 @@ BOOST_AUTO_TEST_CASE(text_goes_on_beyond_the_context) {
   o.sample = true;
   o.max_length = 40;
   for (const Tokens& prompt : {Tokens{}, Tokens{4}, long_prompt}) {
-    const Tokens found = continue_text(trained_lm(), prompt, o, 3, 0);
+    const Tokens found = continue_text(FrozenModel(trained_lm()), prompt, o, 3, 0);
     BOOST_TEST(found.size() <= 40u);
     for (const std::int32_t t : found) BOOST_TEST((t >= 3 && t < vocabulary));
-    BOOST_TEST((continue_text(trained_lm(), prompt, o, 3, 0) == found));
-    BOOST_TEST((continue_text(trained_lm(), prompt, o, 4, 0) != found));
-    BOOST_TEST((continue_text(trained_lm(), prompt, o, 3, 1) != found));
+    BOOST_TEST((continue_text(FrozenModel(trained_lm()), prompt, o, 3, 0) == found));
+    BOOST_TEST((continue_text(FrozenModel(trained_lm()), prompt, o, 4, 0) != found));
+    BOOST_TEST((continue_text(FrozenModel(trained_lm()), prompt, o, 3, 1) != found));
   }
 }
 

@@ -131,20 +131,31 @@ BOOST_AUTO_TEST_CASE(a_newer_checkpoint_that_cannot_be_read_is_not_overtaken) {
   run.train(false);
   run.talk.log_to(run.paths().log());
   run.config.train.steps = 40;
-  const std::filesystem::path state = run.checkpoints().folder_of(20) / "state.json";
-  const std::filesystem::path aside = folder / "aside";
-  std::filesystem::rename(state, aside);
-  std::filesystem::create_symlink(std::string(300, 'x'), state);  // no disk gives that
+  const std::filesystem::path weights = run.checkpoints().folder_of(20) / "model.safetensors";
+  const std::filesystem::path older = run.checkpoints().folder_of(10);
+  const std::filesystem::path aside = folder / "aside", older_aside = folder / "older";
+  std::filesystem::rename(weights, aside);
+  std::filesystem::create_symlink(std::string(300, 'x'), weights);  // no disk gives that
   const std::vector<nlohmann::json> metrics = run.metrics();
-  BOOST_CHECK_EXCEPTION(run.train(true), Error, [&](const Error& e) {
-    const std::string message = e.what();
-    return e.code == Exit::io && message.find(state.string()) != std::string::npos &&
-           message.find("remove that checkpoint to go on from step 10") != std::string::npos;
-  });
-  BOOST_TEST((run.metrics() == metrics));
+  const auto check_refused = [&](const std::string& advice) {
+    BOOST_CHECK_EXCEPTION(run.train(true), Error, [&](const Error& e) {
+      const std::string message = e.what();
+      return e.code == Exit::io && message.find(weights.string()) != std::string::npos &&
+             message.find("remove them to " + advice) != std::string::npos;
+    });
+    BOOST_TEST((run.metrics() == metrics));
+  };
+  check_refused("go on from step 10");
   BOOST_TEST(get(run.paths().log()).find("damaged") == std::string::npos);
-  std::filesystem::remove(state);
-  std::filesystem::rename(aside, state);
+  std::filesystem::rename(older / "state.json", older_aside);
+  check_refused("have none at all, for every other one is damaged");
+  BOOST_TEST(get(run.paths().log()).find("skipped a damaged checkpoint") != std::string::npos);
+  std::filesystem::rename(older_aside, older / "state.json");
+  std::filesystem::rename(older, older_aside);
+  check_refused("begin at step 0");
+  std::filesystem::rename(older_aside, older);
+  std::filesystem::remove(weights);
+  std::filesystem::rename(aside, weights);
   BOOST_TEST(run.train(true) == 0);
   BOOST_TEST(get(run.paths().log()).find("going on from step 20") != std::string::npos);
 }
