@@ -94,6 +94,19 @@ bool whole_normaliser(std::string_view message) {
   return true;
 }
 
+/// A piece's field 1 is its text. The library builds its index of C strings: what stands behind a
+/// NUL is lost to it, and a text that begins with one ends the program.
+bool whole_piece(std::string_view message) {
+  while (!message.empty()) {
+    const auto field = take_field(message);
+    if (!field) return false;
+    if (field->number == 1 &&
+        (field->wire != kBytes || field->bytes.find('\0') != std::string_view::npos))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string flaw_in_piece_model(std::string_view proto) {
@@ -103,6 +116,8 @@ std::string flaw_in_piece_model(std::string_view proto) {
     const auto field = take_field(proto);
     if (!field || field->wire != kBytes) return "not a sentencepiece model, or cut short";
     if (field->number < 6) found[field->number] = true;
+    if (field->number == 1 && !whole_piece(field->bytes))
+      return "not a sentencepiece model (one of its pieces is broken)";
     const bool normaliser = field->number == 3 || field->number == 5;  // 5: back to text
     if (normaliser && !whole_normaliser(field->bytes))
       return "not a sentencepiece model (its character map is broken)";

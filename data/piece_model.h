@@ -6,8 +6,9 @@
 
 namespace heed {
 
-/// What is wrong with the protocol buffer, or "": it must be whole, hold what a model needs (pieces,
-/// trainer, normaliser), and the character maps of its normalisers must stay within themselves.
+/// What is wrong with the protocol buffer, or "": it must be whole, hold what a model needs (pieces
+/// without NUL, trainer, normaliser), and the character maps of its normalisers must stay within
+/// themselves.
 std::string flaw_in_piece_model(std::string_view proto);
 
 }  // namespace heed

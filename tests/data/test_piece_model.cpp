@@ -26,7 +26,7 @@ std::string character_map(std::uint32_t node) {
   return map + std::string("a\0bc\0", 5);
 }
 
-const std::string pieces = field(1, "x"), trainer = field(2, "x");
+const std::string pieces = field(1, field(1, "x")), trainer = field(2, "x");
 
 std::string flaw_of_map(unsigned normaliser, std::uint32_t node) {
   return flaw_in_piece_model(pieces + trainer + field(3, "") +
@@ -45,6 +45,21 @@ BOOST_AUTO_TEST_CASE(a_model_has_pieces_trainer_and_normaliser) {
   BOOST_TEST(flaw_in_piece_model(trainer + field(3, "")) == cut);
   BOOST_TEST(flaw_in_piece_model("") == cut);
   BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, "") + "\x0A\x05") == cut);
+}
+
+BOOST_AUTO_TEST_CASE(no_piece_holds_a_nul) {
+  const std::string broken = "not a sentencepiece model (one of its pieces is broken)";
+  const auto flaw_of = [](const std::string& piece) {
+    return flaw_in_piece_model(pieces + field(1, piece) + trainer + field(3, ""));
+  };
+  BOOST_TEST(flaw_of(field(1, "ab")) == "");
+  BOOST_TEST(flaw_of(field(9, std::string(1, '\0')) + field(1, "ab")) == "");  // no text
+  BOOST_TEST(flaw_of(field(1, std::string("\0", 1))) == broken);
+  BOOST_TEST(flaw_of(field(1, std::string("a\0b", 3))) == broken);
+  BOOST_TEST(flaw_of(field(1, "ab") + field(1, std::string("a\0", 2))) ==
+             broken);                         // the last counts
+  BOOST_TEST(flaw_of("\x08\x05") == broken);  // a number
+  BOOST_TEST(flaw_of("\xFF") == broken);
 }
 
 BOOST_AUTO_TEST_CASE(a_character_map_stays_within_itself) {
