@@ -56,8 +56,9 @@ std::int64_t packed_size(std::int64_t n, std::int64_t k);
 /// Panels of a few rows of B side by side, one after the other: panel p holds, for each of the k
 /// columns of B, that column's values in rows p w to (p + 1) w.
 void pack(const real* b, std::int64_t n, std::int64_t k, real* panels);
-/// C = A Bᵀ with B packed: A is [m, k], B [n, k], C [m, n], all row-major without gaps, k > 0. Each value is
-/// one chain of fused multiply-adds in the order of k, whatever m is and how wide the vectors are.
+/// C = A Bᵀ with B packed: A is [m, k], B [n, k], C [m, n], all row-major without gaps, k > 0. Each
+/// value is one chain of fused multiply-adds in the order of k, whatever m is and however wide the
+/// vectors are.
 void multiply_packed(const real* a, const real* panels, std::int64_t m, std::int64_t n,
                      std::int64_t k, real* c);
 namespace plain {
