@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <memory>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -149,9 +150,9 @@ void read_in_pieces(const fs::path& path,
                     const std::function<void(std::span<const std::byte>)>& take) {
   struct stat about {};
   const FileDescriptor file = open_for_reading(path, about);
-  std::vector<char> piece(kPiece);
-  while (const std::size_t got = read_some(file.get(), piece.data(), piece.size(), path))
-    take(std::as_bytes(std::span(piece.data(), got)));
+  const auto piece = std::make_unique_for_overwrite<char[]>(kPiece);  // clearing it takes time
+  while (const std::size_t got = read_some(file.get(), piece.get(), kPiece, path))
+    take(std::as_bytes(std::span(piece.get(), got)));
 }
 
 FileReader::FileReader(fs::path path) : path_(std::move(path)) {
