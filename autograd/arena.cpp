@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "autograd/heap.h"
@@ -149,28 +150,35 @@ ArenaPool& pool() {
   return *pool;
 }
 
-struct ThreadArena {
-  Arena* arena;
-  ThreadArena() {
-    std::lock_guard lock(pool().mutex);
-    if (pool().idle.empty()) {
-      pool().all.push_back(std::make_unique<Arena>());
-      arena = pool().all.back().get();
-    } else {
-      arena = pool().idle.back();
-      pool().idle.pop_back();
-    }
+Arena* take_arena() {
+  std::lock_guard lock(pool().mutex);
+  if (pool().idle.empty()) {
+    pool().all.push_back(std::make_unique<Arena>());
+    return pool().all.back().get();
   }
-  ~ThreadArena() {
+  Arena* arena = pool().idle.back();
+  pool().idle.pop_back();
+  return arena;
+}
+
+/// Gives a thread's arena to the next thread when this one ends.
+struct GiveBack {
+  Arena*& mine;
+  ~GiveBack() {
     std::lock_guard lock(pool().mutex);
-    pool().idle.push_back(arena);
-    arena = nullptr;
+    pool().idle.push_back(std::exchange(mine, nullptr));
   }
 };
 
 Arena* my_arena() {
-  thread_local ThreadArena mine;
-  return mine.arena;
+  // A plain pointer is there to the thread's last moment. What is destroyed after GiveBack, and
+  // still makes or drops arrays, takes another arena; that one is not given back.
+  thread_local Arena* mine = nullptr;
+  if (mine == nullptr) {
+    mine = take_arena();
+    thread_local const GiveBack at_end{mine};
+  }
+  return mine;
 }
 
 }  // namespace

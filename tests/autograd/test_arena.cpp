@@ -107,6 +107,33 @@ BOOST_AUTO_TEST_CASE(a_new_thread_takes_over_the_arena_of_one_that_ended) {
   BOOST_TEST(arena_counters().live_bytes == before);
 }
 
+/// Lives longer than its thread's arena, and asks for memory in its last moment.
+struct LastOfItsThread {
+  Block* early = nullptr;
+  bool* alone = nullptr;
+  ~LastOfItsThread() {
+    Block* late = arena_allocate(5000);
+    std::memset(late->memory(), 1, 5000);
+    std::thread([&] {
+      Block* other = arena_allocate(5000);
+      *alone = other->home == nullptr || other->home != late->home;
+      arena_release(other);
+    }).join();
+    arena_release(late);
+    arena_release(early);
+  }
+};
+
+BOOST_AUTO_TEST_CASE(after_its_arena_is_given_back_a_thread_has_one_of_its_own) {
+  bool alone = false;
+  std::thread([&] {
+    thread_local LastOfItsThread last;  // made first, gone last
+    last.alone = &alone;
+    last.early = arena_allocate(5000);
+  }).join();
+  BOOST_TEST(alone);
+}
+
 BOOST_AUTO_TEST_CASE(one_thread_takes_while_another_gives_back) {
   std::mutex mutex;
   std::condition_variable changed;
