@@ -32,8 +32,8 @@ struct Descriptor {
   }
 };
 
-/// The bytes of a file, a pipe or standard input, as they are.
-std::string read_bytes_of(const std::string& path) {
+/// The bytes of a file, a pipe or standard input, as they are, if they are at most `limit`.
+std::string read_bytes_of(const std::string& path, std::uint64_t limit) {
   const bool standard = path == "-";
   const Descriptor file{standard ? STDIN_FILENO : uninterrupted([&] {
     return ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -46,6 +46,11 @@ std::string read_bytes_of(const std::string& path) {
   if (!standard && (S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode))) {
     throw Error(Exit::bad_input, fmt::format("{}: is a device, not a file", shown_path(path)));
   }
+  const auto check_size = [&](std::uint64_t size) {
+    if (size <= limit) return;
+    throw Error(Exit::bad_input, fmt::format("{}: longer than {} bytes", shown_path(path), limit));
+  };
+  check_size(static_cast<std::uint64_t>(about.st_size));
   // A byte more than a file has, so that its end is seen; where no size is known, twice as much
   // each time.
   std::string bytes(std::max(static_cast<std::size_t>(about.st_size) + 1, std::size_t{4096}), '\0');
@@ -55,6 +60,7 @@ std::string read_bytes_of(const std::string& path) {
         [&] { return ::read(file.number, bytes.data() + filled, bytes.size() - filled); });
     if (got < 0) refuse(path, errno);
     filled += static_cast<std::size_t>(got);
+    check_size(filled);
     if (got > 0) continue;
     bytes.resize(filled);
     return bytes;
@@ -95,15 +101,15 @@ std::string shown_path(const std::string& path) {
   return failed ? path : absolute.lexically_normal().string();
 }
 
-std::string read_file(const std::string& path) {
-  std::string text = read_bytes_of(path);
-  if (is_gzip(text)) text = unpack_gzip(text, UINT64_MAX, shown_path(path));
+std::string read_file(const std::string& path, std::uint64_t limit) {
+  std::string text = read_bytes_of(path, limit);
+  if (is_gzip(text)) text = unpack_gzip(text, limit, shown_path(path));
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   return text;
 }
 
-std::vector<std::string> read_lines(const std::string& path) {
-  const std::string text = read_file(path);
+std::vector<std::string> read_lines(const std::string& path, std::uint64_t limit) {
+  const std::string text = read_file(path, limit);
   std::vector<std::string> lines;
   each_line(text, [&](std::string_view line, std::size_t number) {
     if (line.ends_with('\n')) line.remove_suffix(1);

@@ -200,7 +200,7 @@ std::int64_t needed_size(std::string_view message) {
 }  // namespace
 
 std::unique_ptr<Tokenizer> load_sentencepiece(const std::filesystem::path& file) {
-  std::string proto = read_file(file.string());
+  std::string proto = read_file(file.string(), largest_tokenizer);
   if (proto.empty()) throw Error(Exit::bad_input, shown_path(file.string()) + ": empty file");
   return std::make_unique<SentencePieceTokenizer>(std::move(proto), shown_path(file.string()));
 }

@@ -249,7 +249,7 @@ std::vector<std::string> learn_vocabulary(const TokenizerOptions& options,
 }
 
 std::unique_ptr<Tokenizer> load_vocabulary(const std::filesystem::path& file, TokenizerKind kind) {
-  const auto lines = read_lines(file.string());
+  const auto lines = read_lines(file.string(), largest_tokenizer);
   const auto refuse = [&](std::size_t line, const std::string& message) {
     throw Error(Exit::bad_input,
                 fmt::format("{}:{}: {}", shown_path(file.string()), line + 1, message));

@@ -95,7 +95,7 @@ class HeaderReader {
     return true;
   }
   bool number_integer(std::int64_t number) {
-    return fail(fmt::format("{}: {} is negative", quoted_name(), number));
+    return fail(fmt::format("{}: {}{} is negative", quoted_name(), number == 0 ? "-" : "", number));
   }
   bool number_float(double, const std::string& text) {
     return fail(fmt::format("{}: {} is not a whole number that fits 64 bits", quoted_name(), text));

@@ -74,6 +74,24 @@ BOOST_AUTO_TEST_CASE(a_pipe_gives_all_it_has) {  // it does not tell its size
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_limit_holds_for_files_packed_files_and_pipes) {
+  const TempDir dir;
+  const std::string content(10'000, 'x'), longer = "longer than 9999 bytes";
+  const auto plain = dir.write("plain", content), packed = dir.write_gz("packed", content);
+  BOOST_TEST((read_file(plain, 10'000) == content));
+  BOOST_TEST((read_file(packed, 10'000) == content));
+  BOOST_TEST(read_lines(plain, 10'000).size() == 1u);
+  expect_error(Exit::bad_input, {plain, longer}, [&] { read_file(plain, 9'999); });
+  expect_error(Exit::bad_input, {plain, longer}, [&] { read_lines(plain, 9'999); });
+  expect_error(Exit::bad_input, {packed, "unpacks to more than 9999 bytes"},
+               [&] { read_file(packed, 9'999); });
+  const std::string pipe = (dir / "pipe").string();
+  BOOST_REQUIRE_EQUAL(mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(pipe, std::ios::binary) << content; });
+  expect_error(Exit::bad_input, {pipe, longer}, [&] { read_file(pipe, 9'999); });
+  writer.join();
+}
+
 BOOST_AUTO_TEST_CASE(missing_and_unreadable) {
   const TempDir dir;
   expect_error(Exit::bad_input, {(dir / "nowhere.de").string(), "no such file"},

@@ -199,6 +199,13 @@ void places(Cases& cases) {
   cases.put_in("model: a link to itself", link(kName), "Too many levels");
   cases.put_in("model: a link to nowhere", link("none"), "no such file");
   cases.put_in(
+      "model: a hole of a terabyte",
+      [](const fs::path& folder) {
+        put(folder / kName, kPieces + kEnd);
+        fs::resize_file(folder / kName, std::uintmax_t{1} << 40);
+      },
+      "longer than 67108864 bytes");
+  cases.put_in(
       "model: the name of a file used as a folder",
       [](const fs::path& folder) {
         put(folder / "file", "x");

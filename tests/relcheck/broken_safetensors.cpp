@@ -136,7 +136,7 @@ void json(Cases& cases) {
   cases.header("an extent of 1e400", tensor("a", "U8", "[1e400]", "[0,4]"), 4, "byte ");
   cases.header("an extent of 4.0000000000000001",
                tensor("a", "U8", "[4.0000000000000001]", "[0,4]"), 4, "is not a whole number");
-  cases.header("minus nothing", tensor("a", "U8", "[-0]", "[0,0]"), 0, "\"a\": 0 is negative");
+  cases.header("minus nothing", tensor("a", "U8", "[-0]", "[0,0]"), 0, "\"a\": -0 is negative");
   cases.header("half a surrogate pair in a name", R"("\ud800":{})", 0, "not valid JSON");
   cases.header("an overlong character in a name", "\"\xC0\x80\":{}", 0, "not valid JSON");
   cases.header("a line end in a name", "\"a\nb\":{}", 0, "not valid JSON");

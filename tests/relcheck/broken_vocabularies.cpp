@@ -47,6 +47,13 @@ void heads(Cases& cases) {
   cases.file("UTF-16", characters, std::string("\xFF\xFE<\0u\0", 6), ":1: invalid UTF-8");
   cases.file("all zeros", characters, std::string(4096, '\0'), ":1: NUL byte");
   cases.file("a sentencepiece model", words, "\x0A\x0E\x0A\x05<unk>\x15", ":1: ");
+  cases.put_in(
+      "a hole of a terabyte", words,
+      [](const fs::path& folder) {
+        put(folder / "t.vocab", kSpecials);
+        fs::resize_file(folder / "t.vocab", std::uintmax_t{1} << 40);
+      },
+      ": longer than 67108864 bytes");
   cases.file("a line of two million bytes", words, kSpecials + std::string(2'000'000, 'a') + "\n",
              ":4: a line of 2000000 bytes");
   cases.file("a sector of zeros at the end", characters, kSpecials + "a\n" + std::string(512, '\0'),
