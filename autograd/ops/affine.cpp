@@ -1,18 +1,14 @@
 #include "autograd/ops/affine.h"
 
-#include <algorithm>
-
 #include "autograd/kernels/dropout.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm.h"
-#include "autograd/kernels/packed.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops/check.h"
 
 HEED_BEGIN
 
 using kernels::gemm;
-using kernels::packed_here;
 using kernels::Trans;
 
 Array AffineRows::product(const char* op, const Array& x_in, const Array& weight_in,
@@ -33,20 +29,8 @@ Array AffineRows::product(const char* op, const Array& x_in, const Array& weight
     fail("[{}] expected a bias [{}], got {}", op, weight.shape()[0], bias.shape());
   }
   Array y(x.shape().with(-1, out()));
-  // OpenBLAS multiplies small matrices by other code, with other bits. A row must not depend on how
-  // many stand beside it: a sentence decoded alone would not be the one decoded among others.
-  constexpr std::int64_t small = 1200;  // values of the result, measured with 0.3.21
-  const real* const w = weight.data() + begin * in();
-  if (rows() > 0 && out() > 0 && rows() * out() <= small && !packed_here(w, out(), in())) {
-    const std::int64_t tall = small / out() + 1;
-    Array padded = Array::zeros(Shape{tall, in()}), product(Shape{tall, out()});
-    std::copy_n(x.data(), rows() * in(), padded.data());
-    gemm(Trans::no, Trans::yes, tall, out(), in(), 1, padded.data(), in(), w, in(), 0,
-         product.data(), out());
-    std::copy_n(product.data(), rows() * out(), y.data());
-    return y;
-  }
-  gemm(Trans::no, Trans::yes, rows(), out(), in(), 1, x.data(), in(), w, in(), 0, y.data(), out());
+  gemm(Trans::no, Trans::yes, rows(), out(), in(), 1, x.data(), in(), weight.data() + begin * in(),
+       in(), 0, y.data(), out());
   return y;
 }
 
