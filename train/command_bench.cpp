@@ -180,6 +180,7 @@ int bench_command(const BenchCommand& options) {
                               {"allocations_per_step", static_cast<double>(m.allocations) /
                                                            static_cast<double>(m.seconds.size())},
                               {"first_step_ms", m.first_step_ms},
+                              {"blas", kernels::blas_name()},
                               {"steps", m.seconds.size()},
                               {"params", m.parameters}};
   if (options.json) {
@@ -192,6 +193,8 @@ int bench_command(const BenchCommand& options) {
   fmt::print("  work        {:10.2f} GFLOP a step, {:.1f} GFLOP/s\n", m.flops / 1e9, gflops);
   fmt::print("  gemm        {:10.1f} GFLOP/s on these shapes; the step reaches {:.0f} % of it\n",
              m.gemm_gflops, 100 * gflops / m.gemm_gflops);
+  // It chooses its code by the processor and by OPENBLAS_CORETYPE, and may choose half the speed.
+  fmt::print("  blas         {}\n", kernels::blas_name());
   fmt::print("  memory      {:10.1f} MB at most; {:.2f} allocations a step\n", m.peak_rss_mb,
              record["allocations_per_step"].get<double>());
   fmt::print("  first step  {:10.1f} ms after process start\n\n{}", m.first_step_ms,

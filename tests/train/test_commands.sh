@@ -191,7 +191,7 @@ if ! grep -qa __asan_init "$heed"; then   # with that sanitizer no memory is use
   equal 'memory asked for in a step' "$(number allocations_per_step)" 0.0
 fi
 status 0 bench tiny.yaml --steps 3
-holds out 'tokens .* a second' '^  Affine '
+holds out 'tokens .* a second' '^  blas +OpenBLAS' '^  Affine '
 
 # ---- a language model -----------------------------------------------------------------------------
 awk 'BEGIN { for (i = 0; i < 400; i++) print "abc abd " (i % 7) }' >text
