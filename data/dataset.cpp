@@ -119,18 +119,20 @@ void check_evaluable(const Split& split, const Dataset& data, const EvaluationLi
                      const std::string& what) {
   check_text(split, data, what);
   for (std::int64_t i = 0; i < data.size(); ++i) {
-    const std::int64_t needed = std::max(data.source.length(i), data.target.length(i) + 1);
+    const std::int64_t source = data.source.length(i), target = data.target.length(i) + 1,
+                       needed = std::max(source, target);
+    const std::string_view side = source > target ? "source" : "target";
     if (limits.positions > 0 && needed > limits.positions) {
       throw Error(Exit::bad_input,
-                  fmt::format("{}: line {} has {} tokens, its end token counted, but "
+                  fmt::format("{}: line {} of the {} has {} tokens, its end token counted, but "
                               "the model has only {} positions",
-                              what, i + 1, needed, limits.positions));
+                              what, i + 1, side, needed, limits.positions));
     }
     if (needed > limits.longest) {
       throw Error(Exit::bad_input,
-                  fmt::format("{}: line {} has {} tokens, its end token counted; at most {} are "
-                              "taken for a sentence",
-                              what, i + 1, needed, limits.longest));
+                  fmt::format("{}: line {} of the {} has {} tokens, its end token counted; at "
+                              "most {} are taken for a sentence",
+                              what, i + 1, side, needed, limits.longest));
     }
   }
 }

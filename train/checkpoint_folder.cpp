@@ -193,6 +193,12 @@ fs::path CheckpointFolder::save(std::int64_t step, std::span<const CheckpointFil
 }
 
 void CheckpointFolder::link(const std::string& name, std::int64_t step) const {
+  std::error_code ignored;
+  if (fs::is_directory(fs::symlink_status(run_ / name, ignored)))
+    throw Error(Exit::bad_input,
+                fmt::format("{} is a folder, where a link to a checkpoint belongs (a copy made "
+                            "without links has such): remove it to go on",
+                            (run_ / name).string()));
   replace_symlink(fs::path("checkpoints") / step_name(step), run_ / name);
 }
 
@@ -218,7 +224,7 @@ std::optional<std::int64_t> CheckpointFolder::linked(const std::string& link) co
   return error ? std::nullopt : step_in(target.filename().string());
 }
 
-void CheckpointFolder::prune(std::int64_t keep) const {
+std::vector<std::string> CheckpointFolder::prune(std::int64_t keep) const {
   keep = std::max(keep, kFewest);
   const auto best = linked("best"), last = linked("last");
   std::vector<std::int64_t> all = steps();
@@ -228,15 +234,44 @@ void CheckpointFolder::prune(std::int64_t keep) const {
     if (whole < keep) {
       whole += counts(folder_of(step));
     } else if (step != best && step != last) {
-      remove_folder_at_once(folder_of(step));
+      hide_folder(folder_of(step));
     }
   }
-  remove_unfinished();
+  return remove_unfinished();
 }
 
-void CheckpointFolder::remove_unfinished() const {
-  for (const fs::path& path : entries_of(run_ / "checkpoints"))
-    if (path.filename().string().starts_with(fmt::format(".{}", kPrefix))) remove_tree(path);
+std::vector<std::string> CheckpointFolder::remove_unfinished() const {
+  std::vector<std::string> kept;
+  for (const fs::path& path : entries_of(run_ / "checkpoints")) {
+    if (!path.filename().string().starts_with(fmt::format(".{}", kPrefix))) continue;
+    if (std::string why = remove_tree_if_allowed(path); !why.empty())
+      kept.push_back(std::move(why));
+  }
+  return kept;
+}
+
+void CheckpointFolder::refuse_loss(const Newest& newest) const {
+  if (!newest.unreadable.empty()) {
+    const std::string older =
+        newest.checkpoint        ? fmt::format("go on from step {}", newest.checkpoint->step)
+        : newest.skipped.empty() ? "begin at step 0"
+                                 : "have none at all, for every other one is damaged";
+    throw Error(Exit::io, fmt::format("these checkpoints cannot be read: {}; resume when they can, "
+                                      "or remove them to {}",
+                                      fmt::join(newest.unreadable, "; "), older));
+  }
+  if (newest.checkpoint) return;
+  if (!newest.skipped.empty())
+    throw Error(Exit::bad_input,
+                fmt::format("{}: every checkpoint is damaged, so there is nothing to go on from; "
+                            "heed train with --overwrite begins anew",
+                            run_.string()));
+  std::error_code ignored;  // `last` is made with the first
+  if (fs::exists(fs::symlink_status(run_ / "last", ignored)))
+    throw Error(Exit::bad_input,
+                fmt::format("{} is there, but no checkpoint: is {} where it was, its disk mounted? "
+                            "heed train with --overwrite begins anew",
+                            (run_ / "last").string(), (run_ / "checkpoints").string()));
 }
 
 CheckpointFolder::Newest CheckpointFolder::newest_valid() const {

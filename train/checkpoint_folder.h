@@ -51,10 +51,11 @@ class CheckpointFolder {
   /// Removes the oldest, but never the `keep` newest (nor the two newest, whatever `keep` says),
   /// nor those that `best` and `last` point at; also removes what a killed process left unfinished.
   /// A checkpoint that is visibly damaged counts for nothing, and so does one whose state has
-  /// "on_request": a mean needs as many that were due.
-  void prune(std::int64_t keep) const;
-  /// Removes what a killed process has left half written or half removed.
-  void remove_unfinished() const;
+  /// "on_request": a mean needs as many that were due. Returns what remove_unfinished() does.
+  std::vector<std::string> prune(std::int64_t keep) const;
+  /// Removes what a killed process has left half written or half removed. Returns why something
+  /// stays, where it is another user's or in use.
+  std::vector<std::string> remove_unfinished() const;
 
   /// The steps that have a folder, ascending, damaged ones included.
   std::vector<std::int64_t> steps() const;
@@ -69,6 +70,10 @@ class CheckpointFolder {
   };
   /// The newest whose sums are right.
   Newest newest_valid() const;
+  /// Throws where to go on from the newest valid one, or to begin at step 0, could cost what was
+  /// saved: Error(io) where another cannot be read, Error(bad_input) where all are damaged, or there
+  /// is none any more.
+  void refuse_loss(const Newest& newest) const;
 
  private:
   std::filesystem::path run_;

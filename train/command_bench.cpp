@@ -14,6 +14,7 @@
 #include "train/heap_counter.h"
 #include "train/session.h"
 #include "train/step.h"
+#include "train/talk.h"
 
 namespace heed {
 
@@ -102,7 +103,7 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
   const bool bf16 = config.train.precision == Precision::bf16;
   if (const std::string note = precision_note(config.train.precision, "train.precision");
       !note.empty()) {
-    fmt::print(stderr, "heed: {}\n", note);
+    tell("heed: " + note);
   }
   ExperimentData data;
   std::unique_ptr<BatchStream> stream;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -36,6 +37,8 @@ Subject files_subject(const EvalCommand& options, const Config& config) {
     refuse("--text is for language models; give --source and --target");
   if (!lm && (options.source.empty() || options.target.empty()))
     refuse("--source and --target go together");
+  if (std::ranges::count(options.source, "-") + std::ranges::count(options.target, "-") > 1)
+    refuse("standard input can be one file only");
   const FilesOptions files{options.source, options.target, options.text};
   return {"files", read_split(files, lm, config.data.lowercase, "files")};
 }
@@ -89,6 +92,8 @@ int eval_command(const EvalCommand& options) {
   if (!seq2seq && (options.pretokenised || !options.output.empty())) {
     refuse("--pretokenised and --output are for task seq2seq, where there are translations");
   }
+  if (options.output == "-" && options.json)
+    refuse("--json and the translations cannot both go to standard output");
   const bool own_files =
       !options.source.empty() || !options.target.empty() || !options.text.empty();
   const Subject subject =

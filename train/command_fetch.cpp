@@ -4,6 +4,7 @@
 
 #include "train/commands.h"
 #include "train/fetch.h"
+#include "train/talk.h"
 
 namespace heed {
 
@@ -12,10 +13,9 @@ int fetch_command(const FetchCommand& options) {
   FetchOptions how = default_fetch_options(set);
   if (!options.to.empty()) how.to = options.to;
   if (!options.from.empty()) how.from = options.from;
-  const FetchResult result =
-      fetch(set, how, [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
-  fmt::print(stderr, "{}: {} files fetched, {} were there already, in {}\n", set.name,
-             result.fetched, result.present, how.to.string());
+  const FetchResult result = fetch(set, how, tell);
+  tell(fmt::format("{}: {} files fetched, {} were there already, in {}", set.name, result.fetched,
+                   result.present, how.to.string()));
   return 0;
 }
 

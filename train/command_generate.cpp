@@ -9,6 +9,7 @@
 #include "train/line_reader.h"
 #include "train/output.h"
 #include "train/search.h"
+#include "train/talk.h"
 #include "train/trained_model.h"
 
 namespace heed {
@@ -94,8 +95,8 @@ class Generator {
     const std::int64_t limit =
         (positions > 0 ? std::min(positions, longest_source) : longest_source) - 1;
     if (static_cast<std::int64_t>(ids.size()) <= limit) return;
-    fmt::print(stderr, "heed: note: line {} has {} tokens; only its first {} are translated\n",
-               number + 1, ids.size(), limit);
+    tell(fmt::format("heed: note: line {} has {} tokens; only its first {} are translated",
+                     number + 1, ids.size(), limit));
     ids.resize(static_cast<std::size_t>(limit));
   }
 

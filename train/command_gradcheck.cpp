@@ -11,6 +11,7 @@
 #include "train/gradcheck_table.h"
 #include "train/progress.h"
 #include "train/session.h"
+#include "train/talk.h"
 
 #ifndef HEED_DOUBLE
 #error "gradients are checked in float64: this file belongs to heed_train_f64"
@@ -114,8 +115,8 @@ int gradcheck_command(const GradcheckCommand& options) {
     const Rows rows{batch.source, batch.source_offsets, batch.target_in, batch.target_offsets};
     return model->loss(rows, batch.target_out, config.train.label_smoothing, 1, pass);
   };
-  fmt::print(stderr, "{}: the loss of {} sequences, {} target tokens, in float64\n", config.name,
-             batch.sequences(), batch.target_out.size());
+  tell(fmt::format("{}: the loss of {} sequences, {} target tokens, in float64", config.name,
+                   batch.sequences(), batch.target_out.size()));
   const double begin = now();
   const GradcheckTable table = ModelCheck(loss, model->parameters(), options.entries).run();
   if (options.json) {

@@ -32,8 +32,8 @@ std::vector<Score> score_pairs(const TrainedModel& trained, const ScoreCommand& 
   check_evaluable(split, data, evaluation_limits(config), "score");
   BatchOptions batching;
   batching.batch_tokens = std::min<std::int64_t>(config.train.batch_tokens, 4096);
-  const std::vector<double> log_probs =
-      score_targets(*trained.model, evaluation_batches(data, batching), data.size(), team);
+  const std::vector<double> log_probs = score_targets(
+      FrozenModel(*trained.model), evaluation_batches(data, batching), data.size(), team);
   std::vector<Score> scores;
   for (std::int64_t i = 0; i < data.size(); ++i) {
     scores.push_back(
@@ -86,8 +86,9 @@ std::vector<Score> score_text(const TrainedModel& trained, const ScoreCommand& o
       windows.add(i, std::span(ids).subspan(at, n), std::span(ids).subspan(at + 1, n), 4096);
     }
   }
-  const std::vector<double> log_probs = score_targets(
-      *trained.model, windows.batches, static_cast<std::int64_t>(windows.lines.size()), team);
+  const std::vector<double> log_probs =
+      score_targets(FrozenModel(*trained.model), windows.batches,
+                    static_cast<std::int64_t>(windows.lines.size()), team);
   for (std::size_t w = 0; w < log_probs.size(); ++w)
     scores[windows.lines[w]].log_prob += log_probs[w];
   return scores;
@@ -115,6 +116,8 @@ int score_command(const ScoreCommand& options) {
   if (lm && !options.source.empty())
     throw Error(Exit::usage,
                 "--source is for task seq2seq; a language model scores --target alone");
+  if (options.source == "-" && options.target == "-")
+    throw Error(Exit::usage, "--source and --target cannot both be standard input");
   Team team(trained.config.threads);
   const std::vector<Score> scores =
       lm ? score_text(trained, options, team) : score_pairs(trained, options, team);

@@ -78,14 +78,12 @@ int logged(Talk& talk, const Work& work) {
   }
 }
 
-/// From a trainer that stands where it shall begin, to the end. `overrides` are what the run's own
-/// config does not know, as one types them.
+/// From a trainer that stands where it shall begin, to the end.
 int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
-               const ExperimentData& data, Talk& talk, bool json,
-               const std::string& overrides = {}) {
+               const ExperimentData& data, Talk& talk, bool json) {
   if (const int signal = trainer.train(); signal != 0) {
-    talk.line(fmt::format("stopped by signal {}; go on with: heed resume {}{}", signal,
-                          run.path.string(), overrides));
+    talk.line(
+        fmt::format("stopped by signal {}; go on with: heed resume {}", signal, run.path.string()));
     return 128 + signal;
   }
   trainer.choose_weights();
@@ -106,14 +104,30 @@ int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
   return 0;
 }
 
+/// The keys in which a run is gone on with by another config than its own, but for the number of
+/// threads, which is the machine's. Throws where the weights would become another model's.
+std::vector<std::string> changed_keys(const Config& config, const RunFolder& run) {
+  std::vector<std::string> changed;
+  for (const std::string& key : differences(config, read_run_config(run))) {
+    if (key == "threads") continue;
+    const bool fixed = key == "task" || key.starts_with("tokenizer.") ||
+                       (key.starts_with("model.") && !key.ends_with("dropout"));
+    if (fixed)
+      throw Error(
+          Exit::usage,
+          fmt::format("{}: a run keeps its {}, for its weights go with no other; heed train "
+                      "begins a new one",
+                      key, key.substr(0, key.find('.'))));
+    changed.push_back(key);
+  }
+  return changed;
+}
+
 int go_on(const Config& config, const RunFolder& run, const ResumeCommand& options, Talk& talk) {
+  const std::vector<std::string> changed = changed_keys(config, run);
   for (const std::string& note : check_files(run)) talk.line("warning: " + note);
   const Tokenizers tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
   const ExperimentData data = load_data(config, &tokenizers);
-  for (const std::string& key : differences(config, read_run_config(run))) {
-    if (key != "threads")  // the bits do not depend on it
-      talk.line(fmt::format("note: {} is not what the run was started with", key));
-  }
   for (const std::string& change : changed_surroundings(run, config, data)) {
     talk.line(fmt::format("warning: not what the run was started with, so its bits may differ: {}",
                           change));
@@ -121,9 +135,10 @@ int go_on(const Config& config, const RunFolder& run, const ResumeCommand& optio
   explain_precision(config, talk);
   Trainer trainer(config, run, data, talk);
   trainer.restore();
-  std::string overrides;
-  for (const std::string& word : options.overrides) overrides += " '" + word + "'";
-  return run_to_end(trainer, config, run, data, talk, options.json, overrides);
+  for (const std::string& key : changed)
+    talk.line(fmt::format("note: {} is another from here on, in the run's config.yaml too", key));
+  if (!changed.empty()) adopt_config(run, config);
+  return run_to_end(trainer, config, run, data, talk, options.json);
 }
 
 }  // namespace
@@ -160,7 +175,9 @@ int train_command(const TrainCommand& options) {
 int resume_command(const ResumeCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);
   const RunFolder run{options.run};
-  if (!std::filesystem::exists(run.path / ".lock")) read_run_config(run);  // or there is no run
+  std::error_code ignored;
+  if (!std::filesystem::exists(run.path / ".lock", ignored))
+    read_run_config(run);        // or there is no run
   const RunLock lock(run.path);  // before reading: a run that is being replaced has no config
   const Config config = read_run_config(run, options.overrides);
   Talk talk;

@@ -253,12 +253,22 @@ void replace_symlink(const fs::path& target, const fs::path& link) {
   }
 }
 
-void remove_tree(const fs::path& path) {
+std::string remove_tree_if_allowed(const fs::path& path) {
   std::error_code error;
   do {
     fs::remove_all(path, error);
   } while (error == std::errc::interrupted);
-  if (error) throw_io("remove", path, error.value());
+  if (!error) return "";
+  for (const int kept : {EACCES, EPERM, EBUSY, ENOTEMPTY}) {  // the last: of NFS, still open
+    if (error.value() == kept)
+      return fmt::format("cannot remove {}: {}", path.string(), error.message());
+  }
+  throw_io("remove", path, error.value());
+}
+
+void remove_tree(const fs::path& path) {
+  if (const std::string why = remove_tree_if_allowed(path); !why.empty())
+    throw Error(Exit::io, why);
 }
 
 }  // namespace heed

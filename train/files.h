@@ -123,6 +123,9 @@ void replace_symlink(const std::filesystem::path& target, const std::filesystem:
 /// Removes a file or a whole folder, if it is there.
 void remove_tree(const std::filesystem::path& path);
 
+/// The same; where it is another user's or in use, returns why it stays, and else "".
+std::string remove_tree_if_allowed(const std::filesystem::path& path);
+
 /// The temporary name of `path` in the same folder: `.NAME.tmp`.
 std::filesystem::path temporary_name(const std::filesystem::path& path);
 

@@ -74,11 +74,15 @@ void FolderTransaction::commit() {
   committed_ = true;
 }
 
-void remove_folder_at_once(const fs::path& folder) {
+void hide_folder(const fs::path& folder) {
   const fs::path old = discarded_name(folder);
   remove_tree(old);
   rename_durably(folder, old);
-  remove_tree(old);
+}
+
+void remove_folder_at_once(const fs::path& folder) {
+  hide_folder(folder);
+  remove_tree(discarded_name(folder));
 }
 
 }  // namespace heed

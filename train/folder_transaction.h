@@ -36,6 +36,8 @@ class FolderTransaction {
   bool committed_ = false;
 };
 
+/// Takes a folder's name away in one step; it is `.NAME.old` then, to be removed.
+void hide_folder(const std::filesystem::path& folder);
 /// Removes a folder so that no moment shows half of it under its name.
 void remove_folder_at_once(const std::filesystem::path& folder);
 

@@ -14,6 +14,7 @@
 #include "autograd/error.h"
 #include "train/command_line.h"
 #include "train/message_text.h"
+#include "train/talk.h"
 #include "train/version.h"
 
 namespace {
@@ -50,18 +51,18 @@ int run(const Job& job) {
     }
     return status;
   } catch (const Error& e) {
-    fmt::print(stderr, "heed: {}\n", e.what());
+    tell(fmt::format("heed: {}", e.what()));
     return static_cast<int>(e.code);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "heed: out of memory\n");
+    tell("heed: out of memory");
     return static_cast<int>(Exit::io);
   } catch (const std::system_error& e) {  // fmt's when it cannot print, the file system's, threads'
-    fmt::print(stderr, "heed: {}\n",
-               std::ferror(stdout) ? "cannot write standard output: " + e.code().message()
-                                   : std::string(e.what()));
+    tell(fmt::format("heed: {}", std::ferror(stdout)
+                                     ? "cannot write standard output: " + e.code().message()
+                                     : std::string(e.what())));
     return static_cast<int>(Exit::io);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "heed: {}\n", e.what());
+    tell(fmt::format("heed: {}", e.what()));
     return static_cast<int>(Exit::failed);
   }
 }
@@ -91,8 +92,8 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() != 0 && argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
-      fmt::print(stderr, "heed: {}\n(heed --help lists the commands)\n",
-                 unknown_command(app, argv[1]));
+      tell(
+          fmt::format("heed: {}\n(heed --help lists the commands)", unknown_command(app, argv[1])));
       return static_cast<int>(Exit::usage);
     }
     std::ostringstream help;

@@ -9,8 +9,9 @@ namespace heed {
 using Sink = std::function<void(std::string_view)>;
 
 /// Lets `produce` write to a file, or to standard output for "-". A file appears whole, or not at
-/// all when `produce` throws (a device or pipe is written to as it is). Throws Error(io) where
-/// writing fails.
+/// all when `produce` throws; links are followed. A device, a pipe and what is standard output
+/// already (/dev/stdout) are written to as they are. Throws Error(io) where writing fails, or another
+/// process is writing the same file.
 void write_output(const std::string& path, const std::function<void(const Sink&)>& produce);
 
 }  // namespace heed

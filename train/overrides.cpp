@@ -32,13 +32,15 @@ void make_map(YamlNode& node, const std::string& key) {
   }
 }
 
-/// Puts `value` at the dotted `key`, making the maps that lead there.
-void put(YamlNode& root, std::string_view key, YamlNode value) {
+/// Puts `value` at the dotted `key`, making the maps that lead there. Returns false where the key
+/// leads through one that holds a value.
+bool put(YamlNode& root, std::string_view key, YamlNode value) {
   YamlNode* node = &root;
   const Place place = value.place;
   for (std::size_t begin = 0;;) {
     make_map(*node, std::string(key.substr(0, begin == 0 ? 0 : begin - 1)));
-    if (node->kind != YamlNode::Kind::map) return;  // wrong in the file; reading will say so
+    if (node->kind != YamlNode::Kind::map)  // a section's is wrong in the file; reading will say so
+      return begin == 0 || find_field(key.substr(0, begin - 1)) == nullptr;
     const std::size_t end = std::min(key.find('.', begin), key.size());
     const std::string name(key.substr(begin, end - begin));
     YamlEntry* entry = node->find(name);
@@ -50,7 +52,7 @@ void put(YamlNode& root, std::string_view key, YamlNode value) {
     if (end == key.size()) {
       entry->place = place;
       entry->value = std::move(value);
-      return;
+      return true;
     }
     node = &entry->value;
     begin = end + 1;
@@ -71,7 +73,8 @@ void apply_overrides(YamlNode& root, std::span<const std::string> overrides, Pro
     }
     if (auto value = parse_yaml(text.substr(equals + 1), source, problems, key)) {
       value->place = {source};
-      put(root, key, std::move(*value));
+      if (!put(root, key, std::move(*value)))
+        problems.add({source}, std::string(key), "unknown key");
     } else {
       problems.taint(std::string(key));
     }

@@ -2,15 +2,60 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "autograd/error.h"
 #include "train/checkpoint_folder.h"
 #include "train/files.h"
+#include "train/json_text.h"
 
 namespace heed {
 
+namespace {
+
+/// What a run writes beside config.yaml and checkpoints/.
+std::vector<std::string> names_of_a_run() {
+  std::vector<std::string> names{
+      "run.json", "metrics.jsonl", "metrics.jsonl.damaged", "train.log", "best", "last", "average"};
+  for (const char* side : {"tokenizer", "source", "target"}) {
+    for (const char* kind : {".model", ".vocab"}) names.push_back(std::string(side) + kind);
+  }
+  return names;
+}
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::symlink_status(path, error);
+  if (error && exit_of_reading(error.value()) == Exit::io) throw_io("look at", path, error.value());
+  return std::filesystem::exists(status);
+}
+
+/// Whether a file is the record of a run, and not another program's of that name.
+bool is_record(const std::filesystem::path& file) {
+  try {
+    const nlohmann::json record = parse_json(read_bytes(file, 1 << 20), file.string());
+    return record.is_object() && record.contains("seed") && record.contains("blas");
+  } catch (const Error& error) {
+    if (error.code != Exit::bad_input) throw;
+    return false;
+  }
+}
+
+}  // namespace
+
 void refuse_existing_run(const RunFolder& run) {
-  if (!std::filesystem::exists(run.config())) {
-    if (!std::filesystem::exists(run.path / "checkpoints")) return;
+  if (!is_there(run.config())) {
+    if (!is_there(run.path / "checkpoints")) {
+      if (is_there(run.path / ".lock")) return;  // a run that had hardly begun left the rest
+      for (const std::string& name : names_of_a_run()) {
+        if (!is_there(run.path / name)) continue;
+        throw Error(Exit::usage,
+                    fmt::format("{} is there already, and no run's: choose another folder with "
+                                "--run, for this one would write over it",
+                                (run.path / name).string()));
+      }
+      return;
+    }
     throw Error(Exit::usage, fmt::format("{} holds checkpoints, but no config.yaml: put it "
                                          "back to resume, or replace the run with --overwrite, "
                                          "which removes them",
@@ -24,35 +69,30 @@ void refuse_existing_run(const RunFolder& run) {
 }
 
 void refuse_foreign_folder(const RunFolder& run) {
-  for (const char* mark : {"run.json", ".lock"}) {  // the lock stays where clearing was cut short
-    if (std::filesystem::exists(run.path / mark)) return;
-  }
-  for (const std::filesystem::path& name : {run.config(), run.path / "checkpoints"}) {
-    if (!std::filesystem::exists(name)) continue;
+  // The lock stays where clearing was cut short; an older heed's run may have a broken record.
+  if (is_there(run.path / ".lock") || is_record(run.path / "run.json")) return;
+  std::vector<std::string> names = names_of_a_run();
+  names.insert(names.begin(), {"config.yaml", "checkpoints"});
+  for (const std::string& name : names) {
+    if (!is_there(run.path / name)) continue;
     throw Error(
         Exit::usage,
-        fmt::format("{} is not a run's (there is no run.json), and --overwrite would remove "
-                    "it: choose another folder with --run",
-                    name.string()));
+        fmt::format("{} is not a run's (there is no run.json of one), and --overwrite would "
+                    "remove it: choose another folder with --run",
+                    (run.path / name).string()));
   }
 }
 
 void clear_run(const RunFolder& run) {
   remove_tree(run.config());  // first: from here on this is no run,
   sync_folder(run.path);      // also after a power cut
-  for (const char* name : {"run.json", "metrics.jsonl", "metrics.jsonl.damaged", "train.log",
-                           "best", "last", "average"})
-    remove_tree(run.path / name);
-  for (const char* side : {"tokenizer", "source", "target"}) {
-    for (const char* kind : {".model", ".vocab"})
-      remove_tree(run.path / (std::string(side) + kind));
-  }
+  for (const std::string& name : names_of_a_run()) remove_tree(run.path / name);
   remove_tree(run.path / "checkpoints");  // last: refuse_existing_run looks for it
 }
 
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides) {
   std::error_code ignored;
-  if (!std::filesystem::exists(run.config(), ignored)) {
+  if (!is_there(run.config())) {
     throw Error(Exit::bad_input,
                 fmt::format("{}: no run here (there is no config.yaml)",
                             std::filesystem::absolute(run.path).lexically_normal().string()));

@@ -102,6 +102,17 @@ void begin_run(const RunFolder& run, const Config& config, const ExperimentData&
   write_file_durably(run.config(), yaml);  // last: its presence makes this a run
 }
 
+void adopt_config(const RunFolder& run, Config config) {
+  config.threads = read_run_config(run).threads;
+  const std::string yaml = write_yaml(config);
+  std::string why;
+  if (auto record = find_record(run, why)) {
+    (*record)["files"]["config.yaml"] = sha256_hex(yaml);
+    write_file_durably(record_of(run), record->dump(2) + "\n");
+  }
+  write_file_durably(run.config(), yaml);
+}
+
 std::vector<std::string> check_files(const RunFolder& run) {
   std::string why;
   const auto record = find_record(run, why);

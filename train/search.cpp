@@ -245,12 +245,14 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
   return {text.begin() + static_cast<std::ptrdiff_t>(prompt.size()), text.end()};
 }
 
-std::vector<double> score_targets(const Model& model, std::span<const Batch> batches,
+std::vector<double> score_targets(const FrozenModel& frozen, std::span<const Batch> batches,
                                   std::int64_t count, Team& team) {
   std::vector<double> scores(static_cast<std::size_t>(count));
   team.run(static_cast<std::int64_t>(batches.size()), [&](std::int64_t number) {
     const NoGrad no_grad;
+    const kernels::PackedScope packed(frozen.weights);
     Pass pass;
+    const Model& model = frozen.model;
     const Batch& batch = batches[static_cast<std::size_t>(number)];
     const Tensor hidden = model.hidden(rows_of(batch), pass);
     for (std::size_t s = 0; s < batch.samples.size(); ++s) {

@@ -88,7 +88,8 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::int64_t number);
 
 /// log p of each target sequence with its </s>, given its source. Unnormalised natural logarithms.
-std::vector<double> score_targets(const Model& model, std::span<const Batch> batches,
+/// Like what is decoded, they do not depend on the sequences beside.
+std::vector<double> score_targets(const FrozenModel& frozen, std::span<const Batch> batches,
                                   std::int64_t count, Team& team);
 
 HEED_END

@@ -14,7 +14,7 @@ namespace {
 std::atomic<int> stop_signal{0};
 std::atomic<bool> save_wanted{false};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
-struct sigaction before_int, before_term;
+struct sigaction before_int, before_term, before_hup;
 
 void on_signal(int number) {
   if (number == SIGUSR1) {
@@ -37,11 +37,15 @@ SignalRequests::SignalRequests() {
   sigaction(SIGINT, &action, &before_int);
   sigaction(SIGTERM, &action, &before_term);
   sigaction(SIGUSR1, &action, nullptr);
+  sigaction(SIGHUP, nullptr, &before_hup);
+  if (before_hup.sa_handler != SIG_IGN)  // nohup's wish is kept
+    sigaction(SIGHUP, &action, nullptr);
 }
 
 SignalRequests::~SignalRequests() {
   sigaction(SIGINT, &before_int, nullptr);
   sigaction(SIGTERM, &before_term, nullptr);
+  sigaction(SIGHUP, &before_hup, nullptr);
   signal(SIGUSR1, SIG_IGN);  // nothing is left to save; by default it would end the process
 }
 

@@ -2,8 +2,9 @@
 
 namespace heed {
 
-/// While one lives: SIGINT and SIGTERM ask for a stop (a second one ends the process at once),
-/// SIGUSR1 asks for a checkpoint. Afterwards SIGUSR1 is ignored.
+/// While one lives: SIGINT, SIGTERM and SIGHUP (a lost terminal; not under nohup) ask for a stop, a
+/// second one ends the process at once, and SIGUSR1 asks for a checkpoint. Afterwards SIGUSR1 is
+/// ignored.
 class SignalRequests {
  public:
   SignalRequests();

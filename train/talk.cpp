@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/chrono.h>
 
+#include <cstdio>
 #include <ctime>
 
 namespace heed {
@@ -34,5 +35,7 @@ void Talk::progress(const TrainingState& state) {
     shown.seconds_left = state.seconds * (1 - state.share_done) / state.share_done;
   bar_->update(shown);
 }
+
+void tell(std::string_view line) { std::fputs(fmt::format("{}\n", line).c_str(), stderr); }
 
 }  // namespace heed

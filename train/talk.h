@@ -36,4 +36,8 @@ class Talk {
   std::filesystem::path log_path_;
 };
 
+/// A line on standard error, of a command that keeps no log. Where it cannot be written there is no
+/// place left to say so, and the status is what it would have been.
+void tell(std::string_view line);
+
 }  // namespace heed

@@ -9,6 +9,7 @@
 #include "train/checkpoint_folder.h"
 #include "train/run_record.h"
 #include "train/session.h"
+#include "train/talk.h"
 #include "train/weights.h"
 
 HEED_BEGIN
@@ -37,10 +38,10 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   trained.config = read_run_config(folder, overrides);
   if (const std::string note = precision_note(trained.config.decode.precision, "decode.precision");
       !note.empty()) {
-    fmt::print(stderr, "heed: {}\n", note);
+    tell("heed: " + note);
   }
   trained.weights = find_weights(folder, name);
-  for (const std::string& note : check_files(folder)) fmt::print(stderr, "heed: note: {}\n", note);
+  for (const std::string& note : check_files(folder)) tell("heed: note: " + note);
   trained.tokenizers = Tokenizers::load(folder.path, trained.config.tokenizer.kind);
   Config shape = trained.config;
   shape.model.init = InitKind::none;  // the file has all values

@@ -230,8 +230,13 @@ void Trainer::save(bool is_best, bool on_request) {
   if (on_request) state["on_request"] = true;
   checkpoints_.save(progress_.step, files, state,
                     is_best || (progress_.best && progress_.best_step == progress_.step));
-  checkpoints_.prune(std::max(config_.train.keep, config_.train.average));
+  tell_what_stays(checkpoints_.prune(std::max(config_.train.keep, config_.train.average)));
   last_saved_ = progress_.step;
+}
+
+void Trainer::tell_what_stays(const std::vector<std::string>& reasons) {
+  for (const std::string& reason : reasons)
+    if (stays_.insert(reason).second) talk_.line("warning: an old checkpoint stays: " + reason);
 }
 
 void Trainer::check_finite(std::span<const NamedTensor> moments) const {
@@ -246,33 +251,11 @@ void Trainer::check_finite(std::span<const NamedTensor> moments) const {
   }
 }
 
-namespace {
-
-/// What cannot be read may be whole, and going on from an older one would come to replace it.
-[[noreturn]] void throw_unreadable(const CheckpointFolder::Newest& newest) {
-  const std::string older =
-      newest.checkpoint        ? fmt::format("go on from step {}", newest.checkpoint->step)
-      : newest.skipped.empty() ? "begin at step 0"
-                               : "have none at all, for every other one is damaged";
-  throw Error(Exit::io,
-              fmt::format("these checkpoints cannot be read: {}; resume when they can, or remove "
-                          "them to {}",
-                          fmt::join(newest.unreadable, "; "), older));
-}
-
-}  // namespace
-
 void Trainer::restore() {
   const CheckpointFolder::Newest newest = checkpoints_.newest_valid();
   for (const std::string& skipped : newest.skipped)
     talk_.line("skipped a damaged checkpoint: " + skipped);
-  if (!newest.unreadable.empty()) throw_unreadable(newest);
-  if (!newest.checkpoint && !newest.skipped.empty()) {
-    throw Error(Exit::bad_input,
-                fmt::format("{}: every checkpoint is damaged, so there is nothing to go on from; "
-                            "heed train with --overwrite begins anew",
-                            run_.path.string()));
-  }
+  checkpoints_.refuse_loss(newest);
   if (!newest.checkpoint) {
     repair_metrics();
     talk_.line("no checkpoint to go on from: beginning at step 0");
@@ -292,7 +275,7 @@ void Trainer::restore() {
   // A kill may have come after the checkpoint had its name and before its links were set.
   checkpoints_.link("last", progress_.step);
   find_best();
-  checkpoints_.remove_unfinished();
+  tell_what_stays(checkpoints_.remove_unfinished());
   if (config_.train.early_stopping.metric &&
       progress_.without_better >= config_.train.early_stopping.patience) {
     stopped_early_ = true;

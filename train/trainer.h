@@ -3,6 +3,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -52,6 +55,8 @@ class Trainer {
   void give_up_step(const Error& error);
   /// What to do after that, with the run saved as it was after step `from`.
   std::string advice(std::int64_t from, bool skipping) const;
+  /// A warning for each reason, the first time.
+  void tell_what_stays(const std::vector<std::string>& reasons);
   /// Throws Error(non_finite) where a weight or moment is.
   void check_finite(std::span<const NamedTensor> moments) const;
   void report(const StepResult& result, double lr);
@@ -85,6 +90,7 @@ class Trainer {
   std::optional<SignalRequests> signals_{std::in_place};  ///< until training is over
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;
+  std::set<std::string> stays_;  // what was said about old checkpoints that cannot be removed
   bool stopped_early_ = false;
 };
 

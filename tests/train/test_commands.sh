@@ -229,7 +229,7 @@ decode: {max_length: 9}
 train: {steps: 2}
 CONFIG
 status 3 train learned.yaml --run never
-says 'data.valid: line 2 has 20 tokens, its end token counted, but the model has only 9 positions'
+says 'data.valid: line 2 of the target has 20 tokens, its end token counted, but the model has only 9 positions'
 
 # ---- what a run leaves behind ------------------------------------------------------------------------
 status 0 train tiny.yaml --run over tokenizer.shared=false train.steps=2

@@ -178,7 +178,8 @@ BOOST_AUTO_TEST_CASE(a_beams_log_probability_is_that_of_its_tokens) {
   }
   BOOST_TEST(which.size() > 30u);
   const std::vector<Batch> batches = evaluation_batches(scored, {.batch_tokens = 64});
-  const std::vector<double> scores = score_targets(trained_seq2seq(), batches, scored.size(), team);
+  const std::vector<double> scores =
+      score_targets(FrozenModel(trained_seq2seq()), batches, scored.size(), team);
   for (std::size_t k = 0; k < which.size(); ++k) {
     const Hypothesis& h = beam[which[k]];
     BOOST_TEST(std::abs(h.log_prob - scores[k]) < 1e-4);
@@ -191,8 +192,8 @@ BOOST_AUTO_TEST_CASE(a_beams_log_probability_is_that_of_its_tokens) {
 BOOST_AUTO_TEST_CASE(scores_are_sums_of_log_probabilities) {
   const Dataset data = reversals(30, 9);
   Team team(2);
-  const std::vector<double> scores =
-      score_targets(trained_seq2seq(), evaluation_batches(data, {.batch_tokens = 50}), 30, team);
+  const std::vector<double> scores = score_targets(
+      FrozenModel(trained_seq2seq()), evaluation_batches(data, {.batch_tokens = 50}), 30, team);
   for (std::int64_t i = 0; i < 30; ++i) {
     Tokens in{Tokenizer::bos}, out(data.target[i].begin(), data.target[i].end());
     in.insert(in.end(), out.begin(), out.end());
