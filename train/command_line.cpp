@@ -104,7 +104,9 @@ void add_resume(CLI::App& app, Job& job, const std::vector<std::string>& typed) 
       app, job, "resume", "go on from the newest valid checkpoint", options, resume_command);
   add_run(command, options->run, options->overrides);
   add_json(command, options->json, "the final metrics");
-  command->footer("Examples:\n  heed resume runs/dates\n  heed resume runs/dates train.steps=4000");
+  command->footer(
+      "Examples:\n  heed resume runs/dates\n  heed resume runs/dates train.steps=4000\n"
+      "Keys that are given become the run's, in its config.yaml (threads aside).");
 }
 
 void add_eval(CLI::App& app, Job& job) {

@@ -84,8 +84,8 @@ int main(int argc, char** argv) {
   app.footer(
       "heed COMMAND --help says more. Data go to standard output, talk to standard error.\n"
       "Exit status: 0 done, 1 failed, 2 usage or config, 3 bad input file, 4 disk, memory or I/O,\n"
-      "5 loss or gradient not finite, 6 run folder locked, 130 and 143 stopped by a signal, after "
-      "saving.");
+      "5 loss or gradient not finite, 6 run folder locked, 129, 130 and 143 stopped by a signal,\n"
+      "after saving.");
   Job job;
   add_commands(app, job, {argv, argv + argc});
   try {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::int64_t looked_at = 16;       // batches of real data
 constexpr std::int64_t guessed_length = 32;  // tokens of a sequence where nothing is known
+constexpr std::int64_t guessed_characters = 100;
 
 // ---- the vocabulary -------------------------------------------------------------------------
 
@@ -30,9 +31,10 @@ Vocabulary sizes_of(const Tokenizers& tokenizers, std::string basis) {
 }
 
 Vocabulary bound(const Config& config, const std::string& why) {
-  const std::int64_t size = config.tokenizer.vocab_size;
+  const bool listed = config.tokenizer.kind == TokenizerKind::characters;  // all that the text has
+  const std::int64_t size = listed ? guessed_characters : config.tokenizer.vocab_size;
   return {size, size, config.tokenizer.shared || config.task == Task::lm,
-          fmt::format("tokenizer.vocab_size, an upper bound: {}", why)};
+          fmt::format("{}: {}", listed ? "a guess" : "tokenizer.vocab_size, an upper bound", why)};
 }
 
 // ---- the work of a step ---------------------------------------------------------------------
@@ -230,7 +232,8 @@ std::string ModelSummary::text() const {
                          vocabulary.basis);
   t += fmt::format("training step {:.4g} GFLOP of matrix products, {:.0f} target tokens ({})\n",
                    work.flops / 1e9, work.target_tokens, work.basis);
-  t += fmt::format("memory, about {}\n", megabytes(memory.total()));
+  t += fmt::format("memory of training, about {}; translating a test set may take more\n",
+                   megabytes(memory.total()));
   t += fmt::format(
       "  program     {}\n  weights     {}\n  gradients   {}  of as many shards as have them at a "
       "time\n  moments     {}\n  activations {}  while shards run\n",

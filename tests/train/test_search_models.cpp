@@ -189,6 +189,17 @@ BOOST_AUTO_TEST_CASE(a_beams_log_probability_is_that_of_its_tokens) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(scores_do_not_depend_on_the_sequences_beside) {
+  const Dataset data = reversals(40, 9);
+  const FrozenModel model(trained_seq2seq());
+  Team team(2);
+  const std::vector<double> together =
+      score_targets(model, evaluation_batches(data, {.batch_tokens = 300}), 40, team);
+  for (const std::int64_t tokens : {1, 50})
+    BOOST_TEST((score_targets(model, evaluation_batches(data, {.batch_tokens = tokens}), 40,
+                              team) == together));
+}
+
 BOOST_AUTO_TEST_CASE(scores_are_sums_of_log_probabilities) {
   const Dataset data = reversals(30, 9);
   Team team(2);
