@@ -82,11 +82,12 @@ class Claim {
   explicit Claim(const std::filesystem::path& unfinished) {
     for (;;) {
       file_ = open_file(unfinished, O_WRONLY | O_CREAT | O_NOFOLLOW);
-      if (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0)
+      // A disk that knows no locks must not keep anybody from writing.
+      if (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         throw Error(Exit::io,
                     fmt::format("{}: another process is writing it", unfinished.string()));
-      struct stat ours {
-      }, there{};
+      struct stat ours {};
+      struct stat there {};
       if (::fstat(file_.get(), &ours) == 0 && ::stat(unfinished.c_str(), &there) == 0 &&
           same_file(ours, there))
         return;  // and not one that has just been finished and renamed
@@ -105,7 +106,7 @@ void write_whole_file(const std::filesystem::path& path,
   const Claim claim(temporary_name(path));
   const Unfinished remove_on_signal(temporary_name(path));
   write_file_durably(path, [&](FileWriter& file) {
-    if (replaces && ::chmod(file.path().c_str(), before.st_mode & 07777) < 0)
+    if (replaces && ::chmod(file.path().c_str(), before.st_mode & 0777) < 0)
       throw_io("set the permissions of", file.path(), errno);
     produce([&](std::string_view text) { file.write(text); });
   });

@@ -1,10 +1,11 @@
-"""A sentence decoded alone or among others, with and without cached keys: the same text."""
+"""A sentence decoded or scored alone or among others, with and without cached keys: the same text and figures."""
+import json
 import random
 
 
-# OpenBLAS multiplies small matrices by other code, with other bits: up to 1,200 values of the result
-# where the second one is transposed. A row of this model is below that, a batch above. Decoding with
-# packed weights does without BLAS; processors without such vectors do not.
+# Were these products BLAS's, their rows would have other bits alone than among others: OpenBLAS has other
+# code for small matrices, with the code for SkylakeX up to 1,200 values of the result. A row of this model
+# is below that, a batch above.
 TRAINING = ("model.d_model=64", "model.d_ff=256", "model.heads=4", "model.layers=2", "train.steps=200",
             "train.batch_tokens=1500", "train.validate_every=200", "train.save_every=200",
             "decode.max_length=30")
@@ -27,8 +28,17 @@ def decode(ground, run, lines, sequences, cached, beam):
     return done.stdout.split("\n")[:-1]
 
 
+def score(ground, run, pairs):
+    """The log-probability of each pair, with all its digits."""
+    for side, name in enumerate(("source", "target")):
+        (ground.path / f"score.{name}").write_text("".join(pair[side] + "\n" for pair in pairs))
+    done = ground.run("score", run, "--source", ground.path / "score.source", "--target", ground.path / "score.target",
+                      "--json", check=0)
+    return json.loads(done.stdout)["log_prob"]
+
+
 def measure(check, ground):
-    """1,000 lines, 20,000 in the long form: alone and 256 together, cached and not, beam 1 and 4."""
+    """1,000 lines, 20,000 in the long form: alone and 256 together, cached and not, beam 1 and 4; 100 scored."""
     count = 20000 if ground.long else 1000
     run = ground.train("seq2seq", "decoding", *TRAINING)
     lines = write_lines(ground, count)
@@ -42,3 +52,7 @@ def measure(check, ground):
             equal = sum(a == b for a, b in zip(expected, found))
             check(f"beam {beam}: {name} as together, cached", f"{equal:,} of {count:,}", "all",
                   equal == len(found) == len(expected) == count)
+    pairs = list(zip(lines.read_text().split("\n"), expected))
+    together = score(ground, run, pairs)[:100]
+    equal = sum(score(ground, run, [pair]) == [value] for pair, value in zip(pairs, together))
+    check("scored alone as together, all digits", f"{equal} of {len(together)}", "all", equal == len(together) == 100)

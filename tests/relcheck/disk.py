@@ -204,6 +204,7 @@ def full_metrics(check, runs):
     for name in ("metrics.jsonl", "train.log"):
         run = runs.ground.folder("disk-full") / "run"
         run.mkdir()
+        (run / ".lock").touch()  # as a run leaves it that has hardly begun: other folders are not written over
         (run / name).symlink_to("/dev/full")
         why = refusal(runs.ground.run(*runs.train(run), timeout=HANG), run / name, "No space left")
         (run / name).unlink()
