@@ -184,7 +184,7 @@ void write_files(const fs::path& folder, std::int64_t step, std::span<const Chec
 
 fs::path CheckpointFolder::save(std::int64_t step, std::span<const CheckpointFile> files,
                                 const nlohmann::json& state, bool is_best) const {
-  const fs::path folder = folder_of(step);
+  fs::path folder = folder_of(step);
   create_folders(folder.parent_path());
   write_files(folder, step, files, state);
   link("last", step);
@@ -276,10 +276,11 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
 
 CheckpointFolder::Newest CheckpointFolder::newest_valid() const {
   Newest result;
-  const std::vector<std::int64_t> all = steps();
-  for (auto step = all.rbegin(); step != all.rend(); ++step) {
+  std::vector<std::int64_t> all = steps();
+  std::reverse(all.begin(), all.end());  // newest first
+  for (const std::int64_t step : all) {
     try {
-      result.checkpoint = open_checkpoint(folder_of(*step));
+      result.checkpoint = open_checkpoint(folder_of(step));
       return result;
     } catch (const Error& error) {
       (error.code == Exit::io ? result.unreadable : result.skipped).emplace_back(error.what());

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -226,11 +227,12 @@ void create_folders(const fs::path& folder) {
     if (at.has_filename()) missing.push_back(at);
     if (at == at.parent_path()) break;
   }
-  for (auto at = missing.rbegin(); at != missing.rend(); ++at) {
-    const int made = uninterrupted([&] { return ::mkdir(at->c_str(), mode_t{0777}); });
-    if (made < 0 && !(errno == EEXIST && fs::is_directory(*at, ignored)))
-      throw_io("create folder", *at, errno);
-    sync_folder(folder_of(*at));
+  std::reverse(missing.begin(), missing.end());  // from above
+  for (const fs::path& at : missing) {
+    const int made = uninterrupted([&] { return ::mkdir(at.c_str(), mode_t{0777}); });
+    if (made < 0 && !(errno == EEXIST && fs::is_directory(at, ignored)))
+      throw_io("create folder", at, errno);
+    sync_folder(folder_of(at));
   }
 }
 

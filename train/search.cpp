@@ -88,6 +88,7 @@ void Search::sampled_token(const Array& logits, std::int64_t row,
   }
   // Weights relative to the likeliest token; top_p keeps the smallest head of them with that share.
   std::vector<double> weight;
+  weight.reserve(order.size());
   for (const std::int32_t t : order)
     weight.push_back(std::exp((double{z[t]} - double{z[order[0]]}) / options_.temperature));
   const double all = std::accumulate(weight.begin(), weight.end(), 0.0);

@@ -1,9 +1,9 @@
 #include "train/signals.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 
 namespace heed {
 

@@ -113,7 +113,7 @@ void Trainer::one_step() {
 }
 
 std::string Trainer::advice(std::int64_t from, bool skipping) const {
-  const std::string anew = "begin anew: heed train with --overwrite and a smaller optim.lr";
+  std::string anew = "begin anew: heed train with --overwrite and a smaller optim.lr";
   if (from == 0) return anew;
   return fmt::format(
       "to go on from step {}: heed resume {} with a smaller optim.lr{}\nwhere that ends likewise, "
@@ -360,7 +360,7 @@ std::optional<Evaluation> Trainer::final_evaluation() {
   return e;
 }
 
-void Trainer::record(const std::string& kind, nlohmann::json fields) {
+void Trainer::record(const std::string& kind, const nlohmann::json& fields) {
   nlohmann::json r{{"kind", kind}, {"step", progress_.step}, {"seconds", progress_.seconds}};
   r.update(fields);
   metrics_->append(r);

@@ -65,7 +65,7 @@ class Trainer {
   std::optional<Evaluation> validation_figures();
   /// `on_request`: where no checkpoint was due; means leave it out.
   void save(bool is_best, bool on_request = false);
-  void record(const std::string& kind, nlohmann::json fields);
+  void record(const std::string& kind, const nlohmann::json& fields);
   /// Cuts off what was recorded after the checkpoint gone on from, and goes on recording.
   void repair_metrics();
   /// Points `best` at the checkpoint that was; where that is lost, at none.
