@@ -15,7 +15,7 @@ struct Reduce {
   Shape result;
   real factor = 1;
   Array forward(const Array& x) {
-    const Array total = sum_to(x, kept).reshaped(result);
+    Array total = sum_to(x, kept).reshaped(result);
     if (factor == 1) return total;
     Array y(result);
     kernels::scale(factor, total.data(), y.data(), y.size());
