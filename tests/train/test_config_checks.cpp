@@ -131,6 +131,16 @@ BOOST_AUTO_TEST_CASE(the_command_line) {
       {copy + "",
        "command line: trian.steps=3: trian: unknown key (did you mean train?)",
        {"trian.steps=3"}},
+      {copy + "train: {steps: 9}\n",
+       "command line: train.steps.x=3: unknown key",
+       {"train.steps.x=3"}},  // below a value of the file
+      {copy + "",
+       "command line: seed.x=3: unknown key",
+       {"seed=1", "seed.x=3"}},  // of another word
+      {copy + "train: [1]\n",
+       "exp.yaml:2:8: train: expected keys and values, such as steps: ..., "
+       "got a list",
+       {"train.steps=3"}},
       {copy + "",
        "command line: train.steps=many: expected a whole number, got \"many\"",
        {"train.steps=many"}},
