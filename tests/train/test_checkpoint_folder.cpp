@@ -1,6 +1,9 @@
 #include "train/checkpoint_folder.h"
 
+#include <unistd.h>
+
 #include <boost/test/unit_test.hpp>
+#include <climits>
 
 #include "tests/train/support.h"
 
@@ -8,6 +11,7 @@ using namespace heed;
 using namespace heed::test;
 namespace fs = std::filesystem;
 using Steps = std::vector<std::int64_t>;
+using Names = std::vector<std::string>;
 
 namespace {
 
@@ -107,7 +111,8 @@ BOOST_AUTO_TEST_CASE(a_save_that_fails_changes_nothing) {
 
 BOOST_AUTO_TEST_CASE(refuses_names_that_lead_elsewhere) {
   Run run;
-  for (const std::string name : {"", "../x", "a/b", ".hidden", "state.json"}) {
+  const std::string too_long(NAME_MAX + 1, 'x');
+  for (const std::string& name : Names{"", "../x", "a/b", ".hidden", "state.json", too_long}) {
     const std::vector<CheckpointFile> files = {{name, [](FileWriter&) {}}};
     HEED_CHECK_ERROR(Exit::failed, "cannot be a file's name", run.checkpoints.save(1, files, {}));
   }
@@ -303,6 +308,29 @@ BOOST_AUTO_TEST_CASE(prune_clears_what_was_left_unfinished) {
   run.checkpoints.prune(2);
   BOOST_TEST(run.entries() == 2);
   BOOST_TEST(fs::exists(run.folder / "checkpoints/notes.txt"));
+}
+
+BOOST_AUTO_TEST_CASE(what_may_not_be_removed_stays_and_is_named) {
+  Run run;
+  run.save(10);
+  const fs::path locked = run.folder / "checkpoints/.step-00000005.old";
+  fs::create_directories(locked);
+  put(locked / "model.safetensors", "half");
+  fs::permissions(locked, fs::perms::owner_read | fs::perms::owner_exec);
+  if (::geteuid() == 0) {  // whom no permissions keep from anything
+    fs::permissions(run.folder.path, fs::perms::all);
+    for (const fs::path& path : {run.folder / "checkpoints", locked})
+      BOOST_REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);
+    BOOST_REQUIRE(::seteuid(65534) == 0);
+  }
+  const std::vector<std::string> kept = run.checkpoints.prune(2);
+  if (::getuid() == 0) BOOST_REQUIRE(::seteuid(0) == 0);
+  BOOST_REQUIRE(kept.size() == 1);
+  BOOST_TEST(contains(kept[0], "cannot remove " + locked.string()));
+  BOOST_TEST(fs::exists(locked / "model.safetensors"));
+  fs::permissions(locked, fs::perms::owner_all);
+  BOOST_TEST(run.checkpoints.prune(2).empty());
+  BOOST_TEST(!fs::exists(locked));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -207,6 +207,7 @@ BOOST_AUTO_TEST_CASE(refuses_a_broken_header) {
   check_refused("{\"a\":{\"shape\":[\"1\"]}}", 0, "a text does not belong");
   check_refused("{\"a\":{\"shape\":[1.0]}}", 0, "1.0 is not a whole number");
   check_refused("{\"a\":{\"shape\":[-1]}}", 0, "-1 is negative");
+  check_refused("{\"a\":{\"shape\":[-0]}}", 0, "-0 is negative");
   check_refused("{\"a\":{\"shape\":[99999999999999999999]}}", 0, "not a whole number that fits");
   check_refused("{\"a\":{\"shape\":[9223372036854775808]}}", 0, "is too large");
   check_refused("{\"a\":{\"shape\":[1,1,1,1,1,1,1,1,1]}}", 0, "more than 8 dimensions");
