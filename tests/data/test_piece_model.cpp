@@ -73,8 +73,9 @@ BOOST_AUTO_TEST_CASE(a_character_map_stays_within_itself) {
     BOOST_TEST(flaw_of_map(normaliser, 200u << 10 | 1u << 8) == "");  // a child with value 0
   }
   BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, "\xFF\xFF\xFF")) == broken);
-  const std::string no_nodes(8, '\0');
-  BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, field(2, no_nodes))) == broken);
+  const std::string no_nodes(8, '\0'), nodes_beyond("\0\4\0\0abcd", 8);
+  for (const std::string& map : {no_nodes, nodes_beyond})
+    BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, field(2, map))) == broken);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
