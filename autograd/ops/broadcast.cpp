@@ -17,17 +17,20 @@ std::int64_t aligned_extent(const Shape& x, int rank, int axis) {
 
 }  // namespace
 
-Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
+std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   const int rank = std::max(a.rank(), b.rank());
   Shape y;
   for (int axis = 0; axis < rank; ++axis) {
     const std::int64_t in_a = aligned_extent(a, rank, axis), in_b = aligned_extent(b, rank, axis);
-    if (in_a != in_b && in_a != 1 && in_b != 1) {
-      fail("[{}] expected shapes that broadcast to one, got {} and {}", op, a, b);
-    }
+    if (in_a != in_b && in_a != 1 && in_b != 1) return std::nullopt;
     y.push_back(in_a == 1 ? in_b : in_a);
   }
   return y;
+}
+
+Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
+  if (const auto y = broadcast(a, b)) return *y;
+  fail("[{}] expected shapes that broadcast to one, got {} and {}", op, a, b);
 }
 
 BroadcastWalk::BroadcastWalk(const Shape& y, const Shape& a_shape, const Shape& b_shape)

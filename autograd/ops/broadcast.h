@@ -4,12 +4,16 @@
 /// forward is summed on the way back, so `broadcast_to` and `sum_to` are each other's gradient.
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "autograd/array.h"
 
 HEED_BEGIN
 
-/// The shape a and b meet in. Throws, with the op's name, where they do not fit.
+/// The shape a and b meet in; none where they do not fit.
+std::optional<Shape> broadcast(const Shape& a, const Shape& b);
+
+/// The same, but throws with the op's name where they do not fit.
 Shape broadcast_shape(const char* op, const Shape& a, const Shape& b);
 
 /// x repeated along the axes it lacks or has with extent 1. Shares x's values where nothing is

@@ -1,10 +1,6 @@
-#include <algorithm>
-#include <vector>
-
-#include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm.h"
-#include "autograd/kernels/reduce.h"
 #include "autograd/ops.h"
+#include "autograd/ops/broadcast.h"
 
 HEED_BEGIN
 
@@ -13,40 +9,10 @@ using kernels::Trans;
 
 namespace {
 
-/// How the leading axes of two operands pair up: for every matrix of the result, which of a and of
-/// b. Where the matrices are empty there may be more of them than can be counted: then none is.
-struct BatchPairs {
-  Shape batch;                     ///< leading axes of the result
-  std::vector<std::int64_t> a, b;  ///< matrix numbers; empty where there is one pair only
-
-  BatchPairs(const Shape& shape_a, const Shape& shape_b, bool empty) {
-    const int rank = std::max(shape_a.rank(), shape_b.rank()) - 2;
-    const auto extent = [rank](const Shape& s, int axis) {
-      const int own = axis - (rank - (s.rank() - 2));
-      return own < 0 ? std::int64_t{1} : s[own];
-    };
-    for (int axis = 0; axis < rank; ++axis) {
-      const std::int64_t na = extent(shape_a, axis), nb = extent(shape_b, axis);
-      if (na != nb && na != 1 && nb != 1) {
-        fail("[matmul] expected leading axes that broadcast, got {} and {}", shape_a, shape_b);
-      }
-      batch.push_back(na == 1 ? nb : na);
-    }
-    for (std::int64_t i = 0; !empty && i < batch.size(); ++i) {
-      std::int64_t rest = i, ia = 0, ib = 0, step_a = 1, step_b = 1;
-      for (int axis = rank - 1; axis >= 0; --axis) {
-        const std::int64_t at = rest % batch[axis];
-        rest /= batch[axis];
-        ia += (extent(shape_a, axis) == 1 ? 0 : at) * step_a;
-        ib += (extent(shape_b, axis) == 1 ? 0 : at) * step_b;
-        step_a *= extent(shape_a, axis);
-        step_b *= extent(shape_b, axis);
-      }
-      a.push_back(ia);
-      b.push_back(ib);
-    }
-  }
-};
+/// All axes but those of the matrix.
+Shape batch_of(const Shape& shape) {
+  return Shape(shape.extents().first(static_cast<std::size_t>(shape.rank() - 2)));
+}
 
 constexpr Trans flag(bool transposed) { return transposed ? Trans::yes : Trans::no; }
 
@@ -72,44 +38,60 @@ struct Matmul {
       fail("[matmul] expected equal inner sizes, got {}{} times {}{}", a.shape(),
            trans_a ? "ᵀ" : "", b.shape(), trans_b ? "ᵀ" : "");
     }
-    BatchPairs pairs(a.shape(), b.shape(), true);
-    Shape shape = pairs.batch;
+    Shape shape = batch();
     shape.push_back(m());
     shape.push_back(n());
-    Array y(shape);  // first: what memory cannot hold is refused here
-    if (y.size() > 0) pairs = BatchPairs(a.shape(), b.shape(), false);
-    for (std::size_t i = 0; i < pairs.a.size(); ++i) {
-      gemm(flag(trans_a), flag(trans_b), m(), n(), k(), 1, a.data() + pairs.a[i] * m() * k(),
-           a.cols(), b.data() + pairs.b[i] * k() * n(), b.cols(), 0,
-           y.data() + static_cast<std::int64_t>(i) * m() * n(), n());
-    }
+    if (k() == 0) return Array::zeros(shape);
+    Array y(shape);
+    for_each_matrix(shape, [&](std::int64_t of_a, std::int64_t of_b, std::int64_t of_y) {
+      gemm(flag(trans_a), flag(trans_b), m(), n(), k(), 1, a.data() + of_a * m() * k(), a.cols(),
+           b.data() + of_b * k() * n(), b.cols(), 0, y.data() + of_y * m() * n(), n());
+    });
     return y;
   }
 
   void backward(const Array& dy, Grad da, Grad db) const {
-    const BatchPairs pairs(a.shape(), b.shape(), dy.size() == 0);
     Array none;
     Array& to_a = da ? da.sum() : none;
     Array& to_b = db ? db.sum() : none;
-    for (std::size_t i = 0; i < pairs.a.size(); ++i) {
-      const real* const g = dy.data() + static_cast<std::int64_t>(i) * m() * n();
-      const real* const pa = a.data() + pairs.a[i] * m() * k();
-      const real* const pb = b.data() + pairs.b[i] * k() * n();
+    if (k() == 0) return;
+    for_each_matrix(dy.shape(), [&](std::int64_t of_a, std::int64_t of_b, std::int64_t of_y) {
+      const real* const g = dy.data() + of_y * m() * n();
+      const real* const pa = a.data() + of_a * m() * k();
+      const real* const pb = b.data() + of_b * k() * n();
       if (da && !trans_a) {  // dA = dY op(B)ᵀ: [m, k]
         gemm(Trans::no, flag(!trans_b), m(), k(), n(), 1, g, n(), pb, b.cols(), 1,
-             to_a.data() + pairs.a[i] * m() * k(), k());
+             to_a.data() + of_a * m() * k(), k());
       } else if (da) {  // dA = op(B) dYᵀ: [k, m]
         gemm(flag(trans_b), Trans::yes, k(), m(), n(), 1, pb, b.cols(), g, n(), 1,
-             to_a.data() + pairs.a[i] * m() * k(), m());
+             to_a.data() + of_a * m() * k(), m());
       }
       if (db && !trans_b) {  // dB = op(A)ᵀ dY: [k, n]
         gemm(flag(!trans_a), Trans::no, k(), n(), m(), 1, pa, a.cols(), g, n(), 1,
-             to_b.data() + pairs.b[i] * k() * n(), n());
+             to_b.data() + of_b * k() * n(), n());
       } else if (db) {  // dB = dYᵀ op(A): [n, k]
         gemm(Trans::yes, flag(trans_a), n(), k(), m(), 1, g, n(), pa, a.cols(), 1,
-             to_b.data() + pairs.b[i] * k() * n(), k());
+             to_b.data() + of_b * k() * n(), k());
       }
-    }
+    });
+  }
+
+ private:
+  Shape batch() const {
+    if (const auto shape = broadcast(batch_of(a.shape()), batch_of(b.shape()))) return *shape;
+    fail("[matmul] expected leading axes that broadcast, got {} and {}", a.shape(), b.shape());
+  }
+
+  /// Calls visit(which matrix of a, which of b, which of y) for each matrix of a result y that has
+  /// values. (Of empty matrices there may be more than can be counted.)
+  template <class Visit>
+  void for_each_matrix(const Shape& y, Visit visit) const {
+    if (y.size() == 0) return;
+    const BroadcastWalk walk(batch_of(y), batch_of(a.shape()), batch_of(b.shape()));
+    walk.for_each_run([&](std::int64_t of_a, std::int64_t of_b, std::int64_t of_y) {
+      for (std::int64_t i = 0; i < walk.run(); ++i)
+        visit(of_a + (walk.repeats_a() ? 0 : i), of_b + (walk.repeats_b() ? 0 : i), of_y + i);
+    });
   }
 };
 

@@ -95,9 +95,9 @@ OpRow matmul_row() {
   for (const Case& c :
        {Case{{}, {}, 3, 5, 4}, Case{{}, {}, 1, 1, 1}, Case{{}, {}, 1, 7, 1}, Case{{}, {}, 5, 1, 3},
         Case{{}, {}, 0, 3, 2}, Case{{}, {}, 2, 0, 3}, Case{{}, {}, 2, 3, 0},
-        Case{{3}, {3}, 2, 3, 4}, Case{{3}, {}, 2, 3, 4}, Case{{}, {3}, 2, 3, 4},
-        Case{{1}, {3}, 2, 3, 1}, Case{{0}, {1}, 2, 3, 4}, Case{{2, 3}, {2, 3}, 2, 3, 1},
-        Case{{2, 1}, {3}, 3, 2, 2}, Case{{1, 3}, {2, 1}, 2, 2, 3}}) {
+        Case{{3}, {3}, 2, 3, 4}, Case{{3}, {1}, 2, 0, 3}, Case{{3}, {}, 2, 3, 4},
+        Case{{}, {3}, 2, 3, 4}, Case{{1}, {3}, 2, 3, 1}, Case{{0}, {1}, 2, 3, 4},
+        Case{{2, 3}, {2, 3}, 2, 3, 1}, Case{{2, 1}, {3}, 3, 2, 2}, Case{{1, 3}, {2, 1}, 2, 2, 3}}) {
     for (const bool trans_a : {false, true}) {
       for (const bool trans_b : {false, true}) {
         Shape a = c.batch_a, b = c.batch_b;

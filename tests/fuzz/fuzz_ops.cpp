@@ -2,6 +2,7 @@
 /// or the letter of an op with its operands, again and again; then backward from the newest result.
 /// A wrong shape must throw Error; a right one must run, forward and backward, with results and
 /// gradients that are finite where nothing stands in the way.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -15,8 +16,16 @@ namespace {
 using fuzz::require;
 
 constexpr int most_steps = 24;
-constexpr std::int64_t most_values = 1 << 10;                 // of a leaf or a result that is kept
+constexpr std::int64_t most_values = 1 << 10;
 constexpr std::int64_t far_too_many = std::int64_t{1} << 31;  // no machine here has as much
+
+/// Whether ops on such an array could have much to do without being refused for want of memory. It
+/// may be empty itself: [n, 0] times [0, n] has n² values.
+bool laborious(const Shape& shape) {
+  std::int64_t values = 1;
+  for (const std::int64_t n : shape.extents()) values *= std::max<std::int64_t>(n, 1);
+  return values > most_values && values < far_too_many;
+}
 
 bool all_within(const Array& x, real limit) {
   for (const real value : x.values())
@@ -63,7 +72,7 @@ class Graph {
     Operands operands(bytes_, made_);
     Made result{call.run(operands), false};
     require(result.tensor.defined(), std::string(call.name) + " gives a value");
-    if (result.tensor.size() > most_values) return;
+    if (laborious(result.tensor.shape())) return;
     const bool tame = operands.tame() && call.total;
     require(!tame || all_finite(result.tensor.value()), std::string(call.name) + " is finite");
     result.tame = tame && all_within(result.tensor.value(), largest_tame);
@@ -72,7 +81,7 @@ class Graph {
 
   void make_leaf(bool variable) {
     const Shape shape = Operands(bytes_, made_).shape();
-    if (shape.size() > most_values && shape.size() < far_too_many) return;
+    if (laborious(shape)) return;
     Array value(shape);
     fill(value, bytes_.byte());
     made_.push_back({variable ? Tensor::variable(value) : Tensor(value), true});

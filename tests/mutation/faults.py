@@ -93,9 +93,9 @@ fault("matmul: dA with the other operand transposed", "autograd/ops/matmul.cpp",
       "gemm(Trans::no, flag(trans_b), m(), k(), n(), 1, g, n(), pb, b.cols(), 1,",
       "autograd_f64:op_table_suite")
 
-fault("matmul: leading axes counted from the front", "autograd/ops/matmul.cpp",
-      "for (int axis = rank - 1; axis >= 0; --axis) {",
-      "for (int axis = 0; axis < rank; ++axis) {",
+fault("matmul: a run of matrices begins with its first for each", "autograd/ops/matmul.cpp",
+      "visit(of_a + (walk.repeats_a() ? 0 : i), ",
+      "visit(of_a, ",
       "autograd_f64:op_table_suite", "autograd_golden")
 
 fault("mean: divided by all values, not by those of the axis", "autograd/ops/reduce.cpp",
