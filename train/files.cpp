@@ -49,6 +49,13 @@ std::size_t read_some(int descriptor, char* into, std::size_t length, const fs::
 
 }  // namespace
 
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  const auto status = fs::symlink_status(path, error);
+  if (error && exit_of_reading(error.value()) == Exit::io) throw_io("look at", path, error.value());
+  return fs::exists(status);
+}
+
 Exit exit_of_reading(int error) {
   const bool theirs = error == ENOENT || error == ENOTDIR || error == ELOOP || error == EISDIR ||
                       error == ENOTSUP;  // the last two: a folder or a device has no size

@@ -129,6 +129,10 @@ std::string remove_tree_if_allowed(const std::filesystem::path& path);
 /// The temporary name of `path` in the same folder: `.NAME.tmp`.
 std::filesystem::path temporary_name(const std::filesystem::path& path);
 
+/// Whether anything has this name, be it a link that leads nowhere. Throws Error(io) when the disk
+/// fails.
+bool is_there(const std::filesystem::path& path);
+
 /// The status where a file could not be opened or looked at: bad_input where it is not there or the
 /// path leads nowhere; io where it may be all right and another try may do.
 Exit exit_of_reading(int error);

@@ -23,13 +23,6 @@ std::vector<std::string> names_of_a_run() {
   return names;
 }
 
-bool is_there(const std::filesystem::path& path) {
-  std::error_code error;
-  const auto status = std::filesystem::symlink_status(path, error);
-  if (error && exit_of_reading(error.value()) == Exit::io) throw_io("look at", path, error.value());
-  return std::filesystem::exists(status);
-}
-
 /// Whether a file is the record of a run, and not another program's of that name.
 bool is_record(const std::filesystem::path& file) {
   try {

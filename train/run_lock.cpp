@@ -53,12 +53,7 @@ RunLock::RunLock(const std::filesystem::path& run) {
 
 void RunLock::refuse_if_held(const std::filesystem::path& run) {
   const std::filesystem::path path = run / ".lock";
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
-    if (error && exit_of_reading(error.value()) == Exit::io)
-      throw_io("look at", path, error.value());
-    return;
-  }
+  if (!is_there(path)) return;
   const FileDescriptor file = open_file(path, O_RDONLY | O_NOFOLLOW);
   if (try_lock(file.get(), LOCK_SH) < 0 && errno == EWOULDBLOCK) refuse(run, file.get());
 }
