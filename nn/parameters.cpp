@@ -1,14 +1,15 @@
 #include "nn/parameters.h"
 
 #include <cmath>
+#include <utility>
 
 #include "autograd/random.h"
 
 HEED_BEGIN
 
 Tensor Init::normal(const Shape& shape, double std) {
-  if (kind_ == InitKind::none) return Tensor::variable(Array::zeros(shape));
   Array values(shape);
+  if (kind_ == InitKind::none) return Tensor::variable(std::move(values));
   Random random({seed_, Stream::init, 0, next_++});
   for (real& v : values.values()) v = static_cast<real>(std * random.normal());
   return Tensor::variable(std::move(values));

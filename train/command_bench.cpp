@@ -107,24 +107,19 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
   }
   ExperimentData data;
   std::unique_ptr<BatchStream> stream;
-  std::int64_t source_vocabulary = config.bench.vocabulary,
-               target_vocabulary = config.bench.vocabulary;
-  bool shared = true;
+  VocabularySizes vocabulary{config.bench.vocabulary, config.bench.vocabulary, true};
   if (config.bench.sequences == 0) {
     data = load_data(config);
-    source_vocabulary = data.tokenizers.source->size();
-    target_vocabulary = data.tokenizers.target->size();
-    shared = data.tokenizers.shared();
+    vocabulary = sizes_of(data.tokenizers);
     stream = std::make_unique<BatchStream>(data.train, batch_options(config));
   }
-  const std::unique_ptr<Model> model =
-      build_model(config, source_vocabulary, target_vocabulary, shared);
+  const std::unique_ptr<Model> model = build_to_train(config, vocabulary);
   Optimizer optimizer(config.optim, model->parameters());
   Team team(config.threads);
   TrainStep step(*model, optimizer, team,
                  {config.seed, config.train.shards, config.train.label_smoothing,
                   config.optim.clip_norm, bf16});
-  const TokenCost cost = token_cost(config.model, config.task, target_vocabulary);
+  const TokenCost cost = token_cost(config.model, config.task, vocabulary.target);
   Measured m;
   for (const NamedTensor& p : model->parameters()) m.parameters += p.tensor.size();
   std::int64_t number = 0, rows = 0;
@@ -141,7 +136,7 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
     m.allocations += heap_allocations() - allocations;
     m.seconds.push_back(took);
     m.tokens += static_cast<double>(batch.target_out.size());
-    m.flops += 3 * forward_flops(config.model, config.task, target_vocabulary, batch.source_offsets,
+    m.flops += 3 * forward_flops(config.model, config.task, vocabulary.target, batch.source_offsets,
                                  batch.target_offsets);
     return took;
   };
@@ -157,7 +152,7 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   m.peak_rss_mb = static_cast<double>(usage.ru_maxrss) / 1024;
-  m.gemm_gflops = gemm_rate(config, rows, target_vocabulary, team);
+  m.gemm_gflops = gemm_rate(config, rows, vocabulary.target, team);
   const Batch last = stream ? stream->next() : random_batch(config, 0);
   profile = OpProfile::of(*model, shard(last, config.train.shards, cost).front(),
                           config.train.label_smoothing, bf16);

@@ -107,7 +107,7 @@ class ModelCheck {
 int gradcheck_command(const GradcheckCommand& options) {
   const Config config = read_config(options.config, options.overrides);
   const ExperimentData data = load_data(config);
-  const std::unique_ptr<Model> model = build_model(config, data.tokenizers);
+  const std::unique_ptr<Model> model = build_model(config, sizes_of(data.tokenizers));
   const Batch batch = small_batch(config, data.train);
   // As in the first training step: dropout on, with that step's keys.
   const auto loss = [&] {

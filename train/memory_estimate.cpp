@@ -1,5 +1,6 @@
 #include "train/memory_estimate.h"
 
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,19 +28,18 @@ constexpr double probe_flops = 4e10;  // half a second's work
 
 /// `sequences` of equal length, of tokens that do not matter.
 Batch probe_batch(const Config& config, std::int64_t sequences, std::int64_t source_length,
-                  std::int64_t target_length, std::int64_t source_vocabulary,
-                  std::int64_t target_vocabulary) {
+                  std::int64_t target_length, const VocabularySizes& vocabulary) {
   Batch batch;
   const auto fill = [sequences](std::vector<std::int32_t>& ids, std::vector<std::int32_t>& offsets,
-                                std::int64_t length, std::int64_t vocabulary) {
+                                std::int64_t length, std::int64_t known) {
     for (std::int64_t i = 0; i <= sequences; ++i)
       offsets.push_back(static_cast<std::int32_t>(i * length));
     for (std::int64_t i = 0; i < sequences * length; ++i)
-      ids.push_back(static_cast<std::int32_t>(i % vocabulary));
+      ids.push_back(static_cast<std::int32_t>(i % known));
   };
   if (config.task == Task::seq2seq)
-    fill(batch.source, batch.source_offsets, source_length, source_vocabulary);
-  fill(batch.target_in, batch.target_offsets, target_length, target_vocabulary);
+    fill(batch.source, batch.source_offsets, source_length, vocabulary.source);
+  fill(batch.target_in, batch.target_offsets, target_length, vocabulary.target);
   batch.target_out = batch.target_in;
   return batch;
 }
@@ -71,11 +71,35 @@ ProbeMemory probe_memory(const Config& config, const Model& model, const Batch& 
 
 }  // namespace
 
-MemoryEstimate estimate_memory(const Config& config, const Model& model, const StepWork& work,
-                               std::int64_t source_vocabulary, std::int64_t target_vocabulary) {
+double machine_memory() {
+  struct sysinfo all {};
+  ::sysinfo(&all);
+  const double unit = all.mem_unit, swap = unit * static_cast<double>(all.totalswap);
+  double memory = unit * static_cast<double>(all.totalram) + swap;
+  // What a container sees of its group of processes, in version 2 and in version 1.
+  for (const char* limit :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    double bytes = 0;  // "max" is no number
+    if (std::ifstream(limit) >> bytes) memory = std::min(memory, bytes + swap);
+  }
+  return memory;
+}
+
+MemoryEstimate least_memory(const Config& config, const Model& model) {
   double values = 0;
   for (const NamedTensor& p : model.parameters()) values += static_cast<double>(p.tensor.size());
-  const double set = values * sizeof(float);  // of weights, gradients or moments
+  const bool sgd = config.optim.name == OptimizerKind::sgd;
+  MemoryEstimate e;
+  e.program = 12e6;
+  e.weights = e.gradients = values * sizeof(float);
+  e.moments = e.weights * (sgd ? (config.optim.momentum > 0 ? 1 : 0) : 2);
+  return e;
+}
+
+MemoryEstimate estimate_memory(const Config& config, const Model& model, const StepWork& work,
+                               const VocabularySizes& vocabulary) {
+  MemoryEstimate e = least_memory(config, model);
+  const double set = e.weights;
   const auto shards = static_cast<double>(config.train.shards);
   const double threads = std::min(
       shards, static_cast<double>(config.threads > 0 ? config.threads : available_processors()));
@@ -88,7 +112,7 @@ MemoryEstimate estimate_memory(const Config& config, const Model& model, const S
                affordable = std::floor(work.sequences * probe_flops / std::max(work.flops, 1.0));
   const auto sequences = std::llround(std::clamp(affordable, 1.0, std::ceil(of_shard)));
   const Batch batch = probe_batch(config, sequences, length(work.source_tokens),
-                                  length(work.target_tokens), source_vocabulary, target_vocabulary);
+                                  length(work.target_tokens), vocabulary);
   const double scale = of_shard / static_cast<double>(sequences);
   const std::int64_t resident_before = resident();
   const ProbeMemory probe = probe_memory(config, model, batch);
@@ -99,14 +123,10 @@ MemoryEstimate estimate_memory(const Config& config, const Model& model, const S
   const double of_thread =
       std::max(scale * probe.tape, set) + scale * (probe.peak - std::max(probe.tape, set));
 
-  MemoryEstimate e;
-  e.program = 12e6 + threads * packed;
-  e.weights = set;
+  e.program += threads * packed;
   // Neighbours are summed as soon as both are there (step.h): a sum of each size may wait while all
   // threads are at work.
   e.gradients = set * std::min(shards, threads * (1 + std::floor(std::log2(shards / threads))));
-  const bool sgd = config.optim.name == OptimizerKind::sgd;
-  e.moments = set * (sgd ? (config.optim.momentum > 0 ? 1 : 0) : 2);
   // Real shards differ in size from one another, and between blocks there are gaps: from runs of
   // several models.
   constexpr double spread = 1.15;

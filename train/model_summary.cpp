@@ -25,15 +25,10 @@ bool learns_slowly(const TokenizerOptions& t) {
          (t.source_model.empty() || t.target_model.empty());
 }
 
-Vocabulary sizes_of(const Tokenizers& tokenizers, std::string basis) {
-  return {tokenizers.source->size(), tokenizers.target->size(), tokenizers.shared(),
-          std::move(basis)};
-}
-
 Vocabulary bound(const Config& config, const std::string& why) {
   const bool listed = config.tokenizer.kind == TokenizerKind::characters;  // all that the text has
   const std::int64_t size = listed ? guessed_characters : config.tokenizer.vocab_size;
-  return {size, size, config.tokenizer.shared || config.task == Task::lm,
+  return {{size, size, config.tokenizer.shared || config.task == Task::lm},
           fmt::format("{}: {}", listed ? "a guess" : "tokenizer.vocab_size, an upper bound", why)};
 }
 
@@ -101,18 +96,18 @@ void look_at_data(const Config& config, const std::optional<Tokenizers>& own,
                   ModelSummary& summary) {
   std::string why = "SentencePiece learns from the training files when training begins";
   std::optional<Tokenizers> tokenizers = own;
-  if (own) summary.vocabulary = sizes_of(*own, "the run's tokenizer");
+  if (own) summary.vocabulary = {sizes_of(*own), "the run's tokenizer"};
   try {
     if (!own && learns_slowly(config.tokenizer)) throw Error(Exit::failed, why);
     const Split train = read_corpus(config.data, config.task == Task::lm, config.seed).train;
     if (!own) {
       tokenizers = make_tokenizers(config.tokenizer, train, config.seed);
-      summary.vocabulary = sizes_of(*tokenizers, "from the training data");
+      summary.vocabulary = {sizes_of(*tokenizers), "from the training data"};
     }
     summary.work = real_work(config, train, *tokenizers);
   } catch (const Error& e) {
     if (!tokenizers) summary.vocabulary = bound(config, e.what());
-    summary.work = guessed_work(config, summary.vocabulary.target);
+    summary.work = guessed_work(config, summary.vocabulary.sizes.target);
   }
 }
 
@@ -183,18 +178,22 @@ std::string megabytes(double bytes) { return fmt::format("{:10.1f} MB", bytes / 
 ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& own) {
   ModelSummary s;
   if (!own && config.bench.sequences > 0) {
-    s.vocabulary = {config.bench.vocabulary, config.bench.vocabulary, true, "bench.vocabulary"};
-    s.work = equal_sequences(config, s.vocabulary.target, config.bench.sequences,
+    s.vocabulary = {{config.bench.vocabulary, config.bench.vocabulary, true}, "bench.vocabulary"};
+    s.work = equal_sequences(config, config.bench.vocabulary, config.bench.sequences,
                              config.bench.source_length, config.bench.target_length,
                              "the batch that bench makes up");
   } else {
     look_at_data(config, own, s);
   }
-  const std::unique_ptr<Model> model =
-      build_model(config, s.vocabulary.source, s.vocabulary.target, s.vocabulary.shared);
+  std::unique_ptr<Model> model = build_unfilled(config, s.vocabulary.sizes);
   s.layers = layers_of(model->parameters());
   for (const LayerSummary& layer : s.layers) s.parameters += layer.values;
-  s.memory = estimate_memory(config, *model, s.work, s.vocabulary.source, s.vocabulary.target);
+  s.machine = machine_memory();
+  s.memory = least_memory(config, *model);
+  if (s.memory.total() <= s.machine) {  // or running a shard would take all there is
+    model = build_model(config, s.vocabulary.sizes);
+    s.memory = estimate_memory(config, *model, s.work, s.vocabulary.sizes);
+  }
   return s;
 }
 
@@ -204,41 +203,49 @@ nlohmann::json ModelSummary::json() const {
     rows.push_back(
         {{"name", layer.name}, {"params", layer.values}, {"parameters", layer.parameters}});
   }
-  return {{"params", parameters},
-          {"gflop_per_step", work.flops / 1e9},
-          {"source_tokens_per_step", work.source_tokens},
-          {"target_tokens_per_step", work.target_tokens},
-          {"step_basis", work.basis},
-          {"source_vocabulary", vocabulary.source},
-          {"target_vocabulary", vocabulary.target},
-          {"vocabulary_basis", vocabulary.basis},
-          {"memory_mb",
-           {{"program", memory.program / 1e6},
-            {"weights", memory.weights / 1e6},
-            {"gradients", memory.gradients / 1e6},
-            {"moments", memory.moments / 1e6},
-            {"activations", memory.activations / 1e6},
-            {"total", memory.total() / 1e6}}},
-          {"layers", rows}};
+  return {
+      {"params", parameters},
+      {"gflop_per_step", work.flops / 1e9},
+      {"source_tokens_per_step", work.source_tokens},
+      {"target_tokens_per_step", work.target_tokens},
+      {"step_basis", work.basis},
+      {"source_vocabulary", vocabulary.sizes.source},
+      {"target_vocabulary", vocabulary.sizes.target},
+      {"vocabulary_basis", vocabulary.basis},
+      {"memory_mb",
+       {{"program", memory.program / 1e6},
+        {"weights", memory.weights / 1e6},
+        {"gradients", memory.gradients / 1e6},
+        {"moments", memory.moments / 1e6},
+        {"activations", memory.activations ? nlohmann::json(*memory.activations / 1e6) : nullptr},
+        {"total", memory.total() / 1e6},
+        {"machine", machine / 1e6}}},
+      {"layers", rows}};
 }
 
 std::string ModelSummary::text() const {
   std::string t = layer_table(layers);
   t += fmt::format("{:<24} {:>12}  ({})\n\n", "all", parameters,
                    format_quantity(static_cast<double>(parameters)));
-  t += vocabulary.source == vocabulary.target
-           ? fmt::format("vocabulary    {} ({})\n", vocabulary.source, vocabulary.basis)
-           : fmt::format("vocabulary    {} and {} ({})\n", vocabulary.source, vocabulary.target,
-                         vocabulary.basis);
+  const auto& [source, target, shared] = vocabulary.sizes;
+  t += source == target
+           ? fmt::format("vocabulary    {} ({})\n", source, vocabulary.basis)
+           : fmt::format("vocabulary    {} and {} ({})\n", source, target, vocabulary.basis);
   t += fmt::format("training step {:.4g} GFLOP of matrix products, {:.0f} target tokens ({})\n",
                    work.flops / 1e9, work.target_tokens, work.basis);
-  t += fmt::format("memory of training, about {}; translating a test set may take more\n",
-                   megabytes(memory.total()));
+  t += fmt::format("memory of training, {} {:.1f} MB; {}\n",
+                   memory.activations ? "about" : "at least", memory.total() / 1e6,
+                   memory.total() > machine
+                       ? fmt::format("this machine has {:.1f} MB", machine / 1e6)
+                       : "translating a test set may take more");
   t += fmt::format(
-      "  program     {}\n  weights     {}\n  gradients   {}  of as many shards as have them at a "
-      "time\n  moments     {}\n  activations {}  while shards run\n",
+      "  program     {}\n  weights     {}\n  gradients   {}{}\n  moments     {}\n  activations "
+      "{}\n",
       megabytes(memory.program), megabytes(memory.weights), megabytes(memory.gradients),
-      megabytes(memory.moments), megabytes(memory.activations));
+      memory.activations ? "  of as many shards as have them at a time" : "  of one shard",
+      megabytes(memory.moments),
+      memory.activations ? megabytes(*memory.activations) + "  while shards run"
+                         : "  not measured: there is no room to run a shard");
   return t;
 }
 

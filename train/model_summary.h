@@ -12,13 +12,13 @@
 #include "nn/model.h"
 #include "train/config.h"
 #include "train/memory_estimate.h"
+#include "train/session.h"
 
 namespace heed {
 
 /// Vocabulary sizes, and where they are from.
 struct Vocabulary {
-  std::int64_t source = 0, target = 0;
-  bool shared = true;
+  VocabularySizes sizes;
   std::string basis;  ///< "learned from the training data", "at most: …"
 };
 
@@ -34,6 +34,7 @@ struct ModelSummary {
   std::vector<LayerSummary> layers;
   std::int64_t parameters = 0;
   MemoryEstimate memory;
+  double machine = 0;  ///< bytes that it has
 
   nlohmann::json json() const;
   std::string text() const;

@@ -6,6 +6,7 @@
 
 #include "autograd/error.h"
 #include "autograd/kernels/bf16.h"
+#include "train/memory_estimate.h"
 
 namespace heed {
 
@@ -31,6 +32,10 @@ EvaluationLimits evaluation_limits(const Config& config) {
     limits.positions = config.model.max_positions;
   limits.longest = std::max(limits.longest, config.data.max_length) + 1;
   return limits;
+}
+
+VocabularySizes sizes_of(const Tokenizers& tokenizers) {
+  return {tokenizers.source->size(), tokenizers.target->size(), tokenizers.shared()};
 }
 
 ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
@@ -59,3 +64,23 @@ ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
 }
 
 }  // namespace heed
+
+HEED_BEGIN
+
+std::unique_ptr<Model> build_unfilled(Config config, const VocabularySizes& vocabulary) {
+  config.model.init = InitKind::none;
+  return build_model(config, vocabulary);
+}
+
+std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySizes& vocabulary) {
+  const double needed = least_memory(config, *build_unfilled(config, vocabulary)).total(),
+               there = machine_memory();
+  if (needed > there) {
+    throw Error(Exit::io, fmt::format("model: its weights, gradients and moments alone take {:.1f} "
+                                      "GB, and this machine has {:.1f} GB",
+                                      needed / 1e9, there / 1e9));
+  }
+  return build_model(config, vocabulary);
+}
+
+HEED_END

@@ -17,6 +17,13 @@ struct ExperimentData {
   Dataset train, valid, test;
 };
 
+/// Tokens that a model knows.
+struct VocabularySizes {
+  std::int64_t source = 0, target = 0;
+  bool shared = true;
+};
+VocabularySizes sizes_of(const Tokenizers& tokenizers);
+
 /// Reads the files, makes or loads the tokenizers, encodes. `tokenizers`, where given, are used as
 /// they are.
 ExperimentData load_data(const Config& config, const Tokenizers* tokenizers = nullptr);
@@ -39,16 +46,18 @@ inline std::int64_t context_of(const Config& config) {
 
 HEED_BEGIN
 
-/// The model that the config describes, freshly initialised.
-inline std::unique_ptr<Model> build_model(const Config& config, std::int64_t source_vocabulary,
-                                          std::int64_t target_vocabulary, bool shared) {
+/// The model that the config describes, freshly initialised. (Here, for `heed gradcheck` builds it in
+/// float64.)
+inline std::unique_ptr<Model> build_model(const Config& config, const VocabularySizes& vocabulary) {
   if (config.task == Task::lm)
-    return make_language_model(config.model, target_vocabulary, config.seed);
-  return make_seq2seq(config.model, source_vocabulary, target_vocabulary, shared, config.seed);
+    return make_language_model(config.model, vocabulary.target, config.seed);
+  return make_seq2seq(config.model, vocabulary.source, vocabulary.target, vocabulary.shared,
+                      config.seed);
 }
-inline std::unique_ptr<Model> build_model(const Config& config, const Tokenizers& tokenizers) {
-  return build_model(config, tokenizers.source->size(), tokenizers.target->size(),
-                     tokenizers.shared());
-}
+/// The same, its weights yet to be written.
+std::unique_ptr<Model> build_unfilled(Config config, const VocabularySizes& vocabulary);
+/// A model to train. Throws Error(io), before it takes the memory, where weights, gradients and
+/// moments alone need more than the machine has.
+std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySizes& vocabulary);
 
 HEED_END

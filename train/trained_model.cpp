@@ -43,9 +43,7 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   trained.weights = find_weights(folder, name);
   for (const std::string& note : check_files(folder)) tell("heed: note: " + note);
   trained.tokenizers = Tokenizers::load(folder.path, trained.config.tokenizer.kind);
-  Config shape = trained.config;
-  shape.model.init = InitKind::none;  // the file has all values
-  trained.model = build_model(shape, trained.tokenizers);
+  trained.model = build_unfilled(trained.config, sizes_of(trained.tokenizers));
   const std::filesystem::path file = trained.weights / "model.safetensors";
   // A folder from elsewhere, given by its path, may hold weights and nothing else.
   std::error_code ignored;

@@ -40,7 +40,7 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
       data_(data),
       talk_(talk),
       team_(config.threads),
-      model_(build_model(config, data.tokenizers)),
+      model_(build_to_train(config, sizes_of(data.tokenizers))),
       optimizer_(config.optim, model_->parameters()),
       step_(*model_, optimizer_, team_, step_options(config)),
       stream_(data.train, batch_options(config)),

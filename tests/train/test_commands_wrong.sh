@@ -94,6 +94,22 @@ says 'missing: encoder.layers.1.self_attn.in_proj_weight'
 status 3 eval runs/tiny model.norm_kind=rms
 says 'extra: encoder.layers.0.norm1.bias'
 
+# ---- models that do not fit the machine ----------------------------------------------------------------
+# Nothing is filled and nothing run before that is clear. An encoder's layer here takes 3.2 GB to train.
+status 0 show tiny.yaml --json
+layers=$(($(number machine | cut -d. -f1) / 3200 + 1))
+set -- "model.layers={encoder: $layers, decoder: 1}" model.d_model=4096 model.heads=32 model.d_ff=16384
+status 0 show tiny.yaml "$@"
+holds out '^memory of training, at least [0-9.]* MB; this machine has' '^  activations   not measured'
+for command in bench 'train --run large'; do
+  status 4 $command tiny.yaml "$@"
+  says 'moments alone take' 'this machine has'
+done
+absent large
+status 4 train tiny.yaml --run large model.layers=512 model.d_model=65536 model.d_ff=1000000
+holds err 'out of memory: |this machine has'
+absent large
+
 # ---- fetch, from a folder ---------------------------------------------------------------------------
 mkdir -p from
 printf 'not Shakespeare\n' >from/input.txt
