@@ -252,6 +252,7 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
     }
   }
   check(status);
+  refuse_large_tokenizer(proto.size());
   return std::make_unique<SentencePieceTokenizer>(std::move(proto), "new sentencepiece model");
 }
 

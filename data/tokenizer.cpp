@@ -56,6 +56,14 @@ Tokenizers Tokenizers::load(const std::filesystem::path& folder, TokenizerKind k
   return both;
 }
 
+void refuse_large_tokenizer(std::uint64_t bytes) {
+  if (bytes <= largest_tokenizer) return;
+  throw Error(Exit::usage,
+              fmt::format("tokenizer: what was learned takes {} MiB, and {} are allowed: choose a "
+                          "smaller tokenizer.vocab_size, or look for very long words in the data",
+                          (bytes >> 20) + 1, largest_tokenizer >> 20));
+}
+
 Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train,
                            std::uint64_t seed) {
   const bool text = !train.text.empty();

@@ -59,6 +59,9 @@ class Tokenizer {
 /// A larger file is not a tokenizer, and is refused unread. (250,000 pieces are 5 MB.)
 inline constexpr std::uint64_t largest_tokenizer = std::uint64_t{64} << 20;  // bytes
 
+/// Throws Error(usage) where a tokenizer that was learned has more bytes: nothing would read it again.
+void refuse_large_tokenizer(std::uint64_t bytes);
+
 /// Reads what save() wrote, or any sentencepiece model with the ids above (sentencepiece's
 /// defaults). Throws Error(bad_input), naming the file.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind);

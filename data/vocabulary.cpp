@@ -244,7 +244,12 @@ std::vector<std::string> learn_vocabulary(const TokenizerOptions& options,
       sorted.resize(static_cast<std::size_t>(room));
   }
   std::vector<std::string> pieces;
-  for (auto& [piece, count] : sorted) pieces.push_back(std::move(piece));
+  std::uint64_t bytes = 0;  // of the file
+  for (auto& [piece, count] : sorted) {
+    bytes += escaped(piece).size() + 1;
+    pieces.push_back(std::move(piece));
+  }
+  refuse_large_tokenizer(bytes);
   return pieces;
 }
 

@@ -192,13 +192,24 @@ fs::path CheckpointFolder::save(std::int64_t step, std::span<const CheckpointFil
   return folder;
 }
 
-void CheckpointFolder::link(const std::string& name, std::int64_t step) const {
+void CheckpointFolder::check_links() const {
+  std::vector<std::string> folders;
   std::error_code ignored;
-  if (fs::is_directory(fs::symlink_status(run_ / name, ignored)))
-    throw Error(Exit::bad_input,
-                fmt::format("{} is a folder, where a link to a checkpoint belongs (a copy made "
-                            "without links has such): remove it to go on",
-                            (run_ / name).string()));
+  for (const char* name : {"last", "best"}) {
+    if (fs::is_directory(fs::symlink_status(run_ / name, ignored)))
+      folders.push_back((run_ / name).string());
+  }
+  if (folders.empty()) return;
+  throw Error(
+      Exit::bad_input,
+      fmt::format("{} {}, where a link to a checkpoint belongs (a copy made without links "
+                  "has such): remove {} to go on; the checkpoints themselves stay",
+                  fmt::join(folders, " and "), folders.size() > 1 ? "are folders" : "is a folder",
+                  folders.size() > 1 ? "them" : "it"));
+}
+
+void CheckpointFolder::link(const std::string& name, std::int64_t step) const {
+  check_links();
   replace_symlink(fs::path("checkpoints") / step_name(step), run_ / name);
 }
 
@@ -230,14 +241,18 @@ std::vector<std::string> CheckpointFolder::prune(std::int64_t keep) const {
   std::vector<std::int64_t> all = steps();
   std::reverse(all.begin(), all.end());  // newest first
   std::int64_t whole = 0;
+  std::vector<std::string> kept;
   for (const std::int64_t step : all) {
     if (whole < keep) {
       whole += counts(folder_of(step));
     } else if (step != best && step != last) {
-      hide_folder(folder_of(step));
+      if (std::string why = hide_folder_if_allowed(folder_of(step)); !why.empty())
+        kept.push_back(std::move(why));
     }
   }
-  return remove_unfinished();
+  const std::vector<std::string> unfinished = remove_unfinished();
+  kept.insert(kept.end(), unfinished.begin(), unfinished.end());
+  return kept;
 }
 
 std::vector<std::string> CheckpointFolder::remove_unfinished() const {
@@ -266,6 +281,14 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
                 fmt::format("{}: every checkpoint is damaged, so there is nothing to go on from; "
                             "heed train with --overwrite begins anew",
                             run_.string()));
+  for (const fs::path& path : entries_of(run_ / "checkpoints")) {
+    if (path.filename().string().starts_with(fmt::format(".{}", kPrefix)) &&
+        path.extension() == ".old" && is_there(path / kState))
+      throw Error(Exit::bad_input,
+                  fmt::format("no checkpoint is there, but {}, which was about to be replaced or "
+                              "removed and may be whole: rename it to step-…, or remove it",
+                              path.string()));
+  }
   std::error_code ignored;  // `last` is made with the first
   if (fs::exists(fs::symlink_status(run_ / "last", ignored)))
     throw Error(Exit::bad_input,

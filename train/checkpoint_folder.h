@@ -45,13 +45,16 @@ class CheckpointFolder {
   std::filesystem::path save(std::int64_t step, std::span<const CheckpointFile> files,
                              const nlohmann::json& state, bool is_best = false) const;
 
-  /// Points the link "best" or "last" at a checkpoint.
+  /// Throws Error(bad_input) where "last" or "best" is a folder of its own.
+  void check_links() const;
+  /// Points the link "best" or "last" at a checkpoint. Throws as check_links() does.
   void link(const std::string& name, std::int64_t step) const;
 
   /// Removes the oldest, but never the `keep` newest (nor the two newest, whatever `keep` says),
   /// nor those that `best` and `last` point at; also removes what a killed process left unfinished.
   /// A checkpoint that is visibly damaged counts for nothing, and so does one whose state has
-  /// "on_request": a mean needs as many that were due. Returns what remove_unfinished() does.
+  /// "on_request": a mean needs as many that were due. Returns why something stays, where it is another
+  /// user's or in use.
   std::vector<std::string> prune(std::int64_t keep) const;
   /// Removes what a killed process has left half written or half removed. Returns why something
   /// stays, where it is another user's or in use.

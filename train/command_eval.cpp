@@ -64,12 +64,6 @@ Subject split_subject(const EvalCommand& options, const Config& config) {
   return {name, std::move(split)};
 }
 
-void write_translations(const std::string& path, const Evaluation& e) {
-  write_output(path, [&](const Sink& sink) {
-    for (const std::string& line : e.outputs) sink(one_line(line) + "\n");
-  });
-}
-
 void print_record(const Evaluation& e, const Subject& subject, const TrainedModel& trained) {
   nlohmann::json record = e.json();
   record["split"] = subject.name;
@@ -92,7 +86,7 @@ int eval_command(const EvalCommand& options) {
   if (!seq2seq && (options.pretokenised || !options.output.empty())) {
     refuse("--pretokenised and --output are for task seq2seq, where there are translations");
   }
-  if (options.output == "-" && options.json)
+  if (options.json && is_standard_output(options.output))
     refuse("--json and the translations cannot both go to standard output");
   const bool own_files =
       !options.source.empty() || !options.target.empty() || !options.text.empty();
@@ -105,9 +99,18 @@ int eval_command(const EvalCommand& options) {
   Evaluation e =
       evaluate_loss(*trained.model, data, config.train.batch_tokens, context_of(config), team);
   if (seq2seq) {
-    evaluate_outputs(e, *trained.model, data, trained.tokenizers, config.decode,
-                     options.pretokenised, config.seed, team);
-    if (!options.output.empty()) write_translations(options.output, e);
+    const auto translate = [&] {
+      evaluate_outputs(e, *trained.model, data, trained.tokenizers, config.decode,
+                       options.pretokenised, config.seed, team);
+    };
+    if (options.output.empty()) {
+      translate();
+    } else {
+      write_output(options.output, [&](const Sink& sink) {  // which cannot be written fails at once
+        translate();
+        for (const std::string& line : e.outputs) sink(one_line(line) + "\n");
+      });
+    }
   }
   options.json ? print_record(e, subject, trained) : print_for_people(e, subject);
   if (!std::isfinite(e.loss)) {

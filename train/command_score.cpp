@@ -119,9 +119,11 @@ int score_command(const ScoreCommand& options) {
   if (options.source == "-" && options.target == "-")
     throw Error(Exit::usage, "--source and --target cannot both be standard input");
   Team team(trained.config.threads);
-  const std::vector<Score> scores =
-      lm ? score_text(trained, options, team) : score_pairs(trained, options, team);
-  write_output(options.output, [&](const Sink& sink) { sink(listed(scores, options.json)); });
+  std::vector<Score> scores;
+  write_output(options.output, [&](const Sink& sink) {  // which cannot be written fails at once
+    scores = lm ? score_text(trained, options, team) : score_pairs(trained, options, team);
+    sink(listed(scores, options.json));
+  });
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (std::isfinite(scores[i].log_prob)) continue;
     throw Error(Exit::non_finite,

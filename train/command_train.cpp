@@ -108,10 +108,18 @@ int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
 /// threads, which is the machine's. Throws where the weights would become another model's.
 std::vector<std::string> changed_keys(const Config& config, const RunFolder& run) {
   std::vector<std::string> changed;
-  for (const std::string& key : differences(config, read_run_config(run))) {
+  const Config own = read_run_config(run);
+  for (const std::string& key : differences(config, own)) {
     if (key == "threads") continue;
     const bool fixed = key == "task" || key.starts_with("tokenizer.") ||
-                       (key.starts_with("model.") && !key.ends_with("dropout"));
+                       (key.starts_with("model.") && !key.starts_with("model.dropout"));
+    const bool other_moments = key == "optim.name" && (config.optim.name == OptimizerKind::sgd) !=
+                                                          (own.optim.name == OptimizerKind::sgd);
+    if (other_moments)
+      throw Error(
+          Exit::usage,
+          "optim.name: a run keeps its moments, which Adam and SGD do not share; heed train "
+          "begins a new one");
     if (fixed)
       throw Error(
           Exit::usage,
@@ -137,7 +145,7 @@ int go_on(const Config& config, const RunFolder& run, const ResumeCommand& optio
   trainer.restore();
   for (const std::string& key : changed)
     talk.line(fmt::format("note: {} is another from here on, in the run's config.yaml too", key));
-  if (!changed.empty()) adopt_config(run, config);
+  if (!changed.empty()) adopt_config(run, config, data);
   return run_to_end(trainer, config, run, data, talk, options.json);
 }
 
@@ -175,9 +183,7 @@ int train_command(const TrainCommand& options) {
 int resume_command(const ResumeCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);
   const RunFolder run{options.run};
-  std::error_code ignored;
-  if (!std::filesystem::exists(run.path / ".lock", ignored))
-    read_run_config(run);        // or there is no run
+  if (!RunLock::left_in(run.path, true)) require_run(run);
   const RunLock lock(run.path);  // before reading: a run that is being replaced has no config
   const Config config = read_run_config(run, options.overrides);
   Talk talk;

@@ -262,16 +262,18 @@ void replace_symlink(const fs::path& target, const fs::path& link) {
   }
 }
 
+bool is_refusal(int error) {  // the last: of NFS, still open
+  return error == EACCES || error == EPERM || error == EBUSY || error == ENOTEMPTY;
+}
+
 std::string remove_tree_if_allowed(const fs::path& path) {
   std::error_code error;
   do {
     fs::remove_all(path, error);
   } while (error == std::errc::interrupted);
   if (!error) return "";
-  for (const int kept : {EACCES, EPERM, EBUSY, ENOTEMPTY}) {  // the last: of NFS, still open
-    if (error.value() == kept)
-      return fmt::format("cannot remove {}: {}", path.string(), error.message());
-  }
+  if (is_refusal(error.value()))
+    return fmt::format("cannot remove {}: {}", path.string(), error.message());
   throw_io("remove", path, error.value());
 }
 

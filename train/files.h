@@ -120,6 +120,9 @@ void rename_durably(const std::filesystem::path& from, const std::filesystem::pa
 /// an older link in one step.
 void replace_symlink(const std::filesystem::path& target, const std::filesystem::path& link);
 
+/// Whether this errno says that something is another user's or in use.
+bool is_refusal(int error);
+
 /// Removes a file or a whole folder, if it is there.
 void remove_tree(const std::filesystem::path& path);
 

@@ -8,14 +8,24 @@
 #include <utility>
 
 #include "autograd/error.h"
+#include "data/uninterrupted.h"
 
 namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
-/// The name that a folder has while it is being removed.
-fs::path discarded_name(const fs::path& folder) {
-  return folder.parent_path() / (fmt::format(".{}.old", folder.filename().string()));
+/// `.NAME.END`, a name that a folder has while it is being made or removed; what a killed process
+/// left there is removed. `.NAME.2.END`, and so on, where something has it that stays.
+fs::path passing_name(const fs::path& folder, std::string_view end) {
+  constexpr int most = 9;
+  for (int number = 1;; ++number) {
+    fs::path name =
+        folder.parent_path() / fmt::format(".{}{}.{}", folder.filename().string(),
+                                           number > 1 ? fmt::format(".{}", number) : "", end);
+    const std::string why = remove_tree_if_allowed(name);
+    if (why.empty()) return name;
+    if (number == most) throw Error(Exit::io, why);
+  }
 }
 
 /// Lets two folders trade names in one step (Linux; false where the file system cannot).
@@ -26,8 +36,7 @@ bool exchange(const fs::path& a, const fs::path& b) {
 }  // namespace
 
 FolderTransaction::FolderTransaction(fs::path folder)
-    : folder_(std::move(folder)), temporary_(temporary_name(folder_)) {
-  remove_tree(temporary_);
+    : folder_(std::move(folder)), temporary_(passing_name(folder_, "tmp")) {
   create_folders(temporary_);
 }
 
@@ -57,10 +66,9 @@ void FolderTransaction::commit() {
     rename_durably(temporary_, folder_);
   } else if (exchange(temporary_, folder_)) {
     sync_folder(folder_.parent_path());
-    remove_tree(temporary_);  // now the older folder
+    static_cast<void>(remove_tree_if_allowed(temporary_));  // now the older folder
   } else {
-    const fs::path old = discarded_name(folder_);
-    remove_tree(old);
+    const fs::path old = passing_name(folder_, "old");
     rename_durably(folder_, old);
     try {
       rename_durably(temporary_, folder_);
@@ -74,15 +82,21 @@ void FolderTransaction::commit() {
   committed_ = true;
 }
 
-void hide_folder(const fs::path& folder) {
-  const fs::path old = discarded_name(folder);
-  remove_tree(old);
-  rename_durably(folder, old);
+std::string hide_folder_if_allowed(const fs::path& folder) {
+  const fs::path old = passing_name(folder, "old");
+  if (uninterrupted([&] { return ::rename(folder.c_str(), old.c_str()); }) < 0) {
+    if (!is_refusal(errno)) throw_io("put in place", old, errno);
+    return fmt::format("cannot remove {}: {}", folder.string(),
+                       std::system_category().message(errno));
+  }
+  sync_folder(folder.parent_path());
+  return "";
 }
 
 void remove_folder_at_once(const fs::path& folder) {
-  hide_folder(folder);
-  remove_tree(discarded_name(folder));
+  const fs::path old = passing_name(folder, "old");
+  rename_durably(folder, old);
+  remove_tree(old);
 }
 
 }  // namespace heed

@@ -36,8 +36,9 @@ class FolderTransaction {
   bool committed_ = false;
 };
 
-/// Takes a folder's name away in one step; it is `.NAME.old` then, to be removed.
-void hide_folder(const std::filesystem::path& folder);
+/// Takes a folder's name away in one step; it is `.NAME.old` then (or `.NAME.2.old`, where that is
+/// another user's), to be removed. Where the system does not allow it, returns why, and else "".
+std::string hide_folder_if_allowed(const std::filesystem::path& folder);
 /// Removes a folder so that no moment shows half of it under its name.
 void remove_folder_at_once(const std::filesystem::path& folder);
 

@@ -92,7 +92,7 @@ MemoryEstimate least_memory(const Config& config, const Model& model) {
   MemoryEstimate e;
   e.program = 12e6;
   e.weights = e.gradients = values * sizeof(float);
-  e.moments = e.weights * (sgd ? (config.optim.momentum > 0 ? 1 : 0) : 2);
+  e.moments = e.weights * (sgd ? 1 : 2);
   return e;
 }
 

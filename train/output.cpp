@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -20,16 +21,23 @@ namespace heed {
 
 namespace {
 
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 /// While one lives, a signal that ends the process removes an unfinished file first.
 class Unfinished {
  public:
-  explicit Unfinished(const std::filesystem::path& file) {
+  Unfinished(const std::filesystem::path& file, const struct stat& about) {
     path = ::strdup(file.c_str());
+    ours = about;
     for (std::size_t i = 0; i < ending.size(); ++i) {
+      sigaction(ending[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler == SIG_IGN) continue;  // nohup's wish, or the shell's
       struct sigaction action {};
       action.sa_handler = &Unfinished::remove;
       action.sa_flags = SA_RESETHAND;  // once; then the signal does what it always did
-      sigaction(ending[i], &action, &before_[i]);
+      sigaction(ending[i], &action, nullptr);
     }
   }
   ~Unfinished() {
@@ -41,25 +49,36 @@ class Unfinished {
 
  private:
   static void remove(int number) {
-    ::unlink(path);
+    struct stat there {};  // once finished and renamed, another process may have begun one
+    if (::stat(path, &there) == 0 && same_file(there, ours)) ::unlink(path);
     ::raise(number);
   }
 
   static constexpr std::array<int, 3> ending{SIGINT, SIGTERM, SIGHUP};
   static inline char* path = nullptr;
+  static inline struct stat ours {};
   std::array<struct sigaction, 3> before_{};
 };
 
-bool same_file(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+/// The N of /dev/fd/N, or -1.
+int descriptor_in(const std::string& path) {
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    int number = -1;
+    const char* const end = path.data() + path.size();
+    const auto [rest, error] = std::from_chars(path.data() + folder.size(), end, number);
+    if (error == std::errc() && rest == end) return number;
+  }
+  return -1;
 }
 
-/// The descriptor that is this file already (/dev/stdout, /dev/stderr, or their own names), or -1:
-/// a file of its own would push aside what the shell has opened.
-int open_already(const struct stat& file) {
-  for (const int number : {STDOUT_FILENO, STDERR_FILENO}) {
+/// The descriptor that is this file already (/dev/stdout, /dev/fd/3, the name of the file that
+/// standard output goes to), or -1: a file of its own would push aside what the shell has opened.
+int open_already(const std::string& path, const struct stat& file) {
+  for (const int number : {descriptor_in(path), STDOUT_FILENO, STDERR_FILENO}) {
     struct stat open {};
-    if (::fstat(number, &open) == 0 && same_file(open, file)) return number;
+    if (number < 0 || ::fstat(number, &open) < 0 || !same_file(open, file)) continue;
+    if ((::fcntl(number, F_GETFL) & O_ACCMODE) != O_RDONLY) return number;
   }
   return -1;
 }
@@ -86,16 +105,17 @@ class Claim {
       if (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         throw Error(Exit::io,
                     fmt::format("{}: another process is writing it", unfinished.string()));
-      struct stat ours {};
       struct stat there {};
-      if (::fstat(file_.get(), &ours) == 0 && ::stat(unfinished.c_str(), &there) == 0 &&
-          same_file(ours, there))
+      if (::fstat(file_.get(), &about_) == 0 && ::stat(unfinished.c_str(), &there) == 0 &&
+          same_file(about_, there))
         return;  // and not one that has just been finished and renamed
     }
   }
+  const struct stat& about() const { return about_; }
 
  private:
   FileDescriptor file_;
+  struct stat about_ {};
 };
 
 /// As a whole, or not at all. A file that is replaced hands on its permissions.
@@ -104,7 +124,7 @@ void write_whole_file(const std::filesystem::path& path,
   struct stat before {};
   const bool replaces = ::stat(path.c_str(), &before) == 0;
   const Claim claim(temporary_name(path));
-  const Unfinished remove_on_signal(temporary_name(path));
+  const Unfinished remove_on_signal(temporary_name(path), claim.about());
   write_file_durably(path, [&](FileWriter& file) {
     if (replaces && ::chmod(file.path().c_str(), before.st_mode & 0777) < 0)
       throw_io("set the permissions of", file.path(), errno);
@@ -114,14 +134,21 @@ void write_whole_file(const std::filesystem::path& path,
 
 }  // namespace
 
+bool is_standard_output(const std::string& path) {
+  if (path == "-") return true;
+  struct stat about {};
+  return ::stat(path.c_str(), &about) == 0 && open_already(path, about) == STDOUT_FILENO;
+}
+
 void write_output(const std::string& path, const std::function<void(const Sink&)>& produce) {
   const auto write_to = [&](int number, const std::string& name) {
     produce([&](std::string_view text) { write_all(number, as_bytes(text), name); });
   };
+  if (path.empty()) throw Error(Exit::usage, "--output: the name of a file, or -");
   if (path == "-") return write_to(STDOUT_FILENO, "standard output");
   struct stat about {};
   const bool there = ::stat(path.c_str(), &about) == 0;
-  if (const int number = there ? open_already(about) : -1; number >= 0) {
+  if (const int number = there ? open_already(path, about) : -1; number >= 0) {
     write_to(number, path);
   } else if (there && !S_ISREG(about.st_mode)) {
     FileDescriptor file = open_file(path, O_WRONLY);

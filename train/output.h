@@ -14,4 +14,7 @@ using Sink = std::function<void(std::string_view)>;
 /// process is writing the same file.
 void write_output(const std::string& path, const std::function<void(const Sink&)>& produce);
 
+/// Whether that is where standard output goes: "-", /dev/stdout, or a file's own name.
+bool is_standard_output(const std::string& path);
+
 }  // namespace heed

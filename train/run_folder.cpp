@@ -8,6 +8,7 @@
 #include "train/checkpoint_folder.h"
 #include "train/files.h"
 #include "train/json_text.h"
+#include "train/run_lock.h"
 
 namespace heed {
 
@@ -39,7 +40,8 @@ bool is_record(const std::filesystem::path& file) {
 void refuse_existing_run(const RunFolder& run) {
   if (!is_there(run.config())) {
     if (!is_there(run.path / "checkpoints")) {
-      if (is_there(run.path / ".lock")) return;  // a run that had hardly begun left the rest
+      // A run that had hardly begun left the rest.
+      if (RunLock::left_in(run.path, true)) return;
       for (const std::string& name : names_of_a_run()) {
         if (!is_there(run.path / name)) continue;
         throw Error(Exit::usage,
@@ -63,7 +65,7 @@ void refuse_existing_run(const RunFolder& run) {
 
 void refuse_foreign_folder(const RunFolder& run) {
   // The lock stays where clearing was cut short; an older heed's run may have a broken record.
-  if (is_there(run.path / ".lock") || is_record(run.path / "run.json")) return;
+  if (RunLock::left_in(run.path, false) || is_record(run.path / "run.json")) return;
   std::vector<std::string> names = names_of_a_run();
   names.insert(names.begin(), {"config.yaml", "checkpoints"});
   for (const std::string& name : names) {
@@ -81,6 +83,17 @@ void clear_run(const RunFolder& run) {
   sync_folder(run.path);      // also after a power cut
   for (const std::string& name : names_of_a_run()) remove_tree(run.path / name);
   remove_tree(run.path / "checkpoints");  // last: refuse_existing_run looks for it
+}
+
+void require_run(const RunFolder& run) {
+  read_run_config(run);
+  if (RunLock::left_in(run.path, true) || is_record(run.path / "run.json") ||
+      !CheckpointFolder(run.path).steps().empty())
+    return;
+  throw Error(Exit::bad_input,
+              fmt::format("{}: no run here (there is a config.yaml, but neither a run.json nor a "
+                          "checkpoint)",
+                          std::filesystem::absolute(run.path).lexically_normal().string()));
 }
 
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides) {

@@ -29,6 +29,8 @@ void refuse_foreign_folder(const RunFolder& run);
 void clear_run(const RunFolder& run);
 /// The config of a run folder; throws Error(bad_input) where there is none.
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {});
+/// Throws Error(bad_input) where no run has left anything but, perhaps, a config.yaml.
+void require_run(const RunFolder& run);
 /// What --weights may name here, for a message: "; there are: best, last, 100, 200", or nothing.
 std::string weights_there(const RunFolder& run);
 /// The folder of weights that NAME stands for: best, last, average, a step number, or a path.

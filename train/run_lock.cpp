@@ -15,12 +15,20 @@
 namespace heed {
 namespace {
 
+constexpr std::string_view mark = "heed ";  // "heed 1234\n": the process that has the lock, or had
+
+std::string text_of(int descriptor) {
+  std::array<char, 32> text{};
+  const ssize_t got = ::pread(descriptor, text.data(), text.size(), 0);
+  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+}
+
 /// " (process 1234)", or nothing where the holder has not written its number yet.
 std::string holder(int descriptor) {
-  std::array<char, 24> text{};
-  const ssize_t got = ::pread(descriptor, text.data(), text.size(), 0);
+  const std::string text = text_of(descriptor);
   std::string digits;
-  for (ssize_t i = 0; i < got && text[i] >= '0' && text[i] <= '9'; ++i) digits += text[i];
+  for (std::size_t i = mark.size(); i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i)
+    digits += text[i];
   return digits.empty() ? "" : fmt::format(" (process {})", digits);
 }
 
@@ -38,6 +46,11 @@ int try_lock(int descriptor, int kind) {
 RunLock::RunLock(const std::filesystem::path& run) {
   const std::filesystem::path path = run / ".lock";
   file_ = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
+  // A disk that is full leaves ours empty.
+  if (const std::string text = text_of(file_.get()); !text.empty() && !text.starts_with(mark))
+    throw Error(
+        Exit::usage,
+        fmt::format("{} is another program's: choose another folder for the run", path.string()));
   // Who only looks holds a shared lock for a moment, which is waited for; a run's is exclusive.
   for (int tries = 0; try_lock(file_.get(), LOCK_EX) < 0; ++tries) {
     if (errno != EWOULDBLOCK) throw_io("lock", path, errno);
@@ -46,9 +59,18 @@ RunLock::RunLock(const std::filesystem::path& run) {
     ::usleep(5'000);
   }
   // The number only serves messages; a full disk must not keep anybody from resuming.
-  const std::string number = fmt::format("{}\n", ::getpid());
+  const std::string number = fmt::format("{}{}\n", mark, ::getpid());
   if (::ftruncate(file_.get(), 0) == 0)
     static_cast<void>(::pwrite(file_.get(), number.data(), number.size(), 0) == 0);
+}
+
+bool RunLock::left_in(const std::filesystem::path& run, bool even_empty) {
+  const std::filesystem::path path = run / ".lock";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored)))
+    return false;
+  const std::string text = text_of(open_file(path, O_RDONLY | O_NOFOLLOW).get());
+  return text.starts_with(mark) || (even_empty && text.empty());
 }
 
 void RunLock::refuse_if_held(const std::filesystem::path& run) {

@@ -16,6 +16,8 @@ nlohmann::json Progress::json() const {
                    {"validation_due", validation_due},
                    {"best_step", best_step},
                    {"without_better", without_better},
+                   {"judged_by", judged_by},
+                   {"batches", batches},
                    {"window",
                     {{"loss", window.loss},
                      {"nll", window.nll},
@@ -41,6 +43,8 @@ Progress read_progress(const nlohmann::json& state) {
     p.skipped_in_a_row = whole_number(state.at("skipped_in_a_row"));
   p.best_step = whole_number(state.at("best_step"));
   p.without_better = whole_number(state.at("without_better"));
+  p.judged_by = state.value("judged_by", "");
+  p.batches = state.value("batches", "");
   if (state.contains("window")) {
     const nlohmann::json& window = state.at("window");
     p.window = {window.at("loss"), window.at("nll"), whole_number(window.at("tokens")),

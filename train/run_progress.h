@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
 #include "data/batcher.h"
 #include "nn/model.h"
@@ -18,6 +19,8 @@ struct Progress {
   std::optional<double> best;      ///< best value of the deciding metric
   std::int64_t best_step = 0;
   std::int64_t without_better = 0;    ///< validations since
+  std::string judged_by;              ///< metric and data that `best` is of
+  std::string batches;                ///< what `position` counts: data, seed, size
   bool validation_due = false;        ///< at this step; a signal has put it off
   std::int64_t skipped = 0;           ///< steps left out, as they were not finite
   std::int64_t skipped_in_a_row = 0;  ///< of them, the last without another between

@@ -30,41 +30,31 @@ std::string processor() {
   return "";
 }
 
-/// SHA-256 of what training sees of a split: ids, and where sequences end. Nothing of an empty one.
-std::string digest(const Dataset& data) {
-  if (data.size() == 0 && data.stream.empty()) return "";
-  Sha256 sum;
-  for (const Sequences* side : {&data.source, &data.target}) {
-    sum.update(std::as_bytes(std::span(side->ids)));
-    sum.update(std::as_bytes(std::span(side->offsets)));
-  }
-  sum.update(std::as_bytes(std::span(data.stream)));
-  return sum.hex();
-}
-
 /// The record of a run on this machine, by this program, now.
 nlohmann::json describe(const Config& config, const ExperimentData& data) {
   utsname system{};
   uname(&system);
-  return {{"version", version},
-          {"started", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
-          {"seed", config.seed},
-          {"shards", config.train.shards},
-          {"threads", config.threads > 0 ? config.threads : available_processors()},
-          {"cpu", processor()},
-          {"processors", available_processors()},
-          {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
-          {"compiler", compiler},
-          {"flags", flags},
-          {"blas", kernels::blas_name()},
-          {"data",
-           {{"train", digest(data.train)},
-            {"valid", digest(data.valid)},
-            {"test", digest(data.test)}}}};
+  return {
+      {"version", version},
+      {"started", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
+      {"seed", config.seed},
+      {"shards", config.train.shards},
+      {"threads", config.threads > 0 ? config.threads : available_processors()},
+      {"cpu", processor()},
+      {"processors", available_processors()},
+      {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
+      {"compiler", compiler},
+      {"flags", flags},
+      {"blas", kernels::blas_name()},
+      {"data", {{"train", data.sums.train}, {"valid", data.sums.valid}, {"test", data.sums.test}}}};
 }
 
 nlohmann::json read_record(const RunFolder& run) {
-  return parse_json(read_bytes(record_of(run), 1 << 20), record_of(run).string());
+  const std::filesystem::path path = record_of(run);
+  nlohmann::json record = parse_json(read_bytes(path, 1 << 20), path.string());
+  if (!record.is_object() || (record.contains("files") && !record.at("files").is_object()))
+    throw Error(Exit::bad_input, path.string() + ": not the record of a run");
+  return record;
 }
 
 /// The record; none where it is lost or broken, and then `why`.
@@ -102,11 +92,13 @@ void begin_run(const RunFolder& run, const Config& config, const ExperimentData&
   write_file_durably(run.config(), yaml);  // last: its presence makes this a run
 }
 
-void adopt_config(const RunFolder& run, Config config) {
+void adopt_config(const RunFolder& run, Config config, const ExperimentData& data) {
   config.threads = read_run_config(run).threads;
   const std::string yaml = write_yaml(config);
   std::string why;
   if (auto record = find_record(run, why)) {
+    const nlohmann::json now = describe(config, data);
+    for (const char* key : {"seed", "shards", "data"}) (*record)[key] = now[key];
     (*record)["files"]["config.yaml"] = sha256_hex(yaml);
     write_file_durably(record_of(run), record->dump(2) + "\n");
   }

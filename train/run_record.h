@@ -14,9 +14,9 @@ namespace heed {
 void begin_run(const RunFolder& run, const Config& config, const ExperimentData& data,
                const std::vector<std::string>& command);
 
-/// Makes this the config of a run that is gone on with, all but the number of threads: a later
-/// `resume`, `eval` or `generate` shall not have to be told again.
-void adopt_config(const RunFolder& run, Config config);
+/// Makes this the config of a run that is gone on with, and these its data, all but the number of
+/// threads: a later `resume`, `eval` or `generate` shall not have to be told again.
+void adopt_config(const RunFolder& run, Config config, const ExperimentData& data);
 
 /// Throws Error(bad_input) where a tokenizer is not the one that the run began with: ids would mean
 /// other words. Returns what people should know, a line for each: config.yaml was edited; run.json

@@ -7,6 +7,7 @@
 #include "autograd/error.h"
 #include "autograd/kernels/bf16.h"
 #include "train/memory_estimate.h"
+#include "train/sha256.h"
 
 namespace heed {
 
@@ -34,6 +35,22 @@ EvaluationLimits evaluation_limits(const Config& config) {
   return limits;
 }
 
+namespace {
+
+/// SHA-256 of what training sees of a split: ids, and where sequences end. Nothing of an empty one.
+std::string digest(const Dataset& data) {
+  if (data.size() == 0 && data.stream.empty()) return "";
+  Sha256 sum;
+  for (const Sequences* side : {&data.source, &data.target}) {
+    sum.update(std::as_bytes(std::span(side->ids)));
+    sum.update(std::as_bytes(std::span(side->offsets)));
+  }
+  sum.update(std::as_bytes(std::span(data.stream)));
+  return sum.hex();
+}
+
+}  // namespace
+
 VocabularySizes sizes_of(const Tokenizers& tokenizers) {
   return {tokenizers.source->size(), tokenizers.target->size(), tokenizers.shared()};
 }
@@ -59,6 +76,7 @@ ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
   check_text(corpus.train, data.train, "data.train");
   check_evaluable(corpus.valid, data.valid, evaluation_limits(config), "data.valid");
   check_evaluable(corpus.test, data.test, evaluation_limits(config), "data.test");
+  data.sums = {digest(data.train), digest(data.valid), digest(data.test)};
   const BatchStream anything_to_train_on(data.train, batch_options(config));  // throws where not
   return data;
 }

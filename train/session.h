@@ -15,6 +15,10 @@ namespace heed {
 struct ExperimentData {
   Tokenizers tokenizers;
   Dataset train, valid, test;
+  /// SHA-256 of what training sees of each split: ids, and where sequences end. "" of an empty one.
+  struct Sums {
+    std::string train, valid, test;
+  } sums;
 };
 
 /// Tokens that a model knows.

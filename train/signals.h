@@ -3,8 +3,8 @@
 namespace heed {
 
 /// While one lives: SIGINT, SIGTERM and SIGHUP (a lost terminal; not under nohup) ask for a stop, a
-/// second one ends the process at once, and SIGUSR1 asks for a checkpoint. Afterwards SIGUSR1 is
-/// ignored.
+/// second one (0.1 s later or more, and no hangup) ends the process at once, and SIGUSR1 asks for a
+/// checkpoint. Afterwards SIGUSR1 is ignored.
 class SignalRequests {
  public:
   SignalRequests();

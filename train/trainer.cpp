@@ -27,6 +27,13 @@ std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
       std::ceil(config.train.epochs * static_cast<double>(stream.batches_in(0))));
 }
 
+/// What a batch's number hangs on, in a few words.
+std::string batches_of(const Config& config, const ExperimentData& data) {
+  const BatchOptions options = batch_options(config);
+  return fmt::format("{} seed {} tokens {} sequences {} context {}", data.sums.train, options.seed,
+                     options.batch_tokens, options.batch_sequences, options.context);
+}
+
 StepOptions step_options(const Config& config) {
   return {config.seed, config.train.shards, config.train.label_smoothing, config.optim.clip_norm,
           config.train.precision == Precision::bf16};
@@ -46,7 +53,10 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
       stream_(data.train, batch_options(config)),
       cost_(token_cost(config.model, config.task, data.tokenizers.target->size())),
       total_steps_(steps_in_all(config, stream_)),
-      checkpoints_(run.path) {}
+      checkpoints_(run.path) {
+  progress_.batches = batches_of(config, data);
+  progress_.judged_by = fmt::format("{} {}", static_cast<int>(deciding_metric()), data.sums.valid);
+}
 
 Metric Trainer::deciding_metric() const {
   return config_.train.early_stopping.metric.value_or(config_.train.best);
@@ -248,74 +258,6 @@ void Trainer::check_finite(std::span<const NamedTensor> moments) const {
     throw Error(Exit::non_finite,
                 fmt::format("step {}: not saved, as it is not finite: {}", progress_.step,
                             find_non_finite(tensors, "the tensor")->text()));
-  }
-}
-
-void Trainer::restore() {
-  const CheckpointFolder::Newest newest = checkpoints_.newest_valid();
-  for (const std::string& skipped : newest.skipped)
-    talk_.line("skipped a damaged checkpoint: " + skipped);
-  checkpoints_.refuse_loss(newest);
-  if (!newest.checkpoint) {
-    repair_metrics();
-    talk_.line("no checkpoint to go on from: beginning at step 0");
-    return;
-  }
-  const std::filesystem::path folder = newest.checkpoint->folder;
-  load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->parameters(),
-               (folder / "model.safetensors").string());
-  load_weights(SafetensorsFile::read(folder / "training.safetensors"), optimizer_.state(),
-               (folder / "training.safetensors").string());
-  progress_ = Progress::from(newest.checkpoint->state);
-  stream_.seek(progress_.position);  // before the folder is touched: the data may not be those
-  optimizer_.set_steps(progress_.step - progress_.skipped);
-  // Where a validation is still due, the checkpoint is made again with what it says.
-  if (!progress_.validation_due) last_saved_ = last_validated_ = progress_.step;
-  repair_metrics();
-  // A kill may have come after the checkpoint had its name and before its links were set.
-  checkpoints_.link("last", progress_.step);
-  find_best();
-  tell_what_stays(checkpoints_.remove_unfinished());
-  if (config_.train.early_stopping.metric &&
-      progress_.without_better >= config_.train.early_stopping.patience) {
-    stopped_early_ = true;
-  }
-  talk_.line(fmt::format("going on from step {}", progress_.step));
-}
-
-void Trainer::repair_metrics() {
-  // What was recorded after the checkpoint will be recorded again, and so will the final figures.
-  const auto keep = [this](const nlohmann::json& r) {
-    const std::string kind = r.value("kind", "");
-    const auto at = r.value("step", std::int64_t{0});
-    return at <= progress_.step &&
-           !(progress_.validation_due && at == progress_.step && kind == "valid") &&
-           kind != "test" && kind != "final-valid";
-  };
-  const JsonlRepair repair = repair_jsonl(run_.metrics(), keep);
-  if (repair.damaged_line > 0) {
-    talk_.line(
-        fmt::format("{}: line {} is damaged; the file ends before it now, and all of it is in "
-                    "metrics.jsonl.damaged",
-                    run_.metrics().string(), repair.damaged_line));
-  }
-  metrics_.emplace(run_.metrics());
-}
-
-void Trainer::find_best() {
-  if (!progress_.best) return remove_tree(run_.path / "best");  // of a newer, damaged checkpoint
-  try {
-    if (progress_.best_step != progress_.step)  // that one was checked already
-      open_checkpoint(checkpoints_.folder_of(progress_.best_step));
-    checkpoints_.link("best", progress_.best_step);
-  } catch (const Error& lost) {
-    if (lost.code != Exit::bad_input) throw;
-    talk_.line(
-        fmt::format("the best checkpoint, of step {}, is lost; the best of the validations to come "
-                    "takes its place, or the last checkpoint where there are none: {}",
-                    progress_.best_step, lost.what()));
-    progress_.best.reset();
-    remove_tree(run_.path / "best");
   }
 }
 

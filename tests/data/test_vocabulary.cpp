@@ -151,6 +151,11 @@ BOOST_AUTO_TEST_CASE(misuse) {
   expect_error(Exit::bad_input, {"no text"}, [&] { learn(TokenizerKind::characters, {}); });
   expect_error(Exit::io, {"/no-such-folder/x.vocab", "cannot write"},
                [&] { t->save("/no-such-folder/x"); });
+  Lines long_words;  // 70 MB of them: load_tokenizer would refuse the file
+  for (char c = 0; c < 70; ++c)
+    long_words.push_back(std::string(1'000'000, static_cast<char>('0' + c)));
+  expect_error(Exit::usage, {"MiB, and 64 are allowed", "tokenizer.vocab_size"},
+               [&] { learn(TokenizerKind::words, long_words); });
   const TempDir dir;  // a full disk, and one that cannot keep what it was given
   std::filesystem::create_symlink("/dev/full", dir / "full.vocab");
   expect_error(Exit::io, {(dir / "full.vocab").string(), "No space left"},

@@ -300,7 +300,7 @@ fault("step: an infinite gradient of a finite loss passes", "train/step.cpp",
       "",
       "training:step")
 
-fault("resume: the optimizer begins at step 0", "train/trainer.cpp",
+fault("resume: the optimizer begins at step 0", "train/trainer_resume.cpp",
       "optimizer_.set_steps(",
       "optimizer_.set_steps(0 * ",
       "training:resuming")

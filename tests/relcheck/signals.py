@@ -74,7 +74,7 @@ def second_signal(check, ground):
             status, one = stop(process, first)
         else:
             process.send_signal(first)
-            time.sleep(0.1)
+            time.sleep(0.2)
             if process.poll() is not None:
                 raise RuntimeError("slow: the steps are too fast to tell")
             status, seconds = stop(process, second)

@@ -44,6 +44,11 @@ absent() {
     [ ! -e "$path" ] || fail "$path was left behind"
   done
 }
+# soon CONDITION: waits for it, 20 s at most
+soon() {
+  for _ in $(seq 200); do eval "$1" && return; sleep 0.1; done
+  fail "20 s, and not yet: $1"
+}
 lines() { wc -l <"$1" | tr -d ' '; }
 # number KEY: its value in the JSON object in out
 number() { sed -n "s/.*\"$1\":\([-0-9.e+]*\).*/\1/p" out; }   # the last one there, if there are several

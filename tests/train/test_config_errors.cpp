@@ -267,8 +267,8 @@ BOOST_AUTO_TEST_CASE(names_that_are_no_folder) {
        "cannot be a folder's name: 1 to 200 bytes, no slash, no dot or dash in front"},
   });
   // Of a file whose name has to do.
-  for (const auto& [file, shown] : {std::pair("", ""), std::pair("a\x07.yaml", "a\\x07"),
-                                     std::pair("a\nb.yaml", "a\\nb")}) {
+  for (const auto& [file, shown] :
+       {std::pair("", ""), std::pair("a\x07.yaml", "a\\x07"), std::pair("a\nb.yaml", "a\\nb")}) {
     try {
       heed::parse_config(copy, file, {});
       BOOST_ERROR("accepted");

@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(the_lock_has_one_holder_and_names_it) {
   {
     const RunLock lock(folder.path);
     const std::string before = get(folder / ".lock");
-    BOOST_TEST(before == std::to_string(::getpid()) + "\n");
+    BOOST_TEST(before == "heed " + std::to_string(::getpid()) + "\n");
     HEED_CHECK_ERROR(
         Exit::locked,
         folder.path.string() + ": another heed (process " + std::to_string(::getpid()) + ")",
@@ -266,6 +266,21 @@ BOOST_AUTO_TEST_CASE(the_lock_has_one_holder_and_names_it) {
   }
   const RunLock again(folder.path);
   HEED_CHECK_ERROR(Exit::io, "No such file", RunLock(folder / "none"));
+}
+
+BOOST_AUTO_TEST_CASE(another_programs_lock_is_left_alone) {
+  const TempFolder folder;
+  BOOST_TEST(!RunLock::left_in(folder.path, true));
+  put(folder / ".lock", "");
+  BOOST_TEST(RunLock::left_in(folder.path, true));  // the disk may have been full
+  BOOST_TEST(!RunLock::left_in(folder.path, false));
+  put(folder / ".lock", "4711\n");
+  BOOST_TEST(!RunLock::left_in(folder.path, true));
+  HEED_CHECK_ERROR(Exit::usage, ".lock is another program's", RunLock(folder.path));
+  BOOST_TEST(get(folder / ".lock") == "4711\n");
+  fs::remove(folder / ".lock");
+  { const RunLock lock(folder.path); }
+  BOOST_TEST(RunLock::left_in(folder.path, false));
 }
 
 BOOST_AUTO_TEST_CASE(who_only_looks_keeps_nobody_from_the_lock) {

@@ -1,5 +1,8 @@
 // A run that was interrupted and resumed is the run that was not, to the bit.
+#include <fmt/format.h>
+
 #include <csignal>
+#include <functional>
 #include <thread>
 
 #include "tests/train/trainer_support.h"
@@ -119,12 +122,59 @@ BOOST_AUTO_TEST_CASE(a_refused_resume_changes_nothing) {
   run.train(false);
   const std::string metrics = get(run.paths().metrics()) + "{\"kind\":\"test\",\"step\":20}\n";
   put(run.paths().metrics(), metrics);
-  Config less = small_run(20);
-  less.data.synthetic.train = 20;  // there is no such batch any more
-  Run other(less, folder / "run");
-  BOOST_CHECK_EXCEPTION(other.train(true), Error,
-                        [](const Error& e) { return e.code == Exit::bad_input; });
+  std::filesystem::remove(run.folder / "best");
+  std::filesystem::create_directory(run.folder / "best");  // as in a copy made without links
+  put(run.folder / "best" / "model.safetensors", "precious");
+  run.config.train.steps = 30;
+  const std::string message = error_of(Exit::bad_input, [&] { run.train(true); });
+  BOOST_TEST(contains(message, "best is a folder, where a link to a checkpoint belongs"), message);
   BOOST_TEST(get(run.paths().metrics()) == metrics);
+  BOOST_TEST(get(run.folder / "best" / "model.safetensors") == "precious");
+}
+
+BOOST_AUTO_TEST_CASE(other_batches_begin_with_the_next_epoch) {
+  // Their numbers mean other samples: some would come twice, or there is no such batch.
+  const TempFolder folder;
+  Run run(small_run(20), folder / "run");
+  run.train(false);
+  const Progress before = Progress::from(run.state_with_clocks(20));
+  BOOST_TEST_REQUIRE(before.position.batch > 0);
+  for (const auto& change : std::vector<std::function<void(Config&)>>{
+           [](Config& c) { c.data.synthetic.train = 20; }, [](Config& c) { c.seed = 7; },
+           [](Config& c) { c.train.batch_tokens *= 2; }}) {
+    std::filesystem::remove_all(folder / "copy");
+    std::filesystem::copy(
+        run.folder, folder / "copy",
+        std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
+    Config other = small_run(21);
+    change(other);
+    Run copy(other, folder / "copy");
+    copy.talk.log_to(copy.paths().log());
+    BOOST_TEST(copy.train(true) == 0);
+    const Progress after = Progress::from(copy.state_with_clocks(21));
+    const bool next = after.position.epoch > before.position.epoch && after.position.batch <= 1;
+    BOOST_TEST(next);
+    BOOST_TEST(contains(get(copy.paths().log()),
+                        fmt::format("so epoch {} ends after {} batches", before.position.epoch,
+                                    before.position.batch)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(another_deciding_metric_judges_anew) {
+  // A loss of 2.3 is not to be beaten by any accuracy.
+  const TempFolder folder;
+  Run run(small_run(20), folder / "run");
+  run.train(false);
+  run.config.train.best = Metric::token_accuracy;
+  run.config.train.steps = 40;
+  run.talk.log_to(run.paths().log());
+  BOOST_TEST(run.train(true) == 0);
+  BOOST_TEST(
+      contains(get(run.paths().log()), "the deciding metric or the validation data are others"));
+  const Progress end = Progress::from(run.state_with_clocks(40));
+  BOOST_TEST(end.best.value() <= 1);
+  BOOST_TEST(end.best_step >= 20);
+  BOOST_TEST(run.checkpoints().linked("best").value() == end.best_step);
 }
 
 BOOST_AUTO_TEST_CASE(a_newer_checkpoint_that_cannot_be_read_is_not_overtaken) {

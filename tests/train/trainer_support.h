@@ -50,8 +50,11 @@ struct Run {
     for (const nlohmann::json& r : metrics()) n += r.at("kind") == kind;
     return n;
   }
+  nlohmann::json state_with_clocks(std::int64_t step) const {
+    return open_checkpoint(checkpoints().folder_of(step)).state;
+  }
   nlohmann::json state(std::int64_t step) const {
-    nlohmann::json s = open_checkpoint(checkpoints().folder_of(step)).state;
+    nlohmann::json s = state_with_clocks(step);
     s.erase("seconds");
     s.erase("window_seconds");
     return s;

@@ -1,0 +1,128 @@
+#!/bin/sh
+# Going on with a run: with another config, after damage, beside other users, after a lost terminal.
+# Usage: test_commands_resume.sh HEED
+. "${0%/*}/commands_support.sh"
+
+config tiny
+status 0 train tiny.yaml
+
+# ---- going on with another config ----------------------------------------------------------------------
+status 2 resume runs/tiny model.activation=gelu
+says 'model.activation: a run keeps its model'
+status 2 resume runs/tiny tokenizer.lowercase=true data.lowercase=true
+cp -r runs/tiny longer
+status 0 resume longer train.steps=40 threads=1
+says "note: train.steps is another from here on, in the run's config.yaml too"
+holds longer/config.yaml 'steps: 40' 'threads: 2'
+status 0 resume longer
+says 'going on from step 40'
+checks=$((checks + 1)); grep -q 'edited\|another from here' err && fail 'the config that was taken over is a change still'
+status 2 train tiny.yaml --run never train.steps.x=3
+says 'train.steps.x=3: unknown key'
+status 2 resume longer optim.lr.foo.bar=3
+says 'optim.lr.foo.bar=3: unknown key'
+absent never
+
+cp -r runs/tiny dropped
+status 0 resume dropped train.steps=35 model.dropout=0.3
+status 2 resume dropped train.steps=40 optim.name=sgd
+says 'optim.name: a run keeps its moments'
+status 0 resume dropped train.steps=40 optim.name=adamw
+cp -r runs/tiny reseeded
+status 0 resume reseeded train.steps=31
+status 0 resume reseeded seed=7 train.shards=3 train.steps=35 data.synthetic.symbols=4
+says 'data.train: its tokens are others' 'so epoch ' 'and the next begins'
+holds reseeded/run.json '"seed": 7' '"shards": 3'
+status 0 resume reseeded train.steps=40
+checks=$((checks + 1)); grep -q warning err && fail 'seed and data that were taken over are others still'
+cp -r runs/tiny judged
+status 0 resume judged train.best=token_accuracy train.steps=60 optim.lr=0.01
+says 'the deciding metric or the validation data are others' '(best)'
+status 0 resume judged train.steps=70
+checks=$((checks + 1)); grep -q 'deciding metric' err && fail 'the metric that was taken over is another still'
+for record in '[]' '"x"' '{"files":"x"}' '{"files":[]}'; do
+  echo "$record" >judged/run.json
+  status 0 resume judged train.steps=71 threads=1
+  says 'warning: judged/run.json: not the record of a run'
+done
+
+# ---- checkpoints out of reach ----------------------------------------------------------------------------
+cp -r runs/tiny unmounted
+mv unmounted/checkpoints elsewhere
+cp unmounted/metrics.jsonl kept.jsonl
+for way in none link empty; do
+  case $way in
+    link) ln -s "$work/nowhere" unmounted/checkpoints ;;
+    empty) rm unmounted/checkpoints; mkdir unmounted/checkpoints ;;
+  esac
+  status 3 resume unmounted
+  says 'last is there, but no checkpoint' 'its disk mounted?'
+  equal "metrics while checkpoints are away ($way)" "$(cksum <unmounted/metrics.jsonl)" "$(cksum <kept.jsonl)"
+done
+rmdir unmounted/checkpoints; mv elsewhere unmounted/checkpoints
+status 0 resume unmounted train.steps=33
+says 'going on from step 30'
+cp -rL runs/tiny copied                                  # without its links
+status 0 eval copied
+status 3 resume copied
+says 'copied/last and copied/best are folders, where a link to a checkpoint belongs'
+rm -r copied/last
+cp copied/metrics.jsonl untouched
+status 3 resume copied train.steps=31
+says 'copied/best is a folder'
+[ -e copied/best/model.safetensors ] || fail 'a best that is a folder was removed'
+checks=$((checks + 1)); cmp -s untouched copied/metrics.jsonl || fail 'a refused resume changed the metrics'
+rm -r copied/best
+status 0 resume copied
+[ -L copied/best ] || fail 'the link to the best was not made again'
+mkdir copied/aside; mv copied/checkpoints/step-* copied/aside
+mv copied/aside/step-00000030 copied/checkpoints/.step-00000030.old
+status 3 resume copied
+says 'no checkpoint is there, but copied/checkpoints/.step-00000030.old' 'rename it to step-'
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  chmod 755 "$work"; chmod 755 "$heed" 2>/dev/null
+  as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$heed" "$@" >out 2>err; }
+  status 0 train tiny.yaml --run others train.keep=2 train.save_every=5 train.average=1
+  chown -R 65534:65534 others
+  chown -R 0:0 others/checkpoints/step-00000025
+  if as_nobody eval others; then                         # where the program can be reached
+    as_nobody resume others train.steps=45
+    equal 'resume beside a checkpoint of another user' $? 0
+    says "warning: an old checkpoint stays: cannot remove"
+    equal 'times it is said' "$(grep -c 'checkpoint stays' err)" 1
+    chmod +t others/checkpoints; chown 0:0 others/checkpoints; chmod 1777 others/checkpoints
+    mkdir -m 755 others/checkpoints/.step-00000050.tmp others/checkpoints/.step-00000050.old
+    touch others/checkpoints/.step-00000050.tmp/x others/checkpoints/.step-00000050.old/x
+    as_nobody resume others train.steps=65
+    equal 'resume in a folder with the sticky bit' $? 0
+    says 'warning: an old checkpoint stays: cannot remove others/checkpoints/.step-00000050.tmp'
+    chmod 700 others; chown 0:0 others
+    as_nobody eval others
+    equal 'eval of what may not be looked at' $? 4
+    says 'cannot look at others' 'Permission denied'
+    as_nobody train tiny.yaml --run others
+    equal 'train where one may not look' $? 4
+    says 'cannot look at others' 'Permission denied'
+  fi
+fi
+
+# ---- a terminal that is lost ------------------------------------------------------------------------------
+"$heed" train tiny.yaml --run lost train.steps=100000 train.save_every=1000000 train.validate_every=1000000 2>err &
+soon 'grep -qs "train step" err'
+kill -HUP $!
+wait $!
+equal 'exit code after a hangup' $? 129
+says 'stopped by signal 1; go on with: heed resume lost'
+[ -e lost/last/state.json ] || fail 'a hangup lost the run'
+
+for signal in 1 15; do                                   # as a shell and timeout(1) send it: twice at once
+  rm -rf lost err
+  "$heed" train tiny.yaml --run lost train.steps=100000 train.save_every=1000000 train.validate_every=1000000 2>err &
+  soon 'grep -qs "train step" err'
+  kill -$signal $!; kill -$signal $!
+  wait $!
+  equal "exit code after $signal twice at once" $? $((128 + signal))
+  [ -e lost/last/state.json ] || fail "$signal twice at once lost the run"
+done
+
+report
