@@ -281,7 +281,7 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
   result.abs = options.abs;
   result.seed = options.seed;
   if (sizeof(real) < 8)
-    result.notes.push_back("checked in float32, which sees gross errors only; link heed::f64");
+    result.notes.emplace_back("checked in float32, which sees gross errors only; link heed::f64");
   const auto report = [&](ParameterCheck c) {
     if (options.on_parameter) options.on_parameter(c);
     result.parameters.push_back(std::move(c));
@@ -315,7 +315,7 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
                       c.name, c.largest));
     }
   }
-  if (checked == 0) result.notes.push_back("nothing was checked: no entries, or no outputs");
+  if (checked == 0) result.notes.emplace_back("nothing was checked: no entries, or no outputs");
   return result;
 }
 
@@ -323,6 +323,7 @@ namespace gradcheck_detail {
 
 std::vector<Tensor> as_variables(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> variables;
+  variables.reserve(inputs.size());
   for (const Tensor& x : inputs) {
     variables.push_back(x.defined() ? Tensor::variable(x.value().clone()) : Tensor());
   }

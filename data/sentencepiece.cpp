@@ -89,7 +89,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   std::filesystem::path save(const std::filesystem::path& stem) const override {
-    const std::filesystem::path file = stem.string() + ".model";
+    std::filesystem::path file = stem.string() + ".model";
     write_file(file, proto_);
     return file;
   }

@@ -179,7 +179,7 @@ class VocabularyTokenizer final : public Tokenizer {
       content += i < first_piece ? pieces_[i] : escaped(pieces_[i]);
       content += '\n';
     }
-    const std::filesystem::path file = stem.string() + ".vocab";
+    std::filesystem::path file = stem.string() + ".vocab";
     write_file(file, content);
     return file;
   }
@@ -198,6 +198,7 @@ class VocabularyTokenizer final : public Tokenizer {
 
 std::vector<std::string> all_bytes() {
   std::vector<std::string> pieces;
+  pieces.reserve(256);
   for (int byte = 0; byte < 256; ++byte) pieces.emplace_back(1, static_cast<char>(byte));
   return pieces;
 }
@@ -244,6 +245,7 @@ std::vector<std::string> learn_vocabulary(const TokenizerOptions& options,
       sorted.resize(static_cast<std::size_t>(room));
   }
   std::vector<std::string> pieces;
+  pieces.reserve(sorted.size());
   std::uint64_t bytes = 0;  // of the file
   for (auto& [piece, count] : sorted) {
     bytes += escaped(piece).size() + 1;

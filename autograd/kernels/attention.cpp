@@ -103,10 +103,9 @@ void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols,
                              const real* lse, std::int64_t stride) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const bool none = lse[r * stride] == -std::numeric_limits<real>::infinity();
-    for (std::int64_t c = 0; c < cols; ++c) {
-      real& s = scores[r * cols + c];
-      s = none || c >= visible.count(r, cols) ? real(0) : std::exp(s - lse[r * stride]);
-    }
+    real* const row = scores + r * cols;
+    for (std::int64_t c = 0; c < cols; ++c)
+      row[c] = none || c >= visible.count(r, cols) ? real(0) : std::exp(row[c] - lse[r * stride]);
   }
 }
 

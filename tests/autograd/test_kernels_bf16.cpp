@@ -8,7 +8,6 @@
 
 using namespace heed;
 using namespace heed::testing;
-using kernels::Trans;
 
 namespace {
 

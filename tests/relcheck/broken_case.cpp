@@ -22,7 +22,7 @@ struct Outcome {
   int status = -3;
   double milliseconds = 0;  ///< of the processor
   std::int64_t mebibytes = 0;
-  std::string message = "";
+  std::string message;
 };
 
 double processor_milliseconds() {
