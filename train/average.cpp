@@ -21,7 +21,7 @@ Average write_average(const RunFolder& run, const CheckpointFolder& checkpoints,
       used.push_back(checkpoint.step);
     } catch (const Error& damaged) {
       if (damaged.code != Exit::bad_input) throw;
-      skipped.push_back(damaged.what());
+      skipped.emplace_back(damaged.what());
     }
   }
   if (files.empty()) throw Error(Exit::bad_input, run.path.string() + ": no checkpoint to average");

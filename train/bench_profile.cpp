@@ -1,10 +1,10 @@
 #include "train/bench_profile.h"
 
 #include <fmt/format.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 #include <vector>

@@ -23,7 +23,7 @@ std::u32string characters(std::string_view line) {
       out += utf8_decode(line, at, length);
       at += length;
     } else {
-      out += char32_t{0x110000} + static_cast<unsigned char>(line[at++]);  // beyond Unicode
+      out.push_back(char32_t{0x110000} + static_cast<unsigned char>(line[at++]));  // beyond Unicode
     }
   }
   return out;

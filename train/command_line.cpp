@@ -66,7 +66,7 @@ void add_files(CLI::App* command, const char* name, std::vector<std::string>& fi
 
 /// An option that is another way to write key=value; `implied` overrides come with it.
 CLI::Option* add_shortcut(CLI::App* command, const char* name, std::vector<std::string>& shortcuts,
-                          const char* key, std::vector<std::string> implied) {
+                          const char* key, const std::vector<std::string>& implied) {
   const auto take = [&shortcuts, key, implied](const std::string& value) {
     shortcuts.insert(shortcuts.end(), implied.begin(), implied.end());
     shortcuts.push_back(fmt::format("{}={}", key, value));

@@ -73,7 +73,8 @@ void read_field(const Field& field, const YamlNode& node, Config& config, Proble
 void read_shorthand(const std::string& section, const YamlNode& node, Config& config,
                     Problems& problems) {
   for (const std::string& name : names_in(section)) {
-    if (const auto complaint = find_field(section + "." + name)->read(config, node)) {
+    if (const auto complaint =
+            find_field(fmt::format("{}.{}", section, name))->read(config, node)) {
       problems.add(complaint->place, section, complaint->message);
       return;
     }

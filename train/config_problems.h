@@ -13,7 +13,7 @@ struct Place {
   int line = 1;    ///< from 1
   int column = 1;  ///< from 1, in characters
 
-  friend auto operator<=>(const Place&, const Place&) = default;
+  friend auto operator<=>(const Place&, const Place&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 class Problems {

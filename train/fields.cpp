@@ -16,7 +16,7 @@ using Number = Range<double>;
 #member, [](auto& config) -> auto& { return config.member; }
 /// For the few keys that are called otherwise.
 #define HEED_MEMBER(member) \
-  [](auto& config) -> auto& { return config.member; }
+  [](auto& config) -> auto& { return config.member; }  // NOLINT(bugprone-macro-parentheses)
 
 // Upper bounds stand far above any sensible value; they keep shapes and counters from overflowing.
 constexpr std::int64_t million = 1'000'000, billion = 1'000 * million;

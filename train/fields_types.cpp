@@ -146,6 +146,7 @@ std::string print_number(double x) { return fmt::format("{}", x); }
 
 std::string print_files(const std::vector<std::string>& files) {
   std::vector<std::string> texts;
+  texts.reserve(files.size());
   for (const std::string& file : files) texts.push_back(yaml_text(file));
   return fmt::format("[{}]", fmt::join(texts, ", "));
 }

@@ -13,7 +13,7 @@
 #include "autograd/error.h"
 #include "train/files.h"
 
-extern char** environ;
+extern char** environ;  // NOLINT(readability-redundant-declaration): glibc has it only for GNU
 
 namespace heed {
 namespace {
@@ -58,6 +58,7 @@ ProgramResult run_program(const std::vector<std::string>& arguments) {
     const FileDescriptor theirs(ends[1]);
     const Redirections redirections(theirs.get());
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
     for (const std::string& argument : arguments)
       argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);

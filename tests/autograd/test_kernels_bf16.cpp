@@ -8,6 +8,7 @@
 
 using namespace heed;
 using namespace heed::testing;
+using kernels::Trans;  // NOLINT(misc-unused-using-decls): where bf16 is not built, nothing uses it
 
 namespace {
 
