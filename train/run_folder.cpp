@@ -14,7 +14,7 @@ namespace heed {
 
 namespace {
 
-/// What a run writes beside config.yaml and checkpoints/.
+/// What a run writes beside config.yaml, checkpoints/ and .lock.
 std::vector<std::string> names_of_a_run() {
   std::vector<std::string> names{
       "run.json", "metrics.jsonl", "metrics.jsonl.damaged", "train.log", "best", "last", "average"};
@@ -42,7 +42,9 @@ void refuse_existing_run(const RunFolder& run) {
     if (!is_there(run.path / "checkpoints")) {
       // A run that had hardly begun left the rest.
       if (RunLock::left_in(run.path, true)) return;
-      for (const std::string& name : names_of_a_run()) {
+      std::vector<std::string> names = names_of_a_run();
+      names.emplace_back(".lock");
+      for (const std::string& name : names) {
         if (!is_there(run.path / name)) continue;
         throw Error(Exit::usage,
                     fmt::format("{} is there already, and no run's: choose another folder with "
@@ -68,6 +70,7 @@ void refuse_foreign_folder(const RunFolder& run) {
   if (RunLock::left_in(run.path, false) || is_record(run.path / "run.json")) return;
   std::vector<std::string> names = names_of_a_run();
   names.insert(names.begin(), {"config.yaml", "checkpoints"});
+  if (!RunLock::left_in(run.path, true)) names.emplace_back(".lock");
   for (const std::string& name : names) {
     if (!is_there(run.path / name)) continue;
     throw Error(

@@ -46,11 +46,6 @@ int try_lock(int descriptor, int kind) {
 RunLock::RunLock(const std::filesystem::path& run) {
   const std::filesystem::path path = run / ".lock";
   file_ = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
-  // A disk that is full leaves ours empty.
-  if (const std::string text = text_of(file_.get()); !text.empty() && !text.starts_with(mark))
-    throw Error(
-        Exit::usage,
-        fmt::format("{} is another program's: choose another folder for the run", path.string()));
   // Who only looks holds a shared lock for a moment, which is waited for; a run's is exclusive.
   for (int tries = 0; try_lock(file_.get(), LOCK_EX) < 0; ++tries) {
     if (errno != EWOULDBLOCK) throw_io("lock", path, errno);

@@ -12,7 +12,7 @@ namespace heed {
 class RunLock {
  public:
   /// Throws Error(locked), naming the folder and the holder, when another process has it; then no
-  /// byte of the folder was changed; Error(usage) where .lock is another program's; Error(io) where the file system has no locks.
+  /// byte of the folder was changed. Throws Error(io) where the file system has no locks.
   explicit RunLock(const std::filesystem::path& run);
   /// Throws the same where another process has it, but takes it from nobody.
   static void refuse_if_held(const std::filesystem::path& run);

@@ -104,6 +104,13 @@ for lock in 'precious' '4711'; do                        # another program's
   holds mine/.lock "^$lock\$"
   holds mine/checkpoints/weights precious
 done
+rm -r mine; mkdir mine; echo 4711 >mine/.lock
+status 2 train tiny.yaml --run mine
+says 'mine/.lock is there already'
+status 2 train tiny.yaml --run mine --overwrite
+holds mine/.lock '^4711$'
+cp -r runs/tiny older; echo 4711 >older/.lock            # a run, all the same
+status 0 resume older train.steps=31
 rm -r mine; mkdir mine; echo precious >mine/notes.txt      # not in the way
 status 0 train tiny.yaml --run mine train.steps=2
 status 0 train tiny.yaml --run mine train.steps=2 --overwrite
