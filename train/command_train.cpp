@@ -183,7 +183,7 @@ int train_command(const TrainCommand& options) {
 int resume_command(const ResumeCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);
   const RunFolder run{options.run};
-  if (!RunLock::left_in(run.path, true)) require_run(run);
+  if (!RunLock::left_in(run.path, false)) require_run(run);
   const RunLock lock(run.path);  // before reading: a run that is being replaced has no config
   const Config config = read_run_config(run, options.overrides);
   Talk talk;

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <limits>
+#include <string>
 
 #include "autograd/arena.h"
 #include "autograd/kernels/bf16.h"
@@ -25,6 +28,27 @@ std::int64_t resident() {
 }
 
 constexpr double probe_flops = 4e10;  // half a second's work
+
+/// The smallest limit of the groups (cgroups) that this process is in, as a container or a batch
+/// system sets it; infinite where there is none.
+double group_memory() {
+  double least = std::numeric_limits<double>::infinity();
+  std::ifstream groups("/proc/self/cgroup");  // "0::/a/b" in version 2, "9:memory:/a/b" in 1
+  for (std::string line; std::getline(groups, line);) {
+    const bool second = line.starts_with("0::"), first = line.find(":memory:") != line.npos;
+    const std::size_t path = line.find('/');
+    if ((!first && !second) || path == std::string::npos) continue;
+    const std::filesystem::path top = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    const char* const name = second ? "memory.max" : "memory.limit_in_bytes";
+    // Upwards, and last the top itself: within a container the path may be one of outside.
+    for (std::filesystem::path at = line.substr(path + 1);; at = at.parent_path()) {
+      double bytes = 0;  // "max" is no number
+      if (std::ifstream(top / at / name) >> bytes) least = std::min(least, bytes);
+      if (at.empty()) break;
+    }
+  }
+  return least;
+}
 
 /// `sequences` of equal length, of tokens that do not matter.
 Batch probe_batch(const Config& config, std::int64_t sequences, std::int64_t source_length,
@@ -75,14 +99,7 @@ double machine_memory() {
   struct sysinfo all {};
   ::sysinfo(&all);
   const double unit = all.mem_unit, swap = unit * static_cast<double>(all.totalswap);
-  double memory = unit * static_cast<double>(all.totalram) + swap;
-  // What a container sees of its group of processes, in version 2 and in version 1.
-  for (const char* limit :
-       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    double bytes = 0;  // "max" is no number
-    if (std::ifstream(limit) >> bytes) memory = std::min(memory, bytes + swap);
-  }
-  return memory;
+  return std::min(unit * static_cast<double>(all.totalram), group_memory()) + swap;
 }
 
 MemoryEstimate least_memory(const Config& config, const Model& model) {

@@ -185,13 +185,15 @@ ModelSummary summarize_model(const Config& config, const std::optional<Tokenizer
   } else {
     look_at_data(config, own, s);
   }
-  std::unique_ptr<Model> model = build_unfilled(config, s.vocabulary.sizes);
-  s.layers = layers_of(model->parameters());
+  {
+    const std::unique_ptr<Model> model = build_unfilled(config, s.vocabulary.sizes);
+    s.layers = layers_of(model->parameters());
+    s.memory = least_memory(config, *model);
+  }  // gone, so that the model below takes the same memory
   for (const LayerSummary& layer : s.layers) s.parameters += layer.values;
   s.machine = machine_memory();
-  s.memory = least_memory(config, *model);
   if (s.memory.total() <= s.machine) {  // or running a shard would take all there is
-    model = build_model(config, s.vocabulary.sizes);
+    const std::unique_ptr<Model> model = build_model(config, s.vocabulary.sizes);
     s.memory = estimate_memory(config, *model, s.work, s.vocabulary.sizes);
   }
   return s;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "autograd/error.h"
 #include "train/files.h"
@@ -132,12 +134,29 @@ void write_whole_file(const std::filesystem::path& path,
   });
 }
 
+/// To a device or a pipe. Opened with the first text, for a pipe's reader may come after what is
+/// read here.
+void write_special(const std::string& path, const std::function<void(const Sink&)>& produce) {
+  std::optional<FileDescriptor> file;
+  const auto open = [&] {
+    if (!file) file.emplace(open_file(path, O_WRONLY));
+  };
+  produce([&](std::string_view text) {
+    open();
+    write_all(file->get(), as_bytes(text), path);
+  });
+  open();  // of nothing, a reader wants the end
+  file->close(path);
+}
+
 }  // namespace
 
 bool is_standard_output(const std::string& path) {
   if (path == "-") return true;
   struct stat about {};
-  return ::stat(path.c_str(), &about) == 0 && open_already(path, about) == STDOUT_FILENO;
+  const bool there = ::stat(path.c_str(), &about) == 0;
+  if (there && S_ISCHR(about.st_mode) && about.st_rdev == makedev(1, 3)) return false;  // /dev/null
+  return there && open_already(path, about) == STDOUT_FILENO;
 }
 
 void write_output(const std::string& path, const std::function<void(const Sink&)>& produce) {
@@ -151,9 +170,7 @@ void write_output(const std::string& path, const std::function<void(const Sink&)
   if (const int number = there ? open_already(path, about) : -1; number >= 0) {
     write_to(number, path);
   } else if (there && !S_ISREG(about.st_mode)) {
-    FileDescriptor file = open_file(path, O_WRONLY);
-    write_to(file.get(), path);
-    file.close(path);
+    write_special(path, produce);
   } else {
     write_whole_file(behind_links(path), produce);
   }

@@ -90,9 +90,7 @@ void clear_run(const RunFolder& run) {
 
 void require_run(const RunFolder& run) {
   read_run_config(run);
-  if (RunLock::left_in(run.path, true) || is_record(run.path / "run.json") ||
-      !CheckpointFolder(run.path).steps().empty())
-    return;
+  if (is_record(run.path / "run.json") || !CheckpointFolder(run.path).steps().empty()) return;
   throw Error(Exit::bad_input,
               fmt::format("{}: no run here (there is a config.yaml, but neither a run.json nor a "
                           "checkpoint)",

@@ -87,7 +87,14 @@ HEED_BEGIN
 
 std::unique_ptr<Model> build_unfilled(Config config, const VocabularySizes& vocabulary) {
   config.model.init = InitKind::none;
-  return build_model(config, vocabulary);
+  try {
+    return build_model(config, vocabulary);
+  } catch (const Error& error) {
+    if (error.code != Exit::io) throw;
+    throw Error(Exit::io, fmt::format("model: its weights alone do not fit this machine, which has "
+                                      "{:.1f} GB ({})",
+                                      machine_memory() / 1e9, error.what()));
+  }
 }
 
 std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySizes& vocabulary) {

@@ -175,6 +175,7 @@ void Trainer::report(const StepResult& result, double lr) {
 
 void Trainer::validate() {
   last_validated_ = progress_.step;
+  progress_.validation_due = false;
   if (data_.valid.source.size() == 0 && data_.valid.stream.empty()) return;
   const std::optional<Evaluation> e = validation_figures();
   progress_.validation_due = !e;

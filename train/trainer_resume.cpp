@@ -47,20 +47,21 @@ void Trainer::adapt_progress(const Progress& now) {
   Progress& p = progress_;
   if (!p.batches.empty() && p.batches != now.batches && p.position.batch > 0) {
     talk_.line(
-        fmt::format("note: data, seed or size of the batches are others, so epoch {} ends "
-                    "after {} batches, and the next begins",
+        fmt::format("note: data, seed or size of the batches are others, so epoch {} begins "
+                    "again; {} of its batches were done",
                     p.position.epoch, p.position.batch));
-    p.position = {p.position.epoch + 1, 0};
+    p.position.batch = 0;
   }
+  p.batches = now.batches;
+  if (data_.sums.valid.empty()) return;  // nothing will be judged
   if (p.best && !p.judged_by.empty() && p.judged_by != now.judged_by) {
     talk_.line(
-        "note: the deciding metric or the validation data are others: which checkpoint is the "
-        "best is judged anew, from here on");
+        "note: the deciding metric or the validation data are others: which checkpoint is the best "
+        "is judged anew, from here on");
     p.best.reset();
     p.without_better = 0;
     p.validation_due = true;
   }
-  p.batches = now.batches;
   p.judged_by = now.judged_by;
 }
 

@@ -52,6 +52,14 @@ echo before >kept
 "$heed" generate runs/tiny --input src --output /dev/fd/3 3>>kept 2>err
 equal 'an output appended through a descriptor' "$(head -n 1 kept)" before
 [ ! -c /dev/null ] || { "$heed" generate runs/tiny --input src --output /dev/null >&- 2>err; equal 'an output to /dev/null' $? 0; }
+mkfifo question answer
+"$heed" score runs/tiny --source question --target src --output answer 2>err &
+sh -c 'cat src >question; cat answer >answered'
+wait $!
+equal 'a reader that comes after its writer' "$(lines answered)" 2
+status 0 eval runs/tiny --json --output /dev/null
+"$heed" eval runs/tiny --json --output /dev/null >/dev/null 2>err
+equal 'eval with all of its output to /dev/null' $? 0
 mkfifo patiently
 for signal in HUP INT; do                                # ignored: by nohup, or by a shell of what it starts with &
   sh -c "trap '' HUP INT; exec \"\$0\" generate runs/tiny --input patiently --output kept-$signal" "$heed" 2>/dev/null &
@@ -109,6 +117,11 @@ status 2 train tiny.yaml --run mine
 says 'mine/.lock is there already'
 status 2 train tiny.yaml --run mine --overwrite
 holds mine/.lock '^4711$'
+: >mine/.lock; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
+status 3 resume mine
+equal 'what resume wrote into a lock that is not its own' "$(wc -c <mine/.lock | tr -d ' ')" 0
+status 2 train tiny.yaml --run mine --overwrite
+holds mine/checkpoints/weights precious
 cp -r runs/tiny older; echo 4711 >older/.lock            # a run, all the same
 status 0 resume older train.steps=31
 rm -r mine; mkdir mine; echo precious >mine/notes.txt      # not in the way

@@ -31,10 +31,14 @@ status 0 resume dropped train.steps=40 optim.name=adamw
 cp -r runs/tiny reseeded
 status 0 resume reseeded train.steps=31
 status 0 resume reseeded seed=7 train.shards=3 train.steps=35 data.synthetic.symbols=4
-says 'data.train: its tokens are others' 'so epoch ' 'and the next begins'
+says 'data.train: its tokens are others' 'so epoch ' ' begins again'
 holds reseeded/run.json '"seed": 7' '"shards": 3'
 status 0 resume reseeded train.steps=40
 checks=$((checks + 1)); grep -q warning err && fail 'seed and data that were taken over are others still'
+cp -r runs/tiny unjudged
+status 0 resume unjudged data.synthetic.valid=0 train.steps=31
+[ -L unjudged/best ] || fail 'without validation data the best is forgotten'
+holds unjudged/last/state.json '"validation_due": false'
 cp -r runs/tiny judged
 status 0 resume judged train.best=token_accuracy train.steps=60 optim.lr=0.01
 says 'the deciding metric or the validation data are others' '(best)'
