@@ -35,50 +35,49 @@ bool is_record(const std::filesystem::path& file) {
   }
 }
 
+/// The first of these, or of the names of a run, that is there; empty where none is.
+std::filesystem::path first_there(const RunFolder& run, std::vector<std::string> names) {
+  for (std::string& name : names_of_a_run()) names.push_back(std::move(name));
+  for (const std::string& name : names)
+    if (is_there(run.path / name)) return run.path / name;
+  return {};
+}
+
+/// Throws Error(usage); or Error(locked) where all that is there is the work of another heed.
+[[noreturn]] void refuse(const RunFolder& run, const std::string& message) {
+  RunLock::refuse_if_held(run.path);
+  throw Error(Exit::usage, message);
+}
+
 }  // namespace
 
 void refuse_existing_run(const RunFolder& run) {
-  if (!is_there(run.config())) {
-    if (!is_there(run.path / "checkpoints")) {
-      // A run that had hardly begun left the rest.
-      if (RunLock::left_in(run.path, true)) return;
-      std::vector<std::string> names = names_of_a_run();
-      names.emplace_back(".lock");
-      for (const std::string& name : names) {
-        if (!is_there(run.path / name)) continue;
-        throw Error(Exit::usage,
-                    fmt::format("{} is there already, and no run's: choose another folder with "
-                                "--run, for this one would write over it",
-                                (run.path / name).string()));
-      }
-      return;
-    }
-    throw Error(Exit::usage, fmt::format("{} holds checkpoints, but no config.yaml: put it "
-                                         "back to resume, or replace the run with --overwrite, "
-                                         "which removes them",
-                                         run.path.string()));
-  }
-  throw Error(
-      Exit::usage,
-      fmt::format("{} already holds a run: go on with it by `heed resume {}`, choose another "
-                  "folder with --run, or replace it with --overwrite",
-                  run.path.string(), run.path.string()));
+  const std::string where = run.path.string();
+  if (is_there(run.config()))
+    refuse(run, fmt::format("{} already holds a run: go on with it by `heed resume {}`, choose "
+                            "another folder with --run, or replace it with --overwrite",
+                            where, where));
+  if (is_there(run.path / "checkpoints"))
+    refuse(run, fmt::format("{} holds checkpoints, but no config.yaml: put it back to resume, or "
+                            "replace the run with --overwrite, which removes them",
+                            where));
+  const std::filesystem::path there = first_there(run, {".lock"});
+  // Only now: another process may have begun meanwhile. What had hardly begun left a lock as well.
+  if (there.empty() || RunLock::left_in(run.path, true)) return;
+  refuse(run, fmt::format("{} is there already, and no run's: choose another folder with --run, "
+                          "for this one would write over it",
+                          there.string()));
 }
 
 void refuse_foreign_folder(const RunFolder& run) {
+  const std::filesystem::path there = first_there(run, {"config.yaml", "checkpoints"});
   // The lock stays where clearing was cut short; an older heed's run may have a broken record.
   if (RunLock::left_in(run.path, false) || is_record(run.path / "run.json")) return;
-  std::vector<std::string> names = names_of_a_run();
-  names.insert(names.begin(), {"config.yaml", "checkpoints"});
-  if (!RunLock::left_in(run.path, true)) names.emplace_back(".lock");
-  for (const std::string& name : names) {
-    if (!is_there(run.path / name)) continue;
-    throw Error(
-        Exit::usage,
-        fmt::format("{} is not a run's (there is no run.json of one), and --overwrite would "
-                    "remove it: choose another folder with --run",
-                    (run.path / name).string()));
-  }
+  const bool foreign_lock = is_there(run.path / ".lock") && !RunLock::left_in(run.path, true);
+  if (there.empty() && !foreign_lock) return;
+  refuse(run, fmt::format("{} is not a run's (there is no run.json of one), and --overwrite would "
+                          "remove it: choose another folder with --run",
+                          (there.empty() ? run.path / ".lock" : there).string()));
 }
 
 void clear_run(const RunFolder& run) {
@@ -91,6 +90,7 @@ void clear_run(const RunFolder& run) {
 void require_run(const RunFolder& run) {
   read_run_config(run);
   if (is_record(run.path / "run.json") || !CheckpointFolder(run.path).steps().empty()) return;
+  RunLock::refuse_if_held(run.path);  // which is about to become one
   throw Error(Exit::bad_input,
               fmt::format("{}: no run here (there is a config.yaml, but neither a run.json nor a "
                           "checkpoint)",
