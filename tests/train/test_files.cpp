@@ -1,3 +1,4 @@
+#include "train/checkpoint_folder.h"
 #include "train/files.h"
 
 #include <fcntl.h>
@@ -250,6 +251,71 @@ BOOST_AUTO_TEST_CASE(where_folders_cannot_trade_names_the_older_one_comes_back_a
     BOOST_TEST(fs::exists(folder / "it" / "old") == fails);
     BOOST_TEST(fs::exists(folder / "it" / "new") == !fails);
   }
+}
+
+/// While one lives, files have a user who may not do everything.
+class OrdinaryUser {
+ public:
+  OrdinaryUser() { BOOST_REQUIRE(::geteuid() != 0 || ::seteuid(65534) == 0); }
+  ~OrdinaryUser() { static_cast<void>(::seteuid(::getuid())); }
+  OrdinaryUser(const OrdinaryUser&) = delete;
+  OrdinaryUser& operator=(const OrdinaryUser&) = delete;
+};
+
+BOOST_AUTO_TEST_CASE(what_may_not_be_removed_stays_and_is_in_nobodys_way) {
+  const TempFolder folder;
+  fs::permissions(folder.path, fs::perms::all);
+  const auto stubborn = [&](const std::string& name) {
+    fs::create_directory(folder / name);
+    put(folder / name / "file", "of another user");
+    fs::permissions(folder / name, fs::perms::owner_read | fs::perms::owner_exec);
+  };
+  stubborn(".it.tmp");
+  {
+    const OrdinaryUser user;
+    FolderTransaction transaction(folder / "it");
+    BOOST_TEST(fs::exists(folder / ".it.2.tmp"));
+    transaction.write("new", "new");
+    transaction.commit();
+  }
+  BOOST_TEST(get(folder / "it" / "new") == "new");
+  for (int i = 2; i < 10; ++i) stubborn(".it." + std::to_string(i) + ".tmp");
+  {
+    const OrdinaryUser user;
+    HEED_CHECK_ERROR(Exit::io, ".it.9.tmp: Permission denied", FolderTransaction(folder / "it"));
+  }
+  fs::create_directory(folder / "run");
+  fs::create_directories(folder / "run" / "checkpoints");
+  for (const char* step : {"step-00000010", "step-00000020", "step-00000030"}) {
+    const CheckpointFolder checkpoints(folder / "run");
+    checkpoints.save(std::stoll(std::string(step).substr(5)), {}, {}, false);
+  }
+  const fs::perms all_write =
+      fs::perms::owner_write | fs::perms::group_write | fs::perms::others_write;
+  fs::permissions(folder / "run" / "checkpoints", all_write, fs::perm_options::remove);
+  {
+    const OrdinaryUser user;
+    const std::vector<std::string> kept = CheckpointFolder(folder / "run").prune(2);
+    BOOST_TEST_REQUIRE(kept.size() == 1U);
+    BOOST_TEST(kept.front().find("step-00000010: Permission denied") != std::string::npos);
+  }
+  renaming.fails_from = "run";
+  HEED_CHECK_ERROR(Exit::io, "Input/output error", hide_folder_if_allowed(folder / "run"));
+  renaming = {};
+  fs::permissions(folder / "run" / "checkpoints", fs::perms::owner_all);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.path))
+    fs::permissions(entry.path(), fs::perms::owner_all);
+}
+
+BOOST_AUTO_TEST_CASE(a_checkpoint_that_was_about_to_be_replaced_is_named) {
+  const TempFolder folder;
+  const CheckpointFolder checkpoints(folder.path);
+  for (const char* name : {"notes", ".step-00000010.tmp", ".step-00000020.old"})
+    fs::create_directories(folder / "checkpoints" / name);
+  BOOST_CHECK_NO_THROW(checkpoints.refuse_loss({}));
+  put(folder / "checkpoints" / ".step-00000020.old" / "state.json", "{}");
+  HEED_CHECK_ERROR(Exit::bad_input, ".step-00000020.old, which was about to be replaced",
+                   checkpoints.refuse_loss({}));
 }
 
 BOOST_AUTO_TEST_CASE(the_lock_has_one_holder_and_names_it) {
