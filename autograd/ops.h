@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "autograd/base/random.h"
 #include "autograd/kernels/elementwise.h"
-#include "autograd/random.h"
 #include "autograd/tensor.h"
 
 HEED_BEGIN

@@ -5,7 +5,7 @@
 #include <string>
 #include <typeinfo>
 
-#include "autograd/real.h"
+#include "autograd/base/real.h"
 
 HEED_BEGIN
 

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/array.h"
+#include "autograd/memory/array.h"
 #include "autograd/profile.h"
 
 HEED_BEGIN

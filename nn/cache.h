@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "autograd/array.h"
+#include "autograd/memory/array.h"
 
 HEED_BEGIN
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "autograd/random.h"
+#include "autograd/base/random.h"
 
 HEED_BEGIN
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "autograd/random.h"
+#include "autograd/base/random.h"
 
 namespace heed {
 

@@ -10,7 +10,7 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/attention.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target:
-#include "autograd/kernels/lanes-inl.h"
+#include "autograd/kernels/simd/lanes-inl.h"
 #include "hwy/contrib/math/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "autograd/real.h"
+#include "autograd/base/real.h"
 
 HEED_BEGIN
 namespace kernels {

@@ -1,13 +1,13 @@
 #include "autograd/kernels/dropout.h"
 
-#include "autograd/kernels/plain_steps.h"
-#include "autograd/kernels/targets.h"
+#include "autograd/kernels/plain/steps.h"
+#include "autograd/kernels/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/dropout.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target:
-#include "autograd/kernels/lanes-inl.h"
+#include "autograd/kernels/simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 HEED_BEGIN

@@ -1,8 +1,8 @@
 #pragma once
 #include <cstdint>
 
-#include "autograd/random.h"
-#include "autograd/real.h"
+#include "autograd/base/random.h"
+#include "autograd/base/real.h"
 
 HEED_BEGIN
 namespace kernels {

@@ -1,13 +1,13 @@
 #include "autograd/kernels/elementwise.h"
 
-#include "autograd/kernels/plain.h"
-#include "autograd/kernels/targets.h"
+#include "autograd/kernels/plain/plain.h"
+#include "autograd/kernels/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/elementwise.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target:
-#include "autograd/kernels/maps-inl.h"
+#include "autograd/kernels/simd/maps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 HEED_BEGIN

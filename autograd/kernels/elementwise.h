@@ -3,7 +3,7 @@
 /// what each kernel computes and are what the tests hold it against.
 #include <cstdint>
 
-#include "autograd/real.h"
+#include "autograd/base/real.h"
 
 HEED_BEGIN
 namespace kernels {

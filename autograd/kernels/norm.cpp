@@ -1,15 +1,15 @@
 #include <vector>
 
-#include "autograd/arena.h"
-#include "autograd/kernels/plain_rows.h"
+#include "autograd/kernels/plain/rows.h"
 #include "autograd/kernels/rows.h"
-#include "autograd/kernels/targets.h"
+#include "autograd/kernels/simd/targets.h"
+#include "autograd/memory/arena.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/norm.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target:
-#include "autograd/kernels/lanes-inl.h"
+#include "autograd/kernels/simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 HEED_BEGIN

@@ -2,14 +2,14 @@
 
 #include <bit>
 
-#include "autograd/kernels/plain.h"
-#include "autograd/kernels/targets.h"
+#include "autograd/kernels/plain/plain.h"
+#include "autograd/kernels/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/reduce.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target:
-#include "autograd/kernels/lanes-inl.h"
+#include "autograd/kernels/simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 HEED_BEGIN

@@ -2,7 +2,7 @@
 /// Sums in a fixed order, which does not depend on threads or alignment.
 #include <cstdint>
 
-#include "autograd/real.h"
+#include "autograd/base/real.h"
 
 HEED_BEGIN
 namespace kernels {

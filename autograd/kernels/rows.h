@@ -2,7 +2,7 @@
 /// Kernels that treat every row of a [rows, cols] matrix alike.
 #include <cstdint>
 
-#include "autograd/real.h"
+#include "autograd/base/real.h"
 
 HEED_BEGIN
 namespace kernels {

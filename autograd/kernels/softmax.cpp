@@ -1,12 +1,12 @@
-#include "autograd/kernels/plain_rows.h"
+#include "autograd/kernels/plain/rows.h"
 #include "autograd/kernels/rows.h"
-#include "autograd/kernels/targets.h"
+#include "autograd/kernels/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/softmax.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target:
-#include "autograd/kernels/softmax-inl.h"
+#include "autograd/kernels/simd/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 HEED_BEGIN

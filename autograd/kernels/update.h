@@ -2,7 +2,7 @@
 /// Optimizer updates over n values.
 #include <cstdint>
 
-#include "autograd/real.h"
+#include "autograd/base/real.h"
 
 HEED_BEGIN
 namespace kernels {

@@ -2,7 +2,7 @@
 
 #include "autograd/kernels/dropout.h"
 #include "autograd/kernels/elementwise.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops/check.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "autograd/array.h"
+#include "autograd/memory/array.h"
 
 HEED_BEGIN
 

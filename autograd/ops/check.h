@@ -1,6 +1,6 @@
 #pragma once
 /// What ops ask of their arguments before they compute anything.
-#include "autograd/array.h"
+#include "autograd/memory/array.h"
 
 HEED_BEGIN
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "autograd/kernels/elementwise.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows.h"
 #include "autograd/ops.h"

@@ -5,7 +5,7 @@
 
 #include "autograd/kernels/attention.h"
 #include "autograd/kernels/dropout.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops.h"
 

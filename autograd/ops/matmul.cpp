@@ -1,4 +1,4 @@
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/ops.h"
 #include "autograd/ops/broadcast.h"
 

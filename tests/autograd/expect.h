@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/random.h"
+#include "autograd/base/random.h"
 #include "autograd/tensor.h"
 
 /// The expression throws heed::Error and the message contains the text.

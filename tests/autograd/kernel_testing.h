@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "autograd/random.h"
-#include "autograd/real.h"
+#include "autograd/base/random.h"
+#include "autograd/base/real.h"
 
 HEED_BEGIN
 namespace testing {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "autograd/arena.h"
+#include "autograd/memory/arena.h"
 #include "tests/autograd/expect.h"
 
 using namespace heed;

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "autograd/array.h"
+#include "autograd/memory/array.h"
 #include "tests/autograd/expect.h"
 
 using namespace heed;

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
-#include "train/safetensors.h"
+#include "train/run/safetensors.h"
 
 using namespace heed;
 using Json = nlohmann::json;

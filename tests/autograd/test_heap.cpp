@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "autograd/heap.h"
+#include "autograd/memory/heap.h"
 
 using namespace heed;
 

@@ -1,6 +1,6 @@
 #include "autograd/kernels/attend.h"
-#include "autograd/kernels/plain.h"
-#include "autograd/kernels/plain_rows.h"
+#include "autograd/kernels/plain/plain.h"
+#include "autograd/kernels/plain/rows.h"
 #include "kernel_testing.h"
 
 using namespace heed;

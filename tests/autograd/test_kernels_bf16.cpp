@@ -2,8 +2,8 @@
 #include <bit>
 #include <cstring>
 
-#include "autograd/array.h"
-#include "autograd/kernels/bf16.h"
+#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/memory/array.h"
 #include "kernel_testing.h"
 
 using namespace heed;

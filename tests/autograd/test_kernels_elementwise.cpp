@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "autograd/kernels/plain.h"
+#include "autograd/kernels/plain/plain.h"
 #include "kernel_testing.h"
 
 using namespace heed;

@@ -1,5 +1,5 @@
 #include "accuracy.h"
-#include "autograd/kernels/plain_rows.h"
+#include "autograd/kernels/plain/rows.h"
 
 using namespace heed;
 using namespace heed::testing;

@@ -1,4 +1,4 @@
-#include "autograd/kernels/plain.h"
+#include "autograd/kernels/plain/plain.h"
 #include "kernel_testing.h"
 
 using namespace heed;

@@ -1,4 +1,4 @@
-#include "autograd/kernels/plain_rows.h"
+#include "autograd/kernels/plain/rows.h"
 #include "kernel_testing.h"
 
 using namespace heed;

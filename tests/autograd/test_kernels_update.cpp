@@ -1,4 +1,4 @@
-#include "autograd/kernels/plain_steps.h"
+#include "autograd/kernels/plain/steps.h"
 #include "kernel_testing.h"
 
 using namespace heed;

@@ -2,7 +2,7 @@
 #include <set>
 #include <vector>
 
-#include "autograd/random.h"
+#include "autograd/base/random.h"
 
 using namespace heed;
 

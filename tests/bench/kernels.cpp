@@ -1,11 +1,11 @@
 // How fast the kernels are, one by one: bytes or FLOPs a second on one thread.
 //   build/release/tests/bench/bench_kernels [--benchmark_filter=REGEX]
 #include "autograd/kernels/attend.h"
-#include "autograd/kernels/bf16.h"
 #include "autograd/kernels/dropout.h"
 #include "autograd/kernels/elementwise.h"
-#include "autograd/kernels/gemm.h"
-#include "autograd/kernels/packed.h"
+#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/gemm/packed.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows.h"
 #include "autograd/kernels/update.h"
@@ -14,7 +14,7 @@
 
 #include <vector>
 
-#include "autograd/random.h"
+#include "autograd/base/random.h"
 
 using namespace heed;
 

@@ -2,7 +2,7 @@
 /// Datasets for the tests of batches, in which every token tells where it comes from.
 #include <algorithm>
 
-#include "data/batcher.h"
+#include "data/batches/batcher.h"
 #include "tests/data/support.h"
 
 namespace heed::testing {

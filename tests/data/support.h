@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "autograd/error.h"
-#include "autograd/random.h"
+#include "autograd/base/error.h"
+#include "autograd/base/random.h"
 
 namespace heed::testing {
 

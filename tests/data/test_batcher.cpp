@@ -1,4 +1,4 @@
-#include "data/batcher.h"
+#include "data/batches/batcher.h"
 
 #include <cstdlib>
 #include <map>

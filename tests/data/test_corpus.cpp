@@ -1,4 +1,4 @@
-#include "data/corpus.h"
+#include "data/sources/corpus.h"
 
 #include "tests/data/support.h"
 

@@ -1,4 +1,4 @@
-#include "data/dataset.h"
+#include "data/batches/dataset.h"
 
 #include <numeric>
 

@@ -1,5 +1,5 @@
 // The generator of dates against a reader of dates that shares nothing with it.
-#include "data/dates.h"
+#include "data/sources/dates.h"
 
 #include <cctype>
 #include <map>

@@ -1,4 +1,4 @@
-#include "data/line_sample.h"
+#include "data/tokenizers/line_sample.h"
 
 #include <set>
 

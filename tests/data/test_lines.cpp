@@ -1,4 +1,4 @@
-#include "data/lines.h"
+#include "autograd/base/lines.h"
 
 #include <sys/stat.h>
 

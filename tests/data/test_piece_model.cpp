@@ -1,4 +1,4 @@
-#include "data/piece_model.h"
+#include "data/tokenizers/piece_model.h"
 
 #include <cstdint>
 #include <cstring>

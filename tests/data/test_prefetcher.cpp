@@ -1,6 +1,6 @@
 #include <thread>
 
-#include "data/batcher.h"
+#include "data/batches/batcher.h"
 #include "tests/data/batches.h"
 
 using namespace heed;

@@ -1,6 +1,6 @@
 #include <thread>
 
-#include "data/tokenizer.h"
+#include "data/tokenizers/tokenizer.h"
 #include "tests/data/support.h"
 
 using namespace heed;

@@ -1,6 +1,6 @@
 #include <numeric>
 
-#include "data/batcher.h"
+#include "data/batches/batcher.h"
 #include "tests/data/batches.h"
 
 using namespace heed;

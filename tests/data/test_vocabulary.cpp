@@ -3,8 +3,8 @@
 
 #include <thread>
 
-#include "data/lines.h"
-#include "data/tokenizer.h"
+#include "autograd/base/lines.h"
+#include "data/tokenizers/tokenizer.h"
 #include "tests/data/support.h"
 
 using namespace heed;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tests/fuzz/target.h"
-#include "train/checkpoint_folder.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
+#include "train/run/checkpoint_folder.h"
 
 namespace heed::fuzz {
 namespace {

@@ -1,6 +1,6 @@
 /// YAML to a config. What is accepted must come back, to the bit, from what is printed of it.
 #include "tests/fuzz/target.h"
-#include "train/config.h"
+#include "train/config/config.h"
 
 namespace heed::fuzz {
 

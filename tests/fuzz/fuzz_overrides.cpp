@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "tests/fuzz/target.h"
-#include "train/config.h"
+#include "train/config/config.h"
 
 namespace heed::fuzz {
 namespace {

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "tests/fuzz/target.h"
-#include "train/safetensors.h"
+#include "train/run/safetensors.h"
 
 namespace heed::fuzz {
 namespace {

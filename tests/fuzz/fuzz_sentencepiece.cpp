@@ -1,6 +1,6 @@
 /// A sentencepiece model, and texts through what was accepted.
-#include "data/lines.h"
-#include "data/tokenizer.h"
+#include "autograd/base/lines.h"
+#include "data/tokenizers/tokenizer.h"
 #include "tests/fuzz/target.h"
 
 namespace heed::fuzz {

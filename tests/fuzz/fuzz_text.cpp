@@ -2,11 +2,11 @@
 /// the target. The letters:
 ///   t  a running text; the target is not read     l  lowercase
 ///   s  the source is packed by gzip first          v  a tenth is cut off to validate on
-#include "data/corpus.h"
-#include "data/dataset.h"
-#include "data/gzip.h"
-#include "data/lines.h"
-#include "data/utf8.h"
+#include "autograd/base/gzip.h"
+#include "autograd/base/lines.h"
+#include "autograd/base/utf8.h"
+#include "data/batches/dataset.h"
+#include "data/sources/corpus.h"
 #include "tests/fuzz/target.h"
 
 namespace heed::fuzz {

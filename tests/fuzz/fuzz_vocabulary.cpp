@@ -1,7 +1,7 @@
 /// Vocabulary files: a byte for the kind (c, b or w: characters, bytes, words), then the file.
-#include "data/lines.h"
-#include "data/tokenizer.h"
-#include "data/utf8.h"
+#include "autograd/base/lines.h"
+#include "autograd/base/utf8.h"
+#include "data/tokenizers/tokenizer.h"
 #include "tests/fuzz/target.h"
 
 namespace heed::fuzz {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "autograd/error.h"
+#include "autograd/base/error.h"
 
 namespace heed::fuzz {
 

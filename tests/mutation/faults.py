@@ -146,12 +146,12 @@ fault("layer norm: gradient without mean(g)", "autograd/kernels/norm.cpp",
       "gained(dy, gain, c, io);",
       "kernels_f64:kernels_rows")
 
-fault("relu: slope 1 at zero", "autograd/kernels/maps-inl.h",
+fault("relu: slope 1 at zero", "autograd/kernels/simd/maps-inl.h",
       "hn::IfThenZeroElse(hn::Le(y, zero()), dy)",
       "hn::IfThenZeroElse(hn::Lt(y, zero()), dy)",
       "autograd_f64:ops", "kernels_f64:kernels_elementwise")
 
-fault("product over nothing leaves what was there", "autograd/kernels/gemm.cpp",
+fault("product over nothing leaves what was there", "autograd/kernels/gemm/gemm.cpp",
       "if (k == 0) return scale(m, n, beta, c, ldc);",
       "if (k == 0) return;",
       "autograd_f64:op_table_suite,ops")
@@ -173,32 +173,32 @@ fault("adam: eps under the root", "autograd/kernels/update.cpp",
 
 # ---- nn ------------------------------------------------------------------------------------------
 
-fault("residual: the norm comes first after all", "nn/residual.h",
+fault("residual: the norm comes first after all", "nn/layers/residual.h",
       "sublayer(pre ? norm(x) : x)",
       "sublayer(norm(x))",
       "nn_f64:golden")
 
-fault("decoder: looks at what comes later", "nn/decoder.cpp",
+fault("decoder: looks at what comes later", "nn/layers/decoder.cpp",
       "return self_attn.self(rows, offsets, true, pass);",
       "return self_attn.self(rows, offsets, false, pass);",
       "nn_f64:properties")
 
-fault("positions: begin at 1", "nn/positions.cpp",
+fault("positions: begin at 1", "nn/layers/positions.cpp",
       "all.push_back(p + static_cast<std::int32_t>(first));",
       "all.push_back(p + 1 + static_cast<std::int32_t>(first));",
       "nn_f64:properties,golden")
 
-fault("decoding: one position late", "nn/seq2seq.cpp",
+fault("decoding: one position late", "nn/models/seq2seq.cpp",
       "return model_.step(tokens, position_++, cache_);",
       "return model_.step(tokens, ++position_, cache_);",
       "nn_f64:cached_decoding")
 
-fault("decoding: a later part of the sources replaces the first", "nn/seq2seq.cpp",
+fault("decoding: a later part of the sources replaces the first", "nn/models/seq2seq.cpp",
       "std::copy_n(rows.data(), rows.size(), memory.row(offsets[begin]));",
       "std::copy_n(rows.data(), rows.size(), memory.row(0));",
       "nn_f64:cached_decoding", "training:searching_with_models")
 
-fault("decoding: sentences that have moved up look at another source", "nn/attention.cpp",
+fault("decoding: sentences that have moved up look at another source", "nn/layers/attention.cpp",
       "static_cast<std::size_t>(sentence[static_cast<std::size_t>(i)]);",
       "static_cast<std::size_t>(i) % sentence.size();",
       "nn_f64:cached_decoding", "training:searching_with_models")
@@ -208,7 +208,7 @@ fault("dropout: one key for all of a pass", "nn/pass.h",
       "(shard << 16) | dropouts};",
       "nn_f64:dropout_in_layers")
 
-fault("embedding: scaled by the vocabulary", "nn/embedding.h",
+fault("embedding: scaled by the vocabulary", "nn/layers/embedding.h",
       "weight.shape()[1]",
       "weight.shape()[0]",
       "nn_f64:golden")
@@ -242,100 +242,100 @@ fault("adam: second moments of the parameter's beginning", "optim/optimizer.cpp"
 
 # ---- data ----------------------------------------------------------------------------------------
 
-fault("order: drawn with replacement", "data/batcher.cpp",
+fault("order: drawn with replacement", "data/batches/batcher.cpp",
       "std::swap(items[i - 1], items[random.below(static_cast<std::uint32_t>(i))]);",
       "items[i - 1] = items[random.below(static_cast<std::uint32_t>(i))];",
       "data:batcher")
 
-fault("order: no sample may stay in its place", "data/batcher.cpp",
+fault("order: no sample may stay in its place", "data/batches/batcher.cpp",
       "random.below(static_cast<std::uint32_t>(i))",
       "random.below(static_cast<std::uint32_t>(i - 1))",
       "data:batcher")
 
-fault("order: every epoch alike", "data/batcher.cpp",
+fault("order: every epoch alike", "data/batches/batcher.cpp",
       ".index = static_cast<std::uint64_t>(epoch),",
       ".index = epoch < 0 ? 1u : 0u,",
       "data:batcher")
 
-fault("windows: the end of the text is left out", "data/batcher.cpp",
+fault("windows: the end of the text is left out", "data/batches/batcher.cpp",
       "for (std::int64_t at = shift; at < tokens - 1; at += context)",
       "for (std::int64_t at = shift; at < tokens - context; at += context)",
       "data:batcher")
 
-fault("prefetcher: the position before the batch", "data/prefetcher.cpp",
+fault("prefetcher: the position before the batch", "data/batches/prefetcher.cpp",
       "item.batch = stream.next();\n        item.after = stream.position();",
       "item.after = stream.position();\n        item.batch = stream.next();",
       "data:prefetcher")
 
-fault("vocabulary: the end token is printed", "data/vocabulary.cpp",
+fault("vocabulary: the end token is printed", "data/tokenizers/vocabulary.cpp",
       "if (id == bos || id == eos) continue;",
       "if (id == bos) continue;",
       "data:vocabulary")
 
-fault("corpus: train keeps the text that is cut off for validation", "data/corpus.cpp",
+fault("corpus: train keeps the text that is cut off for validation", "data/sources/corpus.cpp",
       "text.resize(train_end);",
       "text.resize(valid_end);",
       "data:corpus")
 
 # ---- train ---------------------------------------------------------------------------------------
 
-fault("step: each shard takes its own mean", "train/step.cpp",
+fault("step: each shard takes its own mean", "train/loop/step.cpp",
       "forward_backward(shards[static_cast<std::size_t>(i)], i, step, static_cast<double>(tokens));",
       "const Batch& own = shards[static_cast<std::size_t>(i)];\n"
       "    forward_backward(own, i, step, static_cast<double>(own.target_out.size()));",
       "nn_f64:shards", "training:step")
 
-fault("step: dropout the same at every step", "train/step.cpp",
+fault("step: dropout the same at every step", "train/loop/step.cpp",
       "static_cast<std::uint64_t>(step),",
       "step < 0 ? 1u : 0u,",
       "training:step,determinism")
 
-fault("step: clipped by the square of the norm", "train/step.cpp",
+fault("step: clipped by the square of the norm", "train/loop/step.cpp",
       "update(lr, clip_factor(result.gradient_norm, options_.clip_norm));",
       "update(lr, clip_factor(result.gradient_norm * result.gradient_norm, options_.clip_norm));",
       "training:step", "nn_f64:golden")
 
-fault("step: an infinite gradient of a finite loss passes", "train/step.cpp",
+fault("step: an infinite gradient of a finite loss passes", "train/loop/step.cpp",
       " || !std::isfinite(result.gradient_norm)",
       "",
       "training:step")
 
-fault("resume: the optimizer begins at step 0", "train/trainer_resume.cpp",
+fault("resume: the optimizer begins at step 0", "train/loop/trainer_resume.cpp",
       "optimizer_.set_steps(",
       "optimizer_.set_steps(0 * ",
       "training:resuming")
 
-fault("resume: at the beginning of the epoch", "train/run_progress.cpp",
+fault("resume: at the beginning of the epoch", "train/loop/run_progress.cpp",
       'whole_number(state.at("batch"))',
       "0",
       "training:resuming")
 
-fault("best: perplexity counts as better when higher", "train/evaluate.cpp",
+fault("best: perplexity counts as better when higher", "train/tasks/evaluate.cpp",
       "return metric != Metric::loss && metric != Metric::perplexity;",
       "return metric != Metric::loss;",
       "training:trainer")
 
-fault("checkpoints: best is always the last", "train/checkpoint_folder.cpp",
+fault("checkpoints: best is always the last", "train/run/checkpoint_folder.cpp",
       'if (is_best) link("best", step);',
       'if (is_best || step > 0) link("best", step);',
       "train:checkpoint_folder")
 
-fault("average: over the checkpoints asked for, not those found", "train/average.cpp",
+fault("average: over the checkpoints asked for, not those found", "train/run/average.cpp",
       "static_cast<double>(files.size())",
       "static_cast<double>(count)",
       "training:trainer")
 
-fault("BLEU: brevity penalty of the inverse ratio", "train/bleu.cpp",
+fault("BLEU: brevity penalty of the inverse ratio", "train/metrics/bleu.cpp",
       "std::exp(1.0 - reference / hypothesis)",
       "std::exp(1.0 - hypothesis / reference)",
       "train:bleu")
 
-fault("beam: the end token has no length", "train/search.cpp",
+fault("beam: the end token has no length", "train/decode/search.cpp",
       "done.hypothesis.tokens.size()) + (ended ? 1 : 0);",
       "done.hypothesis.tokens.size());",
       "training:searching")
 
-fault("sampling: one random number for all tokens", "train/search.cpp",
+fault("sampling: one random number for all tokens", "train/decode/search.cpp",
       "static_cast<std::uint32_t>(live.hypothesis.tokens.size())});",
       "static_cast<std::uint32_t>(live.sentence)});",
       "training:sampling_tokens")

@@ -109,7 +109,7 @@ class Workshop:
         if found is None:
             including = f'#include "{file}"'
             users = [name for name in sources if including in (self.source / name).read_text()]
-            found = dict(sources[users[0]] if users else sources["train/step.cpp"])
+            found = dict(sources[users[0]] if users else sources["train/loop/step.cpp"])
             if not users:
                 found["command"] = found["command"].replace(found["file"], f"-x c++ {inside}{file}")
         command = re.sub(r" -o \S+", "", found["command"]) + " -fsyntax-only"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/nn/support.h"
-#include "train/safetensors.h"
+#include "train/run/safetensors.h"
 
 HEED_BEGIN
 

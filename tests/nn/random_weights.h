@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "autograd/random.h"
-#include "nn/model.h"
+#include "autograd/base/random.h"
+#include "nn/models/model.h"
 #include "nn/parameters.h"
 
 HEED_BEGIN

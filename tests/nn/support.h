@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "autograd/ops.h"
-#include "nn/model.h"
+#include "nn/models/model.h"
 #include "tests/nn/random_weights.h"
 
 HEED_BEGIN

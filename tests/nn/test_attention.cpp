@@ -1,5 +1,5 @@
 // Fused attention in a layer against the composed one, written out with matmul and softmax.
-#include "nn/attention.h"
+#include "nn/layers/attention.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN

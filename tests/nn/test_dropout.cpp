@@ -1,6 +1,6 @@
 // Dropout masks are a function of (seed, step, shard, which dropout), and drop as many as they say.
-#include "nn/decoder.h"
-#include "nn/encoder.h"
+#include "nn/layers/decoder.h"
+#include "nn/layers/encoder.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN

@@ -2,10 +2,10 @@
 // weights.
 #include <set>
 
-#include "nn/decoder.h"
-#include "nn/embedding.h"
-#include "nn/encoder.h"
-#include "nn/positions.h"
+#include "nn/layers/decoder.h"
+#include "nn/layers/embedding.h"
+#include "nn/layers/encoder.h"
+#include "nn/layers/positions.h"
 #include "tests/nn/golden.h"
 
 HEED_BEGIN

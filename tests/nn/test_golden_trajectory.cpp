@@ -1,10 +1,10 @@
 // Fifty steps of training beside PyTorch: the same weights and batches, the same losses.
-#include "data/batcher.h"
+#include "autograd/base/team.h"
+#include "data/batches/batcher.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "tests/nn/golden.h"
-#include "train/step.h"
-#include "train/team.h"
+#include "train/loop/step.h"
 
 HEED_BEGIN
 

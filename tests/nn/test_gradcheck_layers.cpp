@@ -1,10 +1,10 @@
 // The gradients of every layer, for its input and each of its parameters, against finite
 // differences.
 #include "autograd/gradcheck.h"
-#include "nn/decoder.h"
-#include "nn/embedding.h"
-#include "nn/encoder.h"
-#include "nn/positions.h"
+#include "nn/layers/decoder.h"
+#include "nn/layers/embedding.h"
+#include "nn/layers/encoder.h"
+#include "nn/layers/positions.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN

@@ -1,8 +1,8 @@
 // What a Transformer must not depend on: later tokens, its neighbours in a batch, the order of
 // rows.
-#include "nn/decoder.h"
-#include "nn/encoder.h"
-#include "nn/positions.h"
+#include "nn/layers/decoder.h"
+#include "nn/layers/encoder.h"
+#include "nn/layers/positions.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN

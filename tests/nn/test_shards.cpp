@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "data/batcher.h"
+#include "autograd/base/team.h"
+#include "data/batches/batcher.h"
 #include "optim/optimizer.h"
 #include "tests/nn/support.h"
-#include "train/step.h"
-#include "train/team.h"
+#include "train/loop/step.h"
 
 HEED_BEGIN
 

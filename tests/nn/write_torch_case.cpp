@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tests/nn/random_weights.h"
-#include "train/weights.h"
+#include "train/run/weights.h"
 
 using namespace heed;
 

@@ -1,6 +1,6 @@
 /// Texts in gzip files (RFC 1952) that are cut short, damaged, or unpack to far too much.
-#include "data/gzip.h"
-#include "data/lines.h"
+#include "autograd/base/gzip.h"
+#include "autograd/base/lines.h"
 #include "tests/relcheck/broken_case.h"
 
 namespace heed::relcheck {

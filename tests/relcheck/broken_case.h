@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/error.h"
+#include "autograd/base/error.h"
 #include "tests/relcheck/measures.h"
 
 namespace heed::relcheck {

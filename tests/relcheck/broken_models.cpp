@@ -3,8 +3,8 @@
 #include <cstring>
 #include <limits>
 
-#include "data/gzip.h"
-#include "data/tokenizer.h"
+#include "autograd/base/gzip.h"
+#include "data/tokenizers/tokenizer.h"
 #include "tests/relcheck/broken_case.h"
 
 namespace heed::relcheck {

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "tests/relcheck/broken_case.h"
-#include "train/safetensors.h"
+#include "train/run/safetensors.h"
 
 namespace heed::relcheck {
 namespace {

@@ -1,5 +1,5 @@
 /// Pairs of texts and running texts that cannot be trained on.
-#include "data/corpus.h"
+#include "data/sources/corpus.h"
 #include "tests/relcheck/broken_case.h"
 
 namespace heed::relcheck {

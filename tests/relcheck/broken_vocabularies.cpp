@@ -1,6 +1,6 @@
 /// Vocabulary files of the tokenizers that are plain lists: characters, bytes, words.
-#include "data/gzip.h"
-#include "data/tokenizer.h"
+#include "autograd/base/gzip.h"
+#include "data/tokenizers/tokenizer.h"
 #include "tests/relcheck/broken_case.h"
 
 namespace heed::relcheck {

@@ -1,6 +1,6 @@
 /// Configs made to exhaust time, memory or the stack; as large as may be where that is what it takes.
 #include "tests/relcheck/broken_yaml.h"
-#include "train/yaml.h"
+#include "train/config/yaml.h"
 
 namespace heed::relcheck {
 namespace {

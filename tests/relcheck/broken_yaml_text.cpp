@@ -1,7 +1,7 @@
 /// Configs the characters or the structure of which are wrong.
 #include "tests/relcheck/broken_yaml.h"
-#include "train/config.h"
-#include "train/yaml.h"
+#include "train/config/config.h"
+#include "train/config/yaml.h"
 
 namespace heed::relcheck {
 namespace fs = std::filesystem;

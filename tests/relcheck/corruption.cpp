@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "tests/relcheck/corruption.h"
-#include "train/checkpoint_folder.h"
-#include "train/safetensors.h"
+#include "train/run/checkpoint_folder.h"
+#include "train/run/safetensors.h"
 
 namespace heed::relcheck {
 namespace {

@@ -1,7 +1,7 @@
 #include <functional>
 
 #include "tests/relcheck/corruption.h"
-#include "train/checkpoint_folder.h"
+#include "train/run/checkpoint_folder.h"
 
 namespace heed::relcheck {
 namespace fs = std::filesystem;

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "tests/relcheck/corruption.h"
-#include "train/checkpoint_folder.h"
+#include "train/run/checkpoint_folder.h"
 
 namespace heed::relcheck {
 namespace fs = std::filesystem;

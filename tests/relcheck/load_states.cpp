@@ -13,10 +13,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "autograd/error.h"
-#include "data/tokenizer.h"
-#include "train/checkpoint_folder.h"
-#include "train/run_folder.h"
+#include "autograd/base/error.h"
+#include "data/tokenizers/tokenizer.h"
+#include "train/run/checkpoint_folder.h"
+#include "train/run/run_folder.h"
 
 namespace {
 

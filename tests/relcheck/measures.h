@@ -13,8 +13,8 @@
 #include <iterator>
 #include <string>
 
-#include "autograd/error.h"
-#include "train/files.h"
+#include "autograd/base/error.h"
+#include "autograd/base/files.h"
 
 namespace heed::relcheck {
 

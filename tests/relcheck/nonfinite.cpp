@@ -7,14 +7,14 @@
 #include <limits>
 #include <string_view>
 
-#include "autograd/error.h"
+#include "autograd/base/error.h"
 #include "tests/relcheck/measures.h"
 #include "tests/train/injector.h"
 #include "tests/train/small_run.h"
 #include "tests/train/training.h"
-#include "train/safetensors.h"
-#include "train/step.h"
-#include "train/trainer.h"
+#include "train/loop/step.h"
+#include "train/loop/trainer.h"
+#include "train/run/safetensors.h"
 
 using namespace heed;
 using namespace heed::relcheck;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "autograd/error.h"
-#include "train/config.h"
+#include "autograd/base/error.h"
+#include "train/config/config.h"
 
 /// Something to train on, as the first lines of a case.
 inline const std::string copy = "data: {synthetic: {name: copy}}\n";

@@ -1,5 +1,5 @@
 #pragma once
-#include "train/config.h"
+#include "train/config/config.h"
 
 namespace heed::test {
 

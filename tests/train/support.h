@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string>
 
-#include "autograd/error.h"
+#include "autograd/base/error.h"
 
 namespace heed::test {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "nn/model.h"
+#include "nn/models/model.h"
 
 namespace heed::test {
 

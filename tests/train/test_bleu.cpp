@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/train/support.h"
-#include "train/bleu.h"
+#include "train/metrics/bleu.h"
 
 using namespace heed;
 using namespace heed::test;

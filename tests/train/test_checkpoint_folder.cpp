@@ -1,4 +1,4 @@
-#include "train/checkpoint_folder.h"
+#include "train/run/checkpoint_folder.h"
 
 #include <unistd.h>
 

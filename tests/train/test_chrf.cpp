@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/train/support.h"
-#include "train/chrf.h"
+#include "train/metrics/chrf.h"
 
 using namespace heed;
 using namespace heed::test;

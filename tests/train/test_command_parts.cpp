@@ -10,13 +10,13 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "autograd/base/gzip.h"
 #include "autograd/ops.h"
-#include "data/gzip.h"
 #include "tests/train/support.h"
-#include "train/flops.h"
-#include "train/gradcheck_table.h"
-#include "train/line_reader.h"
-#include "train/output.h"
+#include "train/commands/line_reader.h"
+#include "train/commands/output.h"
+#include "train/report/flops.h"
+#include "train/report/gradcheck_table.h"
 
 using namespace heed;
 using namespace heed::test;

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "autograd/error.h"
-#include "train/config.h"
+#include "autograd/base/error.h"
+#include "train/config/config.h"
 
 namespace fs = std::filesystem;
 using heed::Config;

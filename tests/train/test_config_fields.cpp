@@ -4,9 +4,9 @@
 #include <random>
 #include <set>
 
-#include "train/config.h"
-#include "train/fields.h"
-#include "train/overrides.h"
+#include "train/config/config.h"
+#include "train/config/fields.h"
+#include "train/config/overrides.h"
 
 using heed::Config;
 using heed::Field;

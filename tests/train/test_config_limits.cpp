@@ -2,7 +2,7 @@
 #include <random>
 
 #include "tests/train/config_cases.h"
-#include "train/yaml.h"
+#include "train/config/yaml.h"
 
 namespace {
 

@@ -1,14 +1,14 @@
-#include "train/fetch.h"
+#include "train/fetch/fetch.h"
 
 #include <stdlib.h>
 
 #include <boost/test/unit_test.hpp>
 #include <set>
 
-#include "data/gzip.h"
+#include "autograd/base/files.h"
+#include "autograd/base/gzip.h"
 #include "tests/train/support.h"
-#include "train/files.h"
-#include "train/subprocess.h"
+#include "train/fetch/subprocess.h"
 
 using namespace heed;
 using namespace heed::test;

@@ -1,5 +1,5 @@
-#include "train/checkpoint_folder.h"
-#include "train/files.h"
+#include "autograd/base/files.h"
+#include "train/run/checkpoint_folder.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "tests/train/support.h"
-#include "train/folder_transaction.h"
-#include "train/run_lock.h"
+#include "train/run/folder_transaction.h"
+#include "train/run/run_lock.h"
 
 using namespace heed;
 using namespace heed::test;

@@ -1,12 +1,12 @@
-#include "train/jsonl.h"
+#include "train/run/jsonl.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <boost/test/unit_test.hpp>
 
+#include "autograd/base/json_text.h"
 #include "tests/train/support.h"
-#include "train/json_text.h"
 
 using namespace heed;
 using namespace heed::test;

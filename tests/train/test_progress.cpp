@@ -1,4 +1,4 @@
-#include "train/progress.h"
+#include "train/terminal/progress.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "autograd/base/files.h"
 #include "tests/train/support.h"
-#include "train/files.h"
 
 using namespace heed;
 using namespace heed::test;

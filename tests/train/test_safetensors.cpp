@@ -1,4 +1,4 @@
-#include "train/safetensors.h"
+#include "train/run/safetensors.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cstring>

@@ -1,27 +1,12 @@
-#include "train/yaml_raw.h"
+#include "train/config/yaml_raw.h"
 
 #include <boost/test/unit_test.hpp>
 
-#include "train/yaml.h"
+#include "train/config/yaml.h"
 
 using namespace heed;
 
 BOOST_AUTO_TEST_SUITE(yaml_raw)
-
-BOOST_AUTO_TEST_CASE(characters_of_utf8) {
-  BOOST_TEST(utf8_size("") == 0u);
-  BOOST_TEST(utf8_size("ab") == 1u);
-  for (const std::string text : {"\u0080", "\u07FF"}) BOOST_TEST(utf8_size(text + "x") == 2u);
-  for (const std::string text : {"\u0800", "\uD7FF", "\uE000", "\uFFFF"})
-    BOOST_TEST(utf8_size(text + "x") == 3u);
-  for (const std::string text : {"\U00010000", "\U0010FFFF"})
-    BOOST_TEST(utf8_size(text + "x") == 4u);
-  // Cut short, a byte that goes on with nothing, written too long, surrogates, beyond U+10FFFF.
-  for (const std::string text :
-       {"\x80", "\xC3", "\xE2\x82", "\xF0\x9F\x98", "\xC3x", "\xE2\x82x", "\xC0\x80", "\xC1\xBF",
-        "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80"})
-    BOOST_TEST(utf8_size(text) == 0u);
-}
 
 BOOST_AUTO_TEST_CASE(columns_are_counted_in_characters) {
   const std::string text = "aä\n日x";

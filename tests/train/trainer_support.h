@@ -7,7 +7,7 @@
 
 #include "tests/train/small_run.h"
 #include "tests/train/support.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 namespace heed::test {
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "autograd/random.h"
-#include "data/batcher.h"
-#include "data/tokenizer.h"
-#include "nn/model.h"
+#include "autograd/base/random.h"
+#include "data/batches/batcher.h"
+#include "data/tokenizers/tokenizer.h"
+#include "nn/models/model.h"
 #include "optim/optimizer.h"
 
 namespace heed::test {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "autograd/base/random.h"
 #include "autograd/named_tensor.h"
 #include "autograd/ops.h"
-#include "autograd/random.h"
 
 HEED_BEGIN
 

@@ -1,0 +1,285 @@
+#include "autograd/base/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "autograd/base/error.h"
+#include "autograd/base/uninterrupted.h"
+
+namespace heed {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 20;  // bytes read or written at a time
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+FileDescriptor open_for_reading(const fs::path& path, struct stat& about) {
+  FileDescriptor file(
+      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
+  if (file.get() < 0) {
+    const int error = errno;
+    throw Error(exit_of_reading(error),
+                fmt::format("cannot open {}: {}", fs::absolute(path).string(),
+                            std::generic_category().message(error)));
+  }
+  if (::fstat(file.get(), &about) < 0) throw_io("read", path, errno);
+  if (!S_ISREG(about.st_mode))
+    throw Error(Exit::bad_input, fmt::format("{}: not a regular file", path.string()));
+  return file;
+}
+
+std::size_t read_some(int descriptor, char* into, std::size_t length, const fs::path& path) {
+  const ssize_t got = uninterrupted([&] { return ::read(descriptor, into, length); });
+  if (got < 0) throw_io("read", path, errno);
+  return static_cast<std::size_t>(got);
+}
+
+}  // namespace
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  const auto status = fs::symlink_status(path, error);
+  if (error && exit_of_reading(error.value()) == Exit::io) throw_io("look at", path, error.value());
+  return fs::exists(status);
+}
+
+Exit exit_of_reading(int error) {
+  const bool theirs = error == ENOENT || error == ENOTDIR || error == ELOOP || error == EISDIR ||
+                      error == ENOTSUP;  // the last two: a folder or a device has no size
+  return theirs ? Exit::bad_input : Exit::io;
+}
+
+void throw_io(std::string_view what, const fs::path& path, int error) {
+  throw Error(Exit::io, fmt::format("cannot {} {}: {}", what, path.string(),
+                                    std::generic_category().message(error)));
+}
+
+fs::path temporary_name(const fs::path& path) {
+  return path.parent_path() / fmt::format(".{}.tmp", path.filename().string());
+}
+
+// ---- descriptors ----------------------------------------------------------------------------
+
+FileDescriptor::~FileDescriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept
+    : number_(std::exchange(other.number_, -1)) {}
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  std::swap(number_, other.number_);
+  return *this;
+}
+
+void FileDescriptor::close(const fs::path& path) {
+  // On Linux the descriptor is gone even when close() was interrupted; a second close() could hit
+  // another thread's new file.
+  if (::close(std::exchange(number_, -1)) < 0 && errno != EINTR) throw_io("close", path, errno);
+}
+
+FileDescriptor open_file(const fs::path& path, int flags) {
+  FileDescriptor file(
+      uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode_t{0666}); }));
+  if (file.get() < 0) throw_io((flags & O_CREAT) ? "create" : "open", path, errno);
+  return file;
+}
+
+void write_all(int descriptor, std::span<const std::byte> bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t put =
+        uninterrupted([&] { return ::write(descriptor, bytes.data(), bytes.size()); });
+    if (put < 0) throw_io("write", path, errno);
+    if (put == 0)
+      throw_io("write", path, ENOSPC);  // no progress and no reason: do not try for ever
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+  }
+}
+
+void set_length(int descriptor, std::uint64_t length, const fs::path& path) {
+  if (uninterrupted([&] { return ::ftruncate(descriptor, static_cast<off_t>(length)); }) < 0)
+    throw_io("shorten", path, errno);
+}
+
+void sync_file(int descriptor, const fs::path& path) {
+  // An fsync that failed must not be tried again: the kernel may have dropped the pages already and
+  // would report success. The caller gives the file up instead.
+  if (uninterrupted([&] { return ::fsync(descriptor); }) < 0) throw_io("sync", path, errno);
+}
+
+void sync_folder(const fs::path& folder) {
+  const FileDescriptor file = open_file(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+  // Some file systems cannot sync a folder and say EINVAL; there the rename is all one can have.
+  if (uninterrupted([&] { return ::fsync(file.get()); }) < 0 && errno != EINVAL)
+    throw_io("sync", folder, errno);
+}
+
+// ---- reading --------------------------------------------------------------------------------
+
+std::string read_bytes(const fs::path& path, std::uint64_t limit) {
+  struct stat about {};
+  const FileDescriptor file = open_for_reading(path, about);
+  const auto expected = static_cast<std::uint64_t>(about.st_size);
+  const auto too_long = [&] {
+    return Error(Exit::bad_input, fmt::format("{}: longer than {} bytes, the most there can be",
+                                              path.string(), limit));
+  };
+  if (expected > limit) throw too_long();
+  std::string bytes;
+  try {
+    bytes.resize(expected);
+  } catch (const std::exception&) {  // bad_alloc or length_error
+    throw Error(Exit::io, fmt::format("{}: no memory for its {} bytes", path.string(), expected));
+  }
+  std::size_t have = 0;
+  while (have < bytes.size()) {
+    const std::size_t got = read_some(file.get(), bytes.data() + have, bytes.size() - have, path);
+    if (got == 0) break;
+    have += got;
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+void read_in_pieces(const fs::path& path,
+                    const std::function<void(std::span<const std::byte>)>& take) {
+  struct stat about {};
+  const FileDescriptor file = open_for_reading(path, about);
+  const auto piece = std::make_unique_for_overwrite<char[]>(kPiece);  // clearing it takes time
+  while (const std::size_t got = read_some(file.get(), piece.get(), kPiece, path))
+    take(std::as_bytes(std::span(piece.get(), got)));
+}
+
+FileReader::FileReader(fs::path path) : path_(std::move(path)) {
+  struct stat about {};
+  file_ = open_for_reading(path_, about);
+  size_ = static_cast<std::uint64_t>(about.st_size);
+}
+
+void FileReader::read(std::span<std::byte> into) {
+  while (!into.empty()) {
+    const std::size_t got =
+        read_some(file_.get(), reinterpret_cast<char*>(into.data()), into.size(), path_);
+    if (got == 0)
+      throw Error(Exit::bad_input, fmt::format("{}: ends too early (cut short?)", path_.string()));
+    into = into.subspan(got);
+  }
+}
+
+// ---- writing --------------------------------------------------------------------------------
+
+FileWriter::FileWriter(fs::path path)
+    : path_(std::move(path)), file_(open_file(path_, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW)) {}
+
+void FileWriter::write(std::span<const std::byte> bytes) {
+  sum_.update(bytes);
+  size_ += bytes.size();
+  if (buffer_.size() + bytes.size() > kPiece) flush();
+  if (bytes.size() >= kPiece)
+    write_all(file_.get(), bytes, path_);
+  else
+    buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+void FileWriter::flush() {
+  write_all(file_.get(), as_bytes(buffer_), path_);
+  buffer_.clear();
+}
+
+void FileWriter::finish() {
+  flush();
+  sync_file(file_.get(), path_);
+  file_.close(path_);
+  sha256_ = sum_.hex();
+}
+
+void write_file_durably(const fs::path& path, const std::function<void(FileWriter&)>& write) {
+  const fs::path temporary = temporary_name(path);
+  try {
+    FileWriter writer(temporary);
+    write(writer);
+    writer.finish();
+    if (uninterrupted([&] { return ::rename(temporary.c_str(), path.c_str()); }) < 0)
+      throw_io("put in place", path, errno);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  sync_folder(folder_of(path));
+}
+
+void write_file_durably(const fs::path& path, std::string_view bytes) {
+  write_file_durably(path, [&](FileWriter& writer) { writer.write(bytes); });
+}
+
+// ---- names ----------------------------------------------------------------------------------
+
+void create_folders(const fs::path& folder) {
+  std::vector<fs::path> missing;
+  std::error_code ignored;
+  for (fs::path at = folder; !at.empty() && !fs::is_directory(at, ignored); at = at.parent_path()) {
+    if (at.has_filename()) missing.push_back(at);
+    if (at == at.parent_path()) break;
+  }
+  std::reverse(missing.begin(), missing.end());  // from above
+  for (const fs::path& at : missing) {
+    const int made = uninterrupted([&] { return ::mkdir(at.c_str(), mode_t{0777}); });
+    if (made < 0 && !(errno == EEXIST && fs::is_directory(at, ignored)))
+      throw_io("create folder", at, errno);
+    sync_folder(folder_of(at));
+  }
+}
+
+void rename_durably(const fs::path& from, const fs::path& to) {
+  if (uninterrupted([&] { return ::rename(from.c_str(), to.c_str()); }) < 0)
+    throw_io("put in place", to, errno);
+  sync_folder(folder_of(to));
+}
+
+void replace_symlink(const fs::path& target, const fs::path& link) {
+  const fs::path temporary = temporary_name(link);
+  remove_tree(temporary);
+  if (uninterrupted([&] { return ::symlink(target.c_str(), temporary.c_str()); }) < 0)
+    throw_io("create link", link, errno);
+  try {
+    rename_durably(temporary, link);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+}
+
+bool is_refusal(int error) {  // the last: of NFS, still open
+  return error == EACCES || error == EPERM || error == EBUSY || error == ENOTEMPTY;
+}
+
+std::string remove_tree_if_allowed(const fs::path& path) {
+  std::error_code error;
+  do {
+    fs::remove_all(path, error);
+  } while (error == std::errc::interrupted);
+  if (!error) return "";
+  if (is_refusal(error.value()))
+    return fmt::format("cannot remove {}: {}", path.string(), error.message());
+  throw_io("remove", path, error.value());
+}
+
+void remove_tree(const fs::path& path) {
+  if (const std::string why = remove_tree_if_allowed(path); !why.empty())
+    throw Error(Exit::io, why);
+}
+
+}  // namespace heed

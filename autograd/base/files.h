@@ -1,0 +1,146 @@
+#pragma once
+/// Files that survive a crash. What these functions have reported as written stays written when the
+/// process is killed or the power fails: bytes go to a temporary name in the same folder, are
+/// pushed to the disk (fsync), take their name by one rename, and the folder is pushed to the disk
+/// as well.
+///
+/// Every failing system call throws Error(io) with the file and the reason; an interrupted call or
+/// a short write is gone on with. A temporary file that a killed process left behind has a fixed
+/// name,
+/// `.NAME.tmp`, and is replaced by the next write.
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "autograd/base/error.h"
+#include "autograd/base/sha256.h"
+
+namespace heed {
+
+/// Text as bytes.
+inline std::span<const std::byte> as_bytes(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+/// An open file descriptor, closed at the end of its life.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int number) : number_(number) {}
+  ~FileDescriptor();
+  FileDescriptor(FileDescriptor&& other) noexcept;
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+
+  int get() const { return number_; }
+  /// Closes now, and says so when the system reports that bytes were lost.
+  void close(const std::filesystem::path& path);
+
+ private:
+  int number_ = -1;
+};
+
+/// open(2), never inherited by child processes.
+FileDescriptor open_file(const std::filesystem::path& path, int flags);
+
+/// write(2) until all is written.
+void write_all(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& path);
+
+/// ftruncate(2).
+void set_length(int descriptor, std::uint64_t length, const std::filesystem::path& path);
+
+/// Pushes a file's bytes, or a folder's list of names, to the disk.
+void sync_file(int descriptor, const std::filesystem::path& path);
+void sync_folder(const std::filesystem::path& folder);
+
+/// The bytes of a regular file. Throws Error(bad_input) when it is missing, not a regular file, or
+/// longer than `limit`; Error(io) when the disk fails.
+std::string read_bytes(const std::filesystem::path& path, std::uint64_t limit = UINT64_MAX);
+
+/// The same bytes, handed out piece by piece.
+void read_in_pieces(const std::filesystem::path& path,
+                    const std::function<void(std::span<const std::byte>)>& take);
+
+/// Reads a regular file front to back. Throws as read_bytes does.
+class FileReader {
+ public:
+  explicit FileReader(std::filesystem::path path);
+
+  std::uint64_t size() const { return size_; }
+  /// The next bytes, as many as there is room for. Throws Error(bad_input) where the file ends
+  /// before.
+  void read(std::span<std::byte> into);
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor file_;
+  std::uint64_t size_ = 0;
+};
+
+/// Writes a new file front to back, counting and summing what goes through. The bytes are on disk
+/// when finish() returns; without it the file is worthless.
+class FileWriter {
+ public:
+  explicit FileWriter(std::filesystem::path path);
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(as_bytes(text)); }
+  void finish();
+
+  const std::filesystem::path& path() const { return path_; }
+  std::uint64_t size() const { return size_; }           ///< bytes so far
+  const std::string& sha256() const { return sha256_; }  ///< of all bytes, once finished
+
+ private:
+  void flush();
+
+  std::filesystem::path path_;
+  FileDescriptor file_;
+  std::string buffer_;
+  Sha256 sum_;
+  std::string sha256_;
+  std::uint64_t size_ = 0;
+};
+
+/// Puts a file in place whole, or not at all; an older file of that name stays until then.
+void write_file_durably(const std::filesystem::path& path,
+                        const std::function<void(FileWriter&)>& write);
+void write_file_durably(const std::filesystem::path& path, std::string_view bytes);
+
+/// Creates a folder and the folders above it where they are missing, and pushes them to the disk.
+void create_folders(const std::filesystem::path& folder);
+
+/// rename(2), then the folder pushed to the disk. Both names lie in the same folder.
+void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
+
+/// Makes `link` a symbolic link with the text `target` (relative to the link's folder), replacing
+/// an older link in one step.
+void replace_symlink(const std::filesystem::path& target, const std::filesystem::path& link);
+
+/// Whether this errno says that something is another user's or in use.
+bool is_refusal(int error);
+
+/// Removes a file or a whole folder, if it is there.
+void remove_tree(const std::filesystem::path& path);
+
+/// The same; where it is another user's or in use, returns why it stays, and else "".
+std::string remove_tree_if_allowed(const std::filesystem::path& path);
+
+/// The temporary name of `path` in the same folder: `.NAME.tmp`.
+std::filesystem::path temporary_name(const std::filesystem::path& path);
+
+/// Whether anything has this name, be it a link that leads nowhere. Throws Error(io) when the disk
+/// fails.
+bool is_there(const std::filesystem::path& path);
+
+/// The status where a file could not be opened or looked at: bad_input where it is not there or the
+/// path leads nowhere; io where it may be all right and another try may do.
+Exit exit_of_reading(int error);
+
+/// Throws Error(io): "cannot WHAT PATH: reason", with the reason from errno.
+[[noreturn]] void throw_io(std::string_view what, const std::filesystem::path& path, int error);
+
+}  // namespace heed

@@ -1,0 +1,74 @@
+#include "autograd/base/message_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "autograd/base/utf8.h"
+
+namespace heed {
+namespace {
+
+/// Edits (insert, delete, replace, swap of neighbours) that turn a into b: the "optimal string
+/// alignment" distance, after Damerau (1964).
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  const std::size_t width = b.size() + 1;
+  std::vector<std::size_t> cost((a.size() + 1) * width);
+  for (std::size_t j = 0; j < width; ++j) cost[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    cost[i * width] = i;
+    for (std::size_t j = 1; j < width; ++j) {
+      const std::size_t replace = cost[(i - 1) * width + j - 1] + (a[i - 1] != b[j - 1]);
+      const std::size_t insert = cost[i * width + j - 1] + 1;
+      const std::size_t remove = cost[(i - 1) * width + j] + 1;
+      std::size_t best = std::min({replace, insert, remove});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        best = std::min(best, cost[(i - 2) * width + j - 2] + 1);
+      }
+      cost[i * width + j] = best;
+    }
+  }
+  return cost.back();
+}
+
+}  // namespace
+
+std::string shown(std::string_view text, std::size_t most) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t size = utf8_length(text, 0);
+    const auto byte = static_cast<unsigned char>(text[0]);
+    const std::size_t taken = std::max<std::size_t>(size, 1);
+    if (out.size() + taken > most) return out + "...";
+    if (byte == '\n') {
+      out += "\\n";
+    } else if (size == 0 || byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += text.substr(0, size);
+    }
+    text.remove_prefix(taken);
+  }
+  return out;
+}
+
+std::string nearest(std::string_view given, std::span<const std::string> candidates) {
+  std::string word(given);
+  for (char& c : word) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t longer = std::max(word.size(), candidate.size());
+    const std::size_t shorter = std::min(word.size(), candidate.size());
+    if (longer - shorter >= best_distance) continue;  // no alignment can be nearer than that
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace heed

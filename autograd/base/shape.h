@@ -1,0 +1,101 @@
+#pragma once
+/// The shape of a dense row-major array: up to eight extents, each at least 0.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <string>
+
+#include "autograd/base/error.h"
+
+namespace heed {
+
+/// Throws Error with a message in the house's form: "[op] what was expected, what was got".
+template <class... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(Exit::failed, fmt::format(format, std::forward<Args>(args)...));
+}
+
+class Shape {
+ public:
+  static constexpr int max_rank = 8;
+
+  Shape() = default;  ///< rank 0: a scalar, of size 1
+  Shape(std::initializer_list<std::int64_t> extents)
+      : Shape(std::span(extents.begin(), extents.size())) {}
+  explicit Shape(std::span<const std::int64_t> extents) {
+    if (extents.size() > max_rank)
+      fail("[shape] at most {} axes, got {}", max_rank, extents.size());
+    for (const std::int64_t n : extents) push_back(n);
+  }
+
+  int rank() const { return rank_; }
+  /// Product of the extents; 1 for rank 0.
+  std::int64_t size() const { return size_; }
+  /// Extent of an axis; negative axes count from the end.
+  std::int64_t operator[](int axis) const {
+    return extents_[static_cast<std::size_t>(normalize(axis))];
+  }
+  /// The last extent (1 for a scalar) and how often it is repeated: any array seen as [rows, cols].
+  std::int64_t cols() const {
+    return rank_ == 0 ? 1 : extents_[static_cast<std::size_t>(rank_ - 1)];
+  }
+  std::int64_t rows() const {
+    std::int64_t n = 1;
+    for (int i = 0; i + 1 < rank_; ++i) n *= extents_[static_cast<std::size_t>(i)];
+    return n;
+  }
+
+  /// Maps an axis in [-rank, rank) to [0, rank); throws otherwise.
+  int normalize(int axis) const {
+    if (axis < -rank_ || axis >= rank_) fail("[shape] axis {} does not exist in {}", axis, str());
+    return axis < 0 ? axis + rank_ : axis;
+  }
+  void push_back(std::int64_t n) {
+    if (rank_ == max_rank) fail("[shape] at most {} axes", max_rank);
+    if (n < 0) fail("[shape] extents must be at least 0, got {}", n);
+    if (n > 0 && size_but_zeros_ > std::numeric_limits<std::int64_t>::max() / 16 / n) {
+      fail("[shape] {} x {} has too many elements", str(), n);
+    }
+    extents_[static_cast<std::size_t>(rank_++)] = n;
+    size_ *= n;
+    size_but_zeros_ *= std::max<std::int64_t>(n, 1);
+  }
+  Shape with(int axis, std::int64_t n) const {
+    Shape changed;
+    axis = normalize(axis);
+    for (int i = 0; i < rank_; ++i) changed.push_back(i == axis ? n : (*this)[i]);
+    return changed;
+  }
+
+  std::span<const std::int64_t> extents() const {
+    return {extents_.data(), static_cast<std::size_t>(rank_)};
+  }
+  bool operator==(const Shape& other) const {
+    return rank_ == other.rank_ &&
+           std::equal(extents().begin(), extents().end(), other.extents().begin());
+  }
+  /// "[2, 3]"; "[]" for a scalar.
+  std::string str() const { return fmt::format("[{}]", fmt::join(extents(), ", ")); }
+
+ private:
+  std::array<std::int64_t, max_rank> extents_{};
+  std::int64_t size_ = 1;
+  std::int64_t size_but_zeros_ = 1;  // so that the product of any of the extents fits
+  int rank_ = 0;
+};
+
+}  // namespace heed
+
+template <>
+struct fmt::formatter<heed::Shape> : fmt::formatter<std::string> {
+  template <class Context>
+  auto format(const heed::Shape& shape, Context& context) const {
+    return fmt::formatter<std::string>::format(shape.str(), context);
+  }
+};

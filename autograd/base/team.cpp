@@ -1,0 +1,67 @@
+#include "autograd/base/team.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace heed {
+
+std::int64_t available_processors() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+Team::Team(std::int64_t threads) {
+  const std::int64_t n = threads > 0 ? threads : available_processors();
+  for (std::int64_t i = 1; i < n; ++i) workers_.emplace_back([this] { serve(); });
+}
+
+Team::~Team() {
+  ending_ = true;
+  round_.fetch_add(1);
+  round_.notify_all();
+  for (std::thread& t : workers_) t.join();
+}
+
+void Team::work() {
+  for (std::int64_t i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) {
+    try {
+      if (asked_ && asked_()) throw Interrupted{};
+      (*job_)(i);
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+      next_ = count_;
+    }
+  }
+}
+
+void Team::serve() {
+  for (std::uint64_t seen = 0;;) {
+    round_.wait(seen);
+    seen = round_.load();
+    if (ending_) return;
+    work();
+    if (busy_.fetch_sub(1) == 1) busy_.notify_all();
+  }
+}
+
+void Team::run_function(std::int64_t count, const std::function<void(std::int64_t)>& job) {
+  count_ = count;
+  job_ = &job;
+  next_ = 0;
+  error_ = nullptr;
+  if (count > 1 && !workers_.empty()) {
+    busy_ = static_cast<std::int64_t>(workers_.size());
+    round_.fetch_add(1);
+    round_.notify_all();
+    work();
+    for (std::int64_t left = busy_.load(); left != 0; left = busy_.load()) busy_.wait(left);
+  } else {
+    work();
+  }
+  if (error_) std::rethrow_exception(error_);
+}
+
+}  // namespace heed

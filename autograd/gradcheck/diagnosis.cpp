@@ -1,0 +1,375 @@
+#include "autograd/gradcheck/diagnosis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+HEED_BEGIN
+
+namespace {
+
+using Values = std::vector<double>;
+constexpr double fit =
+    sizeof(real) == 8 ? 1e-5 : 2e-2;  // how well a pattern has to explain the numbers
+
+double largest(const Values& v) {
+  double m = 0;
+  for (const double a : v) m = std::max(m, std::abs(a));
+  return m;
+}
+
+/// Whether the candidate explains the target: no entry off by more than `fit` of the largest.
+bool same(const Values& candidate, const Values& target) {
+  const double allowed = fit * largest(target);
+  if (allowed == 0 || candidate.size() != target.size()) return false;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    if (!(std::abs(candidate[i] - target[i]) <= allowed)) return false;
+  }
+  return true;
+}
+
+double dot(const Values& a, const Values& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+Values scaled(double c, Values v) {
+  for (double& a : v) a *= c;
+  return v;
+}
+
+/// An array seen from one of its axes: entry j of line l stands at start(l) + j * stride.
+struct Axis {
+  Axis(const Shape& shape, int axis) : extent(shape[axis]) {
+    for (int i = axis + 1; i < shape.rank(); ++i) stride *= shape[i];
+    lines = extent == 0 ? 0 : shape.size() / extent;
+  }
+  std::int64_t at(std::int64_t line, std::int64_t j) const {
+    return (line / stride) * stride * extent + line % stride + j * stride;
+  }
+  std::int64_t extent, stride = 1, lines = 0;
+};
+
+std::size_t z(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+// ---- single causes: each returns a sentence or nothing --------------------------------------
+
+std::optional<std::string> nothing_arrives(const Evidence& e) {
+  if (largest(e.analytic) != 0 || largest(e.numeric) == 0) return {};
+  if (!e.output_has_graph) {
+    return "zero gradient: f's result carries no gradient at all (values taken out of their "
+           "tensors, or NoGrad inside f)";
+  }
+  if (!e.connected) {
+    return "zero gradient: the tape does not lead from f's result to this tensor (its value was "
+           "used without its node)";
+  }
+  return "zero gradient: the analytic gradient is 0 everywhere; a backward on the way adds nothing";
+}
+
+std::optional<std::string> no_influence(const Evidence& e) {
+  if (largest(e.numeric) != 0) return {};
+  return "f's result does not change with this tensor, yet its analytic gradient is not 0";
+}
+
+std::optional<std::string> sign(const Values& a, const Values& n) {
+  if (!same(scaled(-1, a), n)) return {};
+  return "sign: the analytic gradient is -1 times the numeric one";
+}
+
+/// Names a ratio analytic / numeric where it looks like something known.
+std::string name_of_ratio(double r, const Evidence& e) {
+  struct Guess {
+    double value;
+    std::string name;
+  };
+  std::vector<Guess> guesses{{2, "2"},         {0.5, "1/2"}, {3, "3"},
+                             {1.0 / 3, "1/3"}, {4, "4"},     {0.25, "1/4"}};
+  const auto extents_of = [&](const Shape& shape, const std::string& what) {
+    const auto add = [&](std::int64_t count, const std::string& name) {
+      if (count < 2) return;
+      const auto n = static_cast<double>(count);
+      guesses.push_back({n, fmt::format("{}, {}", count, name)});
+      guesses.push_back({1 / n, fmt::format("1/{}, one over {}", count, name)});
+      guesses.push_back({std::sqrt(n), fmt::format("sqrt({}), the root of {}", count, name)});
+      guesses.push_back(
+          {1 / std::sqrt(n), fmt::format("1/sqrt({}), one over the root of {}", count, name)});
+    };
+    for (int i = 0; i < shape.rank(); ++i)
+      add(shape[i], fmt::format("the extent of {}'s axis {}", what, i));
+    if (shape.rank() > 1) add(shape.size(), fmt::format("the number of {}'s values", what));
+  };
+  extents_of(e.shape, "the tensor");
+  extents_of(e.output_shape, "the output");
+  for (const double p : {0.05, 0.1, 0.2, 0.25, 0.3, 0.4}) {
+    guesses.push_back(
+        {1 - p, fmt::format("1 - {0}, as if 1/(1 - p) of a dropout with p = {0} were missing", p)});
+    guesses.push_back(
+        {1 / (1 - p), fmt::format("1/(1 - {0}), as if a dropout with p = {0} scaled twice", p)});
+  }
+  std::string names;
+  int found = 0;
+  for (const Guess& guess : guesses) {
+    if (std::abs(std::abs(r) - guess.value) > fit * guess.value || found == 3) continue;
+    names += (found++ == 0 ? " (" : "; or ") + std::string(r < 0 ? "-" : "") + guess.name;
+  }
+  if (std::abs(r - 0.5) < fit) {
+    names +=
+        "; or of a tensor used twice only one use is counted: contributions must be added, not "
+        "overwritten";
+  }
+  return names.empty() ? names : names + ")";
+}
+
+std::optional<std::string> factor(const Values& a, const Values& n, const Evidence& e) {
+  const double nn = dot(n, n);
+  if (nn == 0) return {};
+  const double r = dot(a, n) / nn;
+  if (r == 0 || !std::isfinite(r)) return {};
+  // The fit must be finer than the deviation it explains: a factor of 1.0005 is one too.
+  Values rest = scaled(1 / r, a);
+  for (std::size_t i = 0; i < n.size(); ++i) rest[i] -= n[i];
+  if (largest(rest) > std::min(fit, 0.01 * std::abs(1 / r - 1)) * largest(n)) return {};
+  if (n.size() == 1) {
+    const std::string name = name_of_ratio(r, e);
+    if (name.empty()) return {};
+    return fmt::format("a factor, perhaps: analytic / numeric = {:.6g}{}", r, name);
+  }
+  return fmt::format("missing or wrong factor: analytic / numeric = {:.6g} throughout{}", r,
+                     name_of_ratio(r, e));
+}
+
+std::optional<std::string> transposed(const Evidence& e) {
+  const Shape& s = e.shape;
+  for (int p = s.rank() - 2; p >= 0; --p) {
+    for (int q = s.rank() - 1; q > p; --q) {
+      if (s[p] < 2 || s[q] < 2) continue;
+      // The values as they would lie in memory had the gradient been written with axes p and q
+      // swapped.
+      const Shape swapped = s.with(p, s[q]).with(q, s[p]);
+      const Axis from_p(swapped, q), from_q(swapped, p);
+      const Axis to_p(s, p), to_q(s, q);
+      Values read(e.analytic.size());
+      for (std::int64_t flat = 0; flat < s.size(); ++flat) {
+        std::int64_t source = 0, left = flat;
+        for (int k = s.rank() - 1; k >= 0; --k) {
+          const std::int64_t i = left % s[k];
+          left /= s[k];
+          source += i * (k == p ? from_p.stride : k == q ? from_q.stride : Axis(swapped, k).stride);
+        }
+        read[z(flat)] = e.analytic[z(source)];
+      }
+      if (!same(read, e.numeric)) continue;
+      return s.rank() == 2
+                 ? std::string(
+                       "transposed: the analytic gradient holds the numeric one's transpose")
+                 : fmt::format("transposed: axes {} and {} of the analytic gradient are swapped", p,
+                               q);
+    }
+  }
+  return {};
+}
+
+/// Compares with parts of the true sum over the outputs: what a backward computes that forgets to
+/// sum over a broadcast axis, overwrites instead of adding, or skips one row.
+std::optional<std::string> part_of_the_outputs(const Evidence& e) {
+  const Shape& out = e.output_shape;
+  if (e.shape.size() > 4096 || e.shape.size() * out.size() > 4'000'000 || !e.column) return {};
+  std::vector<Values> columns;
+  for (std::int64_t i = 0; i < e.shape.size(); ++i) columns.push_back(e.column(i));
+  Values difference(e.numeric);
+  for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= e.analytic[i];
+  const auto explains = [&](const Values& target,
+                            const char* sentence) -> std::optional<std::string> {
+    for (int k = 0; k < out.rank(); ++k) {
+      const Axis axis(out, k);
+      for (std::int64_t j = 0; j < axis.extent && axis.extent > 1; ++j) {
+        Values part(columns.size());
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+          for (std::int64_t line = 0; line < axis.lines; ++line)
+            part[i] += columns[i][z(axis.at(line, j))];
+        }
+        if (same(part, target)) return fmt::format(fmt::runtime(sentence), j, k, axis.extent);
+      }
+    }
+    return {};
+  };
+  const auto only_one =
+      explains(e.analytic,
+               "broadcast not summed: only the part of output index {} along axis {} (of {}) has "
+               "arrived; sum over that axis, and add instead of overwriting");
+  return only_one
+             ? only_one
+             : explains(
+                   difference,
+                   "incomplete sum: the part of output index {} along axis {} (of {}) is missing");
+}
+
+std::optional<std::string> summed_too_much(const Evidence& e) {
+  for (int k = 0; k < e.shape.rank(); ++k) {
+    const Axis axis(e.shape, k);
+    if (axis.extent < 2) continue;
+    Values sums(e.numeric.size());
+    for (std::int64_t line = 0; line < axis.lines; ++line) {
+      double sum = 0;
+      for (std::int64_t j = 0; j < axis.extent; ++j) sum += e.numeric[z(axis.at(line, j))];
+      for (std::int64_t j = 0; j < axis.extent; ++j) sums[z(axis.at(line, j))] = sum;
+    }
+    if (same(sums, e.analytic))
+      return fmt::format("summed over axis {}, where every entry has its own gradient", k);
+    if (same(scaled(1 / static_cast<double>(axis.extent), sums), e.analytic)) {
+      return fmt::format("averaged over axis {}, where every entry has its own gradient", k);
+    }
+  }
+  return {};
+}
+
+/// Whether the difference is, line by line along an axis, a multiple of a basis.
+bool multiple_along(const Axis& axis, const Values& difference, const Values& basis) {
+  Values explained(difference.size());
+  for (std::int64_t line = 0; line < axis.lines; ++line) {
+    double bd = 0, bb = 0;
+    for (std::int64_t j = 0; j < axis.extent; ++j) {
+      const std::size_t i = z(axis.at(line, j));
+      bd += basis[i] * difference[i];
+      bb += basis[i] * basis[i];
+    }
+    for (std::int64_t j = 0; j < axis.extent && bb > 0; ++j) {
+      const std::size_t i = z(axis.at(line, j));
+      explained[i] = bd / bb * basis[i];
+    }
+  }
+  return same(explained, difference);
+}
+
+std::optional<std::string> missing_term(const Evidence& e) {
+  Values difference(e.analytic);
+  for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= e.numeric[i];
+  for (int k = e.shape.rank() - 1; k >= 0; --k) {
+    const Axis axis(e.shape, k);
+    if (axis.extent < 2) continue;
+    if (multiple_along(axis, difference, Values(difference.size(), 1))) {
+      return fmt::format(
+          "missing term: what is missing is constant along axis {}, like the -mean(dy) of a norm",
+          k);
+    }
+    if (e.shape == e.output_shape) {
+      if (multiple_along(axis, difference, e.y)) {
+        return fmt::format(
+            "missing term: what is missing is, along axis {}, a multiple of the output y, "
+            "like softmax's -y <dy, y>",
+            k);
+      }
+      Values exp_y(e.y);
+      for (double& v : exp_y) v = std::exp(v);
+      if (multiple_along(axis, difference, exp_y)) {
+        return fmt::format(
+            "missing term: what is missing is, along axis {}, a multiple of exp(y), "
+            "like log-softmax's -exp(y) sum(dy)",
+            k);
+      }
+    }
+    if (multiple_along(axis, difference, e.x)) {
+      return fmt::format(
+          "missing term: what is missing is, along axis {}, a multiple of x, "
+          "like the -x <dy, x> of a norm",
+          k);
+    }
+  }
+  return {};
+}
+
+std::optional<std::string> rearranged(const Evidence& e) {
+  for (int k = 0; k < e.shape.rank(); ++k) {
+    const Axis axis(e.shape, k);
+    for (std::int64_t shift = 1; shift < axis.extent; ++shift) {
+      Values rolled(e.numeric.size());
+      for (std::int64_t line = 0; line < axis.lines; ++line) {
+        for (std::int64_t j = 0; j < axis.extent; ++j) {
+          rolled[z(axis.at(line, (j + shift) % axis.extent))] = e.numeric[z(axis.at(line, j))];
+        }
+      }
+      if (same(rolled, e.analytic))
+        return fmt::format("shifted: right values, {} places too far along axis {}", shift, k);
+    }
+  }
+  Values a(e.analytic), n(e.numeric);
+  std::sort(a.begin(), a.end());
+  std::sort(n.begin(), n.end());
+  if (a.size() > 2 && same(a, n)) return "permuted: right values in wrong places";
+  return {};
+}
+
+std::optional<std::string> precision(const Values& a, const Values& n) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - n[i]));
+  if (worst > 1e-3 * largest(n)) return {};
+  return fmt::format(
+      "precision: right to about {:.0f} digits; an approximate derivative, or float32 in between?",
+      -std::log10(worst / largest(n)));
+}
+
+/// Where all wrong entries lie in a range of one axis, and all of that range is wrong.
+std::string place(const Evidence& e) {
+  for (int k = 0; k < e.shape.rank(); ++k) {
+    const Axis axis(e.shape, k);
+    std::vector<std::int64_t> bad(z(axis.extent));
+    for (std::size_t i = 0; i < e.indices.size(); ++i) {
+      if (e.wrong[i]) ++bad[z(e.indices[i] / axis.stride % axis.extent)];
+    }
+    const auto first = std::find_if(bad.begin(), bad.end(), [](auto count) { return count > 0; });
+    const auto last =
+        std::find_if(bad.rbegin(), bad.rend(), [](auto count) { return count > 0; }).base();
+    if (last - first == axis.extent) continue;
+    if (std::any_of(first, last, [&](auto count) { return count != axis.lines; })) continue;
+    const std::int64_t begin = first - bad.begin(), end = last - bad.begin();
+    return begin + 1 == end
+               ? fmt::format("at index {} of axis {}, and only there: ", begin, k)
+               : fmt::format("at indices {} to {} of axis {}, and only there: ", begin, end - 1, k);
+  }
+  return "at the wrong entries: ";
+}
+
+Values only(const Values& v, const std::vector<bool>& chosen) {
+  Values part;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    if (chosen[i]) part.push_back(v[i]);
+  }
+  return part;
+}
+
+}  // namespace
+
+std::string index_in(const Shape& shape, std::int64_t flat) {
+  std::vector<std::int64_t> index(z(shape.rank()));
+  for (int k = shape.rank() - 1; k >= 0; --k) {
+    index[z(k)] = flat % shape[k];
+    flat /= shape[k];
+  }
+  return fmt::format("[{}]", fmt::join(index, ", "));
+}
+
+std::string diagnose(const Evidence& e) {
+  if (const auto cause = nothing_arrives(e)) return *cause;
+  if (const auto cause = no_influence(e)) return *cause;
+  if (const auto cause = sign(e.analytic, e.numeric)) return *cause;
+  if (const auto cause = factor(e.analytic, e.numeric, e)) return *cause;
+  if (const auto cause = precision(e.analytic, e.numeric)) return *cause;
+  if (e.complete()) {
+    for (const auto& look :
+         {transposed, summed_too_much, missing_term, part_of_the_outputs, rearranged}) {
+      if (const auto cause = look(e)) return *cause;
+    }
+  }
+  // Perhaps one part is right, and the rest shows a pattern.
+  const Values a = only(e.analytic, e.wrong), n = only(e.numeric, e.wrong);
+  if (a.size() == e.analytic.size() || a.empty()) return {};
+  const std::string where = e.complete() ? place(e) : std::string("at the wrong entries: ");
+  if (largest(a) == 0) return where + "zero gradient";
+  if (const auto cause = sign(a, n)) return where + *cause;
+  if (const auto cause = factor(a, n, e)) return where + *cause;
+  return e.complete() && where != "at the wrong entries: " ? where + "the rest is right"
+                                                           : std::string();
+}
+
+HEED_END

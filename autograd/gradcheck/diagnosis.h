@@ -1,0 +1,38 @@
+#pragma once
+/// Guesses from the numbers alone why a gradient is wrong, in a sentence for the author of the
+/// backward.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/base/real.h"
+#include "autograd/base/shape.h"
+
+HEED_BEGIN
+
+/// All that is known about one tensor x with a wrong gradient. Entry k of the vectors `analytic`,
+/// `numeric` and `wrong` belongs to x's flat index `indices[k]`.
+struct Evidence {
+  Shape shape;
+  Shape output_shape;
+  std::vector<std::int64_t> indices;
+  std::vector<double> analytic;
+  std::vector<double> numeric;
+  std::vector<bool> wrong;
+  std::vector<double> x, y;      ///< all values of the tensor and of f's output
+  bool output_has_graph = true;  ///< f's result is connected to any variable at all
+  bool connected = true;         ///< the tape leads from f's result to x
+  /// Numeric derivatives of each output with respect to x's flat entry, times the cotangent: one
+  /// column of the weighted Jacobian. Costs two calls of f.
+  std::function<std::vector<double>(std::int64_t)> column;
+
+  bool complete() const { return static_cast<std::int64_t>(indices.size()) == shape.size(); }
+};
+
+/// Empty where no pattern fits.
+std::string diagnose(const Evidence& evidence);
+/// "[2, 0, 1]" for a flat index.
+std::string index_in(const Shape& shape, std::int64_t flat);
+
+HEED_END

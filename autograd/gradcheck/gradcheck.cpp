@@ -1,0 +1,344 @@
+#include "autograd/gradcheck.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "autograd/base/random.h"
+#include "autograd/gradcheck/diagnosis.h"
+#include "autograd/gradcheck/objective.h"
+#include "autograd/gradcheck/slope.h"
+
+HEED_BEGIN
+
+namespace {
+
+using Values = std::vector<double>;
+constexpr double epsilon = std::numeric_limits<real>::epsilon();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t shown = 5;      // entries kept for the report
+constexpr std::int64_t sampled = 64;  // entries looked at to explain a wrong direction
+
+Values values_of(const Array& a) { return {a.values().begin(), a.values().end()}; }
+
+double first_step(const GradcheckOptions& options, double power) {
+  return options.step > 0 ? options.step : std::pow(epsilon, power);
+}
+
+/// All flat indices, or `count` of them at random, in order (Floyd's method, as in Bentley 1987).
+std::vector<std::int64_t> choose(std::int64_t size, std::int64_t count, std::uint64_t seed,
+                                 std::uint32_t part) {
+  const bool all = count <= 0 || count >= size;
+  std::set<std::int64_t> chosen;
+  Random random({seed, Stream::check, 1, part});
+  for (std::int64_t i = all ? 0 : size - count; i < size; ++i) {
+    const auto pick =
+        all ? i : static_cast<std::int64_t>(random.uniform() * static_cast<double>(i + 1));
+    if (!chosen.insert(pick).second) chosen.insert(i);
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+/// Checks one variable of an objective.
+class ParameterChecker {
+ public:
+  ParameterChecker(const Objective& objective, const NamedTensor& parameter, std::size_t number,
+                   const GradcheckOptions& options)
+      : objective_(objective),
+        name_(parameter.name),
+        tensor_(parameter.tensor),
+        gradient_(objective.gradient(number)),
+        part_(static_cast<std::uint32_t>(number)),
+        options_(options) {}
+  ParameterCheck check() const;
+
+ private:
+  GradcheckEntry judge(std::int64_t index, double analytic, double step, const Line& line) const;
+  std::vector<GradcheckEntry> entries(std::int64_t count) const;
+  std::vector<GradcheckEntry> directions() const;
+  bool rounds_inside(const std::vector<GradcheckEntry>& found) const;
+  std::string explain(const std::vector<GradcheckEntry>& found) const;
+
+  const Objective& objective_;
+  const std::string& name_;
+  const Tensor& tensor_;
+  const Values& gradient_;
+  std::uint32_t part_;
+  const GradcheckOptions& options_;
+};
+
+GradcheckEntry ParameterChecker::judge(std::int64_t index, double analytic, double step,
+                                       const Line& line) const {
+  const auto size = [&](double numeric) { return std::max(std::abs(analytic), std::abs(numeric)); };
+  const auto tolerance = [&](double numeric) {
+    return options_.abs + options_.rel * size(numeric);
+  };
+  const Slope slope = measure_slope(line, analytic, step, tolerance);
+  GradcheckEntry entry;
+  entry.index = index;
+  entry.analytic = analytic;
+  entry.numeric = slope.finite ? slope.value : std::numeric_limits<double>::quiet_NaN();
+  entry.error = infinity;
+  entry.uncertainty = slope.uncertainty;
+  if (!slope.finite || !std::isfinite(analytic)) {
+    entry.status = GradcheckStatus::non_finite;
+    return entry;
+  }
+  const double off = std::abs(analytic - slope.value);
+  entry.error = off / (options_.abs / options_.rel + size(slope.value));
+  if (slope.kink) {
+    entry.left = slope.left;
+    entry.right = slope.right;
+    const double slack = 1e-3 * std::abs(slope.right - slope.left);
+    const auto [low, high] = std::minmax(slope.left, slope.right);
+    const bool between = analytic >= low - slack && analytic <= high + slack;
+    entry.status = between ? GradcheckStatus::kink : GradcheckStatus::wrong;
+  } else if (off > tolerance(slope.value)) {
+    entry.status = off > 3 * slope.uncertainty ? GradcheckStatus::wrong : GradcheckStatus::unstable;
+  }
+  return entry;
+}
+
+std::vector<GradcheckEntry> ParameterChecker::entries(std::int64_t count) const {
+  const Array& x = tensor_.value();
+  std::vector<GradcheckEntry> found;
+  for (const std::int64_t i : choose(x.size(), count, options_.seed, part_)) {
+    const double step =
+        first_step(options_, 0.2) * std::max(1.0, std::abs(static_cast<double>(x.data()[i])));
+    found.push_back(
+        judge(i, gradient_[static_cast<std::size_t>(i)], step, objective_.along_entry(x, i)));
+  }
+  return found;
+}
+
+std::vector<GradcheckEntry> ParameterChecker::directions() const {
+  const Array& x = tensor_.value();
+  double square = 0;
+  for (const double v : x.values()) square += v * v;
+  const double scale = std::max(1.0, std::sqrt(square / static_cast<double>(x.size())));
+  std::vector<GradcheckEntry> found;
+  for (int number = 0; number < options_.directions; ++number) {
+    Random random({options_.seed, Stream::check, 2 + static_cast<std::uint64_t>(number), part_});
+    Values d(gradient_.size());
+    double expected = 0;
+    for (std::size_t i = 0; i < d.size(); ++i) {
+      d[i] = random.normal();
+      expected += d[i] * gradient_[i];
+    }
+    const Line line = objective_.along(x, std::move(d));
+    found.push_back(judge(number, expected, first_step(options_, 1.0 / 3) * scale, line));
+  }
+  return found;
+}
+
+/// Whether steps far below float32's resolution, where float64 still has eight digits, show other
+/// slopes than wide steps, which agree with the analytic gradient: then something in f is rounded.
+bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) const {
+  if (sizeof(real) < 8) return false;
+  int looked = 0, rounded = 0;
+  for (const GradcheckEntry& entry : found) {
+    if (passes(entry.status) || looked == 8) continue;
+    const Line line = objective_.along_entry(tensor_.value(), entry.index);
+    const double scale =
+        std::max(1.0, std::abs(static_cast<double>(tensor_.value().data()[entry.index])));
+    const auto slope = [&](double h) { return (line(h).value - line(-h).value) / (2 * h); };
+    const double wide = slope(0x1p-10 * scale), narrow = slope(0x1p-27 * scale);
+    const double size = std::abs(entry.analytic);
+    rounded += std::abs(wide - entry.analytic) <= 1e-2 * size &&
+               std::abs(narrow - entry.analytic) > 1e-3 * size;
+    ++looked;
+  }
+  return 2 * rounded > looked;
+}
+
+std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) const {
+  Evidence e;
+  e.shape = tensor_.shape();
+  e.output_shape = objective_.output_shape();
+  e.output_has_graph = objective_.has_graph();
+  e.connected = objective_.depends_on(tensor_);
+  e.x = values_of(tensor_.value());
+  e.y = objective_.outputs();
+  e.column = [&](std::int64_t i) { return objective_.column(tensor_.value(), i); };
+  std::int64_t analytic_bad = 0, numeric_bad = 0, wrong = 0;
+  double uncertainty = 0;
+  for (const GradcheckEntry& entry : found) {
+    analytic_bad += !std::isfinite(entry.analytic);
+    numeric_bad += !std::isfinite(entry.numeric);
+    wrong += entry.status == GradcheckStatus::wrong;
+    if (entry.status == GradcheckStatus::unstable)
+      uncertainty = std::max(uncertainty, entry.uncertainty);
+    e.indices.push_back(entry.index);
+    e.analytic.push_back(entry.analytic);
+    e.numeric.push_back(entry.status == GradcheckStatus::kink ? entry.analytic : entry.numeric);
+    e.wrong.push_back(!passes(entry.status));
+  }
+  if (analytic_bad > 0)
+    return fmt::format("NaN or infinity in {} of {} analytic values", analytic_bad, found.size());
+  if (numeric_bad > 0) return "f is not finite next to this point, at any step size tried";
+  if (rounds_inside(found)) {
+    return "precision: f itself is rounded, as if it computed in float32 somewhere; the gradient "
+           "may be right";
+  }
+  if (wrong == 0) {
+    return fmt::format(
+        "the numeric derivative settles at no step size (uncertain by {:.2g}): f is noisy, or "
+        "jumps here",
+        uncertainty);
+  }
+  return diagnose(e);
+}
+
+/// Counts and sorts; leaves the cause to others.
+void summarize(const std::vector<GradcheckEntry>& found, ParameterCheck& c) {
+  c.checked = static_cast<std::int64_t>(found.size());
+  for (const GradcheckEntry& entry : found) {
+    c.status = std::max(c.status, entry.status);
+    c.largest = std::max({c.largest, std::abs(entry.analytic), std::abs(entry.numeric)});
+    if (entry.status == GradcheckStatus::kink) {
+      ++c.kinks;
+      if (c.kinked.size() < shown) c.kinked.push_back(entry);
+      continue;
+    }
+    c.worst_error = std::max(c.worst_error, entry.error);
+    if (!passes(entry.status)) c.worst.push_back(entry);
+  }
+  c.wrong = static_cast<std::int64_t>(c.worst.size());
+  std::stable_sort(c.worst.begin(), c.worst.end(),
+                   [](const auto& a, const auto& b) { return a.error > b.error; });
+  if (c.worst.size() > shown) c.worst.resize(shown);
+}
+
+ParameterCheck ParameterChecker::check() const {
+  ParameterCheck c;
+  c.name = name_;
+  c.shape = tensor_.shape();
+  c.entries = tensor_.size();
+  c.directional = options_.directions > 0;
+  if (c.entries == 0 || objective_.outputs().empty()) {
+    c.status = GradcheckStatus::empty;
+    return c;
+  }
+  std::vector<GradcheckEntry> found = c.directional ? directions() : entries(options_.max_entries);
+  summarize(found, c);
+  if (c.kinks == c.checked) {
+    c.status = GradcheckStatus::unstable;
+    c.wrong = c.kinks;
+    c.cause = "every entry sits on a kink, so nothing is shown: check at other values";
+  }
+  if (passes(c.status) || !c.cause.empty()) return c;
+  if (c.directional) {
+    // A direction says that something is wrong, single entries say what.
+    found = entries(sampled);
+    if (std::all_of(found.begin(), found.end(),
+                    [](const auto& entry) { return passes(entry.status); })) {
+      c.cause = fmt::format("the {} single entries looked at are right; check more of them",
+                            found.size());
+      return c;
+    }
+  }
+  c.cause = explain(found);
+  return c;
+}
+
+/// Why a tensor cannot be checked at all, or "".
+std::string not_checkable(const Tensor& t) {
+  if (!t.needs_grad()) return "it is a constant: make it with Tensor::variable";
+  if (!t.node()->leaf()) return "it is the result of an op, not a variable";
+  for (std::int64_t i = 0; i < t.size(); ++i) {
+    const real v = t.value().data()[i];
+    if (!std::isfinite(v)) return fmt::format("its value at {} is {}", index_in(t.shape(), i), v);
+  }
+  return {};
+}
+
+ParameterCheck rejected(const NamedTensor& p, std::string cause) {
+  ParameterCheck c;
+  c.name = p.name;
+  c.shape = p.tensor.shape();
+  c.entries = c.wrong = p.tensor.size();
+  c.worst_error = infinity;
+  c.status = p.tensor.needs_grad() && p.tensor.node()->leaf() ? GradcheckStatus::non_finite
+                                                              : GradcheckStatus::wrong;
+  c.cause = std::move(cause);
+  return c;
+}
+
+}  // namespace
+
+// ---- the public functions -------------------------------------------------------------------
+
+GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
+                                     const std::vector<NamedTensor>& parameters,
+                                     const GradcheckOptions& options) {
+  if (!(options.rel > 0) || !(options.abs >= 0) || !(options.step >= 0)) {
+    fail("[gradcheck] expected rel > 0, abs >= 0, step >= 0, got {}, {}, {}", options.rel,
+         options.abs, options.step);
+  }
+  GradcheckResult result;
+  result.rel = options.rel;
+  result.abs = options.abs;
+  result.seed = options.seed;
+  if (sizeof(real) < 8)
+    result.notes.emplace_back("checked in float32, which sees gross errors only; link heed::f64");
+  const auto report = [&](ParameterCheck c) {
+    if (options.on_parameter) options.on_parameter(c);
+    result.parameters.push_back(std::move(c));
+    return passes(result.parameters.back().status) || !options.stop_at_first;
+  };
+
+  std::vector<NamedTensor> variables;
+  for (const NamedTensor& p : parameters) {
+    if (!p.tensor.defined()) continue;  // a bias that is left out
+    std::string cause = not_checkable(p.tensor);
+    if (cause.empty()) {
+      variables.push_back(p);
+    } else if (!report(rejected(p, std::move(cause)))) {
+      return result;
+    }
+  }
+  if (!result.passed()) return result;
+
+  const Originals originals(variables);
+  const Objective objective(f, variables, options.seed, options.ignore_infinite_outputs);
+  result.problem = objective.problem();
+  if (!result.problem.empty()) return result;
+  std::int64_t checked = 0;
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    if (!report(ParameterChecker(objective, variables[i], i, options).check())) return result;
+    const ParameterCheck& c = result.parameters.back();
+    checked += c.checked;
+    if (c.checked > 0 && c.largest <= 10 * options.abs) {
+      result.notes.push_back(
+          fmt::format("{}: no derivative is larger than {:.2g}, which shows little; scale f up?",
+                      c.name, c.largest));
+    }
+  }
+  if (checked == 0) result.notes.emplace_back("nothing was checked: no entries, or no outputs");
+  return result;
+}
+
+namespace gradcheck_detail {
+
+std::vector<Tensor> as_variables(const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> variables;
+  variables.reserve(inputs.size());
+  for (const Tensor& x : inputs) {
+    variables.push_back(x.defined() ? Tensor::variable(x.value().clone()) : Tensor());
+  }
+  return variables;
+}
+
+std::vector<NamedTensor> with_names(const std::vector<Tensor>& inputs,
+                                    const std::vector<std::string>& names) {
+  std::vector<NamedTensor> named;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    named.push_back({i < names.size() ? names[i] : fmt::format("input {}", i), inputs[i]});
+  }
+  return named;
+}
+
+}  // namespace gradcheck_detail
+
+HEED_END

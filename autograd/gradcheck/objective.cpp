@@ -1,0 +1,205 @@
+#include "autograd/gradcheck/objective.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "autograd/base/random.h"
+#include "autograd/gradcheck/diagnosis.h"
+
+HEED_BEGIN
+
+namespace {
+
+using Values = std::vector<double>;
+constexpr double epsilon = std::numeric_limits<real>::epsilon();
+
+Values values_of(const Array& a) { return {a.values().begin(), a.values().end()}; }
+
+/// Every node that y was computed from.
+std::unordered_set<const Node*> nodes_behind(const Tensor& y) {
+  std::unordered_set<const Node*> seen;
+  std::vector<const Node*> open;
+  if (y.node()) open.push_back(y.node().get());
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    if (!seen.insert(node).second) continue;
+    for (const NodeRef& input : node->inputs()) {
+      if (input) open.push_back(input.get());
+    }
+  }
+  return seen;
+}
+
+}  // namespace
+
+// ---- the variables' values ------------------------------------------------------------------
+
+Originals::Originals(const std::vector<NamedTensor>& parameters) : parameters_(parameters) {
+  for (const NamedTensor& p : parameters_) copies_.push_back(p.tensor.value().clone());
+}
+
+Originals::~Originals() {
+  for (std::size_t i = 0; i < copies_.size(); ++i) {
+    std::copy_n(copies_[i].data(), copies_[i].size(), parameters_[i].tensor.mutable_value().data());
+  }
+}
+
+std::string Originals::changed() const {
+  for (std::size_t i = 0; i < copies_.size(); ++i) {
+    const auto bytes = static_cast<std::size_t>(copies_[i].size()) * sizeof(real);
+    const Array& now = parameters_[i].tensor.value();
+    if (std::memcmp(copies_[i].data(), now.data(), bytes) != 0) return parameters_[i].name;
+  }
+  return {};
+}
+
+// ---- f as a whole ---------------------------------------------------------------------------
+
+Objective::Objective(std::function<Tensor()> f, const std::vector<NamedTensor>& parameters,
+                     std::uint64_t seed, bool ignore_infinite_outputs)
+    : f_(std::move(f)) {
+  problem_ = examine(parameters, seed, ignore_infinite_outputs);
+}
+
+std::string Objective::examine(const std::vector<NamedTensor>& parameters, std::uint64_t seed,
+                               bool ignore_infinite_outputs) {
+  const Originals originals(parameters);
+  const auto changed = [&](const char* who) {
+    const std::string name = originals.changed();
+    return name.empty() ? name : fmt::format("{} changes the values of {}", who, name);
+  };
+  const Tensor y = f_();
+  if (!y.defined()) return "f returned an undefined tensor";
+  if (std::string problem = changed("f"); !problem.empty()) return problem;
+  if (std::string problem = draw_weights(y.value(), seed, ignore_infinite_outputs);
+      !problem.empty())
+    return problem;
+  if (std::string problem = repeat(); !problem.empty()) return problem;
+  if (std::string problem = changed("f"); !problem.empty()) return problem;
+
+  has_graph_ = y.needs_grad();
+  behind_ = nodes_behind(y);
+  for (const NamedTensor& p : parameters) gradients_.emplace_back(p.tensor.size());
+  if (!has_graph_) return {};
+  Array cotangent(output_shape_);
+  std::transform(u_.begin(), u_.end(), cotangent.data(),
+                 [](double u) { return static_cast<real>(u); });
+  const Gradients gradients = backward(y, cotangent);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (depends_on(parameters[i].tensor))
+      gradients_[i] = values_of(gradients[parameters[i].tensor]);
+  }
+  return changed("backward");
+}
+
+/// Weights of random sign and of size 0.5 to 1.5, so that no output counts for nothing.
+std::string Objective::draw_weights(const Array& y, std::uint64_t seed,
+                                    bool ignore_infinite_outputs) {
+  output_shape_ = y.shape();
+  y_ = values_of(y);
+  Random random({seed, Stream::check, 0, 0});
+  for (std::size_t j = 0; j < y_.size(); ++j) {
+    const double size = 0.5 + random.uniform();
+    const double u = random() % 2 == 0 ? size : -size;
+    const bool ignored = std::isinf(y_[j]) && ignore_infinite_outputs;
+    if (!std::isfinite(y_[j]) && !ignored) {
+      return fmt::format("f's result is {} at {}", y_[j],
+                         index_in(output_shape_, static_cast<std::int64_t>(j)));
+    }
+    u_.push_back(ignored ? 0 : static_cast<double>(static_cast<real>(u)));
+  }
+  return {};
+}
+
+/// Runs f twice more. The values without a tape are the ones that all differences start from.
+std::string Objective::repeat() {
+  const NoGrad off;
+  const Values once = values_of(f_().value()), twice = values_of(f_().value());
+  const std::string unlike = compare(once, "without a tape");
+  y_ = once;
+  if (const std::string random_result = compare(twice, "with the same inputs");
+      !random_result.empty()) {
+    return "f is not a function: " + random_result +
+           " (a dropout without a fixed key? a state that f changes?)";
+  }
+  return unlike.empty() ? unlike : "f gives another result under NoGrad: " + unlike;
+}
+
+/// What differs between the first result and another one for the same values, or "". Rounding may.
+std::string Objective::compare(const Values& y, const char* when) const {
+  if (y.size() != y_.size())
+    return fmt::format("f returned {} values, then {}, {}", y_.size(), y.size(), when);
+  double scale = 0;
+  for (const double v : y_) scale = std::isfinite(v) ? std::max(scale, std::abs(v)) : scale;
+  for (std::size_t j = 0; j < y.size(); ++j) {
+    if (y[j] == y_[j] || std::abs(y[j] - y_[j]) <= 1000 * epsilon * scale) continue;
+    return fmt::format("f's result at {} was {:.17g}, then {:.17g}, {}",
+                       index_in(output_shape_, static_cast<std::int64_t>(j)), y_[j], y[j], when);
+  }
+  return {};
+}
+
+// ---- differences ----------------------------------------------------------------------------
+
+Difference Objective::difference() const {
+  const NoGrad off;
+  const Tensor y = f_();
+  if (y.shape() != output_shape_) {
+    fail("[gradcheck] f's result has shape {}, and {} after a change of values", output_shape_,
+         y.shape());
+  }
+  long double sum = 0, rounding = 0;
+  const real* now = y.value().data();
+  for (std::size_t j = 0; j < y_.size(); ++j) {
+    if (now[j] == y_[j])
+      continue;  // adds no rounding either; and here an infinite output passes by
+    const double d = now[j] - y_[j];
+    sum += static_cast<long double>(std::isfinite(d) ? u_[j] : 1) * d;
+    rounding += std::abs(u_[j] * y_[j]);
+  }
+  return {static_cast<double>(sum), static_cast<double>(epsilon * rounding)};
+}
+
+Line Objective::along_entry(Array x, std::int64_t i) const {
+  return [this, x, i](double t) mutable {
+    const real before = x.data()[i];
+    x.data()[i] = static_cast<real>(before + t);
+    const double moved = static_cast<double>(x.data()[i]) - static_cast<double>(before);
+    Difference d = difference();
+    x.data()[i] = before;
+    d.value *= t / moved;  // x + t was rounded; not finite where it did not move at all
+    return d;
+  };
+}
+
+Line Objective::along(Array x, Values d) const {
+  return [this, x, d = std::move(d), before = values_of(x)](double t) mutable {
+    const auto move_to = [&](double s) {
+      for (std::size_t i = 0; i < d.size(); ++i)
+        x.data()[i] = static_cast<real>(before[i] + s * d[i]);
+    };
+    move_to(t);
+    const Difference result = difference();
+    move_to(0);
+    return result;
+  };
+}
+
+Values Objective::column(Array x, std::int64_t i) const {
+  const NoGrad off;
+  const real before = x.data()[i];
+  const double h = std::cbrt(epsilon) * std::max(1.0, std::abs(static_cast<double>(before)));
+  x.data()[i] = static_cast<real>(before + h);
+  Values slopes = values_of(f_().value());
+  x.data()[i] = static_cast<real>(before - h);
+  const Values low = values_of(f_().value());
+  x.data()[i] = before;
+  for (std::size_t j = 0; j < slopes.size(); ++j)
+    slopes[j] = u_[j] == 0 ? 0 : u_[j] * (slopes[j] - low[j]) / (2 * h);
+  return slopes;
+}
+
+HEED_END

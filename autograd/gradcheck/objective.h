@@ -1,0 +1,70 @@
+#pragma once
+/// What the gradient checker measures: s = <u, f()>, its analytic gradient and its differences.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "autograd/gradcheck/slope.h"
+#include "autograd/named_tensor.h"
+
+HEED_BEGIN
+
+/// Variables with a copy of their values, to which they are set back at the end.
+class Originals {
+ public:
+  explicit Originals(const std::vector<NamedTensor>& parameters);
+  Originals(const Originals&) = delete;
+  Originals& operator=(const Originals&) = delete;
+  ~Originals();
+  /// The name of a variable whose values are no longer the same bits, or "".
+  std::string changed() const;
+
+ private:
+  std::vector<NamedTensor> parameters_;
+  std::vector<Array> copies_;
+};
+
+class Objective {
+ public:
+  /// Runs f, forward and backward, and looks whether it is a function at all.
+  Objective(std::function<Tensor()> f, const std::vector<NamedTensor>& parameters,
+            std::uint64_t seed, bool ignore_infinite_outputs);
+
+  /// What is wrong with f as a whole, or "".
+  const std::string& problem() const { return problem_; }
+  const Shape& output_shape() const { return output_shape_; }
+  const std::vector<double>& outputs() const { return y_; }
+  bool has_graph() const { return has_graph_; }  ///< f's result is connected to some variable
+  bool depends_on(const Tensor& x) const {
+    return behind_.contains(x.node().get());
+  }  ///< by the tape
+  /// The analytic gradient of s with respect to the variable of that number.
+  const std::vector<double>& gradient(std::size_t number) const { return gradients_[number]; }
+
+  /// s at the variables' present values, less s at their original ones.
+  Difference difference() const;
+  /// s as entry i of x moves by t, or as all of x moves by t times the direction d; x is set back.
+  Line along_entry(Array x, std::int64_t i) const;
+  Line along(Array x, std::vector<double> d) const;
+  /// The derivative of each output with respect to entry i of x, times that output's weight.
+  std::vector<double> column(Array x, std::int64_t i) const;
+
+ private:
+  std::string examine(const std::vector<NamedTensor>& parameters, std::uint64_t seed,
+                      bool ignore_infinite_outputs);
+  std::string draw_weights(const Array& y, std::uint64_t seed, bool ignore_infinite_outputs);
+  std::string repeat();
+  std::string compare(const std::vector<double>& y, const char* when) const;
+
+  std::function<Tensor()> f_;
+  std::string problem_;
+  Shape output_shape_;
+  std::vector<double> y_, u_;  ///< outputs and their random weights
+  bool has_graph_ = false;
+  std::unordered_set<const Node*> behind_;
+  std::vector<std::vector<double>> gradients_;
+};
+
+HEED_END

@@ -1,0 +1,103 @@
+#include "autograd/gradcheck/slope.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+HEED_BEGIN
+
+namespace {
+
+constexpr int halvings = 20;  // from ε^(1/5) down to about 1e-9 in float64
+constexpr int patience = 12;  // halvings without progress, after which all is noise
+constexpr int doublings = 5;
+
+/// s at ±h and ±2h, less s(0).
+struct Stencil {
+  double h = 0;
+  Difference outer_left, left, right, outer_right;
+
+  /// Abramowitz and Stegun 25.3.6.
+  double central() const {
+    return (8 * (right.value - left.value) - (outer_right.value - outer_left.value)) / (12 * h);
+  }
+  /// Quadratic extrapolation from one side; its error is O(h²).
+  double from_right() const { return (4 * right.value - outer_right.value) / (2 * h); }
+  double from_left() const { return (outer_left.value - 4 * left.value) / (2 * h); }
+  double gap() const { return from_right() - from_left(); }
+  double rounding() const {
+    return (8 * (right.rounding + left.rounding) + outer_right.rounding + outer_left.rounding) /
+           (12 * h);
+  }
+};
+
+/// A smooth function's gap between right and left slope shrinks by 4 as h is halved; a kink's
+/// stays.
+bool gap_stays(const Stencil& wide, const Stencil& narrow, double within) {
+  const double gap = narrow.gap();
+  const double slopes = std::max(std::abs(narrow.from_left()), std::abs(narrow.from_right()));
+  return std::abs(gap) > std::max(1e-3 * slopes, 50 * narrow.rounding()) &&
+         std::abs(gap - wide.gap()) <= within * std::abs(gap);
+}
+
+/// True if the two agree better than any before.
+bool keep_better(Slope& best, const Stencil& a, const Stencil& b) {
+  const double difference = std::abs(a.central() - b.central());
+  if (!std::isfinite(difference)) return false;
+  const double uncertainty = std::max(difference, std::min(a.rounding(), b.rounding()));
+  if (best.finite && uncertainty >= best.uncertainty) return false;
+  best.value = a.rounding() < b.rounding() ? a.central() : b.central();
+  if (difference > a.rounding() + b.rounding()) best.value = a.h < b.h ? a.central() : b.central();
+  best.uncertainty = uncertainty;
+  best.finite = true;
+  return true;
+}
+
+}  // namespace
+
+Slope measure_slope(const Line& line, double expected, double step,
+                    const std::function<double(double)>& tolerance) {
+  step = std::exp2(std::floor(std::log2(step)));  // a power of two, so that halving is exact
+  const Stencil first{step, line(-2 * step), line(-step), line(step), line(2 * step)};
+  Slope best;
+  if (std::isfinite(first.central())) {
+    best = {first.central(), first.rounding(), true, false, first.from_left(), first.from_right()};
+    if (std::abs(expected - best.value) <= tolerance(best.value)) return best;
+    best.uncertainty = std::numeric_limits<double>::infinity();
+  }
+
+  Stencil now = first;
+  bool kink = false;
+  int stuck = 0;
+  for (int k = 0; k < halvings; ++k) {
+    const double h = now.h / 2;
+    const Stencil next{h, now.left, line(-h), line(h), now.right};
+    stuck = keep_better(best, now, next) || kink || !best.finite ? 0 : stuck + 1;
+    kink = gap_stays(now, next, 0.1);
+    const bool at_kink = kink && gap_stays(now, next, 1e-6);
+    now = next;
+    if (at_kink) break;
+    // A kink close to x looks like one at x until the steps are smaller than its distance.
+    if (kink || !best.finite) continue;
+    if (stuck == patience) break;
+    if (best.uncertainty <= 0.1 * tolerance(best.value) || now.rounding() > 10 * best.uncertainty)
+      break;
+  }
+  if (kink) {
+    best.kink = true;
+    best.left = now.from_left();
+    best.right = now.from_right();
+    return best;
+  }
+  now = first;  // where rounding is the trouble, larger steps see more
+  for (int k = 0; k < doublings && best.finite && best.uncertainty > 0.1 * tolerance(best.value);
+       ++k) {
+    const double h = 2 * now.h;
+    const Stencil next{h, line(-2 * h), now.outer_left, now.outer_right, line(2 * h)};
+    keep_better(best, next, now);
+    now = next;
+  }
+  return best;
+}
+
+HEED_END

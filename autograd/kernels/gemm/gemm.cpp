@@ -1,0 +1,73 @@
+#include "autograd/kernels/gemm/gemm.h"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "autograd/base/shape.h"
+#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/gemm/packed.h"
+
+HEED_BEGIN
+namespace kernels {
+
+namespace {
+
+/// Parallelism lives above the ops, in shards; BLAS runs on the thread that calls it. The pthread
+/// build keeps one setting for the process, the OpenMP build one for each thread.
+bool use_one_thread() {
+  if (openblas_get_parallel() == OPENBLAS_OPENMP) {
+    openblas_set_num_threads(1);
+  } else {
+    static const bool once = (openblas_set_num_threads(1), true);
+    (void)once;
+  }
+  return true;
+}
+
+CBLAS_TRANSPOSE flag(Trans t) { return t == Trans::yes ? CblasTrans : CblasNoTrans; }
+
+void scale(std::int64_t m, std::int64_t n, real beta, real* c, std::int64_t ldc) {
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j)
+      c[i * ldc + j] = beta == 0 ? real(0) : beta * c[i * ldc + j];
+  }
+}
+
+}  // namespace
+
+void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k, real alpha,
+          const real* a, std::int64_t lda, const real* b, std::int64_t ldb, real beta, real* c,
+          std::int64_t ldc) {
+  thread_local const bool ready = use_one_thread();
+  (void)ready;
+  if (m == 0 || n == 0) return;
+  if (k == 0) return scale(m, n, beta, c, ldc);
+  if (takes_bf16(m, n, k, alpha, beta)) {
+    return gemm_bf16(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta == 1, c, ldc);
+  }
+  if (trans_a == Trans::no && trans_b == Trans::yes && alpha == 1 && beta == 0 && lda == k &&
+      ldb == k && ldc == n) {
+    if (const real* panels = packed_here(b, n, k)) return multiply_packed(a, panels, m, n, k, c);
+  }
+  // BLAS counts in blasint, and refuses a row distance of 0, which arrays with an empty axis have.
+  if (std::max({m, n, k, lda, ldb, ldc}) > std::numeric_limits<blasint>::max())
+    fail("[gemm] BLAS cannot count the rows or columns of {} x {} times {} x {}", m, k, k, n);
+  const auto distance = [](std::int64_t ld) {
+    return static_cast<blasint>(std::max<std::int64_t>(ld, 1));
+  };
+#ifdef HEED_DOUBLE
+  const auto product = cblas_dgemm;
+#else
+  const auto product = cblas_sgemm;
+#endif
+  product(CblasRowMajor, flag(trans_a), flag(trans_b), static_cast<blasint>(m),
+          static_cast<blasint>(n), static_cast<blasint>(k), alpha, a, distance(lda), b,
+          distance(ldb), beta, c, distance(ldc));
+}
+
+const char* blas_name() { return openblas_get_config(); }
+
+}  // namespace kernels
+HEED_END

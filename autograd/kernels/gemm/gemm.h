@@ -1,0 +1,24 @@
+#pragma once
+/// The one door to BLAS: matrix products, always on the calling thread alone.
+#include <cstdint>
+
+#include "autograd/base/real.h"
+
+HEED_BEGIN
+namespace kernels {
+
+enum class Trans : bool { no, yes };
+
+/// C = alpha op(A) op(B) + beta C, all row-major; op(A) is m x k, op(B) is k x n, C is m x n.
+/// lda, ldb, ldc are the distances between rows as stored. beta = 0 never reads C.
+/// In a Bf16Scope (bf16.h) large products round their operands; in a PackedScope (packed.h) weights
+/// are laid out once.
+void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k, real alpha,
+          const real* a, std::int64_t lda, const real* b, std::int64_t ldb, real beta, real* c,
+          std::int64_t ldc);
+
+/// "OpenBLAS 0.3.21 ... SkylakeX", as the library describes itself.
+const char* blas_name();
+
+}  // namespace kernels
+HEED_END

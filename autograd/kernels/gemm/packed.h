@@ -1,0 +1,70 @@
+#pragma once
+/// Products with weights that stay the same for many of them, as in decoding: laid out once in the
+/// order in which the product reads them, where BLAS lays them out anew at each call. They take their
+/// memory twice.
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "autograd/memory/array.h"
+
+HEED_BEGIN
+namespace kernels {
+
+/// Matrices whose products may use such a layout; each (or the rows of it that a product takes) is
+/// packed when it is first used. Their values must not change while this lives. Threads share one.
+class PackedWeights {
+ public:
+  PackedWeights() = default;
+  PackedWeights(const PackedWeights&) = delete;
+  PackedWeights& operator=(const PackedWeights&) = delete;
+
+  void add(const Array& matrix);  ///< [rows, cols]
+  /// The layout of n rows of k values from `rows` on, or nullptr where they lie in no matrix that
+  /// was added.
+  const real* find(const real* rows, std::int64_t n, std::int64_t k);
+
+ private:
+  struct Packed {
+    std::once_flag once;
+    Array panels;
+  };
+  std::map<const real*, Array> matrices_;  // by where they begin
+  std::mutex mutex_;                       // of packed_
+  std::map<std::pair<const real*, std::int64_t>, Packed> packed_;
+};
+
+/// While one lives, gemm on this thread takes packed weights for C = A Bᵀ where B is among them.
+/// Processors without vectors of fused multiply-adds go on as before.
+class PackedScope {
+ public:
+  explicit PackedScope(PackedWeights& weights);
+  ~PackedScope();
+  PackedScope(const PackedScope&) = delete;
+  PackedScope& operator=(const PackedScope&) = delete;
+
+ private:
+  PackedWeights* before_;
+};
+
+/// The layout of B [n, k] for gemm to use now, or nullptr.
+const real* packed_here(const real* b, std::int64_t n, std::int64_t k);
+
+/// Values of the layout of [n, k]: columns of zeros fill the last panel. 0: there is no such layout.
+std::int64_t packed_size(std::int64_t n, std::int64_t k);
+/// Panels of a few rows of B side by side, one after the other: panel p holds, for each of the k
+/// columns of B, that column's values in rows p w to (p + 1) w.
+void pack(const real* b, std::int64_t n, std::int64_t k, real* panels);
+/// C = A Bᵀ with B packed: A is [m, k], B [n, k], C [m, n], all row-major without gaps, k > 0. Each
+/// value is one chain of fused multiply-adds in the order of k, whatever m is and however wide the
+/// vectors are.
+void multiply_packed(const real* a, const real* panels, std::int64_t m, std::int64_t n,
+                     std::int64_t k, real* c);
+namespace plain {
+void multiply(const real* a, const real* b, std::int64_t m, std::int64_t n, std::int64_t k,
+              real* c);
+}
+
+}  // namespace kernels
+HEED_END

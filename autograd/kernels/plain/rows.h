@@ -1,0 +1,196 @@
+#pragma once
+/// The plain twins of the kernels of rows.h.
+#include "autograd/kernels/plain/plain.h"
+
+HEED_BEGIN
+namespace kernels::plain {
+
+/// The largest of n values; NaN if there is one, -inf if there are none.
+inline double largest(const real* x, std::int64_t n) {
+  double m = -infinity;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (std::isnan(x[i])) return x[i];
+    m = std::max(m, double{x[i]});
+  }
+  return m;
+}
+/// exp(x − m) with m the largest value of the row. An infinite m is taken as the limit: values that
+/// are +inf share the row evenly; where all are -inf nothing has any weight.
+inline double weight(double x, double m) {
+  if (x == -infinity) return 0;
+  return x == m ? 1 : std::exp(x - m);
+}
+inline double sum_of_weights(const real* x, double m, std::int64_t n) {
+  long double total = 0;  // its logarithm may cancel with m
+  for (std::int64_t i = 0; i < n; ++i) total += weight(x[i], m);
+  return static_cast<double>(total);
+}
+
+/// log Σ exp(x − m) of a row with a finite m. The first largest value is left out of the sum, to
+/// which it would add 1 and swamp the rest: a logarithm near 0 is that rest.
+inline double log_of_weights(const real* x, double m, std::int64_t n) {
+  const std::int64_t first = std::find(x, x + n, static_cast<real>(m)) - x;
+  if (first == n) return m;  // NaN
+  return std::log1p(sum_of_weights(x, m, first) + sum_of_weights(x + first + 1, m, n - first - 1));
+}
+inline real log_sum_exp_row(const real* x, std::int64_t n) {
+  const double m = largest(x, n);
+  if (std::isinf(m)) return static_cast<real>(m);
+  return static_cast<real>(m + log_of_weights(x, m, n));
+}
+inline real softmax_row(const real* x, real* y, std::int64_t n) {
+  const double m = largest(x, n), total = sum_of_weights(x, m, n);
+  const real result = log_sum_exp_row(x, n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = total == 0 ? 0 : static_cast<real>(weight(x[i], m) / total);
+  }
+  return result;
+}
+inline void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n) {
+  const double inner = dot_in_double(y, dy, n);
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = static_cast<real>(y[i] * (dy[i] - inner));
+}
+/// Values of +inf share the row evenly here too: −log of their number.
+inline void log_softmax_row(const real* x, real* y, std::int64_t n) {
+  const double m = largest(x, n);
+  const double log_total =
+      m == infinity ? std::log(sum_of_weights(x, m, n)) : log_of_weights(x, m, n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double below = x[i] == m ? 0 : x[i] - m;
+    y[i] = static_cast<real>(m == -infinity ? m : below - log_total);
+  }
+}
+inline void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n) {
+  double total = 0;
+  for (std::int64_t i = 0; i < n; ++i) total += y[i] == -infinity ? 0 : double{dy[i]};
+  for (std::int64_t i = 0; i < n; ++i) {
+    dx[i] = y[i] == -infinity ? 0 : static_cast<real>(dy[i] - std::exp(double{y[i]}) * total);
+  }
+}
+
+/// With an infinite logit the loss is +inf, so that training stops; the gradient stays that of
+/// softmax's limit. A class at -inf has p = 0: its loss is +inf as target or under smoothing.
+inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
+                                 real scale, bool with_grad) {
+  const double m = largest(logits, n), t = logits[target], eps = smoothing;
+  const std::int64_t first_largest = std::find(logits, logits + n, static_cast<real>(m)) - logits;
+  double others = 0, deficit = 0;  // Σ_(j ≠ first largest) e^(x_j − m), Σ_j (m − x_j)
+  for (std::int64_t j = 0; j < n; ++j) {
+    if (j != first_largest) others += weight(logits[j], m);
+    deficit += m - logits[j];
+  }
+  RowLoss result{infinity, infinity, first_largest == target};
+  if (!std::isinf(m)) {
+    const double log_total = std::log1p(others);  // keeps a loss near 0 exact
+    result.nll = (m - t) + log_total;
+    result.loss = (1 - eps) * result.nll;
+    if (eps > 0) result.loss += eps * (deficit / static_cast<double>(n) + log_total);
+  }
+  if (m == -infinity) result.correct = false;  // nothing is likely
+  if (!with_grad) return result;
+  const double total = m == -infinity ? 1 : 1 + others;
+  for (std::int64_t j = 0; j < n; ++j) {
+    const double p = weight(logits[j], m) / total;
+    // p − 1 of the largest logit without cancellation: −others / total.
+    const double error = j == first_largest && m > -infinity ? -others / total : p - 1;
+    const double above = j == target ? error + eps : p;
+    logits[j] = static_cast<real>(scale * (above - eps / static_cast<double>(n)));
+  }
+  return result;
+}
+
+/// What normalisation sees of a row: the values, or where some are infinite their limit as these
+/// grow together: ±1 for them and 0 for the rest. NaN stays.
+inline double seen(double x, bool row_has_infinity) {
+  if (!row_has_infinity || std::isnan(x)) return x;
+  return std::isinf(x) ? std::copysign(1.0, x) : 0;
+}
+inline bool has_infinity(const real* x, std::int64_t n) {
+  return std::any_of(x, x + n, [](real v) { return std::isinf(v); });
+}
+/// 1 / √v; a row without variance, with eps = 0, normalises to zeros.
+inline double reciprocal_root(double v) { return v == 0 ? 0 : 1 / std::sqrt(v); }
+
+inline void layer_norm(const real* x, const real* gain, const real* bias, real eps, real* y,
+                       real* mean, real* rstd, std::int64_t rows, std::int64_t cols) {
+  for (std::int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
+    const bool inf = has_infinity(x, cols);
+    const double n = static_cast<double>(cols);
+    double mu = 0, error = 0, var = 0;
+    for (std::int64_t c = 0; c < cols; ++c) mu += seen(x[c], inf) / n;
+    for (std::int64_t c = 0; c < cols; ++c) error += seen(x[c], inf) - mu;
+    mu += error / n;  // so that equal values have no variance
+    for (std::int64_t c = 0; c < cols; ++c) var += std::pow(seen(x[c], inf) - mu, 2);
+    var /= n;
+    const double root = reciprocal_root(var + (inf ? 0 : eps));
+    for (std::int64_t c = 0; c < cols; ++c) {
+      const double z = (seen(x[c], inf) - mu) * root;
+      y[c] = static_cast<real>(z * (gain ? gain[c] : 1) + (bias ? bias[c] : 0));
+    }
+    mean[r] = static_cast<real>(inf ? mu * infinity : mu);
+    rstd[r] = static_cast<real>(inf ? root * 0 : root);
+  }
+}
+inline void layer_norm_grad(const real* x, const real* gain, const real* mean, const real* rstd,
+                            const real* dy, real* dx, real* dgain, real* dbias, std::int64_t rows,
+                            std::int64_t cols) {
+  std::vector<double> sum_gain(cols), sum_bias(cols);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    double rest = 0;  // what rounding took from the mean
+    for (std::int64_t c = 0; c < cols; ++c) rest += double{x[r * cols + c]} - mean[r];
+    const double mu = mean[r] + rest / static_cast<double>(cols);
+    const auto z = [&](std::int64_t c) { return (double{x[r * cols + c]} - mu) * rstd[r]; };
+    const auto g = [&](std::int64_t c) { return double{dy[r * cols + c]} * (gain ? gain[c] : 1); };
+    double mean_g = 0, mean_gz = 0;
+    for (std::int64_t c = 0; c < cols; ++c) {
+      mean_g += g(c) / static_cast<double>(cols);
+      mean_gz += g(c) * z(c) / static_cast<double>(cols);
+      sum_gain[c] += dy[r * cols + c] * z(c);
+      sum_bias[c] += dy[r * cols + c];
+    }
+    for (std::int64_t c = 0; dx && c < cols; ++c) {
+      dx[r * cols + c] = static_cast<real>(rstd[r] * (g(c) - mean_g - z(c) * mean_gz));
+    }
+  }
+  for (std::int64_t c = 0; c < cols; ++c) {
+    if (dgain) dgain[c] = static_cast<real>(dgain[c] + sum_gain[c]);
+    if (dbias) dbias[c] = static_cast<real>(dbias[c] + sum_bias[c]);
+  }
+}
+
+inline void rms_norm(const real* x, const real* gain, real eps, real* y, real* rrms,
+                     std::int64_t rows, std::int64_t cols) {
+  for (std::int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
+    const bool inf = has_infinity(x, cols);
+    double mean_square = 0;
+    for (std::int64_t c = 0; c < cols; ++c) mean_square += std::pow(seen(x[c], inf), 2);
+    mean_square /= static_cast<double>(cols);
+    const double root = reciprocal_root(mean_square + (inf ? 0 : eps));
+    for (std::int64_t c = 0; c < cols; ++c) {
+      y[c] = static_cast<real>(seen(x[c], inf) * root * (gain ? gain[c] : 1));
+    }
+    rrms[r] = static_cast<real>(inf ? root * 0 : root);
+  }
+}
+inline void rms_norm_grad(const real* x, const real* gain, const real* rrms, const real* dy,
+                          real* dx, real* dgain, std::int64_t rows, std::int64_t cols) {
+  std::vector<double> sum_gain(cols);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const auto z = [&](std::int64_t c) { return double{x[r * cols + c]} * rrms[r]; };
+    const auto g = [&](std::int64_t c) { return double{dy[r * cols + c]} * (gain ? gain[c] : 1); };
+    double mean_gz = 0;
+    for (std::int64_t c = 0; c < cols; ++c) {
+      mean_gz += g(c) * z(c) / static_cast<double>(cols);
+      sum_gain[c] += dy[r * cols + c] * z(c);
+    }
+    for (std::int64_t c = 0; dx && c < cols; ++c) {
+      dx[r * cols + c] = static_cast<real>(rrms[r] * (g(c) - z(c) * mean_gz));
+    }
+  }
+  for (std::int64_t c = 0; dgain && c < cols; ++c) {
+    dgain[c] = static_cast<real>(dgain[c] + sum_gain[c]);
+  }
+}
+
+}  // namespace kernels::plain
+HEED_END

@@ -1,0 +1,180 @@
+/// Vectors of `real` for the kernels: loads and stores at the ends of arrays, and sums in double.
+/// Included once for each instruction set (see hwy/foreach_target.h), hence the odd guard.
+#if defined(HEED_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_KERNELS_LANES_INL_H_
+#undef HEED_KERNELS_LANES_INL_H_
+#else
+#define HEED_KERNELS_LANES_INL_H_
+#endif
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "autograd/base/real.h"
+#include "hwy/highway.h"
+
+/// 1 where there are vectors with a fused multiply and add, which exp and its kin need for their last
+/// digits, and loads of a part of one: on x86 from AVX2 on. Elsewhere the kernels are their plain twins
+/// (packed.cpp: BLAS).
+#undef HEED_SIMD
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2)
+#define HEED_SIMD 0
+#else
+#define HEED_SIMD 1
+#endif
+
+#if HEED_SIMD
+HWY_BEFORE_NAMESPACE();
+HEED_BEGIN
+namespace kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag = hn::ScalableTag<real>;
+using Vector = hn::Vec<Tag>;
+using Mask = hn::Mask<Tag>;
+constexpr std::int64_t lanes = static_cast<std::int64_t>(hn::MaxLanes(Tag()));
+
+/// Vectors of double, into which the values of half a vector of float fit.
+using WideTag = hn::ScalableTag<double>;
+using Wide = hn::Vec<WideTag>;
+constexpr std::int64_t wide_lanes = static_cast<std::int64_t>(hn::MaxLanes(WideTag()));
+using NarrowTag = hn::Rebind<real, WideTag>;
+
+HWY_INLINE Vector set(real x) { return hn::Set(Tag(), x); }
+HWY_INLINE Wide set_wide(double x) { return hn::Set(WideTag(), x); }
+#ifdef HEED_DOUBLE
+HWY_INLINE Wide widen(hn::Vec<NarrowTag> v) { return v; }
+HWY_INLINE hn::Vec<NarrowTag> narrow(Wide v) { return v; }
+#else
+HWY_INLINE Wide widen(hn::Vec<NarrowTag> v) { return hn::PromoteTo(WideTag(), v); }
+HWY_INLINE hn::Vec<NarrowTag> narrow(Wide v) { return hn::DemoteTo(NarrowTag(), v); }
+#endif
+
+/// How a loop reads and writes a whole vector, and how the last, partial one: lanes beyond the end
+/// read as 0 (or as `rest`) and are not written.
+template <class D>
+struct Whole {
+  using T = hn::TFromD<D>;
+  using V = hn::Vec<D>;
+  HWY_INLINE V load(const T* p) const { return hn::LoadU(D(), p); }
+  HWY_INLINE V load_or(const T* p, T) const { return hn::LoadU(D(), p); }
+  HWY_INLINE void store(V v, T* p) const { hn::StoreU(v, D(), p); }
+};
+template <class D>
+struct Part {
+  using T = hn::TFromD<D>;
+  using V = hn::Vec<D>;
+  std::size_t n;
+  HWY_INLINE explicit Part(std::int64_t count) : n(static_cast<std::size_t>(count)) {}
+  HWY_INLINE hn::Mask<D> mask() const { return hn::FirstN(D(), n); }
+#if HWY_ARCH_X86  // masked instructions touch no memory beyond the mask
+  HWY_INLINE V load(const T* p) const { return hn::MaskedLoad(mask(), D(), p); }
+  HWY_INLINE void store(V v, T* p) const { hn::BlendedStore(v, mask(), D(), p); }
+#else
+  HWY_INLINE V load(const T* p) const {
+    HWY_ALIGN T buffer[hn::MaxLanes(D())] = {};
+    std::memcpy(buffer, p, n * sizeof(T));
+    return hn::Load(D(), buffer);
+  }
+  HWY_INLINE void store(V v, T* p) const {
+    HWY_ALIGN T buffer[hn::MaxLanes(D())];
+    hn::Store(v, D(), buffer);
+    std::memcpy(p, buffer, n * sizeof(T));
+  }
+#endif
+  HWY_INLINE V load_or(const T* p, T rest) const {
+    return hn::IfThenElse(mask(), load(p), hn::Set(D(), rest));
+  }
+};
+
+/// body(i, io) for each vector of n values.
+template <class Body>
+HWY_INLINE void each(std::int64_t n, const Body& body) {
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) body(i, Whole<Tag>());
+  if (i < n) body(i, Part<Tag>(n - i));
+}
+
+/// The same for half vectors, which are worked on in double.
+struct WideWhole {
+  HWY_INLINE Wide load(const real* p) const { return widen(Whole<NarrowTag>().load(p)); }
+  HWY_INLINE Wide keep(Wide v) const { return v; }
+  HWY_INLINE void store(Wide v, real* p) const { Whole<NarrowTag>().store(narrow(v), p); }
+  HWY_INLINE Wide load_double(const double* p) const { return Whole<WideTag>().load(p); }
+  HWY_INLINE void store_double(Wide v, double* p) const { Whole<WideTag>().store(v, p); }
+};
+struct WidePart {
+  std::int64_t n;
+  HWY_INLINE Wide load(const real* p) const { return widen(Part<NarrowTag>(n).load(p)); }
+  /// v with zeros beyond the end.
+  HWY_INLINE Wide keep(Wide v) const { return hn::IfThenElseZero(Part<WideTag>(n).mask(), v); }
+  HWY_INLINE void store(Wide v, real* p) const { Part<NarrowTag>(n).store(narrow(v), p); }
+  HWY_INLINE Wide load_double(const double* p) const { return Part<WideTag>(n).load(p); }
+  HWY_INLINE void store_double(Wide v, double* p) const { Part<WideTag>(n).store(v, p); }
+};
+template <class Body>
+HWY_INLINE void each_wide(std::int64_t n, const Body& body) {
+  std::int64_t i = 0;
+  for (; i + wide_lanes <= n; i += wide_lanes) body(i, WideWhole());
+  if (i < n) body(i, WidePart{n - i});
+}
+
+/// Several sums over n values at once, in double: term(i, io, v) sets v[t] to the values of sum t.
+/// There are always 32 partial sums of each, number j of the values j, j + 32, j + 64, ...; they are
+/// added by halves. So the order is the same for every width.
+template <int terms, class Term>
+HWY_INLINE std::array<double, terms> wide_sums(std::int64_t n, const Term& term) {
+  constexpr std::int64_t count = 32 / wide_lanes;  // 4 or 8 or 16 vectors
+  Wide sums[terms][count], v[terms];
+  for (auto& parts : sums) {
+#pragma GCC unroll 16
+    for (std::int64_t k = 0; k < count; ++k) parts[k] = hn::Zero(WideTag());
+  }
+  std::int64_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+#pragma GCC unroll 16
+    for (std::int64_t k = 0; k < count; ++k) {
+      term(i + k * wide_lanes, WideWhole(), v);
+#pragma GCC unroll 4
+      for (int t = 0; t < terms; ++t) sums[t][k] = hn::Add(sums[t][k], v[t]);
+    }
+  }
+#pragma GCC unroll 16
+  for (std::int64_t k = 0; k < count; ++k) {
+    const std::int64_t at = i + k * wide_lanes;
+    if (at >= n) break;
+    const WidePart io{std::min(n - at, wide_lanes)};
+    term(at, io, v);
+#pragma GCC unroll 4
+    for (int t = 0; t < terms; ++t) sums[t][k] = hn::Add(sums[t][k], io.keep(v[t]));
+  }
+  std::array<double, terms> totals;
+  for (int t = 0; t < terms; ++t) {
+#pragma GCC unroll 4
+    for (std::int64_t half = count / 2; half > 0; half /= 2) {
+#pragma GCC unroll 8
+      for (std::int64_t k = 0; k < half; ++k) sums[t][k] = hn::Add(sums[t][k], sums[t][k + half]);
+    }
+    HWY_ALIGN double last[wide_lanes];
+    hn::Store(sums[t][0], WideTag(), last);
+    for (std::int64_t half = wide_lanes / 2; half > 0; half /= 2) {
+      for (std::int64_t k = 0; k < half; ++k) last[k] += last[k + half];
+    }
+    totals[static_cast<std::size_t>(t)] = last[0];
+  }
+  return totals;
+}
+/// One such sum, of term(i, io).
+template <class Term>
+HWY_INLINE double wide_sum(std::int64_t n, const Term& term) {
+  return wide_sums<1>(
+      n, [&](std::int64_t i, auto io, Wide(&v)[1]) HWY_ATTR { v[0] = term(i, io); })[0];
+}
+
+}  // namespace kernels::HWY_NAMESPACE
+HEED_END
+HWY_AFTER_NAMESPACE();
+#endif  // HEED_SIMD
+#endif  // guard

@@ -1,0 +1,212 @@
+#include "autograd/memory/arena.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "autograd/base/shape.h"
+#include "autograd/memory/heap.h"
+
+HEED_BEGIN
+
+namespace {
+
+constexpr std::size_t smallest = 64;    // bytes, header not counted
+constexpr std::size_t slab = 1 << 14;   // bytes that are cut into small blocks at once
+constexpr std::size_t large = 1 << 16;  // bytes from which on a block is the heap's
+/// How many larger classes may serve a request before the heap is asked: up to twice the size.
+constexpr std::uint32_t larger_classes = 4;
+constexpr std::uint32_t classes = 4 * 10 + larger_classes + 1;
+
+// A sanitizer sees nothing inside blocks that are kept, so with one, nothing is kept.
+// (clang tells of one by __has_feature, g++ by a macro.)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) && !defined(HEED_NO_ARENA)
+#define HEED_NO_ARENA
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(HEED_NO_ARENA)
+constexpr bool keep = false;
+#else
+constexpr bool keep = true;
+#endif
+
+std::size_t class_bytes(std::uint32_t c) { return (smallest << (c / 4)) / 4 * (4 + c % 4); }
+
+std::uint32_t class_of(std::size_t bytes) {
+  if (bytes <= smallest) return 0;
+  const auto power = static_cast<std::uint32_t>(std::bit_width((bytes - 1) / smallest)) - 1;
+  const std::size_t quarter = (smallest << power) / 4;
+  return 4 * power + static_cast<std::uint32_t>((bytes - 1) / quarter) - 3;
+}
+
+Heap& heap() {
+  static auto* heap = new Heap;  // never destroyed: threads may end after main has
+  return *heap;
+}
+
+/// For a sanitizer: each block is the system's own.
+std::atomic<std::int64_t> unkept_allocations{0};
+std::atomic<std::int64_t> unkept_bytes{0};
+
+[[maybe_unused]] Block* ask_system(std::size_t bytes) {
+  const std::size_t whole = sizeof(Block) + bytes;
+  void* memory = nullptr;
+  if (::posix_memalign(&memory, alignof(Block), whole) != 0) {  // aligned_alloc wants round sizes
+    throw Error(Exit::io, fmt::format("out of memory: {} MiB more were needed", whole >> 20));
+  }
+  unkept_allocations.fetch_add(1, std::memory_order_relaxed);
+  unkept_bytes.fetch_add(static_cast<std::int64_t>(whole), std::memory_order_relaxed);
+  Block* block = new (memory) Block;
+  block->bytes = whole;
+  return block;
+}
+
+[[maybe_unused]] void give_to_system(Block* block) {
+  unkept_bytes.fetch_sub(static_cast<std::int64_t>(block->bytes), std::memory_order_relaxed);
+  std::free(block);
+}
+
+}  // namespace
+
+class Arena {
+ public:
+  Block* allocate(std::size_t bytes) {
+    const std::uint32_t c = class_of(bytes);
+    if (Block* block = take(c)) return block;
+    if (fetch_remote()) {
+      if (Block* block = take(c)) return block;
+    }
+    for (std::uint32_t larger = c + 1; larger <= c + larger_classes; ++larger) {
+      if (Block* block = take(larger)) return block;
+    }
+    return refill(c);
+  }
+  void put(Block* block) {
+    block->next = free_[block->size_class];
+    free_[block->size_class] = block;
+  }
+  void put_remote(Block* block) {
+    Block* head = remote_.load(std::memory_order_relaxed);
+    do block->next = head;
+    while (!remote_.compare_exchange_weak(head, block, std::memory_order_release,
+                                          std::memory_order_relaxed));
+  }
+
+ private:
+  /// Cuts a block of the heap into blocks of class c.
+  Block* refill(std::uint32_t c) {
+    const std::size_t stride = (sizeof(Block) + class_bytes(c) + 63) / 64 * 64;
+    const std::size_t count = std::max<std::size_t>(slab / stride, 1);
+    auto* memory = static_cast<std::byte*>(heap().allocate(count * stride)->memory());
+    for (std::size_t i = 0; i < count; ++i) {
+      Block* block = new (memory + i * stride) Block;
+      block->home = this;
+      block->size_class = c;
+      put(block);
+    }
+    return take(c);
+  }
+  Block* take(std::uint32_t c) {
+    Block* block = free_[c];
+    if (block == nullptr) return nullptr;
+    free_[c] = block->next;
+    block->references.store(1, std::memory_order_relaxed);
+    return block;
+  }
+  bool fetch_remote() {
+    Block* block = remote_.exchange(nullptr, std::memory_order_acquire);
+    const bool any = block != nullptr;
+    while (block != nullptr) {
+      Block* next = block->next;
+      put(block);
+      block = next;
+    }
+    return any;
+  }
+
+  std::array<Block*, classes> free_{};
+  std::atomic<Block*> remote_{nullptr};
+};
+
+namespace {
+
+/// Arenas outlive their threads: blocks may still come home, and the next thread takes them over.
+struct ArenaPool {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Arena>> all;
+  std::vector<Arena*> idle;
+};
+
+ArenaPool& pool() {
+  static auto* pool = new ArenaPool;  // never destroyed, as the heap
+  return *pool;
+}
+
+Arena* take_arena() {
+  std::lock_guard lock(pool().mutex);
+  if (pool().idle.empty()) {
+    pool().all.push_back(std::make_unique<Arena>());
+    return pool().all.back().get();
+  }
+  Arena* arena = pool().idle.back();
+  pool().idle.pop_back();
+  return arena;
+}
+
+/// Gives a thread's arena to the next thread when this one ends.
+struct GiveBack {
+  Arena*& mine;
+  ~GiveBack() {
+    std::lock_guard lock(pool().mutex);
+    pool().idle.push_back(std::exchange(mine, nullptr));
+  }
+};
+
+Arena* my_arena() {
+  // A plain pointer is there to the thread's last moment. What is destroyed after GiveBack, and
+  // still makes or drops arrays, takes another arena; that one is not given back.
+  thread_local Arena* mine = nullptr;
+  if (mine == nullptr) {
+    mine = take_arena();
+    thread_local const GiveBack at_end{mine};
+  }
+  return mine;
+}
+
+}  // namespace
+
+Block* arena_allocate(std::size_t bytes) {
+  if (bytes >> 48 != 0)
+    throw Error(Exit::io, fmt::format("out of memory: {} MiB asked for at once", bytes >> 20));
+  if constexpr (!keep) return ask_system(bytes);
+  return bytes < large ? my_arena()->allocate(bytes) : heap().allocate(bytes);
+}
+
+void arena_release(Block* block) noexcept {
+  if constexpr (!keep) return give_to_system(block);
+  if (block->home == nullptr) {
+    heap().release(block);
+  } else if (block->home == my_arena()) {
+    block->home->put(block);
+  } else {
+    block->home->put_remote(block);
+  }
+}
+
+ArenaCounters arena_counters() {
+  const HeapCounters of_heap = heap().counters();
+  return {unkept_allocations + of_heap.system_allocations, unkept_bytes + of_heap.system_bytes,
+          unkept_bytes + of_heap.live_bytes, unkept_bytes + of_heap.peak_bytes};
+}
+
+void arena_forget_peak() { heap().forget_peak(); }
+
+HEED_END

@@ -1,0 +1,28 @@
+#pragma once
+/// The header of a piece of memory.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "autograd/base/real.h"
+
+HEED_BEGIN
+
+class Arena;
+
+/// Stands 64 bytes before the memory it describes; the memory is aligned to 64 bytes.
+struct alignas(64) Block {
+  std::atomic<std::int64_t> references{1};
+  Arena* home = nullptr;      ///< the arena of a thread; nullptr: the heap
+  Block* next = nullptr;      ///< while in a free list
+  Block* previous = nullptr;  ///< the heap's: the same
+  Block* below = nullptr;     ///< the heap's: the block that ends where this one begins
+  std::size_t bytes = 0;      ///< the heap's: with this header
+  std::uint32_t size_class = 0;
+  bool free = false;  ///< the heap's
+
+  void* memory() { return this + 1; }
+  static Block* of(void* memory) { return static_cast<Block*>(memory) - 1; }
+};
+
+HEED_END

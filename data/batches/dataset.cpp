@@ -1,0 +1,140 @@
+#include "data/batches/dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "autograd/base/error.h"
+#include "data/parallel.h"
+
+namespace heed {
+namespace {
+
+/// Below this many lines a thread costs more than it saves.
+constexpr std::size_t lines_a_thread = 512;
+
+template <class Line>
+Sequences encode_part(std::span<const Line> lines, const Tokenizer& tokenizer) {
+  Sequences out;
+  for (const auto& line : lines) out.push(tokenizer.encode(line));
+  return out;
+}
+
+/// Every thread takes a contiguous part, and the parts are joined in order.
+template <class Line>
+Sequences encode(std::span<const Line> lines, const Tokenizer& tokenizer, int threads) {
+  std::vector<Sequences> parts(lines.size() / lines_a_thread + 1);
+  const std::size_t n = in_parts(
+      lines.size(), lines_a_thread, threads, [&](std::size_t k, std::size_t from, std::size_t to) {
+        parts[k] = encode_part(lines.subspan(from, to - from), tokenizer);
+      });
+  Sequences all = std::move(parts[0]);
+  for (std::size_t k = 1; k < n; ++k) {
+    const auto shift = static_cast<std::int64_t>(all.ids.size());
+    all.ids.insert(all.ids.end(), parts[k].ids.begin(), parts[k].ids.end());
+    for (std::size_t i = 1; i < parts[k].offsets.size(); ++i) {
+      all.offsets.push_back(parts[k].offsets[i] + shift);
+    }
+  }
+  return all;
+}
+
+/// The text cut after every newline, without copying it.
+std::vector<std::string_view> line_views(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t newline = text.find('\n', at);
+    const std::size_t end = newline == std::string_view::npos ? text.size() : newline + 1;
+    lines.push_back(text.substr(at, end - at));
+    at = end;
+  }
+  return lines;
+}
+
+Dataset tokenize_text(const Split& split, const Tokenizer& tokenizer, int threads) {
+  Dataset data;
+  const auto lines = line_views(split.text);
+  data.stream = encode(std::span<const std::string_view>(lines), tokenizer, threads).ids;
+  // Words drop spaces, and all unknown ones are the same: what they cost says nothing of the text.
+  const bool whole = tokenizer.kind() != TokenizerKind::words;
+  data.text_bytes = whole ? static_cast<std::int64_t>(split.text.size()) : 0;
+  return data;
+}
+
+}  // namespace
+
+std::int64_t Sequences::longest() const {
+  std::int64_t most = 0;
+  for (std::int64_t i = 0; i < size(); ++i) most = std::max(most, length(i));
+  return most;
+}
+
+Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& target,
+                 const TokenizeOptions& options, int threads) {
+  if (!split.text.empty()) return tokenize_text(split, target, threads);
+  const std::vector<std::string> no_targets(split.target.empty() ? split.source.size() : 0);
+  const auto& target_lines = split.target.empty() ? no_targets : split.target;
+  if (split.source.size() != target_lines.size()) {
+    throw Error(Exit::failed, "tokenize: source and target differ in their number of lines");
+  }
+  const Sequences sources = encode(std::span<const std::string>(split.source), source, threads);
+  const Sequences targets = encode(std::span<const std::string>(target_lines), target, threads);
+
+  Dataset data;
+  constexpr std::int32_t end[] = {Tokenizer::eos};
+  for (std::int64_t i = 0; i < sources.size(); ++i) {
+    if (options.training) {
+      const auto shorter = std::min(sources.length(i), targets.length(i));
+      const auto longer = std::max(sources.length(i), targets.length(i));
+      if (shorter == 0) {
+        ++data.left_out_empty;
+        continue;
+      }
+      if (options.max_length > 0 && longer > options.max_length) {
+        ++data.left_out_long;
+        continue;
+      }
+    }
+    const auto ids = sources[i];
+    data.source.ids.insert(data.source.ids.end(), ids.begin(), ids.end());
+    data.source.push(end);
+    data.target.push(targets[i]);
+    if (options.keep_lines) {
+      data.source_lines.push_back(split.source[static_cast<std::size_t>(i)]);
+      data.target_lines.push_back(target_lines[static_cast<std::size_t>(i)]);
+    }
+  }
+  return data;
+}
+
+void check_text(const Split& split, const Dataset& data, const std::string& what) {
+  if (split.text.empty() || data.stream.size() >= 2) return;
+  throw Error(Exit::bad_input,
+              fmt::format("{}: a text of {} token{}: there is nothing to predict in it", what,
+                          data.stream.size(), data.stream.size() == 1 ? "" : "s"));
+}
+
+void check_evaluable(const Split& split, const Dataset& data, const EvaluationLimits& limits,
+                     const std::string& what) {
+  check_text(split, data, what);
+  for (std::int64_t i = 0; i < data.size(); ++i) {
+    const std::int64_t source = data.source.length(i), target = data.target.length(i) + 1,
+                       needed = std::max(source, target);
+    const std::string_view side = source > target ? "source" : "target";
+    if (limits.positions > 0 && needed > limits.positions) {
+      throw Error(Exit::bad_input,
+                  fmt::format("{}: line {} of the {} has {} tokens, its end token counted, but "
+                              "the model has only {} positions",
+                              what, i + 1, side, needed, limits.positions));
+    }
+    if (needed > limits.longest) {
+      throw Error(Exit::bad_input,
+                  fmt::format("{}: line {} of the {} has {} tokens, its end token counted; at "
+                              "most {} are taken for a sentence",
+                              what, i + 1, side, needed, limits.longest));
+    }
+  }
+}
+
+}  // namespace heed

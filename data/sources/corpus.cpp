@@ -1,0 +1,178 @@
+#include "data/sources/corpus.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "autograd/base/error.h"
+#include "autograd/base/lines.h"
+#include "autograd/base/utf8.h"
+#include "data/sources/synthetic.h"
+
+namespace heed {
+namespace {
+
+bool names_files(const FilesOptions& files) {
+  return !files.source.empty() || !files.target.empty() || !files.text.empty();
+}
+
+std::string shown(const std::vector<std::string>& paths) {
+  std::string out;
+  for (const auto& path : paths) out += (out.empty() ? "" : " + ") + shown_path(path);
+  return out;
+}
+
+[[noreturn]] void refuse(Exit code, const std::string& message) { throw Error(code, message); }
+
+Split read_pairs(const FilesOptions& files) {
+  Split split;
+  split.source = read_lines(files.source);
+  split.target = read_lines(files.target);
+  if (split.source.empty()) refuse(Exit::bad_input, shown(files.source) + ": empty file");
+  if (split.target.empty()) refuse(Exit::bad_input, shown(files.target) + ": empty file");
+  if (split.source.size() != split.target.size()) {
+    refuse(Exit::bad_input,
+           fmt::format("source and target differ in length: {} has {} lines, {} has {}",
+                       shown(files.source), split.source.size(), shown(files.target),
+                       split.target.size()));
+  }
+  return split;
+}
+
+/// The cut positions of `n` units into train | valid | test.
+struct Cuts {
+  std::size_t train_end, valid_end;
+};
+
+Cuts cut(std::size_t n, double valid, double test) {
+  const auto upto = [n](double share) {  // 1e-9: 0.9 may arrive as 0.8999999999999999
+    return static_cast<std::size_t>(std::floor(static_cast<double>(n) * share + 1e-9));
+  };
+  return {upto(1.0 - valid - test), test > 0.0 ? upto(1.0 - test) : n};
+}
+
+void cut_lines(std::vector<std::string>& train, std::vector<std::string>& valid,
+               std::vector<std::string>& test, Cuts at) {
+  const auto move = [&](std::size_t from, std::size_t to, std::vector<std::string>& into) {
+    if (from == to) return;
+    into.assign(std::make_move_iterator(train.begin() + static_cast<std::ptrdiff_t>(from)),
+                std::make_move_iterator(train.begin() + static_cast<std::ptrdiff_t>(to)));
+  };
+  move(at.train_end, at.valid_end, valid);
+  move(at.valid_end, train.size(), test);
+  train.resize(at.train_end);
+}
+
+/// The next start of a character at or after `at`.
+std::size_t between_characters(const std::string& text, std::size_t at) {
+  while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80u) ++at;
+  return at;
+}
+
+void cut_fractions(Corpus& corpus, double valid, double test) {
+  if (!(valid >= 0.0 && test >= 0.0 && valid + test < 1.0)) {
+    refuse(Exit::usage,
+           "data.valid_fraction and data.test_fraction must leave something to train on");
+  }
+  const bool lines = corpus.train.text.empty();
+  const std::size_t n = lines ? corpus.train.source.size() : corpus.train.text.size();
+  const Cuts at = cut(n, valid, test);
+  const auto refuse_too_few = [&] {
+    refuse(Exit::bad_input, fmt::format("data.train: {} {} are too few to cut fractions from", n,
+                                        lines ? "lines" : "bytes"));
+  };
+  if (at.train_end == 0 || (valid > 0.0 && at.train_end == at.valid_end) ||
+      (test > 0.0 && at.valid_end == n)) {
+    refuse_too_few();
+  }
+  if (lines) {
+    cut_lines(corpus.train.source, corpus.valid.source, corpus.test.source, at);
+    cut_lines(corpus.train.target, corpus.valid.target, corpus.test.target, at);
+    return;
+  }
+  std::string& text = corpus.train.text;
+  const auto train_end = between_characters(text, at.train_end);
+  const auto valid_end = between_characters(text, at.valid_end);
+  if ((valid > 0.0 && train_end == valid_end) || (test > 0.0 && valid_end == n)) refuse_too_few();
+  if (train_end < valid_end) corpus.valid.text = text.substr(train_end, valid_end - train_end);
+  if (valid_end < text.size()) corpus.test.text = text.substr(valid_end);
+  text.resize(train_end);
+}
+
+/// Throws bad_input for the first file that is not there, naming the option that named it.
+void require_files(const std::vector<std::string>& paths, const std::string& split,
+                   const char* side) {
+  const bool option = split == "train" || split == "valid" || split == "test";
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (path == "-" || exists(std::filesystem::status(path, error))) continue;
+    if (error != std::errc::no_such_file_or_directory) continue;  // reading says what else is wrong
+    const bool relative = std::filesystem::path(path).is_relative();
+    refuse(Exit::bad_input,
+           fmt::format("{}: no such file ({}{})", shown_path(path),
+                       option ? fmt::format("data.{}.{}", split, side) : fmt::format("--{}", side),
+                       relative ? "; relative to the folder heed was started in" : ""));
+  }
+}
+
+}  // namespace
+
+Split read_split(const FilesOptions& files, bool language_model, bool lower,
+                 const std::string& name) {
+  require_files(files.source, name, "source");
+  require_files(files.target, name, "target");
+  require_files(files.text, name, "text");
+  Split split;
+  if (language_model) {
+    if (files.text.empty()) refuse(Exit::usage, fmt::format("data.{}.text: names no file", name));
+    for (const auto& path : files.text) {
+      const std::string text = read_text(path);
+      if (text.empty()) refuse(Exit::bad_input, shown_path(path) + ": empty file");
+      if (!split.text.empty() && !split.text.ends_with('\n')) split.text += '\n';
+      split.text += text;
+    }
+  } else {
+    if (files.source.empty())
+      refuse(Exit::usage, fmt::format("data.{}.source: names no file", name));
+    if (files.target.empty())
+      refuse(Exit::usage, fmt::format("data.{}.target: names no file", name));
+    split = read_pairs(files);
+  }
+  if (lower) {
+    for (auto& line : split.source) line = lowercase(line);
+    for (auto& line : split.target) line = lowercase(line);
+    split.text = lowercase(split.text);
+  }
+  return split;
+}
+
+Corpus read_corpus(const DataOptions& options, bool language_model, std::uint64_t seed) {
+  if (options.synthetic.name != SyntheticKind::none) {
+    if (language_model) refuse(Exit::usage, "data.synthetic: makes pairs, for task: seq2seq");
+    if (options.lowercase && options.synthetic.symbols > 26) {
+      refuse(Exit::usage,
+             "data.lowercase: would merge symbols; data.synthetic.symbols must be <= 26");
+    }
+    Corpus corpus = synthetic_corpus(options.synthetic, seed);
+    if (options.lowercase) {
+      for (Split* split : {&corpus.train, &corpus.valid, &corpus.test}) {
+        for (auto& line : split->source) line = lowercase(line);
+        for (auto& line : split->target) line = lowercase(line);
+      }
+    }
+    return corpus;
+  }
+  Corpus corpus;
+  corpus.train = read_split(options.train, language_model, options.lowercase, "train");
+  const bool own_valid = names_files(options.valid), own_test = names_files(options.test);
+  const double valid = own_valid ? 0.0 : options.valid_fraction;
+  const double test = own_test ? 0.0 : options.test_fraction;
+  if (valid != 0.0 || test != 0.0) cut_fractions(corpus, valid, test);
+  if (own_valid)
+    corpus.valid = read_split(options.valid, language_model, options.lowercase, "valid");
+  if (own_test) corpus.test = read_split(options.test, language_model, options.lowercase, "test");
+  return corpus;
+}
+
+}  // namespace heed

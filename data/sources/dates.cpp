@@ -1,0 +1,329 @@
+#include "data/sources/dates.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+namespace heed {
+namespace {
+
+using Months = std::array<std::string_view, 12>;
+using Weekdays = std::array<std::string_view, 7>;  // from Monday
+
+constexpr Months english_months = {"January",   "February", "March",    "April",
+                                   "May",       "June",     "July",     "August",
+                                   "September", "October",  "November", "December"};
+constexpr Months english_short = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+constexpr Months german_months = {"Januar",    "Februar", "März",     "April",
+                                  "Mai",       "Juni",    "Juli",     "August",
+                                  "September", "Oktober", "November", "Dezember"};
+constexpr Months french_months = {"janvier",   "février", "mars",     "avril",
+                                  "mai",       "juin",    "juillet",  "août",
+                                  "septembre", "octobre", "novembre", "décembre"};
+constexpr Months spanish_months = {"enero",      "febrero", "marzo",     "abril",
+                                   "mayo",       "junio",   "julio",     "agosto",
+                                   "septiembre", "octubre", "noviembre", "diciembre"};
+constexpr Months italian_months = {"gennaio",   "febbraio", "marzo",    "aprile",
+                                   "maggio",    "giugno",   "luglio",   "agosto",
+                                   "settembre", "ottobre",  "novembre", "dicembre"};
+constexpr Months dutch_months = {"januari",   "februari", "maart",    "april",
+                                 "mei",       "juni",     "juli",     "augustus",
+                                 "september", "oktober",  "november", "december"};
+constexpr Months roman_months = {"I",   "II",   "III", "IV", "V",  "VI",
+                                 "VII", "VIII", "IX",  "X",  "XI", "XII"};
+
+constexpr Weekdays english_days = {"Monday", "Tuesday",  "Wednesday", "Thursday",
+                                   "Friday", "Saturday", "Sunday"};
+constexpr Weekdays english_days_short = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
+constexpr Weekdays german_days = {"Montag",  "Dienstag", "Mittwoch", "Donnerstag",
+                                  "Freitag", "Samstag",  "Sonntag"};
+constexpr Weekdays french_days = {"lundi",    "mardi",  "mercredi", "jeudi",
+                                  "vendredi", "samedi", "dimanche"};
+constexpr Weekdays spanish_days = {"lunes",   "martes", "miércoles", "jueves",
+                                   "viernes", "sábado", "domingo"};
+constexpr Weekdays italian_days = {"lunedì",  "martedì", "mercoledì", "giovedì",
+                                   "venerdì", "sabato",  "domenica"};
+constexpr Weekdays dutch_days = {"maandag", "dinsdag",  "woensdag", "donderdag",
+                                 "vrijdag", "zaterdag", "zondag"};
+constexpr Weekdays chinese_days = {"一", "二", "三", "四", "五", "六", "日"};
+
+constexpr std::array<std::string_view, 10> chinese_digits = {"〇", "一", "二", "三", "四",
+                                                             "五", "六", "七", "八", "九"};
+constexpr std::array<std::string_view, 31> ordinal_words = {
+    "first",        "second",         "third",         "fourth",        "fifth",
+    "sixth",        "seventh",        "eighth",        "ninth",         "tenth",
+    "eleventh",     "twelfth",        "thirteenth",    "fourteenth",    "fifteenth",
+    "sixteenth",    "seventeenth",    "eighteenth",    "nineteenth",    "twentieth",
+    "twenty-first", "twenty-second",  "twenty-third",  "twenty-fourth", "twenty-fifth",
+    "twenty-sixth", "twenty-seventh", "twenty-eighth", "twenty-ninth",  "thirtieth",
+    "thirty-first"};
+
+/// A day taken apart.
+struct Day {
+  int year, month, day, weekday;  // month and day from 1, weekday from Monday = 0
+
+  explicit Day(std::chrono::sys_days days) {
+    const std::chrono::year_month_day date{days};
+    year = static_cast<int>(date.year());
+    month = static_cast<int>(static_cast<unsigned>(date.month()));
+    day = static_cast<int>(static_cast<unsigned>(date.day()));
+    weekday = static_cast<int>(std::chrono::weekday{days}.iso_encoding()) - 1;
+  }
+  bool short_year() const { return 1969 <= year && year <= 2068; }
+  int yy() const { return year % 100; }
+  std::string_view in(const Months& names) const {
+    return names[static_cast<std::size_t>(month - 1)];
+  }
+  std::string_view in(const Weekdays& names) const {
+    return names[static_cast<std::size_t>(weekday)];
+  }
+};
+
+std::string ordinal(int day) {
+  const bool teen = 11 <= day && day <= 13;
+  const int last = teen ? 0 : day % 10;
+  return fmt::format("{}{}", day, last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th");
+}
+
+/// 1 to 39 as Chinese write them: 三, 十, 十二, 二十, 二十七.
+std::string chinese_number(int n) {
+  std::string out;
+  if (n >= 20) out += chinese_digits[static_cast<std::size_t>(n / 10)];
+  if (n >= 10) out += "十";
+  if (n % 10 != 0) out += chinese_digits[static_cast<std::size_t>(n % 10)];
+  return out;
+}
+
+/// Digit by digit, 二〇二一; `zero` is 〇 or 零.
+std::string chinese_year(int year, std::string_view zero) {
+  std::string out;
+  for (const char digit : std::to_string(year)) {
+    out += digit == '0' ? zero : chinese_digits[static_cast<std::size_t>(digit - '0')];
+  }
+  return out;
+}
+
+/// English as it is mostly written, and sometimes all small or all capitals.
+std::string any_case(std::string text, Random& random) {
+  const auto draw = random.below(8);
+  for (char& c : text) {
+    if (draw == 0 && 'a' <= c && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    if (draw == 1 && 'A' <= c && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+/// A form is a pattern in which {} fields are replaced; see write().
+struct Form {
+  std::string_view pattern;
+  bool any_case = false;
+  bool short_year = false;  // writes two digits of the year
+};
+
+// y 2021  Y 21  m 3  n 03  d 7  e 07  o 7th  w seventh        M March  N Mar  A Saturday  B Sat
+// R III   C 二〇二一  Z 二零二一  c 三  g 二十七  h 六         German: G März, H Samstag
+// French: F mars, K samedi (x: 1er or 7)   Spanish: S marzo, T sábado   Italian: I marzo, J sabato
+// Dutch: U maart, V zaterdag
+constexpr auto forms = std::to_array<Form>({
+    {"{y}-{n}-{e}"},
+    {"{y}{n}{e}"},
+    {"{y}/{n}/{e}"},
+    {"{y}/{m}/{d}"},
+    {"{y}.{n}.{e}"},
+    {"{n}/{e}/{y}"},
+    {"{m}/{d}/{y}"},
+    {"{n}/{e}/{Y}", false, true},
+    {"{d}.{m}.{y}"},
+    {"{e}.{n}.{y}"},
+    {"{d}.{m}.{Y}", false, true},
+    {"{e}-{n}-{y}"},
+    {"{d}.{R}.{y}"},
+    {"{d} {R} {y}"},
+    {"{d} {M} {y}", true},
+    {"{d} {N} {y}", true},
+    {"{e}-{N}-{y}", true},
+    {"{e}{N}{y}", true},
+    {"{e}-{N}-{Y}", true, true},
+    {"{d} {M} '{Y}", true, true},
+    {"{o} {M} {y}", true},
+    {"{o} of {M} {y}", true},
+    {"the {o} of {M} {y}", true},
+    {"the {o} of {M}, {y}", true},
+    {"the {w} of {M} {y}", true},
+    {"{M} {w}, {y}", true},
+    {"{M} {d}, {y}", true},
+    {"{M} {d} {y}", true},
+    {"{N} {d}, {y}", true},
+    {"{N}. {d}, {y}", true},
+    {"{M} {o}, {y}", true},
+    {"{N} {d} '{Y}", true, true},
+    {"{M} the {o}, {y}", true},
+    {"{A}, {d} {M} {y}", true},
+    {"{A}, {M} {d}, {y}", true},
+    {"{A}, {M} {o}, {y}", true},
+    {"{A} the {o} of {M}, {y}", true},
+    {"{A}, {d} {N} {y}", true},
+    {"{B}, {e} {N} {y}", true},
+    {"{B} {N} {e} {y}", true},
+    {"{B} {d} {M} {y}", true},
+    {"{y} {M} {d}", true},
+    {"{y}, {M} {d}", true},
+    {"{y} {N} {e}", true},
+    {"{y}年{m}月{d}日"},
+    {"{y}年{n}月{e}日"},
+    {"{y}年{m}月{d}号"},
+    {"公元{y}年{m}月{d}日"},
+    {"{y}年{m}月{d}日 星期{h}"},
+    {"{y}年{m}月{d}日（周{h}）"},
+    {"{C}年{c}月{g}日"},
+    {"{Z}年{c}月{g}日"},
+    {"{C}年{c}月{g}号"},
+    {"{C}年{c}月{g}日星期{h}"},
+    {"{c}月{g}日，{C}年"},
+    {"{m}月{d}日，{y}年"},
+    {"{d}. {G} {y}"},
+    {"{H}, {d}. {G} {y}"},
+    {"{H}, den {d}. {G} {y}"},
+    {"{x} {F} {y}"},
+    {"le {x} {F} {y}"},
+    {"{K} {x} {F} {y}"},
+    {"{d} de {S} de {y}"},
+    {"{T}, {d} de {S} de {y}"},
+    {"{d} {I} {y}"},
+    {"{J} {d} {I} {y}"},
+    {"{d} {U} {y}"},
+    {"{V} {d} {U} {y}"},
+});
+
+void field(std::string& out, char name, const Day& day) {
+  const auto number = [&](int n) { out += std::to_string(n); };
+  const auto two = [&](int n) {
+    out += static_cast<char>('0' + n / 10);
+    out += static_cast<char>('0' + n % 10);
+  };
+  switch (name) {
+    case 'y':
+      return number(day.year);
+    case 'Y':
+      return two(day.yy());
+    case 'm':
+      return number(day.month);
+    case 'n':
+      return two(day.month);
+    case 'd':
+      return number(day.day);
+    case 'e':
+      return two(day.day);
+    case 'o':
+      out += ordinal(day.day);
+      return;
+    case 'w':
+      out += ordinal_words[static_cast<std::size_t>(day.day - 1)];
+      return;
+    case 'x':
+      out += day.day == 1 ? "1er" : std::to_string(day.day);
+      return;
+    case 'M':
+      out += day.in(english_months);
+      return;
+    case 'N':
+      out += day.in(english_short);
+      return;
+    case 'A':
+      out += day.in(english_days);
+      return;
+    case 'B':
+      out += day.in(english_days_short);
+      return;
+    case 'R':
+      out += day.in(roman_months);
+      return;
+    case 'C':
+      out += chinese_year(day.year, "〇");
+      return;
+    case 'Z':
+      out += chinese_year(day.year, "零");
+      return;
+    case 'c':
+      out += chinese_number(day.month);
+      return;
+    case 'g':
+      out += chinese_number(day.day);
+      return;
+    case 'h':
+      out += day.in(chinese_days);
+      return;
+    case 'G':
+      out += day.in(german_months);
+      return;
+    case 'H':
+      out += day.in(german_days);
+      return;
+    case 'F':
+      out += day.in(french_months);
+      return;
+    case 'K':
+      out += day.in(french_days);
+      return;
+    case 'S':
+      out += day.in(spanish_months);
+      return;
+    case 'T':
+      out += day.in(spanish_days);
+      return;
+    case 'I':
+      out += day.in(italian_months);
+      return;
+    case 'J':
+      out += day.in(italian_days);
+      return;
+    case 'U':
+      out += day.in(dutch_months);
+      return;
+    case 'V':
+      out += day.in(dutch_days);
+      return;
+    default:
+      return;
+  }
+}
+
+std::string fill(const Form& form, const Day& day) {
+  std::string out;
+  const std::string_view pattern = form.pattern;
+  for (std::size_t at = 0; at < pattern.size(); ++at) {
+    if (pattern[at] == '{') {
+      field(out, pattern[at + 1], day);
+      at += 2;
+    } else {
+      out += pattern[at];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string iso_date(std::chrono::sys_days day) { return fill(forms[0], Day(day)); }
+
+std::string write_date(std::chrono::sys_days days, int index, Random& random) {
+  const Form& form = forms.at(static_cast<std::size_t>(index));
+  std::string text = fill(form, Day(days));
+  return form.any_case ? any_case(std::move(text), random) : text;
+}
+
+std::string write_date(std::chrono::sys_days days, Random& random) {
+  const bool short_year = Day(days).short_year();
+  for (;;) {
+    const auto index = random.below(static_cast<std::uint32_t>(forms.size()));
+    if (short_year || !forms[index].short_year) {
+      return write_date(days, static_cast<int>(index), random);
+    }
+  }
+}
+
+int date_forms() { return static_cast<int>(forms.size()); }
+
+}  // namespace heed

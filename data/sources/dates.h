@@ -1,0 +1,31 @@
+#pragma once
+/// Dates as people write them.
+///
+/// No form can be read in two ways. Where habits differ, the separator decides:
+///   27.3.2021, 27-03-2021   day first (German, Dutch)
+///   3/27/2021               month first (American)
+///   2021-03-27, 2021/3/27   year first, whenever the year comes with four digits in front
+/// Two-digit years are used for 1969 to 2068 only, where POSIX (strptime, %y) reads them.
+#include <chrono>
+#include <string>
+
+#include "autograd/base/random.h"
+
+namespace heed {
+
+inline constexpr std::chrono::sys_days first_date{std::chrono::year{1900} / 1 / 1};
+inline constexpr std::chrono::sys_days last_date{std::chrono::year{2099} / 12 / 31};
+
+/// "2021-03-27"
+std::string iso_date(std::chrono::sys_days day);
+
+/// One of many forms, drawn from `random`: numbers in many orders, English with and without
+/// weekday, ordinals, abbreviations and capitals, Chinese in both kinds of digits, German, French,
+/// Spanish, Italian, Dutch, Roman months. For days from first_date to last_date.
+std::string write_date(std::chrono::sys_days day, Random& random);
+
+/// The same with the form named, from 0 to date_forms() − 1.
+std::string write_date(std::chrono::sys_days day, int form, Random& random);
+int date_forms();
+
+}  // namespace heed

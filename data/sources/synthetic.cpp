@@ -1,0 +1,195 @@
+#include "data/sources/synthetic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
+
+#include "autograd/base/error.h"
+#include "autograd/base/random.h"
+#include "data/parallel.h"
+#include "data/sources/dates.h"
+
+namespace heed {
+namespace {
+
+constexpr std::string_view alphabet =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+/// The splits, as places within the stream of random numbers.
+enum class Part : std::uint32_t { valid = 0, test = 1, train = 2 };
+constexpr std::uint32_t shares = 10;  // valid: 1 of these, test: 1, train: the rest
+
+struct Pair {
+  std::string source, target;
+  std::uint64_t key;  // pairs with one key stay in one split
+};
+
+/// FNV-1a (Fowler, Noll, Vo), 64 bits.
+std::uint64_t hash(std::string_view text) {
+  std::uint64_t h = 0xCBF29CE484222325;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3;
+  return h;
+}
+
+Part part_of(std::uint64_t key, std::uint64_t seed) {
+  const auto mixed = philox(
+      {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32), 0x73706C74, 0},
+      static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
+  return static_cast<Part>(std::min(mixed[0] % shares, std::uint32_t{2}));
+}
+
+std::int64_t draw(Random& random, std::int64_t low, std::int64_t high) {
+  return low + random.below(static_cast<std::uint32_t>(high - low + 1));
+}
+
+std::string spaced(const std::vector<std::size_t>& symbols) {
+  std::string line;
+  for (const std::size_t symbol : symbols) {
+    if (!line.empty()) line += ' ';
+    line += alphabet[symbol];
+  }
+  return line;
+}
+
+Pair symbols_pair(const SyntheticOptions& options, Random& random) {
+  std::vector<std::size_t> symbols(
+      static_cast<std::size_t>(draw(random, options.min_length, options.max_length)));
+  for (auto& symbol : symbols) symbol = random.below(static_cast<std::uint32_t>(options.symbols));
+  Pair pair{.source = spaced(symbols), .target = {}, .key = 0};
+  if (options.name == SyntheticKind::reverse) std::reverse(symbols.begin(), symbols.end());
+  if (options.name == SyntheticKind::sort) std::sort(symbols.begin(), symbols.end());
+  pair.target = spaced(symbols);
+  pair.key = hash(pair.source);
+  return pair;
+}
+
+/// A number of so many digits, without leading zeros.
+std::string number(std::int64_t digits, Random& random) {
+  std::string text;
+  for (std::int64_t i = 0; i < digits; ++i) {
+    const std::uint32_t low = i == 0 && digits > 1 ? 1 : 0;
+    text += static_cast<char>('0' + low + random.below(10 - low));
+  }
+  return text;
+}
+
+/// By hand, digit by digit: summands may have more digits than any integer type.
+std::string sum(std::string_view a, std::string_view b) {
+  std::string out;
+  int carry = 0;
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()) || carry > 0; ++i) {
+    int digit = carry;
+    if (i < a.size()) digit += a[a.size() - 1 - i] - '0';
+    if (i < b.size()) digit += b[b.size() - 1 - i] - '0';
+    out += static_cast<char>('0' + digit % 10);
+    carry = digit / 10;
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+Pair addition_pair(const SyntheticOptions& options, Random& random) {
+  const auto a = number(draw(random, options.min_length, options.max_length), random);
+  const auto b = number(draw(random, options.min_length, options.max_length), random);
+  Pair pair{.source = a + "+" + b, .target = sum(a, b), .key = 0};
+  pair.key = hash(pair.source);
+  return pair;
+}
+
+Pair date_pair(Random& random) {
+  const auto span = static_cast<std::uint32_t>((last_date - first_date).count() + 1);
+  const auto day = first_date + std::chrono::days(random.below(span));
+  return {.source = write_date(day, random),
+          .target = iso_date(day),
+          .key = static_cast<std::uint64_t>((day - first_date).count())};
+}
+
+Pair make_pair(const SyntheticOptions& options, Random& random) {
+  switch (options.name) {
+    case SyntheticKind::addition:
+      return addition_pair(options, random);
+    case SyntheticKind::dates:
+      return date_pair(random);
+    default:
+      return symbols_pair(options, random);
+  }
+}
+
+/// Sample i of a split: its own random numbers, drawn on until a pair belongs to the split.
+Pair sample(const SyntheticOptions& options, std::uint64_t seed, Part part, std::uint64_t i,
+            const std::unordered_set<std::string>& taken) {
+  constexpr int patience = 20'000;  // draws in vain
+  Random random({.seed = seed,
+                 .stream = Stream::data,
+                 .index = i,
+                 .part = 0x73796E0 + static_cast<std::uint32_t>(part)});
+  for (int draws = 0; draws < patience; ++draws) {
+    Pair pair = make_pair(options, random);
+    if (part_of(pair.key, seed) == part && taken.count(pair.source) == 0) return pair;
+  }
+  throw Error(Exit::usage,
+              fmt::format("data.synthetic: too few different lines for a {} split (found {}); ask "
+                          "for fewer, or for longer lines",
+                          part == Part::valid  ? "valid"
+                          : part == Part::test ? "test"
+                                               : "train",
+                          i));
+}
+
+/// Lines of train may repeat, so they can be made in any order.
+Split make_train(const SyntheticOptions& options, std::uint64_t seed) {
+  constexpr std::size_t lines_a_thread = 2048;
+  Split split;
+  split.source.resize(static_cast<std::size_t>(options.train));
+  split.target.resize(split.source.size());
+  in_parts(split.source.size(), lines_a_thread, 0,
+           [&](std::size_t, std::size_t from, std::size_t to) {
+             for (std::size_t i = from; i < to; ++i) {
+               Pair pair = sample(options, seed, Part::train, i, {});
+               split.source[i] = std::move(pair.source);
+               split.target[i] = std::move(pair.target);
+             }
+           });
+  return split;
+}
+
+Split make_different(const SyntheticOptions& options, std::uint64_t seed, Part part,
+                     std::int64_t count) {
+  Split split;
+  std::unordered_set<std::string> taken;
+  for (std::int64_t i = 0; i < count; ++i) {
+    Pair pair = sample(options, seed, part, static_cast<std::uint64_t>(i), taken);
+    taken.insert(pair.source);
+    split.source.push_back(std::move(pair.source));
+    split.target.push_back(std::move(pair.target));
+  }
+  return split;
+}
+
+void check(const SyntheticOptions& options) {
+  const auto require = [](bool holds, const char* message) {
+    if (!holds) throw Error(Exit::usage, std::string("data.synthetic.") + message);
+  };
+  require(options.name != SyntheticKind::none, "name: names no task");
+  require(options.train >= 1, "train: must be at least 1");
+  require(options.valid >= 0, "valid: must not be negative");
+  require(options.test >= 0, "test: must not be negative");
+  require(options.min_length >= 1, "min_length: must be at least 1");
+  require(options.max_length >= options.min_length, "max_length: must not be below min_length");
+  require(options.max_length <= 100'000, "max_length: must be at most 100000");
+  require(options.symbols >= 1 && options.symbols <= static_cast<std::int64_t>(alphabet.size()),
+          "symbols: must lie in 1 to 62");
+}
+
+}  // namespace
+
+Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed) {
+  check(options);
+  return {.train = make_train(options, seed),
+          .valid = make_different(options, seed, Part::valid, options.valid),
+          .test = make_different(options, seed, Part::test, options.test)};
+}
+
+}  // namespace heed

@@ -1,0 +1,129 @@
+#include "data/tokenizers/piece_model.h"
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+namespace heed {
+namespace {
+
+/// One field of a message: a number, or bytes.
+struct Field {
+  std::uint64_t number = 0;
+  unsigned wire = 0;  ///< 0 a number, 1 eight bytes, 2 a length and bytes, 5 four bytes
+  std::string_view bytes = {};
+};
+
+constexpr unsigned kNumber = 0, kEight = 1, kBytes = 2, kFour = 5;
+
+std::optional<std::uint64_t> take_number(std::string_view& from) {
+  std::uint64_t value = 0;
+  for (int shift = 0; shift < 64 && !from.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(from.front());
+    from.remove_prefix(1);
+    value |= std::uint64_t{byte & 0x7Fu} << shift;
+    if (byte < 0x80) return value;
+  }
+  return std::nullopt;
+}
+
+/// The field at the front; nothing where none can be read.
+std::optional<Field> take_field(std::string_view& from) {
+  const auto tag = take_number(from);
+  if (!tag) return std::nullopt;
+  Field field{*tag >> 3, static_cast<unsigned>(*tag & 7)};
+  std::optional<std::uint64_t> size = 0;
+  if (field.wire == kNumber) {
+    if (!take_number(from)) return std::nullopt;
+  } else if (field.wire == kBytes) {
+    size = take_number(from);
+  } else if (field.wire == kEight || field.wire == kFour) {
+    size = field.wire == kEight ? 8 : 4;
+  } else {
+    return std::nullopt;  // groups, which nobody writes any more
+  }
+  if (!size || *size > from.size()) return std::nullopt;
+  field.bytes = from.substr(0, static_cast<std::size_t>(*size));
+  from.remove_prefix(field.bytes.size());
+  return field;
+}
+
+/// A character map: bytes of the trie (four, little-endian), the trie, and the texts it points to,
+/// each with a NUL at its end. The trie is a double array as darts-clone builds it (Yata 2008): a
+/// node of four bytes holds a label, a value (the highest bit set), or how to come to its children,
+/// which all lie in one block of 256; where bit 8 is set, the first of them is taken for a value,
+/// whatever it says of itself. Every step that a node allows must end within the array, and every
+/// value within the texts.
+bool whole_character_map(std::string_view map) {
+  std::uint32_t size = 0;
+  if (map.size() <= sizeof size) return map.empty();
+  std::memcpy(&size, map.data(), sizeof size);
+  map.remove_prefix(sizeof size);
+  constexpr std::uint32_t block = 256, node_bytes = 4;
+  if (size == 0 || size >= map.size() || size % (block * node_bytes) != 0) return false;
+  const std::string_view texts = map.substr(size);
+  if (texts.back() != '\0') return false;
+  const std::uint32_t nodes = size / node_bytes;
+  const auto node_at = [&](std::uint32_t i) {
+    std::uint32_t node = 0;
+    std::memcpy(&node, map.data() + std::size_t{i} * node_bytes, node_bytes);
+    return node;
+  };
+  const auto value_fits = [&](std::uint32_t node) { return (node & 0x7FFFFFFFu) < texts.size(); };
+  for (std::uint32_t i = 0; i < nodes; ++i) {
+    const std::uint32_t node = node_at(i);
+    if (node >> 31 != 0) {
+      if (!value_fits(node)) return false;
+      continue;
+    }
+    const std::uint32_t children = i ^ (node >> 10) << ((node & (1u << 9)) >> 6);
+    if ((children | (block - 1)) >= nodes) return false;
+    if ((node & (1u << 8)) != 0 && !value_fits(node_at(children))) return false;
+  }
+  return true;
+}
+
+/// A normaliser's field 2 is its character map.
+bool whole_normaliser(std::string_view message) {
+  while (!message.empty()) {
+    const auto field = take_field(message);
+    if (!field) return false;
+    if (field->number == 2 && (field->wire != kBytes || !whole_character_map(field->bytes)))
+      return false;
+  }
+  return true;
+}
+
+/// A piece's field 1 is its text. The library builds its index of C strings: what stands behind a
+/// NUL is lost to it, and a text that begins with one ends the program.
+bool whole_piece(std::string_view message) {
+  while (!message.empty()) {
+    const auto field = take_field(message);
+    if (!field) return false;
+    if (field->number == 1 &&
+        (field->wire != kBytes || field->bytes.find('\0') != std::string_view::npos))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string flaw_in_piece_model(std::string_view proto) {
+  // A file cut short can still parse, since every prefix of whole fields is a message.
+  bool found[6] = {};
+  while (!proto.empty()) {
+    const auto field = take_field(proto);
+    if (!field || field->wire != kBytes) return "not a sentencepiece model, or cut short";
+    if (field->number < 6) found[field->number] = true;
+    if (field->number == 1 && !whole_piece(field->bytes))
+      return "not a sentencepiece model (one of its pieces is broken)";
+    const bool normaliser = field->number == 3 || field->number == 5;  // 5: back to text
+    if (normaliser && !whole_normaliser(field->bytes))
+      return "not a sentencepiece model (its character map is broken)";
+  }
+  const bool all = found[1] && found[2] && found[3];
+  return all ? "" : "not a sentencepiece model, or cut short";
+}
+
+}  // namespace heed

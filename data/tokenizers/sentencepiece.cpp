@@ -1,0 +1,259 @@
+/// Subword tokenizer on the sentencepiece library of Kudo and Richardson (EMNLP 2018): the unigram
+/// language model of Kudo, "Subword regularization" (ACL 2018), or byte-pair encoding after
+/// Sennrich, Haddow and Birch, "Neural machine translation of rare words" (ACL 2016).
+#include <fmt/format.h>
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <deque>
+
+#include "autograd/base/error.h"
+#include "autograd/base/lines.h"
+#include "autograd/base/utf8.h"
+#include "data/tokenizers/line_sample.h"
+#include "data/tokenizers/piece_model.h"
+#include "data/tokenizers/vocabulary.h"
+
+namespace heed {
+namespace {
+
+/// Beyond this many lines a vocabulary is learnt from a random sample, as more would only cost
+/// time.
+constexpr std::size_t learn_from = 2'000'000;
+
+/// Bytes of a line; SentencePiece's own limit. Beyond some ten thousand bytes without a space its
+/// trainer takes minutes, or ends the process when a probability underflows.
+constexpr std::size_t longest_learnt = 4192;
+constexpr std::size_t longest_part = 8192;  // bytes that are encoded at once
+
+void check(const sentencepiece::util::Status& status) {
+  if (!status.ok()) throw Error(Exit::failed, fmt::format("sentencepiece: {}", status.message()));
+}
+
+class SentencePieceTokenizer final : public Tokenizer {
+ public:
+  /// `from` is for messages.
+  SentencePieceTokenizer(std::string proto, const std::string& from) : proto_(std::move(proto)) {
+    const auto refuse = [&](const std::string& why) {
+      throw Error(Exit::bad_input, fmt::format("{}: {}", from, why));
+    };
+    if (const std::string flaw = flaw_in_piece_model(proto_); !flaw.empty()) refuse(flaw);
+    const auto status = processor_.LoadFromSerializedProto(proto_);
+    if (!status.ok()) refuse(fmt::format("not a sentencepiece model ({})", status.message()));
+    if (processor_.unk_id() != unk || processor_.bos_id() != bos || processor_.eos_id() != eos) {
+      refuse(
+          fmt::format("special ids are <unk> {}, <s> {}, </s> {}; needed are 0, 1, 2 "
+                      "(train with --unk_id=0 --bos_id=1 --eos_id=2)",
+                      processor_.unk_id(), processor_.bos_id(), processor_.eos_id()));
+    }
+    for (int id = 0; id < processor_.GetPieceSize(); ++id) {
+      const std::string& text = processor_.IdToPiece(id);
+      if (invalid_utf8(text) != std::string::npos) refuse(fmt::format("piece {} is not UTF-8", id));
+      if (!std::isfinite(processor_.GetScore(id)))
+        refuse(fmt::format("piece {} (\"{}\") has a score that is not finite", id, text));
+    }
+  }
+
+  TokenizerKind kind() const override { return TokenizerKind::sentencepiece; }
+  std::int64_t size() const override { return processor_.GetPieceSize(); }
+  std::string piece(std::int32_t id) const override {
+    check_id(id);
+    return processor_.IdToPiece(id);
+  }
+
+  std::vector<std::int32_t> encode(std::string_view line) const override {
+    std::vector<int> all;
+    do {
+      const std::string_view part = line.substr(0, part_length(line));
+      line.remove_prefix(part.size());
+      std::vector<int> ids;
+      check(processor_.Encode({part.data(), part.size()}, &ids));
+      all.insert(all.end(), ids.begin(), ids.end());
+    } while (!line.empty());
+    return all;
+  }
+
+  std::string decode(std::span<const std::int32_t> ids) const override {
+    std::vector<int> plain;
+    plain.reserve(ids.size());
+    for (const std::int32_t id : ids) {
+      check_id(id);
+      if (id != bos && id != eos) plain.push_back(id);
+    }
+    std::string text;
+    check(processor_.Decode(plain, &text));
+    return text;
+  }
+
+  std::filesystem::path save(const std::filesystem::path& stem) const override {
+    std::filesystem::path file = stem.string() + ".model";
+    write_file(file, proto_);
+    return file;
+  }
+
+ private:
+  /// The library takes time with the square of a line's length, so a long one is cut before a space,
+  /// where pieces end anyway; or, within a word that long, between two characters.
+  static std::size_t part_length(std::string_view line) {
+    if (line.size() <= longest_part) return line.size();
+    const std::size_t space = line.rfind(' ', longest_part);
+    if (space != std::string_view::npos && space > 0) return space;
+    std::size_t end = longest_part;
+    while (end > 1 && (static_cast<unsigned char>(line[end]) & 0xC0u) == 0x80u) --end;
+    return end;
+  }
+
+  std::string proto_;  // as it came, so that saving copies it to the byte
+  sentencepiece::SentencePieceProcessor processor_;
+};
+
+/// Hands lines to the trainer.
+class Lines final : public sentencepiece::SentenceIterator {
+ public:
+  explicit Lines(std::vector<const std::string*> lines) : lines_(std::move(lines)) {}
+  bool done() const override { return at_ == lines_.size(); }
+  void Next() override { ++at_; }
+  const std::string& value() const override { return *lines_[at_]; }
+  sentencepiece::util::Status status() const override { return {}; }
+
+ private:
+  std::vector<const std::string*> lines_;
+  std::size_t at_ = 0;
+};
+
+/// The lines, long ones cut at spaces into `parts`. A word that is too long itself is left out.
+std::vector<const std::string*> shorter(const std::vector<const std::string*>& lines,
+                                        std::deque<std::string>& parts) {
+  std::vector<const std::string*> all;
+  for (const std::string* line : lines) {
+    if (line->size() <= longest_learnt) {
+      all.push_back(line);
+      continue;
+    }
+    for (std::size_t begin = 0; begin < line->size();) {
+      std::size_t end = line->size();
+      if (end - begin > longest_learnt) {
+        const std::size_t space = line->rfind(' ', begin + longest_learnt);
+        end = space != std::string::npos && space > begin ? space : line->find(' ', begin + 1);
+        end = std::min(end, line->size());
+      }
+      if (end - begin <= longest_learnt) {
+        parts.push_back(line->substr(begin, end - begin));
+        all.push_back(&parts.back());
+      }
+      begin = end;  // the space goes with what follows it
+    }
+  }
+  return all;
+}
+
+using Arguments = std::unordered_map<std::string, std::string>;
+
+sentencepiece::util::Status train(const Arguments& arguments,
+                                  const std::vector<const std::string*>& lines,
+                                  std::string& proto) {
+  Lines iterator(lines);
+  return sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &proto);
+}
+
+/// What the trainer would see of a line beside blanks: it knows the specials, and leaves out lines
+/// with the character that it writes for unknown ones.
+std::string without_marks(std::string line) {
+  if (line.find("\u2585") != std::string::npos) return "";
+  for (const std::string_view mark : {"<unk>", "<s>", "</s>", " ", "\t", "\r", "\n"}) {
+    for (std::size_t at = 0; (at = line.find(mark, at)) != std::string::npos;)
+      line.erase(at, mark.size());
+  }
+  return line;
+}
+
+/// Whether normalisation leaves something of any line. The library's trainer ends the process where
+/// it does not, so its normaliser is asked before, that of a model of one letter.
+bool teach_anything(const std::vector<const std::string*>& lines, Arguments arguments) {
+  arguments["model_type"] = "bpe";
+  arguments["vocab_size"] = "100";
+  const std::string letter = "a";
+  std::string proto;
+  check(train(arguments, {&letter}, proto));
+  sentencepiece::SentencePieceProcessor processor;
+  check(processor.LoadFromSerializedProto(proto));
+  return std::any_of(lines.begin(), lines.end(), [&](const std::string* line) {
+    std::vector<int> ids;
+    check(processor.Encode(without_marks(*line), &ids));
+    return !ids.empty();
+  });
+}
+
+/// "... Vocabulary size is smaller than required_chars. 50 vs 103. ..." gives 103, else 0.
+std::int64_t needed_size(std::string_view message) {
+  const auto at = message.find("required_chars. ");
+  if (at == std::string_view::npos) return 0;
+  const std::string_view number = message.substr(message.find("vs ", at) + 3);
+  std::int64_t needed = 0;
+  std::from_chars(number.data(), number.data() + number.size(), needed);
+  return needed;
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> load_sentencepiece(const std::filesystem::path& file) {
+  std::string proto = read_file(file.string(), largest_tokenizer);
+  if (proto.empty()) throw Error(Exit::bad_input, shown_path(file.string()) + ": empty file");
+  return std::make_unique<SentencePieceTokenizer>(std::move(proto), shown_path(file.string()));
+}
+
+std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
+                                               std::span<const std::string> lines,
+                                               std::uint64_t seed) {
+  const bool running_text = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.find('\n') != std::string::npos;
+  });
+
+  Arguments arguments{
+      {"model_type", options.algorithm == PieceAlgorithm::bpe ? "bpe" : "unigram"},
+      {"vocab_size", std::to_string(options.vocab_size)},
+      {"hard_vocab_limit", "false"},  // a small corpus gives a smaller vocabulary, not an error
+      {"character_coverage", "1.0"},
+      {"max_sentence_length", std::to_string(longest_learnt)},
+      {"num_threads", "4"},  // part of the result: partial sums are added per thread, in order
+      {"unk_id", std::to_string(Tokenizer::unk)},
+      {"bos_id", std::to_string(Tokenizer::bos)},
+      {"eos_id", std::to_string(Tokenizer::eos)},
+      {"pad_id", "-1"},
+      {"minloglevel", "2"}};
+  if (running_text) {
+    arguments.insert({{"user_defined_symbols", "\n"},
+                      {"normalization_rule_name", "identity"},
+                      {"remove_extra_whitespaces", "false"},
+                      {"add_dummy_prefix", "false"}});
+  }
+  std::deque<std::string> parts;
+  const std::vector<const std::string*> learnt =
+      shorter(sample_lines(lines, learn_from, seed), parts);
+  if (!lines.empty() && learnt.empty()) {
+    throw Error(Exit::bad_input,
+                fmt::format("tokenizer: nothing to learn from but words of more than {} bytes",
+                            longest_learnt));
+  }
+  if (!teach_anything(learnt, arguments))
+    throw Error(Exit::bad_input, "tokenizer: there is no text to learn from");
+  std::string proto;
+  const auto status = train(arguments, learnt, proto);
+  if (!status.ok()) {
+    if (const auto needed = needed_size(status.message())) {
+      throw Error(
+          Exit::usage,
+          fmt::format("tokenizer.vocab_size: {} is too small: characters and specials alone "
+                      "need {} pieces",
+                      options.vocab_size, needed));
+    }
+  }
+  check(status);
+  refuse_large_tokenizer(proto.size());
+  return std::make_unique<SentencePieceTokenizer>(std::move(proto), "new sentencepiece model");
+}
+
+}  // namespace heed

@@ -1,0 +1,94 @@
+#pragma once
+/// From text to token ids and back.
+///
+/// Every kind keeps the same three special ids; the others begin at 3. Tokenizers never add
+/// specials: batches do. Encoding and decoding are const and safe on several threads at once.
+///
+/// Newlines in a text (lm) are tokens of their own in every kind, so that encoding a text line by
+/// line, ends included, equals encoding it whole.
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/options.h"
+#include "data/sources/corpus.h"
+
+namespace heed {
+
+class Tokenizer {
+ public:
+  static constexpr std::int32_t unk = 0;  ///< <unk>: text unseen in training
+  static constexpr std::int32_t bos = 1;  ///< <s>
+  static constexpr std::int32_t eos = 2;  ///< </s>
+
+  virtual ~Tokenizer() = default;
+  virtual TokenizerKind kind() const = 0;
+
+  /// Number of ids, specials included.
+  virtual std::int64_t size() const = 0;
+
+  /// What an id stands for; "<unk>", "<s>" and "</s>" for the specials. A piece of kind `bytes` is
+  /// one raw byte. Throws Error(failed) for an id outside [0, size()).
+  virtual std::string piece(std::int32_t id) const = 0;
+
+  /// Never yields bos or eos, whatever the text.
+  virtual std::vector<std::int32_t> encode(std::string_view line) const = 0;
+
+  /// The text of ids; bos and eos are dropped, unk becomes " ⁇ " (sentencepiece), "<unk>" (words)
+  /// or U+FFFD. From `bytes` it need not be valid UTF-8. Throws Error(failed) for an id out of
+  /// range.
+  virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
+
+  /// Writes `<stem>.model` (sentencepiece's own format) or `<stem>.vocab` and returns its path.
+  ///
+  /// A `.vocab` is text: line n, from 0, holds the piece of id n; lines 0 to 2 are <unk>, <s>,
+  /// </s>. Escapes: \\ backslash, \n newline, \r return, \t tab, \s space, \xHH any other byte that
+  /// is not printable; a piece that looks like a special has its first character escaped. Throws
+  /// Error(io).
+  virtual std::filesystem::path save(const std::filesystem::path& stem) const = 0;
+
+ protected:
+  /// Throws unless 0 <= id < size().
+  void check_id(std::int32_t id) const;
+};
+
+/// A larger file is not a tokenizer, and is refused unread. (250,000 pieces are 5 MB.)
+inline constexpr std::uint64_t largest_tokenizer = std::uint64_t{64} << 20;  // bytes
+
+/// Throws Error(usage) where a tokenizer that was learned has more bytes: nothing would read it again.
+void refuse_large_tokenizer(std::uint64_t bytes);
+
+/// Reads what save() wrote, or any sentencepiece model with the ids above (sentencepiece's
+/// defaults). Throws Error(bad_input), naming the file.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind);
+
+/// Learns a vocabulary from lines: sentencepiece's unigram model (Kudo 2018) or the words, by
+/// falling frequency, up to vocab_size; all characters; or just the 256 bytes. Lines that hold \n
+/// mark a running text: sentencepiece then changes nothing in it (no NFKC, all spaces kept). The
+/// same lines, in any number of runs, give the same file to the byte; the seed matters only where
+/// a corpus is so large that sentencepiece learns from a sample of it.
+/// Throws Error(usage) where vocab_size is too small for the characters, Error(bad_input) where the
+/// lines hold nothing.
+std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
+                                           std::span<const std::string> lines, std::uint64_t seed);
+
+/// The tokenizers of a model; one and the same object where they are shared, and for lm.
+struct Tokenizers {
+  std::shared_ptr<const Tokenizer> source, target;
+
+  bool shared() const { return source == target; }
+
+  /// Into a run folder: `tokenizer.*`, or `source.*` and `target.*`. Returns the files.
+  std::vector<std::filesystem::path> save(const std::filesystem::path& folder) const;
+  static Tokenizers load(const std::filesystem::path& folder, TokenizerKind kind);
+};
+
+/// Loads the files that `options` names, or learns from the training split. A text counts as
+/// shared.
+Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed);
+
+}  // namespace heed

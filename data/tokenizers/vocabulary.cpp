@@ -1,0 +1,285 @@
+#include "data/tokenizers/vocabulary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <set>
+#include <unordered_map>
+
+#include "autograd/base/error.h"
+#include "autograd/base/lines.h"
+#include "autograd/base/utf8.h"
+
+namespace heed {
+namespace {
+
+constexpr std::array<std::string_view, 3> special_pieces = {"<unk>", "<s>", "</s>"};
+constexpr std::int32_t first_piece = 3;
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+
+/// Calls visit(piece) for every piece of a line. A malformed byte is a character of its own.
+template <class Visit>
+void each_piece(TokenizerKind kind, std::string_view line, Visit visit) {
+  if (kind == TokenizerKind::bytes) {
+    for (std::size_t at = 0; at < line.size(); ++at) visit(line.substr(at, 1));
+  } else if (kind == TokenizerKind::characters) {
+    for (std::size_t at = 0; at < line.size();) {
+      const bool ascii = static_cast<unsigned char>(line[at]) < 0x80;
+      const std::size_t length = ascii ? 1 : std::max<std::size_t>(1, utf8_length(line, at));
+      visit(line.substr(at, length));
+      at += length;
+    }
+  } else {
+    for (std::size_t at = 0; at < line.size();) {
+      std::size_t end = at + 1;
+      if (!is_space(line[at])) {
+        if (line[at] != '\n') {
+          while (end < line.size() && !is_space(line[end]) && line[end] != '\n') ++end;
+        }
+        visit(line.substr(at, end - at));
+      }
+      at = end;
+    }
+  }
+}
+
+std::string escaped(std::string_view piece) {
+  std::string out;
+  const bool like_special =
+      std::find(special_pieces.begin(), special_pieces.end(), piece) != special_pieces.end();
+  for (std::size_t at = 0; at < piece.size();) {
+    const std::size_t length = std::max<std::size_t>(1, utf8_length(piece, at));
+    const auto byte = static_cast<unsigned char>(piece[at]);
+    const bool stray = utf8_length(piece, at) == 0;
+    if (byte == '\\') {
+      out += "\\\\";
+    } else if (byte == '\n') {
+      out += "\\n";
+    } else if (byte == '\r') {
+      out += "\\r";
+    } else if (byte == '\t') {
+      out += "\\t";
+    } else if (byte == ' ') {
+      out += "\\s";
+    } else if (stray || byte < 0x20 || byte == 0x7F || (like_special && at == 0)) {
+      out += fmt::format("\\x{:02X}", byte);
+    } else {
+      out += piece.substr(at, length);
+    }
+    at += length;
+  }
+  return out;
+}
+
+int hex(char c) {
+  if ('0' <= c && c <= '9') return c - '0';
+  if ('A' <= c && c <= 'F') return c - 'A' + 10;
+  if ('a' <= c && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+/// Undoes escaped(); false where the line is not in its form.
+bool unescape(std::string_view line, std::string& piece) {
+  piece.clear();
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line[at] != '\\') {
+      piece.push_back(line[at]);
+      continue;
+    }
+    if (++at == line.size()) return false;
+    switch (line[at]) {
+      case '\\':
+        piece.push_back('\\');
+        break;
+      case 'n':
+        piece.push_back('\n');
+        break;
+      case 'r':
+        piece.push_back('\r');
+        break;
+      case 't':
+        piece.push_back('\t');
+        break;
+      case 's':
+        piece.push_back(' ');
+        break;
+      case 'x': {
+        if (at + 2 >= line.size()) return false;
+        const int high = hex(line[at + 1]), low = hex(line[at + 2]);
+        if (high < 0 || low < 0) return false;
+        piece.push_back(static_cast<char>(high * 16 + low));
+        at += 2;
+        break;
+      }
+      default:
+        return false;
+    }
+  }
+  return !piece.empty();
+}
+
+struct StringHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view s) const { return std::hash<std::string_view>{}(s); }
+};
+
+class VocabularyTokenizer final : public Tokenizer {
+ public:
+  VocabularyTokenizer(TokenizerKind kind, std::vector<std::string> pieces) : kind_(kind) {
+    pieces_.assign(special_pieces.begin(), special_pieces.end());
+    std::move(pieces.begin(), pieces.end(), std::back_inserter(pieces_));
+    for (std::size_t i = first_piece; i < pieces_.size(); ++i) {
+      ids_.emplace(pieces_[i], static_cast<std::int32_t>(i));
+    }
+    for (int byte = 0; byte < 256; ++byte) {
+      const char c = static_cast<char>(byte);
+      single_[static_cast<std::size_t>(byte)] = id_of({&c, 1});
+    }
+  }
+
+  TokenizerKind kind() const override { return kind_; }
+  std::int64_t size() const override { return static_cast<std::int64_t>(pieces_.size()); }
+  std::string piece(std::int32_t id) const override {
+    check_id(id);
+    return pieces_[static_cast<std::size_t>(id)];
+  }
+
+  std::vector<std::int32_t> encode(std::string_view line) const override {
+    std::vector<std::int32_t> ids;
+    if (kind_ != TokenizerKind::words) ids.reserve(line.size());
+    each_piece(kind_, line, [&](std::string_view piece) {
+      ids.push_back(piece.size() == 1 ? single_[static_cast<unsigned char>(piece[0])]
+                                      : id_of(piece));
+    });
+    return ids;
+  }
+
+  std::string decode(std::span<const std::int32_t> ids) const override {
+    std::string text;
+    for (const std::int32_t id : ids) {
+      check_id(id);
+      if (id == bos || id == eos) continue;
+      if (kind_ != TokenizerKind::words) {
+        text += id == unk ? "\uFFFD" : pieces_[static_cast<std::size_t>(id)];
+        continue;
+      }
+      const std::string& word = pieces_[static_cast<std::size_t>(id)];
+      if (!text.empty() && text.back() != '\n' && word != "\n") text += ' ';
+      text += word;
+    }
+    return text;
+  }
+
+  std::filesystem::path save(const std::filesystem::path& stem) const override {
+    std::string content;
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      content += i < first_piece ? pieces_[i] : escaped(pieces_[i]);
+      content += '\n';
+    }
+    std::filesystem::path file = stem.string() + ".vocab";
+    write_file(file, content);
+    return file;
+  }
+
+ private:
+  std::int32_t id_of(std::string_view piece) const {
+    const auto found = ids_.find(piece);
+    return found == ids_.end() ? unk : found->second;
+  }
+
+  TokenizerKind kind_;
+  std::vector<std::string> pieces_;
+  std::unordered_map<std::string, std::int32_t, StringHash, std::equal_to<>> ids_;
+  std::array<std::int32_t, 256> single_{};  ///< of each piece of one byte, without a search
+};
+
+std::vector<std::string> all_bytes() {
+  std::vector<std::string> pieces;
+  pieces.reserve(256);
+  for (int byte = 0; byte < 256; ++byte) pieces.emplace_back(1, static_cast<char>(byte));
+  return pieces;
+}
+
+/// Whether a piece could have come from each_piece.
+bool fits(TokenizerKind kind, const std::string& piece) {
+  std::int64_t count = 0;
+  each_piece(kind, piece,
+             [&](std::string_view part) { count += part.size() == piece.size() ? 1 : 2; });
+  return count == 1 && (kind == TokenizerKind::bytes || invalid_utf8(piece) == std::string::npos);
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> vocabulary_tokenizer(TokenizerKind kind,
+                                                std::vector<std::string> pieces) {
+  return std::make_unique<VocabularyTokenizer>(kind, std::move(pieces));
+}
+
+std::vector<std::string> learn_vocabulary(const TokenizerOptions& options,
+                                          std::span<const std::string> lines) {
+  if (options.kind == TokenizerKind::bytes) return all_bytes();
+  std::unordered_map<std::string, std::int64_t, StringHash, std::equal_to<>> counts;
+  for (const auto& line : lines) {
+    each_piece(options.kind, line, [&](std::string_view piece) {
+      if (const auto known = counts.find(piece); known != counts.end()) {
+        ++known->second;
+      } else if (invalid_utf8(piece) == std::string_view::npos) {
+        counts.emplace(piece, 1);
+      }
+    });
+  }
+  if (counts.empty()) throw Error(Exit::bad_input, "tokenizer: there is no text to learn from");
+
+  std::vector<std::pair<std::string, std::int64_t>> sorted(counts.begin(), counts.end());
+  const bool words = options.kind == TokenizerKind::words;
+  std::sort(sorted.begin(), sorted.end(), [words](const auto& a, const auto& b) {
+    return words && a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  if (words) {
+    const std::int64_t room = options.vocab_size - first_piece;
+    if (room < 1) throw Error(Exit::usage, "tokenizer.vocab_size: must be at least 4");
+    if (static_cast<std::int64_t>(sorted.size()) > room)
+      sorted.resize(static_cast<std::size_t>(room));
+  }
+  std::vector<std::string> pieces;
+  pieces.reserve(sorted.size());
+  std::uint64_t bytes = 0;  // of the file
+  for (auto& [piece, count] : sorted) {
+    bytes += escaped(piece).size() + 1;
+    pieces.push_back(std::move(piece));
+  }
+  refuse_large_tokenizer(bytes);
+  return pieces;
+}
+
+std::unique_ptr<Tokenizer> load_vocabulary(const std::filesystem::path& file, TokenizerKind kind) {
+  const auto lines = read_lines(file.string(), largest_tokenizer);
+  const auto refuse = [&](std::size_t line, const std::string& message) {
+    throw Error(Exit::bad_input,
+                fmt::format("{}:{}: {}", shown_path(file.string()), line + 1, message));
+  };
+  for (std::size_t i = 0; i < special_pieces.size(); ++i) {
+    if (i >= lines.size() || lines[i] != special_pieces[i]) {
+      refuse(i, fmt::format("not a vocabulary: expected {}", special_pieces[i]));
+    }
+  }
+  std::vector<std::string> pieces;
+  std::set<std::string> seen;
+  for (std::size_t i = first_piece; i < lines.size(); ++i) {
+    std::string piece;
+    if (!unescape(lines[i], piece)) refuse(i, "not a piece (empty, or a broken escape)");
+    if (!fits(kind, piece)) refuse(i, "not one character, byte or word, as this tokenizer needs");
+    if (!seen.insert(piece).second) refuse(i, "this piece stands here twice");
+    pieces.push_back(std::move(piece));
+  }
+  if (pieces.empty()) refuse(lines.size(), "a vocabulary without pieces");
+  if (kind == TokenizerKind::bytes && pieces != all_bytes()) {
+    refuse(lines.size(), "a byte vocabulary holds the 256 bytes in order");
+  }
+  return vocabulary_tokenizer(kind, std::move(pieces));
+}
+
+}  // namespace heed

@@ -1,0 +1,198 @@
+// NaN and infinities: caught in their step, before the update, and traced to where they began.
+#include <cmath>
+#include <limits>
+
+#include "autograd/base/error.h"
+#include "tests/train/injector.h"
+#include "tests/train/trainer_support.h"
+#include "tests/train/training.h"
+#include "train/loop/step.h"
+#include "train/run/safetensors.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+constexpr real not_a_number = std::numeric_limits<real>::quiet_NaN();
+constexpr real infinity = std::numeric_limits<real>::infinity();
+
+/// Steps of a small model on one thread and one shard, so that an Injector sees all of them.
+struct Steps {
+  Dataset data = reversals(9);
+  std::unique_ptr<Model> model = small_seq2seq(0.1);
+  Optimizer optimizer{{}, model->parameters()};
+  Team team{1};
+  TrainStep step{*model, optimizer, team, {.shards = 1, .clip_norm = 1}};
+  std::int64_t count = 0;
+
+  StepResult next() {
+    return step.run(std::vector<Batch>{make_batch(data, {0, 1, 2, 3, 4, 5, 6, 7, 8})}, ++count,
+                    1e-3);
+  }
+  /// The message of the step that must fail; the weights and moments must stay.
+  std::string failure() {
+    const Bits weights = bits_of(model->parameters()), moments = bits_of(optimizer.state());
+    std::string message;
+    try {
+      next();
+    } catch (const Error& e) {
+      BOOST_TEST(static_cast<int>(e.code) == 5);
+      message = e.what();
+    }
+    BOOST_TEST(same_bits(bits_of(model->parameters()), weights));
+    BOOST_TEST(same_bits(bits_of(optimizer.state()), moments));
+    return message;
+  }
+};
+
+/// A run whose only weight table is spoilt, so that no step succeeds.
+Config hopeless() {
+  Config c = small_run(60);
+  c.optim.lr = 1e30;  // the first update throws the weights far beyond what squares can hold
+  c.optim.schedule.warmup = 0;
+  return c;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(nonfinite)
+
+BOOST_AUTO_TEST_CASE(a_spoilt_weight_is_named) {
+  Steps steps;
+  Tensor weight = steps.model->parameters()[3].tensor;
+  weight.mutable_value().data()[2] = not_a_number;
+  const std::string message = steps.failure();
+  BOOST_TEST(contains(message, "step 1: the loss is nan"), message);
+  BOOST_TEST(contains(message, "first: the weight " + steps.model->parameters()[3].name), message);
+  BOOST_TEST(contains(message, "nan at row"), message);
+}
+
+BOOST_AUTO_TEST_CASE(the_first_result_is_named_with_its_place_and_sample) {
+  Steps steps;
+  Injector injector;
+  steps.next();
+  injector.learn();
+  // The first result is the source's embedding: a row for each source token.
+  injector.place = {true, 0, 5 * 12 + 7, infinity};
+  const std::string message = steps.failure();
+  BOOST_TEST(contains(message, "first: the result of Embedding at"), message);
+  BOOST_TEST(contains(message, "inf at row 5, column 7"), message);
+  BOOST_TEST(contains(message, "in shard 1 of 1, samples 0, 1, 2, 3, 4, 5, 6, 7, 8"), message);
+}
+
+BOOST_AUTO_TEST_CASE(a_gradient_that_goes_wrong_is_named_though_the_loss_is_right) {
+  Steps steps;
+  Injector injector;
+  steps.next();
+  injector.learn();
+  injector.place = {false, injector.gradients_seen / 2, 3, -infinity};
+  const std::string message = steps.failure();
+  BOOST_TEST(contains(message, "first: the gradient of"), message);
+  BOOST_TEST(contains(message, "-inf at row"), message);
+  BOOST_TEST(!contains(message, "the loss is nan"), message);
+}
+
+BOOST_AUTO_TEST_CASE(a_fault_that_does_not_come_back_is_said_to) {
+  Steps steps;
+  Injector injector;
+  steps.next();
+  injector.learn();
+  injector.results *= 1000;  // only the first of a thousand steps
+  injector.place = {true, 4, 0, not_a_number};
+  BOOST_TEST(contains(steps.failure(), "every tensor of every shard is finite"));
+}
+
+BOOST_AUTO_TEST_CASE(a_run_stops_with_all_steps_before_saved) {
+  TempFolder temp;
+  Run run(hopeless(), temp.path / "run");
+  BOOST_CHECK_EXCEPTION(run.train(false), Error, [](const Error& e) {
+    return e.code == Exit::non_finite && contains(e.what(), "the weights are as before the step");
+  });
+  // The step that was given up is no step left out.
+  const std::int64_t last = run.checkpoints().newest_valid().checkpoint->step;
+  BOOST_TEST(run.state(last).at("skipped_in_a_row") == 0);
+  // What is saved is finite, whatever happened later.
+  for (const std::int64_t step : run.checkpoints().steps()) {
+    for (const char* file : {"model.safetensors", "training.safetensors"}) {
+      const SafetensorsFile saved = SafetensorsFile::read(run.checkpoints().folder_of(step) / file);
+      for (const TensorView& t : saved.tensors())
+        for (const float x : t.values<float>()) BOOST_REQUIRE(std::isfinite(x));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(weights_that_are_not_finite_are_not_saved) {
+  TempFolder temp;
+  Run run(small_run(10), temp.path / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Tensor table = trainer.model().parameters().front().tensor;
+  table.mutable_value().data()[0] = infinity;  // whether a sentence has this token or not
+  BOOST_CHECK_EXCEPTION(trainer.train(), Error,
+                        [](const Error& e) { return e.code == Exit::non_finite; });
+  BOOST_TEST(run.checkpoints().steps().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_weight_that_hides_behind_a_relu_is_found_in_its_step) {
+  TempFolder temp;
+  Run run(small_run(10), temp.path / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  for (const NamedTensor& p : trainer.model().parameters()) {
+    if (!p.name.ends_with("layers.0.linear1.bias")) continue;
+    Tensor bias = p.tensor;
+    bias.mutable_value().data()[3] = -infinity;  // relu(−inf) is 0, and so is its gradient
+  }
+  BOOST_CHECK_EXCEPTION(trainer.train(), Error, [](const Error& e) {
+    return e.code == Exit::non_finite && contains(e.what(), "step 1: the loss is ") &&
+           contains(e.what(), "but a weight is not finite") && contains(e.what(), "linear1.bias") &&
+           contains(e.what(), "begin anew: heed train with --overwrite");
+  });
+  BOOST_TEST(run.checkpoints().steps().empty());
+}
+
+BOOST_AUTO_TEST_CASE(skipped_steps_are_left_out_counted_and_remembered) {
+  TempFolder temp;
+  Config c = small_run(30);
+  c.train.shards = 1;
+  c.train.on_nonfinite = OnNonFinite::skip;
+  Run run(c, temp.path / "run"), plain(c, temp.path / "plain");
+  BOOST_TEST(plain.train(false) == 0);
+  {
+    Injector injector;
+    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    injector.place = {true, 1000, 0, not_a_number};
+    injector.results = 1 << 30;  // the thousandth result of the whole run
+    BOOST_TEST(trainer.train() == 0);
+  }
+  BOOST_TEST(run.count("skipped") == 1);
+  BOOST_TEST(plain.count("skipped") == 0);
+  BOOST_TEST(run.state(30).at("skipped") == 1);
+  BOOST_TEST(plain.state(30).at("skipped") == 0);
+  BOOST_TEST((run.file(30, "model.safetensors") != plain.file(30, "model.safetensors")));
+  // The same batches were seen; Adam has taken one step less.
+  BOOST_TEST(run.state(30).at("batch") == plain.state(30).at("batch"));
+  Run again(c, temp.path / "run");
+  Trainer resumed(again.config, again.paths(), again.data, again.talk);
+  resumed.restore();
+  BOOST_TEST(resumed.optimizer_steps() == 29);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_can_only_skip_ends) {
+  TempFolder temp;
+  Config c = hopeless();
+  c.train.on_nonfinite = OnNonFinite::skip;
+  c.train.best = Metric::exact_match;
+  Run run(c, temp.path / "run");
+  BOOST_CHECK_EXCEPTION(run.train(false), Error,
+                        [](const Error& e) { return e.code == Exit::non_finite; });
+  BOOST_TEST(run.count("valid") > 0);
+  BOOST_TEST(!run.checkpoints().linked("best"));  // none of 0 % exact match with a loss of NaN
+  // Going on does not count from the beginning.
+  const std::int64_t stopped = run.checkpoints().newest_valid().checkpoint->step;
+  BOOST_CHECK_EXCEPTION(run.train(true), Error, [](const Error& e) {
+    return contains(e.what(), "21 steps in a row were not finite");
+  });
+  BOOST_TEST(run.checkpoints().newest_valid().checkpoint->step == stopped);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,268 @@
+// Greedy search, beam search and sampling on a model that is a table.
+#include "train/decode/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "tests/train/support.h"
+#include "tests/train/table_decoding.h"
+#include "tests/train/training.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+using Tokens = std::vector<std::int32_t>;
+constexpr float never = -std::numeric_limits<float>::infinity();
+constexpr std::int32_t eos = Tokenizer::eos, A = 3, B = 4, C = 5;
+
+DecodeOptions beam_of(std::int64_t beam, double alpha = 0) {
+  DecodeOptions o;
+  o.beam = beam;
+  o.length_penalty = alpha;
+  return o;
+}
+
+std::vector<Hypothesis> search(const TableDecoding::Table& table, const DecodeOptions& options,
+                               std::int64_t limit, std::int64_t sentences = 1,
+                               std::uint64_t seed = 1) {
+  TableDecoding decoding(sentences, table);
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(sentences));
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
+  return Search(options, limit, seed, numbers)
+      .run(decoding, Tokens(numbers.size(), Tokenizer::bos));
+}
+
+/// Logits from probabilities of </s>, A, B, C; nothing for <unk> and <s>.
+std::vector<float> logits(double end, double a, double b, double c) {
+  std::vector<float> row{never, never};
+  for (const double p : {end, a, b, c})
+    row.push_back(p > 0 ? static_cast<float>(std::log(p)) : never);
+  return row;
+}
+
+/// Random logits for every prefix, the same each time.
+std::vector<float> random_row(std::uint64_t seed, std::int32_t sentence, const Tokens& tokens,
+                              std::size_t n) {
+  std::uint64_t index = static_cast<std::uint64_t>(sentence) + 1;
+  for (const std::int32_t t : tokens) index = index * 31 + static_cast<std::uint64_t>(t);
+  Random random({.seed = seed, .stream = Stream::check, .index = index});
+  std::vector<float> row(n);
+  for (float& z : row) z = static_cast<float>(1.5 * random.normal());
+  return row;
+}
+
+std::vector<double> log_softmax(const std::vector<float>& z) {
+  double sum = 0;
+  for (const float v : z) sum += std::exp(double{v});
+  std::vector<double> all;
+  for (const float v : z) all.push_back(double{v} - std::log(sum));
+  return all;
+}
+
+double penalty(std::size_t n, double alpha) {
+  return std::pow((5.0 + static_cast<double>(n)) / 6.0, alpha);
+}
+
+/// The best of all sequences there are: what a beam that is wide enough has to find.
+void best_of_all(const TableDecoding::Table& table, std::int64_t limit, double alpha,
+                 Tokens& tokens, double log_prob, Hypothesis& best) {
+  const std::vector<double> p = log_softmax(table(0, tokens));
+  const auto offer = [&](double total, std::size_t length) {
+    const double score = total / penalty(length, alpha);
+    if (best.score == 0 || score > best.score) best = {tokens, total, score};
+  };
+  offer(log_prob + p[2], tokens.size() + 1);
+  for (std::int32_t t = 3; t < static_cast<std::int32_t>(p.size()); ++t) {
+    tokens.push_back(t);
+    const double total = log_prob + p[static_cast<std::size_t>(t)];
+    if (static_cast<std::int64_t>(tokens.size()) == limit)
+      offer(total, tokens.size());  // cut: no </s>
+    else
+      best_of_all(table, limit, alpha, tokens, total, best);
+    tokens.pop_back();
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(searching)
+
+BOOST_AUTO_TEST_CASE(greedy_is_a_beam_of_one_is_the_argmax) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto table = [seed](std::int32_t s, const Tokens& tokens) {
+      return random_row(seed, s, tokens, 9);
+    };
+    const std::vector<Hypothesis> found = search(table, beam_of(1), 12, 5);
+    for (std::int32_t s = 0; s < 5; ++s) {
+      Tokens tokens;
+      double log_prob = 0;
+      while (tokens.size() < 12) {
+        const std::vector<double> p = log_softmax(table(s, tokens));
+        const auto best =
+            static_cast<std::int32_t>(std::max_element(p.begin() + 2, p.end()) - p.begin());
+        log_prob += p[static_cast<std::size_t>(best)];
+        if (best == eos) break;
+        tokens.push_back(best);
+      }
+      const Hypothesis& h = found[static_cast<std::size_t>(s)];
+      BOOST_TEST(h.tokens == tokens, boost::test_tools::per_element());
+      BOOST_TEST(std::abs(h.log_prob - log_prob) < 1e-5);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_beam_finds_what_greedy_misses) {
+  // A is likelier at first, but leads nowhere: P(A …) <= 0.6 · 0.4, P(B </s>) = 0.4 · 0.9.
+  const auto table = [](std::int32_t, const Tokens& tokens) {
+    if (tokens.empty()) return logits(0, 0.6, 0.4, 0);
+    if (tokens == Tokens{A}) return logits(0.4, 0.3, 0.3, 0);
+    if (tokens == Tokens{B}) return logits(0.9, 0.1, 0, 0);
+    return logits(1, 0, 0, 0);
+  };
+  const Hypothesis greedy = search(table, beam_of(1), 10)[0],
+                   beam = search(table, beam_of(2), 10)[0];
+  BOOST_TEST(greedy.tokens == Tokens{A}, boost::test_tools::per_element());
+  BOOST_TEST(beam.tokens == Tokens{B}, boost::test_tools::per_element());
+  BOOST_TEST(std::abs(greedy.log_prob - std::log(0.24)) < 1e-6);
+  BOOST_TEST(std::abs(beam.log_prob - std::log(0.36)) < 1e-6);
+}
+
+BOOST_AUTO_TEST_CASE(a_wide_beam_finds_the_best_of_all_sequences) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const auto table = [seed](std::int32_t s, const Tokens& tokens) {
+      return random_row(seed, s, tokens, 6);
+    };
+    for (const double alpha : {0.0, 0.6, 2.0}) {
+      Hypothesis best;
+      Tokens tokens;
+      best_of_all(table, 4, alpha, tokens, 0, best);
+      const Hypothesis found = search(table, beam_of(200, alpha), 4)[0];
+      BOOST_TEST(found.tokens == best.tokens, boost::test_tools::per_element());
+      BOOST_TEST(std::abs(found.score - best.score) < 1e-5);
+      BOOST_TEST(found.score >= search(table, beam_of(1, alpha), 4)[0].score - 1e-6);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(scores_are_normalised_by_length) {
+  // </s> at once has log 0.3; A and then </s> has log(0.7 · 0.4): less, but longer.
+  const auto table = [](std::int32_t, const Tokens& tokens) {
+    return tokens.empty() ? logits(0.3, 0.7, 0, 0) : logits(0.4, 0, 0.3, 0.3);
+  };
+  for (const double alpha : {0.0, 0.6, 1.0}) {
+    const Hypothesis h = search(table, beam_of(2, alpha), 10)[0];
+    const double shorter = std::log(0.3), longer = std::log(0.28) / std::pow(7.0 / 6.0, alpha);
+    BOOST_TEST(h.tokens.size() == (longer > shorter ? 1u : 0u), "alpha " << alpha);
+    BOOST_TEST(std::abs(h.score - std::max(shorter, longer)) < 1e-6);
+    BOOST_TEST(std::abs(h.score - h.log_prob / penalty(h.tokens.size() + 1, alpha)) < 1e-12);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(ties_go_to_the_earlier_and_the_smaller) {
+  const auto level = [](std::int32_t, const Tokens&) { return std::vector<float>(8, 1.0f); };
+  BOOST_TEST(search(level, beam_of(1), 5)[0].tokens.empty());  // </s> has the smallest id
+  const auto endless = [](std::int32_t, const Tokens&) {
+    std::vector<float> row(8, 1.0f);
+    row[2] = never;
+    return row;
+  };
+  for (const std::int64_t beam : {1, 2, 3, 5, 100}) {
+    const Tokens tokens = search(endless, beam_of(beam), 4)[0].tokens;
+    BOOST_TEST(tokens == Tokens({3, 3, 3, 3}), boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(unknown_and_begin_are_never_said) {
+  const auto table = [](std::int32_t, const Tokens& tokens) {
+    return tokens.size() < 3 ? std::vector<float>{9, 8, 1, 2, 0}
+                             : std::vector<float>{9, 8, 5, 0, 0};
+  };
+  for (const std::int64_t beam : {1, 4}) {
+    const std::vector<Hypothesis> found = search(table, beam_of(beam), 6);
+    for (const std::int32_t t : found[0].tokens) BOOST_TEST(t >= 3);
+  }
+  DecodeOptions sampling = beam_of(1);
+  sampling.sample = true;
+  for (const Hypothesis& h : search(table, sampling, 6, 200)) {
+    for (const std::int32_t t : h.tokens) BOOST_TEST(t >= 3);
+  }
+  // The mass of <unk> and <s> is not redistributed: log p is the model's.
+  BOOST_TEST(std::abs(search(table, beam_of(1), 1)[0].log_prob - log_softmax({9, 8, 1, 2, 0})[3]) <
+             1e-6);
+}
+
+BOOST_AUTO_TEST_CASE(no_hypothesis_is_longer_than_the_limit) {
+  const auto endless = [](std::int32_t, const Tokens&) { return logits(0, 0.5, 0.3, 0.2); };
+  for (const std::int64_t limit : {1, 2, 7}) {
+    for (const std::int64_t beam : {1, 3}) {
+      const Hypothesis h = search(endless, beam_of(beam), limit)[0];
+      BOOST_TEST(h.tokens == Tokens(static_cast<std::size_t>(limit), A),
+                 boost::test_tools::per_element());
+      BOOST_TEST(std::abs(h.log_prob - static_cast<double>(limit) * std::log(0.5)) < 1e-5);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(finished_sentences_leave_the_batch) {
+  // Sentence s ends after s + 1 tokens.
+  const auto table = [](std::int32_t s, const Tokens& tokens) {
+    return static_cast<std::int32_t>(tokens.size()) > s ? logits(1, 0, 0, 0) : logits(0, 1, 0, 0);
+  };
+  TableDecoding decoding(3, table);
+  const std::vector<Hypothesis> found =
+      Search(beam_of(1), 20, 1, {0, 1, 2}).run(decoding, Tokens(3, Tokenizer::bos));
+  for (std::size_t s = 0; s < 3; ++s) BOOST_TEST(found[s].tokens.size() == s + 1);
+  BOOST_TEST(decoding.widths == (std::vector<std::int64_t>{3, 3, 2, 1}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_finished_hypothesis_takes_up_a_place_of_the_beam) {
+  const auto table = [](std::int32_t, const Tokens& tokens) {
+    return tokens.size() < 4 ? logits(0.3, 0.4, 0.2, 0.1) : logits(1, 0, 0, 0);
+  };
+  TableDecoding decoding(1, table);
+  Search(beam_of(3), 20, 1, {0}).run(decoding, {Tokenizer::bos});
+  BOOST_TEST(decoding.widths.front() == 1);
+  BOOST_TEST(decoding.widths[1] == 2);  // A and B go on, </s> is done
+  BOOST_TEST(std::is_sorted(decoding.widths.begin() + 1, decoding.widths.end(), std::greater<>()));
+}
+
+BOOST_AUTO_TEST_CASE(a_sentence_is_searched_as_if_it_were_alone) {
+  const auto table = [](std::int32_t s, const Tokens& tokens) {
+    return random_row(7, s, tokens, 9);
+  };
+  for (const std::int64_t beam : {1, 2, 5}) {
+    const std::vector<Hypothesis> together = search(table, beam_of(beam, 0.6), 10, 8);
+    for (std::int32_t s = 0; s < 8; ++s) {
+      const auto alone = [&](std::int32_t, const Tokens& tokens) { return table(s, tokens); };
+      const Hypothesis one = search(alone, beam_of(beam, 0.6), 10)[0];
+      BOOST_TEST(one.tokens == together[static_cast<std::size_t>(s)].tokens,
+                 boost::test_tools::per_element());
+      BOOST_TEST(one.score == together[static_cast<std::size_t>(s)].score);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(logits_that_say_nothing_end_the_search) {
+  for (const float z : {std::numeric_limits<float>::quiet_NaN(), never}) {
+    const auto table = [z](std::int32_t s, const Tokens&) {
+      return s == 1 ? std::vector<float>(6, z) : logits(0.1, 0.9, 0, 0);
+    };
+    const std::vector<Hypothesis> found = search(table, beam_of(2), 5, 3);
+    BOOST_TEST(found[1].tokens.empty());
+    BOOST_TEST(found[0].tokens.size() == 5u);
+    BOOST_TEST(found[2].tokens.size() == 5u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_sentence_at_all) {
+  BOOST_TEST(
+      search([](std::int32_t, const Tokens&) { return logits(1, 0, 0, 0); }, beam_of(2), 5, 0)
+          .empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

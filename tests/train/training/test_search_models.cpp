@@ -1,0 +1,278 @@
+// Search with real models: translation in batches, continued text, scores.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/train/support.h"
+#include "tests/train/training.h"
+#include "train/decode/search.h"
+#include "train/loop/step.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+using Tokens = std::vector<std::int32_t>;
+
+/// A model that has learned something, so that its sentences end and differ.
+std::unique_ptr<Model> trained(bool lm) {
+  const Dataset data = lm ? random_text(800) : reversals(200);
+  std::unique_ptr<Model> model = lm ? small_lm() : small_seq2seq();
+  BatchStream stream(data,
+                     {.batch_tokens = 150, .batch_sequences = lm ? 8 : 0, .context = lm ? 8 : 0});
+  Optimizer optimizer({}, model->parameters());
+  Team team(2);
+  TrainStep step(*model, optimizer, team, {.clip_norm = 1.0});
+  for (std::int64_t t = 1; t <= 120; ++t) step.run(shard(stream.next(), 4), t, 4e-3);
+  return model;
+}
+const Model& trained_seq2seq() {
+  static const std::unique_ptr<Model> model = trained(false);
+  return *model;
+}
+const Model& trained_lm() {
+  static const std::unique_ptr<Model> model = trained(true);
+  return *model;
+}
+
+DecodeOptions options(std::int64_t beam, std::int64_t batch = 64) {
+  DecodeOptions o;
+  o.beam = beam;
+  o.max_length = 12;
+  o.batch_sequences = batch;
+  return o;
+}
+
+/// Logits of every position, teacher-forced: [tokens, vocabulary].
+Array forced_logits(const Model& model, std::span<const std::int32_t> source,
+                    const Tokens& target_in) {
+  const Tokens source_offsets{0, static_cast<std::int32_t>(source.size())};
+  const Tokens target_offsets{0, static_cast<std::int32_t>(target_in.size())};
+  Pass pass;
+  Rows rows{source, source_offsets, target_in, target_offsets};
+  if (source.empty()) rows.source_offsets = {};
+  return model.logits(rows, pass).value();
+}
+
+double log_p(const Array& logits, std::int64_t row, std::int32_t token) {
+  double sum = 0;
+  for (std::int64_t t = 0; t < logits.cols(); ++t) sum += std::exp(double{logits.row(row)[t]});
+  return double{logits.row(row)[token]} - std::log(sum);
+}
+
+std::int32_t argmax(const Array& logits, std::int64_t row) {
+  const real* const z = logits.row(row);
+  return static_cast<std::int32_t>(std::max_element(z + 2, z + logits.cols()) - z);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(searching_with_models)
+
+BOOST_AUTO_TEST_CASE(a_sentence_is_translated_alike_alone_and_in_any_batch) {
+  const Dataset data = reversals(60, 5);
+  for (const std::int64_t beam : {1, 4}) {
+    Team two(2), one(1);
+    const std::vector<Hypothesis> together =
+        translate(FrozenModel(trained_seq2seq()), data.source, options(beam), 1, two);
+    BOOST_TEST(together.size() == 60u);
+    std::size_t ended = 0;
+    for (const std::int64_t batch : {1, 7, 40, 512}) {  // at most; 512: as one, beside four
+      const std::vector<Hypothesis> apart = translate(FrozenModel(trained_seq2seq()), data.source,
+                                                      options(beam, batch), 1, one, {}, 1);
+      for (std::size_t i = 0; i < apart.size(); ++i) {
+        BOOST_TEST(apart[i].tokens == together[i].tokens, boost::test_tools::per_element());
+        BOOST_TEST(std::abs(apart[i].score - together[i].score) < 1e-4);
+        ended += apart[i].tokens.size() < 12;
+      }
+    }
+    BOOST_TEST(ended > 120u);  // the model is no stranger to </s>
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_cache_changes_no_token) {
+  const Dataset data = reversals(60, 9);
+  Team team(2);
+  for (const std::int64_t beam : {1, 5}) {
+    DecodeOptions plain = options(beam);
+    plain.cached = false;
+    const auto with =
+                   translate(FrozenModel(trained_seq2seq()), data.source, options(beam), 1, team),
+               without = translate(FrozenModel(trained_seq2seq()), data.source, plain, 1, team);
+    for (std::size_t i = 0; i < with.size(); ++i) {
+      BOOST_TEST(with[i].tokens == without[i].tokens, boost::test_tools::per_element());
+      BOOST_TEST(std::abs(with[i].score - without[i].score) < 1e-4);
+    }
+  }
+  DecodeOptions greedy = options(1), plain = options(1);
+  plain.cached = false;
+  const Tokens prompt{3, 4, 5};
+  BOOST_TEST(continue_text(FrozenModel(trained_lm()), prompt, greedy, 1, 0) ==
+                 continue_text(FrozenModel(trained_lm()), prompt, plain, 1, 0),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(sampled_translations_do_not_depend_on_the_batch_either) {
+  const Dataset data = reversals(40, 6);
+  DecodeOptions a = options(1), b = options(1, 3);
+  a.sample = b.sample = true;
+  Team two(2), one(1);
+  const auto x = translate(FrozenModel(trained_seq2seq()), data.source, a, 1, two),
+             y = translate(FrozenModel(trained_seq2seq()), data.source, b, 1, one);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    BOOST_TEST(x[i].tokens == y[i].tokens, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(sampled_translations_go_by_the_number_of_the_sentence) {
+  const Dataset data = reversals(40, 6);
+  DecodeOptions o = options(1);
+  o.sample = true;
+  Team team(2);
+  const auto all = translate(FrozenModel(trained_seq2seq()), data.source, o, 1, team);
+  Sequences part;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 39; i >= 0; i -= 3) {
+    part.push(data.source[i]);
+    numbers.push_back(i);
+  }
+  const auto some = translate(FrozenModel(trained_seq2seq()), part, o, 1, team, numbers);
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    BOOST_TEST(some[k].tokens == all[static_cast<std::size_t>(numbers[k])].tokens,
+               boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(greedy_tokens_are_the_argmax_of_the_whole_forward_pass) {
+  const Dataset data = reversals(40, 7);
+  Team team(2);
+  const std::vector<Hypothesis> found =
+      translate(FrozenModel(trained_seq2seq()), data.source, options(1), 1, team);
+  for (std::int64_t i = 0; i < 40; ++i) {
+    const Hypothesis& h = found[static_cast<std::size_t>(i)];
+    Tokens in{Tokenizer::bos};
+    in.insert(in.end(), h.tokens.begin(), h.tokens.end());
+    Tokens out = h.tokens;
+    if (out.size() < 12) out.push_back(Tokenizer::eos);  // otherwise the limit cut it
+    const Array logits = forced_logits(trained_seq2seq(), data.source[i], in);
+    double log_prob = 0;
+    for (std::size_t t = 0; t < out.size(); ++t) {
+      BOOST_TEST(argmax(logits, static_cast<std::int64_t>(t)) == out[t]);
+      log_prob += log_p(logits, static_cast<std::int64_t>(t), out[t]);
+    }
+    BOOST_TEST(std::abs(h.log_prob - log_prob) < 1e-4);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_beams_log_probability_is_that_of_its_tokens) {
+  const Dataset data = reversals(40, 8);
+  Team team(2);
+  const std::vector<Hypothesis> beam =
+      translate(FrozenModel(trained_seq2seq()), data.source, options(5), 1, team);
+  Dataset scored;  // what was found becomes the target
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < beam.size(); ++i) {
+    if (beam[i].tokens.size() == 12) continue;
+    scored.source.push(data.source[static_cast<std::int64_t>(i)]);
+    scored.target.push(beam[i].tokens);
+    which.push_back(i);
+  }
+  BOOST_TEST(which.size() > 30u);
+  const std::vector<Batch> batches = evaluation_batches(scored, {.batch_tokens = 64});
+  const std::vector<double> scores =
+      score_targets(FrozenModel(trained_seq2seq()), batches, scored.size(), team);
+  for (std::size_t k = 0; k < which.size(); ++k) {
+    const Hypothesis& h = beam[which[k]];
+    BOOST_TEST(std::abs(h.log_prob - scores[k]) < 1e-4);
+    BOOST_TEST(
+        std::abs(h.score - h.log_prob / std::pow((6.0 + static_cast<double>(h.tokens.size())) / 6.0,
+                                                 0.6)) < 1e-12);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(scores_do_not_depend_on_the_sequences_beside) {
+  const Dataset data = reversals(40, 9);
+  const FrozenModel model(trained_seq2seq());
+  Team team(2);
+  const std::vector<double> together =
+      score_targets(model, evaluation_batches(data, {.batch_tokens = 300}), 40, team);
+  for (const std::int64_t tokens : {1, 50})
+    BOOST_TEST((score_targets(model, evaluation_batches(data, {.batch_tokens = tokens}), 40,
+                              team) == together));
+}
+
+BOOST_AUTO_TEST_CASE(scores_are_sums_of_log_probabilities) {
+  const Dataset data = reversals(30, 9);
+  Team team(2);
+  const std::vector<double> scores = score_targets(
+      FrozenModel(trained_seq2seq()), evaluation_batches(data, {.batch_tokens = 50}), 30, team);
+  for (std::int64_t i = 0; i < 30; ++i) {
+    Tokens in{Tokenizer::bos}, out(data.target[i].begin(), data.target[i].end());
+    in.insert(in.end(), out.begin(), out.end());
+    out.push_back(Tokenizer::eos);
+    const Array logits = forced_logits(trained_seq2seq(), data.source[i], in);
+    double sum = 0;
+    for (std::size_t t = 0; t < out.size(); ++t)
+      sum += log_p(logits, static_cast<std::int64_t>(t), out[t]);
+    BOOST_TEST(std::abs(scores[static_cast<std::size_t>(i)] - sum) < 1e-4);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(learned_positions_limit_the_length) {
+  ModelOptions o = small_model();
+  o.positions = PositionKind::learned;
+  o.max_positions = 9;
+  const std::unique_ptr<Model> model = make_seq2seq(o, vocabulary, vocabulary, true, 1);
+  const Dataset data = reversals(5);
+  Team team(1);
+  DecodeOptions d = options(2);
+  d.max_length = 50;
+  for (const Hypothesis& h : translate(FrozenModel(*model), data.source, d, 1, team))
+    BOOST_TEST(h.tokens.size() <= 9u);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_to_translate) {
+  Team team(2);
+  BOOST_TEST(translate(FrozenModel(trained_seq2seq()), {}, options(5), 1, team).empty());
+}
+
+BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_of_all_that_the_context_holds) {
+  // The model looks back on 8 tokens, and what comes next depends on all of them. Whatever of the
+  // prompt fits must be seen.
+  ModelOptions o = small_model();
+  o.init = InitKind::normal;
+  o.init_std = 0.6;
+  const std::unique_ptr<Model> model = make_language_model(o, vocabulary, 3);
+  std::size_t compared = 0;
+  for (const Tokens& prompt :
+       {Tokens{5}, Tokens{3, 9, 10, 4, 6}, Tokens{3, 9, 10, 4, 6, 7, 3, 5}}) {
+    DecodeOptions greedy = options(1);
+    greedy.max_length = static_cast<std::int64_t>(8 - prompt.size() + 1);
+    const Tokens found = continue_text(FrozenModel(*model), prompt, greedy, 1, 0);
+    Tokens text = prompt;
+    for (const std::int32_t token : found) {
+      const Array logits = forced_logits(*model, {}, text);
+      BOOST_TEST(token == argmax(logits, logits.rows() - 1), "after " << text.size() << " tokens");
+      text.push_back(token);
+    }
+    compared += found.size();
+  }
+  BOOST_TEST(compared >= 6u);  // </s> did not end them all at once
+}
+
+BOOST_AUTO_TEST_CASE(text_goes_on_beyond_the_context) {
+  Tokens long_prompt;
+  for (int i = 0; i < 50; ++i) long_prompt.push_back(3 + i % 10);
+  DecodeOptions o = options(1);
+  o.sample = true;
+  o.max_length = 40;
+  for (const Tokens& prompt : {Tokens{}, Tokens{4}, long_prompt}) {
+    const Tokens found = continue_text(FrozenModel(trained_lm()), prompt, o, 3, 0);
+    BOOST_TEST(found.size() <= 40u);
+    for (const std::int32_t t : found) BOOST_TEST((t >= 3 && t < vocabulary));
+    BOOST_TEST((continue_text(FrozenModel(trained_lm()), prompt, o, 3, 0) == found));
+    BOOST_TEST((continue_text(FrozenModel(trained_lm()), prompt, o, 4, 0) != found));
+    BOOST_TEST((continue_text(FrozenModel(trained_lm()), prompt, o, 3, 1) != found));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

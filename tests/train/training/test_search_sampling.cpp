@@ -1,0 +1,152 @@
+// Sampling draws as often as it should: checked by counting, within four standard deviations.
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "tests/train/support.h"
+#include "tests/train/table_decoding.h"
+#include "tests/train/training.h"
+#include "train/decode/search.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+using Tokens = std::vector<std::int32_t>;
+constexpr float never = -std::numeric_limits<float>::infinity();
+constexpr std::int64_t draws = 20000;
+
+const std::vector<double> shares{0, 0, 0.05, 0.4, 0.25, 0.2, 0.1};  // by token; </s> is 2
+
+std::vector<float> row() {
+  std::vector<float> z;
+  for (const double p : shares) z.push_back(p > 0 ? static_cast<float>(std::log(p)) : never);
+  return z;
+}
+
+DecodeOptions sampling() {
+  DecodeOptions o;
+  o.sample = true;
+  o.beam = 5;  // does not matter
+  return o;
+}
+
+/// One token for each of many sentences.
+std::vector<Hypothesis> draw(const DecodeOptions& options, std::uint64_t seed = 1,
+                             std::int64_t first = 0) {
+  TableDecoding decoding(draws, [](std::int32_t, const Tokens&) { return row(); });
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < draws; ++i) numbers.push_back(first + i);
+  return Search(options, 1, seed, numbers).run(decoding, Tokens(draws, Tokenizer::bos));
+}
+
+std::int32_t token_of(const Hypothesis& h) {
+  return h.tokens.empty() ? Tokenizer::eos : h.tokens[0];
+}
+
+/// How often each token came must fit these weights, which need not sum to 1.
+void check_shares(const std::vector<Hypothesis>& drawn, std::map<std::int32_t, double> weights) {
+  double sum = 0;
+  for (const auto& [token, w] : weights) sum += w;
+  std::map<std::int32_t, double> counts;
+  for (const Hypothesis& h : drawn) ++counts[token_of(h)];
+  for (const auto& [token, n] : counts)
+    BOOST_TEST(weights.count(token) == 1u, "token " << token << " was drawn");
+  for (const auto& [token, w] : weights) {
+    const double p = w / sum, n = static_cast<double>(draws);
+    BOOST_TEST(std::abs(counts[token] - n * p) <= 4 * std::sqrt(n * p * (1 - p)),
+               "token " << token << ": " << counts[token] << " times, expected " << n * p);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(sampling_tokens)
+
+BOOST_AUTO_TEST_CASE(frequencies_are_the_probabilities) {
+  const std::vector<Hypothesis> drawn = draw(sampling());
+  check_shares(drawn, {{2, 0.05}, {3, 0.4}, {4, 0.25}, {5, 0.2}, {6, 0.1}});
+  for (std::size_t i = 0; i < 100; ++i) {
+    BOOST_TEST(std::abs(drawn[i].log_prob -
+                        std::log(shares[static_cast<std::size_t>(token_of(drawn[i]))])) < 1e-6);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(temperature_sharpens_and_flattens) {
+  for (const double t : {0.5, 2.0}) {
+    DecodeOptions o = sampling();
+    o.temperature = t;
+    std::map<std::int32_t, double> weights;
+    for (std::int32_t i = 2; i < 7; ++i)
+      weights[i] = std::pow(shares[static_cast<std::size_t>(i)], 1 / t);
+    check_shares(draw(o), weights);
+  }
+  DecodeOptions cold = sampling();
+  cold.temperature = 1e-3;
+  check_shares(draw(cold), {{3, 1}});
+}
+
+BOOST_AUTO_TEST_CASE(top_k_keeps_the_likeliest) {
+  for (const std::int64_t k : {1, 2, 3, 99}) {
+    DecodeOptions o = sampling();
+    o.top_k = k;
+    std::map<std::int32_t, double> weights{{3, 0.4}, {4, 0.25}, {5, 0.2}, {6, 0.1}, {2, 0.05}};
+    if (k < 4) weights.erase(6), weights.erase(2);
+    if (k < 3) weights.erase(5);
+    if (k < 2) weights.erase(4);
+    check_shares(draw(o), weights);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(top_p_keeps_the_smallest_head_with_that_share) {
+  DecodeOptions o = sampling();
+  o.top_p = 0.3;
+  check_shares(draw(o), {{3, 1}});
+  o.top_p = 0.5;
+  check_shares(draw(o), {{3, 0.4}, {4, 0.25}});
+  o.top_p = 0.7;
+  check_shares(draw(o), {{3, 0.4}, {4, 0.25}, {5, 0.2}});
+  o.top_k = 2;  // both: top_p of what top_k has left, 0.4 / 0.65 = 0.615
+  o.top_p = 0.61;
+  check_shares(draw(o), {{3, 1}});
+  o.top_p = 0.62;
+  check_shares(draw(o), {{3, 0.4}, {4, 0.25}});
+}
+
+BOOST_AUTO_TEST_CASE(draws_are_a_function_of_seed_and_sentence) {
+  const auto tokens = [](const std::vector<Hypothesis>& drawn, std::int64_t from = 0) {
+    Tokens all;
+    for (std::size_t i = static_cast<std::size_t>(from); i < drawn.size(); ++i)
+      all.push_back(token_of(drawn[i]));
+    return all;
+  };
+  const Tokens once = tokens(draw(sampling()));
+  BOOST_TEST((tokens(draw(sampling())) == once));
+  BOOST_TEST((tokens(draw(sampling(), 2)) != once));
+  // Sentence 100 draws the same wherever it stands in a batch.
+  const Tokens shifted = tokens(draw(sampling(), 1, 100));
+  BOOST_TEST(std::equal(once.begin() + 100, once.end(), shifted.begin()));
+}
+
+BOOST_AUTO_TEST_CASE(a_sequence_draws_anew_for_each_token) {
+  const auto level = [](std::int32_t, const Tokens&) {
+    std::vector<float> z(23, 0.0f);
+    z[2] = never;
+    return z;
+  };
+  TableDecoding decoding(1, level);
+  const Tokens drawn = Search(sampling(), 2000, 1, {0}).run(decoding, {Tokenizer::bos})[0].tokens;
+  BOOST_TEST(drawn.size() == 2000u);
+  std::map<std::int32_t, int> counts;
+  int repeats = 0;
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    ++counts[drawn[i]];
+    repeats += i > 0 && drawn[i] == drawn[i - 1];
+  }
+  BOOST_TEST(counts.size() == 20u);
+  for (const auto& [token, n] : counts) BOOST_TEST(std::abs(n - 100) < 4 * std::sqrt(95.0));
+  BOOST_TEST(std::abs(repeats - 100) < 4 * std::sqrt(95.0));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,171 @@
+#include "train/loop/step.h"
+
+#include <cmath>
+#include <limits>
+
+#include "autograd/base/error.h"
+#include "tests/train/support.h"
+#include "tests/train/training.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+std::vector<Batch> some_shards(const Dataset& data, std::int64_t count = 4) {
+  std::vector<std::int64_t> samples;
+  for (std::int64_t i = 0; i < data.size(); ++i) samples.push_back(i);
+  return shard(make_batch(data, samples), count);
+}
+
+/// The gradients' norm, by autograd alone.
+double norm_of(const Model& model, const Batch& batch, double smoothing) {
+  Pass pass;
+  const Tensor loss = model.loss(rows_of(batch), batch.target_out, smoothing,
+                                 static_cast<double>(batch.target_out.size()), pass);
+  const Gradients gradients = backward(loss);
+  double squares = 0;
+  for (const NamedTensor& p : model.parameters()) {
+    const Array gradient = gradients[p.tensor];
+    for (const real g : gradient.values()) squares += double{g} * double{g};
+  }
+  return std::sqrt(squares);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(step)
+
+BOOST_AUTO_TEST_CASE(training_learns) {
+  const Dataset data = reversals(24);
+  const std::unique_ptr<Model> model = small_seq2seq();
+  Optimizer optimizer({}, model->parameters());
+  Team team(2);
+  TrainStep step(*model, optimizer, team, {.clip_norm = 1.0});
+  const std::vector<Batch> shards = some_shards(data);
+  double first = 0, last = 0;
+  for (std::int64_t t = 1; t <= 150; ++t) {
+    const LossCounts counts = step.run(shards, t, 5e-3).counts;
+    last = counts.loss / static_cast<double>(counts.tokens);
+    if (t == 1) first = last;
+  }
+  BOOST_TEST(first > 2.0);
+  BOOST_TEST(last < 0.5 * first);
+}
+
+BOOST_AUTO_TEST_CASE(adams_constants_are_not_rounded_to_float) {
+  // Under a gradient that never changes every step is the learning rate, if 1 − β₂ᵗ and 1 − β₂ are
+  // of the same β₂; with float's 0.999 they would be 6e-6 apart.
+  OptimOptions options;
+  options.betas = {0.9, 0.999};
+  Parameters one{{"w", Tensor::variable(Array::zeros({1}))}};
+  Optimizer optimizer(options, one);
+  for (int t = 1; t <= 3; ++t) optimizer.step({Array::full({1}, 1)}, 1);
+  BOOST_TEST(std::abs(one[0].tensor.item() + 3) < 3e-6);
+}
+
+BOOST_AUTO_TEST_CASE(counts_and_norm_are_those_of_the_whole_batch) {
+  const Dataset data = reversals(11);
+  const std::unique_ptr<Model> model = small_seq2seq();
+  const Batch batch = some_shards(data, 1).front();
+  Pass pass;
+  LossCounts whole;
+  model->loss(rows_of(batch), batch.target_out, 0.1, 1, pass, &whole);
+  const double norm = norm_of(*model, batch, 0.1);
+  Optimizer optimizer({}, model->parameters());
+  Team team(2);
+  TrainStep step(*model, optimizer, team, {.label_smoothing = 0.1});
+  const StepResult result = step.run(shard(batch, 4), 1, 0);  // a rate of 0 changes nothing
+  BOOST_TEST(result.counts.tokens == whole.tokens);
+  BOOST_TEST(result.counts.tokens == static_cast<std::int64_t>(batch.target_out.size()));
+  BOOST_TEST(result.counts.correct == whole.correct);
+  BOOST_TEST(std::abs(result.counts.loss / whole.loss - 1) < 1e-5);
+  BOOST_TEST(std::abs(result.counts.nll / whole.nll - 1) < 1e-5);
+  BOOST_TEST(std::abs(result.gradient_norm / norm - 1) < 1e-5);
+}
+
+BOOST_AUTO_TEST_CASE(clipping_limits_how_far_weights_move) {
+  const Dataset data = reversals(8);
+  OptimOptions plain;
+  plain.name = OptimizerKind::sgd;
+  plain.momentum = 0;
+  for (const double clip : {0.0, 0.01, 1e6}) {
+    const std::unique_ptr<Model> model = small_seq2seq();
+    const Bits before = bits_of(model->parameters());
+    Optimizer optimizer(plain, model->parameters());
+    Team team(1);
+    TrainStep step(*model, optimizer, team, {.clip_norm = clip});
+    const double norm = step.run(some_shards(data), 1, 1.0).gradient_norm;
+    BOOST_TEST(norm > 0.1);
+    const Bits after = bits_of(model->parameters());
+    double squares = 0;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      for (std::size_t k = 0; k < before[i].size(); ++k)
+        squares += std::pow(double{after[i][k]} - double{before[i][k]}, 2);
+    }
+    const double expected = clip == 0.01 ? 0.01 : norm;
+    BOOST_TEST(std::abs(std::sqrt(squares) / expected - 1) < 1e-3,
+               "clip " << clip << ": moved " << std::sqrt(squares));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_finite_never_reaches_the_weights) {
+  const Dataset data = reversals(8);
+  for (const float broken :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    for (const double clip : {0.0, 1.0}) {
+      const std::unique_ptr<Model> model = small_seq2seq();
+      Optimizer optimizer({}, model->parameters());
+      Team team(2);
+      TrainStep step(*model, optimizer, team, {.clip_norm = clip});
+      const std::vector<Batch> shards = some_shards(data);
+      step.run(shards, 1, 1e-3);
+      Tensor weight = model->parameters()[5].tensor;
+      const float good = weight.value().data()[0];
+      weight.mutable_value().data()[0] = broken;
+      const Bits before = bits_of(model->parameters()), moments = bits_of(optimizer.state());
+      const std::string message = error_of(Exit::non_finite, [&] { step.run(shards, 2, 1e-3); });
+      BOOST_TEST(contains(message, "step 2"));
+      BOOST_TEST(same_bits(bits_of(model->parameters()), before));
+      BOOST_TEST(same_bits(bits_of(optimizer.state()), moments));
+      BOOST_TEST(optimizer.steps() == 1);
+      weight.mutable_value().data()[0] = good;  // and training can go on
+      BOOST_CHECK_NO_THROW(step.run(shards, 2, 1e-3));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_without_targets_is_an_error) {
+  const std::unique_ptr<Model> model = small_seq2seq();
+  Optimizer optimizer({}, model->parameters());
+  Team team(1);
+  TrainStep step(*model, optimizer, team, {});
+  const std::vector<Batch> nothing(2);
+  error_of(Exit::failed, [&] { step.run(nothing, 1, 1e-3); });
+}
+
+BOOST_AUTO_TEST_CASE(an_error_in_a_shard_comes_out) {
+  const std::unique_ptr<Model> model = small_seq2seq();
+  Optimizer optimizer({}, model->parameters());
+  Team team(2);
+  TrainStep step(*model, optimizer, team, {});
+  std::vector<Batch> shards = some_shards(reversals(8));
+  shards.back().source.front() = vocabulary;  // no such token
+  const Bits before = bits_of(model->parameters());
+  error_of(Exit::failed, [&] { step.run(shards, 1, 1e-3); });
+  BOOST_TEST(same_bits(bits_of(model->parameters()), before));
+}
+
+BOOST_AUTO_TEST_CASE(every_step_drops_anew_and_the_same_step_alike) {
+  const std::unique_ptr<Model> model = small_seq2seq(0.3);
+  Optimizer optimizer({}, model->parameters());
+  Team team(2);
+  TrainStep step(*model, optimizer, team, {});
+  const std::vector<Batch> shards = some_shards(reversals(24));
+  const auto loss = [&](std::int64_t t) { return step.run(shards, t, 0).counts.loss; };
+  const double first = loss(1), second = loss(2);  // a rate of 0 changes nothing
+  BOOST_TEST(first != second);
+  BOOST_TEST(loss(1) == first);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

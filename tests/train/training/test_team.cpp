@@ -1,0 +1,101 @@
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+
+#include "autograd/base/team.h"
+
+using namespace heed;
+
+BOOST_AUTO_TEST_SUITE(team)
+
+BOOST_AUTO_TEST_CASE(every_job_runs_once) {
+  for (const std::int64_t threads : {1, 2, 3, 4, 7}) {
+    Team team(threads);
+    BOOST_TEST(team.threads() == threads);
+    for (const std::int64_t count : {0, 1, 2, 3, 4, 5, 8, 100, 1000}) {
+      std::vector<std::atomic<int>> calls(static_cast<std::size_t>(count));
+      team.run(count, [&](std::int64_t i) { ++calls[static_cast<std::size_t>(i)]; });
+      for (const std::atomic<int>& n : calls) BOOST_TEST(n == 1);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(many_short_rounds_lose_nothing) {
+  Team team(4);
+  std::int64_t expected = 0;
+  std::atomic<std::int64_t> sum{0};
+  for (std::int64_t round = 0; round < 5000; ++round) {
+    const std::int64_t count = round % 7;
+    team.run(count, [&](std::int64_t i) { sum += i + 1; });
+    expected += count * (count + 1) / 2;
+    if (sum != expected) break;
+  }
+  BOOST_TEST(sum == expected);
+}
+
+BOOST_AUTO_TEST_CASE(a_round_ends_when_all_its_jobs_have) {
+  Team team(3);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<int> done(6);  // not atomic: run() makes what the jobs wrote visible
+    team.run(6, [&](std::int64_t i) {
+      if (i % 2 == 1) std::this_thread::sleep_for(std::chrono::microseconds(100));
+      done[static_cast<std::size_t>(i)] = 1;
+    });
+    BOOST_TEST(std::accumulate(done.begin(), done.end(), 0) == 6);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(several_threads_take_part_and_no_more_than_asked_for) {
+  Team team(3);
+  std::set<std::thread::id> who;
+  std::mutex mutex;
+  for (int round = 0; round < 100 && who.size() < 3; ++round) {
+    team.run(30, [&](std::int64_t) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      const std::lock_guard lock(mutex);
+      who.insert(std::this_thread::get_id());
+    });
+  }
+  BOOST_TEST(who.size() == 3u);
+  BOOST_TEST(who.count(std::this_thread::get_id()) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_comes_out_and_the_team_goes_on) {
+  for (const std::int64_t threads : {1, 2, 4}) {
+    Team team(threads);
+    for (const std::int64_t thrower : {0, 5, 9}) {
+      const auto job = [&](std::int64_t i) {
+        if (i == thrower) throw std::runtime_error("job " + std::to_string(i));
+      };
+      BOOST_CHECK_EXCEPTION(team.run(10, job), std::runtime_error,
+                            [&](const std::runtime_error& error) {
+                              return error.what() == "job " + std::to_string(thrower);
+                            });
+      std::atomic<int> calls{0};
+      team.run(10, [&](std::int64_t) { ++calls; });  // the error is not thrown again
+      BOOST_TEST(calls == 10);
+    }
+    BOOST_CHECK_THROW(team.run(10, [](std::int64_t) { throw 1; }), int);  // all of them
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_team_that_never_ran_ends) {
+  for (int i = 0; i < 20; ++i) Team team(4);
+  Team all(0);
+  BOOST_TEST(all.threads() == available_processors());
+}
+
+BOOST_AUTO_TEST_CASE(teams_may_be_nested) {
+  Team outer(2);
+  std::atomic<int> calls{0};
+  outer.run(3, [&](std::int64_t) {
+    Team inner(2);
+    inner.run(5, [&](std::int64_t) { ++calls; });
+  });
+  BOOST_TEST(calls == 15);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

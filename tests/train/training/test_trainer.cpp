@@ -1,0 +1,266 @@
+// The training loop: what it writes, when it stops, which checkpoint is the best.
+#include "train/loop/trainer.h"
+
+#include <cmath>
+#include <csignal>
+#include <fstream>
+#include <map>
+
+#include "optim/schedule.h"
+#include "tests/train/trainer_support.h"
+#include "tests/train/training.h"
+#include "train/run/average.h"
+#include "train/run/safetensors.h"
+
+using namespace heed;
+using namespace heed::test;
+
+BOOST_AUTO_TEST_SUITE(trainer)
+
+BOOST_AUTO_TEST_CASE(a_run_writes_what_it_should) {
+  const TempFolder folder;
+  Run run(small_run(), folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  BOOST_TEST(trainer.train() == 0);
+  BOOST_TEST(run.checkpoints().steps() == (std::vector<std::int64_t>{10, 20, 30, 40}),
+             boost::test_tools::per_element());
+  BOOST_TEST(run.checkpoints().linked("last").value() == 40);
+  BOOST_TEST(run.count("train") == 5);  // steps 7, 14, …, 35
+  BOOST_TEST(run.count("valid") == 4);
+  for (const nlohmann::json& r : run.metrics()) {
+    if (r.at("kind") != "train") continue;
+    BOOST_TEST((r.at("loss").get<double>() > 0 && r.at("gradient_norm").get<double>() > 0));
+    BOOST_TEST(std::abs(r.at("lr").get<double>() -
+                        learning_rate(run.config.optim, r.at("step"), 40)) < 1e-18);
+  }
+  trainer.choose_weights();
+  const std::optional<Evaluation> e = trainer.final_evaluation();
+  BOOST_REQUIRE(e.has_value());
+  BOOST_TEST((e->sentences == 10 && e->outputs.size() == 10u && e->bleu.has_value()));
+  BOOST_TEST(run.count("test") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_language_model_trains_as_well) {
+  const TempFolder folder;
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "abcabcadb\n"[i % 10];
+  put(folder / "text", text);
+  Config c = small_run(20);
+  c.task = Task::lm;
+  c.data = {};
+  c.data.train.text = c.data.valid.text = {(folder / "text").string()};
+  c.model.context = 8;
+  c.train.batch_sequences = 4;
+  Run run(c, folder / "run");
+  BOOST_TEST(run.train(false) == 0);
+  BOOST_TEST(run.count("valid") == 2);
+}
+
+BOOST_AUTO_TEST_CASE(threads_do_not_change_a_run) {
+  const TempFolder folder;
+  Config one = small_run(), three = small_run();
+  one.threads = 1;
+  three.threads = 3;
+  Run a(one, folder / "one"), b(three, folder / "three");
+  a.train(false);
+  b.train(false);
+  check_same_checkpoint(a, b, 40);
+  check_same_metrics(a, b);
+}
+
+BOOST_AUTO_TEST_CASE(the_best_checkpoint_is_that_of_the_best_validation) {
+  const TempFolder folder;
+  for (const Metric metric : {Metric::loss, Metric::token_accuracy, Metric::chrf}) {
+    Config c = small_run(30);
+    c.train.best = metric;
+    c.train.validate_every = 4;
+    c.train.save_every = 10;
+    Run run(c, folder / std::to_string(static_cast<int>(metric)));
+    run.train(false);
+    const char* const key = metric == Metric::loss   ? "loss"
+                            : metric == Metric::chrf ? "chrf"
+                                                     : "token_accuracy";
+    double best = 0;
+    std::int64_t best_step = 0;
+    for (const nlohmann::json& r : run.metrics()) {
+      if (r.at("kind") != "valid") continue;
+      const double value = r.at(key);
+      if (best_step != 0 && (metric == Metric::loss ? value >= best : value <= best)) continue;
+      best = value;
+      best_step = r.at("step");
+    }
+    BOOST_TEST(run.checkpoints().linked("best").value() == best_step);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_last_step_that_is_the_best_is_the_best) {
+  // Step 20 is a step to save at, but validated only because it is the last.
+  const TempFolder folder;
+  Config c = small_run(20);
+  c.train.validate_every = 15;
+  Run run(c, folder / "run");
+  run.train(false);
+  std::map<std::int64_t, double> losses;
+  for (const nlohmann::json& r : run.metrics()) {
+    if (r.at("kind") == "valid") losses[r.at("step")] = r.at("loss");
+  }
+  BOOST_TEST(losses.size() == 2u);
+  BOOST_TEST(losses.at(20) < losses.at(15));
+  BOOST_TEST(run.checkpoints().linked("best").value() == 20);
+  BOOST_TEST(run.state(20).at("best_step") == 20);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_number_is_never_better) {
+  const double infinity = std::numeric_limits<double>::infinity(),
+               nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double none : {infinity, -infinity, nan}) {
+    for (const Metric metric : {Metric::loss, Metric::bleu}) {
+      BOOST_TEST(!is_better(metric, none, std::nullopt));
+      BOOST_TEST(!is_better(metric, none, 1.0));
+    }
+  }
+  BOOST_TEST(
+      (is_better(Metric::loss, 1.0, std::nullopt) && is_better(Metric::bleu, 0.0, std::nullopt)));
+  BOOST_TEST((is_better(Metric::loss, 0.5, 1.0) && !is_better(Metric::loss, 1.0, 1.0)));
+  BOOST_TEST((is_better(Metric::bleu, 1.5, 1.0) && !is_better(Metric::bleu, 1.0, 1.0)));
+  for (const Metric metric : {Metric::loss, Metric::perplexity, Metric::token_accuracy,
+                              Metric::exact_match, Metric::bleu, Metric::chrf}) {
+    const bool lower = metric == Metric::loss || metric == Metric::perplexity;
+    BOOST_TEST(is_better(metric, 1.0, 2.0) == lower);
+    BOOST_TEST(is_better(metric, 2.0, 1.0) == !lower);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_better_for_too_long_ends_a_run) {
+  const TempFolder folder;
+  Config c = small_run(1000);
+  c.optim.lr = 0;  // nothing ever gets better
+  c.train.validate_every = 5;
+  c.train.early_stopping = {Metric::loss, 3};
+  Run run(c, folder / "run");
+  BOOST_TEST(run.train(false) == 0);
+  BOOST_TEST(run.checkpoints().linked("last").value() == 20);  // one that is the best, and three
+  BOOST_TEST(run.checkpoints().linked("best").value() == 5);
+  BOOST_TEST(run.count("valid") == 4);
+  run.train(true);  // resumed, it is over still
+  BOOST_TEST(run.checkpoints().linked("last").value() == 20);
+}
+
+BOOST_AUTO_TEST_CASE(epochs_end_a_run) {
+  const TempFolder folder;
+  Config c = small_run(0);
+  c.train.epochs = 2;
+  Run run(c, folder / "run");
+  run.train(false);
+  BatchOptions batches;
+  batches.batch_tokens = c.train.batch_tokens;
+  batches.seed = c.seed;
+  BatchStream stream(run.data.train, batches);
+  BOOST_TEST(run.checkpoints().linked("last").value() ==
+             stream.batches_in(0) + stream.batches_in(1));
+}
+
+BOOST_AUTO_TEST_CASE(the_average_is_the_mean_of_the_last_checkpoints) {
+  const TempFolder folder;
+  Config c = small_run();
+  c.train.average = 3;
+  c.train.keep = 1;
+  Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  trainer.train();
+  trainer.choose_weights();
+  std::vector<SafetensorsFile> files;
+  for (const std::int64_t step : {20, 30, 40}) {
+    files.push_back(SafetensorsFile::read(run.checkpoints().folder_of(step) / "model.safetensors"));
+  }
+  const SafetensorsFile average =
+      SafetensorsFile::read(run.paths().average() / "model.safetensors");
+  BOOST_TEST(average.tensors().size() == files[0].tensors().size());
+  for (const NamedTensor& p : trainer.model().parameters()) {
+    const auto mean = average.find(p.name)->values<float>();
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+      double sum = 0;
+      for (const SafetensorsFile& file : files)
+        sum += double{file.find(p.name)->values<float>()[i]};
+      BOOST_TEST(mean[i] == static_cast<float>(sum / 3));
+      BOOST_TEST(p.tensor.value().data()[i] == mean[i]);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_left_out_of_the_mean) {
+  const TempFolder folder;
+  Config c = small_run();
+  c.train.average = c.train.keep = 3;
+  Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  trainer.train();
+  std::ofstream(run.checkpoints().folder_of(30) / "model.safetensors", std::ios::app) << "x";
+  trainer.choose_weights();
+  const nlohmann::json state =
+      nlohmann::json::parse(std::ifstream(run.paths().average() / "state.json"));
+  BOOST_TEST((state.at("state").at("mean_of_steps") == nlohmann::json{40, 20}));
+  const auto values = [&](const std::filesystem::path& where, const std::string& name) {
+    const SafetensorsFile file = SafetensorsFile::read(where / "model.safetensors");
+    const std::span<const float> found = file.find(name)->values<float>();
+    return std::vector<float>(found.begin(), found.end());
+  };
+  for (const NamedTensor& p : trainer.model().parameters()) {
+    const std::vector<float> a = values(run.checkpoints().folder_of(20), p.name),
+                             b = values(run.checkpoints().folder_of(40), p.name),
+                             mean = values(run.paths().average(), p.name);
+    for (std::size_t i = 0; i < mean.size(); ++i)
+      BOOST_TEST(mean[i] == static_cast<float>((double{a[i]} + double{b[i]}) / 2));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_old_mean_does_not_outlive_further_training) {
+  const TempFolder folder;
+  Config c = small_run();
+  c.train.average = 2;
+  Run run(c, folder / "run");
+  {
+    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    trainer.train();
+    trainer.choose_weights();
+  }
+  BOOST_TEST(std::filesystem::exists(run.paths().average()));
+  run.config.train.average = 1;
+  run.config.train.steps = 60;
+  run.train(true);
+  BOOST_TEST(!std::filesystem::exists(run.paths().average()));
+}
+
+BOOST_AUTO_TEST_CASE(stopped_before_the_first_step_there_is_no_best) {
+  const TempFolder folder;
+  Run run(small_run(), folder / "run");
+  run.data.valid = {};
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  std::raise(SIGTERM);
+  BOOST_TEST(trainer.train() == SIGTERM);
+  BOOST_TEST(run.checkpoints().linked("last").value() == 0);
+  BOOST_TEST(!run.checkpoints().linked("best").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_good_checkpoints) {
+  const TempFolder folder;
+  Config c = small_run();
+  c.optim.name = OptimizerKind::sgd;
+  c.optim.clip_norm = 0;
+  c.optim.schedule.name = ScheduleKind::constant;
+  c.optim.schedule.warmup = 0;
+  c.optim.lr = 1e-3;
+  c.train.steps = 10;
+  Run run(c, folder / "run");
+  run.train(false);
+  run.config.train.steps = 40;
+  run.config.optim.lr = 1e30;
+  const std::string message = error_of(Exit::non_finite, [&] { run.train(true); });
+  BOOST_TEST(contains(message, "step 12: the loss is"), message);
+  // Step 11 was still finite, if no more than that; what was saved before it stays.
+  BOOST_TEST((run.checkpoints().steps() == std::vector<std::int64_t>{10, 11}));
+  BOOST_TEST(run.checkpoints().linked("last").value() == 11);
+  BOOST_TEST(run.checkpoints().linked("best").value() == 10);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,108 @@
+#include "train/run/weights.h"
+
+#include "tests/train/support.h"
+#include "tests/train/training.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+/// What a checkpoint of these tensors would hold, read back.
+SafetensorsFile file_of(const TempFolder& folder, std::vector<TensorView> views) {
+  write_safetensors(folder / "w.safetensors", views);
+  return SafetensorsFile::read(folder / "w.safetensors");
+}
+
+void overwrite(const Model& model, float value) {
+  for (NamedTensor& p : model.parameters()) {
+    for (float& v : p.tensor.mutable_value().values()) v = value;
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(weights)
+
+BOOST_AUTO_TEST_CASE(they_come_back_to_the_bit) {
+  const TempFolder folder;
+  const std::unique_ptr<Model> model = small_seq2seq();
+  const Bits before = bits_of(model->parameters());
+  const SafetensorsFile file = file_of(folder, tensor_views(model->parameters()));
+  BOOST_TEST(file.tensors().size() == model->parameters().size());
+  for (const NamedTensor& p : model->parameters()) {
+    const TensorView* const view = file.find(p.name);
+    BOOST_REQUIRE(view != nullptr);
+    BOOST_TEST((view->dtype == DType::f32));
+  }
+  overwrite(*model, 7);
+  load_weights(file, model->parameters(), "w");
+  BOOST_TEST(same_bits(bits_of(model->parameters()), before));
+}
+
+BOOST_AUTO_TEST_CASE(loading_reaches_tied_weights) {
+  const TempFolder folder;
+  const std::unique_ptr<Model> model = small_seq2seq(), other = small_seq2seq(0, 2);
+  const SafetensorsFile file = file_of(folder, tensor_views(other->parameters()));
+  load_weights(file, model->parameters(), "w");
+  const auto ours = model->output_weight().value().values(),
+             theirs = other->output_weight().value().values();
+  BOOST_TEST(std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end()));
+}
+
+BOOST_AUTO_TEST_CASE(float64_weights_are_rounded) {
+  const TempFolder folder;
+  const std::vector<double> values{0.1, -2.5, 1e-3};
+  const SafetensorsFile file =
+      file_of(folder, {{"a", DType::f64, {3}, std::as_bytes(std::span(values))}});
+  const std::vector<NamedTensor> parameters{{"a", Tensor::variable(Array::zeros({3}))}};
+  load_weights(file, parameters, "w");
+  for (std::size_t i = 0; i < 3; ++i)
+    BOOST_TEST(parameters[0].tensor.value().data()[i] == static_cast<float>(values[i]));
+}
+
+BOOST_AUTO_TEST_CASE(every_misfit_is_named_at_once_and_nothing_is_changed) {
+  const TempFolder folder;
+  const std::unique_ptr<Model> model = small_seq2seq();
+  std::vector<TensorView> views = tensor_views(model->parameters());
+  const std::vector<float> values(1000);
+  const auto bytes = [&](std::size_t n) { return std::as_bytes(std::span(values).first(n)); };
+  const auto named = [&](const std::string& name) {
+    return std::find_if(views.begin(), views.end(),
+                        [&](const TensorView& v) { return v.name == name; });
+  };
+  views.erase(named("encoder.norm.bias"));
+  views.erase(named("decoder.layers.1.linear2.weight"));
+  *named("decoder.norm.weight") = {"decoder.norm.weight", DType::f32, {7}, bytes(7)};
+  *named("encoder.layers.0.linear1.weight") = {
+      "encoder.layers.0.linear1.weight", DType::f32, {12, 20}, bytes(240)};
+  *named("encoder.layers.0.norm1.bias") = {
+      "encoder.layers.0.norm1.bias", DType::i32, {12}, bytes(12)};
+  views.push_back({"decoder.layers.2.norm1.bias", DType::f32, {12}, bytes(12)});
+  const SafetensorsFile file = file_of(folder, views);
+  overwrite(*model, 7);
+  const Bits before = bits_of(model->parameters());
+  const std::string message =
+      error_of(Exit::bad_input, [&] { load_weights(file, model->parameters(), "some/file"); });
+  for (const char* part :
+       {"some/file", "missing: encoder.norm.bias", "missing: decoder.layers.1.linear2.weight",
+        "decoder.norm.weight is F32 [7] in the file, F32 [12] in the model",
+        "encoder.layers.0.linear1.weight is F32 [12, 20] in the file, F32 [20, 12] in the model",
+        "encoder.layers.0.norm1.bias is I32 [12] in the file, F32 [12] in the model",
+        "extra: decoder.layers.2.norm1.bias F32 [12]"}) {
+    BOOST_TEST(contains(message, part), "no \"" << part << "\" in: " << message);
+  }
+  BOOST_TEST(std::count(message.begin(), message.end(), '\n') == 6);  // and nothing else
+  BOOST_TEST(same_bits(bits_of(model->parameters()), before));
+}
+
+BOOST_AUTO_TEST_CASE(a_model_of_another_kind_does_not_fit) {
+  const TempFolder folder;
+  const std::unique_ptr<Model> model = small_seq2seq(), lm = small_lm();
+  const SafetensorsFile file = file_of(folder, tensor_views(lm->parameters()));
+  const std::string message =
+      error_of(Exit::bad_input, [&] { load_weights(file, model->parameters(), "w"); });
+  BOOST_TEST(contains(message, "missing: encoder.layers.0.self_attn.in_proj_weight [36, 12]"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

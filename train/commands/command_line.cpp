@@ -1,0 +1,338 @@
+#include "train/commands/command_line.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+#include <memory>
+
+#include "train/commands/commands.h"
+
+namespace heed {
+
+namespace {
+
+constexpr const char* results = "Output";
+constexpr const char* choices = "Choices";
+
+/// A subcommand whose job is `run`, applied to the options that the caller binds to its arguments.
+template <class Options>
+CLI::App* add_command(CLI::App& app, Job& job, const char* name, const char* help,
+                      const std::shared_ptr<Options>& options, int (*run)(const Options&)) {
+  CLI::App* const command = app.add_subcommand(name, help);
+  command->callback([options, run, &job] { job = [options, run] { return run(*options); }; });
+  return command;
+}
+
+void add_overrides(CLI::App* command, std::vector<std::string>& overrides) {
+  command
+      ->add_option("key=value", overrides,
+                   "config keys to change, such as threads=1 or train.steps=200")
+      ->type_name("");
+}
+
+void add_config(CLI::App* command, std::string& config, std::vector<std::string>& overrides) {
+  command->add_option("CONFIG", config, "the experiment, a YAML file")->required()->type_name("");
+  add_overrides(command, overrides);
+}
+
+void add_run(CLI::App* command, std::string& run, std::vector<std::string>& overrides) {
+  command->add_option("RUN", run, "run folder, such as runs/dates")->required()->type_name("");
+  add_overrides(command, overrides);
+}
+
+void add_weights(CLI::App* command, std::string& weights) {
+  command
+      ->add_option(
+          "--weights", weights,
+          "best, last, average, a step, or a folder (default: average, else best, else last)")
+      ->type_name("W")
+      ->group(choices);
+}
+
+void add_json(CLI::App* command, bool& json, const char* what) {
+  command->add_flag("--json", json, fmt::format("print {} as one JSON object", what))
+      ->group(results);
+}
+
+/// An option that may come several times, with one file each.
+void add_files(CLI::App* command, const char* name, std::vector<std::string>& files,
+               const char* help) {
+  command->add_option(name, files, help)
+      ->allow_extra_args(false)
+      ->type_name("FILE")
+      ->group(choices);
+}
+
+/// An option that is another way to write key=value; `implied` overrides come with it.
+CLI::Option* add_shortcut(CLI::App* command, const char* name, std::vector<std::string>& shortcuts,
+                          const char* key, const std::vector<std::string>& implied) {
+  const auto take = [&shortcuts, key, implied](const std::string& value) {
+    shortcuts.insert(shortcuts.end(), implied.begin(), implied.end());
+    shortcuts.push_back(fmt::format("{}={}", key, value));
+  };
+  return command->add_option_function<std::string>(name, take, fmt::format("the same as {}=…", key))
+      ->type_name("N")
+      ->group(choices);
+}
+
+void add_train(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
+  const auto options = std::make_shared<TrainCommand>();
+  options->command = typed;
+  CLI::App* const command = add_command(
+      app, job, "train", "train a model; ends with the test metrics", options, train_command);
+  add_config(command, options->config, options->overrides);
+  command->add_option("--run", options->run, "run folder (default: runs/<name>)")
+      ->type_name("FOLDER")
+      ->group(results);
+  command->add_flag("--overwrite", options->overwrite, "replace a run that the folder holds")
+      ->group(results);
+  add_json(command, options->json, "the final metrics");
+  command->footer(
+      "Progress goes to standard error. ^C saves a checkpoint and stops; heed resume goes on from "
+      "there.\n"
+      "Examples:\n"
+      "  heed train configs/dates.yaml\n"
+      "  heed train configs/copy.yaml --run /tmp/copy train.steps=200 'model.layers={encoder: 1, "
+      "decoder: 2}'");
+}
+
+void add_resume(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
+  const auto options = std::make_shared<ResumeCommand>();
+  options->command = typed;
+  CLI::App* const command = add_command(
+      app, job, "resume", "go on from the newest valid checkpoint", options, resume_command);
+  add_run(command, options->run, options->overrides);
+  add_json(command, options->json, "the final metrics");
+  command->footer(
+      "Examples:\n  heed resume runs/dates\n  heed resume runs/dates train.steps=4000\n"
+      "Keys that are given become the run's, in its config.yaml (threads aside).");
+}
+
+void add_eval(CLI::App& app, Job& job) {
+  const auto options = std::make_shared<EvalCommand>();
+  CLI::App* const command =
+      add_command(app, job, "eval", "metrics on a split or on given files", options, eval_command);
+  add_run(command, options->run, options->overrides);
+  command
+      ->add_option("--split", options->split,
+                   "valid or test (default: test, or valid where there is no test)")
+      ->check(CLI::IsMember({"valid", "test"}))
+      ->type_name("NAME")
+      ->group(choices);
+  add_files(command, "--source", options->source, "lines to translate, instead of a split");
+  add_files(command, "--target", options->target, "what they should become");
+  add_files(command, "--text", options->text, "language models: a text, instead of a split");
+  add_weights(command, options->weights);
+  command
+      ->add_flag("--pretokenised", options->pretokenised,
+                 "lines are cut into words already: BLEU at spaces, not 13a")
+      ->group(choices);
+  command
+      ->add_option("--output", options->output,
+                   "write the translations to a file (- for standard output)")
+      ->type_name("FILE")
+      ->group(results);
+  add_json(command, options->json, "the metrics");
+  command->footer(
+      "Loss is natural, a token, without label smoothing; accuracy and exact match are shares; "
+      "BLEU and\n"
+      "chrF2 are per cent. Files may be gzip. Options with FILE may be given several times.\n"
+      "Examples:\n"
+      "  heed eval runs/dates --json\n"
+      "  heed eval runs/multi30k-de-en --source test.de --target test.en decode.beam=10");
+}
+
+void add_generate(CLI::App& app, Job& job) {
+  const auto options = std::make_shared<GenerateCommand>();
+  const auto shortcuts = std::make_shared<std::vector<std::string>>();
+  CLI::App* const command =
+      app.add_subcommand("generate", "translate lines, or continue text: greedy, beam, sampling");
+  command->callback([options, shortcuts, &job] {
+    options->overrides.insert(options->overrides.end(), shortcuts->begin(), shortcuts->end());
+    job = [options] { return generate_command(*options); };
+  });
+  add_run(command, options->run, options->overrides);
+  CLI::Option* const input =
+      command
+          ->add_option("--input", options->input,
+                       "lines to translate or continue, plain or gzip (default: -, standard input)")
+          ->type_name("FILE")
+          ->group(choices);
+  command
+      ->add_option("--prompt", options->prompt,
+                   "language models: continue this text, and print it as it is")
+      ->excludes(input)
+      ->type_name("TEXT")
+      ->group(choices);
+  add_weights(command, options->weights);
+  CLI::Option* const beam =
+      add_shortcut(command, "--beam", *shortcuts, "decode.beam", {"decode.sample=false"});
+  add_shortcut(command, "--max-length", *shortcuts, "decode.max_length", {});
+  command
+      ->add_flag_callback(
+          "--sample", [shortcuts] { shortcuts->push_back("decode.sample=true"); },
+          "draw tokens at random instead of searching")
+      ->excludes(beam)
+      ->group(choices);
+  const auto sampling = [&](const char* name, const char* key) {
+    add_shortcut(command, name, *shortcuts, key, {"decode.sample=true"})->excludes(beam);
+  };
+  sampling("--temperature", "decode.temperature");
+  sampling("--top-k", "decode.top_k");
+  sampling("--top-p", "decode.top_p");
+  command->add_option("--seed", options->seed, "of sampling (default: the config's)")
+      ->check([](const std::string& text) {
+        std::uint64_t value = 0;
+        const char* const end = text.data() + text.size();
+        const auto [at, error] = std::from_chars(text.data(), end, value);
+        return error == std::errc() && at == end ? "" : "expected a whole number, 0 to 2^64 - 1";
+      })
+      ->type_name("N")
+      ->group(choices);
+  command
+      ->add_option("--chunk", options->chunk,
+                   "lines read before they are answered (default: 2048; 1 at a terminal)")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N")
+      ->group(choices);
+  command
+      ->add_option("--output", options->output, "where the lines go (default: -, standard output)")
+      ->type_name("FILE")
+      ->group(results);
+  command->footer(
+      "One line of output for each line of input, always; an empty line stays empty. A language "
+      "model's\n"
+      "line is the prompt and what follows, with newlines shown as \\n; an empty prompt begins a "
+      "text.\n"
+      "--temperature, --top-k and --top-p mean --sample. Of a very long line the first 4096 tokens "
+      "count.\n"
+      "Examples:\n"
+      "  echo '3 March 2021' | heed generate runs/dates\n"
+      "  heed generate runs/multi30k-de-en --input test.de.gz --output test.en --beam 10\n"
+      "  heed generate runs/tinyshakespeare --prompt 'ROMEO:' --temperature 0.8 --max-length 300");
+}
+
+void add_score(CLI::App& app, Job& job) {
+  const auto options = std::make_shared<ScoreCommand>();
+  CLI::App* const command = add_command(
+      app, job, "score", "log-probability of given outputs, one per line", options, score_command);
+  add_run(command, options->run, options->overrides);
+  command
+      ->add_option("--source", options->source,
+                   "lines that were translated (not for language models)")
+      ->type_name("FILE")
+      ->group(choices);
+  command->add_option("--target", options->target, "lines to score, plain or gzip")
+      ->required()
+      ->type_name("FILE")
+      ->group(choices);
+  add_weights(command, options->weights);
+  command
+      ->add_option("--output", options->output, "where the lines go (default: -, standard output)")
+      ->type_name("FILE")
+      ->group(results);
+  add_json(command, options->json, "two lists, log_prob and tokens,");
+  command->footer(
+      "Prints, for each target line, the natural logarithm of its probability and, behind a tab, "
+      "its number\n"
+      "of tokens. Both count the end token. A language model knows no end token: its lines are "
+      "scored as if\n"
+      "they stood behind a newline, and only their own tokens count.\n"
+      "Example:\n"
+      "  heed score runs/multi30k-de-en --source test.de --target test.en");
+}
+
+void add_gradcheck(CLI::App& app, Job& job) {
+  const auto options = std::make_shared<GradcheckCommand>();
+  CLI::App* const command = add_command(
+      app, job, "gradcheck", "check every parameter gradient of that very model, in float64",
+      options, gradcheck_command);
+  add_config(command, options->config, options->overrides);
+  command
+      ->add_option("--entries", options->entries,
+                   "checked of each parameter (default: as many as fit in about 40 s)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->type_name("N")
+      ->group(choices);
+  add_json(command, options->json, "the table");
+  command->footer(
+      "Takes a few sequences of the training data, dropout and label smoothing on, and compares "
+      "the gradient\n"
+      "with the five-point stencil: some entries of each parameter, and two random directions "
+      "through all of\n"
+      "them. Right is within 1e-6 relative or 1e-8 absolute. Exits with 1 where a gradient is "
+      "wrong.\n"
+      "Example:\n"
+      "  heed gradcheck configs/dates.yaml model.norm=post model.activation=gelu");
+}
+
+void add_show(CLI::App& app, Job& job) {
+  const auto options = std::make_shared<ShowCommand>();
+  CLI::App* const command =
+      add_command(app, job, "show", "resolved config, layers, parameters, FLOPs, memory", options,
+                  show_command);
+  command->add_option("CONFIG|RUN", options->config, "an experiment (a YAML file), or a run folder")
+      ->required()
+      ->type_name("");
+  add_overrides(command, options->overrides);
+  add_json(command, options->json, "all of it");
+  command->footer(
+      "FLOPs are those of the matrix products of forward and backward, attention counted in full. "
+      "Memory is\n"
+      "an estimate. What depends on data that are not there is an estimate too, and is called so.\n"
+      "Example:\n"
+      "  heed show configs/multi30k-de-en.yaml model.d_model=512 model.heads=8\n"
+      "  heed show reference      every key with its meaning, choices and default");
+}
+
+void add_bench(CLI::App& app, Job& job) {
+  const auto options = std::make_shared<BenchCommand>();
+  CLI::App* const command = add_command(
+      app, job, "bench", "tokens/s, GFLOP/s, share of this machine's gemm rate, time by op",
+      options, bench_command);
+  add_config(command, options->config, options->overrides);
+  command
+      ->add_option("--steps", options->steps,
+                   "steps to measure (default: about ten seconds of them)")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N")
+      ->group(choices);
+  add_json(command, options->json, "the figures");
+  command->footer("Example:\n  heed bench configs/bench/nmt-small.yaml threads=2");
+}
+
+void add_fetch(CLI::App& app, Job& job) {
+  const auto options = std::make_shared<FetchCommand>();
+  CLI::App* const command =
+      add_command(app, job, "fetch", "get a well-known data set, and check its SHA-256", options,
+                  fetch_command);
+  command->add_option("NAME", options->name, "multi30k, tinyshakespeare or mnist")
+      ->required()
+      ->type_name("");
+  command->add_option("--to", options->to, "folder to put it into (default: data/<name>)")
+      ->type_name("FOLDER")
+      ->group(results);
+  command
+      ->add_option("--from", options->from,
+                   "take the files from this folder instead of the network")
+      ->type_name("FOLDER")
+      ->group(choices);
+  command->footer("Example:\n  heed fetch multi30k --to data/multi30k");
+}
+
+}  // namespace
+
+void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
+  add_train(app, job, typed);
+  add_resume(app, job, typed);
+  add_eval(app, job);
+  add_generate(app, job);
+  add_score(app, job);
+  add_gradcheck(app, job);
+  add_show(app, job);
+  add_bench(app, job);
+  add_fetch(app, job);
+}
+
+}  // namespace heed

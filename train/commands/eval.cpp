@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+#include "autograd/base/utf8.h"
+#include "train/commands/commands.h"
+#include "train/commands/output.h"
+#include "train/commands/trained_model.h"
+#include "train/tasks/evaluate.h"
+#include "train/tasks/session.h"
+
+namespace heed {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(Exit::usage, message); }
+
+bool names_files(const FilesOptions& files) { return !files.source.empty() || !files.text.empty(); }
+
+/// What is evaluated, and what it is called.
+struct Subject {
+  std::string name;
+  Split split;
+};
+
+Subject files_subject(const EvalCommand& options, const Config& config) {
+  const bool lm = config.task == Task::lm;
+  if (!options.split.empty()) refuse("--split and files exclude one another");
+  if (lm && options.text.empty()) refuse("a language model is evaluated on --text FILE");
+  if (lm && (!options.source.empty() || !options.target.empty()))
+    refuse("--source and --target are for task seq2seq");
+  if (!lm && !options.text.empty())
+    refuse("--text is for language models; give --source and --target");
+  if (!lm && (options.source.empty() || options.target.empty()))
+    refuse("--source and --target go together");
+  if (std::ranges::count(options.source, "-") + std::ranges::count(options.target, "-") > 1)
+    refuse("standard input can be one file only");
+  const FilesOptions files{options.source, options.target, options.text};
+  return {"files", read_split(files, lm, config.data.lowercase, "files")};
+}
+
+/// One split, reading no other where its files say what belongs to it.
+Subject split_subject(const EvalCommand& options, const Config& config) {
+  const bool lm = config.task == Task::lm;
+  const DataOptions& data = config.data;
+  const bool synthetic = data.synthetic.name != SyntheticKind::none;
+  const bool has_test =
+      synthetic ? data.synthetic.test > 0 : names_files(data.test) || data.test_fraction > 0;
+  const std::string name = !options.split.empty() ? options.split : has_test ? "test" : "valid";
+  const bool test = name == "test";
+  const FilesOptions& files = test ? data.test : data.valid;
+  if (!synthetic && names_files(files)) return {name, read_split(files, lm, data.lowercase, name)};
+  Corpus corpus;
+  if (synthetic || (test ? data.test_fraction : data.valid_fraction) > 0)
+    corpus = read_corpus(data, lm, config.seed);
+  Split& split = test ? corpus.test : corpus.valid;
+  if (split.empty())
+    refuse(fmt::format("the config has no {} split: choose another with --split, or name files",
+                       name));
+  return {name, std::move(split)};
+}
+
+void print_record(const Evaluation& e, const Subject& subject, const TrainedModel& trained) {
+  nlohmann::json record = e.json();
+  record["split"] = subject.name;
+  record["weights"] = std::filesystem::weakly_canonical(trained.weights).string();
+  if (trained.config.task == Task::seq2seq) record["beam"] = trained.config.decode.beam;
+  fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void print_for_people(const Evaluation& e, const Subject& subject) {
+  fmt::print("{}  {}\n", subject.name, e.text());
+  if (e.bleu) fmt::print("{}\n{}\n{}\n", e.bleu_text, e.bleu_signature, e.chrf_signature);
+}
+
+}  // namespace
+
+int eval_command(const EvalCommand& options) {
+  const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
+  const Config& config = trained.config;
+  const bool seq2seq = config.task == Task::seq2seq;
+  if (!seq2seq && (options.pretokenised || !options.output.empty())) {
+    refuse("--pretokenised and --output are for task seq2seq, where there are translations");
+  }
+  if (options.json && is_standard_output(options.output))
+    refuse("--json and the translations cannot both go to standard output");
+  const bool own_files =
+      !options.source.empty() || !options.target.empty() || !options.text.empty();
+  const Subject subject =
+      own_files ? files_subject(options, config) : split_subject(options, config);
+  const Dataset data = tokenize(subject.split, *trained.tokenizers.source,
+                                *trained.tokenizers.target, {}, static_cast<int>(config.threads));
+  check_evaluable(subject.split, data, evaluation_limits(config), subject.name);
+  Team team(config.threads);
+  Evaluation e =
+      evaluate_loss(*trained.model, data, config.train.batch_tokens, context_of(config), team);
+  if (seq2seq) {
+    const auto translate = [&] {
+      evaluate_outputs(e, *trained.model, data, trained.tokenizers, config.decode,
+                       options.pretokenised, config.seed, team);
+    };
+    if (options.output.empty()) {
+      translate();
+    } else {
+      write_output(options.output, [&](const Sink& sink) {  // which cannot be written fails at once
+        translate();
+        for (const std::string& line : e.outputs) sink(one_line(line) + "\n");
+      });
+    }
+  }
+  options.json ? print_record(e, subject, trained) : print_for_people(e, subject);
+  if (!std::isfinite(e.loss)) {
+    throw Error(Exit::non_finite,
+                fmt::format("the loss of {} is not finite: the weights in {} are of no use",
+                            subject.name, trained.weights.string()));
+  }
+  return 0;
+}
+
+}  // namespace heed

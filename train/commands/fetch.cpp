@@ -1,0 +1,22 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "train/commands/commands.h"
+#include "train/fetch/fetch.h"
+#include "train/terminal/talk.h"
+
+namespace heed {
+
+int fetch_command(const FetchCommand& options) {
+  const FetchSet& set = fetch_set(options.name);
+  FetchOptions how = default_fetch_options(set);
+  if (!options.to.empty()) how.to = options.to;
+  if (!options.from.empty()) how.from = options.from;
+  const FetchResult result = fetch(set, how, tell);
+  tell(fmt::format("{}: {} files fetched, {} were there already, in {}", set.name, result.fetched,
+                   result.present, how.to.string()));
+  return 0;
+}
+
+}  // namespace heed

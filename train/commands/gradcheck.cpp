@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "autograd/base/error.h"
+#include "autograd/gradcheck.h"
+#include "data/batches/batcher.h"
+#include "train/commands/commands.h"
+#include "train/report/gradcheck_table.h"
+#include "train/tasks/session.h"
+#include "train/terminal/progress.h"
+#include "train/terminal/talk.h"
+
+#ifndef HEED_DOUBLE
+#error "gradients are checked in float64: this file belongs to heed_train_f64"
+#endif
+
+namespace heed {
+
+namespace {
+
+constexpr double allowed_seconds = 40;
+constexpr std::int64_t stencil =
+    4;  // passes forward that an entry or a direction takes, if it is right
+constexpr int directions = 2;
+constexpr std::int64_t fewest_entries = 4, most_entries = 256;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// A few sequences of the training data: of the first batches of three, the one whose tokens are
+/// nearest to forty. More would only take time, as the loss is computed thousands of times; with
+/// fewer, attention has little to do. Windows of a text are cut short to the same end.
+Batch small_batch(const Config& config, const Dataset& data) {
+  constexpr std::int64_t looked_at = 16, wanted_tokens = 40;
+  BatchOptions options;
+  options.batch_sequences = 3;
+  options.context = std::min<std::int64_t>(context_of(config), 13);
+  options.seed = config.seed;
+  BatchStream stream(data, options);
+  const auto off = [](const Batch& b) {
+    return std::abs(static_cast<std::int64_t>(b.source.size() + b.target_in.size()) -
+                    wanted_tokens);
+  };
+  Batch best = stream.next();
+  for (std::int64_t i = 1; i < looked_at; ++i) {
+    Batch next = stream.next();
+    if (off(next) < off(best)) best = std::move(next);
+  }
+  return best;
+}
+
+/// Checks some entries of every parameter (all, where that is as quick), and directions through
+/// those of which not all entries were checked.
+class ModelCheck {
+ public:
+  ModelCheck(std::function<Tensor()> loss, Parameters parameters, std::int64_t entries)
+      : loss_(std::move(loss)), parameters_(std::move(parameters)), bar_("gradcheck") {
+    entries_ = entries > 0 ? entries : affordable_entries();
+    options_.on_parameter = [this](const ParameterCheck&) {
+      ProgressState state;
+      state.step = ++done_;
+      state.total = total_;
+      bar_.update(state);
+    };
+  }
+
+  GradcheckTable run() {
+    Parameters large;
+    for (const NamedTensor& p : parameters_) {
+      if (p.tensor.size() > entries_) large.push_back(p);
+    }
+    total_ = static_cast<std::int64_t>(parameters_.size() + large.size());
+    GradcheckTable table;
+    options_.max_entries = entries_;
+    table.add(gradcheck_parameters(loss_, parameters_, options_));
+    options_.directions = directions;
+    if (!large.empty() && table.problem.empty())
+      table.add(gradcheck_parameters(loss_, large, options_));
+    bar_.finish();
+    return table;
+  }
+
+ private:
+  std::int64_t affordable_entries() const {
+    const NoGrad no_grad;
+    loss_();  // the first pass is slower than the others
+    const double begin = now();
+    loss_();
+    const double passes = allowed_seconds / std::max(now() - begin, 1e-6) / stencil;
+    const double each = passes / static_cast<double>(parameters_.size()) - directions;
+    return std::clamp(static_cast<std::int64_t>(each), fewest_entries, most_entries);
+  }
+
+  std::function<Tensor()> loss_;
+  Parameters parameters_;
+  std::int64_t entries_ = 0, done_ = 0, total_ = 0;
+  GradcheckOptions options_;
+  ProgressBar bar_;
+};
+
+}  // namespace
+
+int gradcheck_command(const GradcheckCommand& options) {
+  const Config config = read_config(options.config, options.overrides);
+  const ExperimentData data = load_data(config);
+  const std::unique_ptr<Model> model = build_model(config, sizes_of(data.tokenizers));
+  const Batch batch = small_batch(config, data.train);
+  // As in the first training step: dropout on, with that step's keys.
+  const auto loss = [&] {
+    Pass pass{true, config.seed, 1, 0};
+    const Rows rows{batch.source, batch.source_offsets, batch.target_in, batch.target_offsets};
+    return model->loss(rows, batch.target_out, config.train.label_smoothing, 1, pass);
+  };
+  tell(fmt::format("{}: the loss of {} sequences, {} target tokens, in float64", config.name,
+                   batch.sequences(), batch.target_out.size()));
+  const double begin = now();
+  const GradcheckTable table = ModelCheck(loss, model->parameters(), options.entries).run();
+  if (options.json) {
+    nlohmann::json record = table.json();
+    record["seconds"] = now() - begin;
+    record["sequences"] = batch.sequences();
+    record["target_tokens"] = batch.target_out.size();
+    fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    fmt::print("{}", table.text());
+  }
+  return table.passed() ? 0 : static_cast<int>(Exit::failed);
+}
+
+}  // namespace heed

@@ -1,0 +1,107 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <new>
+#include <sstream>
+#include <system_error>
+
+#include "autograd/base/error.h"
+#include "autograd/base/message_text.h"
+#include "train/commands/command_line.h"
+#include "train/run/version.h"
+#include "train/terminal/talk.h"
+
+namespace {
+
+using namespace heed;
+
+/// The first word is no command: what to say about it.
+std::string unknown_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  const std::string near = nearest(word, names);
+  return fmt::format("{}: no such command{}", shown(word),
+                     near.empty() ? "" : fmt::format(" (did you mean {}?)", near));
+}
+
+/// A closed standard stream must not become the number of a file that is opened next.
+void keep_standard_streams() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
+    // Opened the wrong way round, so that using it is still an error.
+    if (open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+      std::_Exit(static_cast<int>(Exit::io));
+  }
+}
+
+/// Runs the job and says what went wrong, if anything did; also when the last bytes cannot be
+/// written.
+int run(const Job& job) {
+  try {
+    const int status = job();
+    if (std::fflush(stdout) != 0) {
+      throw std::system_error(errno, std::generic_category(), "cannot write standard output");
+    }
+    return status;
+  } catch (const Error& e) {
+    tell(fmt::format("heed: {}", e.what()));
+    return static_cast<int>(e.code);
+  } catch (const std::bad_alloc&) {
+    tell("heed: out of memory");
+    return static_cast<int>(Exit::io);
+  } catch (const std::system_error& e) {  // fmt's when it cannot print, the file system's, threads'
+    tell(fmt::format("heed: {}", std::ferror(stdout)
+                                     ? "cannot write standard output: " + e.code().message()
+                                     : std::string(e.what())));
+    return static_cast<int>(Exit::io);
+  } catch (const std::exception& e) {
+    tell(fmt::format("heed: {}", e.what()));
+    return static_cast<int>(Exit::failed);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  keep_standard_streams();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error like any other,
+  std::signal(SIGXFSZ, SIG_IGN);  // and so is a file that may not grow
+  CLI::App app{"heed trains Transformers from a YAML file, on the CPU.", "heed"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", fmt::format("heed {}", version));
+  app.failure_message([](const CLI::App*, const CLI::Error& e) {
+    return fmt::format(
+        "heed: {}\n(heed --help lists the commands, heed COMMAND --help their options)\n",
+        e.what());
+  });
+  app.footer(
+      "heed COMMAND --help says more. Data go to standard output, talk to standard error.\n"
+      "Exit status: 0 done, 1 failed, 2 usage or config, 3 bad input file, 4 disk, memory or I/O,\n"
+      "5 loss or gradient not finite, 6 run folder locked, 129, 130 and 143 stopped by a signal,\n"
+      "after saving.");
+  Job job;
+  add_commands(app, job, {argv, argv + argc});
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() != 0 && argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
+      tell(
+          fmt::format("heed: {}\n(heed --help lists the commands)", unknown_command(app, argv[1])));
+      return static_cast<int>(Exit::usage);
+    }
+    std::ostringstream help;
+    if (app.exit(e, help, std::cerr) != 0) return static_cast<int>(Exit::usage);
+    return run([&] {
+      fmt::print("{}", help.str());
+      return 0;
+    });
+  }
+  return run(job);
+}

@@ -1,0 +1,179 @@
+#include "train/commands/output.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "autograd/base/error.h"
+#include "autograd/base/files.h"
+
+namespace heed {
+
+namespace {
+
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/// While one lives, a signal that ends the process removes an unfinished file first.
+class Unfinished {
+ public:
+  Unfinished(const std::filesystem::path& file, const struct stat& about) {
+    path = ::strdup(file.c_str());
+    ours = about;
+    for (std::size_t i = 0; i < ending.size(); ++i) {
+      sigaction(ending[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler == SIG_IGN) continue;  // nohup's wish, or the shell's
+      struct sigaction action {};
+      action.sa_handler = &Unfinished::remove;
+      action.sa_flags = SA_RESETHAND;  // once; then the signal does what it always did
+      sigaction(ending[i], &action, nullptr);
+    }
+  }
+  ~Unfinished() {
+    for (std::size_t i = 0; i < ending.size(); ++i) sigaction(ending[i], &before_[i], nullptr);
+    ::free(path);
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+
+ private:
+  static void remove(int number) {
+    struct stat there {};  // once finished and renamed, another process may have begun one
+    if (::stat(path, &there) == 0 && same_file(there, ours)) ::unlink(path);
+    ::raise(number);
+  }
+
+  static constexpr std::array<int, 3> ending{SIGINT, SIGTERM, SIGHUP};
+  static inline char* path = nullptr;
+  static inline struct stat ours {};
+  std::array<struct sigaction, 3> before_{};
+};
+
+/// The N of /dev/fd/N, or -1.
+int descriptor_in(const std::string& path) {
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    int number = -1;
+    const char* const end = path.data() + path.size();
+    const auto [rest, error] = std::from_chars(path.data() + folder.size(), end, number);
+    if (error == std::errc() && rest == end) return number;
+  }
+  return -1;
+}
+
+/// The descriptor that is this file already (/dev/stdout, /dev/fd/3, the name of the file that
+/// standard output goes to), or -1: a file of its own would push aside what the shell has opened.
+int open_already(const std::string& path, const struct stat& file) {
+  for (const int number : {descriptor_in(path), STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat open {};
+    if (number < 0 || ::fstat(number, &open) < 0 || !same_file(open, file)) continue;
+    if ((::fcntl(number, F_GETFL) & O_ACCMODE) != O_RDONLY) return number;
+  }
+  return -1;
+}
+
+/// Where a chain of links ends; the file itself may be missing.
+std::filesystem::path behind_links(std::filesystem::path path) {
+  std::error_code error;
+  for (int links = 0; std::filesystem::is_symlink(path, error); ++links) {
+    if (links == 40) throw_io("open", path, ELOOP);
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (error) throw_io("read the link", path, error.value());
+    path = path.parent_path() / target;  // an absolute target stands alone
+  }
+  return path;
+}
+
+/// The unfinished file's name, while no other process writes there too.
+class Claim {
+ public:
+  explicit Claim(const std::filesystem::path& unfinished) {
+    for (;;) {
+      file_ = open_file(unfinished, O_WRONLY | O_CREAT | O_NOFOLLOW);
+      // A disk that knows no locks must not keep anybody from writing.
+      if (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        throw Error(Exit::io,
+                    fmt::format("{}: another process is writing it", unfinished.string()));
+      struct stat there {};
+      if (::fstat(file_.get(), &about_) == 0 && ::stat(unfinished.c_str(), &there) == 0 &&
+          same_file(about_, there))
+        return;  // and not one that has just been finished and renamed
+    }
+  }
+  const struct stat& about() const { return about_; }
+
+ private:
+  FileDescriptor file_;
+  struct stat about_ {};
+};
+
+/// As a whole, or not at all. A file that is replaced hands on its permissions.
+void write_whole_file(const std::filesystem::path& path,
+                      const std::function<void(const Sink&)>& produce) {
+  struct stat before {};
+  const bool replaces = ::stat(path.c_str(), &before) == 0;
+  const Claim claim(temporary_name(path));
+  const Unfinished remove_on_signal(temporary_name(path), claim.about());
+  write_file_durably(path, [&](FileWriter& file) {
+    if (replaces && ::chmod(file.path().c_str(), before.st_mode & 0777) < 0)
+      throw_io("set the permissions of", file.path(), errno);
+    produce([&](std::string_view text) { file.write(text); });
+  });
+}
+
+/// To a device or a pipe. Opened with the first text, for a pipe's reader may come after what is
+/// read here.
+void write_special(const std::string& path, const std::function<void(const Sink&)>& produce) {
+  std::optional<FileDescriptor> file;
+  const auto open = [&] {
+    if (!file) file.emplace(open_file(path, O_WRONLY));
+  };
+  produce([&](std::string_view text) {
+    open();
+    write_all(file->get(), as_bytes(text), path);
+  });
+  open();  // of nothing, a reader wants the end
+  file->close(path);
+}
+
+}  // namespace
+
+bool is_standard_output(const std::string& path) {
+  if (path == "-") return true;
+  struct stat about {};
+  const bool there = ::stat(path.c_str(), &about) == 0;
+  if (there && S_ISCHR(about.st_mode) && about.st_rdev == makedev(1, 3)) return false;  // /dev/null
+  return there && open_already(path, about) == STDOUT_FILENO;
+}
+
+void write_output(const std::string& path, const std::function<void(const Sink&)>& produce) {
+  const auto write_to = [&](int number, const std::string& name) {
+    produce([&](std::string_view text) { write_all(number, as_bytes(text), name); });
+  };
+  if (path.empty()) throw Error(Exit::usage, "--output: the name of a file, or -");
+  if (path == "-") return write_to(STDOUT_FILENO, "standard output");
+  struct stat about {};
+  const bool there = ::stat(path.c_str(), &about) == 0;
+  if (const int number = there ? open_already(path, about) : -1; number >= 0) {
+    write_to(number, path);
+  } else if (there && !S_ISREG(about.st_mode)) {
+    write_special(path, produce);
+  } else {
+    write_whole_file(behind_links(path), produce);
+  }
+}
+
+}  // namespace heed

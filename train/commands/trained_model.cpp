@@ -1,0 +1,66 @@
+#include "train/commands/trained_model.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "autograd/base/error.h"
+#include "autograd/base/utf8.h"
+#include "train/run/checkpoint_folder.h"
+#include "train/run/run_record.h"
+#include "train/run/weights.h"
+#include "train/tasks/session.h"
+#include "train/terminal/talk.h"
+
+HEED_BEGIN
+
+namespace {
+
+/// Throws Error(bad_input) where the sum is wrong, with what else there is.
+void check_weights(const RunFolder& run, const std::filesystem::path& weights) {
+  try {
+    check_file(weights, "model.safetensors");
+  } catch (const Error& e) {
+    if (e.code != Exit::bad_input) throw;
+    const std::string others = weights_there(run);
+    throw Error(e.code, others.empty()
+                            ? e.what()
+                            : fmt::format("{}\n--weights takes others{}", e.what(), others));
+  }
+}
+
+}  // namespace
+
+TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::string>& overrides,
+                                const std::string& name) {
+  const RunFolder folder{run};
+  TrainedModel trained;
+  trained.config = read_run_config(folder, overrides);
+  if (const std::string note = precision_note(trained.config.decode.precision, "decode.precision");
+      !note.empty()) {
+    tell("heed: " + note);
+  }
+  trained.weights = find_weights(folder, name);
+  for (const std::string& note : check_files(folder)) tell("heed: note: " + note);
+  trained.tokenizers = Tokenizers::load(folder.path, trained.config.tokenizer.kind);
+  trained.model = build_unfilled(trained.config, sizes_of(trained.tokenizers));
+  const std::filesystem::path file = trained.weights / "model.safetensors";
+  // A folder from elsewhere, given by its path, may hold weights and nothing else.
+  std::error_code ignored;
+  const auto top = std::filesystem::weakly_canonical(folder.path, ignored);
+  const auto inside =
+      std::filesystem::weakly_canonical(trained.weights, ignored).lexically_relative(top);
+  const bool own = !inside.empty() && *inside.begin() != "..";
+  if (own ||
+      std::filesystem::exists(std::filesystem::symlink_status(trained.weights / "state.json"))) {
+    check_weights(folder, trained.weights);
+  }
+  load_weights(SafetensorsFile::read(file), trained.model->parameters(), file.string());
+  return trained;
+}
+
+std::string TrainedModel::prepared(const std::string& line) const {
+  return config.data.lowercase ? lowercase(line) : line;
+}
+
+HEED_END

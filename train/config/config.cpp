@@ -1,0 +1,143 @@
+#include "train/config/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "autograd/base/error.h"
+#include "autograd/base/message_text.h"
+#include "autograd/base/uninterrupted.h"
+#include "train/config/config_checks.h"
+#include "train/config/fields.h"
+#include "train/config/overrides.h"
+
+namespace heed {
+namespace {
+
+/// The file's text; of a file that is too large, just enough to see that it is.
+std::string read_text_file(const std::string& path) {
+  const std::string shown_path = shown(std::filesystem::absolute(path).string(), 4096);
+  const auto fail = [&](const char* why) -> Error {
+    constexpr std::array theirs{0, ENOENT, EACCES, ENOTDIR, ELOOP, ENAMETOOLONG};
+    const bool disk = std::ranges::find(theirs, errno) == theirs.end();
+    return {disk ? Exit::io : Exit::usage,
+            fmt::format("{}: cannot read the config: {}", shown_path, why)};
+  };
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(path, ignored);
+  errno = 0;
+  if (folder) throw fail("is a folder");
+  std::ifstream file;
+  const auto open = [&] { return file.open(path, std::ios::binary), file ? 0 : -1; };
+  if (uninterrupted(open) < 0) throw fail(std::strerror(errno));
+  constexpr std::size_t byte_order_mark = 3;
+  std::string text(yaml_most_bytes + byte_order_mark + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) throw fail(std::strerror(errno));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+void report_unknown(const YamlEntry& entry, const std::string& section, const std::string& key,
+                    Problems& problems) {
+  if (entry.key.find('.') != std::string::npos) {
+    problems.add(entry.place, key, "unknown key (dotted keys are for the command line)");
+    return;
+  }
+  std::string message = "unknown key", hint;
+  if (!problems.full()) hint = nearest(entry.key, names_in(section));
+  if (!hint.empty()) {
+    problems.taint(section.empty() ? hint : section + "." + hint);
+  } else {  // perhaps it only stands in the wrong section
+    const std::string end = "." + entry.key;
+    for (const Field& field : fields()) {
+      if (field.key.ends_with(end)) hint += (hint.empty() ? "" : " or ") + field.key;
+    }
+  }
+  if (!hint.empty()) message += " (did you mean " + hint + "?)";
+  problems.add(entry.place, entry.key.empty() ? key + "\"\"" : key, message);
+}
+
+void read_field(const Field& field, const YamlNode& node, Config& config, Problems& problems) {
+  if (const auto complaint = field.read(config, node)) {
+    problems.add(complaint->place, field.key, complaint->message);
+  }
+}
+
+/// A section given as one value, which goes to all its keys.
+void read_shorthand(const std::string& section, const YamlNode& node, Config& config,
+                    Problems& problems) {
+  for (const std::string& name : names_in(section)) {
+    if (const auto complaint =
+            find_field(fmt::format("{}.{}", section, name))->read(config, node)) {
+      problems.add(complaint->place, section, complaint->message);
+      return;
+    }
+  }
+}
+
+/// Reads a map's keys into the config; `section` is their dotted path, "" at the top.
+void read_section(const YamlNode& node, const std::string& section, Config& config,
+                  Problems& problems) {
+  if (node.kind == YamlNode::Kind::null) return;  // "train:" with nothing below it
+  if (node.kind != YamlNode::Kind::map) {
+    const std::string first = names_in(section).front();
+    const std::string got =
+        node.kind == YamlNode::Kind::list ? "a list" : fmt::format("\"{}\"", shown(node.text));
+    problems.add(node.place, section,
+                 fmt::format("expected keys and values, such as {}: ..., got {}", first, got));
+    return;
+  }
+  for (const YamlEntry& entry : node.entries) {
+    const std::string key = section.empty() ? entry.key : section + "." + entry.key;
+    const bool dotted = entry.key.find('.') != std::string::npos;
+    if (const Field* field = dotted ? nullptr : find_field(key)) {
+      read_field(*field, entry.value, config, problems);
+    } else if (const Section* inner = dotted ? nullptr : find_section(key)) {
+      if (inner->shorthand && entry.value.kind == YamlNode::Kind::scalar) {
+        read_shorthand(key, entry.value, config, problems);
+      } else {
+        read_section(entry.value, key, config, problems);
+      }
+    } else {
+      report_unknown(entry, section, key, problems);
+    }
+  }
+}
+
+}  // namespace
+
+Config parse_config(std::string_view text, const std::string& file,
+                    std::span<const std::string> overrides) {
+  Problems problems(file, overrides);
+  std::optional<YamlNode> tree = parse_yaml(text, 0, problems);
+  const bool readable =
+      tree && (tree->kind == YamlNode::Kind::map || tree->kind == YamlNode::Kind::null);
+  if (!tree) tree.emplace();  // the overrides' errors can be told all the same
+  apply_overrides(*tree, overrides, problems);
+  Config config;
+  read_section(*tree, "", config, problems);
+  if (config.name.empty()) config.name = std::filesystem::path(file).stem().string();
+  if (readable) check_config(config, *tree, problems);
+  problems.raise();
+  return config;
+}
+
+Config read_config(const std::string& path, std::span<const std::string> overrides) {
+  return parse_config(read_text_file(path), path, overrides);
+}
+
+std::vector<std::string> differences(const Config& a, const Config& b) {
+  std::vector<std::string> keys;
+  for (const Field& field : fields()) {
+    if (field.print(a) != field.print(b)) keys.push_back(field.key);
+  }
+  return keys;
+}
+
+}  // namespace heed

@@ -1,0 +1,51 @@
+#pragma once
+/// An experiment as plain values, read from YAML and `key=value` overrides.
+///
+/// The keys, their types, ranges and meanings are in train/config/fields.cpp, and configs/reference.yaml
+/// is printed from there. Errors come all together, each with file, line, column, key and a hint,
+/// and before anything else is touched.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/options.h"
+#include "nn/options.h"
+#include "optim/options.h"
+#include "train/config/options.h"
+
+namespace heed {
+
+struct Config {
+  std::string name;  ///< of the run; if the file names none, the file's own name less .yaml
+  std::uint64_t seed = 1;
+  std::int64_t threads = 0;  ///< 0: as many as the machine has
+  Task task = Task::seq2seq;
+  DataOptions data;
+  TokenizerOptions tokenizer;
+  ModelOptions model;
+  OptimOptions optim;
+  TrainOptions train;
+  DecodeOptions decode;
+  BenchOptions bench;
+};
+
+/// Reads the file, then applies the overrides (`train.steps=200`, `model.layers={encoder: 2,
+/// decoder: 4}`; a later one wins), then checks. Throws Error(Exit::usage) with one line per error.
+Config read_config(const std::string& path, std::span<const std::string> overrides = {});
+
+/// The same for a text in memory; `file` is what messages call it.
+Config parse_config(std::string_view text, const std::string& file,
+                    std::span<const std::string> overrides = {});
+
+/// Every key with its value; read_config gives the same Config back, to the last bit.
+std::string write_yaml(const Config& config);
+
+/// A config that runs, in which every key stands with meaning, choices and default.
+std::string reference_yaml();
+
+/// The keys whose values differ, in the order of the reference page.
+std::vector<std::string> differences(const Config& a, const Config& b);
+
+}  // namespace heed

@@ -1,0 +1,70 @@
+#include "train/config/config_problems.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "autograd/base/error.h"
+#include "autograd/base/message_text.h"
+
+namespace heed {
+namespace {
+
+/// True if one of the two dotted paths is the other or a section that holds it.
+bool related(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  return b.starts_with(a) && (a.size() == b.size() || b[a.size()] == '.');
+}
+
+}  // namespace
+
+Problems::Problems(std::string_view file, std::span<const std::string> overrides)
+    : file_(shown(file, 4096)), overrides_(overrides.begin(), overrides.end()) {}
+
+void Problems::add(Place place, std::string key, std::string message) {
+  if (!full()) {
+    list_.push_back({place, std::move(key), std::move(message)});
+  } else {
+    ++left_out_;
+  }
+}
+
+void Problems::taint(std::string key) {
+  if (tainted_.size() < most) tainted_.push_back(std::move(key));
+}
+
+bool Problems::about(std::string_view key) const {
+  const auto is_about = [&](const std::string& other) { return related(key, other); };
+  return std::ranges::any_of(list_, is_about, &Problem::key) ||
+         std::ranges::any_of(tainted_, is_about);
+}
+
+std::string Problems::show(Place place) const {
+  if (place.source == 0) return fmt::format("{}:{}:{}", file_, place.line, place.column);
+  return "command line: " + shown(overrides_.at(static_cast<std::size_t>(place.source - 1)), 100);
+}
+
+std::string Problems::line(const Problem& problem) const {
+  std::string text = show(problem.place) + ": ";
+  // An override names its key already; say it again only if the trouble sits deeper in its value.
+  const bool said =
+      problem.place.source > 0 &&
+      overrides_[static_cast<std::size_t>(problem.place.source - 1)].starts_with(problem.key + "=");
+  if (!problem.key.empty() && !said) text += shown(problem.key) + ": ";
+  return text + problem.message;
+}
+
+void Problems::raise() const {
+  if (!any()) return;
+  std::vector<Problem> sorted = list_;
+  std::ranges::stable_sort(sorted, {}, &Problem::place);
+  std::vector<std::string> lines;
+  for (const Problem& problem : sorted) {
+    const std::string text = line(problem);
+    if (lines.empty() || lines.back() != text) lines.push_back(text);
+  }
+  if (left_out_ > 0) lines.push_back(fmt::format("{}: and {} more errors", file_, left_out_));
+  throw Error(Exit::usage, fmt::format("{}", fmt::join(lines, "\n")));
+}
+
+}  // namespace heed

@@ -1,0 +1,62 @@
+#pragma once
+/// How a run goes, as plain values. Read from the YAML sections `train` and `decode`.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace heed {
+
+enum class Task { seq2seq, lm };
+/// What matrix products multiply: weights, moments and sums are float32 in either case.
+enum class Precision { float32, bf16 };
+/// What a run does when the loss or the gradients of a step are not finite.
+enum class OnNonFinite { stop, skip };
+enum class Metric { loss, perplexity, token_accuracy, exact_match, bleu, chrf };
+
+struct EarlyStoppingOptions {
+  std::optional<Metric> metric;  ///< unset: never stop early
+  std::int64_t patience = 10;    ///< validations without a better value
+};
+
+struct TrainOptions {
+  std::int64_t steps = 10000;  ///< whichever of steps, epochs and minutes comes first ends the run;
+  double epochs = 0.0;         ///<   0: no limit of this kind
+  double minutes = 0.0;
+  std::int64_t batch_tokens = 4096;  ///< tokens of the larger side of a batch (lm: of its windows)
+  std::int64_t batch_sequences = 0;  ///< > 0: so many sequences a batch, whatever their length
+  std::int64_t shards = 4;  ///< parts of a batch that run alone; fixes the bits of the result
+  Precision precision = Precision::float32;
+  OnNonFinite on_nonfinite = OnNonFinite::stop;
+  double label_smoothing = 0.1;
+  std::int64_t log_every = 50;        ///< steps
+  std::int64_t validate_every = 500;  ///< steps
+  std::int64_t save_every = 500;      ///< steps
+  std::int64_t keep = 3;              ///< checkpoints kept (best and last always are)
+  EarlyStoppingOptions early_stopping;
+  Metric best = Metric::loss;  ///< what makes a checkpoint the best (early_stopping.metric wins)
+  std::int64_t average = 1;    ///< final weights: mean of the last so many checkpoints
+};
+
+struct DecodeOptions {
+  std::int64_t beam = 5;               ///< 1: greedy
+  double length_penalty = 0.6;         ///< alpha in ((5 + n) / 6)^alpha
+  std::int64_t max_length = 128;       ///< tokens
+  std::int64_t batch_sequences = 256;  ///< hypotheses decoded together, at most: lines times beam
+  Precision precision = Precision::float32;
+  bool cached = true;   ///< false: run the whole model at every step (nn/models/plain_decoding.h)
+  bool sample = false;  ///< draw tokens instead of searching
+  double temperature = 1.0;
+  std::int64_t top_k = 0;  ///< 0: all
+  double top_p = 1.0;
+};
+
+/// The batch that `heed bench` makes up when sequences > 0: random tokens, all sequences of equal
+/// length.
+struct BenchOptions {
+  std::int64_t sequences = 0;       ///< 0: benchmark on batches of the config's own data
+  std::int64_t source_length = 32;  ///< tokens of a source sequence; not used by a language model
+  std::int64_t target_length = 32;  ///< tokens of a target sequence
+  std::int64_t vocabulary = 8000;
+};
+
+}  // namespace heed

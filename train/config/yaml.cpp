@@ -1,0 +1,339 @@
+#include "train/config/yaml.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <unordered_map>
+
+#include "autograd/base/message_text.h"
+#include "train/config/yaml_raw.h"
+
+namespace heed {
+namespace {
+
+constexpr std::size_t most_missing = 100;  ///< missing colons remembered
+
+/// Ends the parse: what follows could not be trusted, or would cost too much.
+struct Stop {
+  Place place;
+  std::string message;
+};
+
+/// Nodes and bytes below and including a node, keys counted too, aliases as if written out.
+struct Extent {
+  std::size_t nodes = 1;
+  std::size_t bytes = 0;
+  int depth = 1;
+};
+
+Extent extent_of(const YamlNode& node) {
+  Extent sum{1, node.text.size(), 1};
+  const auto add = [&sum](const YamlNode& child) {
+    const Extent part = extent_of(child);
+    sum.nodes += part.nodes;
+    sum.bytes += part.bytes;
+    sum.depth = std::max(sum.depth, part.depth + 1);
+  };
+  for (const YamlNode& item : node.items) add(item);
+  for (const YamlEntry& entry : node.entries) {
+    sum.nodes += 1;
+    sum.bytes += entry.key.size();
+    add(entry.value);
+  }
+  return sum;
+}
+
+/// Builds the tree from yaml-cpp's events and enforces the limits on the way, so that nothing is
+/// ever larger than they allow.
+class Builder : public YAML::EventHandler {
+ public:
+  Builder(std::string_view text, int source, Problems& problems, std::string_view key)
+      : text_(text), source_(source), problems_(problems), key_(key), columns_(text) {}
+
+  YamlNode root;
+
+  Place place_of(const YAML::Mark& mark) const {
+    const auto at = static_cast<std::size_t>(std::max(mark.pos, 0));
+    return {source_, mark.line + 1, columns_.at(at, mark.column)};
+  }
+
+  /// To be called when all is parsed: before a syntax error these would only mislead.
+  void report_missing_colons() const {
+    for (const auto& [place, key] : no_colon_) {
+      problems_.add(place, key, "expected a colon after the key");
+    }
+  }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    // Refused before its content is read: yaml-cpp may otherwise go round in circles here (",").
+    if (++documents_ == 2) {
+      throw Stop{place_of(mark), "more after the end of the document (a config is one document)"};
+    }
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    YamlNode node;
+    node.place = place_of(mark);
+    count(node.place, {});
+    finish(std::move(node), anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end()) {
+      throw Stop{place_of(mark), "an alias inside its own anchor"};
+    }
+    scalar_end_ = text_.find_first_of(" \t\r\n", begin_of(mark));
+    count(place_of(mark), found->second.extent);
+    YamlNode node = found->second.node;
+    node.place = place_of(mark);  // where it is used, if something is wrong with that
+    finish(std::move(node), YAML::NullAnchor);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    YamlNode node;
+    node.kind = YamlNode::Kind::scalar;
+    node.place = place_of(mark);
+    node.quoted = tag == "!";
+    node.text = value;
+    check_tag(mark, tag, node.quoted);
+    const std::size_t begin = begin_of(mark);
+    scalar_end_ = node.quoted ? skip_quoted(text_, begin) : begin + value.size();
+    if (scalar_end_ == std::string_view::npos) {  // yaml-cpp lets it end with the file
+      throw Stop{node.place, "a quote that is never closed"};
+    }
+    count(node.place, {1, value.size(), 1});
+    finish(std::move(node), anchor);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(YamlNode::Kind::list, mark, tag, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(YamlNode::Kind::map, mark, tag, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Frame {
+    YamlNode node;
+    YAML::anchor_t anchor;
+    bool has_key = false;
+    bool keep = true;  ///< false: the key is no text or a duplicate, so its value goes nowhere
+    std::string key;
+    Place key_place;
+    std::size_t key_end = 0;  ///< in the text
+    std::unordered_map<std::string, Place> seen;
+  };
+  struct Anchored {
+    YamlNode node;
+    Extent extent;
+  };
+
+  void count(Place place, Extent extent) {
+    nodes_ += extent.nodes;
+    bytes_ += extent.bytes;
+    if (nodes_ > yaml_most_nodes) {
+      throw Stop{place,
+                 fmt::format("more than {} values, aliases counted each time", yaml_most_nodes)};
+    }
+    if (bytes_ > yaml_most_bytes)
+      throw Stop{place, fmt::format("aliases expand to more than {} KiB", yaml_most_bytes / 1024)};
+    if (static_cast<int>(frames_.size()) + extent.depth - 1 > yaml_most_depth) {
+      throw Stop{place, fmt::format("nested deeper than {}", yaml_most_depth)};
+    }
+  }
+
+  /// Where a node begins in the text, past its anchor.
+  std::size_t begin_of(const YAML::Mark& mark) const {
+    const auto at = static_cast<std::size_t>(std::max(mark.pos, 0));
+    return std::min(skip_anchor(text_, at), text_.size());
+  }
+
+  /// Untagged nodes arrive with "?", or with "!" for quoted text. A written "!" looks like the
+  /// latter, but then no quote stands at the mark.
+  void check_tag(const YAML::Mark& mark, const std::string& tag, bool quoted) {
+    bool written = tag != "?";
+    if (quoted) written = text_.substr(begin_of(mark)).starts_with('!');
+    if (written) problems_.add(place_of(mark), path(), "tags (such as !!str) are not allowed");
+  }
+
+  void open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag,
+            YAML::anchor_t anchor) {
+    Frame frame;
+    frame.node.kind = kind;
+    frame.node.place = place_of(mark);
+    frame.anchor = anchor;
+    check_tag(mark, tag, false);
+    frames_.push_back(std::move(frame));
+    count(frames_.back().node.place, {});
+  }
+
+  void close() {
+    Frame frame = std::move(frames_.back());
+    frames_.pop_back();
+    finish(std::move(frame.node), frame.anchor);
+  }
+
+  /// A whole node: remembered if it has an anchor, and handed to what it stands in.
+  void finish(YamlNode node, YAML::anchor_t anchor) {
+    if (anchor != YAML::NullAnchor) keep(node, anchor);
+    if (frames_.empty()) {
+      root = std::move(node);
+      return;
+    }
+    Frame& frame = frames_.back();
+    if (frame.node.kind == YamlNode::Kind::list) {
+      frame.node.items.push_back(std::move(node));
+    } else if (!frame.has_key) {
+      take_key(frame, std::move(node));
+    } else {
+      if (node.kind == YamlNode::Kind::null) {
+        node.place = frame.key_place;  // it has none itself
+        if (!colon_follows(frame.key_end)) {
+          if (no_colon_.size() < most_missing) no_colon_.emplace_back(frame.key_place, path());
+          frame.keep = false;
+        }
+      }
+      if (frame.keep) {
+        frame.node.entries.push_back({std::move(frame.key), frame.key_place, std::move(node)});
+      }
+      frame.has_key = false;
+    }
+  }
+
+  /// Copies a node for its aliases. Anchors within one another copy what is in them anew each time.
+  void keep(const YamlNode& node, YAML::anchor_t anchor) {
+    const Extent extent = extent_of(node);
+    kept_ += extent.nodes;
+    if (kept_ > yaml_most_nodes) {
+      throw Stop{node.place, fmt::format("anchors hold more than {} values", yaml_most_nodes)};
+    }
+    anchors_[anchor] = {node, extent};
+  }
+
+  void take_key(Frame& frame, YamlNode node) {
+    frame.keep = node.kind == YamlNode::Kind::scalar;
+    if (!frame.keep) {
+      problems_.add(node.place, path(), "a key must be text");
+      frame.key = "?";
+      frame.has_key = true;
+      return;
+    }
+    frame.key = node.text;
+    frame.key_place = node.place;
+    frame.key_end = scalar_end_;
+    frame.has_key = true;
+    const auto [first, fresh] = frame.seen.try_emplace(node.text, node.place);
+    if (!fresh) {
+      problems_.add(node.place, path(),
+                    source_ > 0 ? "duplicate key"
+                                : "duplicate key (first at " + problems_.show(first->second) + ")");
+      frame.keep = false;
+    }
+  }
+
+  /// yaml-cpp takes "train" alone on its line for "train:".
+  bool colon_follows(std::size_t key_end) const {
+    const std::size_t next = text_.find_first_not_of(" \t\r\n", key_end);
+    return next != std::string_view::npos && text_[next] == ':';
+  }
+
+  /// The keys that lead here, joined by dots.
+  std::string path() const {
+    std::string joined(key_);
+    for (const Frame& frame : frames_) {
+      if (!frame.has_key) continue;
+      if (!joined.empty()) joined += '.';
+      joined += frame.key;
+    }
+    return joined;
+  }
+
+  std::string_view text_;
+  int source_;
+  Problems& problems_;
+  std::string_view key_;
+  Columns columns_;
+  std::vector<Frame> frames_;
+  std::map<YAML::anchor_t, Anchored> anchors_;
+  std::size_t scalar_end_ = 0;  ///< where the last scalar ends in the text
+  std::size_t nodes_ = 0;
+  std::size_t kept_ = 0;  ///< nodes below anchors
+  std::size_t bytes_ = 0;
+  int documents_ = 0;
+  std::vector<std::pair<Place, std::string>> no_colon_;
+};
+
+}  // namespace
+
+YamlEntry* YamlNode::find(std::string_view key) {
+  const auto found = std::ranges::find(entries, key, &YamlEntry::key);
+  return found == entries.end() ? nullptr : &*found;
+}
+
+const YamlEntry* YamlNode::find(std::string_view key) const {
+  return const_cast<YamlNode*>(this)->find(key);
+}
+
+std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& problems,
+                                   std::string_view key) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  if (text.size() > yaml_most_bytes) {
+    problems.add({source, 1, 1}, "", fmt::format("larger than {} KiB", yaml_most_bytes / 1024));
+    return std::nullopt;
+  }
+  if (const auto flaw = find_flaw(text)) {
+    problems.add({source, flaw->line, flaw->column}, "", flaw->message);
+    return std::nullopt;
+  }
+  Builder builder(text, source, problems, key);
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+    builder.report_missing_colons();
+  } catch (const Stop& stop) {
+    problems.add(stop.place, "", stop.message);
+    return std::nullopt;
+  } catch (const YAML::Exception& error) {
+    const Place place = builder.place_of(error.mark);
+    const bool tab = tab_indents(text, place.line);
+    problems.add(place, "",
+                 "not valid YAML: " + shown(error.msg, 200) +
+                     (tab ? " (indent with spaces, not tabs)" : ""));
+    return std::nullopt;
+  }
+  return std::move(builder.root);
+}
+
+std::string yaml_text(std::string_view text) {
+  constexpr std::string_view safe =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
+  const bool plain = !text.empty() && text.find_first_not_of(safe) == std::string_view::npos &&
+                     text[0] != '-' && text[0] != '.' && text != "null" && text != "Null" &&
+                     text != "NULL";
+  if (plain) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+}  // namespace heed

@@ -1,0 +1,54 @@
+#pragma once
+/// YAML as configs use it: text in, a small tree out, with the place of every value.
+///
+/// yaml-cpp splits the text; what it lets pass and a config must not hold is refused here: more
+/// than 128 KiB, deeper than 32, more than 50,000 nodes or 128 KiB of text once aliases are expanded,
+/// an alias inside its own anchor, a key twice in one map, a second document, tags, invalid UTF-8,
+/// control characters. Numbers and truth values are judged where a key's type is known
+/// (train/config/fields.h).
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/config/config_problems.h"
+
+namespace heed {
+
+struct YamlEntry;
+
+struct YamlNode {
+  enum class Kind { null, scalar, list, map };
+  Kind kind = Kind::null;
+  Place place;
+  bool quoted = false;             ///< scalar: written in quotes or as a block, so surely text
+  std::string text;                ///< scalar
+  std::vector<YamlNode> items;     ///< list
+  std::vector<YamlEntry> entries;  ///< map, in the order of the file
+
+  YamlEntry* find(std::string_view key);
+  const YamlEntry* find(std::string_view key) const;
+};
+
+struct YamlEntry {
+  std::string key;
+  Place place;  ///< of the key
+  YamlNode value;
+};
+
+/// Ten times the reference page. yaml-cpp takes about 0.4 s for 1 MiB between brackets, which it
+/// reads to the end before it tells of the beginning.
+inline constexpr std::size_t yaml_most_bytes = std::size_t{128} << 10;
+inline constexpr std::size_t yaml_most_nodes = 50'000;
+inline constexpr int yaml_most_depth = 32;
+
+/// The one document in `text`; a text without any is a null node. What is wrong goes to `problems`;
+/// nullopt if no tree could be built at all. `key` is the dotted path that the text is the value
+/// of.
+std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& problems,
+                                   std::string_view key = "");
+
+/// A scalar that reads back as this text: as it is where that is safe, else in double quotes.
+std::string yaml_text(std::string_view text);
+
+}  // namespace heed

@@ -1,0 +1,273 @@
+#include "train/decode/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/reduce.h"
+#include "autograd/kernels/rows.h"
+#include "data/tokenizers/tokenizer.h"
+#include "nn/models/plain_decoding.h"
+#include "train/loop/step.h"
+
+HEED_BEGIN
+
+namespace {
+
+double length_penalty(std::int64_t tokens, double alpha) {
+  return std::pow((5.0 + static_cast<double>(tokens)) / 6.0, alpha);
+}
+
+/// Higher first; then the earlier parent, then the smaller token.
+constexpr auto better = [](const auto& a, const auto& b) {
+  if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
+  return a.parent != b.parent ? a.parent < b.parent : a.token < b.token;
+};
+
+std::unique_ptr<Decoding> begin_decoding(const Model& model, std::span<const std::int32_t> source,
+                                         std::span<const std::int32_t> offsets, std::int64_t count,
+                                         const DecodeOptions& options) {
+  if (options.cached) return model.decode(source, offsets, count);
+  return std::make_unique<PlainDecoding>(model, source, offsets, count);
+}
+
+/// A token a model must not produce: nothing to say stands behind these ids.
+bool forbidden(std::int64_t token) { return token == Tokenizer::bos || token == Tokenizer::unk; }
+
+std::int64_t parts_of(std::int64_t whole, std::int64_t size) { return (whole + size - 1) / size; }
+
+/// Lines of a batch, so that there are `batches` where their hypotheses allow it. Each step reads
+/// every weight, so a batch of a few lines would cost as much as one of many.
+std::int64_t batch_size(const DecodeOptions& options, std::int64_t lines, std::int64_t batches) {
+  const std::int64_t beam = options.sample ? 1 : std::max<std::int64_t>(options.beam, 1);
+  const std::int64_t few = std::max<std::int64_t>(32 / beam, 1);
+  if (lines == 0) return few;
+  const std::int64_t most = std::max<std::int64_t>(options.batch_sequences / beam, 1);
+  const std::int64_t count =
+      std::max(parts_of(lines, most), std::min(batches, parts_of(lines, few)));
+  return parts_of(lines, count);
+}
+
+}  // namespace
+
+void Search::best_tokens(const Array& logits, std::int64_t row, std::int64_t count,
+                         std::vector<Candidate>& into) const {
+  const real* const z = logits.row(row);
+  const double base = live_[static_cast<std::size_t>(row)].hypothesis.log_prob -
+                      double{kernels::log_sum_exp_row(z, logits.cols())};
+  const auto begin = static_cast<std::ptrdiff_t>(into.size());
+  real lowest = -std::numeric_limits<real>::infinity();
+  const std::int64_t n = logits.cols();
+  for (std::int64_t t = kernels::first_above(z, 0, lowest, n); t < n;
+       t = kernels::first_above(z, t + 1, lowest, n)) {
+    if (forbidden(t)) continue;
+    // `into` beyond begin is a heap whose top is the worst of the best `count` so far.
+    into.push_back(
+        {base + double{z[t]}, static_cast<std::int32_t>(row), static_cast<std::int32_t>(t)});
+    std::push_heap(into.begin() + begin, into.end(), better);
+    if (static_cast<std::int64_t>(into.size()) - begin <= count) continue;
+    std::pop_heap(into.begin() + begin, into.end(), better);
+    into.pop_back();
+    lowest = z[into[static_cast<std::size_t>(begin)].token];
+  }
+}
+
+void Search::sampled_token(const Array& logits, std::int64_t row,
+                           std::vector<Candidate>& into) const {
+  const Live& live = live_[static_cast<std::size_t>(row)];
+  const real* const z = logits.row(row);
+  std::vector<std::int32_t> order;
+  for (std::int32_t t = 0; t < logits.cols(); ++t) {
+    if (!forbidden(t)) order.push_back(t);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int32_t a, std::int32_t b) { return z[a] > z[b]; });
+  if (options_.top_k > 0 && options_.top_k < static_cast<std::int64_t>(order.size())) {
+    order.resize(static_cast<std::size_t>(options_.top_k));
+  }
+  // Weights relative to the likeliest token; top_p keeps the smallest head of them with that share.
+  std::vector<double> weight;
+  weight.reserve(order.size());
+  for (const std::int32_t t : order)
+    weight.push_back(std::exp((double{z[t]} - double{z[order[0]]}) / options_.temperature));
+  const double all = std::accumulate(weight.begin(), weight.end(), 0.0);
+  double kept = 0;
+  std::size_t n = 0;
+  while (n < weight.size() && (n == 0 || kept < options_.top_p * all)) kept += weight[n++];
+  Random random({seed_, Stream::sampling,
+                 static_cast<std::uint64_t>(numbers_[static_cast<std::size_t>(live.sentence)]),
+                 static_cast<std::uint32_t>(live.hypothesis.tokens.size())});
+  double at = random.uniform() * kept;
+  std::size_t chosen = 0;
+  while (chosen + 1 < n && at >= weight[chosen]) at -= weight[chosen++];
+  const std::int32_t token = order[chosen];
+  into.push_back({live.hypothesis.log_prob + double{z[token]} -
+                      double{kernels::log_sum_exp_row(z, logits.cols())},
+                  static_cast<std::int32_t>(row), token});
+}
+
+void Search::finish(Live done, bool ended) {
+  const auto n = static_cast<std::int64_t>(done.hypothesis.tokens.size()) + (ended ? 1 : 0);
+  done.hypothesis.score = done.hypothesis.log_prob / length_penalty(n, options_.length_penalty);
+  finished_[static_cast<std::size_t>(done.sentence)].push_back(std::move(done.hypothesis));
+}
+
+std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t> tokens) {
+  const std::int64_t beam = options_.sample ? 1 : std::max<std::int64_t>(options_.beam, 1);
+  finished_.assign(tokens.size(), {});
+  live_.clear();
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    live_.push_back({static_cast<std::int32_t>(i), {}});
+  std::vector<Candidate> candidates;
+  for (std::int64_t length = 1; !live_.empty(); ++length) {
+    const Array logits = decoding.step(tokens);
+    std::vector<Live> next;
+    std::vector<std::int32_t> parents;
+    tokens.clear();
+    for (std::size_t row = 0; row < live_.size();) {  // the hypotheses of a sentence stand together
+      const std::int32_t sentence = live_[row].sentence;
+      const std::int64_t places =
+          beam - static_cast<std::int64_t>(finished_[static_cast<std::size_t>(sentence)].size());
+      candidates.clear();
+      for (; row < live_.size() && live_[row].sentence == sentence; ++row) {
+        const auto r = static_cast<std::int64_t>(row);
+        options_.sample ? sampled_token(logits, r, candidates)
+                        : best_tokens(logits, r, places, candidates);
+      }
+      std::sort(candidates.begin(), candidates.end(), better);
+      if (static_cast<std::int64_t>(candidates.size()) > places)
+        candidates.resize(static_cast<std::size_t>(places));
+      for (const Candidate& c : candidates) {
+        Live grown{sentence, live_[static_cast<std::size_t>(c.parent)].hypothesis};
+        grown.hypothesis.log_prob = c.log_prob;
+        const bool ended = c.token == Tokenizer::eos;
+        if (!ended) grown.hypothesis.tokens.push_back(c.token);
+        if (ended || length == limit_) {
+          finish(std::move(grown), ended);
+          continue;
+        }
+        next.push_back(std::move(grown));
+        parents.push_back(c.parent);
+        tokens.push_back(c.token);
+      }
+    }
+    live_ = std::move(next);
+    if (!live_.empty()) decoding.select(parents);
+  }
+  std::vector<Hypothesis> best;
+  for (std::vector<Hypothesis>& of_sentence : finished_) {
+    if (of_sentence.empty()) of_sentence.emplace_back();  // logits that were all NaN
+    best.push_back(*std::max_element(
+        of_sentence.begin(), of_sentence.end(),
+        [](const Hypothesis& a, const Hypothesis& b) { return a.score < b.score; }));
+  }
+  return best;
+}
+
+FrozenModel::FrozenModel(const Model& of) : model(of) {
+  for (const NamedTensor& p : model.parameters()) {
+    if (p.tensor.shape().rank() == 2) weights.add(p.tensor.value());
+  }
+}
+
+std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& source,
+                                  const DecodeOptions& options, std::uint64_t seed, Team& team,
+                                  std::span<const std::int64_t> numbers, std::int64_t batches) {
+  const Model& model = frozen.model;
+  std::vector<std::int64_t> order(static_cast<std::size_t>(source.size()));
+  std::iota(order.begin(), order.end(), 0);
+  // The longest first: then no thread is left with the longest batch at the end.
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return source.length(a) > source.length(b);
+  });
+  std::int64_t limit = std::max<std::int64_t>(options.max_length, 1);
+  if (model.position_limit() > 0) limit = std::min(limit, model.position_limit());
+  const std::int64_t size = batch_size(options, source.size(), batches);
+  std::vector<Hypothesis> all(order.size());
+  team.run(parts_of(source.size(), size), [&](std::int64_t number) {
+    const kernels::Bf16Scope scope(options.precision == Precision::bf16);
+    const kernels::PackedScope packed(frozen.weights);
+    const std::int64_t begin = number * size, end = std::min(begin + size, source.size());
+    std::vector<std::int32_t> ids, offsets{0};
+    std::vector<std::int64_t> keys;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t place = order[static_cast<std::size_t>(i)];
+      keys.push_back(numbers.empty() ? place : numbers[static_cast<std::size_t>(place)]);
+      const auto sentence = source[place];
+      ids.insert(ids.end(), sentence.begin(), sentence.end());
+      offsets.push_back(static_cast<std::int32_t>(ids.size()));
+    }
+    const std::unique_ptr<Decoding> decoding =
+        begin_decoding(model, ids, offsets, end - begin, options);
+    Search search(options, limit, seed, std::move(keys));
+    std::vector<Hypothesis> found = search.run(
+        *decoding,
+        std::vector<std::int32_t>(static_cast<std::size_t>(end - begin), Tokenizer::bos));
+    for (std::int64_t i = begin; i < end; ++i) {
+      all[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] =
+          std::move(found[static_cast<std::size_t>(i - begin)]);
+    }
+  });
+  return all;
+}
+
+std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
+                                        std::span<const std::int32_t> prompt,
+                                        const DecodeOptions& options, std::uint64_t seed,
+                                        std::int64_t number) {
+  const Model& model = frozen.model;
+  const kernels::Bf16Scope scope(options.precision == Precision::bf16);
+  const kernels::PackedScope packed(frozen.weights);
+  std::vector<std::int32_t> text(prompt.begin(), prompt.end());
+  const std::int64_t context = model.position_limit();
+  std::int64_t left = std::max<std::int64_t>(options.max_length, 1);
+  while (left > 0) {
+    // Feed what the model can still look back on, all but the last token, then search on from
+    // there.
+    std::size_t from = 0;
+    if (context > 0 && static_cast<std::int64_t>(text.size()) > context) {
+      from = text.size() - static_cast<std::size_t>(std::max<std::int64_t>(context / 2, 1));
+    }
+    const std::unique_ptr<Decoding> decoding = begin_decoding(model, {}, {}, 1, options);
+    std::vector<std::int32_t> fed(text.begin() + static_cast<std::ptrdiff_t>(from), text.end());
+    if (fed.empty()) fed.push_back(Tokenizer::eos);
+    for (std::size_t i = 0; i + 1 < fed.size(); ++i) decoding->step(std::span(&fed[i], 1));
+    const std::int64_t room =
+        context > 0 ? context - static_cast<std::int64_t>(fed.size()) + 1 : left;
+    Search search(options, std::min(left, std::max<std::int64_t>(room, 1)), seed,
+                  {(number << 20) + static_cast<std::int64_t>(text.size())});
+    const std::vector<std::int32_t> found = search.run(*decoding, {fed.back()}).front().tokens;
+    text.insert(text.end(), found.begin(), found.end());
+    if (static_cast<std::int64_t>(found.size()) < std::min(left, std::max<std::int64_t>(room, 1)))
+      break;  // ended by itself
+    left -= static_cast<std::int64_t>(found.size());
+  }
+  return {text.begin() + static_cast<std::ptrdiff_t>(prompt.size()), text.end()};
+}
+
+std::vector<double> score_targets(const FrozenModel& frozen, std::span<const Batch> batches,
+                                  std::int64_t count, Team& team) {
+  std::vector<double> scores(static_cast<std::size_t>(count));
+  team.run(static_cast<std::int64_t>(batches.size()), [&](std::int64_t number) {
+    const NoGrad no_grad;
+    const kernels::PackedScope packed(frozen.weights);
+    Pass pass;
+    const Model& model = frozen.model;
+    const Batch& batch = batches[static_cast<std::size_t>(number)];
+    const Tensor hidden = model.hidden(rows_of(batch), pass);
+    for (std::size_t s = 0; s < batch.samples.size(); ++s) {
+      const std::int32_t begin = batch.target_offsets[s], end = batch.target_offsets[s + 1];
+      LossCounts counts;
+      projected_cross_entropy(
+          Tensor(hidden.value().sliced(begin, end)), model.output_weight(), model.output_bias(),
+          std::span(batch.target_out)
+              .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
+          0, 1, &counts);
+      scores[static_cast<std::size_t>(batch.samples[s])] = -counts.nll;
+    }
+  });
+  return scores;
+}
+
+HEED_END

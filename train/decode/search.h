@@ -1,0 +1,95 @@
+#pragma once
+/// From a trained model to tokens: greedy search, beam search, sampling.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "autograd/base/team.h"
+#include "autograd/kernels/gemm/packed.h"
+#include "data/batches/batch.h"
+#include "data/batches/dataset.h"
+#include "nn/models/model.h"
+#include "train/config/options.h"
+
+HEED_BEGIN
+
+struct Hypothesis {
+  std::vector<std::int32_t> tokens;  ///< without specials
+  double log_prob = 0;               ///< Σ log p, of </s> too where the search came to it
+  double score = 0;  ///< log_prob / ((5 + n) / 6)^α, n tokens with </s>, if it came (Wu et al.
+                     ///< 2016, section 7)
+};
+
+/// Extends hypotheses token by token until each has ended. A finished hypothesis takes up a place
+/// of its sentence's beam, so a search ends after `beam` of them; sentences that are done leave the
+/// batch. Equal scores: the earlier hypothesis, then the smaller token, wins.
+class Search {
+ public:
+  /// limit: tokens a hypothesis may have; numbers: of the sentences, for the random keys of
+  /// sampling.
+  Search(const DecodeOptions& options, std::int64_t limit, std::uint64_t seed,
+         std::vector<std::int64_t> numbers)
+      : options_(options), limit_(limit), seed_(seed), numbers_(std::move(numbers)) {}
+
+  /// One hypothesis a sentence is alive in `decoding`; `tokens` are the last tokens of their
+  /// prompts, not yet fed. Returns the best hypothesis of each sentence.
+  std::vector<Hypothesis> run(Decoding& decoding, std::vector<std::int32_t> tokens);
+
+ private:
+  struct Live {
+    std::int32_t sentence;
+    Hypothesis hypothesis;
+  };
+  struct Candidate {
+    double log_prob;
+    std::int32_t parent, token;  // parent: index among the live
+  };
+  void best_tokens(const Array& logits, std::int64_t row, std::int64_t count,
+                   std::vector<Candidate>& into) const;
+  void sampled_token(const Array& logits, std::int64_t row, std::vector<Candidate>& into) const;
+  void finish(Live done, bool ended);
+
+  DecodeOptions options_;
+  std::int64_t limit_;
+  std::uint64_t seed_;
+  std::vector<std::int64_t> numbers_;
+  std::vector<Live> live_;
+  std::vector<std::vector<Hypothesis>> finished_;  // of each sentence
+};
+
+/// A model whose weights stay as they are while this lives, so that decoding may lay them out once
+/// for all its steps, in as much memory again. The model must outlive it.
+struct FrozenModel {
+  explicit FrozenModel(const Model& of);
+  const Model& model;
+  mutable kernels::PackedWeights weights;
+};
+
+/// Batches of translate() where nobody says otherwise: not as many as there are threads, lest what
+/// depends on the batches depend on the machine.
+inline constexpr std::int64_t usual_batches = 4;
+
+/// Translates every source sequence, in batches of alike lengths spread over the team: `batches` or
+/// more, but no smaller ones than 32 hypotheses.
+/// Each sentence's result is a function of the sentence, the options, the seed and, where it is
+/// sampled, the sentence's number: its place in `source`, unless `numbers` says otherwise. In bf16
+/// it is one of the batches too: small products keep float32 (kernels/bf16.h).
+std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& source,
+                                  const DecodeOptions& options, std::uint64_t seed, Team& team,
+                                  std::span<const std::int64_t> numbers = {},
+                                  std::int64_t batches = usual_batches);
+
+/// Continues a prompt (ids; empty: begins with </s>) with a language model by up to
+/// options.max_length tokens. A prompt with continuation longer than the model's context goes on
+/// from its last half.
+std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
+                                        std::span<const std::int32_t> prompt,
+                                        const DecodeOptions& options, std::uint64_t seed,
+                                        std::int64_t number);
+
+/// log p of each target sequence with its </s>, given its source. Unnormalised natural logarithms.
+/// Like what is decoded, they do not depend on the sequences beside.
+std::vector<double> score_targets(const FrozenModel& frozen, std::span<const Batch> batches,
+                                  std::int64_t count, Team& team);
+
+HEED_END

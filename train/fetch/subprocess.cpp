@@ -1,0 +1,83 @@
+#include "train/fetch/subprocess.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "autograd/base/error.h"
+#include "autograd/base/files.h"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): glibc has it only for GNU
+
+namespace heed {
+namespace {
+
+constexpr std::size_t kMostErrors = std::size_t{1} << 16;  // bytes kept of stderr
+
+/// Where a child's standard streams go.
+struct Redirections {
+  posix_spawn_file_actions_t actions;
+  explicit Redirections(int errors) {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+  }
+  ~Redirections() { posix_spawn_file_actions_destroy(&actions); }
+  Redirections(const Redirections&) = delete;
+  Redirections& operator=(const Redirections&) = delete;
+};
+
+std::string read_to_end(int descriptor) {
+  std::string text;
+  std::array<char, 4096> piece;
+  for (;;) {
+    const ssize_t got = ::read(descriptor, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return text;
+    if (text.size() < kMostErrors) text.append(piece.data(), static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace
+
+ProgramResult run_program(const std::vector<std::string>& arguments) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) < 0)
+    throw Error(Exit::io,
+                fmt::format("{}: {}", arguments.front(), std::generic_category().message(errno)));
+  const FileDescriptor ours(ends[0]);
+  pid_t child = 0;
+  {
+    const FileDescriptor theirs(ends[1]);
+    const Redirections redirections(theirs.get());
+    std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
+    for (const std::string& argument : arguments)
+      argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    const int error =
+        ::posix_spawnp(&child, argv[0], &redirections.actions, nullptr, argv.data(), environ);
+    if (error != 0)
+      throw Error(Exit::failed, fmt::format("cannot run {}: {}", arguments.front(),
+                                            std::generic_category().message(error)));
+  }
+  ProgramResult result;
+  result.errors = read_to_end(ours.get());
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR)
+      throw Error(Exit::failed,
+                  fmt::format("{}: {}", arguments.front(), std::generic_category().message(errno)));
+  }
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return result;
+}
+
+}  // namespace heed

@@ -1,0 +1,18 @@
+#pragma once
+/// Where a step that went wrong began to go wrong.
+#include <span>
+#include <string>
+
+#include "autograd/named_tensor.h"
+#include "train/loop/step.h"
+
+HEED_BEGIN
+
+/// Repeats the shards of a step whose loss or gradients are not finite, looking at every tensor on
+/// the way, and says which was the first to hold NaN or an infinity, in which shard, and which
+/// samples that shard is made of. Takes a few times as long as the step.
+std::string explain_non_finite(const Model& model, std::span<const NamedTensor> parameters,
+                               std::span<const Batch> shards, std::int64_t step,
+                               const StepOptions& options);
+
+HEED_END

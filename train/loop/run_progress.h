@@ -1,0 +1,34 @@
+#pragma once
+/// How far a run has come.
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "data/batches/batcher.h"
+#include "nn/models/model.h"
+
+HEED_BEGIN
+
+/// What a checkpoint remembers besides weights and moments.
+struct Progress {
+  std::int64_t step = 0;           ///< steps done
+  Position position;               ///< of the next batch
+  std::int64_t target_tokens = 0;  ///< seen in training
+  double seconds = 0;              ///< of training, over all sessions
+  std::optional<double> best;      ///< best value of the deciding metric
+  std::int64_t best_step = 0;
+  std::int64_t without_better = 0;    ///< validations since
+  std::string judged_by;              ///< metric and data that `best` is of
+  std::string batches;                ///< what `position` counts: data, seed, size
+  bool validation_due = false;        ///< at this step; a signal has put it off
+  std::int64_t skipped = 0;           ///< steps left out, as they were not finite
+  std::int64_t skipped_in_a_row = 0;  ///< of them, the last without another between
+  LossCounts window;                  ///< since the last record of training
+  double window_seconds = 0;
+
+  nlohmann::json json() const;
+  static Progress from(const nlohmann::json& state);
+};
+
+HEED_END

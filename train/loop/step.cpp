@@ -1,0 +1,199 @@
+#include "train/loop/step.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "autograd/base/error.h"
+#include "autograd/finite_check.h"
+#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/reduce.h"
+#include "optim/clip.h"
+#include "train/loop/nonfinite.h"
+
+HEED_BEGIN
+
+namespace {
+constexpr std::int64_t piece_values = 1 << 14;
+/// Pieces are handed out in runs, so that small models are not all bookkeeping.
+constexpr std::int64_t run_values = 1 << 18;
+}  // namespace
+
+void add_counts(LossCounts& total, const LossCounts& part) {
+  total.loss += part.loss;
+  total.nll += part.nll;
+  total.tokens += part.tokens;
+  total.correct += part.correct;
+}
+
+Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
+                  double normalizer, const StepOptions& options, LossCounts* counts) {
+  const kernels::Bf16Scope scope(options.bf16);
+  Pass pass{true, options.seed, static_cast<std::uint64_t>(step),
+            static_cast<std::uint32_t>(number)};
+  return model.loss(rows_of(shard), shard.target_out, options.label_smoothing, normalizer, pass,
+                    counts);
+}
+
+Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
+                          std::int64_t step, double normalizer, const StepOptions& options,
+                          LossCounts* counts) {
+  const kernels::Bf16Scope scope(options.bf16);
+  return backward(shard_loss(model, shard, number, step, normalizer, options, counts));
+}
+
+TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
+                     const StepOptions& options)
+    : model_(model), optimizer_(optimizer), team_(team), options_(options) {
+  for (std::size_t i = 0; i < optimizer_.parameters().size(); ++i) {
+    const std::int64_t n = optimizer_.parameters()[i].tensor.size();
+    for (std::int64_t begin = 0; begin < n; begin += piece_values) {
+      pieces_.push_back({i, begin, std::min(begin + piece_values, n)});
+    }
+  }
+  squares_.resize(pieces_.size());
+}
+
+StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, double lr) {
+  // 1. The loss is a mean over the whole batch's tokens, so every shard divides by their number.
+  std::int64_t tokens = 0;
+  for (const Batch& shard : shards) tokens += static_cast<std::int64_t>(shard.target_out.size());
+  if (tokens == 0) throw Error(Exit::failed, "a batch without target tokens");
+  gradients_.resize(shards.size());
+  for (GradientList& list : gradients_) list.resize(optimizer_.parameters().size());
+  drop_gradients();  // of a step that was not finished
+  counts_.assign(shards.size(), LossCounts{});
+  one_half_.assign(shards.size(), false);
+
+  // 2. Each shard runs forward and backward alone, on one thread.
+  team_.run(static_cast<std::int64_t>(shards.size()), [&](std::int64_t i) {
+    forward_backward(shards[static_cast<std::size_t>(i)], i, step, static_cast<double>(tokens));
+    merge_into_tree(static_cast<std::size_t>(i));
+  });
+
+  // 3. Their gradients are summed in a fixed tree, begun above; the norm of the sum comes with it.
+  StepResult result;
+  for (const LossCounts& c : counts_) add_counts(result.counts, c);
+  result.gradient_norm = std::sqrt(sum_shards());
+
+  // 4. Nothing that is not finite reaches the weights.
+  const double loss = result.counts.loss / static_cast<double>(tokens);
+  if (!std::isfinite(loss) || !std::isfinite(result.gradient_norm))
+    refuse(shards, step, loss, result.gradient_norm);
+
+  // 5. Clip and update.
+  const bool finite = update(lr, clip_factor(result.gradient_norm, options_.clip_norm));
+  drop_gradients();
+  if (!finite) {
+    throw Error(
+        Exit::non_finite,
+        fmt::format("step {}: the loss is {}, but a weight is not finite\n{}", step, loss,
+                    explain_non_finite(model_, optimizer_.parameters(), shards, step, options_)));
+  }
+  return result;
+}
+
+void TrainStep::refuse(std::span<const Batch> shards, std::int64_t step, double loss,
+                       double gradient_norm) {
+  drop_gradients();  // the search needs the memory
+  throw Error(
+      Exit::non_finite,
+      fmt::format("step {}: the loss is {} and the gradients' norm {}; the weights are as before "
+                  "the step\n{}",
+                  step, unsigned_nan(loss), unsigned_nan(gradient_norm),
+                  explain_non_finite(model_, optimizer_.parameters(), shards, step, options_)));
+}
+
+void TrainStep::drop_gradients() {
+  for (GradientList& list : gradients_) std::fill(list.begin(), list.end(), Array());
+}
+
+void TrainStep::forward_backward(const Batch& shard, std::int64_t number, std::int64_t step,
+                                 double normalizer) {
+  if (shard.target_out.empty()) return;
+  const auto i = static_cast<std::size_t>(number);
+  Gradients gradients =
+      shard_gradients(model_, shard, number, step, normalizer, options_, &counts_[i]);
+  for (std::size_t p = 0; p < optimizer_.parameters().size(); ++p) {
+    gradients_[i][p] = gradients.take(optimizer_.parameters()[p].tensor);
+  }
+}
+
+void TrainStep::merge_into_tree(std::size_t i) {
+  const std::size_t count = gradients_.size();
+  // A sum of 2 width shards is made of two of width shards, the right one of which may be short.
+  for (std::size_t width = 1; 2 * width < count; width *= 2) {
+    const std::size_t left = i / (2 * width) * (2 * width), right = left + width;
+    i = left;
+    if (right >= count) continue;  // alone: it is the sum
+    {
+      const std::lock_guard lock(tree_mutex_);
+      one_half_[right] = !one_half_[right];
+      if (one_half_[right]) return;  // whoever brings the other half goes on
+    }
+    add_to(left, right);
+  }
+}
+
+void TrainStep::add_to(std::size_t left, std::size_t right) {
+  for (std::size_t p = 0; p < optimizer_.parameters().size(); ++p) {
+    Array &sum = gradients_[left][p], &part = gradients_[right][p];
+    if (!part.defined()) continue;
+    if (!sum.defined()) {
+      sum = std::move(part);
+      continue;
+    }
+    if (!sum.unique()) sum = sum.clone();
+    const real* const parts[] = {sum.data(), part.data()};
+    kernels::tree_sum(parts, 2, sum.data(), sum.size());
+    part = Array();
+  }
+}
+
+double TrainStep::sum_shards() {
+  // A parameter that no shard has touched has a zero gradient; one that only later shards have
+  // touched needs a place for the sum.
+  GradientList& total = gradients_.front();
+  for (std::size_t p = 0; p < total.size(); ++p) {
+    if (!total[p].defined()) total[p] = Array::zeros(optimizer_.parameters()[p].tensor.shape());
+    if (!total[p].unique()) total[p] = total[p].clone();
+  }
+  const std::int64_t per_run = run_values / piece_values;
+  const auto count = static_cast<std::int64_t>(pieces_.size());
+  team_.run((count + per_run - 1) / per_run, [&](std::int64_t run) {
+    std::vector<const real*, ArenaAllocator<const real*>> parts(gradients_.size());
+    for (std::int64_t i = run * per_run; i < std::min(count, (run + 1) * per_run); ++i) {
+      const Piece& piece = pieces_[static_cast<std::size_t>(i)];
+      for (std::size_t s = 0; s < gradients_.size(); ++s) {
+        const Array& g = gradients_[s][piece.parameter];
+        parts[s] = g.defined() ? g.data() + piece.begin : nullptr;
+      }
+      real* const sum = total[piece.parameter].data() + piece.begin;
+      const std::int64_t n = piece.end - piece.begin;
+      kernels::tree_sum(parts.data(), static_cast<std::int64_t>(parts.size()), sum, n);
+      squares_[static_cast<std::size_t>(i)] = kernels::sum_squares(sum, n);
+    }
+  });
+  double squares = 0;
+  for (const double s : squares_) squares += s;
+  return squares;
+}
+
+bool TrainStep::update(double lr, double grad_scale) {
+  optimizer_.begin_step(lr, grad_scale);
+  const std::int64_t per_run = run_values / piece_values;
+  const auto count = static_cast<std::int64_t>(pieces_.size());
+  std::atomic<bool> all_finite{true};
+  team_.run((count + per_run - 1) / per_run, [&](std::int64_t run) {
+    bool finite = true;
+    for (std::int64_t i = run * per_run; i < std::min(count, (run + 1) * per_run); ++i) {
+      const Piece& piece = pieces_[static_cast<std::size_t>(i)];
+      finite &= optimizer_.update(piece.parameter, piece.begin, piece.end,
+                                  gradients_.front()[piece.parameter].data());
+    }
+    if (!finite) all_finite = false;
+  });
+  return all_finite;
+}
+
+HEED_END

@@ -1,0 +1,88 @@
+#pragma once
+/// One training step: shards forward and backward, their gradients summed, clipped, applied.
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/base/team.h"
+#include "data/batches/batch.h"
+#include "nn/models/model.h"
+#include "optim/optimizer.h"
+
+HEED_BEGIN
+
+struct StepOptions {
+  std::uint64_t seed = 1;
+  std::int64_t shards = 4;
+  double label_smoothing = 0.0;
+  double clip_norm = 0.0;
+  bool bf16 = false;  ///< matrix products of large operands (kernels/bf16.h), if there are any here
+};
+
+struct StepResult {
+  LossCounts counts;         ///< of the whole batch
+  double gradient_norm = 0;  ///< before clipping
+};
+
+/// Gradients of one shard, in the order of the parameters; undefined where there is none.
+using GradientList = std::vector<Array>;
+
+class TrainStep {
+ public:
+  TrainStep(const Model& model, Optimizer& optimizer, Team& team, const StepOptions& options);
+
+  /// Step number `step` (1, 2, …; it keys the dropout) on a batch cut into shards. The bits of the
+  /// result depend on the shards, not on the threads. Throws Error(Exit::non_finite), with the
+  /// weights as they were, where the loss or the gradients' norm is NaN or infinite; the message
+  /// says where that began (nonfinite.h). A weight that is not finite, and yet does not show in the
+  /// loss, is found while it is updated: the step is made then, and Error(Exit::non_finite) thrown.
+  StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
+
+ private:
+  /// A range of one parameter, small enough to stay in cache: the unit of summing and updating.
+  struct Piece {
+    std::size_t parameter;
+    std::int64_t begin, end;
+  };
+  void forward_backward(const Batch& shard, std::int64_t number, std::int64_t step,
+                        double normalizer);
+  [[noreturn]] void refuse(std::span<const Batch> shards, std::int64_t step, double loss,
+                           double gradient_norm);
+  /// Shard i has its gradients. The tree of sums is worked off as far as it can be, but for its root,
+  /// so that few sets of gradients exist at a time.
+  void merge_into_tree(std::size_t i);
+  void add_to(std::size_t left, std::size_t right);
+  double sum_shards();
+  /// Returns whether all weights were finite before.
+  bool update(double lr, double grad_scale);
+  void drop_gradients();  ///< but keep the lists, for the next step
+
+  const Model& model_;
+  Optimizer& optimizer_;
+  Team& team_;
+  StepOptions options_;
+  std::vector<Piece> pieces_;
+  std::vector<GradientList> gradients_;  ///< of each shard; the sum ends up in the first
+  std::vector<bool> one_half_;  ///< of each sum, named by its right half: one half is there
+  std::mutex tree_mutex_;
+  std::vector<LossCounts> counts_;  ///< of each shard
+  std::vector<double> squares_;     ///< of each piece: its part of the squared norm
+};
+
+/// The loss of shard number `number` of a step, divided by `normalizer`.
+Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
+                  double normalizer, const StepOptions& options, LossCounts* counts);
+/// The same, and backward.
+Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
+                          std::int64_t step, double normalizer, const StepOptions& options,
+                          LossCounts* counts);
+/// A batch as a model reads it.
+inline Rows rows_of(const Batch& batch) {
+  return {batch.source, batch.source_offsets, batch.target_in, batch.target_offsets};
+}
+/// Adds part to total.
+void add_counts(LossCounts& total, const LossCounts& part);
+
+HEED_END

@@ -1,0 +1,312 @@
+#include "train/loop/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "autograd/base/files.h"
+#include "autograd/finite_check.h"
+#include "autograd/kernels/reduce.h"
+#include "optim/schedule.h"
+#include "train/report/flops.h"
+#include "train/run/average.h"
+#include "train/run/folder_transaction.h"
+#include "train/run/weights.h"
+
+HEED_BEGIN
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
+  if (config.train.steps > 0 || config.train.epochs == 0) return config.train.steps;
+  return static_cast<std::int64_t>(
+      std::ceil(config.train.epochs * static_cast<double>(stream.batches_in(0))));
+}
+
+/// What a batch's number hangs on, in a few words.
+std::string batches_of(const Config& config, const ExperimentData& data) {
+  const BatchOptions options = batch_options(config);
+  return fmt::format("{} seed {} tokens {} sequences {} context {}", data.sums.train, options.seed,
+                     options.batch_tokens, options.batch_sequences, options.context);
+}
+
+StepOptions step_options(const Config& config) {
+  return {config.seed, config.train.shards, config.train.label_smoothing, config.optim.clip_norm,
+          config.train.precision == Precision::bf16};
+}
+
+}  // namespace
+
+Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk)
+    : config_(config),
+      run_(run),
+      data_(data),
+      talk_(talk),
+      team_(config.threads),
+      model_(build_to_train(config, sizes_of(data.tokenizers))),
+      optimizer_(config.optim, model_->parameters()),
+      step_(*model_, optimizer_, team_, step_options(config)),
+      stream_(data.train, batch_options(config)),
+      cost_(token_cost(config.model, config.task, data.tokenizers.target->size())),
+      total_steps_(steps_in_all(config, stream_)),
+      checkpoints_(run.path) {
+  progress_.batches = batches_of(config, data);
+  progress_.judged_by = fmt::format("{} {}", static_cast<int>(deciding_metric()), data.sums.valid);
+}
+
+Metric Trainer::deciding_metric() const {
+  return config_.train.early_stopping.metric.value_or(config_.train.best);
+}
+
+double Trainer::share_done() const {
+  double share = 0;
+  if (config_.train.steps > 0)
+    share = static_cast<double>(progress_.step) / static_cast<double>(config_.train.steps);
+  if (config_.train.epochs > 0 && batches_)
+    share = std::max(share, batches_->epochs_done() / config_.train.epochs);
+  if (config_.train.minutes > 0)
+    share = std::max(share, progress_.seconds / 60 / config_.train.minutes);
+  return share;
+}
+
+bool Trainer::finished() const { return stopped_early_ || share_done() >= 1; }
+
+int Trainer::train() {
+  if (!metrics_) metrics_.emplace(run_.metrics());
+  stream_.seek(progress_.position);
+  batches_ = std::make_unique<Prefetcher>(stream_);
+  if (!finished()) remove_average();  // the mean of checkpoints that will be old
+  if (progress_.validation_due) validate();
+  while (!finished() && signals_->stop() == 0) {
+    one_step();
+    // Before saving, so that the checkpoint knows whether it is the best; the last step's too.
+    if (progress_.step % config_.train.validate_every == 0 || finished()) validate();
+    if (progress_.step % config_.train.save_every == 0) save(false);
+    if (signals_->take_save()) save(false, true);
+  }
+  if (signals_->stop() == 0 && last_validated_ != progress_.step) validate();
+  if (last_saved_ != progress_.step) save(false, !finished());
+  talk_.end_progress();
+  if (progress_.skipped > 0) {
+    talk_.line(fmt::format("{} of {} steps were left out, as they were not finite",
+                           progress_.skipped, progress_.step));
+  }
+  const int signal = signals_->stop();
+  signals_.reset();  // all is saved: from now on a signal ends the process
+  return signal;
+}
+
+void Trainer::one_step() {
+  const double begin = now();
+  const Batch batch = batches_->next();
+  const double lr = learning_rate(config_.optim, progress_.step + 1, total_steps_);
+  StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // of a step left out
+  try {
+    result = step_.run(shard(batch, config_.train.shards, cost_), progress_.step + 1, lr);
+    progress_.skipped_in_a_row = 0;
+  } catch (const Error& error) {
+    if (error.code != Exit::non_finite) throw;
+    give_up_step(error);
+  }
+  const double seconds = now() - begin;
+  ++progress_.step;
+  progress_.position = batches_->position();
+  progress_.target_tokens += result.counts.tokens;
+  progress_.seconds += seconds;
+  progress_.window_seconds += seconds;
+  add_counts(progress_.window, result.counts);
+  report(result, lr);
+}
+
+std::string Trainer::advice(std::int64_t from, bool skipping) const {
+  std::string anew = "begin anew: heed train with --overwrite and a smaller optim.lr";
+  if (from == 0) return anew;
+  return fmt::format(
+      "to go on from step {}: heed resume {} with a smaller optim.lr{}\nwhere that ends likewise, "
+      "its weights are of no use any more; {}",
+      from, run_.path.string(),
+      skipping ? "" : ", or train.on_nonfinite=skip to leave such steps out", anew);
+}
+
+void Trainer::give_up_step(const Error& error) {
+  constexpr std::int64_t most_in_a_row = 20;
+  const bool many = progress_.skipped_in_a_row >= most_in_a_row;
+  if (config_.train.on_nonfinite == OnNonFinite::stop || many) {
+    std::int64_t from = progress_.step;
+    try {
+      if (last_saved_ != progress_.step) save(false, true);  // all steps before this one
+    } catch (const Error& unsaved) {
+      if (unsaved.code != Exit::non_finite) throw;
+      from = std::max<std::int64_t>(last_saved_, 0);  // the weights themselves are lost
+    }
+    talk_.end_progress();
+    const std::string before =
+        many ? fmt::format("{} steps in a row were not finite; the last, ", most_in_a_row + 1) : "";
+    throw Error(error.code, fmt::format("{}{}\n{}", before, error.what(), advice(from, many)));
+  }
+  ++progress_.skipped;
+  ++progress_.skipped_in_a_row;
+  record("skipped", {{"step", progress_.step + 1}, {"reason", error.what()}});
+  talk_.line(fmt::format("skipped {}", error.what()));
+}
+
+void Trainer::report(const StepResult& result, double lr) {
+  const LossCounts& window = progress_.window;
+  if (window.tokens == 0) return;  // nothing but steps left out
+  const double tokens = static_cast<double>(window.tokens),
+               tokens_per_second = tokens / progress_.window_seconds;
+  talk_.progress({progress_.step, total_steps_, share_done(), progress_.seconds,
+                  batches_->epochs_done(), window.loss / tokens, lr, tokens_per_second});
+  if (progress_.step % config_.train.log_every != 0) return;
+  record("train", {{"epoch", batches_->epochs_done()},
+                   {"loss", window.loss / tokens},
+                   {"nll", window.nll / tokens},
+                   {"lr", lr},
+                   {"gradient_norm", result.gradient_norm},
+                   {"target_tokens", progress_.target_tokens},
+                   {"tokens_per_s", tokens_per_second}});
+  progress_.window = {};
+  progress_.window_seconds = 0;
+}
+
+void Trainer::validate() {
+  last_validated_ = progress_.step;
+  progress_.validation_due = false;
+  if (data_.valid.source.size() == 0 && data_.valid.stream.empty()) return;
+  const std::optional<Evaluation> e = validation_figures();
+  progress_.validation_due = !e;
+  if (!e) return;
+  const Metric metric = deciding_metric();
+  // Translations of a model whose loss is NaN have a BLEU as well, but it is no model.
+  const double value = std::isfinite(e->loss) ? e->value(metric) : e->loss;
+  const bool better = is_better(metric, value, progress_.best);
+  if (better) {
+    progress_.best = value;
+    progress_.best_step = progress_.step;
+    progress_.without_better = 0;
+  } else {
+    ++progress_.without_better;
+  }
+  record("valid", e->json());
+  talk_.line(
+      fmt::format("step {:>6}  valid  {}{}", progress_.step, e->text(), better ? "  (best)" : ""));
+  if (better) save(true);
+  if (config_.train.early_stopping.metric &&
+      progress_.without_better >= config_.train.early_stopping.patience) {
+    talk_.line(
+        fmt::format("step {:>6}  stopping early: no better for {} validations (best at step {})",
+                    progress_.step, progress_.without_better, progress_.best_step));
+    stopped_early_ = true;
+  }
+}
+
+std::optional<Evaluation> Trainer::validation_figures() {
+  team_.interrupt_when([this] { return signals_->stop() != 0; });
+  std::optional<Evaluation> e;
+  try {
+    e = evaluate_loss(*model_, data_.valid, config_.train.batch_tokens, context_of(config_), team_);
+    if (needs_outputs(deciding_metric())) {
+      DecodeOptions greedy =
+          config_.decode;  // the final figures come from the search the config asks for
+      greedy.beam = 1;
+      greedy.sample = false;
+      evaluate_outputs(*e, *model_, data_.valid, data_.tokenizers, greedy, false, config_.seed,
+                       team_);
+    }
+  } catch (const Team::Interrupted&) {
+    e.reset();
+  }
+  team_.interrupt_when({});
+  return e;
+}
+
+void Trainer::save(bool is_best, bool on_request) {
+  if (last_saved_ == progress_.step) return;
+  const std::vector<NamedTensor> moments = optimizer_.state();
+  check_finite(moments);
+  const std::vector<CheckpointFile> files{
+      {"model.safetensors",
+       [&](FileWriter& file) {
+         write_safetensors(file, tensor_views(optimizer_.parameters()), {{"format", "pt"}});
+       }},
+      {"training.safetensors", [&](FileWriter& file) {
+         write_safetensors(file, tensor_views(moments), {{"step", std::to_string(progress_.step)}});
+       }}};
+  metrics_->sync();
+  nlohmann::json state = progress_.json();
+  if (on_request) state["on_request"] = true;
+  checkpoints_.save(progress_.step, files, state,
+                    is_best || (progress_.best && progress_.best_step == progress_.step));
+  tell_what_stays(checkpoints_.prune(std::max(config_.train.keep, config_.train.average)));
+  last_saved_ = progress_.step;
+}
+
+void Trainer::tell_what_stays(const std::vector<std::string>& reasons) {
+  for (const std::string& reason : reasons)
+    if (stays_.insert(reason).second) talk_.line("warning: an old checkpoint stays: " + reason);
+}
+
+void Trainer::check_finite(std::span<const NamedTensor> moments) const {
+  for (const std::span<const NamedTensor> tensors : {std::span(optimizer_.parameters()), moments}) {
+    double squares = 0;  // in double: finite exactly where every value is
+    for (const NamedTensor& t : tensors)
+      squares += kernels::sum_squares(t.tensor.value().data(), t.tensor.size());
+    if (std::isfinite(squares)) continue;
+    throw Error(Exit::non_finite,
+                fmt::format("step {}: not saved, as it is not finite: {}", progress_.step,
+                            find_non_finite(tensors, "the tensor")->text()));
+  }
+}
+
+void Trainer::remove_average() {
+  if (std::filesystem::exists(run_.average())) remove_folder_at_once(run_.average());
+}
+
+void Trainer::choose_weights() {
+  std::filesystem::path folder;
+  if (config_.train.average > 1) {
+    std::vector<std::string> skipped;
+    const Average mean = write_average(run_, checkpoints_, config_.train.average, skipped);
+    folder = mean.folder;
+    for (const std::string& damaged : skipped) talk_.line("left out of the mean: " + damaged);
+    if (mean.checkpoints < config_.train.average) {
+      talk_.line(
+          fmt::format("the mean is of {} checkpoints, not of train.average's {}: there are "
+                      "no more that are whole",
+                      mean.checkpoints, config_.train.average));
+    }
+  } else {
+    remove_average();  // of a time when the config asked for one
+    folder = find_weights(run_, "");
+    check_file(folder, "model.safetensors");
+  }
+  load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->parameters(),
+               (folder / "model.safetensors").string());
+}
+
+std::optional<Evaluation> Trainer::final_evaluation() {
+  const bool test = data_.test.source.size() > 0 || !data_.test.stream.empty();
+  const Dataset& split = test ? data_.test : data_.valid;
+  if (split.source.size() == 0 && split.stream.empty()) return std::nullopt;
+  Evaluation e =
+      evaluate_loss(*model_, split, config_.train.batch_tokens, context_of(config_), team_);
+  if (config_.task == Task::seq2seq) {
+    evaluate_outputs(e, *model_, split, data_.tokenizers, config_.decode, false, config_.seed,
+                     team_);
+  }
+  record(test ? "test" : "final-valid", e.json());
+  metrics_->sync();
+  return e;
+}
+
+void Trainer::record(const std::string& kind, const nlohmann::json& fields) {
+  nlohmann::json r{{"kind", kind}, {"step", progress_.step}, {"seconds", progress_.seconds}};
+  r.update(fields);
+  metrics_->append(r);
+}
+
+HEED_END

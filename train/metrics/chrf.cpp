@@ -1,0 +1,96 @@
+#include "train/metrics/chrf.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "autograd/base/error.h"
+#include "autograd/base/utf8.h"
+#include "train/metrics/words.h"
+
+namespace heed {
+namespace {
+
+/// The characters of a line without its white space. A byte that belongs to no character is one.
+std::u32string characters(std::string_view line) {
+  std::u32string out;
+  for (std::size_t at = 0; at < line.size();) {
+    if (const std::size_t space = space_length(line, at)) {
+      at += space;
+    } else if (const std::size_t length = utf8_length(line, at)) {
+      out += utf8_decode(line, at, length);
+      at += length;
+    } else {
+      out.push_back(char32_t{0x110000} + static_cast<unsigned char>(line[at++]));  // beyond Unicode
+    }
+  }
+  return out;
+}
+
+struct OrderCounts {
+  std::int64_t hypothesis = 0, reference = 0, matches = 0;
+};
+
+OrderCounts count_order(std::u32string_view hypothesis, std::u32string_view reference,
+                        std::size_t n) {
+  const auto ngrams = [n](std::u32string_view text) {
+    return text.size() < n ? std::size_t{0} : text.size() - n + 1;
+  };
+  OrderCounts counts;
+  counts.reference = static_cast<std::int64_t>(ngrams(reference));
+  if (counts.reference == 0) return counts;
+  counts.hypothesis = static_cast<std::int64_t>(ngrams(hypothesis));
+  std::unordered_map<std::u32string_view, std::int64_t> unmatched;
+  for (std::size_t i = 0; i < ngrams(reference); ++i) ++unmatched[reference.substr(i, n)];
+  for (std::size_t i = 0; i < ngrams(hypothesis); ++i) {
+    const auto found = unmatched.find(hypothesis.substr(i, n));
+    if (found == unmatched.end() || found->second == 0) continue;
+    --found->second;
+    ++counts.matches;
+  }
+  return counts;
+}
+
+double f_score(const std::array<OrderCounts, chrf_order>& counts, double beta) {
+  double precision = 0.0, recall = 0.0, orders = 0.0;
+  for (const OrderCounts& order : counts) {
+    if (order.hypothesis == 0 || order.reference == 0) continue;
+    precision += static_cast<double>(order.matches) / static_cast<double>(order.hypothesis);
+    recall += static_cast<double>(order.matches) / static_cast<double>(order.reference);
+    orders += 1.0;
+  }
+  if (precision + recall == 0.0) return 0.0;
+  precision /= orders;
+  recall /= orders;
+  const double weight = beta * beta;
+  return 100.0 * (1.0 + weight) * precision * recall / (weight * precision + recall);
+}
+
+}  // namespace
+
+ChrfScore corpus_chrf(std::span<const std::string> hypotheses,
+                      std::span<const std::string> references, const ChrfOptions& options) {
+  if (hypotheses.size() != references.size())
+    throw Error(Exit::bad_input, fmt::format("chrF: {} lines to score, but {} reference lines",
+                                             hypotheses.size(), references.size()));
+  std::array<OrderCounts, chrf_order> sums{};
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+    const auto prepared = [&](const std::string& line) {
+      return characters(options.lowercase ? lowercase(line) : line);
+    };
+    const std::u32string hypothesis = prepared(hypotheses[i]), reference = prepared(references[i]);
+    for (std::size_t n = 0; n < chrf_order; ++n) {
+      const OrderCounts counts = count_order(hypothesis, reference, n + 1);
+      sums[n].hypothesis += counts.hypothesis;
+      sums[n].reference += counts.reference;
+      sums[n].matches += counts.matches;
+    }
+  }
+  return {f_score(sums, options.beta),
+          fmt::format("nrefs:1|case:{}|eff:yes|nc:{}|nw:0|space:no|version:heed-{}",
+                      options.lowercase ? "lc" : "mixed", chrf_order, HEED_VERSION)};
+}
+
+}  // namespace heed

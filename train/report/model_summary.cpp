@@ -1,0 +1,254 @@
+#include "train/report/model_summary.h"
+
+#include <fmt/format.h>
+
+#include "autograd/base/error.h"
+#include "autograd/base/team.h"
+#include "data/batches/batcher.h"
+#include "train/report/flops.h"
+#include "train/tasks/session.h"
+#include "train/terminal/progress.h"
+
+namespace heed {
+
+namespace {
+
+constexpr std::int64_t looked_at = 16;       // batches of real data
+constexpr std::int64_t guessed_length = 32;  // tokens of a sequence where nothing is known
+constexpr std::int64_t guessed_characters = 100;
+
+// ---- the vocabulary -------------------------------------------------------------------------
+
+/// SentencePiece takes its time to learn; all others are quick.
+bool learns_slowly(const TokenizerOptions& t) {
+  return t.kind == TokenizerKind::sentencepiece && t.model.empty() &&
+         (t.source_model.empty() || t.target_model.empty());
+}
+
+Vocabulary bound(const Config& config, const std::string& why) {
+  const bool listed = config.tokenizer.kind == TokenizerKind::characters;  // all that the text has
+  const std::int64_t size = listed ? guessed_characters : config.tokenizer.vocab_size;
+  return {{size, size, config.tokenizer.shared || config.task == Task::lm},
+          fmt::format("{}: {}", listed ? "a guess" : "tokenizer.vocab_size, an upper bound", why)};
+}
+
+// ---- the work of a step ---------------------------------------------------------------------
+
+void add_batch(StepWork& work, const Config& config, std::int64_t vocabulary,
+               std::span<const std::int32_t> source, std::span<const std::int32_t> target,
+               double share) {
+  work.flops +=
+      share * training_flops * forward_flops(config.model, config.task, vocabulary, source, target);
+  work.source_tokens += share * flops_detail::rows(source);
+  work.target_tokens += share * flops_detail::rows(target);
+}
+
+StepWork equal_sequences(const Config& config, std::int64_t vocabulary, std::int64_t count,
+                         std::int64_t source_length, std::int64_t target_length,
+                         std::string basis) {
+  std::vector<std::int32_t> source, target;
+  for (std::int64_t i = 0; i <= count; ++i) {
+    if (config.task == Task::seq2seq)
+      source.push_back(static_cast<std::int32_t>(i * source_length));
+    target.push_back(static_cast<std::int32_t>(i * target_length));
+  }
+  StepWork work;
+  work.sequences = static_cast<double>(count);
+  work.basis = std::move(basis);
+  add_batch(work, config, vocabulary, source, target, 1);
+  return work;
+}
+
+StepWork guessed_work(const Config& config, std::int64_t vocabulary) {
+  const std::int64_t length = config.task == Task::lm ? config.model.context : guessed_length;
+  const std::int64_t count = config.train.batch_sequences > 0
+                                 ? config.train.batch_sequences
+                                 : std::max<std::int64_t>(config.train.batch_tokens / length, 1);
+  return equal_sequences(config, vocabulary, count, length, length,
+                         config.task == Task::lm
+                             ? fmt::format("windows of {} tokens", length)
+                             : fmt::format("a guess: all sequences of {} tokens", length));
+}
+
+StepWork real_work(const Config& config, const Split& train, const Tokenizers& tokenizers) {
+  TokenizeOptions options;
+  options.training = true;
+  options.max_length = config.data.max_length;
+  options.keep_lines = false;
+  const Dataset data = tokenize(train, *tokenizers.source, *tokenizers.target, options,
+                                static_cast<int>(config.threads));
+  BatchStream stream(data, {config.train.batch_tokens, config.train.batch_sequences,
+                            context_of(config), config.seed});
+  const std::int64_t n = std::min(looked_at, stream.batches_in(0));
+  StepWork work;
+  work.basis = fmt::format("the mean of the first {} training batches", n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const Batch batch = stream.next();
+    add_batch(work, config, tokenizers.target->size(), batch.source_offsets, batch.target_offsets,
+              1 / static_cast<double>(n));
+    work.sequences += static_cast<double>(batch.sequences()) / static_cast<double>(n);
+  }
+  return work;
+}
+
+/// Vocabulary and work as far as the data on this machine tell.
+void look_at_data(const Config& config, const std::optional<Tokenizers>& own,
+                  ModelSummary& summary) {
+  std::string why = "SentencePiece learns from the training files when training begins";
+  std::optional<Tokenizers> tokenizers = own;
+  if (own) summary.vocabulary = {sizes_of(*own), "the run's tokenizer"};
+  try {
+    if (!own && learns_slowly(config.tokenizer)) throw Error(Exit::failed, why);
+    const Split train = read_corpus(config.data, config.task == Task::lm, config.seed).train;
+    if (!own) {
+      tokenizers = make_tokenizers(config.tokenizer, train, config.seed);
+      summary.vocabulary = {sizes_of(*tokenizers), "from the training data"};
+    }
+    summary.work = real_work(config, train, *tokenizers);
+  } catch (const Error& e) {
+    if (!tokenizers) summary.vocabulary = bound(config, e.what());
+    summary.work = guessed_work(config, summary.vocabulary.sizes.target);
+  }
+}
+
+// ---- layers ---------------------------------------------------------------------------------
+
+/// "encoder.layers.0.norm1.weight" belongs to "encoder.layers.0", "embedding.weight" to
+/// "embedding".
+std::size_t layer_name_length(const std::string& name) {
+  const std::size_t layers = name.find(".layers.");
+  return std::min(name.size(),
+                  layers == std::string::npos ? name.rfind('.') : name.find('.', layers + 8));
+}
+
+std::vector<LayerSummary> layers_of(const Parameters& parameters) {
+  std::vector<LayerSummary> layers;
+  for (const NamedTensor& p : parameters) {
+    const std::size_t cut = layer_name_length(p.name);
+    const std::string layer = p.name.substr(0, cut);
+    if (layers.empty() || layers.back().name != layer) layers.push_back({layer, {}, 0});
+    layers.back().parameters.push_back(fmt::format(
+        "{} {}", cut < p.name.size() ? p.name.substr(cut + 1) : p.name, p.tensor.shape()));
+    layers.back().values += p.tensor.size();
+  }
+  return layers;
+}
+
+// ---- the table ------------------------------------------------------------------------------
+
+/// "a, b, c, …" in lines of about 100 columns, the further ones below the first.
+std::string wrapped(const std::vector<std::string>& words, std::size_t indent) {
+  std::string text;
+  std::size_t column = indent;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += ",";
+    if (i > 0 && column + words[i].size() > 98) {
+      text += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (i > 0) {
+      text += " ";
+    }
+    text += words[i];
+    column += words[i].size() + 2;
+  }
+  return text;
+}
+
+/// One entry a layer; equal layers that follow one another share one.
+std::string layer_table(const std::vector<LayerSummary>& layers) {
+  std::string t = fmt::format("{:<24} {:>12}  parameters\n", "layer", "values");
+  for (std::size_t i = 0, next = 0; i < layers.size(); i = next) {
+    for (next = i + 1; next < layers.size() && layers[next].parameters == layers[i].parameters;)
+      ++next;
+    const std::string last = layers[next - 1].name;
+    std::string name = layers[i].name;
+    if (next - i > 1) name += " to " + last.substr(last.rfind('.') + 1);
+    t += fmt::format("{:<24} {:>12}  {}\n", name,
+                     next - i > 1 ? fmt::format("{} x {}", next - i, layers[i].values)
+                                  : std::to_string(layers[i].values),
+                     wrapped(layers[i].parameters, 39));
+  }
+  return t;
+}
+
+std::string megabytes(double bytes) { return fmt::format("{:10.1f} MB", bytes / 1e6); }
+
+}  // namespace
+
+ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& own) {
+  ModelSummary s;
+  if (!own && config.bench.sequences > 0) {
+    s.vocabulary = {{config.bench.vocabulary, config.bench.vocabulary, true}, "bench.vocabulary"};
+    s.work = equal_sequences(config, config.bench.vocabulary, config.bench.sequences,
+                             config.bench.source_length, config.bench.target_length,
+                             "the batch that bench makes up");
+  } else {
+    look_at_data(config, own, s);
+  }
+  {
+    const std::unique_ptr<Model> model = build_unfilled(config, s.vocabulary.sizes);
+    s.layers = layers_of(model->parameters());
+    s.memory = least_memory(config, *model);
+  }  // gone, so that the model below takes the same memory
+  for (const LayerSummary& layer : s.layers) s.parameters += layer.values;
+  s.machine = machine_memory();
+  if (s.memory.total() <= s.machine) {  // or running a shard would take all there is
+    const std::unique_ptr<Model> model = build_model(config, s.vocabulary.sizes);
+    s.memory = estimate_memory(config, *model, s.work, s.vocabulary.sizes);
+  }
+  return s;
+}
+
+nlohmann::json ModelSummary::json() const {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const LayerSummary& layer : layers) {
+    rows.push_back(
+        {{"name", layer.name}, {"params", layer.values}, {"parameters", layer.parameters}});
+  }
+  return {
+      {"params", parameters},
+      {"gflop_per_step", work.flops / 1e9},
+      {"source_tokens_per_step", work.source_tokens},
+      {"target_tokens_per_step", work.target_tokens},
+      {"step_basis", work.basis},
+      {"source_vocabulary", vocabulary.sizes.source},
+      {"target_vocabulary", vocabulary.sizes.target},
+      {"vocabulary_basis", vocabulary.basis},
+      {"memory_mb",
+       {{"program", memory.program / 1e6},
+        {"weights", memory.weights / 1e6},
+        {"gradients", memory.gradients / 1e6},
+        {"moments", memory.moments / 1e6},
+        {"activations", memory.activations ? nlohmann::json(*memory.activations / 1e6) : nullptr},
+        {"total", memory.total() / 1e6},
+        {"machine", machine / 1e6}}},
+      {"layers", rows}};
+}
+
+std::string ModelSummary::text() const {
+  std::string t = layer_table(layers);
+  t += fmt::format("{:<24} {:>12}  ({})\n\n", "all", parameters,
+                   format_quantity(static_cast<double>(parameters)));
+  const auto& [source, target, shared] = vocabulary.sizes;
+  t += source == target
+           ? fmt::format("vocabulary    {} ({})\n", source, vocabulary.basis)
+           : fmt::format("vocabulary    {} and {} ({})\n", source, target, vocabulary.basis);
+  t += fmt::format("training step {:.4g} GFLOP of matrix products, {:.0f} target tokens ({})\n",
+                   work.flops / 1e9, work.target_tokens, work.basis);
+  t += fmt::format("memory of training, {} {:.1f} MB; {}\n",
+                   memory.activations ? "about" : "at least", memory.total() / 1e6,
+                   memory.total() > machine
+                       ? fmt::format("this machine has {:.1f} MB", machine / 1e6)
+                       : "translating a test set may take more");
+  t += fmt::format(
+      "  program     {}\n  weights     {}\n  gradients   {}{}\n  moments     {}\n  activations "
+      "{}\n",
+      megabytes(memory.program), megabytes(memory.weights), megabytes(memory.gradients),
+      memory.activations ? "  of as many shards as have them at a time" : "  of one shard",
+      megabytes(memory.moments),
+      memory.activations ? megabytes(*memory.activations) + "  while shards run"
+                         : "  not measured: there is no room to run a shard");
+  return t;
+}
+
+}  // namespace heed

@@ -1,0 +1,47 @@
+#pragma once
+/// What a config amounts to before it runs: its model, layer by layer, the work of a step, the
+/// memory.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "data/tokenizers/tokenizer.h"
+#include "nn/models/model.h"
+#include "train/config/config.h"
+#include "train/report/memory_estimate.h"
+#include "train/tasks/session.h"
+
+namespace heed {
+
+/// Vocabulary sizes, and where they are from.
+struct Vocabulary {
+  VocabularySizes sizes;
+  std::string basis;  ///< "learned from the training data", "at most: …"
+};
+
+struct LayerSummary {
+  std::string name;
+  std::vector<std::string> parameters;  ///< "weight [96, 96]"
+  std::int64_t values = 0;
+};
+
+struct ModelSummary {
+  Vocabulary vocabulary;
+  StepWork work;
+  std::vector<LayerSummary> layers;
+  std::int64_t parameters = 0;
+  MemoryEstimate memory;
+  double machine = 0;  ///< bytes that it has
+
+  nlohmann::json json() const;
+  std::string text() const;
+};
+
+/// `own`: the tokenizers of a run, where there is one. Without them they are made from the training
+/// data as far as that is quick; what cannot be known is estimated, and `basis` says so.
+ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& own);
+
+}  // namespace heed

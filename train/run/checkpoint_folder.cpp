@@ -1,0 +1,315 @@
+#include "train/run/checkpoint_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <set>
+#include <system_error>
+
+#include "autograd/base/error.h"
+#include "autograd/base/json_text.h"
+#include "autograd/base/uninterrupted.h"
+#include "train/run/folder_transaction.h"
+
+namespace heed {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kState = "state.json";
+constexpr std::uint64_t kLongestState = std::uint64_t{16} << 20;  // bytes
+constexpr std::int64_t kFewest = 2;  // checkpoints that pruning always leaves
+constexpr std::string_view kPrefix = "step-";
+
+std::string step_name(std::int64_t step) { return fmt::format("{}{:08}", kPrefix, step); }
+
+/// The step in a name that step_name could have given.
+std::optional<std::int64_t> step_in(const std::string& name) {
+  if (!name.starts_with(kPrefix) || name.size() > 30) return std::nullopt;
+  std::int64_t step = 0;
+  for (const char digit : name.substr(kPrefix.size())) {
+    if (digit < '0' || digit > '9' || step > INT64_MAX / 10 - 1) return std::nullopt;
+    step = step * 10 + (digit - '0');
+  }
+  return step_name(step) == name ? std::optional(step) : std::nullopt;
+}
+
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name.size() <= NAME_MAX && name.front() != '.' &&
+         name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
+}
+
+// ---- state.json -----------------------------------------------------------------------------
+// {"files": {"model.safetensors": {"bytes": 1234, "sha256": "…"}}, "state": {…}, "step": 1000,
+//  "sha256": "…"}: the last is the sum of the same object without it. There is one way to write it,
+// and only that way is read, so that a change of any bit shows.
+
+std::string state_text(const nlohmann::json& content) {
+  return content.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string sealed(nlohmann::json content) {
+  content["sha256"] = sha256_hex(state_text(content));
+  return state_text(content);
+}
+
+struct FileEntry {
+  std::string name;
+  std::uint64_t size = 0;
+  std::string sha256;
+};
+
+/// state.json and what it says about the files, which are not opened yet.
+struct StateFile {
+  std::int64_t step = 0;
+  nlohmann::json state;
+  std::vector<FileEntry> files;
+};
+
+StateFile read_state(const fs::path& folder) {
+  const fs::path path = folder / kState;
+  const std::string text = read_bytes(path, kLongestState);
+  nlohmann::json content = parse_json(text, path.string());
+  try {
+    nlohmann::json unsealed = content;
+    unsealed.erase("sha256");
+    if (content.at("sha256") != sha256_hex(state_text(unsealed)) || state_text(content) != text)
+      throw Error(Exit::bad_input, fmt::format("{}: its content was changed", path.string()));
+    StateFile result;
+    result.step = whole_number(content.at("step"));
+    for (const auto& [name, about] : content.at("files").items()) {
+      if (!is_plain_name(name))
+        throw Error(Exit::bad_input,
+                    fmt::format("{}: \"{}\" is no plain file name", path.string(), name));
+      result.files.push_back({name, static_cast<std::uint64_t>(whole_number(about.at("bytes"))),
+                              about.at("sha256").get<std::string>()});
+    }
+    result.state = std::move(content.at("state"));
+    return result;
+  } catch (const nlohmann::json::exception&) {
+    throw Error(Exit::bad_input, fmt::format("{}: not the state of a checkpoint", path.string()));
+  }
+}
+
+void check_size(const fs::path& path, const FileEntry& entry) {
+  std::error_code error;
+  const std::uint64_t size = fs::file_size(path, error);
+  if (error)
+    throw Error(exit_of_reading(error.value()),
+                fmt::format("{}: {}", path.string(), error.message()));
+  if (size != entry.size)
+    throw Error(Exit::bad_input,
+                fmt::format("{}: {} bytes instead of {}", path.string(), size, entry.size));
+}
+
+void check_content(const fs::path& path, const FileEntry& entry) {
+  check_size(path, entry);
+  if (sha256_file(path) != entry.sha256)
+    throw Error(Exit::bad_input,
+                fmt::format("{}: its content was changed (its SHA-256 is not that in {})",
+                            path.string(), kState));
+}
+
+/// Whether prune counts it: not where it is visibly damaged (the cheap half of open_checkpoint:
+/// everything but the files' sums), nor where it was an extra one, made on request.
+bool counts(const fs::path& folder) {
+  try {
+    const StateFile state = read_state(folder);
+    for (const FileEntry& entry : state.files) check_size(folder / entry.name, entry);
+    return !state.state.contains("on_request");
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  fs::directory_iterator at;
+  uninterrupted([&] {
+    at = fs::directory_iterator(folder, error);
+    errno = error.value();
+    return error ? -1 : 0;
+  });
+  for (; !error && at != fs::directory_iterator(); at.increment(error)) found.push_back(at->path());
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw_io("list", folder, error.value());
+  return found;
+}
+
+}  // namespace
+
+void check_file(const fs::path& folder, const std::string& name) {
+  for (const FileEntry& entry : read_state(folder).files) {
+    if (entry.name == name) return check_content(folder / name, entry);
+  }
+  throw Error(Exit::bad_input,
+              fmt::format("{}: {} has no entry for {}", folder.string(), kState, name));
+}
+
+Checkpoint open_checkpoint(const fs::path& given) {
+  std::error_code error;
+  const fs::path folder = fs::canonical(given, error);  // follows `best` and `last`
+  if (error)
+    throw Error(exit_of_reading(error.value()),
+                fmt::format("{}: {}", given.string(), error.message()));
+  StateFile state = read_state(folder);
+  if (step_in(folder.filename().string()) != state.step)
+    throw Error(Exit::bad_input,
+                fmt::format("{}: holds the checkpoint of step {}", folder.string(), state.step));
+  for (const FileEntry& entry : state.files) check_content(folder / entry.name, entry);
+  return {state.step, given, std::move(state.state)};
+}
+
+fs::path CheckpointFolder::folder_of(std::int64_t step) const {
+  return run_ / "checkpoints" / step_name(step);
+}
+
+void write_files(const fs::path& folder, std::int64_t step, std::span<const CheckpointFile> files,
+                 const nlohmann::json& state) {
+  FolderTransaction transaction(folder);
+  nlohmann::json sums = nlohmann::json::object();
+  for (const CheckpointFile& file : files) {
+    if (!is_plain_name(file.name) || file.name == kState || sums.contains(file.name))
+      throw Error(Exit::failed,
+                  fmt::format("checkpoint: \"{}\" cannot be a file's name", file.name));
+    const FolderTransaction::Written written = transaction.write(file.name, file.write);
+    sums[file.name] = {{"bytes", written.size}, {"sha256", written.sha256}};
+  }
+  transaction.write(std::string(kState),
+                    sealed({{"step", step}, {"state", state}, {"files", sums}}));
+  transaction.commit();
+}
+
+fs::path CheckpointFolder::save(std::int64_t step, std::span<const CheckpointFile> files,
+                                const nlohmann::json& state, bool is_best) const {
+  fs::path folder = folder_of(step);
+  create_folders(folder.parent_path());
+  write_files(folder, step, files, state);
+  link("last", step);
+  if (is_best) link("best", step);
+  return folder;
+}
+
+void CheckpointFolder::check_links() const {
+  std::vector<std::string> folders;
+  std::error_code ignored;
+  for (const char* name : {"last", "best"}) {
+    if (fs::is_directory(fs::symlink_status(run_ / name, ignored)))
+      folders.push_back((run_ / name).string());
+  }
+  if (folders.empty()) return;
+  throw Error(
+      Exit::bad_input,
+      fmt::format("{} {}, where a link to a checkpoint belongs (a copy made without links "
+                  "has such): remove {} to go on; the checkpoints themselves stay",
+                  fmt::join(folders, " and "), folders.size() > 1 ? "are folders" : "is a folder",
+                  folders.size() > 1 ? "them" : "it"));
+}
+
+void CheckpointFolder::link(const std::string& name, std::int64_t step) const {
+  check_links();
+  replace_symlink(fs::path("checkpoints") / step_name(step), run_ / name);
+}
+
+std::vector<std::int64_t> CheckpointFolder::steps() const {
+  std::vector<std::int64_t> found;
+  for (const fs::path& path : entries_of(run_ / "checkpoints")) {
+    const auto step = step_in(path.filename().string());
+    if (!step) continue;
+    std::error_code error;
+    if (fs::is_directory(path, error)) {
+      found.push_back(*step);
+    } else if (error && exit_of_reading(error.value()) == Exit::io) {  // it may be a whole one
+      throw_io("look at", path, error.value());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::optional<std::int64_t> CheckpointFolder::linked(const std::string& link) const {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(run_ / link, error);
+  return error ? std::nullopt : step_in(target.filename().string());
+}
+
+std::vector<std::string> CheckpointFolder::prune(std::int64_t keep) const {
+  keep = std::max(keep, kFewest);
+  const auto best = linked("best"), last = linked("last");
+  std::vector<std::int64_t> all = steps();
+  std::reverse(all.begin(), all.end());  // newest first
+  std::int64_t whole = 0;
+  std::vector<std::string> kept;
+  for (const std::int64_t step : all) {
+    if (whole < keep) {
+      whole += counts(folder_of(step));
+    } else if (step != best && step != last) {
+      if (std::string why = hide_folder_if_allowed(folder_of(step)); !why.empty())
+        kept.push_back(std::move(why));
+    }
+  }
+  const std::vector<std::string> unfinished = remove_unfinished();
+  kept.insert(kept.end(), unfinished.begin(), unfinished.end());
+  return kept;
+}
+
+std::vector<std::string> CheckpointFolder::remove_unfinished() const {
+  std::vector<std::string> kept;
+  for (const fs::path& path : entries_of(run_ / "checkpoints")) {
+    if (!path.filename().string().starts_with(fmt::format(".{}", kPrefix))) continue;
+    if (std::string why = remove_tree_if_allowed(path); !why.empty())
+      kept.push_back(std::move(why));
+  }
+  return kept;
+}
+
+void CheckpointFolder::refuse_loss(const Newest& newest) const {
+  if (!newest.unreadable.empty()) {
+    const std::string older =
+        newest.checkpoint        ? fmt::format("go on from step {}", newest.checkpoint->step)
+        : newest.skipped.empty() ? "begin at step 0"
+                                 : "have none at all, for every other one is damaged";
+    throw Error(Exit::io, fmt::format("these checkpoints cannot be read: {}; resume when they can, "
+                                      "or remove them to {}",
+                                      fmt::join(newest.unreadable, "; "), older));
+  }
+  if (newest.checkpoint) return;
+  if (!newest.skipped.empty())
+    throw Error(Exit::bad_input,
+                fmt::format("{}: every checkpoint is damaged, so there is nothing to go on from; "
+                            "heed train with --overwrite begins anew",
+                            run_.string()));
+  for (const fs::path& path : entries_of(run_ / "checkpoints")) {
+    if (path.filename().string().starts_with(fmt::format(".{}", kPrefix)) &&
+        path.extension() == ".old" && is_there(path / kState))
+      throw Error(Exit::bad_input,
+                  fmt::format("no checkpoint is there, but {}, which was about to be replaced or "
+                              "removed and may be whole: rename it to step-…, or remove it",
+                              path.string()));
+  }
+  std::error_code ignored;  // `last` is made with the first
+  if (fs::exists(fs::symlink_status(run_ / "last", ignored)))
+    throw Error(Exit::bad_input,
+                fmt::format("{} is there, but no checkpoint: is {} where it was, its disk mounted? "
+                            "heed train with --overwrite begins anew",
+                            (run_ / "last").string(), (run_ / "checkpoints").string()));
+}
+
+CheckpointFolder::Newest CheckpointFolder::newest_valid() const {
+  Newest result;
+  std::vector<std::int64_t> all = steps();
+  std::reverse(all.begin(), all.end());  // newest first
+  for (const std::int64_t step : all) {
+    try {
+      result.checkpoint = open_checkpoint(folder_of(step));
+      return result;
+    } catch (const Error& error) {
+      (error.code == Exit::io ? result.unreadable : result.skipped).emplace_back(error.what());
+    }
+  }
+  return result;
+}
+
+}  // namespace heed

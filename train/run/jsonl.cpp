@@ -1,0 +1,72 @@
+#include "train/run/jsonl.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "autograd/base/error.h"
+#include "autograd/base/json_text.h"
+
+namespace heed {
+namespace {
+
+bool usable(std::string_view line, const std::function<bool(const nlohmann::json&)>& keep) {
+  try {
+    const nlohmann::json record = parse_json(line, "");
+    return record.is_object() && (!keep || keep(record));
+  } catch (const Error&) {
+    return false;
+  } catch (const nlohmann::json::exception&) {  // `keep` found a field missing or of another type
+    return false;
+  }
+}
+
+}  // namespace
+
+JsonlWriter::JsonlWriter(std::filesystem::path path)
+    : path_(std::move(path)), file_(open_file(path_, O_WRONLY | O_CREAT | O_APPEND)) {}
+
+void JsonlWriter::append(const nlohmann::json& record) {
+  const std::string line =
+      record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const off_t before = ::lseek(file_.get(), 0, SEEK_END);
+  try {
+    write_all(file_.get(), as_bytes(line), path_);
+  } catch (const Error&) {
+    // The disk is full, most likely. If taking back fails as well, repair_jsonl cuts it off later.
+    if (before >= 0) static_cast<void>(::ftruncate(file_.get(), before) == 0);
+    throw;
+  }
+}
+
+void JsonlWriter::sync() { sync_file(file_.get(), path_); }
+
+JsonlRepair repair_jsonl(const std::filesystem::path& path,
+                         const std::function<bool(const nlohmann::json&)>& keep) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return {};
+  const std::string text = read_bytes(path);
+  JsonlRepair result;
+  std::size_t good = 0;
+  for (std::size_t end; (end = text.find('\n', good)) != std::string::npos; good = end + 1) {
+    const std::string_view line = std::string_view(text).substr(good, end - good);
+    if (!usable(line, keep)) {
+      if (!usable(line, {}) && end + 1 < text.size()) result.damaged_line = result.records + 1;
+      break;
+    }
+    ++result.records;
+  }
+  if (result.damaged_line > 0) write_file_durably(path.string() + ".damaged", text);
+  result.bytes_removed = static_cast<std::int64_t>(text.size() - good);
+  if (result.bytes_removed > 0) {
+    FileDescriptor file = open_file(path, O_WRONLY);
+    set_length(file.get(), good, path);
+    sync_file(file.get(), path);
+    file.close(path);
+  }
+  return result;
+}
+
+}  // namespace heed

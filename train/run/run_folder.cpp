@@ -1,0 +1,144 @@
+#include "train/run/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+#include "autograd/base/files.h"
+#include "autograd/base/json_text.h"
+#include "train/run/checkpoint_folder.h"
+#include "train/run/run_lock.h"
+
+namespace heed {
+
+namespace {
+
+/// What a run writes beside config.yaml, checkpoints/ and .lock.
+std::vector<std::string> names_of_a_run() {
+  std::vector<std::string> names{
+      "run.json", "metrics.jsonl", "metrics.jsonl.damaged", "train.log", "best", "last", "average"};
+  for (const char* side : {"tokenizer", "source", "target"}) {
+    for (const char* kind : {".model", ".vocab"}) names.push_back(std::string(side) + kind);
+  }
+  return names;
+}
+
+/// Whether a file is the record of a run, and not another program's of that name.
+bool is_record(const std::filesystem::path& file) {
+  try {
+    const nlohmann::json record = parse_json(read_bytes(file, 1 << 20), file.string());
+    return record.is_object() && record.contains("seed") && record.contains("blas");
+  } catch (const Error& error) {
+    if (error.code != Exit::bad_input) throw;
+    return false;
+  }
+}
+
+/// The first of these, or of the names of a run, that is there; empty where none is.
+std::filesystem::path first_there(const RunFolder& run, std::vector<std::string> names) {
+  for (std::string& name : names_of_a_run()) names.push_back(std::move(name));
+  for (const std::string& name : names)
+    if (is_there(run.path / name)) return run.path / name;
+  return {};
+}
+
+/// Throws Error(usage); or Error(locked) where all that is there is the work of another heed.
+[[noreturn]] void refuse(const RunFolder& run, const std::string& message) {
+  RunLock::refuse_if_held(run.path);
+  throw Error(Exit::usage, message);
+}
+
+}  // namespace
+
+void refuse_existing_run(const RunFolder& run) {
+  const std::string where = run.path.string();
+  if (is_there(run.config()))
+    refuse(run, fmt::format("{} already holds a run: go on with it by `heed resume {}`, choose "
+                            "another folder with --run, or replace it with --overwrite",
+                            where, where));
+  if (is_there(run.path / "checkpoints"))
+    refuse(run, fmt::format("{} holds checkpoints, but no config.yaml: put it back to resume, or "
+                            "replace the run with --overwrite, which removes them",
+                            where));
+  const std::filesystem::path there = first_there(run, {".lock"});
+  // Only now: another process may have begun meanwhile. What had hardly begun left a lock as well.
+  if (there.empty() || RunLock::left_in(run.path, true)) return;
+  refuse(run, fmt::format("{} is there already, and no run's: choose another folder with --run, "
+                          "for this one would write over it",
+                          there.string()));
+}
+
+void refuse_foreign_folder(const RunFolder& run) {
+  const std::filesystem::path there = first_there(run, {"config.yaml", "checkpoints"});
+  // The lock stays where clearing was cut short; an older heed's run may have a broken record.
+  if (RunLock::left_in(run.path, false) || is_record(run.path / "run.json")) return;
+  const bool foreign_lock = is_there(run.path / ".lock") && !RunLock::left_in(run.path, true);
+  if (there.empty() && !foreign_lock) return;
+  refuse(run, fmt::format("{} is not a run's (there is no run.json of one), and --overwrite would "
+                          "remove it: choose another folder with --run",
+                          (there.empty() ? run.path / ".lock" : there).string()));
+}
+
+void clear_run(const RunFolder& run) {
+  remove_tree(run.config());  // first: from here on this is no run,
+  sync_folder(run.path);      // also after a power cut
+  for (const std::string& name : names_of_a_run()) remove_tree(run.path / name);
+  remove_tree(run.path / "checkpoints");  // last: refuse_existing_run looks for it
+}
+
+void require_run(const RunFolder& run) {
+  read_run_config(run);
+  if (is_record(run.path / "run.json") || !CheckpointFolder(run.path).steps().empty()) return;
+  RunLock::refuse_if_held(run.path);  // which is about to become one
+  throw Error(Exit::bad_input,
+              fmt::format("{}: no run here (there is a config.yaml, but neither a run.json nor a "
+                          "checkpoint)",
+                          std::filesystem::absolute(run.path).lexically_normal().string()));
+}
+
+Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides) {
+  std::error_code ignored;
+  if (!is_there(run.config())) {
+    throw Error(Exit::bad_input,
+                fmt::format("{}: no run here (there is no config.yaml)",
+                            std::filesystem::absolute(run.path).lexically_normal().string()));
+  }
+  if (std::filesystem::is_other(run.config(), ignored)) {  // a pipe: reading might never end
+    throw Error(Exit::bad_input, run.config().string() + ": not a regular file");
+  }
+  return read_config(run.config().string(), overrides);
+}
+
+/// "; there are: best, last, 100, 200"
+std::string weights_there(const RunFolder& run) {
+  std::vector<std::string> names;
+  for (const char* name : {"average", "best", "last"}) {
+    if (std::filesystem::exists(run.path / name)) names.emplace_back(name);
+  }
+  for (const std::int64_t step : CheckpointFolder(run.path).steps())
+    names.push_back(std::to_string(step));
+  return names.empty() ? "" : fmt::format("; there are: {}", fmt::join(names, ", "));
+}
+
+std::filesystem::path find_weights(const RunFolder& run, const std::string& name) {
+  std::vector<std::filesystem::path> choices;
+  if (name.empty()) {
+    choices = {run.average(), run.path / "best", run.path / "last"};
+  } else if (name == "best" || name == "last" || name == "average") {
+    choices = {run.path / name};
+  } else if (name.find_first_not_of("0123456789") == std::string::npos && name.size() < 18) {
+    choices = {CheckpointFolder(run.path).folder_of(std::stoll(name))};
+  } else {
+    choices = {name};
+  }
+  // The first that is there at all. If it is damaged, no other is taken in its place in silence.
+  for (const auto& choice : choices) {
+    if (std::filesystem::exists(std::filesystem::symlink_status(choice))) return choice;
+  }
+  throw Error(Exit::bad_input,
+              fmt::format("{}: no weights{}{}", run.path.string(),
+                          name.empty() ? " yet" : " called " + name, weights_there(run)));
+}
+
+}  // namespace heed

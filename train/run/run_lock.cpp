@@ -1,0 +1,78 @@
+#include "train/run/run_lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "autograd/base/error.h"
+#include "autograd/base/uninterrupted.h"
+
+namespace heed {
+namespace {
+
+constexpr std::string_view mark = "heed ";  // "heed 1234\n": the process that has the lock, or had
+
+std::string text_of(int descriptor) {
+  std::array<char, 32> text{};
+  const ssize_t got = ::pread(descriptor, text.data(), text.size(), 0);
+  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+}
+
+/// " (process 1234)", or nothing where the holder has not written its number yet.
+std::string holder(int descriptor) {
+  const std::string text = text_of(descriptor);
+  std::string digits;
+  for (std::size_t i = mark.size(); i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i)
+    digits += text[i];
+  return digits.empty() ? "" : fmt::format(" (process {})", digits);
+}
+
+int try_lock(int descriptor, int kind) {
+  return uninterrupted([&] { return ::flock(descriptor, kind | LOCK_NB); });
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& run, int descriptor) {
+  throw Error(Exit::locked, fmt::format("{}: another heed{} is working on this run", run.string(),
+                                        holder(descriptor)));
+}
+
+}  // namespace
+
+RunLock::RunLock(const std::filesystem::path& run) {
+  const std::filesystem::path path = run / ".lock";
+  file_ = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
+  // Who only looks holds a shared lock for a moment, which is waited for; a run's is exclusive.
+  for (int tries = 0; try_lock(file_.get(), LOCK_EX) < 0; ++tries) {
+    if (errno != EWOULDBLOCK) throw_io("lock", path, errno);
+    if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get());
+    ::flock(file_.get(), LOCK_UN);
+    ::usleep(5'000);
+  }
+  // The number only serves messages; a full disk must not keep anybody from resuming.
+  const std::string number = fmt::format("{}{}\n", mark, ::getpid());
+  if (::ftruncate(file_.get(), 0) == 0)
+    static_cast<void>(::pwrite(file_.get(), number.data(), number.size(), 0) == 0);
+}
+
+bool RunLock::left_in(const std::filesystem::path& run, bool even_empty) {
+  const std::filesystem::path path = run / ".lock";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored)))
+    return false;
+  const std::string text = text_of(open_file(path, O_RDONLY | O_NOFOLLOW).get());
+  return text.starts_with(mark) || (even_empty && text.empty());
+}
+
+void RunLock::refuse_if_held(const std::filesystem::path& run) {
+  const std::filesystem::path path = run / ".lock";
+  if (!is_there(path)) return;
+  const FileDescriptor file = open_file(path, O_RDONLY | O_NOFOLLOW);
+  if (try_lock(file.get(), LOCK_SH) < 0 && errno == EWOULDBLOCK) refuse(run, file.get());
+}
+
+}  // namespace heed

@@ -1,0 +1,146 @@
+#include "train/run/run_record.h"
+
+#include <fmt/chrono.h>
+#include <sys/utsname.h>
+
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "autograd/base/error.h"
+#include "autograd/base/files.h"
+#include "autograd/base/json_text.h"
+#include "autograd/base/team.h"
+#include "autograd/kernels/gemm/gemm.h"
+#include "train/run/version.h"
+
+namespace heed {
+
+namespace {
+
+std::filesystem::path record_of(const RunFolder& run) { return run.path / "run.json"; }
+
+std::string processor() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) == 0)
+      return line.substr(std::min(line.size(), line.find(": ") + 2));
+  }
+  return "";
+}
+
+/// The record of a run on this machine, by this program, now.
+nlohmann::json describe(const Config& config, const ExperimentData& data) {
+  utsname system{};
+  uname(&system);
+  return {
+      {"version", version},
+      {"started", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
+      {"seed", config.seed},
+      {"shards", config.train.shards},
+      {"threads", config.threads > 0 ? config.threads : available_processors()},
+      {"cpu", processor()},
+      {"processors", available_processors()},
+      {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
+      {"compiler", compiler},
+      {"flags", flags},
+      {"blas", kernels::blas_name()},
+      {"data", {{"train", data.sums.train}, {"valid", data.sums.valid}, {"test", data.sums.test}}}};
+}
+
+nlohmann::json read_record(const RunFolder& run) {
+  const std::filesystem::path path = record_of(run);
+  nlohmann::json record = parse_json(read_bytes(path, 1 << 20), path.string());
+  if (!record.is_object() || (record.contains("files") && !record.at("files").is_object()))
+    throw Error(Exit::bad_input, path.string() + ": not the record of a run");
+  return record;
+}
+
+/// The record; none where it is lost or broken, and then `why`.
+std::optional<nlohmann::json> find_record(const RunFolder& run, std::string& why) {
+  try {
+    return read_record(run);
+  } catch (const Error& e) {
+    if (e.code != Exit::bad_input) throw;
+    why = e.what();
+    return std::nullopt;
+  }
+}
+
+/// The text under keys, one inside the other; empty where there is none.
+std::string text_at(const nlohmann::json& record, std::initializer_list<std::string> keys) {
+  const nlohmann::json* at = &record;
+  for (const std::string& key : keys) {
+    if (!at->is_object() || !at->contains(key)) return "";
+    at = &(*at)[key];
+  }
+  return at->is_string() ? at->get<std::string>() : "";
+}
+
+}  // namespace
+
+void begin_run(const RunFolder& run, const Config& config, const ExperimentData& data,
+               const std::vector<std::string>& command) {
+  const std::string yaml = write_yaml(config);
+  nlohmann::json record = describe(config, data), files{{"config.yaml", sha256_hex(yaml)}};
+  for (const std::filesystem::path& file : data.tokenizers.save(run.path))
+    files[file.filename().string()] = sha256_file(file);
+  record["files"] = files;
+  record["command"] = command;
+  write_file_durably(record_of(run), record.dump(2) + "\n");
+  write_file_durably(run.config(), yaml);  // last: its presence makes this a run
+}
+
+void adopt_config(const RunFolder& run, Config config, const ExperimentData& data) {
+  config.threads = read_run_config(run).threads;
+  const std::string yaml = write_yaml(config);
+  std::string why;
+  if (auto record = find_record(run, why)) {
+    const nlohmann::json now = describe(config, data);
+    for (const char* key : {"seed", "shards", "data"}) (*record)[key] = now[key];
+    (*record)["files"]["config.yaml"] = sha256_hex(yaml);
+    write_file_durably(record_of(run), record->dump(2) + "\n");
+  }
+  write_file_durably(run.config(), yaml);
+}
+
+std::vector<std::string> check_files(const RunFolder& run) {
+  std::string why;
+  const auto record = find_record(run, why);
+  if (!record) return {why + "; tokenizers and data cannot be compared with what they were"};
+  for (const char* side : {"tokenizer", "source", "target"}) {
+    for (const char* kind : {".model", ".vocab"}) {
+      const std::string name = std::string(side) + kind, before = text_at(*record, {"files", name});
+      if (before.empty() || sha256_file(run.path / name) == before) continue;
+      throw Error(Exit::bad_input,
+                  fmt::format("{}: its content was changed (its SHA-256 is not that in run.json)",
+                              (run.path / name).string()));
+    }
+  }
+  const std::string before = text_at(*record, {"files", "config.yaml"});
+  if (before.empty() || sha256_file(run.config()) == before) return {};
+  return {run.config().string() + ": it was edited since the run began"};
+}
+
+std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config,
+                                              const ExperimentData& data) {
+  std::string why;
+  const auto then = find_record(run, why);
+  if (!then) return {};
+  const nlohmann::json now = describe(config, data);
+  std::vector<std::string> changed;
+  for (const char* key : {"version", "compiler", "flags", "cpu", "blas"}) {
+    const std::string before = text_at(*then, {key}), here = text_at(now, {key});
+    if (!before.empty() && before != here)
+      changed.push_back(fmt::format("{}: {}; it was {}", key, here, before));
+  }
+  for (const char* split : {"train", "valid", "test"}) {
+    const std::string before = text_at(*then, {"data", split});
+    if (then->contains("data") && before != text_at(now, {"data", split}))
+      changed.push_back(fmt::format("data.{}: its tokens are others", split));
+  }
+  return changed;
+}
+
+}  // namespace heed

@@ -1,0 +1,211 @@
+#include "train/run/safetensors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "autograd/base/error.h"
+#include "autograd/base/message_text.h"
+#include "autograd/memory/arena.h"
+#include "train/run/safetensors_header.h"
+
+namespace heed {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "elements are written as they lie");
+
+struct DTypeRow {
+  DType dtype;
+  std::string_view name;
+  std::size_t size;
+};
+constexpr auto kDTypes = std::to_array<DTypeRow>({
+    {DType::boolean, "BOOL", 1},
+    {DType::u8, "U8", 1},
+    {DType::i8, "I8", 1},
+    {DType::u16, "U16", 2},
+    {DType::i16, "I16", 2},
+    {DType::f16, "F16", 2},
+    {DType::bf16, "BF16", 2},
+    {DType::u32, "U32", 4},
+    {DType::i32, "I32", 4},
+    {DType::f32, "F32", 4},
+    {DType::u64, "U64", 8},
+    {DType::i64, "I64", 8},
+    {DType::f64, "F64", 8},
+});
+
+const DTypeRow& row_of(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
+
+constexpr std::uint64_t kLengthBytes = 8;  // the header's length comes first
+
+/// Entries must follow one another from byte 0 to the last; zero-sized ones may stand anywhere
+/// between two others.
+void check_layout(std::vector<HeaderEntry>& entries, std::uint64_t data_size,
+                  const std::string& name) {
+  std::sort(entries.begin(), entries.end(), [](const HeaderEntry& a, const HeaderEntry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  const auto fail = [&](const std::string& what) {
+    throw Error(Exit::bad_input, fmt::format("{}: {}", name, what));
+  };
+  std::uint64_t at = 0;
+  for (const HeaderEntry& entry : entries) {
+    if (entry.end > data_size)
+      fail(fmt::format("\"{}\" ends at byte {} of the data, but there are {} (cut short?)",
+                       shown(entry.name, 200), entry.end, data_size));
+    if (entry.begin != at)
+      fail(fmt::format("\"{}\" begins at byte {} of the data instead of {} ({})",
+                       shown(entry.name, 200), entry.begin, at,
+                       entry.begin > at ? "a gap" : "an overlap"));
+    at = entry.end;
+  }
+  if (at != data_size)
+    fail(fmt::format("{} bytes after the last tensor belong to none", data_size - at));
+}
+
+/// The header for tensors in this order: JSON, padded with spaces so that the data is aligned.
+std::string header_of(const std::vector<const TensorView*>& tensors,
+                      const TensorMetadata& metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::uint64_t at = 0;
+  for (const TensorView* tensor : tensors) {
+    if (header.contains(tensor->name) || tensor->name == "__metadata__")
+      throw Error(Exit::failed, fmt::format("safetensors: tensor {} comes twice", tensor->name));
+    const std::uint64_t end = at + tensor->bytes.size();
+    if (tensor->bytes.size() !=
+        static_cast<std::uint64_t>(tensor->size()) * dtype_size(tensor->dtype))
+      throw Error(Exit::failed,
+                  fmt::format("safetensors: tensor {}: {} bytes are not a {}", tensor->name,
+                              tensor->bytes.size(), tensor->description()));
+    header[tensor->name] = {{"dtype", dtype_name(tensor->dtype)},
+                            {"shape", tensor->shape},
+                            {"data_offsets", {at, end}}};
+    at = end;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
+  return text;
+}
+
+}  // namespace
+
+std::string_view dtype_name(DType dtype) { return row_of(dtype).name; }
+std::size_t dtype_size(DType dtype) { return row_of(dtype).size; }
+
+std::optional<DType> dtype_from_name(std::string_view name) {
+  for (const DTypeRow& row : kDTypes)
+    if (row.name == name) return row.dtype;
+  return std::nullopt;
+}
+
+std::int64_t TensorView::size() const {
+  std::int64_t product = 1;
+  for (const std::int64_t extent : shape) product *= extent;
+  return product;
+}
+
+std::string TensorView::description() const {
+  return fmt::format("{} [{}]", dtype_name(dtype), fmt::join(shape, ", "));
+}
+
+void SafetensorsFile::GiveBack::operator()(std::uint64_t* words) const noexcept {
+  arena_release(Block::of(words));
+}
+
+SafetensorsFile SafetensorsFile::read(const std::filesystem::path& path) {
+  FileReader file(path);
+  return load(
+      file.size(), [&](std::span<std::byte> into) { file.read(into); }, path.string());
+}
+
+SafetensorsFile SafetensorsFile::parse(std::string_view bytes, const std::string& name) {
+  return load(
+      bytes.size(),
+      [&](std::span<std::byte> into) {
+        std::memcpy(into.data(), bytes.data(), into.size());
+        bytes.remove_prefix(into.size());
+      },
+      name);
+}
+
+SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
+                                      const std::string& name) {
+  const auto fail = [&](const std::string& what) {
+    throw Error(Exit::bad_input, fmt::format("{}: {}", name, what));
+  };
+  if (size < kLengthBytes) fail(fmt::format("{} bytes are too few for a safetensors file", size));
+  std::uint64_t header_length = 0;
+  take(std::as_writable_bytes(std::span(&header_length, 1)));
+  size -= kLengthBytes;
+  if (header_length > safetensors_longest_header)
+    fail(fmt::format("header of {} bytes; at most {} are allowed (is it a safetensors file?)",
+                     header_length, safetensors_longest_header));
+  if (header_length > size)
+    fail(
+        fmt::format("header of {} bytes, but only {} are there (cut short?)", header_length, size));
+  std::string json(header_length, '\0');
+  take(std::as_writable_bytes(std::span(json)));
+  size -= header_length;
+  if (!json.starts_with('{')) fail("header: it must begin with {");
+  SafetensorsHeader header = parse_safetensors_header(json, name);
+  check_layout(header.entries, size, name);
+
+  // Other programs may have packed the elements unaligned: each tensor gets words of its own.
+  SafetensorsFile file;
+  file.metadata_ = std::move(header.metadata);
+  const auto words_of = [](const HeaderEntry& entry) {
+    return (entry.end - entry.begin + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+  };
+  std::uint64_t words = 0;
+  for (const HeaderEntry& entry : header.entries) words += words_of(entry);
+  try {
+    Block* const block = arena_allocate(words * sizeof(std::uint64_t));
+    file.data_.reset(static_cast<std::uint64_t*>(block->memory()));
+  } catch (const Error&) {
+    throw Error(Exit::io, fmt::format("{}: no memory for its {} bytes", name, size));
+  }
+  std::uint64_t* place = file.data_.get();
+  for (HeaderEntry& entry : header.entries) {
+    const auto into = std::span(reinterpret_cast<std::byte*>(place), entry.end - entry.begin);
+    if (!into.empty()) take(into);
+    file.index_.emplace(entry.name, file.tensors_.size());
+    place += words_of(entry);
+    file.tensors_.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape), into});
+  }
+  return file;
+}
+
+const TensorView* SafetensorsFile::find(std::string_view name) const& {
+  const auto at = index_.find(name);
+  return at == index_.end() ? nullptr : &tensors_[at->second];
+}
+
+void write_safetensors(FileWriter& file, std::span<const TensorView> tensors,
+                       const TensorMetadata& metadata) {
+  std::vector<const TensorView*> order;
+  for (const TensorView& tensor : tensors) order.push_back(&tensor);
+  std::sort(order.begin(), order.end(), [](const TensorView* a, const TensorView* b) {
+    const std::size_t size_a = dtype_size(a->dtype), size_b = dtype_size(b->dtype);
+    return size_a != size_b ? size_a > size_b : a->name < b->name;
+  });
+  const std::string header = header_of(order, metadata);
+  const std::uint64_t length = header.size();
+  file.write(std::as_bytes(std::span(&length, 1)));
+  file.write(header);
+  for (const TensorView* tensor : order) file.write(tensor->bytes);
+}
+
+void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
+                       const TensorMetadata& metadata) {
+  write_file_durably(path, [&](FileWriter& file) { write_safetensors(file, tensors, metadata); });
+}
+
+}  // namespace heed

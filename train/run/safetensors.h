@@ -1,0 +1,104 @@
+#pragma once
+/// Named tensors in one file, in the open format "safetensors"
+/// (github.com/huggingface/safetensors): eight bytes of header length (little-endian), a JSON
+/// header, then all elements, row-major and little-endian, without gaps.
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/base/files.h"
+
+namespace heed {
+
+enum class DType { boolean, u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64 };
+
+std::string_view dtype_name(DType dtype);  ///< as in the file: "F32"
+std::optional<DType> dtype_from_name(std::string_view name);
+std::size_t dtype_size(DType dtype);  ///< bytes an element
+
+/// Bounds of what a file may hold; checked before memory is taken.
+inline constexpr std::uint64_t safetensors_longest_header = std::uint64_t{4} << 20;  // bytes
+inline constexpr std::size_t safetensors_highest_rank = 8;
+inline constexpr std::size_t safetensors_most_names = 65'536;  // tensors; also keys of metadata
+
+/// One tensor, the bytes of which belong to somebody else.
+struct TensorView {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;   ///< empty: a scalar
+  std::span<const std::byte> bytes;  ///< elements, row-major, little-endian
+
+  std::int64_t size() const;        ///< elements
+  std::string description() const;  ///< "F32 [512, 256]"
+  /// The elements as T, which must be of the dtype's size. The bytes of a file read are always
+  /// aligned.
+  template <class T>
+  std::span<const T> values() const {
+    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+};
+
+using TensorMetadata = std::map<std::string, std::string>;
+
+/// A file read whole into memory. Reading throws Error(bad_input), naming the file and the place,
+/// for anything the format does not allow: a header that is cut short, too long or no JSON; names
+/// twice; unknown types; more than 8 dimensions; sizes that overflow or disagree with the shape;
+/// elements that overlap, leave gaps, or end before or after the file does.
+class SafetensorsFile {
+ public:
+  static SafetensorsFile read(const std::filesystem::path& path);
+  /// From bytes in memory; `name` stands in messages.
+  static SafetensorsFile parse(std::string_view bytes, const std::string& name);
+
+  /// In the order of their bytes.
+  const std::vector<TensorView>& tensors() const& { return tensors_; }
+  /// Null when there is none of that name.
+  const TensorView* find(std::string_view name) const&;
+  const TensorMetadata& metadata() const& { return metadata_; }
+  // Views into a file that is about to vanish, as in `for (auto& t : read(path).tensors())`.
+  const std::vector<TensorView>& tensors() && = delete;
+  const TensorView* find(std::string_view name) && = delete;
+  const TensorMetadata& metadata() && = delete;
+
+  // The views point into data_, so a file moves but is not copied.
+  SafetensorsFile(SafetensorsFile&&) noexcept = default;
+  SafetensorsFile& operator=(SafetensorsFile&&) noexcept = default;
+
+ private:
+  /// Hands out the file's next bytes.
+  using Take = std::function<void(std::span<std::byte>)>;
+
+  SafetensorsFile() = default;
+  /// Header first: nothing is read, and no memory taken, that it has not been checked to describe.
+  static SafetensorsFile load(std::uint64_t size, const Take& take, const std::string& name);
+
+  std::vector<TensorView> tensors_;
+  std::map<std::string, std::size_t, std::less<>> index_;  // name to place in tensors_
+  TensorMetadata metadata_;
+  struct GiveBack {
+    void operator()(std::uint64_t* words) const noexcept;
+  };
+  // 64-bit words, so that elements are aligned; from the heap of all arrays, which will use them
+  // again: a file is read to be copied into tensors.
+  std::unique_ptr<std::uint64_t[], GiveBack> data_;
+};
+
+/// Writes the tensors, the widest types first and by name within a type, so that each is aligned
+/// and the same tensors always give the same bytes. Throws Error(failed) for a name twice or bytes
+/// that do not fit the shape.
+void write_safetensors(FileWriter& file, std::span<const TensorView> tensors,
+                       const TensorMetadata& metadata = {});
+
+/// The same into a file of its own, put in place whole.
+void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
+                       const TensorMetadata& metadata = {});
+
+}  // namespace heed

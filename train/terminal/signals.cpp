@@ -1,0 +1,75 @@
+#include "train/terminal/signals.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <ctime>
+
+namespace heed {
+
+namespace {
+
+// Not sig_atomic_t: any thread may be the one that takes a signal, and others read these. Without
+// locks, they may be written in a handler.
+std::atomic<int> stop_signal{0};
+std::atomic<std::int64_t> stop_time{0};
+std::atomic<bool> save_wanted{false};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free &&
+              std::atomic<std::int64_t>::is_always_lock_free);
+constexpr std::int64_t same_wish = 100'000'000;  // nanoseconds
+struct sigaction before_int, before_term, before_hup;
+
+std::int64_t nanoseconds() {
+  struct timespec now {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+/// A lost terminal sends SIGHUP twice (the shell, then the system), timeout(1) its signal as well
+/// (to the process, then to its group): what comes at once is one wish, and a hangup is never
+/// another.
+void on_signal(int number) {
+  if (number == SIGUSR1) {
+    save_wanted = true;
+    return;
+  }
+  const std::int64_t now = nanoseconds();
+  std::int64_t first = 0;
+  if (stop_time.compare_exchange_strong(first, now)) {
+    stop_signal = number;
+  } else if (number != SIGHUP && now - first > same_wish) {
+    _exit(128 + number);
+  }
+}
+
+}  // namespace
+
+SignalRequests::SignalRequests() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  stop_signal = 0;
+  stop_time = 0;
+  save_wanted = false;
+  sigaction(SIGINT, &action, &before_int);
+  sigaction(SIGTERM, &action, &before_term);
+  sigaction(SIGUSR1, &action, nullptr);
+  sigaction(SIGHUP, nullptr, &before_hup);
+  if (before_hup.sa_handler != SIG_IGN)  // nohup's wish is kept
+    sigaction(SIGHUP, &action, nullptr);
+}
+
+SignalRequests::~SignalRequests() {
+  sigaction(SIGINT, &before_int, nullptr);
+  sigaction(SIGTERM, &before_term, nullptr);
+  sigaction(SIGHUP, &before_hup, nullptr);
+  signal(SIGUSR1, SIG_IGN);  // nothing is left to save; by default it would end the process
+}
+
+int SignalRequests::stop() const { return stop_signal; }
+bool SignalRequests::take_save() const { return save_wanted.exchange(false); }
+
+}  // namespace heed
