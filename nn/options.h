@@ -1,6 +1,5 @@
 #pragma once
-/// What a model looks like, as plain values. Read from the YAML section `model`; used by both
-/// builds.
+/// The shape of a model, as plain values. Read from the YAML section `model`; used by both builds.
 #include <cstdint>
 
 namespace heed {
@@ -9,14 +8,15 @@ enum class Activation { relu, gelu, gelu_tanh, silu };
 enum class PositionKind { sinusoidal, learned, none };
 enum class NormPlace { pre, post };  ///< before a sublayer (inside the residual) or after the sum
 enum class NormKind { layer, rms };
-/// none: zeros, for weights that will come from a file (not a choice of configs).
+/// none: any values, for weights that will come from a file (not a choice of configs).
 enum class InitKind { xavier, normal, none };
 
-/// Shares of values dropped while training (Srivastava et al. 2014), by place. One number means all.
+/// Probability that a value is dropped while training (Srivastava et al. 2014), by place. One number
+/// sets all.
 struct DropoutRates {
-  double residual = 0.1;    ///< of embeddings, and of what a sublayer adds to its input
-  double attention = 0.1;   ///< of attention's weights
-  double activation = 0.1;  ///< of values between the two feed-forward layers
+  double residual = 0.1;    ///< embeddings, and what a sublayer adds to its input
+  double attention = 0.1;   ///< attention weights
+  double activation = 0.1;  ///< values between the two feed-forward layers
 
   DropoutRates() = default;
   DropoutRates(double all) : residual(all), attention(all), activation(all) {}
@@ -26,12 +26,13 @@ struct ModelOptions {
   std::int64_t d_model = 256;
   std::int64_t heads = 4;  ///< must divide d_model
   std::int64_t d_ff = 1024;
-  std::int64_t encoder_layers = 3;  ///< not used by a language model
+  std::int64_t encoder_layers = 3;  ///< a language model has none
   std::int64_t decoder_layers = 3;
   DropoutRates dropout;
   Activation activation = Activation::relu;
   PositionKind positions = PositionKind::sinusoidal;
   NormPlace norm = NormPlace::pre;
+  bool final_norm = true;  ///< a norm after the last layer of a stack
   NormKind norm_kind = NormKind::layer;
   double norm_eps = 1e-5;
   bool tie_embeddings = true;    ///< source, target and output share one matrix where they can

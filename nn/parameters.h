@@ -1,5 +1,6 @@
 #pragma once
-/// What every layer has in common: it lists its parameters by name, and starts them from an Init.
+/// What all layers have in common: a layer lists its parameters by name and takes their first values
+/// from an Init.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,15 +13,15 @@ HEED_BEGIN
 /// The parameters of a layer, in a fixed order. The tensors share their values with the layer's.
 using Parameters = std::vector<NamedTensor>;
 
-/// Appends the parameters of a part, with "name." before theirs.
+/// Appends the parameters of a part, with "name." before theirs; with "", as they are.
 template <class Part>
 void append(Parameters& all, const std::string& name, const Part& part) {
-  for (NamedTensor& p : part.parameters())
-    all.push_back({name + "." + p.name, std::move(p.tensor)});
+  const std::string prefix = name.empty() ? "" : name + ".";
+  for (NamedTensor& p : part.parameters()) all.push_back({prefix + p.name, std::move(p.tensor)});
 }
 
-/// Makes the first values of parameters. Each gets a random stream of its own, numbered in order of
-/// creation, so adding a layer at the end of a model leaves the others as they were.
+/// Makes the first values of parameters. Each has its own random stream, numbered in order of
+/// creation, so a layer added at the end of a model leaves the values of the others unchanged.
 class Init {
  public:
   Init(InitKind kind, double std, std::uint64_t seed) : kind_(kind), std_(std), seed_(seed) {}

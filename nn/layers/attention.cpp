@@ -1,18 +1,17 @@
 #include "nn/layers/attention.h"
 
 #include "autograd/kernels/attend.h"
-#include "autograd/ops.h"
 
 HEED_BEGIN
 
-MultiHeadAttention::MultiHeadAttention(std::int64_t d_model, std::int64_t head_count,
-                                       double dropout, Init& init)
-    : in_proj_weight(init.matrix(3 * d_model, d_model)),
-      in_proj_bias(init.zeros(3 * d_model)),
-      out_proj(d_model, d_model, init),
-      d(d_model),
-      heads(head_count),
-      dropout_rate(dropout) {
+MultiHeadAttention::MultiHeadAttention(const ModelOptions& options, Sees which, Init& init)
+    : in_proj_weight(init.matrix(3 * options.d_model, options.d_model)),
+      in_proj_bias(init.zeros(3 * options.d_model)),
+      out_proj(options.d_model, options.d_model, init),
+      d(options.d_model),
+      heads(options.heads),
+      dropout_rate(options.dropout.attention),
+      sees(which) {
   if (heads < 1 || d % heads != 0)
     fail("[multi_head_attention] {} heads do not divide d_model {}", heads, d);
 }
@@ -23,57 +22,57 @@ Parameters MultiHeadAttention::parameters() const {
   return all;
 }
 
-Tensor MultiHeadAttention::self(const Tensor& x, std::span<const std::int32_t> offsets, bool causal,
-                                Pass& pass) const {
-  const FusedAttentionOptions options{heads, causal, static_cast<real>(pass.rate(dropout_rate)),
-                                      pass.next_key()};
-  return out_proj(self_attention(affine(x, in_proj_weight, in_proj_bias), offsets, options));
+Tensor MultiHeadAttention::projected(const Tensor& x, std::int64_t begin, std::int64_t end) const {
+  return affine_rows(x, in_proj_weight, in_proj_bias, begin, end);
 }
 
-Tensor MultiHeadAttention::keys_values(const Tensor& memory) const {
-  return affine_rows(memory, in_proj_weight, in_proj_bias, d, 3 * d);
+Tensor MultiHeadAttention::operator()(const Tensor& x, const Context& context) const {
+  if (sees == Sees::memory && context.memory == nullptr)
+    fail("[multi_head_attention] expected a memory, got none");
+  if (context.cache != nullptr && recording())
+    fail("[multi_head_attention] a cache has no gradients: use it under NoGrad");
+  return out_proj(context.cache != nullptr ? new_rows(x, context) : whole_sequences(x, context));
 }
 
-Tensor MultiHeadAttention::cross(const Tensor& x, const Tensor& memory,
-                                 std::span<const std::int32_t> offsets,
-                                 std::span<const std::int32_t> memory_offsets, Pass& pass) const {
-  const FusedAttentionOptions options{heads, false, static_cast<real>(pass.rate(dropout_rate)),
-                                      pass.next_key()};
-  const Tensor q = affine_rows(x, in_proj_weight, in_proj_bias, 0, d);
-  return out_proj(cross_attention(q, keys_values(memory), offsets, memory_offsets, options));
-}
-
-Tensor MultiHeadAttention::self_step(const Tensor& x, SelfCache& cache,
-                                     const Ancestry& ancestry) const {
-  const NoGrad no_grad;
-  cache.keys_values.push_back(keys_values(x).value());
-  const Array q = affine_rows(x, in_proj_weight, in_proj_bias, 0, d).value();
-  Array out(q.shape());
-  std::vector<const real*> rows;
-  for (std::int64_t i = 0; i < q.rows(); ++i) {
-    rows.clear();
-    const std::span<const std::int32_t> path = ancestry.of(i);
-    for (std::size_t t = 0; t < path.size(); ++t) rows.push_back(cache.keys_values[t].row(path[t]));
-    kernels::attend(q.row(i), rows, d, heads, out.row(i));
+Tensor MultiHeadAttention::whole_sequences(const Tensor& x, const Context& context) const {
+  const FusedAttentionOptions options{heads, sees == Sees::past,
+                                      static_cast<real>(context.pass.rate(dropout_rate)),
+                                      context.pass.next_key()};
+  if (sees == Sees::memory) {
+    const Memory& memory = *context.memory;
+    const Tensor q = projected(x, 0, d);                 // [rows, d]
+    const Tensor kv = projected(memory.rows, d, 3 * d);  // [memory rows, 2 d]: k, v
+    return cross_attention(q, kv, context.offsets, memory.offsets, options);
   }
-  return out_proj(Tensor(std::move(out)));
+  const Tensor qkv = affine(x, in_proj_weight, in_proj_bias);  // [rows, 3 d]: q, k, v
+  return self_attention(qkv, context.offsets, options);
 }
 
-Tensor MultiHeadAttention::cross_step(const Tensor& x, const Tensor& cached,
-                                      std::span<const std::int32_t> memory_offsets,
-                                      std::span<const std::int32_t> sentence) const {
-  const NoGrad no_grad;
-  const Array q = affine_rows(x, in_proj_weight, in_proj_bias, 0, d).value();
-  Array out(q.shape());
-  std::vector<const real*> rows;
-  for (std::int64_t i = 0; i < q.rows(); ++i) {
-    rows.clear();
-    const auto s = static_cast<std::size_t>(sentence[static_cast<std::size_t>(i)]);
-    for (std::int32_t t = memory_offsets[s]; t < memory_offsets[s + 1]; ++t)
-      rows.push_back(cached.value().row(t));
-    kernels::attend(q.row(i), rows, d, heads, out.row(i));
+Tensor MultiHeadAttention::new_rows(const Tensor& x, const Context& context) const {
+  const Cache& cache = *context.cache;
+  LayerCache& layer = context.cache->layers[context.layer];
+  if (sees != Sees::memory) {
+    layer.own.push_back(projected(x, d, 3 * d).value());  // [hypotheses, 2 d]: k, v
+  } else if (!layer.memory.defined()) {
+    layer.memory = projected(context.memory->rows, d, 3 * d).value();  // [memory rows, 2 d]
   }
-  return out_proj(Tensor(std::move(out)));
+  const Array q = projected(x, 0, d).value();  // [hypotheses, d]
+  Array out(q.shape());
+  std::vector<const real*> seen;  // by one hypothesis: rows of 2 d values, k and v
+  for (std::int64_t i = 0; i < q.rows(); ++i) {
+    seen.clear();
+    if (sees == Sees::memory) {
+      const Offsets offsets = context.memory->offsets;
+      const std::int32_t s = cache.sequence[i];
+      for (std::int32_t t = offsets[s]; t < offsets[s + 1]; ++t)
+        seen.push_back(layer.memory.row(t));
+    } else {
+      const std::vector<std::int32_t>& path = cache.paths[i];
+      for (std::size_t t = 0; t < path.size(); ++t) seen.push_back(layer.own[t].row(path[t]));
+    }
+    kernels::attend(q.row(i), seen, d, heads, out.row(i));
+  }
+  return Tensor(std::move(out));
 }
 
 HEED_END

@@ -1,42 +1,37 @@
 #pragma once
-#include <span>
-
-#include "nn/cache.h"
+#include "nn/context.h"
 #include "nn/layers/linear.h"
-#include "nn/pass.h"
 
 HEED_BEGIN
 
+/// Which rows a query sees: all of its own sequence, its own row and those before it, or the
+/// memory's.
+enum class Sees { all, past, memory };
+
 /// Multi-head attention (Vaswani et al. 2017, section 3.2.2), with PyTorch's parameters: one matrix
-/// [3 d, d] makes queries, keys and values. Sequences lie end to end; offsets say where each
-/// begins.
+/// [3 d, d] makes queries, keys and values. Head h owns columns [h d / heads, (h + 1) d / heads) of
+/// each:
+///   out_h = softmax(q_h k_hᵀ / √(d / heads)) v_h,     output = out_proj(out_1 … out_heads)
 struct MultiHeadAttention {
   Tensor in_proj_weight;  ///< [3 d, d]: rows for q, then k, then v
   Tensor in_proj_bias;    ///< [3 d]
   Linear out_proj;        ///< [d, d]
-  std::int64_t d = 0, heads = 1;
-  double dropout_rate = 0;
+  std::int64_t d, heads;
+  double dropout_rate;
+  Sees sees;
 
-  MultiHeadAttention() = default;
-  MultiHeadAttention(std::int64_t d_model, std::int64_t head_count, double dropout, Init& init);
+  MultiHeadAttention(const ModelOptions& options, Sees which, Init& init);
 
-  /// x: [tokens, d] → [tokens, d]; each sequence attends to itself, backwards only where causal.
-  Tensor self(const Tensor& x, std::span<const std::int32_t> offsets, bool causal,
-              Pass& pass) const;
-  /// Sequence i of x attends to sequence i of memory.
-  Tensor cross(const Tensor& x, const Tensor& memory, std::span<const std::int32_t> offsets,
-               std::span<const std::int32_t> memory_offsets, Pass& pass) const;
-  /// Keys and values of memory, side by side: [memory tokens, 2 d].
-  Tensor keys_values(const Tensor& memory) const;
-
-  /// One more token for every hypothesis: x is [hypotheses, d]; its keys and values join the cache.
-  Tensor self_step(const Tensor& x, SelfCache& cache, const Ancestry& ancestry) const;
-  /// Hypothesis i attends to the rows of sequence `sentence[i]` of cached keys and values.
-  Tensor cross_step(const Tensor& x, const Tensor& cached,
-                    std::span<const std::int32_t> memory_offsets,
-                    std::span<const std::int32_t> sentence) const;
-
+  /// x: [rows, d] → [rows, d]. With a cache, the keys and values of x join it. Throws Error where a
+  /// memory is needed and there is none, or a cache is used while a tape records.
+  Tensor operator()(const Tensor& x, const Context& context) const;
   Parameters parameters() const;
+
+ private:
+  /// Rows [begin, end) of in_proj, applied: [rows, d] → [rows, end − begin].
+  Tensor projected(const Tensor& x, std::int64_t begin, std::int64_t end) const;
+  Tensor whole_sequences(const Tensor& x, const Context& context) const;
+  Tensor new_rows(const Tensor& x, const Context& context) const;
 };
 
 HEED_END

@@ -2,6 +2,8 @@
 
 HEED_BEGIN
 
+namespace {
+
 kernels::Map map_of(Activation activation) {
   switch (activation) {
     case Activation::relu:
@@ -16,10 +18,12 @@ kernels::Map map_of(Activation activation) {
   fail("[feed_forward] unknown activation {}", static_cast<int>(activation));
 }
 
+}  // namespace
+
 FeedForward::FeedForward(const ModelOptions& options, Init& init)
     : linear1(options.d_model, options.d_ff, init),
       linear2(options.d_ff, options.d_model, init),
-      activation(options.activation),
+      activation(map_of(options.activation)),
       dropout_rate(options.dropout.activation) {}
 
 Parameters FeedForward::parameters() const {
@@ -27,11 +31,6 @@ Parameters FeedForward::parameters() const {
   append(all, "linear1", linear1);
   append(all, "linear2", linear2);
   return all;
-}
-
-Tensor FeedForward::operator()(const Tensor& x, Pass& pass) const {
-  return linear2(affine_map(map_of(activation), x, linear1.weight, linear1.bias,
-                            static_cast<real>(pass.rate(dropout_rate)), pass.next_key()));
 }
 
 HEED_END

@@ -1,21 +1,21 @@
 #pragma once
+#include "nn/context.h"
 #include "nn/layers/linear.h"
-#include "nn/pass.h"
 
 HEED_BEGIN
 
-kernels::Map map_of(Activation activation);
-
-/// linear2(dropout(f(linear1(x)))): [tokens, d] → [tokens, d_ff] → [tokens, d]
+/// linear2(dropout(f(linear1(x)))): [rows, d] → [rows, d_ff] → [rows, d]
 struct FeedForward {
   Linear linear1, linear2;
-  Activation activation = Activation::relu;
-  double dropout_rate = 0;
+  kernels::Map activation;
+  double dropout_rate;
 
-  FeedForward() = default;
   FeedForward(const ModelOptions& options, Init& init);
 
-  Tensor operator()(const Tensor& x, Pass& pass) const;
+  Tensor operator()(const Tensor& x, Pass& pass) const {
+    return linear2(affine_map(activation, x, linear1.weight, linear1.bias,
+                              static_cast<real>(pass.rate(dropout_rate)), pass.next_key()));
+  }
   Parameters parameters() const;
 };
 

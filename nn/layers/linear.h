@@ -12,6 +12,8 @@ struct Linear {
   Linear() = default;
   Linear(std::int64_t in, std::int64_t out, Init& init, bool with_bias = true)
       : weight(init.matrix(out, in)), bias(with_bias ? init.zeros(out) : Tensor()) {}
+  /// Shares a weight, without a bias.
+  explicit Linear(Tensor shared) : weight(std::move(shared)) {}
 
   Tensor operator()(const Tensor& x) const { return affine(x, weight, bias); }
   Parameters parameters() const {

@@ -15,31 +15,21 @@ Array sinusoids(std::int64_t first, std::int64_t n, std::int64_t d) {
     rate.push_back(std::exp(-std::log(10000.0) * static_cast<double>(c) / static_cast<double>(d)));
   for (std::int64_t p = 0; p < n; ++p) {
     for (std::int64_t c = 0; c < d; ++c) {
-      const double angle = static_cast<double>(first + p) * rate[static_cast<std::size_t>(c / 2)];
+      const double angle = static_cast<double>(first + p) * rate[c / 2];
       table.row(p)[c] = static_cast<real>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   }
   return table;
 }
 
-Positions::Positions(PositionKind position_kind, std::int64_t max_positions, std::int64_t d_model,
-                     Init& init)
-    : kind(position_kind), d(d_model) {
-  if (kind == PositionKind::learned) weight = init.table(max_positions, d);
-}
-
-Parameters Positions::parameters() const {
-  if (kind != PositionKind::learned) return {};
-  return {{"weight", weight}};
-}
-
 namespace {
 
 using Places = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
-/// The place of every row within its sequence.
-Places places(std::span<const std::int32_t> offsets, std::int64_t first) {
+
+/// The position of each row within its sequence, from `first` on.
+Places places(Offsets offsets, std::int64_t first) {
   Places all;
-  all.reserve(static_cast<std::size_t>(offsets.empty() ? 0 : offsets.back() - offsets.front()));
+  all.reserve(offsets.empty() ? 0 : offsets.back() - offsets.front());
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
     for (std::int32_t p = 0; p < offsets[s + 1] - offsets[s]; ++p)
       all.push_back(p + static_cast<std::int32_t>(first));
@@ -47,7 +37,7 @@ Places places(std::span<const std::int32_t> offsets, std::int64_t first) {
   return all;
 }
 
-/// The table is the same at every step, so each thread keeps the rows it has needed so far.
+/// The table is the same at each step, so each thread keeps the rows it has needed so far.
 const Array& sinusoids_up_to(std::int64_t n, std::int64_t d) {
   thread_local Array kept;
   if (!kept.defined() || kept.cols() != d || kept.rows() < n)
@@ -57,8 +47,7 @@ const Array& sinusoids_up_to(std::int64_t n, std::int64_t d) {
 
 }  // namespace
 
-Tensor Positions::operator()(const Tensor& x, std::span<const std::int32_t> offsets,
-                             std::int64_t first) const {
+Tensor Positions::operator()(const Tensor& x, Offsets offsets, std::int64_t first) const {
   if (kind == PositionKind::none) return x;
   const Places rows = places(offsets, first);
   if (kind == PositionKind::learned) return add(x, embedding(weight, rows));

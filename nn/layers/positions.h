@@ -1,12 +1,11 @@
 #pragma once
-#include <span>
-
 #include "autograd/ops.h"
+#include "nn/context.h"
 #include "nn/parameters.h"
 
 HEED_BEGIN
 
-/// Adds to each row a vector for its place within its sequence.
+/// Adds to each row a vector that depends on its position in its sequence.
 /// - sinusoidal: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(…)
 ///   (Vaswani et al. 2017, section 3.5)
 /// - learned: rows of a trained table [max_positions, d]
@@ -17,13 +16,16 @@ struct Positions {
 
   Positions() = default;
   Positions(PositionKind position_kind, std::int64_t max_positions, std::int64_t d_model,
-            Init& init);
+            Init& init)
+      : kind(position_kind), d(d_model) {
+    if (kind == PositionKind::learned) weight = init.table(max_positions, d);
+  }
 
-  /// x: [tokens, d]; sequence i owns rows [offsets[i], offsets[i+1]) and begins at position
-  /// `first`.
-  Tensor operator()(const Tensor& x, std::span<const std::int32_t> offsets,
-                    std::int64_t first = 0) const;
-  Parameters parameters() const;
+  /// x: [rows, d] → [rows, d]. Each sequence begins at position `first`.
+  Tensor operator()(const Tensor& x, Offsets offsets, std::int64_t first = 0) const;
+  Parameters parameters() const {
+    return weight.defined() ? Parameters{{"weight", weight}} : Parameters{};
+  }
 };
 
 /// Rows [first, first + n) of the sinusoidal table: [n, d].

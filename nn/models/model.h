@@ -1,19 +1,49 @@
 #pragma once
-/// What the program needs of any model: a loss for training, rows of logits, and decoding by steps.
+/// What the program needs of a model: parameters and the loss of a batch; of one that generates,
+/// also logits and decoding.
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "autograd/ops.h"
+#include "nn/context.h"
+#include "nn/layers/linear.h"
 #include "nn/parameters.h"
-#include "nn/pass.h"
 
 HEED_BEGIN
 
-/// Sequences end to end, as a model reads them (views of a batch). A language model has no source.
+/// One side of a batch, sequences end to end: token ids, or rows of features.
+struct SideView {
+  std::span<const std::int32_t> ids;
+  Offsets offsets;
+  std::span<const float> features = {};  ///< [rows, width], in place of ids
+  std::int64_t width = 0;
+};
+
+/// A batch as a model reads it. A model with one side only (a language model) has no source.
 struct Rows {
-  std::span<const std::int32_t> source, source_offsets;
-  std::span<const std::int32_t> target_in, target_offsets;
+  SideView source, target;
+  std::span<const std::int32_t> labels = {};  ///< what the loss compares the logits with
+};
+
+struct LossOptions {
+  double label_smoothing = 0;
+  double normalizer = 1;         ///< the sum over labels is divided by it
+  LossCounts* counts = nullptr;  ///< where the loss counts, if anywhere
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+  /// What is trained, in a fixed order.
+  virtual Parameters parameters() const = 0;
+  /// What belongs to the model but is not trained, such as running means.
+  virtual Parameters buffers() const { return {}; }
+  /// All that a checkpoint holds of the model: parameters, then buffers.
+  Parameters state() const;
+  /// The loss of a batch, a scalar: Σ over labels / normalizer.
+  virtual Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const = 0;
+  /// Positions that a sequence may have; 0 where there is no limit.
+  virtual std::int64_t position_limit() const = 0;
 };
 
 /// Hypotheses being decoded: one sequence of tokens each, growing together, one token a step.
@@ -27,38 +57,36 @@ class Decoding {
   virtual void select(std::span<const std::int32_t> parents) = 0;
 };
 
-class Model {
+/// A model that generates tokens: an optional encoder, a decoder, an output projection.
+class Generative : public Model {
  public:
-  virtual ~Model() = default;
-  virtual Parameters parameters() const = 0;
-  /// The decoder's last rows, before the output projection: [target tokens, d].
-  virtual Tensor hidden(const Rows& rows, Pass& pass) const = 0;
-  virtual const Tensor& output_weight() const = 0;  ///< [vocabulary, d]
-  virtual const Tensor& output_bias() const = 0;    ///< [vocabulary] or undefined
-  /// Begins decoding: one hypothesis for each source sequence (seq2seq) or `count` of them (lm).
-  virtual std::unique_ptr<Decoding> decode(std::span<const std::int32_t> source,
-                                           std::span<const std::int32_t> source_offsets,
-                                           std::int64_t count) const = 0;
-  /// Positions a sequence may have; 0 where there is no limit.
-  virtual std::int64_t position_limit() const = 0;
+  /// What the decoder's cross-attention reads. Nothing in a language model.
+  virtual Memory encode(const SideView& source, Pass& pass) const;
+  /// The decoder's last rows, before the output projection: n ids → [n, d].
+  virtual Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const = 0;
+  /// The projection to logits: weight [vocabulary, d], bias [vocabulary] or undefined.
+  virtual const Linear& output() const = 0;
 
-  Tensor logits(const Rows& rows, Pass& pass) const {
-    return affine(hidden(rows, pass), output_weight(), output_bias());
-  }
-  /// Σ label-smoothed cross-entropy of the targets / normalizer.
-  Tensor loss(const Rows& rows, std::span<const std::int32_t> targets, double smoothing,
-              double normalizer, Pass& pass, LossCounts* counts = nullptr) const {
-    return projected_cross_entropy(hidden(rows, pass), output_weight(), output_bias(), targets,
-                                   static_cast<real>(smoothing), normalizer, counts);
-  }
+  /// decoder_rows of a whole batch: [target tokens, d].
+  Tensor hidden(const Rows& rows, Pass& pass) const;
+  /// [target tokens, vocabulary]
+  Tensor logits(const Rows& rows, Pass& pass) const { return output()(hidden(rows, pass)); }
+  /// Label-smoothed cross-entropy; the logits never exist at once.
+  Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const final;
+  /// Begins decoding: one hypothesis for each source sequence, or `count` of them without a source.
+  /// Not `cached`, each step runs the whole model on all tokens so far: slow, and so simple that the
+  /// cached way is tested against it. The model must outlive the result, and the source need not.
+  std::unique_ptr<Decoding> decode(const SideView& source, std::int64_t count,
+                                   bool cached = true) const;
 };
 
 /// An encoder-decoder model. Equal vocabularies and `shared` mean one table for source and target.
-std::unique_ptr<Model> make_seq2seq(const ModelOptions& options, std::int64_t source_vocabulary,
-                                    std::int64_t target_vocabulary, bool shared_vocabulary,
-                                    std::uint64_t seed);
+std::unique_ptr<Generative> make_seq2seq(const ModelOptions& options,
+                                         std::int64_t source_vocabulary,
+                                         std::int64_t target_vocabulary, bool shared_vocabulary,
+                                         std::uint64_t seed);
 /// A decoder-only language model.
-std::unique_ptr<Model> make_language_model(const ModelOptions& options, std::int64_t vocabulary,
-                                           std::uint64_t seed);
+std::unique_ptr<Generative> make_language_model(const ModelOptions& options,
+                                                std::int64_t vocabulary, std::uint64_t seed);
 
 HEED_END

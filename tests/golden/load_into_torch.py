@@ -17,7 +17,8 @@ import tensorfile
 from model import Seq2Seq
 
 SETTINGS = {"d_model", "heads", "d_ff", "encoder_layers", "decoder_layers", "activation", "norm",
-            "norm_eps", "positions", "max_positions", "tie_embeddings", "scale_embeddings"}
+            "norm_eps", "final_norm", "positions", "max_positions", "tie_embeddings",
+            "scale_embeddings"}
 REQUIRED = {"d_model", "heads", "d_ff", "encoder_layers", "decoder_layers"}
 
 

@@ -17,10 +17,12 @@ class Seq2Seq(nn.Transformer):
     def __init__(self, source_vocab, target_vocab, d_model, heads, d_ff, encoder_layers,
                  decoder_layers, activation="relu", norm="pre", norm_eps=1e-5, tie_embeddings=True,
                  scale_embeddings=True, positions="sinusoidal", max_positions=1024,
-                 output_bias=False):
+                 output_bias=False, final_norm=True):
         super().__init__(d_model, heads, encoder_layers, decoder_layers, d_ff, dropout=0.0,
                          activation=ACTIVATIONS[activation], layer_norm_eps=norm_eps,
                          batch_first=True, norm_first=norm == "pre")
+        if not final_norm:
+            self.encoder.norm = self.decoder.norm = None
         if tie_embeddings:
             self.embedding = nn.Embedding(target_vocab, d_model)
         else:

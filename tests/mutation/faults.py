@@ -173,14 +173,14 @@ fault("adam: eps under the root", "autograd/kernels/update.cpp",
 
 # ---- nn ------------------------------------------------------------------------------------------
 
-fault("residual: the norm comes first after all", "nn/layers/residual.h",
+fault("residual: the norm comes first after all", "nn/layers/block.h",
       "sublayer(pre ? norm(x) : x)",
       "sublayer(norm(x))",
       "nn_f64:golden")
 
-fault("decoder: looks at what comes later", "nn/layers/decoder.cpp",
-      "return self_attn.self(rows, offsets, true, pass);",
-      "return self_attn.self(rows, offsets, false, pass);",
+fault("decoder: looks at what comes later", "nn/layers/block.cpp",
+      "Sees::all : Sees::past",
+      "Sees::all : Sees::all",
       "nn_f64:properties")
 
 fault("positions: begin at 1", "nn/layers/positions.cpp",
@@ -188,22 +188,27 @@ fault("positions: begin at 1", "nn/layers/positions.cpp",
       "all.push_back(p + 1 + static_cast<std::int32_t>(first));",
       "nn_f64:properties,golden")
 
-fault("decoding: one position late", "nn/models/seq2seq.cpp",
-      "return model_.step(tokens, position_++, cache_);",
-      "return model_.step(tokens, ++position_, cache_);",
+fault("decoding: one position late", "nn/context.h",
+      "std::int64_t position = -1;",
+      "std::int64_t position = 0;",
       "nn_f64:cached_decoding")
 
-fault("decoding: a later part of the sources replaces the first", "nn/models/seq2seq.cpp",
+fault("decoding: a later part of the sources replaces the first", "nn/models/generative.cpp",
       "std::copy_n(rows.data(), rows.size(), memory.row(offsets[begin]));",
       "std::copy_n(rows.data(), rows.size(), memory.row(0));",
       "nn_f64:cached_decoding", "training:searching_with_models")
 
 fault("decoding: sentences that have moved up look at another source", "nn/layers/attention.cpp",
-      "static_cast<std::size_t>(sentence[static_cast<std::size_t>(i)]);",
-      "static_cast<std::size_t>(i) % sentence.size();",
+      "const std::int32_t s = cache.sequence[i];",
+      "const auto s = i % static_cast<std::int64_t>(cache.sequence.size());",
       "nn_f64:cached_decoding", "training:searching_with_models")
 
-fault("dropout: one key for all of a pass", "nn/pass.h",
+fault("final norm: there although the config leaves it out", "nn/layers/block.cpp",
+      "if (options.final_norm) norm.emplace",
+      "norm.emplace",
+      "nn_f64:golden,parameters")
+
+fault("dropout: one key for all of a pass", "nn/context.h",
       "(shard << 16) | dropouts++};",
       "(shard << 16) | dropouts};",
       "nn_f64:dropout_in_layers")

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autograd/ops.h"
+#include "nn/layers/block.h"
 #include "nn/models/model.h"
 #include "tests/nn/random_weights.h"
 
@@ -26,7 +27,8 @@ struct Pairs {
     target_in = random_ids(target_offsets.back(), vocabulary, number + 1);
     target_out = random_ids(target_offsets.back(), vocabulary, number + 2);
   }
-  Rows rows() const { return {source, source_offsets, target_in, target_offsets}; }
+  SideView source_side() const { return {source, source_offsets}; }
+  Rows rows() const { return {source_side(), {target_in, target_offsets}, target_out}; }
   std::int64_t sequences() const { return static_cast<std::int64_t>(target_offsets.size()) - 1; }
   /// One of the pairs alone.
   Pairs only(std::int64_t i) const {
@@ -94,6 +96,14 @@ inline ModelOptions small_options() {
   o.max_positions = 16;
   o.context = 16;
   return o;
+}
+inline MultiHeadAttention attention_of(std::int64_t d, std::int64_t heads, Sees sees,
+                                       double dropout, Init& init) {
+  ModelOptions o = small_options();
+  o.d_model = d;
+  o.heads = heads;
+  o.dropout.attention = dropout;
+  return {o, sees, init};
 }
 inline Init some_init() { return {InitKind::xavier, 0.02, 3}; }
 

@@ -18,8 +18,8 @@ Tensor join_heads(const Tensor& x) {
 
 /// The layer by its definition, a sequence at a time, with ops of which each is checked elsewhere.
 Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& memory,
-                const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& ends,
-                bool causal) {
+                const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& ends) {
+  const bool causal = layer.sees == Sees::past;
   const std::int64_t d = layer.d;
   const Tensor& w = layer.in_proj_weight;
   const Tensor& b = layer.in_proj_bias;
@@ -67,33 +67,52 @@ BOOST_AUTO_TEST_CASE(fused_equals_composed) {
                                   ends = offsets_of({5, 2, 1, 17});
   for (const std::int64_t heads : {1, 2, 3, 4}) {
     Init init = some_init();
-    const MultiHeadAttention layer(12, heads, 0, init);
-    randomise(layer.parameters());
+    const MultiHeadAttention every[] = {attention_of(12, heads, Sees::all, 0, init),
+                                        attention_of(12, heads, Sees::past, 0, init),
+                                        attention_of(12, heads, Sees::memory, 0, init)};
     const Tensor x = Tensor::variable(normal({15, 12}, 1)),
                  memory = Tensor::variable(normal({25, 12}, 2));
-    std::vector<Tensor> leaves{x};
-    for (const NamedTensor& p : layer.parameters()) leaves.push_back(p.tensor);
+    const Memory seen{memory, ends};
     Pass pass;
-    for (const bool causal : {false, true}) {
-      check_same(leaves, layer.self(x, offsets, causal, pass),
-                 composed(layer, x, x, offsets, offsets, causal));
+    for (const MultiHeadAttention& layer : every) {
+      randomise(layer.parameters());
+      const bool cross = layer.sees == Sees::memory;
+      std::vector<Tensor> leaves{x};
+      if (cross) leaves.push_back(memory);
+      for (const NamedTensor& p : layer.parameters()) leaves.push_back(p.tensor);
+      check_same(leaves, layer(x, {offsets, &seen, pass}),
+                 composed(layer, x, cross ? memory : x, offsets, cross ? ends : offsets));
     }
-    leaves.push_back(memory);
-    check_same(leaves, layer.cross(x, memory, offsets, ends, pass),
-               composed(layer, x, memory, offsets, ends, false));
   }
 }
 
 BOOST_AUTO_TEST_CASE(scores_far_from_zero_neither_overflow_nor_vanish) {
   Init init = some_init();
-  const MultiHeadAttention layer(6, 2, 0, init);
+  const MultiHeadAttention layer = attention_of(6, 2, Sees::past, 0, init);
   randomise(layer.parameters());
   const std::vector<std::int32_t> offsets{0, 5};
   const Tensor x = Tensor::variable(normal({5, 6}, 1, 1e3));
   Pass pass;
   // Scores of about 10⁶ are known to 10⁻¹⁰, and so are their differences.
-  check_same({x}, layer.self(x, offsets, true, pass), composed(layer, x, x, offsets, offsets, true),
+  check_same({x}, layer(x, {offsets, nullptr, pass}), composed(layer, x, x, offsets, offsets),
              1e-8);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_layer_cannot_do_is_an_error) {
+  const auto about = [](const std::string& text) {
+    return [text](const Error& e) { return std::string(e.what()).find(text) != std::string::npos; };
+  };
+  Init init = some_init();
+  const MultiHeadAttention cross = attention_of(6, 2, Sees::memory, 0, init),
+                           self = attention_of(6, 2, Sees::past, 0, init);
+  const Tensor x(normal({1, 6}, 1));
+  const std::vector<std::int32_t> offsets{0, 1};
+  Pass pass;
+  BOOST_CHECK_EXCEPTION(cross(x, {offsets, nullptr, pass}), Error, about("expected a memory"));
+  Cache cache(1);
+  cache.layers.resize(1);
+  cache.grow();
+  BOOST_CHECK_EXCEPTION(self(x, {offsets, nullptr, pass, &cache}), Error, about("under NoGrad"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

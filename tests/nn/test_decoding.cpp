@@ -14,23 +14,22 @@ struct Path {
 };
 
 /// The last row of logits of the whole forward pass over a path.
-Array forward_row(const Model& model, const Pairs& sources, const Path& path, bool lm) {
+Array forward_row(const Generative& model, const Pairs& sources, const Path& path, bool lm) {
   Pass pass;
   const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(path.tokens.size())};
   const Pairs one = lm ? sources : sources.only(path.source);
-  Rows rows{one.source, one.source_offsets, path.tokens, offsets};
-  if (lm) rows.source = rows.source_offsets = {};
+  const Rows rows{lm ? SideView{} : one.source_side(), {path.tokens, offsets}};
   const Array logits = model.logits(rows, pass).value();
   return logits.sliced(logits.rows() - 1, logits.rows());
 }
 
 /// Decodes for some steps; before each, hypotheses are dropped, copied and moved about as beam
 /// search does.
-void check_decoding(const Model& model, bool lm, std::uint32_t seed) {
+void check_decoding(const Generative& model, bool lm, bool cached, std::uint32_t seed) {
   randomise(model.parameters());
   const Pairs sources({5, 1, 8}, {1, 1, 1}, vocabulary);
   const std::unique_ptr<Decoding> decoding =
-      lm ? model.decode({}, {}, 3) : model.decode(sources.source, sources.source_offsets, 3);
+      model.decode(lm ? SideView{} : sources.source_side(), 3, cached);
   std::vector<Path> paths{{0, {}}, {1, {}}, {2, {}}};
   Random random({.seed = seed, .stream = Stream::check});
   for (int step = 0; step < 9; ++step) {
@@ -77,13 +76,14 @@ BOOST_AUTO_TEST_CASE(steps_equal_the_whole_forward_pass) {
           o.encoder_layers = o.decoder_layers = 2;
           o.dropout = 0.5;  // must not be felt
           o.norm = place;
+          o.final_norm = place == NormPlace::pre || tied;
           o.norm_kind = tied ? NormKind::layer : NormKind::rms;
           o.positions = positions;
           o.tie_embeddings = tied;
           o.activation = tied ? Activation::relu : Activation::gelu;
           const auto model = lm ? make_language_model(o, vocabulary, 1)
                                 : make_seq2seq(o, vocabulary, vocabulary, true, 1);
-          for (int run = 0; run < 3; ++run) check_decoding(*model, lm, seed++);
+          for (int run = 0; run < 4; ++run) check_decoding(*model, lm, run < 3, seed++);
         }
       }
     }
@@ -91,23 +91,24 @@ BOOST_AUTO_TEST_CASE(steps_equal_the_whole_forward_pass) {
 }
 
 BOOST_AUTO_TEST_CASE(a_source_without_tokens_can_be_decoded) {
-  const std::unique_ptr<Model> model =
+  const std::unique_ptr<Generative> model =
       make_seq2seq(small_options(), vocabulary, vocabulary, true, 1);
   randomise(model->parameters());
   const std::vector<std::int32_t> source{4, 5}, offsets{0, 0, 2};
-  const std::unique_ptr<Decoding> decoding = model->decode(source, offsets, 2);
+  const std::unique_ptr<Decoding> decoding = model->decode({source, offsets}, 2);
   const std::vector<std::int32_t> tokens{1, 1};
   const Array logits = decoding->step(tokens);
   Pass pass;
   const std::vector<std::int32_t> target_offsets{0, 1, 2};
   BOOST_TEST(
-      difference(logits, model->logits({source, offsets, tokens, target_offsets}, pass).value()) <
+      difference(logits,
+                 model->logits({{source, offsets}, {tokens, target_offsets}}, pass).value()) <
       1e-10);
 }
 
 BOOST_AUTO_TEST_CASE(steps_record_no_graph) {
-  const std::unique_ptr<Model> model = make_language_model(small_options(), vocabulary, 1);
-  const std::unique_ptr<Decoding> decoding = model->decode({}, {}, 1);
+  const std::unique_ptr<Generative> model = make_language_model(small_options(), vocabulary, 1);
+  const std::unique_ptr<Decoding> decoding = model->decode({}, 1);
   const std::vector<std::int32_t> token{3};
   decoding->step(token);
   BOOST_TEST(recording());  // and recording goes on afterwards
@@ -119,11 +120,11 @@ BOOST_AUTO_TEST_CASE(sources_that_are_encoded_in_parts_are_each_their_own) {
   const auto count = static_cast<std::size_t>(sentences);
   const Pairs sources(std::vector<std::int32_t>(count, length), std::vector<std::int32_t>(count, 1),
                       vocabulary);
-  const std::unique_ptr<Model> model =
+  const std::unique_ptr<Generative> model =
       make_seq2seq(small_options(), vocabulary, vocabulary, true, 1);
   randomise(model->parameters());
-  const Array together = model->decode(sources.source, sources.source_offsets, sentences)
-                             ->step(std::vector<std::int32_t>(count, 1));
+  const Array together =
+      model->decode(sources.source_side(), sentences)->step(std::vector<std::int32_t>(count, 1));
   for (std::int64_t i = 0; i < sentences; ++i) {
     const Array alone = forward_row(*model, sources, {i, {1}}, false);
     BOOST_TEST(difference(together.sliced(i, i + 1), alone) < 1e-10, "sentence " << i);

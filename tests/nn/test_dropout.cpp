@@ -1,6 +1,4 @@
 // Dropout masks are a function of (seed, step, shard, which dropout), and drop as many as they say.
-#include "nn/layers/decoder.h"
-#include "nn/layers/encoder.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -13,7 +11,7 @@ ModelOptions with_dropout(double rate) {
   return o;
 }
 
-Array run(const Model& model, const Pairs& pairs, Pass pass) {
+Array run(const Generative& model, const Pairs& pairs, Pass pass) {
   return model.hidden(pairs.rows(), pass).value();
 }
 
@@ -25,7 +23,7 @@ BOOST_AUTO_TEST_CASE(masks_depend_on_seed_step_and_shard_alone) {
   const Pairs pairs({4, 3}, {3, 5}, 11);
   for (const bool lm : {false, true}) {
     const ModelOptions o = with_dropout(0.3);
-    const std::unique_ptr<Model> model =
+    const std::unique_ptr<Generative> model =
         lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
     const Pass pass{true, 5, 17, 2};
     const Array y = run(*model, pairs, pass);
@@ -45,8 +43,9 @@ BOOST_AUTO_TEST_CASE(each_rate_is_felt_in_its_place_alone) {
     ModelOptions o = with_dropout(0);
     o.dropout.*rate = 0.5;
     Init init = some_init();
-    const EncoderLayer encoder(o, init);
-    const DecoderLayer decoder(o, init);
+    const TransformerBlock encoder(o, BlockKind::encoder, init);
+    const TransformerBlock decoder(o, BlockKind::decoder, init);
+    const Memory memory{x, offsets};
     const auto felt = [&](const auto& run) {
       Pass training{true, 5, 17, 2}, at_rest;
       return !same_bits(run(training).value(), run(at_rest).value());
@@ -54,13 +53,13 @@ BOOST_AUTO_TEST_CASE(each_rate_is_felt_in_its_place_alone) {
     BOOST_TEST(felt([&](Pass& pass) { return encoder.feed_forward(x, pass); }) ==
                (rate == &DropoutRates::activation));
     const bool attention = rate == &DropoutRates::attention;
-    BOOST_TEST(felt([&](Pass& pass) { return encoder.self_attn.self(x, offsets, true, pass); }) ==
-               attention);
-    BOOST_TEST(felt([&](Pass& pass) {
-                 return decoder.multihead_attn.cross(x, x, offsets, offsets, pass);
-               }) == attention);
-    BOOST_TEST(felt([&](Pass& pass) { return encoder(x, offsets, false, pass); }));
-    BOOST_TEST(felt([&](Pass& pass) { return decoder(x, offsets, {x, offsets}, pass); }));
+    const auto felt_by = [&](const auto& layer) {
+      return felt([&](Pass& pass) { return layer(x, {offsets, &memory, pass}); });
+    };
+    BOOST_TEST(felt_by(decoder.self_attention) == attention);
+    BOOST_TEST(felt_by(*decoder.cross_attention) == attention);
+    BOOST_TEST(felt_by(encoder));
+    BOOST_TEST(felt_by(decoder));
   }
 }
 
@@ -68,12 +67,13 @@ BOOST_AUTO_TEST_CASE(each_dropout_takes_its_own_key_from_the_pass) {
   const ModelOptions o = with_dropout(0.5);
   Init init = some_init();
   const FeedForward feed(o, init);
-  const MultiHeadAttention attend(6, 2, 0.5, init);
-  const Norm norm(6, NormKind::layer, 1e-5, init);
-  randomise(feed.parameters());
-  randomise(attend.parameters());
+  const MultiHeadAttention self(o, Sees::past, init), cross(o, Sees::memory, init);
+  const Residual around(o, init);
+  for (const Parameters& all : {feed.parameters(), self.parameters(), cross.parameters()})
+    randomise(all);
   const Tensor x(normal({9, 6}, 1));
   const std::vector<std::int32_t> offsets{0, 4, 9};
+  const Memory memory{x, offsets};
   const auto check = [](auto layer) {
     const auto run = [&](std::uint64_t seed, std::uint64_t step, std::uint32_t shard) {
       Pass pass{true, seed, step, shard};
@@ -88,18 +88,16 @@ BOOST_AUTO_TEST_CASE(each_dropout_takes_its_own_key_from_the_pass) {
     BOOST_TEST(!same_bits(run(5, 17, 3), y));
   };
   check([&](Pass& pass) { return feed(x, pass).value(); });
-  check([&](Pass& pass) { return attend.self(x, offsets, true, pass).value(); });
-  check([&](Pass& pass) { return attend.cross(x, x, offsets, offsets, pass).value(); });
-  check([&](Pass& pass) {
-    return residual(NormPlace::post, norm, x, 0.5, pass, [](const Tensor& rows) { return rows; })
-        .value();
-  });
+  for (const MultiHeadAttention& attend : {self, cross})
+    check([&](Pass& pass) { return attend(x, {offsets, &memory, pass}).value(); });
+  check(
+      [&](Pass& pass) { return around(x, pass, [](const Tensor& rows) { return rows; }).value(); });
 }
 
 BOOST_AUTO_TEST_CASE(without_training_there_is_no_dropout) {
   const Pairs pairs({4, 3}, {3, 5}, 11);
-  const std::unique_ptr<Model> with = make_seq2seq(with_dropout(0.5), 11, 11, true, 1);
-  const std::unique_ptr<Model> without = make_seq2seq(with_dropout(0), 11, 11, true, 1);
+  const std::unique_ptr<Generative> with = make_seq2seq(with_dropout(0.5), 11, 11, true, 1);
+  const std::unique_ptr<Generative> without = make_seq2seq(with_dropout(0), 11, 11, true, 1);
   BOOST_TEST(
       same_bits(run(*with, pairs, {false, 5, 17, 2}), run(*without, pairs, {true, 9, 1, 0})));
 }
@@ -117,11 +115,12 @@ BOOST_AUTO_TEST_CASE(every_dropout_of_a_run_has_a_key_of_its_own) {
 // Each dropout of a layer is seen alone: identity weights around it would hide what it scales.
 BOOST_AUTO_TEST_CASE(the_residual_drops_at_its_rate_and_keeps_the_mean) {
   Init init = some_init();
-  const Norm norm(50, NormKind::layer, 1e-5, init);
   const Tensor x(Array::zeros({400, 50}));
   for (const double p : {0.1, 0.5, 0.9}) {
+    ModelOptions o = with_dropout(p);
+    o.d_model = 50;
     Pass pass{true, 1, 1, 0};
-    const Array y = residual(NormPlace::pre, norm, x, p, pass, [](const Tensor& rows) {
+    const Array y = Residual(o, init)(x, pass, [](const Tensor& rows) {
                       return Tensor(Array::full(rows.shape(), 1));
                     }).value();
     std::int64_t kept = 0;
@@ -141,11 +140,12 @@ BOOST_AUTO_TEST_CASE(attention_and_feed_forward_keep_their_mean) {
   ModelOptions o = with_dropout(0.25);
   Init init = some_init();
   const FeedForward feed(o, init);
-  const MultiHeadAttention attend(6, 2, 0.25, init);
-  randomise(feed.parameters());
-  randomise(attend.parameters());
+  const MultiHeadAttention self(o, Sees::all, init), cross(o, Sees::memory, init);
+  for (const Parameters& all : {feed.parameters(), self.parameters(), cross.parameters()})
+    randomise(all);
   const Tensor x(normal({3, 6}, 1));
   const std::vector<std::int32_t> offsets{0, 3};
+  const Memory memory{x, offsets};
   const auto average = [&](auto layer) {
     Pass plain;
     const Array without = layer(plain);
@@ -166,8 +166,8 @@ BOOST_AUTO_TEST_CASE(attention_and_feed_forward_keep_their_mean) {
     }
   };
   average([&](Pass& pass) { return feed(x, pass).value(); });
-  average([&](Pass& pass) { return attend.self(x, offsets, false, pass).value(); });
-  average([&](Pass& pass) { return attend.cross(x, x, offsets, offsets, pass).value(); });
+  for (const MultiHeadAttention& attend : {self, cross})
+    average([&](Pass& pass) { return attend(x, {offsets, &memory, pass}).value(); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -11,11 +11,11 @@ struct Outcome {
   std::vector<Array> gradients;
 };
 
-Outcome outcome_of(const Model& model, const Pairs& pairs) {
+Outcome outcome_of(const Generative& model, const Pairs& pairs) {
   Pass pass, again;
   Outcome outcome;
   outcome.logits = model.logits(pairs.rows(), pass).value();
-  const Tensor loss = model.loss(pairs.rows(), pairs.target_out, 0.1, 1, again);
+  const Tensor loss = model.loss(pairs.rows(), {0.1}, again);
   outcome.loss = loss.value();
   const Gradients all = backward(loss);
   for (const NamedTensor& p : model.parameters()) outcome.gradients.push_back(all[p.tensor]);
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(sentences_without_a_source_leave_the_others_alone) {
       ModelOptions o = small_options();
       o.norm = norm;
       o.positions = positions;
-      const std::unique_ptr<Model> model = make_seq2seq(o, 11, 11, true, 1);
+      const std::unique_ptr<Generative> model = make_seq2seq(o, 11, 11, true, 1);
       randomise(model->parameters());
       // The same tokens with and without two sentences that have targets but no source.
       const Pairs all({3, 0, 5, 0, 1}, {4, 2, 3, 6, 5}, 11);
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(sentences_without_a_source_leave_the_others_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_without_any_source_token_has_finite_gradients) {
-  const std::unique_ptr<Model> model = make_seq2seq(small_options(), 11, 11, true, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(small_options(), 11, 11, true, 1);
   randomise(model->parameters());
   const Outcome outcome = outcome_of(*model, Pairs({0, 0}, {4, 2}, 11));
   BOOST_TEST(finite(outcome.logits));

@@ -2,9 +2,7 @@
 // weights.
 #include <set>
 
-#include "nn/layers/decoder.h"
 #include "nn/layers/embedding.h"
-#include "nn/layers/encoder.h"
 #include "nn/layers/positions.h"
 #include "tests/nn/golden.h"
 
@@ -54,22 +52,26 @@ Subject embedding_layer(const GoldenCase& c) {
 }
 
 Subject norm(const GoldenCase& c) {
+  ModelOptions o;
+  o.d_model = c.array("w/weight").size();
+  o.norm_kind = c.attributes().at("layer") == "layer_norm" ? NormKind::layer : NormKind::rms;
+  o.norm_eps = c.attributes().at("eps");
   Init init = some_init();
-  const NormKind kind =
-      c.attributes().at("layer") == "layer_norm" ? NormKind::layer : NormKind::rms;
-  const Norm layer(c.array("w/weight").size(), kind, c.attributes().at("eps"), init);
+  const Norm layer(o, init);
   return {layer.parameters(), [layer](const auto& x) { return layer(x[0]); }};
 }
 
 Subject attention_layer(const GoldenCase& c) {
   Init init = some_init();
-  const ModelOptions o = options_of(c.attributes());
-  const MultiHeadAttention layer(o.d_model, o.heads, 0, init);
-  return {layer.parameters(), [layer, c](const std::vector<Tensor>& x) {
+  const bool cross = c.has("x1");
+  const Sees sees = cross ? Sees::memory : c.attributes().at("causal") ? Sees::past : Sees::all;
+  const MultiHeadAttention layer(options_of(c.attributes()), sees, init);
+  return {layer.parameters(), [layer, cross, c](const std::vector<Tensor>& x) {
             Pass pass;
-            const std::vector<std::int32_t> offsets = c.ids("offsets0");
-            if (x.size() == 1) return layer.self(x[0], offsets, c.attributes().at("causal"), pass);
-            return layer.cross(x[0], x[1], offsets, c.ids("offsets1"), pass);
+            const std::vector<std::int32_t> offsets = c.ids("offsets0"),
+                                            ends = c.ids(cross ? "offsets1" : "offsets0");
+            const Memory memory{x.back(), ends};
+            return layer(x[0], {offsets, &memory, pass});
           }};
 }
 
@@ -84,45 +86,65 @@ Subject feed_forward(const GoldenCase& c) {
 
 Subject encoder_layer(const GoldenCase& c) {
   Init init = some_init();
-  const EncoderLayer layer(options_of(c.attributes()), init);
+  const TransformerBlock layer(options_of(c.attributes()), BlockKind::encoder, init);
   return {layer.parameters(), [layer, offsets = c.ids("offsets0")](const auto& x) {
             Pass pass;
-            return layer(x[0], offsets, false, pass);
+            return layer(x[0], {offsets, nullptr, pass});
           }};
 }
 
 Subject decoder_layer(const GoldenCase& c) {
   Init init = some_init();
-  const DecoderLayer layer(options_of(c.attributes()), init);
+  const TransformerBlock layer(options_of(c.attributes()), BlockKind::decoder, init);
   return {layer.parameters(),
           [layer, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
             Pass pass;
-            return layer(x[1], offsets, {x[0], ends}, pass);
+            const Memory memory{x[0], ends};
+            return layer(x[1], {offsets, &memory, pass});
+          }};
+}
+
+/// A stack of one layer, without a final norm: nn.TransformerEncoder(layer, 1, norm=None), or the
+/// same of a decoder, is its layer.
+Subject stack_of_one(const GoldenCase& c) {
+  Init init = some_init();
+  ModelOptions o = options_of(c.attributes());
+  o.final_norm = false;
+  const bool decoder = c.has("x1");
+  const Stack stack(o, 1, decoder ? BlockKind::decoder : BlockKind::encoder, init);
+  BOOST_TEST(stack.parameters().size() == stack.blocks[0].parameters().size());
+  return {stack.blocks[0].parameters(), [stack, decoder, c](const std::vector<Tensor>& x) {
+            Pass pass;
+            const std::vector<std::int32_t> ends = c.ids("offsets0"),
+                                            offsets = c.ids(decoder ? "offsets1" : "offsets0");
+            const Memory memory{x[0], ends};
+            return stack(x.back(), {offsets, &memory, pass});
           }};
 }
 
 Subject encoder(const GoldenCase& c) {
   Init init = some_init();
-  const Encoder stack(options_of(c.attributes()), c.attributes().at("layers"),
-                      c.attributes().at("causal"), init);
+  const Stack stack(options_of(c.attributes()), c.attributes().at("layers"),
+                    c.attributes().at("causal") ? BlockKind::causal : BlockKind::encoder, init);
   return {stack.parameters(), [stack, offsets = c.ids("offsets0")](const auto& x) {
             Pass pass;
-            return stack(x[0], offsets, pass);
+            return stack(x[0], {offsets, nullptr, pass});
           }};
 }
 
 Subject transformer(const GoldenCase& c) {
   Init init = some_init();
   const ModelOptions o = options_of(c.attributes());
-  const Encoder reading(o, o.encoder_layers, false, init);
-  const Decoder writing(o, init);
+  const Stack reading(o, o.encoder_layers, BlockKind::encoder, init);
+  const Stack writing(o, o.decoder_layers, BlockKind::decoder, init);
   Parameters all;
   append(all, "encoder", reading);
   append(all, "decoder", writing);
   return {all,
           [reading, writing, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
             Pass pass;
-            return writing(x[1], offsets, {reading(x[0], ends, pass), ends}, pass);
+            const Memory memory{reading(x[0], {ends, nullptr, pass}), ends};
+            return writing(x[1], {offsets, &memory, pass});
           }};
 }
 
@@ -182,6 +204,7 @@ BOOST_AUTO_TEST_CASE(every_layer_agrees_with_pytorch) {
       const auto found = layers.find(layer);
       BOOST_REQUIRE_MESSAGE(found != layers.end(), "unknown layer " << layer);
       check(c, found->second(c));
+      if (layer == "encoder_layer" || layer == "decoder_layer") check(c, stack_of_one(c));
     }
   }
   BOOST_TEST(file.metadata().size() == 26u);

@@ -60,15 +60,16 @@ BOOST_AUTO_TEST_CASE(the_first_step_in_detail) {
   const SafetensorsFile file = golden_file("trajectory.safetensors");
   const GoldenCase c(file, "trajectory");
   const Setting setting(c.attributes());
-  const std::unique_ptr<Model> model =
+  const std::unique_ptr<Generative> model =
       make_seq2seq(setting.model, setting.vocabulary, setting.vocabulary, true, 1);
   c.load("weights/", model->parameters());
   const Batch batch = batch_of(c, 1);
   Pass pass{true, 1, 1, 0};
   BOOST_TEST(difference(model->logits(rows_of(batch), pass).value(), c.array("first_logits")) <
              1e-11);
-  const Tensor loss = model->loss(rows_of(batch), batch.target_out, setting.step.label_smoothing,
-                                  static_cast<double>(batch.target_out.size()), pass);
+  const Tensor loss = model->loss(
+      rows_of(batch), {setting.step.label_smoothing, static_cast<double>(batch.target_out.size())},
+      pass);
   const Gradients gradients = backward(loss);
   for (const NamedTensor& p : model->parameters()) {
     BOOST_TEST(difference(gradients[p.tensor], c.array("first_gradients/" + p.name)) < 1e-11,
@@ -84,7 +85,7 @@ BOOST_AUTO_TEST_CASE(fifty_steps_follow_pytorch) {
               norms = c.array("gradient_norms");
   BOOST_REQUIRE(setting.steps == 50);
   for (const std::int64_t shards : {1, 4}) {
-    const std::unique_ptr<Model> model =
+    const std::unique_ptr<Generative> model =
         make_seq2seq(setting.model, setting.vocabulary, setting.vocabulary, true, 1);
     c.load("weights/", model->parameters());
     Optimizer optimizer(setting.optim, model->parameters());

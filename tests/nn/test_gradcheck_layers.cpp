@@ -1,9 +1,7 @@
 // The gradients of every layer, for its input and each of its parameters, against finite
 // differences.
 #include "autograd/gradcheck.h"
-#include "nn/layers/decoder.h"
 #include "nn/layers/embedding.h"
-#include "nn/layers/encoder.h"
 #include "nn/layers/positions.h"
 #include "tests/nn/support.h"
 
@@ -59,8 +57,11 @@ BOOST_AUTO_TEST_CASE(embedding_scaled_or_not) {
 BOOST_AUTO_TEST_CASE(norms) {
   for (const NormKind kind : {NormKind::layer, NormKind::rms}) {
     for (const std::int64_t d : {2, 5, 16, 17}) {
+      ModelOptions o = small_options();
+      o.d_model = d;
+      o.norm_kind = kind;
       Init init = some_init();
-      const Norm layer(d, kind, 1e-5, init);
+      const Norm layer(o, init);
       const auto f = layered(layer.parameters(), [&](const Tensor& x) { return layer(x); });
       for (const std::int64_t rows : {0, 1, 3}) BOOST_TEST(gradcheck(f, normal({rows, d}, 2)));
     }
@@ -92,18 +93,18 @@ BOOST_AUTO_TEST_CASE(feed_forward_with_each_activation) {
 
 BOOST_AUTO_TEST_CASE(self_attention_of_any_heads_and_lengths) {
   for (const std::int64_t heads : {1, 2, 3}) {
-    for (const bool causal : {false, true}) {
+    for (const Sees sees : {Sees::all, Sees::past}) {
       for (const double dropout : dropouts) {
         Init init = some_init();
-        const MultiHeadAttention layer(6, heads, dropout, init);
+        const MultiHeadAttention layer = attention_of(6, heads, sees, dropout, init);
         for (const auto& lengths : length_lists) {
           const std::vector<std::int32_t> offsets = offsets_of(lengths);
           const auto f = layered(layer.parameters(), [&](const Tensor& x) {
             Pass pass = pass_of(dropout);
-            return layer.self(x, offsets, causal, pass);
+            return layer(x, {offsets, nullptr, pass});
           });
-          BOOST_TEST_CONTEXT(heads << " heads, " << (causal ? "causal, " : "") << "dropout "
-                                   << dropout << ", " << offsets.back() << " rows") {
+          BOOST_TEST_CONTEXT(heads << " heads, " << (sees == Sees::past ? "causal, " : "")
+                                   << "dropout " << dropout << ", " << offsets.back() << " rows") {
             BOOST_TEST(gradcheck(f, normal({offsets.back(), 6}, 4)));
           }
         }
@@ -118,12 +119,13 @@ BOOST_AUTO_TEST_CASE(cross_attention_of_any_heads_and_lengths) {
   for (const std::int64_t heads : {1, 2, 3}) {
     for (const double dropout : dropouts) {
       Init init = some_init();
-      const MultiHeadAttention layer(6, heads, dropout, init);
+      const MultiHeadAttention layer = attention_of(6, heads, Sees::memory, dropout, init);
       for (const auto& [asking, answering] : sides) {
         const std::vector<std::int32_t> offsets = offsets_of(asking), ends = offsets_of(answering);
         const auto f = layered(layer.parameters(), [&](const Tensor& x, const Tensor& memory) {
           Pass pass = pass_of(dropout);
-          return layer.cross(x, memory, offsets, ends, pass);
+          const Memory seen{memory, ends};
+          return layer(x, {offsets, &seen, pass});
         });
         BOOST_TEST_CONTEXT(heads << " heads, dropout " << dropout << ", " << offsets.back()
                                  << " to " << ends.back()) {
@@ -148,44 +150,48 @@ BOOST_AUTO_TEST_CASE(positions) {
 BOOST_AUTO_TEST_CASE(residuals_before_and_after) {
   for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
     for (const double dropout : dropouts) {
+      ModelOptions o = small_options();
+      o.d_model = 5;
+      o.norm = place;
+      o.dropout = dropout;
       Init init = some_init();
-      const Norm norm(5, NormKind::layer, 1e-5, init);
-      const auto f = layered(norm.parameters(), [&](const Tensor& x, const Tensor& gate) {
+      const Residual around(o, init);
+      const auto f = layered(around.norm.parameters(), [&](const Tensor& x, const Tensor& gate) {
         Pass pass = pass_of(dropout);
-        return residual(place, norm, x, dropout, pass,
-                        [&](const Tensor& rows) { return mul(gelu(rows), gate); });
+        return around(x, pass, [&](const Tensor& rows) { return mul(gelu(rows), gate); });
       });
       BOOST_TEST(gradcheck(f, normal({3, 5}, 7), normal({5}, 8)));
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(encoder_and_decoder_layers) {
+BOOST_AUTO_TEST_CASE(blocks_of_every_kind) {
   const std::vector<std::int32_t> offsets = offsets_of({3, 1, 0, 2}),
                                   ends = offsets_of({1, 3, 2, 1});
   for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
-    for (const NormKind kind : {NormKind::layer, NormKind::rms}) {
+    for (const NormKind norm_kind : {NormKind::layer, NormKind::rms}) {
       for (const double dropout : dropouts) {
         for (const Activation activation : {Activation::relu, Activation::silu}) {
           ModelOptions o = small_options();
           o.norm = place;
-          o.norm_kind = kind;
+          o.norm_kind = norm_kind;
           o.dropout = dropout;
           o.activation = activation;
           Init init = some_init();
-          const EncoderLayer encoder(o, init);
-          const DecoderLayer decoder(o, init);
           const Tensor x = normal({offsets.back(), 6}, 9), memory = normal({ends.back(), 6}, 10);
-          for (const bool causal : {false, true}) {
-            const auto f = layered(encoder.parameters(), [&](const Tensor& rows) {
+          for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal}) {
+            const TransformerBlock block(o, kind, init);
+            const auto f = layered(block.parameters(), [&](const Tensor& rows) {
               Pass pass = pass_of(dropout);
-              return encoder(rows, offsets, causal, pass);
+              return block(rows, {offsets, nullptr, pass});
             });
             BOOST_TEST(gradcheck(f, x));
           }
-          const auto g = layered(decoder.parameters(), [&](const Tensor& rows, const Tensor& seen) {
+          const TransformerBlock block(o, BlockKind::decoder, init);
+          const auto g = layered(block.parameters(), [&](const Tensor& rows, const Tensor& read) {
             Pass pass = pass_of(dropout);
-            return decoder(rows, offsets, {seen, ends}, pass);
+            const Memory seen{read, ends};
+            return block(rows, {offsets, &seen, pass});
           });
           BOOST_TEST(gradcheck(g, x, memory));
         }
@@ -194,31 +200,35 @@ BOOST_AUTO_TEST_CASE(encoder_and_decoder_layers) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(stacks) {
+BOOST_AUTO_TEST_CASE(stacks_with_and_without_a_final_norm) {
   const std::vector<std::int32_t> offsets = offsets_of({3, 2}), ends = offsets_of({1, 4});
   for (const double dropout : dropouts) {
-    ModelOptions o = small_options();
-    o.heads = 3;
-    o.decoder_layers = 2;
-    o.dropout = dropout;
-    Init init = some_init();
-    const Tensor x = normal({5, 6}, 11), memory = normal({5, 6}, 12);
-    for (const bool causal : {false, true}) {
-      const Encoder encoder(o, 2, causal, init);
-      BOOST_TEST(gradcheck(layered(encoder.parameters(),
-                                   [&](const Tensor& rows) {
+    for (const bool final_norm : {true, false}) {
+      ModelOptions o = small_options();
+      o.heads = 3;
+      o.dropout = dropout;
+      o.norm = final_norm ? NormPlace::pre : NormPlace::post;
+      o.final_norm = final_norm;
+      Init init = some_init();
+      const Tensor x = normal({5, 6}, 11), memory = normal({5, 6}, 12);
+      for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal}) {
+        const Stack stack(o, 2, kind, init);
+        BOOST_TEST(gradcheck(layered(stack.parameters(),
+                                     [&](const Tensor& rows) {
+                                       Pass pass = pass_of(dropout);
+                                       return stack(rows, {offsets, nullptr, pass});
+                                     }),
+                             x));
+      }
+      const Stack decoder(o, 2, BlockKind::decoder, init);
+      BOOST_TEST(gradcheck(layered(decoder.parameters(),
+                                   [&](const Tensor& rows, const Tensor& read) {
                                      Pass pass = pass_of(dropout);
-                                     return encoder(rows, offsets, pass);
+                                     const Memory seen{read, ends};
+                                     return decoder(rows, {offsets, &seen, pass});
                                    }),
-                           x));
+                           x, memory));
     }
-    const Decoder decoder(o, init);
-    BOOST_TEST(gradcheck(layered(decoder.parameters(),
-                                 [&](const Tensor& rows, const Tensor& seen) {
-                                   Pass pass = pass_of(dropout);
-                                   return decoder(rows, offsets, {seen, ends}, pass);
-                                 }),
-                         x, memory));
   }
 }
 

@@ -2,9 +2,8 @@
 #include <set>
 #include <string>
 
-#include "nn/layers/decoder.h"
+#include "nn/layers/block.h"
 #include "nn/layers/embedding.h"
-#include "nn/layers/encoder.h"
 #include "nn/layers/positions.h"
 #include "tests/nn/support.h"
 
@@ -50,10 +49,11 @@ Named decoder_layer_names() {
   for (const char* norm : {"norm1.", "norm2.", "norm3."}) add(all, norm, norm_names);
   return all;
 }
-Named stack_names(const std::string& prefix, const Named& layer, int depth) {
+Named stack_names(const std::string& prefix, const Named& layer, int depth,
+                  bool final_norm = true) {
   Named all;
   for (int i = 0; i < depth; ++i) add(all, prefix + "layers." + std::to_string(i) + ".", layer);
-  add(all, prefix + "norm.", norm_names);
+  if (final_norm) add(all, prefix + "norm.", norm_names);
   return all;
 }
 
@@ -86,19 +86,21 @@ const Array& value(const Model& model, const std::string& name) {
 BOOST_AUTO_TEST_SUITE(parameters)
 
 BOOST_AUTO_TEST_CASE(layers_bear_pytorchs_names) {
-  const ModelOptions o = small_options();
+  ModelOptions o = small_options();
   Init init = some_init();
-  check_names(MultiHeadAttention(6, 2, 0, init).parameters(), attention_names);
+  check_names(MultiHeadAttention(o, Sees::all, init).parameters(), attention_names);
   check_names(FeedForward(o, init).parameters(), feed_forward_names);
   check_names(Linear(6, 4, init).parameters(), {"weight [4, 6]", "bias [4]"});
   check_names(Linear(6, 4, init, false).parameters(), {"weight [4, 6]"});
-  check_names(Norm(6, NormKind::layer, 1e-5, init).parameters(), norm_names);
-  check_names(Norm(6, NormKind::rms, 1e-5, init).parameters(), {"weight [6]"});
+  check_names(Norm(o, init).parameters(), norm_names);
   check_names(Embedding(7, 6, true, init).parameters(), {"weight [7, 6]"});
   check_names(Positions(PositionKind::learned, 9, 6, init).parameters(), {"weight [9, 6]"});
   check_names(Positions(PositionKind::sinusoidal, 9, 6, init).parameters(), {});
-  check_names(EncoderLayer(o, init).parameters(), encoder_layer_names());
-  check_names(DecoderLayer(o, init).parameters(), decoder_layer_names());
+  for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal})
+    check_names(TransformerBlock(o, kind, init).parameters(), encoder_layer_names());
+  check_names(TransformerBlock(o, BlockKind::decoder, init).parameters(), decoder_layer_names());
+  o.norm_kind = NormKind::rms;
+  check_names(Norm(o, init).parameters(), {"weight [6]"});
 }
 
 BOOST_AUTO_TEST_CASE(models_bear_the_names_of_torch_nn_transformer) {
@@ -123,6 +125,19 @@ BOOST_AUTO_TEST_CASE(models_bear_the_names_of_torch_nn_transformer) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_final_norm_may_be_left_out) {
+  ModelOptions o = small_options();
+  o.norm = NormPlace::post;
+  o.final_norm = false;
+  Named expected{"embedding.weight [7, 6]"};
+  add(expected, "", stack_names("encoder.", encoder_layer_names(), 1, false));
+  add(expected, "", stack_names("decoder.", decoder_layer_names(), 1, false));
+  check_names(make_seq2seq(o, 7, 7, true, 1)->parameters(), expected);
+  Named of_lm{"embedding.weight [7, 6]"};
+  add(of_lm, "", stack_names("decoder.", encoder_layer_names(), 1, false));
+  check_names(make_language_model(o, 7, 1)->parameters(), of_lm);
+}
+
 BOOST_AUTO_TEST_CASE(language_models_and_learned_positions) {
   ModelOptions o = small_options();
   o.decoder_layers = 2;
@@ -139,14 +154,28 @@ BOOST_AUTO_TEST_CASE(language_models_and_learned_positions) {
   BOOST_TEST(std::count(names.begin(), names.end(), "target_positions.weight [16, 6]") == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_models_state_is_its_parameters_and_its_buffers) {
+  struct Counting final : Model {
+    Tensor weight = Tensor::variable(normal({2, 2}, 1)), count = Tensor(Array::zeros({1}));
+    Parameters parameters() const override { return {{"weight", weight}}; }
+    Parameters buffers() const override { return {{"count", count}}; }
+    Tensor loss(const Rows&, const LossOptions&, Pass&) const override { return sum(weight); }
+    std::int64_t position_limit() const override { return 0; }
+  };
+  check_names(Counting().state(), {"weight [2, 2]", "count [1]"});
+  const std::unique_ptr<Model> model = make_language_model(small_options(), 7, 1);
+  BOOST_TEST(described(model->state()) == described(model->parameters()),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_tied_table_is_one_tensor) {
   const ModelOptions o = small_options();
-  const std::unique_ptr<Model> model = make_seq2seq(o, 7, 7, true, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(o, 7, 7, true, 1);
   BOOST_TEST(model->parameters().front().tensor.value().data() ==
-             model->output_weight().value().data());
-  BOOST_TEST(!model->output_bias().defined());
-  const std::unique_ptr<Model> lm = make_language_model(o, 7, 1);
-  BOOST_TEST(lm->parameters().front().tensor.value().data() == lm->output_weight().value().data());
+             model->output().weight.value().data());
+  BOOST_TEST(!model->output().bias.defined());
+  const std::unique_ptr<Generative> lm = make_language_model(o, 7, 1);
+  BOOST_TEST(lm->parameters().front().tensor.value().data() == lm->output().weight.value().data());
 }
 
 BOOST_AUTO_TEST_CASE(xavier_starts_uniform_in_its_bounds) {
@@ -155,7 +184,7 @@ BOOST_AUTO_TEST_CASE(xavier_starts_uniform_in_its_bounds) {
   o.d_ff = 256;
   o.encoder_layers = o.decoder_layers = 1;
   o.tie_embeddings = false;
-  const std::unique_ptr<Model> model = make_seq2seq(o, 500, 400, false, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(o, 500, 400, false, 1);
   for (const NamedTensor& p : model->parameters()) {
     const Shape shape = p.tensor.shape();
     const Moments m = moments(p.tensor.value());
@@ -183,7 +212,7 @@ BOOST_AUTO_TEST_CASE(normal_starts_with_its_deviation) {
   o.decoder_layers = 1;
   o.init = InitKind::normal;
   o.init_std = 0.03;
-  const std::unique_ptr<Model> model = make_language_model(o, 500, 1);
+  const std::unique_ptr<Generative> model = make_language_model(o, 500, 1);
   for (const NamedTensor& p : model->parameters()) {
     if (p.tensor.shape().rank() == 1) continue;
     const Moments m = moments(p.tensor.value());
@@ -213,7 +242,7 @@ BOOST_AUTO_TEST_CASE(no_two_matrices_begin_alike) {
   o.tie_embeddings = false;
   std::set<real> first;
   std::size_t matrices = 0;
-  const std::unique_ptr<Model> model = make_seq2seq(o, 7, 7, true, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(o, 7, 7, true, 1);
   for (const NamedTensor& p : model->parameters()) {
     if (p.tensor.shape().rank() != 2) continue;
     ++matrices;
@@ -224,9 +253,9 @@ BOOST_AUTO_TEST_CASE(no_two_matrices_begin_alike) {
 
 BOOST_AUTO_TEST_CASE(a_deeper_model_keeps_the_first_layers) {
   ModelOptions o = small_options();
-  const std::unique_ptr<Model> shallow = make_language_model(o, 7, 1);
+  const std::unique_ptr<Generative> shallow = make_language_model(o, 7, 1);
   o.decoder_layers = 3;
-  const std::unique_ptr<Model> deep = make_language_model(o, 7, 1);
+  const std::unique_ptr<Generative> deep = make_language_model(o, 7, 1);
   const std::string name = "decoder.layers.0.linear2.weight";
   const Array kept = value(*shallow, name);
   BOOST_TEST(same_bits(kept, value(*deep, name)));

@@ -1,7 +1,6 @@
 // What a Transformer must not depend on: later tokens, its neighbours in a batch, the order of
 // rows.
-#include "nn/layers/decoder.h"
-#include "nn/layers/encoder.h"
+#include "nn/layers/block.h"
 #include "nn/layers/positions.h"
 #include "tests/nn/support.h"
 
@@ -24,7 +23,7 @@ Array rows_of_sequence(const Array& all, const std::vector<std::int32_t>& offset
   return all.sliced(offsets[k], offsets[k + 1]);
 }
 
-Array logits_of(const Model& model, const Pairs& pairs) {
+Array logits_of(const Generative& model, const Pairs& pairs) {
   Pass pass;
   return model.logits(pairs.rows(), pass).value();
 }
@@ -37,7 +36,7 @@ BOOST_AUTO_TEST_CASE(a_later_token_leaves_earlier_rows_as_they_are) {
   for (const bool lm : {false, true}) {
     for (const std::int32_t length : {2, 5, 9}) {
       ModelOptions o = two_layers();
-      const std::unique_ptr<Model> model =
+      const std::unique_ptr<Generative> model =
           lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
       randomise(model->parameters());
       const Pairs pairs({4, 3}, {length, length}, 11);
@@ -57,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_later_token_leaves_earlier_rows_as_they_are) {
 }
 
 BOOST_AUTO_TEST_CASE(every_source_token_is_seen_by_every_target_row) {
-  const std::unique_ptr<Model> model = make_seq2seq(two_layers(), 11, 11, true, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(two_layers(), 11, 11, true, 1);
   randomise(model->parameters());
   const Pairs pairs({5}, {4}, 11);
   const Array before = logits_of(*model, pairs);
@@ -75,7 +74,7 @@ BOOST_AUTO_TEST_CASE(sequences_do_not_see_their_neighbours) {
     for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
       ModelOptions o = two_layers();
       o.norm = place;
-      const std::unique_ptr<Model> model =
+      const std::unique_ptr<Generative> model =
           lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
       randomise(model->parameters());
       const Pairs pairs({4, 1, 7, 3}, {2, 6, 1, 5}, 11);
@@ -89,16 +88,16 @@ BOOST_AUTO_TEST_CASE(sequences_do_not_see_their_neighbours) {
 }
 
 BOOST_AUTO_TEST_CASE(losses_of_parts_add_up) {
-  const std::unique_ptr<Model> model = make_seq2seq(two_layers(), 11, 11, true, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(two_layers(), 11, 11, true, 1);
   const Pairs pairs({4, 1, 7, 3}, {2, 6, 1, 5}, 11);
   Pass pass;
   LossCounts whole, parts;
-  const double loss = model->loss(pairs.rows(), pairs.target_out, 0.1, 14.0, pass, &whole).item();
+  const double loss = model->loss(pairs.rows(), {0.1, 14.0, &whole}, pass).item();
   double sum = 0;
   for (std::int64_t i = 0; i < pairs.sequences(); ++i) {
     const Pairs one = pairs.only(i);
     LossCounts part;
-    sum += model->loss(one.rows(), one.target_out, 0.1, 14.0, pass, &part).item();
+    sum += model->loss(one.rows(), {0.1, 14.0, &part}, pass).item();
     parts.loss += part.loss;
     parts.nll += part.nll;
     parts.tokens += part.tokens;
@@ -115,7 +114,7 @@ BOOST_AUTO_TEST_CASE(losses_of_parts_add_up) {
 BOOST_AUTO_TEST_CASE(without_positions_the_encoder_does_not_know_the_order) {
   const ModelOptions o = two_layers();
   Init init = some_init();
-  const Encoder encoder(o, 2, false, init);
+  const Stack encoder(o, 2, BlockKind::encoder, init);
   randomise(encoder.parameters());
   const Array x = normal({7, 12}, 1);
   const std::vector<std::int64_t> order{3, 6, 0, 5, 1, 4, 2};
@@ -124,8 +123,8 @@ BOOST_AUTO_TEST_CASE(without_positions_the_encoder_does_not_know_the_order) {
     std::copy_n(x.row(order[static_cast<std::size_t>(i)]), 12, moved.row(i));
   const std::vector<std::int32_t> offsets{0, 7};
   Pass pass;
-  const Array y = encoder(Tensor(x), offsets, pass).value();
-  const Array z = encoder(Tensor(moved), offsets, pass).value();
+  const Array y = encoder(Tensor(x), {offsets, nullptr, pass}).value();
+  const Array z = encoder(Tensor(moved), {offsets, nullptr, pass}).value();
   for (std::int64_t i = 0; i < 7; ++i) {
     const std::int64_t from = order[static_cast<std::size_t>(i)];
     BOOST_TEST(difference(z.sliced(i, i + 1), y.sliced(from, from + 1)) < 1e-12);
@@ -136,7 +135,7 @@ BOOST_AUTO_TEST_CASE(positions_tell_the_order) {
   for (const PositionKind kind : {PositionKind::sinusoidal, PositionKind::learned}) {
     ModelOptions o = two_layers();
     o.positions = kind;
-    const std::unique_ptr<Model> model = make_seq2seq(o, 11, 11, true, 1);
+    const std::unique_ptr<Generative> model = make_seq2seq(o, 11, 11, true, 1);
     Pairs pairs({4}, {3}, 11);
     pairs.source = {3, 4, 5, 6};
     const Array before = logits_of(*model, pairs);
@@ -166,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_position_beyond_the_learned_table_is_an_error) {
   ModelOptions o = two_layers();
   o.positions = PositionKind::learned;
   o.max_positions = 4;
-  const std::unique_ptr<Model> model = make_seq2seq(o, 11, 11, true, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(o, 11, 11, true, 1);
   BOOST_TEST(model->position_limit() == 4);
   BOOST_CHECK_NO_THROW(logits_of(*model, Pairs({4}, {4}, 11)));
   BOOST_CHECK_THROW(logits_of(*model, Pairs({5}, {4}, 11)), Error);
@@ -174,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_position_beyond_the_learned_table_is_an_error) {
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_without_tokens_is_no_obstacle) {
-  const std::unique_ptr<Model> model = make_seq2seq(two_layers(), 11, 11, true, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(two_layers(), 11, 11, true, 1);
   randomise(model->parameters());
   const Pairs pairs({0, 3, 0}, {2, 2, 0}, 11);
   const Array logits = logits_of(*model, pairs);
@@ -184,9 +183,12 @@ BOOST_AUTO_TEST_CASE(a_sequence_without_tokens_is_no_obstacle) {
 }
 
 BOOST_AUTO_TEST_CASE(heads_must_divide_the_width) {
+  ModelOptions o = small_options();
   Init init = some_init();
-  BOOST_CHECK_THROW(MultiHeadAttention(6, 4, 0, init), Error);
-  BOOST_CHECK_THROW(MultiHeadAttention(6, 0, 0, init), Error);
+  for (const std::int64_t heads : {4, 0}) {
+    o.heads = heads;
+    BOOST_CHECK_THROW(MultiHeadAttention(o, Sees::all, init), Error);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

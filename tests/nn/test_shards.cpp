@@ -27,7 +27,7 @@ struct Setting {
     model.heads = 3;
     model.encoder_layers = model.decoder_layers = 2;
   }
-  std::unique_ptr<Model> make() const {
+  std::unique_ptr<Generative> make() const {
     if (language_model) return make_language_model(model, vocabulary, 1);
     return make_seq2seq(model, one_vocabulary ? vocabulary : vocabulary + 5, vocabulary,
                         one_vocabulary, 1);
@@ -93,7 +93,7 @@ struct Outcome {
 Outcome gradients_of(const std::vector<Batch>& shards, std::int64_t threads,
                      const Setting& setting = {}) {
   const double rate = std::ldexp(1.0, 40);
-  const std::unique_ptr<Model> model = setting.make();
+  const std::unique_ptr<Generative> model = setting.make();
   OptimOptions plain;
   plain.name = OptimizerKind::sgd;
   plain.momentum = 0;

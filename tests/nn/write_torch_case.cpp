@@ -34,6 +34,9 @@ std::map<std::string, Variant> variants() {
   o.activation = Activation::gelu;
   o.tie_embeddings = false;
   all["untied-post-gelu"] = {o, 31, 37};
+  o.final_norm = false;
+  all["untied-post-gelu-no-final-norm"] = {o, 31, 37};
+  o.final_norm = true;
   o.norm = NormPlace::pre;
   o.activation = Activation::silu;
   o.norm_eps = 1e-3;
@@ -64,6 +67,7 @@ TensorMetadata metadata_of(const ModelOptions& o) {
           {"decoder_layers", std::to_string(o.decoder_layers)},
           {"activation", activations.at(o.activation)},
           {"norm", o.norm == NormPlace::pre ? "pre" : "post"},
+          {"final_norm", o.final_norm ? "true" : "false"},
           {"norm_eps", fmt::format("{}", o.norm_eps)},
           {"positions", positions.at(o.positions)},
           {"max_positions", std::to_string(o.max_positions)},
@@ -76,7 +80,7 @@ TensorView ids_view(const std::string& name, const std::vector<std::int32_t>& id
 }
 
 void write(const std::filesystem::path& folder, const Variant& variant) {
-  const std::unique_ptr<Model> model =
+  const std::unique_ptr<Generative> model =
       make_seq2seq(variant.model, variant.source_vocabulary, variant.target_vocabulary,
                    variant.source_vocabulary == variant.target_vocabulary, 1);
   randomise(model->parameters());
@@ -89,7 +93,7 @@ void write(const std::filesystem::path& folder, const Variant& variant) {
                                   target_in = random_ids(target_offsets.back(), 31, 2);
   Pass pass;
   const Array logits =
-      model->logits({source, source_offsets, target_in, target_offsets}, pass).value();
+      model->logits({{source, source_offsets}, {target_in, target_offsets}}, pass).value();
   const std::vector<TensorView> views{
       ids_view("source", source),
       ids_view("source_offsets", source_offsets),

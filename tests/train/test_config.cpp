@@ -56,7 +56,7 @@ data:
   max_length: 99
 tokenizer: {kind: word, vocab_size: 100, shared: false, source_model: s.txt, target_model: t.txt}
 model: {d_model: 24, heads: 3, d_ff: 7, layers: {encoder: 1, decoder: 5}, dropout: 0.25,
-        activation: gelu_tanh, positions: learned, norm: post, norm_kind: rms, norm_eps: 1.0e-6,
+        activation: gelu_tanh, positions: learned, norm: post, final_norm: false, norm_kind: rms, norm_eps: 1.0e-6,
         tie_embeddings: false, scale_embeddings: false, init: normal, init_std: 0.5,
         max_positions: 300}
 optim: {name: adamw, lr: 5E-4, betas: [0.8, 0.9], eps: 1.0e-7, weight_decay: 0.01, clip_norm: 0,
@@ -82,6 +82,7 @@ decode: {beam: 19, length_penalty: 0, max_length: 20, batch_sequences: 21, sampl
   BOOST_TEST((config.model.activation == heed::Activation::gelu_tanh));
   BOOST_TEST((config.model.positions == heed::PositionKind::learned));
   BOOST_TEST((config.model.norm == heed::NormPlace::post));
+  BOOST_TEST(!config.model.final_norm);
   BOOST_TEST((config.model.norm_kind == heed::NormKind::rms));
   BOOST_TEST((config.model.init == heed::InitKind::normal));
   BOOST_TEST((config.optim.name == heed::OptimizerKind::adamw));

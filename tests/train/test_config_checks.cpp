@@ -72,6 +72,8 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
        "exp.yaml:3:21: tokenizer.shared: a language model has one side only"},
       {copy + "model: {context: 64}\n", "exp.yaml:2:18: model.context: only for task: lm"},
       {copy + "model: {init_std: 0.1}\n", "exp.yaml:2:19: model.init_std: only for init: normal"},
+      {copy + "model: {final_norm: false}\n",
+       "exp.yaml:2:21: model.final_norm: false, but norm: pre needs a norm after the last layer"},
       {copy + "model: {max_positions: 64}\n",
        "exp.yaml:2:24: model.max_positions: only for positions: learned"},
       {copy + "model: {positions: learned, max_positions: 64}\n",

@@ -25,10 +25,10 @@ inline ModelOptions small_model(double dropout = 0) {
   return o;
 }
 
-inline std::unique_ptr<Model> small_seq2seq(double dropout = 0, std::uint64_t seed = 1) {
+inline std::unique_ptr<Generative> small_seq2seq(double dropout = 0, std::uint64_t seed = 1) {
   return make_seq2seq(small_model(dropout), vocabulary, vocabulary, true, seed);
 }
-inline std::unique_ptr<Model> small_lm(double dropout = 0, std::uint64_t seed = 1) {
+inline std::unique_ptr<Generative> small_lm(double dropout = 0, std::uint64_t seed = 1) {
   return make_language_model(small_model(dropout), vocabulary, seed);
 }
 

@@ -113,7 +113,7 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
     vocabulary = sizes_of(data.tokenizers);
     stream = std::make_unique<BatchStream>(data.train, batch_options(config));
   }
-  const std::unique_ptr<Model> model = build_to_train(config, vocabulary);
+  const std::unique_ptr<Generative> model = build_to_train(config, vocabulary);
   Optimizer optimizer(config.optim, model->parameters());
   Team team(config.threads);
   TrainStep step(*model, optimizer, team,

@@ -107,13 +107,15 @@ class ModelCheck {
 int gradcheck_command(const GradcheckCommand& options) {
   const Config config = read_config(options.config, options.overrides);
   const ExperimentData data = load_data(config);
-  const std::unique_ptr<Model> model = build_model(config, sizes_of(data.tokenizers));
+  const std::unique_ptr<Generative> model = build_model(config, sizes_of(data.tokenizers));
   const Batch batch = small_batch(config, data.train);
   // As in the first training step: dropout on, with that step's keys.
   const auto loss = [&] {
     Pass pass{true, config.seed, 1, 0};
-    const Rows rows{batch.source, batch.source_offsets, batch.target_in, batch.target_offsets};
-    return model->loss(rows, batch.target_out, config.train.label_smoothing, 1, pass);
+    const Rows rows{{batch.source, batch.source_offsets},
+                    {batch.target_in, batch.target_offsets},
+                    batch.target_out};
+    return model->loss(rows, {config.train.label_smoothing}, pass);
   };
   tell(fmt::format("{}: the loss of {} sequences, {} target tokens, in float64", config.name,
                    batch.sequences(), batch.target_out.size()));

@@ -55,7 +55,7 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
       std::filesystem::exists(std::filesystem::symlink_status(trained.weights / "state.json"))) {
     check_weights(folder, trained.weights);
   }
-  load_weights(SafetensorsFile::read(file), trained.model->parameters(), file.string());
+  load_weights(SafetensorsFile::read(file), trained.model->state(), file.string());
   return trained;
 }
 

@@ -16,7 +16,7 @@ struct TrainedModel {
   Config config;
   Tokenizers tokenizers;
   std::filesystem::path weights;  ///< the folder they came from
-  std::unique_ptr<Model> model;
+  std::unique_ptr<Generative> model;
 
   /// `name` as in find_weights. Throws Error(bad_input) where something is missing or does not fit.
   static TrainedModel open(const std::string& run, const std::vector<std::string>& overrides,

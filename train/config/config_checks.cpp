@@ -215,6 +215,10 @@ class Checker {
       complain({"model.d_model", "model.heads"},
                fmt::format("{} cannot be divided by heads: {}", model.d_model, model.heads));
     }
+    if (model.norm == NormPlace::pre && !model.final_norm) {
+      complain({"model.final_norm", "model.norm"},
+               "false, but norm: pre needs a norm after the last layer");
+    }
     if (lm()) {
       model.encoder_layers = 0;
     } else if (model.encoder_layers == 0) {

@@ -43,7 +43,7 @@ struct DecodeOptions {
   std::int64_t max_length = 128;       ///< tokens
   std::int64_t batch_sequences = 256;  ///< hypotheses decoded together, at most: lines times beam
   Precision precision = Precision::float32;
-  bool cached = true;   ///< false: run the whole model at every step (nn/models/plain_decoding.h)
+  bool cached = true;   ///< false: run the whole model at every step (nn/models/generative.cpp)
   bool sample = false;  ///< draw tokens instead of searching
   double temperature = 1.0;
   std::int64_t top_k = 0;  ///< 0: all

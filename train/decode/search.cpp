@@ -8,7 +8,6 @@
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows.h"
 #include "data/tokenizers/tokenizer.h"
-#include "nn/models/plain_decoding.h"
 #include "train/loop/step.h"
 
 HEED_BEGIN
@@ -24,13 +23,6 @@ constexpr auto better = [](const auto& a, const auto& b) {
   if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
   return a.parent != b.parent ? a.parent < b.parent : a.token < b.token;
 };
-
-std::unique_ptr<Decoding> begin_decoding(const Model& model, std::span<const std::int32_t> source,
-                                         std::span<const std::int32_t> offsets, std::int64_t count,
-                                         const DecodeOptions& options) {
-  if (options.cached) return model.decode(source, offsets, count);
-  return std::make_unique<PlainDecoding>(model, source, offsets, count);
-}
 
 /// A token a model must not produce: nothing to say stands behind these ids.
 bool forbidden(std::int64_t token) { return token == Tokenizer::bos || token == Tokenizer::unk; }
@@ -165,7 +157,7 @@ std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t
   return best;
 }
 
-FrozenModel::FrozenModel(const Model& of) : model(of) {
+FrozenModel::FrozenModel(const Generative& of) : model(of) {
   for (const NamedTensor& p : model.parameters()) {
     if (p.tensor.shape().rank() == 2) weights.add(p.tensor.value());
   }
@@ -174,7 +166,7 @@ FrozenModel::FrozenModel(const Model& of) : model(of) {
 std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& source,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
                                   std::span<const std::int64_t> numbers, std::int64_t batches) {
-  const Model& model = frozen.model;
+  const Generative& model = frozen.model;
   std::vector<std::int64_t> order(static_cast<std::size_t>(source.size()));
   std::iota(order.begin(), order.end(), 0);
   // The longest first: then no thread is left with the longest batch at the end.
@@ -199,7 +191,7 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& so
       offsets.push_back(static_cast<std::int32_t>(ids.size()));
     }
     const std::unique_ptr<Decoding> decoding =
-        begin_decoding(model, ids, offsets, end - begin, options);
+        model.decode({ids, offsets}, end - begin, options.cached);
     Search search(options, limit, seed, std::move(keys));
     std::vector<Hypothesis> found = search.run(
         *decoding,
@@ -216,7 +208,7 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::span<const std::int32_t> prompt,
                                         const DecodeOptions& options, std::uint64_t seed,
                                         std::int64_t number) {
-  const Model& model = frozen.model;
+  const Generative& model = frozen.model;
   const kernels::Bf16Scope scope(options.precision == Precision::bf16);
   const kernels::PackedScope packed(frozen.weights);
   std::vector<std::int32_t> text(prompt.begin(), prompt.end());
@@ -229,7 +221,7 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
     if (context > 0 && static_cast<std::int64_t>(text.size()) > context) {
       from = text.size() - static_cast<std::size_t>(std::max<std::int64_t>(context / 2, 1));
     }
-    const std::unique_ptr<Decoding> decoding = begin_decoding(model, {}, {}, 1, options);
+    const std::unique_ptr<Decoding> decoding = model.decode({}, 1, options.cached);
     std::vector<std::int32_t> fed(text.begin() + static_cast<std::ptrdiff_t>(from), text.end());
     if (fed.empty()) fed.push_back(Tokenizer::eos);
     for (std::size_t i = 0; i + 1 < fed.size(); ++i) decoding->step(std::span(&fed[i], 1));
@@ -253,14 +245,14 @@ std::vector<double> score_targets(const FrozenModel& frozen, std::span<const Bat
     const NoGrad no_grad;
     const kernels::PackedScope packed(frozen.weights);
     Pass pass;
-    const Model& model = frozen.model;
+    const Generative& model = frozen.model;
     const Batch& batch = batches[static_cast<std::size_t>(number)];
     const Tensor hidden = model.hidden(rows_of(batch), pass);
     for (std::size_t s = 0; s < batch.samples.size(); ++s) {
       const std::int32_t begin = batch.target_offsets[s], end = batch.target_offsets[s + 1];
       LossCounts counts;
       projected_cross_entropy(
-          Tensor(hidden.value().sliced(begin, end)), model.output_weight(), model.output_bias(),
+          Tensor(hidden.value().sliced(begin, end)), model.output().weight, model.output().bias,
           std::span(batch.target_out)
               .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
           0, 1, &counts);

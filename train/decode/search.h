@@ -60,8 +60,8 @@ class Search {
 /// A model whose weights stay as they are while this lives, so that decoding may lay them out once
 /// for all its steps, in as much memory again. The model must outlive it.
 struct FrozenModel {
-  explicit FrozenModel(const Model& of);
-  const Model& model;
+  explicit FrozenModel(const Generative& of);
+  const Generative& model;
   mutable kernels::PackedWeights weights;
 };
 

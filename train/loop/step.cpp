@@ -31,8 +31,7 @@ Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, s
   const kernels::Bf16Scope scope(options.bf16);
   Pass pass{true, options.seed, static_cast<std::uint64_t>(step),
             static_cast<std::uint32_t>(number)};
-  return model.loss(rows_of(shard), shard.target_out, options.label_smoothing, normalizer, pass,
-                    counts);
+  return model.loss(rows_of(shard), {options.label_smoothing, normalizer, counts}, pass);
 }
 
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,

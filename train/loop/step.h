@@ -80,7 +80,9 @@ Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t n
                           LossCounts* counts);
 /// A batch as a model reads it.
 inline Rows rows_of(const Batch& batch) {
-  return {batch.source, batch.source_offsets, batch.target_in, batch.target_offsets};
+  return {{batch.source, batch.source_offsets},
+          {batch.target_in, batch.target_offsets},
+          batch.target_out};
 }
 /// Adds part to total.
 void add_counts(LossCounts& total, const LossCounts& part);

@@ -231,7 +231,7 @@ void Trainer::save(bool is_best, bool on_request) {
   const std::vector<CheckpointFile> files{
       {"model.safetensors",
        [&](FileWriter& file) {
-         write_safetensors(file, tensor_views(optimizer_.parameters()), {{"format", "pt"}});
+         write_safetensors(file, tensor_views(model_->state()), {{"format", "pt"}});
        }},
       {"training.safetensors", [&](FileWriter& file) {
          write_safetensors(file, tensor_views(moments), {{"step", std::to_string(progress_.step)}});
@@ -284,7 +284,7 @@ void Trainer::choose_weights() {
     folder = find_weights(run_, "");
     check_file(folder, "model.safetensors");
   }
-  load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->parameters(),
+  load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),
                (folder / "model.safetensors").string());
 }
 

@@ -43,7 +43,7 @@ class Trainer {
   /// The metrics of the test split, or of the validation split where there is no other; recorded.
   std::optional<Evaluation> final_evaluation();
 
-  const Model& model() const { return *model_; }
+  const Generative& model() const { return *model_; }
   Team& team() { return team_; }
   std::int64_t optimizer_steps() const { return optimizer_.steps(); }  ///< updates made
 
@@ -81,7 +81,7 @@ class Trainer {
   const ExperimentData& data_;
   Talk& talk_;
   Team team_;
-  std::unique_ptr<Model> model_;
+  std::unique_ptr<Generative> model_;
   Optimizer optimizer_;
   TrainStep step_;
   BatchStream stream_;

@@ -21,7 +21,7 @@ void Trainer::restore() {
     return;
   }
   const std::filesystem::path folder = newest.checkpoint->folder;
-  load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->parameters(),
+  load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),
                (folder / "model.safetensors").string());
   load_weights(SafetensorsFile::read(folder / "training.safetensors"), optimizer_.state(),
                (folder / "training.safetensors").string());

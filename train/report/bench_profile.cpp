@@ -23,7 +23,7 @@ OpProfile OpProfile::of(const Model& model, const Batch& shard, double label_smo
     const double begin = now_since_epoch();
     const ProfileOps on(profile.times_);
     Pass pass{true, 1, 1, 0};
-    const Tensor loss = model.loss(rows_of(shard), shard.target_out, label_smoothing, 1, pass);
+    const Tensor loss = model.loss(rows_of(shard), {label_smoothing}, pass);
     backward(loss);
     profile.whole_ += now_since_epoch() - begin;
   }

@@ -186,14 +186,14 @@ ModelSummary summarize_model(const Config& config, const std::optional<Tokenizer
     look_at_data(config, own, s);
   }
   {
-    const std::unique_ptr<Model> model = build_unfilled(config, s.vocabulary.sizes);
+    const std::unique_ptr<Generative> model = build_unfilled(config, s.vocabulary.sizes);
     s.layers = layers_of(model->parameters());
     s.memory = least_memory(config, *model);
   }  // gone, so that the model below takes the same memory
   for (const LayerSummary& layer : s.layers) s.parameters += layer.values;
   s.machine = machine_memory();
   if (s.memory.total() <= s.machine) {  // or running a shard would take all there is
-    const std::unique_ptr<Model> model = build_model(config, s.vocabulary.sizes);
+    const std::unique_ptr<Generative> model = build_model(config, s.vocabulary.sizes);
     s.memory = estimate_memory(config, *model, s.work, s.vocabulary.sizes);
   }
   return s;

@@ -85,8 +85,7 @@ Evaluation evaluate_loss(const Model& model, const Dataset& data, std::int64_t b
     Pass pass;
     const Batch& batch = batches[static_cast<std::size_t>(i)];
     if (!batch.target_out.empty())
-      model.loss(rows_of(batch), batch.target_out, 0, 1, pass,
-                 &counts[static_cast<std::size_t>(i)]);
+      model.loss(rows_of(batch), {.counts = &counts[static_cast<std::size_t>(i)]}, pass);
   });
   LossCounts total;
   Evaluation e;
@@ -105,7 +104,7 @@ Evaluation evaluate_loss(const Model& model, const Dataset& data, std::int64_t b
   return e;
 }
 
-std::vector<std::string> translate_lines(const Model& model, const Sequences& source,
+std::vector<std::string> translate_lines(const Generative& model, const Sequences& source,
                                          const Tokenizer& target, const DecodeOptions& options,
                                          std::uint64_t seed, Team& team) {
   std::vector<std::string> lines;
@@ -114,7 +113,7 @@ std::vector<std::string> translate_lines(const Model& model, const Sequences& so
   return lines;
 }
 
-void evaluate_outputs(Evaluation& e, const Model& model, const Dataset& data,
+void evaluate_outputs(Evaluation& e, const Generative& model, const Dataset& data,
                       const Tokenizers& tokenizers, const DecodeOptions& options, bool pretokenised,
                       std::uint64_t seed, Team& team) {
   const auto begin = std::chrono::steady_clock::now();

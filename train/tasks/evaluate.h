@@ -38,11 +38,11 @@ Evaluation evaluate_loss(const Model& model, const Dataset& data, std::int64_t b
                          std::int64_t context, Team& team);
 /// Translates the split and adds exact match, BLEU and chrF2 (pretokenised: BLEU at spaces, not
 /// 13a).
-void evaluate_outputs(Evaluation& evaluation, const Model& model, const Dataset& data,
+void evaluate_outputs(Evaluation& evaluation, const Generative& model, const Dataset& data,
                       const Tokenizers& tokenizers, const DecodeOptions& options, bool pretokenised,
                       std::uint64_t seed, Team& team);
 /// The lines that a model makes of a split's source.
-std::vector<std::string> translate_lines(const Model& model, const Sequences& source,
+std::vector<std::string> translate_lines(const Generative& model, const Sequences& source,
                                          const Tokenizer& target, const DecodeOptions& options,
                                          std::uint64_t seed, Team& team);
 

@@ -85,7 +85,7 @@ ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
 
 HEED_BEGIN
 
-std::unique_ptr<Model> build_unfilled(Config config, const VocabularySizes& vocabulary) {
+std::unique_ptr<Generative> build_unfilled(Config config, const VocabularySizes& vocabulary) {
   config.model.init = InitKind::none;
   try {
     return build_model(config, vocabulary);
@@ -97,7 +97,8 @@ std::unique_ptr<Model> build_unfilled(Config config, const VocabularySizes& voca
   }
 }
 
-std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySizes& vocabulary) {
+std::unique_ptr<Generative> build_to_train(const Config& config,
+                                           const VocabularySizes& vocabulary) {
   const double needed = least_memory(config, *build_unfilled(config, vocabulary)).total(),
                there = machine_memory();
   if (needed > there) {

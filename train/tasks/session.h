@@ -52,16 +52,17 @@ HEED_BEGIN
 
 /// The model that the config describes, freshly initialised. (Here, for `heed gradcheck` builds it in
 /// float64.)
-inline std::unique_ptr<Model> build_model(const Config& config, const VocabularySizes& vocabulary) {
+inline std::unique_ptr<Generative> build_model(const Config& config,
+                                               const VocabularySizes& vocabulary) {
   if (config.task == Task::lm)
     return make_language_model(config.model, vocabulary.target, config.seed);
   return make_seq2seq(config.model, vocabulary.source, vocabulary.target, vocabulary.shared,
                       config.seed);
 }
 /// The same, its weights yet to be written.
-std::unique_ptr<Model> build_unfilled(Config config, const VocabularySizes& vocabulary);
+std::unique_ptr<Generative> build_unfilled(Config config, const VocabularySizes& vocabulary);
 /// A model to train. Throws Error(io), before it takes the memory, where weights, gradients and
 /// moments alone need more than the machine has.
-std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySizes& vocabulary);
+std::unique_ptr<Generative> build_to_train(const Config& config, const VocabularySizes& vocabulary);
 
 HEED_END

@@ -15,9 +15,9 @@ namespace {
 using Tokens = std::vector<std::int32_t>;
 
 /// A model that has learned something, so that its sentences end and differ.
-std::unique_ptr<Model> trained(bool lm) {
+std::unique_ptr<Generative> trained(bool lm) {
   const Dataset data = lm ? random_text(800) : reversals(200);
-  std::unique_ptr<Model> model = lm ? small_lm() : small_seq2seq();
+  std::unique_ptr<Generative> model = lm ? small_lm() : small_seq2seq();
   BatchStream stream(data,
                      {.batch_tokens = 150, .batch_sequences = lm ? 8 : 0, .context = lm ? 8 : 0});
   Optimizer optimizer({}, model->parameters());
@@ -26,12 +26,12 @@ std::unique_ptr<Model> trained(bool lm) {
   for (std::int64_t t = 1; t <= 120; ++t) step.run(shard(stream.next(), 4), t, 4e-3);
   return model;
 }
-const Model& trained_seq2seq() {
-  static const std::unique_ptr<Model> model = trained(false);
+const Generative& trained_seq2seq() {
+  static const std::unique_ptr<Generative> model = trained(false);
   return *model;
 }
-const Model& trained_lm() {
-  static const std::unique_ptr<Model> model = trained(true);
+const Generative& trained_lm() {
+  static const std::unique_ptr<Generative> model = trained(true);
   return *model;
 }
 
@@ -44,14 +44,13 @@ DecodeOptions options(std::int64_t beam, std::int64_t batch = 64) {
 }
 
 /// Logits of every position, teacher-forced: [tokens, vocabulary].
-Array forced_logits(const Model& model, std::span<const std::int32_t> source,
+Array forced_logits(const Generative& model, std::span<const std::int32_t> source,
                     const Tokens& target_in) {
   const Tokens source_offsets{0, static_cast<std::int32_t>(source.size())};
   const Tokens target_offsets{0, static_cast<std::int32_t>(target_in.size())};
   Pass pass;
-  Rows rows{source, source_offsets, target_in, target_offsets};
-  if (source.empty()) rows.source_offsets = {};
-  return model.logits(rows, pass).value();
+  const SideView side = source.empty() ? SideView{} : SideView{source, source_offsets};
+  return model.logits({side, {target_in, target_offsets}}, pass).value();
 }
 
 double log_p(const Array& logits, std::int64_t row, std::int32_t token) {
@@ -221,7 +220,7 @@ BOOST_AUTO_TEST_CASE(learned_positions_limit_the_length) {
   ModelOptions o = small_model();
   o.positions = PositionKind::learned;
   o.max_positions = 9;
-  const std::unique_ptr<Model> model = make_seq2seq(o, vocabulary, vocabulary, true, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(o, vocabulary, vocabulary, true, 1);
   const Dataset data = reversals(5);
   Team team(1);
   DecodeOptions d = options(2);
@@ -241,7 +240,7 @@ BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_of_all_that_the_context_hol
   ModelOptions o = small_model();
   o.init = InitKind::normal;
   o.init_std = 0.6;
-  const std::unique_ptr<Model> model = make_language_model(o, vocabulary, 3);
+  const std::unique_ptr<Generative> model = make_language_model(o, vocabulary, 3);
   std::size_t compared = 0;
   for (const Tokens& prompt :
        {Tokens{5}, Tokens{3, 9, 10, 4, 6}, Tokens{3, 9, 10, 4, 6, 7, 3, 5}}) {

@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_SUITE(weights)
 
 BOOST_AUTO_TEST_CASE(they_come_back_to_the_bit) {
   const TempFolder folder;
-  const std::unique_ptr<Model> model = small_seq2seq();
+  const std::unique_ptr<Generative> model = small_seq2seq();
   const Bits before = bits_of(model->parameters());
   const SafetensorsFile file = file_of(folder, tensor_views(model->parameters()));
   BOOST_TEST(file.tensors().size() == model->parameters().size());
@@ -42,11 +42,11 @@ BOOST_AUTO_TEST_CASE(they_come_back_to_the_bit) {
 
 BOOST_AUTO_TEST_CASE(loading_reaches_tied_weights) {
   const TempFolder folder;
-  const std::unique_ptr<Model> model = small_seq2seq(), other = small_seq2seq(0, 2);
+  const std::unique_ptr<Generative> model = small_seq2seq(), other = small_seq2seq(0, 2);
   const SafetensorsFile file = file_of(folder, tensor_views(other->parameters()));
   load_weights(file, model->parameters(), "w");
-  const auto ours = model->output_weight().value().values(),
-             theirs = other->output_weight().value().values();
+  const auto ours = model->output().weight.value().values(),
+             theirs = other->output().weight.value().values();
   BOOST_TEST(std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end()));
 }
 
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(float64_weights_are_rounded) {
 
 BOOST_AUTO_TEST_CASE(every_misfit_is_named_at_once_and_nothing_is_changed) {
   const TempFolder folder;
-  const std::unique_ptr<Model> model = small_seq2seq();
+  const std::unique_ptr<Generative> model = small_seq2seq();
   std::vector<TensorView> views = tensor_views(model->parameters());
   const std::vector<float> values(1000);
   const auto bytes = [&](std::size_t n) { return std::as_bytes(std::span(values).first(n)); };
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(every_misfit_is_named_at_once_and_nothing_is_changed) {
 
 BOOST_AUTO_TEST_CASE(a_model_of_another_kind_does_not_fit) {
   const TempFolder folder;
-  const std::unique_ptr<Model> model = small_seq2seq(), lm = small_lm();
+  const std::unique_ptr<Generative> model = small_seq2seq(), lm = small_lm();
   const SafetensorsFile file = file_of(folder, tensor_views(lm->parameters()));
   const std::string message =
       error_of(Exit::bad_input, [&] { load_weights(file, model->parameters(), "w"); });

@@ -1,0 +1,90 @@
+#pragma once
+/// Where a layer runs: which rows belong together, what they may look at, whether the model trains,
+/// and, while it decodes, what it remembers.
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "autograd/base/random.h"
+#include "autograd/tensor.h"
+
+namespace heed {
+
+/// Sequences lie end to end in a matrix of rows: sequence i owns rows [offsets[i], offsets[i + 1]).
+using Offsets = std::span<const std::int32_t>;
+
+/// One run of a model over one shard: whether it trains (dropout on), and where its random numbers
+/// come from. Each dropout takes the next key, so a mask is a function of (seed, step, shard, number
+/// of the dropout).
+struct Pass {
+  bool training = false;
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;
+  std::uint32_t shard = 0;     ///< below 4096
+  std::uint32_t dropouts = 0;  ///< keys taken so far; below 65536
+
+  RandomKey next_key() { return {seed, Stream::dropout, step, (shard << 16) | dropouts++}; }
+  double rate(double p) const { return training ? p : 0.0; }
+};
+
+}  // namespace heed
+
+HEED_BEGIN
+
+/// What cross-attention reads: the encoder's rows. Sequence i of x reads sequence i of the memory.
+struct Memory {
+  Tensor rows;  ///< [memory rows, d]
+  Offsets offsets;
+};
+
+/// What one layer remembers. Keys and values lie side by side: [rows, 2 d]. (The state of a layer
+/// that runs along its sequence, such as a convolution, would be one more member: a row for each
+/// hypothesis, which Cache::select copies.)
+struct LayerCache {
+  std::vector<Array>
+      own;       ///< own[t]: keys and values of position t, a row for each hypothesis then
+  Array memory;  ///< keys and values of the memory, computed when first needed
+};
+
+/// What decoding remembers, so that a step computes one new row for each hypothesis and not whole
+/// sequences again. Rows of keys and values never move: when a beam search keeps, drops or copies
+/// hypotheses, only `paths` and `sequence` change, and they are common to all layers.
+struct Cache {
+  std::int64_t position = -1;                    ///< of each hypothesis's newest row
+  std::vector<std::vector<std::int32_t>> paths;  ///< paths[i][t]: hypothesis i's row in own[t]
+  std::vector<std::int32_t> sequence;            ///< sequence of the memory that hypothesis i reads
+  std::vector<LayerCache> layers;
+
+  explicit Cache(std::int64_t hypotheses) : paths(hypotheses), sequence(hypotheses) {
+    std::iota(sequence.begin(), sequence.end(), 0);
+  }
+  /// Each hypothesis grows by a row: hypothesis i's is row i of the new position.
+  void grow() {
+    ++position;
+    for (std::size_t i = 0; i < paths.size(); ++i) paths[i].push_back(static_cast<std::int32_t>(i));
+  }
+  /// New hypothesis i continues old hypothesis parents[i].
+  void select(std::span<const std::int32_t> parents) {
+    Cache chosen(0);
+    for (const std::int32_t p : parents) {
+      chosen.paths.push_back(paths[p]);
+      chosen.sequence.push_back(sequence[p]);
+    }
+    paths = std::move(chosen.paths);
+    sequence = std::move(chosen.sequence);
+  }
+};
+
+struct Context {
+  Offsets offsets;       ///< of the rows of x
+  const Memory* memory;  ///< for blocks with cross-attention; else nullptr
+  Pass& pass;
+  Cache* cache = nullptr;  ///< decoding, without gradients: row i of x is hypothesis i's new row
+  std::size_t layer = 0;   ///< whose part of the cache a block uses; the stack counts it up
+
+  /// The position of a sequence's first row.
+  std::int64_t first_position() const { return cache != nullptr ? cache->position : 0; }
+};
+
+HEED_END

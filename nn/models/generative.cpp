@@ -1,0 +1,142 @@
+#include <algorithm>
+
+#include "nn/models/model.h"
+
+HEED_BEGIN
+
+Parameters Model::state() const {
+  Parameters all = parameters();
+  for (const NamedTensor& buffer : buffers()) all.push_back(buffer);
+  return all;
+}
+
+Memory Generative::encode(const SideView&, Pass&) const { return {}; }
+
+Tensor Generative::hidden(const Rows& rows, Pass& pass) const {
+  const Memory memory = encode(rows.source, pass);
+  return decoder_rows(rows.target.ids, {rows.target.offsets, &memory, pass});
+}
+
+Tensor Generative::loss(const Rows& rows, const LossOptions& options, Pass& pass) const {
+  return projected_cross_entropy(hidden(rows, pass), output().weight, output().bias, rows.labels,
+                                 static_cast<real>(options.label_smoothing), options.normalizer,
+                                 options.counts);
+}
+
+namespace {
+
+/// Rows of the encoder, [source rows, d], computed some sequences at a time.
+Array encode_in_parts(const Generative& model, const SideView& source) {
+  constexpr std::int32_t part = 2048;  // rows: what a layer computes stays in the caches
+  const Offsets offsets = source.offsets;
+  const std::int32_t total = offsets.back(), parts = std::max(1, (total + part - 1) / part);
+  Array memory;
+  std::size_t begin = 0;
+  for (std::int32_t i = 1; begin + 1 < offsets.size(); ++i) {
+    // Whole sequences up to the part's share of all rows: no part is left with a few.
+    const auto share = static_cast<std::int32_t>(std::int64_t{total} * std::min(i, parts) / parts);
+    std::size_t end = begin + 1;
+    while (end + 1 < offsets.size() && offsets[end] < share) ++end;
+    std::vector<std::int32_t> own(&offsets[begin], &offsets[end] + 1);
+    for (std::int32_t& o : own) o -= offsets[begin];
+    Pass pass;
+    const SideView some{source.ids.subspan(offsets[begin], own.back()), own};
+    const Array rows = model.encode(some, pass).rows.value();
+    if (!memory.defined()) memory = Array({total, rows.cols()});
+    std::copy_n(rows.data(), rows.size(), memory.row(offsets[begin]));
+    begin = end;
+  }
+  return memory;
+}
+
+class CachedDecoding final : public Decoding {
+ public:
+  CachedDecoding(const Generative& model, const SideView& source, std::int64_t count)
+      : model_(model),
+        memory_offsets_(source.offsets.begin(), source.offsets.end()),
+        cache_(count) {
+    const NoGrad no_grad;
+    memory_.offsets = memory_offsets_;
+    if (!source.offsets.empty()) memory_.rows = Tensor(encode_in_parts(model, source));
+  }
+
+  Array step(std::span<const std::int32_t> tokens) override {
+    const NoGrad no_grad;
+    Pass pass;
+    cache_.grow();
+    std::vector<std::int32_t> offsets(tokens.size() + 1);  // each hypothesis: a sequence of one row
+    std::iota(offsets.begin(), offsets.end(), 0);
+    const Tensor rows = model_.decoder_rows(tokens, {offsets, &memory_, pass, &cache_});
+    memory_.rows = {};  // each layer has its keys and values now
+    return model_.output()(rows).value();
+  }
+  void select(std::span<const std::int32_t> parents) override { cache_.select(parents); }
+
+ private:
+  const Generative& model_;
+  std::vector<std::int32_t> memory_offsets_;
+  Memory memory_;
+  Cache cache_;
+};
+
+class PlainDecoding final : public Decoding {
+ public:
+  PlainDecoding(const Generative& model, const SideView& source, std::int64_t count)
+      : model_(model), hypotheses_(count) {
+    for (std::size_t s = 0; s + 1 < source.offsets.size(); ++s) {
+      hypotheses_[s].source.assign(source.ids.begin() + source.offsets[s],
+                                   source.ids.begin() + source.offsets[s + 1]);
+    }
+    has_source_ = !source.offsets.empty();
+  }
+
+  Array step(std::span<const std::int32_t> tokens) override {
+    const NoGrad no_grad;
+    Side source, target;
+    for (std::size_t i = 0; i < hypotheses_.size(); ++i) {
+      hypotheses_[i].target.push_back(tokens[i]);
+      source.append(hypotheses_[i].source);
+      target.append(hypotheses_[i].target);
+    }
+    Pass pass;
+    const Array hidden =
+        model_.hidden({has_source_ ? source.view() : SideView{}, target.view()}, pass).value();
+    Array last({static_cast<std::int64_t>(hypotheses_.size()), hidden.cols()});
+    for (std::int64_t i = 0; i < last.rows(); ++i)
+      std::copy_n(hidden.row(target.offsets[i + 1] - 1), hidden.cols(), last.row(i));
+    return model_.output()(Tensor(last)).value();
+  }
+  void select(std::span<const std::int32_t> parents) override {
+    std::vector<Hypothesis> chosen;
+    for (const std::int32_t p : parents) chosen.push_back(hypotheses_[p]);
+    hypotheses_ = std::move(chosen);
+  }
+
+ private:
+  struct Hypothesis {
+    std::vector<std::int32_t> source, target;
+  };
+  struct Side {
+    std::vector<std::int32_t> ids, offsets{0};
+
+    void append(const std::vector<std::int32_t>& sequence) {
+      ids.insert(ids.end(), sequence.begin(), sequence.end());
+      offsets.push_back(static_cast<std::int32_t>(ids.size()));
+    }
+    SideView view() const { return {ids, offsets}; }
+  };
+
+  const Generative& model_;
+  bool has_source_ = false;
+  std::vector<Hypothesis> hypotheses_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoding> Generative::decode(const SideView& source, std::int64_t count,
+                                             bool cached) const {
+  if (cached) return std::make_unique<CachedDecoding>(*this, source, count);
+  return std::make_unique<PlainDecoding>(*this, source, count);
+}
+
+HEED_END
