@@ -38,13 +38,12 @@ struct Memory {
   Offsets offsets;
 };
 
-/// What one layer remembers. Keys and values lie side by side: [rows, 2 d]. (The state of a layer
-/// that runs along its sequence, such as a convolution, would be one more member: a row for each
-/// hypothesis, which Cache::select copies.)
+/// What one layer remembers: rows of keys and values side by side, [rows, 2 d]. (The running state of
+/// a convolution or a recurrent layer would be one more member, a row for each hypothesis, which
+/// Cache::select copies.)
 struct LayerCache {
-  std::vector<Array>
-      own;       ///< own[t]: keys and values of position t, a row for each hypothesis then
-  Array memory;  ///< keys and values of the memory, computed when first needed
+  std::vector<Array> own;  ///< own[t]: of position t, a row for each hypothesis of that moment
+  Array memory;            ///< of the memory, computed when first needed
 };
 
 /// What decoding remembers, so that a step computes one new row for each hypothesis and not whole
@@ -76,11 +75,13 @@ struct Cache {
   }
 };
 
+/// Where a block runs. With a cache, x holds one new row for each hypothesis, and no gradients are
+/// recorded.
 struct Context {
   Offsets offsets;       ///< of the rows of x
   const Memory* memory;  ///< for blocks with cross-attention; else nullptr
   Pass& pass;
-  Cache* cache = nullptr;  ///< decoding, without gradients: row i of x is hypothesis i's new row
+  Cache* cache = nullptr;  ///< decoding: row i of x is the new row of hypothesis i
   std::size_t layer = 0;   ///< whose part of the cache a block uses; the stack counts it up
 
   /// The position of a sequence's first row.

@@ -18,7 +18,7 @@ inline Array normal(const Shape& shape, std::uint32_t number, double scale = 1, 
   return values;
 }
 
-/// Gives every parameter values of its own, norms and biases too: ones and zeros hide errors.
+/// Gives each parameter its own values, norms and biases too: ones and zeros would hide errors.
 inline void randomise(const Parameters& parameters, std::uint32_t number = 100) {
   for (const NamedTensor& p : parameters) {
     Tensor handle = p.tensor;

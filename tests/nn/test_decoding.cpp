@@ -23,8 +23,8 @@ Array forward_row(const Generative& model, const Pairs& sources, const Path& pat
   return logits.sliced(logits.rows() - 1, logits.rows());
 }
 
-/// Decodes for some steps; before each, hypotheses are dropped, copied and moved about as beam
-/// search does.
+/// Decodes for some steps; between steps, hypotheses are dropped, copied and moved as beam search
+/// does.
 void check_decoding(const Generative& model, bool lm, bool cached, std::uint32_t seed) {
   randomise(model.parameters());
   const Pairs sources({5, 1, 8}, {1, 1, 1}, vocabulary);
@@ -46,7 +46,7 @@ void check_decoding(const Generative& model, bool lm, bool cached, std::uint32_t
           difference(logits.sliced(row, row + 1), forward_row(model, sources, paths[i], lm));
       BOOST_TEST(off < 1e-10, "step " << step << ", hypothesis " << i << " is off by " << off);
     }
-    if (step % 3 == 2) continue;  // sometimes a search keeps all as they are and says nothing
+    if (step % 3 == 2) continue;  // a search that keeps all hypotheses does not call select
     std::vector<std::int32_t> parents;
     std::vector<Path> chosen;
     const std::uint32_t count = 1 + random.below(6);  // more, fewer, or the same
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(steps_equal_the_whole_forward_pass) {
           o.d_model = 12;
           o.heads = 3;
           o.encoder_layers = o.decoder_layers = 2;
-          o.dropout = 0.5;  // must not be felt
+          o.dropout = 0.5;  // must have no effect
           o.norm = place;
           o.final_norm = place == NormPlace::pre || tied;
           o.norm_kind = tied ? NormKind::layer : NormKind::rms;
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_source_without_tokens_can_be_decoded) {
       1e-10);
 }
 
-BOOST_AUTO_TEST_CASE(steps_record_no_graph) {
+BOOST_AUTO_TEST_CASE(steps_record_no_tape) {
   const std::unique_ptr<Generative> model = make_language_model(small_options(), vocabulary, 1);
   const std::unique_ptr<Decoding> decoding = model->decode({}, 1);
   const std::vector<std::int32_t> token{3};

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(masks_depend_on_seed_step_and_shard_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_rate_is_felt_in_its_place_alone) {
+BOOST_AUTO_TEST_CASE(each_rate_acts_in_its_place_alone) {
   const std::vector<std::int32_t> offsets{0, 4, 9};
   const Tensor x(normal({9, 6}, 1));
   for (double DropoutRates::*const rate :
@@ -46,20 +46,20 @@ BOOST_AUTO_TEST_CASE(each_rate_is_felt_in_its_place_alone) {
     const TransformerBlock encoder(o, BlockKind::encoder, init);
     const TransformerBlock decoder(o, BlockKind::decoder, init);
     const Memory memory{x, offsets};
-    const auto felt = [&](const auto& run) {
+    const auto changed = [&](const auto& run) {
       Pass training{true, 5, 17, 2}, at_rest;
       return !same_bits(run(training).value(), run(at_rest).value());
     };
-    BOOST_TEST(felt([&](Pass& pass) { return encoder.feed_forward(x, pass); }) ==
+    BOOST_TEST(changed([&](Pass& pass) { return encoder.feed_forward(x, pass); }) ==
                (rate == &DropoutRates::activation));
     const bool attention = rate == &DropoutRates::attention;
-    const auto felt_by = [&](const auto& layer) {
-      return felt([&](Pass& pass) { return layer(x, {offsets, &memory, pass}); });
+    const auto changed_by = [&](const auto& layer) {
+      return changed([&](Pass& pass) { return layer(x, {offsets, &memory, pass}); });
     };
-    BOOST_TEST(felt_by(decoder.self_attention) == attention);
-    BOOST_TEST(felt_by(*decoder.cross_attention) == attention);
-    BOOST_TEST(felt_by(encoder));
-    BOOST_TEST(felt_by(decoder));
+    BOOST_TEST(changed_by(decoder.self_attention) == attention);
+    BOOST_TEST(changed_by(*decoder.cross_attention) == attention);
+    BOOST_TEST(changed_by(encoder));
+    BOOST_TEST(changed_by(decoder));
   }
 }
 

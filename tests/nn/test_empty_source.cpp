@@ -30,7 +30,7 @@ bool finite(const Array& x) {
 
 BOOST_AUTO_TEST_SUITE(empty_source)
 
-BOOST_AUTO_TEST_CASE(sentences_without_a_source_leave_the_others_alone) {
+BOOST_AUTO_TEST_CASE(sentences_without_a_source_do_not_change_the_others) {
   for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
     for (const PositionKind positions :
          {PositionKind::sinusoidal, PositionKind::learned, PositionKind::none}) {

@@ -1,4 +1,4 @@
-// What parameters are called, how large they are, and what they begin with.
+// Names, shapes and initial values of parameters.
 #include <set>
 #include <string>
 
@@ -85,7 +85,7 @@ const Array& value(const Model& model, const std::string& name) {
 
 BOOST_AUTO_TEST_SUITE(parameters)
 
-BOOST_AUTO_TEST_CASE(layers_bear_pytorchs_names) {
+BOOST_AUTO_TEST_CASE(layers_have_pytorchs_names) {
   ModelOptions o = small_options();
   Init init = some_init();
   check_names(MultiHeadAttention(o, Sees::all, init).parameters(), attention_names);
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(layers_bear_pytorchs_names) {
   check_names(Norm(o, init).parameters(), {"weight [6]"});
 }
 
-BOOST_AUTO_TEST_CASE(models_bear_the_names_of_torch_nn_transformer) {
+BOOST_AUTO_TEST_CASE(models_have_the_names_of_torch_nn_transformer) {
   for (const bool tied : {true, false}) {
     for (const bool shared : {true, false}) {
       ModelOptions o = small_options();
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(normal_starts_with_its_deviation) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_seed_decides) {
+BOOST_AUTO_TEST_CASE(initial_values_depend_on_the_seed) {
   const ModelOptions o = small_options();
   const auto a = make_seq2seq(o, 7, 7, true, 1), b = make_seq2seq(o, 7, 7, true, 1),
              c = make_seq2seq(o, 7, 7, true, 2);
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(the_seed_decides) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(no_two_matrices_begin_alike) {
+BOOST_AUTO_TEST_CASE(no_two_matrices_start_equal) {
   ModelOptions o = small_options();
   o.encoder_layers = o.decoder_layers = 3;
   o.tie_embeddings = false;

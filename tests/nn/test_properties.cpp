@@ -1,4 +1,4 @@
-// What a Transformer must not depend on: later tokens, its neighbours in a batch, the order of
+// What a Transformer must not depend on: later tokens, other sequences of the batch, the order of
 // rows.
 #include "nn/layers/block.h"
 #include "nn/layers/positions.h"
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(every_source_token_is_seen_by_every_target_row) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(sequences_do_not_see_their_neighbours) {
+BOOST_AUTO_TEST_CASE(sequences_do_not_see_each_other) {
   for (const bool lm : {false, true}) {
     for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
       ModelOptions o = two_layers();
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(without_positions_the_encoder_does_not_know_the_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(positions_tell_the_order) {
+BOOST_AUTO_TEST_CASE(positions_make_the_order_matter) {
   for (const PositionKind kind : {PositionKind::sinusoidal, PositionKind::learned}) {
     ModelOptions o = two_layers();
     o.positions = kind;
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(positions_tell_the_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(positions_begin_anew_in_each_sequence_and_may_begin_late) {
+BOOST_AUTO_TEST_CASE(positions_begin_again_in_each_sequence_and_may_begin_late) {
   for (const PositionKind kind : {PositionKind::sinusoidal, PositionKind::learned}) {
     Init init = some_init();
     const Positions positions(kind, 300, 5, init);
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(a_position_beyond_the_learned_table_is_an_error) {
   BOOST_CHECK_THROW(logits_of(*model, Pairs({4}, {5}, 11)), Error);
 }
 
-BOOST_AUTO_TEST_CASE(a_sequence_without_tokens_is_no_obstacle) {
+BOOST_AUTO_TEST_CASE(a_sequence_without_tokens_is_allowed) {
   const std::unique_ptr<Generative> model = make_seq2seq(two_layers(), 11, 11, true, 1);
   randomise(model->parameters());
   const Pairs pairs({0, 3, 0}, {2, 2, 0}, 11);

@@ -1,4 +1,4 @@
-// Gradients of a batch do not depend on how it is cut into shards, but for rounding.
+// Gradients of a batch do not depend on how it is cut into shards, except for rounding.
 #include <fmt/format.h>
 
 #include <string>
@@ -89,7 +89,7 @@ struct Outcome {
 };
 
 /// The gradients of one step. Plain descent writes them into the weights, w − rate · g; at this
-/// rate they keep all their digits there, also where they are small beside w.
+/// rate they keep all their digits there, even where they are small compared with w.
 Outcome gradients_of(const std::vector<Batch>& shards, std::int64_t threads,
                      const Setting& setting = {}) {
   const double rate = std::ldexp(1.0, 40);
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(one_shard_of_32_and_32_of_one_agree) {
   BOOST_TEST_MESSAGE("gradients of any cut differ by up to " << worst);
 }
 
-BOOST_AUTO_TEST_CASE(a_shard_without_targets_is_no_obstacle) {
+BOOST_AUTO_TEST_CASE(a_shard_without_targets_is_allowed) {
   const Batch batch = random_batch(3);
   std::vector<Batch> shards{batch};
   shards.insert(shards.begin(), Batch{});

@@ -161,8 +161,8 @@ void add_model(std::vector<Field>& table) {
           choice(HEED_KEY(model.norm), {"pre", "post"},
                  "Norm before each sublayer, inside the residual, or after the sum."),
           truth(HEED_KEY(model.final_norm),
-                "A norm after the last layer of encoder and decoder. The models of the original "
-                "papers, BERT and Marian have none; norm: pre needs it."),
+                "A norm after the last layer of encoder and decoder. Needed with norm: pre; the "
+                "post-norm Transformer of Vaswani et al., BERT and Marian have none."),
           choice(HEED_KEY(model.norm_kind), {"layer", "rms"}, "Layer norm or RMS norm."),
           number(HEED_KEY(model.norm_eps), {0.0, 1.0, false, true},
                  "Added to the norm's variance."),
