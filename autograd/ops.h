@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "autograd/attention.h"
 #include "autograd/base/random.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/tensor.h"
@@ -89,23 +90,17 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
 /// A mask for `attention`: 0 on and below the diagonal, −inf above: [t, t].
 Array causal_mask(std::int64_t t);
 
-/// Which columns of a matrix of rows are q, k or v; and where each sequence begins.
-struct FusedAttentionOptions {
-  std::int64_t heads = 1;
-  bool causal = false;
-  real dropout = 0;
-  RandomKey key;
-};
-/// Attention over sequences that lie end to end: self-attention from qkv [tokens, 3 d].
-/// offsets: [sequences + 1]. Never stores a T x T matrix: memory is linear in the tokens.
+/// One op, for sequences that lie end to end; attention.h has its options: heads, which keys a query
+/// reads, terms of the scores. offsets: [sequences + 1], where each sequence begins. It never stores a
+/// T × T matrix: memory is linear in the tokens. With `size` columns a head:
+/// Self-attention: qkv [tokens, (heads + 2 key_heads) size] = q, k, v → [tokens, heads size].
 Tensor self_attention(const Tensor& qkv, std::span<const std::int32_t> offsets,
-                      const FusedAttentionOptions& options);
-/// Attention of queries [query tokens, d] to keys and values kv [key tokens, 2 d] of the same
-/// sequence.
+                      const AttentionOptions& options);
+/// Sequence i of q [query tokens, heads size] reads sequence i of kv [key tokens, 2 key_heads size] =
+/// k, v → [query tokens, heads size].
 Tensor cross_attention(const Tensor& q, const Tensor& kv,
                        std::span<const std::int32_t> query_offsets,
-                       std::span<const std::int32_t> key_offsets,
-                       const FusedAttentionOptions& options);
+                       std::span<const std::int32_t> key_offsets, const AttentionOptions& options);
 
 // ---- ops/cross_entropy.cpp -----------------------------------------------------------------
 /// What a loss counted besides its value.

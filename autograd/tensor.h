@@ -229,8 +229,8 @@ Tensor apply(Op op, const Inputs&... inputs) {
 /// The same for ops of any number of inputs: forward and backward take spans.
 template <class Op>
 Tensor apply(Op op, std::span<const Tensor> inputs) {
-  std::vector<Array> values;
-  std::vector<NodeRef> nodes;
+  std::vector<Array, ArenaAllocator<Array>> values;
+  std::vector<NodeRef, ArenaAllocator<NodeRef>> nodes;
   bool wanted = false;
   for (const Tensor& x : inputs) {
     values.push_back(x.value());

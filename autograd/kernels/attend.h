@@ -1,42 +1,49 @@
 #pragma once
+/// One query row, of all heads, against cached rows that lie anywhere: the two products of a step of
+/// decoding. rows[t] holds the keys [key_heads · size] of position t and then its values, likewise.
 #include <cmath>
 #include <cstdint>
-#include <span>
 
-#include "autograd/base/real.h"
+#include "autograd/kernels/attention.h"
 
 HEED_BEGIN
 namespace kernels {
 
-/// Attention of one query of all heads, q: [d], to rows[t] = keys [d] then values [d]:
-///   out_h = Σ_t softmax_t(⟨q_h, k_t,h⟩ / √(d/heads)) v_t,h.        out: [d]; zeros where there are
-///   no rows.
-void attend(const real* q, std::span<const real* const> rows, std::int64_t d, std::int64_t heads,
-            real* out);
+/// scores[h, t] = ⟨q_h, k_t,h⟩ / √size.     q: [heads · size], scores: [heads, n]
+void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadLayout layout,
+                   real* scores);
+/// out_h = Σ_t weights[h, t] v_t,h.         weights: [heads, n], out: [heads · size]
+void attend_mix(const real* weights, const real* const* rows, std::int64_t n, HeadLayout layout,
+                real* out);
 
-/// The two products in it, as the formula has them and in double.
+/// As the formulas have them, and in double.
 namespace plain {
 
-inline void attend_scores(const real* q, const real* const* rows, std::int64_t n, std::int64_t size,
-                          std::int64_t heads, real* scores) {
+inline void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadLayout layout,
+                          real* scores) {
+  const auto [heads, key_heads, size] = layout;
   for (std::int64_t h = 0; h < heads; ++h) {
+    const std::int64_t key_head = layout.key_head(h);
     for (std::int64_t t = 0; t < n; ++t) {
       double sum = 0;
-      for (std::int64_t j = h * size; j < (h + 1) * size; ++j)
-        sum += double{q[j]} * double{rows[t][j]};
+      for (std::int64_t j = 0; j < size; ++j)
+        sum += double{q[h * size + j]} * double{rows[t][key_head * size + j]};
       scores[h * n + t] = static_cast<real>(sum / std::sqrt(static_cast<double>(size)));
     }
   }
 }
 
 inline void attend_mix(const real* weights, const real* const* rows, std::int64_t n,
-                       std::int64_t size, std::int64_t heads, real* out) {
-  const std::int64_t d = heads * size;
-  for (std::int64_t c = 0; c < d; ++c) {
-    double sum = 0;
-    for (std::int64_t t = 0; t < n; ++t)
-      sum += double{weights[c / size * n + t]} * double{rows[t][d + c]};
-    out[c] = static_cast<real>(sum);
+                       HeadLayout layout, real* out) {
+  const auto [heads, key_heads, size] = layout;
+  for (std::int64_t h = 0; h < heads; ++h) {
+    const std::int64_t key_head = layout.key_head(h);
+    for (std::int64_t j = 0; j < size; ++j) {
+      double sum = 0;
+      for (std::int64_t t = 0; t < n; ++t)
+        sum += double{weights[h * n + t]} * double{rows[t][(key_heads + key_head) * size + j]};
+      out[h * size + j] = static_cast<real>(sum);
+    }
   }
 }
 

@@ -21,19 +21,21 @@ namespace kernels::HWY_NAMESPACE {
 void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                              const real* lse, std::int64_t stride) {
   for (std::int64_t r = 0; r < rows; ++r, scores += cols) {
-    const std::int64_t n = visible.count(r, cols);
     const real row_lse = lse[r * stride];
     if (row_lse == -std::numeric_limits<real>::infinity()) {
       std::fill_n(scores, cols, real(0));
       continue;
     }
+    const KeyRange reads = visible.columns(r, cols);
+    std::fill_n(scores, reads.begin, real(0));
+    real* const read = scores + reads.begin;
     const Vector shift = set(row_lse);
-    each(n, [=](std::int64_t i, auto io) HWY_ATTR {
-      const Vector x = hn::Sub(io.load(scores + i), shift);
-      // Highway's Exp gives 0 for NaN; a NaN must be seen.
-      io.store(hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(Tag(), x)), scores + i);
+    each(reads.end - reads.begin, [=](std::int64_t i, auto io) HWY_ATTR {
+      const Vector x = hn::Sub(io.load(read + i), shift);
+      // Highway's Exp gives 0 for NaN, which would hide it.
+      io.store(hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(Tag(), x)), read + i);
     });
-    std::fill(scores + n, scores + cols, real(0));
+    std::fill(scores + reads.end, scores + cols, real(0));
   }
 }
 
@@ -41,13 +43,15 @@ void attention_softmax_grad(const real* weights, const real* dweights, real* dsc
                             std::int64_t rows, std::int64_t cols, Visible visible,
                             const real* delta) {
   for (std::int64_t r = 0; r < rows; ++r, weights += cols, dweights += cols, dscores += cols) {
-    const std::int64_t n = visible.count(r, cols);
+    const KeyRange reads = visible.columns(r, cols);
+    const std::int64_t first = reads.begin;
+    std::fill_n(dscores, first, real(0));
     const Vector shift = set(delta[r]);
-    each(n, [=](std::int64_t i, auto io) HWY_ATTR {
-      const Vector g = hn::Sub(io.load(dweights + i), shift);
-      io.store(hn::Mul(io.load(weights + i), g), dscores + i);
+    each(reads.end - first, [=](std::int64_t i, auto io) HWY_ATTR {
+      const Vector g = hn::Sub(io.load(dweights + first + i), shift);
+      io.store(hn::Mul(io.load(weights + first + i), g), dscores + first + i);
     });
-    std::fill(dscores + n, dscores + cols, real(0));
+    std::fill(dscores + reads.end, dscores + cols, real(0));
   }
 }
 
@@ -69,16 +73,20 @@ HWY_EXPORT(attention_softmax_grad);
 void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                        real* lse, std::int64_t stride) {
   for (std::int64_t r = 0; r < rows; ++r, scores += cols) {
-    const std::int64_t n = visible.count(r, cols);
-    lse[r * stride] = softmax_row(scores, scores, n);
-    std::fill(scores + n, scores + cols, real(0));
+    const KeyRange reads = visible.columns(r, cols);
+    real* const read = scores + reads.begin;
+    std::fill_n(scores, reads.begin, real(0));
+    lse[r * stride] = softmax_row(read, read, reads.end - reads.begin);
+    std::fill(scores + reads.end, scores + cols, real(0));
   }
 }
 
 void attention_add_to_lse(const real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                           real* lse, std::int64_t stride) {
   for (std::int64_t r = 0; r < rows; ++r, scores += cols) {
-    const double a = lse[r * stride], b = log_sum_exp_row(scores, visible.count(r, cols));
+    const KeyRange reads = visible.columns(r, cols);
+    const double a = lse[r * stride];
+    const double b = log_sum_exp_row(scores + reads.begin, reads.end - reads.begin);
     const double high = a < b ? b : a, low = a < b ? a : b;  // a NaN stays in one of them
     const bool alone = low == -std::numeric_limits<double>::infinity() || std::isinf(high);
     lse[r * stride] = static_cast<real>(alone ? high : high + std::log1p(std::exp(low - high)));
@@ -103,9 +111,12 @@ void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols,
                              const real* lse, std::int64_t stride) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const bool none = lse[r * stride] == -std::numeric_limits<real>::infinity();
+    const KeyRange reads = visible.columns(r, cols);
     real* const row = scores + r * cols;
-    for (std::int64_t c = 0; c < cols; ++c)
-      row[c] = none || c >= visible.count(r, cols) ? real(0) : std::exp(row[c] - lse[r * stride]);
+    for (std::int64_t c = 0; c < cols; ++c) {
+      const bool read = !none && reads.begin <= c && c < reads.end;
+      row[c] = read ? std::exp(row[c] - lse[r * stride]) : real(0);
+    }
   }
 }
 
@@ -113,9 +124,11 @@ void attention_softmax_grad(const real* weights, const real* dweights, real* dsc
                             std::int64_t rows, std::int64_t cols, Visible visible,
                             const real* delta) {
   for (std::int64_t r = 0; r < rows; ++r) {
+    const KeyRange reads = visible.columns(r, cols);
     for (std::int64_t c = 0; c < cols; ++c) {
       const std::int64_t i = r * cols + c;
-      dscores[i] = c >= visible.count(r, cols) ? real(0) : weights[i] * (dweights[i] - delta[r]);
+      const bool read = reads.begin <= c && c < reads.end;
+      dscores[i] = read ? weights[i] * (dweights[i] - delta[r]) : real(0);
     }
   }
 }

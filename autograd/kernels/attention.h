@@ -1,5 +1,6 @@
 #pragma once
-/// Loops over one block of attention scores: `rows` queries by `cols` keys, rows contiguous.
+/// Loops over one tile of attention scores: `rows` queries by `cols` keys, rows contiguous. And what
+/// all kernels of attention speak of: heads, and ranges of keys.
 #include <algorithm>
 #include <cstdint>
 
@@ -8,28 +9,42 @@
 HEED_BEGIN
 namespace kernels {
 
-/// Which keys the rows of a block see: all of them, or (causal) row r the first `first + r + 1`.
-/// `first` is below 0 where the block's first rows come before its first key.
+/// How the columns of a row are divided: q has heads · size of them, k and v key_heads · size each.
+/// Query head h reads key head h / (heads / key_heads): grouped queries, Ainslie et al. 2023.
+struct HeadLayout {
+  std::int64_t heads = 1, key_heads = 1, size = 0;
+  std::int64_t key_head(std::int64_t head) const { return head / (heads / key_heads); }
+};
+
+/// Keys [begin, end), by their positions in the sequence.
+struct KeyRange {
+  std::int64_t begin = 0, end = 0;
+};
+
+/// The keys that each row of a tile reads: row r reads rows[r], of which the tile holds those from
+/// key `first` on (its column 0).
 struct Visible {
-  bool causal = false;
+  const KeyRange* rows = nullptr;
   std::int64_t first = 0;
-  std::int64_t count(std::int64_t row, std::int64_t cols) const {
-    return causal ? std::clamp<std::int64_t>(first + row + 1, 0, cols) : cols;
+  /// The columns that row r reads, of `cols`.
+  KeyRange columns(std::int64_t r, std::int64_t cols) const {
+    const std::int64_t begin = std::clamp<std::int64_t>(rows[r].begin - first, 0, cols);
+    return {begin, std::clamp(rows[r].end - first, begin, cols)};
   }
 };
 
-/// Scores to weights, in place: softmax over what each row sees, 0 elsewhere. lse[r · stride]
-/// becomes the row's log Σ exp. A row that sees nothing becomes zeros, with lse −inf.
+/// Scores to weights, in place: softmax over the keys that a row reads, 0 elsewhere.
+/// lse[r · stride] becomes the row's log Σ exp. A row that reads no key becomes zeros, with lse −inf.
 void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                        real* lse, std::int64_t stride);
-/// lse[r · stride] = log(exp(lse[r · stride]) + Σ exp(scores of the row)), over what the row sees:
-/// begun with −inf, the sums of a row whose keys are taken a stretch at a time.
+/// lse[r · stride] = log(exp(lse[r · stride]) + Σ exp(scores of the row)) over the keys that the row
+/// reads: starting from −inf, it sums up a row tile by tile.
 void attention_add_to_lse(const real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                           real* lse, std::int64_t stride);
-/// The same weights again, from the scores and the lse that the forward pass left.
+/// The same weights again, from the scores and the lse that the forward pass kept.
 void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                              const real* lse, std::int64_t stride);
-/// dscores = weights ⊙ (dweights − delta[r]), 0 where hidden; may be in place on dweights.
+/// dscores = weights ⊙ (dweights − delta[r]), 0 where a row does not read; dscores may be dweights.
 void attention_softmax_grad(const real* weights, const real* dweights, real* dscores,
                             std::int64_t rows, std::int64_t cols, Visible visible,
                             const real* delta);

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "autograd/attention.h"
 #include "autograd/kernels/attention.h"
 #include "autograd/kernels/dropout.h"
 #include "autograd/kernels/gemm/gemm.h"
@@ -16,275 +18,390 @@ using kernels::Trans;
 
 namespace {
 
-/// Columns of a matrix of rows: element (r, c) is at data[r · ld + c].
+/// A part of a matrix of rows: element (r, c) is at data[r · stride + c].
 template <class T>
-struct Columns {
+struct View {
   T* data = nullptr;
-  std::int64_t ld = 0;
-  T* at(std::int64_t row, std::int64_t column) const { return data + row * ld + column; }
-};
-using Source = Columns<const real>;
-using Target = Columns<real>;
-
-/// A block of queries of one sequence, in one head, and keys they may look at.
-struct Block {
-  std::int64_t query, rows;  ///< first row of q, and how many
-  std::int64_t key, keys;    ///< first row of k and v, and how many
-  std::int64_t column;       ///< first column of the head
-  kernels::Visible visible;
-  std::int64_t number;  ///< where the block's dropout mask begins
+  std::int64_t stride = 0;
+  View from(std::int64_t row, std::int64_t column) const {
+    return {data + row * stride + column, stride};
+  }
 };
 
-/// Per sequence and head, with S = Q Kᵀ/√d:
-///   P = softmax(S) over what each query sees,  P' = dropout(P),  O = P' V
-///   dV = P'ᵀ dO,  dP = dropout'(dO Vᵀ),  dS = P ⊙ (dP − D),  D_i = ⟨dO_i, O_i⟩ = Σ_j P_ij dP_ij
-///   dQ = dS K/√d,  dK = dSᵀ Q/√d
+/// q, k and v of all tokens and heads, or of one tile; or their gradients.
+template <class T>
+struct Operands {
+  View<T> q, k, v;
+};
+using Inputs = Operands<const real>;
+using InputGradients = Operands<real>;
+
+/// Attention of queries to keys and values, per sequence and head:
+///   S = Q Kᵀ/√size + Σ terms,  P = softmax(S) over what each query reads,  P' = dropout(P),
+///   O = P' V
+/// and its gradient, where D_i = ⟨dO_i, O_i⟩ = Σ_j P_ij dP_ij:
+///   dV = P'ᵀ dO,  dP = dropout(dO Vᵀ),  dS = P ⊙ (dP − D),  dQ = dS K/√size,  dK = dSᵀ Q/√size
 /// Queries are taken in blocks, and the keys of long sequences in tiles, so only a tile of S exists
-/// at a time; backward makes P again from S and the log-sum-exp of its rows, and so does forward
-/// where there are several tiles. A query that sees no key gives exactly 0 and has no gradient.
+/// at a time. Backward makes P again from S and the log-sum-exp of its rows; so does forward where a
+/// block has several tiles. A query that reads no key gives exactly 0 and has no gradient.
 /// Memory is linear in the tokens. Source: Vaswani et al. 2017, section 3.2; recomputation after
 /// Dao et al., "FlashAttention", 2022.
-struct BlockedAttention {
+struct FusedAttention {
   /// Query rows a block: causal attention skips the blocks above the diagonal.
   static constexpr std::int64_t block_rows = 64;
   /// One head's scores of a short sequence are taken whole.
   static constexpr std::int64_t whole_values = 128 * 128;
-  /// Keys a tile: three tiles of scores find room in a second cache of 1 MiB.
+  /// Keys a tile: three tiles of scores fit in a second-level cache of 1 MiB.
   static constexpr std::int64_t tile_keys = 1024;
 
-  FusedAttentionOptions options;
-  std::vector<std::int32_t, ArenaAllocator<std::int32_t>> query_offsets, key_offsets;
-  std::int64_t head_size = 0;
-  Array output, lse;  // [query tokens, d], [query tokens, heads]
+  using Offsets = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
 
-  real root() const { return real(1) / std::sqrt(static_cast<real>(head_size)); }
+  AttentionOptions options;
+  Offsets query_offsets, key_offsets;
+  HeadLayout layout;
+  bool self = true;        // x[0] is qkv; otherwise q, and x[1] is kv
+  std::array<Array, 2> x;  // further inputs of the op belong to the terms
+  Array output, lse;       // [query tokens, heads · size], [query tokens, heads]
 
+  /// A block of queries of one sequence, in one head.
+  struct Block {
+    QueryBlock queries;
+    std::int64_t query_row, key_row;  ///< rows of its first query, and of its sequence's first key
+    std::int64_t head;
+    std::int64_t number;  ///< where the block's dropout mask begins
+  };
+  /// A block's queries against some of the keys of one stretch: scores [rows, keys].
+  struct Tile {
+    std::int64_t head;
+    std::int64_t query_row, rows;  ///< first row of q, and how many
+    std::int64_t key_row, keys;    ///< first row of k and v, and how many
+    kernels::Visible visible;
+    std::int64_t number;  ///< where the tile's dropout mask begins
+    ScoreBlock scores;    ///< the tile as terms see it
+  };
+
+  real root() const { return real(1) / std::sqrt(static_cast<real>(layout.size)); }
+  std::int64_t columns() const { return layout.heads * layout.size; }
+
+  /// q, k and v in the inputs, or their gradients in arrays of the same shapes.
+  template <class T, class Arrays>
+  Operands<T> operands(Arrays& in) const {
+    const View<T> q{in[0].data(), in[0].cols()};
+    const View<T> k = self ? q.from(0, columns()) : View<T>{in[1].data(), in[1].cols()};
+    return {q, k, k.from(0, layout.key_heads * layout.size)};
+  }
+  /// A tile's q [rows, size], k and v [keys, size].
+  template <class T>
+  Operands<T> part(const Operands<T>& all, const Tile& t) const {
+    const std::int64_t column = t.head * layout.size,
+                       key_column = layout.key_head(t.head) * layout.size;
+    return {all.q.from(t.query_row, column), all.k.from(t.key_row, key_column),
+            all.v.from(t.key_row, key_column)};
+  }
+
+  // ---- which scores exist: blocks of queries, their stretches of keys, tiles of these ------------
+
+  /// The stretches of a block: one at least, so that its output is written.
+  void find_stretches(const QueryBlock& queries, Stretches& stretches) const {
+    stretches.clear();
+    options.pattern->stretches(queries, stretches);
+    if (stretches.size() == 0) stretches.add_none(queries);
+  }
+  /// body(block, its stretches) for every block of the first `heads` heads.
   template <class Body>
-  void for_each_block(Body body) const {
+  void for_each_block(std::int64_t heads, Body body) const {
+    Stretches stretches;
     std::int64_t number = 0;
     for (std::size_t s = 0; s + 1 < query_offsets.size(); ++s) {
       const std::int64_t queries = query_offsets[s + 1] - query_offsets[s];
       const std::int64_t keys = key_offsets[s + 1] - key_offsets[s];
       if (queries == 0) continue;  // of however many heads
-      const std::int64_t step =
-          queries * keys <= whole_values ? std::max<std::int64_t>(queries, 1) : block_rows;
-      for (std::int64_t head = 0; head < options.heads; ++head) {
-        for (std::int64_t first = 0; first < queries; first += step) {
-          Block block{
-              query_offsets[s] + first, std::min(step, queries - first), key_offsets[s], keys,
-              head * head_size,         {options.causal, first},         number};
-          if (options.causal) block.keys = std::min(keys, first + block.rows);
-          number += (block.rows * block.keys + 127) / 128 * 128;
-          body(block);
+      const std::int64_t step = queries * keys <= whole_values ? queries : block_rows;
+      for (std::int64_t head = 0; head < heads; ++head) {
+        for (std::int64_t begin = 0; begin < queries; begin += step) {
+          const QueryBlock some{static_cast<std::int64_t>(s), begin,
+                                std::min(step, queries - begin), keys};
+          const Block block{some, query_offsets[s] + begin, key_offsets[s], head, number};
+          if (head == 0 || step < queries) find_stretches(some, stretches);
+          for (std::size_t i = 0; i < stretches.size(); ++i)
+            number += mask_values(some, stretches.keys(i));
+          body(block, stretches);
         }
       }
     }
   }
-  /// The block's parts by keys, one at least; body(tile, whether it is the first).
-  template <class Body>
-  static void for_each_tile(const Block& block, Body body) {
-    std::int64_t first = 0;
-    do {
-      Block tile = block;
-      tile.key += first;
-      tile.keys = std::min(tile_keys, block.keys - first);
-      tile.visible.first -= first;
-      tile.number += block.rows * first;
-      body(tile, first == 0);
-      first += tile_keys;
-    } while (first < block.keys);
+  /// Random numbers that a stretch's dropout mask takes.
+  static std::int64_t mask_values(const QueryBlock& queries, KeyRange keys) {
+    return (queries.rows * (keys.end - keys.begin) + 127) / 128 * 128;
   }
+  /// body(tile, whether it is the block's first).
+  template <class Body>
+  void for_each_tile(const Block& block, const Stretches& stretches, const Inputs& in,
+                     Body body) const {
+    const QueryBlock& queries = block.queries;
+    std::int64_t number = block.number;
+    for (std::size_t i = 0; i < stretches.size(); ++i) {
+      const KeyRange all = stretches.keys(i);
+      std::int64_t key = all.begin;
+      do {
+        Tile tile{.head = block.head,
+                  .query_row = block.query_row,
+                  .rows = queries.rows,
+                  .key_row = block.key_row + key,
+                  .keys = std::min(tile_keys, all.end - key),
+                  .visible = {stretches.rows(i), key},
+                  .number = number + queries.rows * (key - all.begin),
+                  .scores = {}};
+        const View<const real> q = part(in, tile).q;
+        tile.scores = {queries.sequence, block.head, layout.heads, queries.first, tile.rows, key,
+                       tile.keys,        q.data,     q.stride,     layout.size};
+        body(tile, i == 0 && key == all.begin);
+        key += tile_keys;
+      } while (key < all.end);
+      number += mask_values(queries, all);
+    }
+  }
+  static bool one_tile(const Stretches& stretches) {
+    return stretches.size() == 1 && stretches.keys(0).end - stretches.keys(0).begin <= tile_keys;
+  }
+  /// Scores in the largest tile, which is as large in every head.
   std::int64_t largest_tile() const {
     std::int64_t largest = 1;
-    for_each_block(
-        [&](const Block& b) { largest = std::max(largest, b.rows * std::min(b.keys, tile_keys)); });
+    for_each_block(1, [&](const Block& block, const Stretches& stretches) {
+      for (std::size_t i = 0; i < stretches.size(); ++i) {
+        const KeyRange keys = stretches.keys(i);
+        largest =
+            std::max(largest, block.queries.rows * std::min(keys.end - keys.begin, tile_keys));
+      }
+    });
     return largest;
   }
 
-  /// P' from P, and dP from dP': the same mask.
-  void drop(const Block& b, const Array& from, Array& to) const {
-    kernels::dropout(options.key, b.number, options.dropout, from.data(), to.data(),
-                     b.rows * b.keys);
-  }
-  void scores(const Block& b, Source q, Source k, Array& s) const {
-    gemm(Trans::no, Trans::yes, b.rows, b.keys, head_size, root(), q.at(b.query, b.column), q.ld,
-         k.at(b.key, b.column), k.ld, 0, s.data(), b.keys);
-  }
+  // ---- the values of a tile: S, P, P' --------------------------------------------------------------
 
-  /// P of a block of one tile in p, and the log-sum-exp of its rows in `sums`.
-  void softmax(const Block& b, Source q, Source k, Array& p, real* sums) const {
-    scores(b, q, k, p);
-    kernels::attention_softmax(p.data(), b.rows, b.keys, b.visible, sums, options.heads);
+  /// S [rows, keys] = Q [rows, size] Kᵀ [size, keys]/√size + Σ terms
+  void scores(const Tile& t, const Inputs& in, Array& s) const {
+    const auto [q, k, v] = part(in, t);
+    gemm(Trans::no, Trans::yes, t.rows, t.keys, layout.size, root(), q.data, q.stride, k.data,
+         k.stride, 0, s.data(), t.keys);
+    if (t.keys == 0) return;
+    for (const ScoreTermPtr& term : options.terms) term->add(t.scores, s.data());
   }
-  /// The log-sum-exp alone, of any block.
-  void log_sums(const Block& b, Source q, Source k, Array& s, real* sums) const {
-    for (std::int64_t r = 0; r < b.rows; ++r)
-      sums[r * options.heads] = -std::numeric_limits<real>::infinity();
-    for_each_tile(b, [&](const Block& tile, bool) {
-      scores(tile, q, k, s);
-      kernels::attention_add_to_lse(s.data(), tile.rows, tile.keys, tile.visible, sums,
-                                    options.heads);
+  /// P of a block of one tile in p, and the log-sum-exp of its rows in `sums`.
+  void softmax(const Tile& t, const Inputs& in, Array& p, real* sums) const {
+    scores(t, in, p);
+    kernels::attention_softmax(p.data(), t.rows, t.keys, t.visible, sums, layout.heads);
+  }
+  /// The log-sum-exp alone, of a block of any number of tiles.
+  void log_sums(const Block& block, const Stretches& stretches, const Inputs& in, Array& s,
+                real* sums) const {
+    for (std::int64_t r = 0; r < block.queries.rows; ++r)
+      sums[r * layout.heads] = -std::numeric_limits<real>::infinity();
+    for_each_tile(block, stretches, in, [&](const Tile& t, bool) {
+      scores(t, in, s);
+      kernels::attention_add_to_lse(s.data(), t.rows, t.keys, t.visible, sums, layout.heads);
     });
   }
-  void softmax_again(const Block& b, Source q, Source k, Array& p, const real* sums) const {
-    scores(b, q, k, p);
-    kernels::attention_softmax_again(p.data(), b.rows, b.keys, b.visible, sums, options.heads);
+  /// P from the log-sum-exp.
+  void softmax_again(const Tile& t, const Inputs& in, Array& p, const real* sums) const {
+    scores(t, in, p);
+    kernels::attention_softmax_again(p.data(), t.rows, t.keys, t.visible, sums, layout.heads);
+  }
+  /// P' from P, and dP from dP': the same mask.
+  void drop(const Tile& t, const Array& from, Array& to) const {
+    kernels::dropout(options.key, t.number, options.dropout, from.data(), to.data(),
+                     t.rows * t.keys);
   }
 
-  Array run(Source q, Source k, Source v, std::int64_t query_tokens) {
-    const std::int64_t d = head_size * options.heads;
-    output = Array({query_tokens, d});
+  // ---- forward and backward ------------------------------------------------------------------------
+
+  Array run() {
+    const std::int64_t d = columns(), size = layout.size;
+    const Inputs in = operands<const real>(x);
+    output = Array({query_offsets.back(), d});
     if (d == 0) return output;
-    lse = Array({query_tokens, options.heads});
+    lse = Array({query_offsets.back(), layout.heads});
     Array p({largest_tile()});
-    for_each_block([&](const Block& b) {
-      real* const sums = lse.row(b.query) + b.column / head_size;
-      const bool one_tile = b.keys <= tile_keys;
-      if (!one_tile) log_sums(b, q, k, p, sums);
-      for_each_tile(b, [&](const Block& tile, bool first) {
-        one_tile ? softmax(tile, q, k, p, sums) : softmax_again(tile, q, k, p, sums);
-        if (options.dropout > 0) drop(tile, p, p);
-        gemm(Trans::no, Trans::no, tile.rows, head_size, tile.keys, 1, p.data(), tile.keys,
-             v.at(tile.key, tile.column), v.ld, first ? real(0) : real(1),
-             output.row(tile.query) + tile.column, d);
+    for_each_block(layout.heads, [&](const Block& block, const Stretches& stretches) {
+      real* const sums = lse.row(block.query_row) + block.head;
+      real* const o = output.row(block.query_row) + block.head * size;
+      const bool one = one_tile(stretches);
+      if (!one) log_sums(block, stretches, in, p, sums);
+      for_each_tile(block, stretches, in, [&](const Tile& t, bool first) {
+        const View<const real> v = part(in, t).v;
+        one ? softmax(t, in, p, sums) : softmax_again(t, in, p, sums);
+        if (options.dropout > 0) drop(t, p, p);
+        // O [rows, size] += P' [rows, keys] V [keys, size]
+        gemm(Trans::no, Trans::no, t.rows, size, t.keys, 1, p.data(), t.keys, v.data, v.stride,
+             first ? real(0) : real(1), o, d);
       });
     });
     return output;
   }
 
-  /// Writes dq and adds to dk and dv.
-  void run_backward(const Array& dy, Source q, Source k, Source v, Target dq, Target dk,
-                    Target dv) const {
-    const std::int64_t d = head_size * options.heads;
-    if (d == 0) return;
-    const std::int64_t largest = largest_tile();
-    const Source dout{dy.data(), d};
-    Array p({largest}), dropped({options.dropout > 0 ? largest : 0}), dp({largest});
+  /// Room for the values of one tile, and D of one block.
+  struct Scratch {
+    Array p, dropped, dp;
     std::vector<real, ArenaAllocator<real>> delta;
-    for_each_block([&](const Block& block) {
-      delta.clear();
-      for (std::int64_t r = block.query; r < block.query + block.rows; ++r) {
-        delta.push_back(
-            kernels::dot(dout.at(r, block.column), output.row(r) + block.column, head_size));
-      }
-      for_each_tile(block, [&](const Block& b, bool first) {
-        softmax_again(b, q, k, p, lse.row(b.query) + b.column / head_size);
-        if (options.dropout > 0) drop(b, p, dropped);
-        const Array& used = options.dropout > 0 ? dropped : p;
-        gemm(Trans::yes, Trans::no, b.keys, head_size, b.rows, 1, used.data(), b.keys,
-             dout.at(b.query, b.column), d, 1, dv.at(b.key, b.column), dv.ld);
-        gemm(Trans::no, Trans::yes, b.rows, b.keys, head_size, 1, dout.at(b.query, b.column), d,
-             v.at(b.key, b.column), v.ld, 0, dp.data(), b.keys);
-        if (options.dropout > 0) drop(b, dp, dp);
-        kernels::attention_softmax_grad(p.data(), dp.data(), dp.data(), b.rows, b.keys, b.visible,
-                                        delta.data());
-        gemm(Trans::no, Trans::no, b.rows, head_size, b.keys, root(), dp.data(), b.keys,
-             k.at(b.key, b.column), k.ld, first ? real(0) : real(1), dq.at(b.query, b.column),
-             dq.ld);
-        gemm(Trans::yes, Trans::no, b.keys, head_size, b.rows, root(), dp.data(), b.keys,
-             q.at(b.query, b.column), q.ld, 1, dk.at(b.key, b.column), dk.ld);
+  };
+  /// Writes g.q; adds to g.k, g.v and the gradients of the terms' inputs.
+  void run_backward(const Array& dy, const InputGradients& g, std::span<const Grad> dterms) const {
+    const std::int64_t d = columns(), size = layout.size;
+    if (d == 0) return;
+    const Inputs in = operands<const real>(x);
+    const std::int64_t largest = largest_tile();
+    Scratch scratch{
+        Array({largest}), Array({options.dropout > 0 ? largest : 0}), Array({largest}), {}};
+    for_each_block(layout.heads, [&](const Block& block, const Stretches& stretches) {
+      const std::int64_t column = block.head * size;
+      scratch.delta.clear();  // D_i = ⟨dO_i, O_i⟩
+      for (std::int64_t r = block.query_row; r < block.query_row + block.queries.rows; ++r)
+        scratch.delta.push_back(kernels::dot(dy.row(r) + column, output.row(r) + column, size));
+      const View<const real> dout{dy.row(block.query_row) + column, d};
+      for_each_tile(block, stretches, in, [&](const Tile& t, bool first) {
+        tile_backward(t, first, part(in, t), dout, part(g, t), scratch, in);
+        if (t.keys > 0) terms_backward(t, scratch.dp, part(g, t).q, dterms);
       });
     });
   }
-
-  void check(const char* op, std::int64_t d, std::int64_t query_tokens, std::int64_t key_tokens) {
-    if (options.heads < 1 || d % options.heads != 0)
-      fail("[{}] {} heads do not divide {} columns", op, options.heads, d);
-    if (!(options.dropout >= 0 && options.dropout < 1))
-      fail("[{}] expected dropout in [0, 1), got {}", op, options.dropout);
-    head_size = d / options.heads;
-    check_offsets(op, query_offsets, query_tokens);
-    check_offsets(op, key_offsets, key_tokens);
-    if (query_offsets.size() != key_offsets.size()) {
-      fail("[{}] {} sequences of queries, {} of keys", op, query_offsets.size() - 1,
-           key_offsets.size() - 1);
+  /// The five products of a tile. dO is [rows, size]; dS remains in scratch.dp.
+  void tile_backward(const Tile& t, bool first, const Inputs& own, View<const real> dout,
+                     const InputGradients& g, Scratch& scratch, const Inputs& in) const {
+    const auto [q, k, v] = own;
+    const auto [dq, dk, dv] = g;
+    const std::int64_t rows = t.rows, keys = t.keys, size = layout.size;
+    softmax_again(t, in, scratch.p, lse.row(t.query_row) + t.head);
+    if (options.dropout > 0) drop(t, scratch.p, scratch.dropped);
+    const real* const p = scratch.p.data();
+    const real* const dropped_p = options.dropout > 0 ? scratch.dropped.data() : p;
+    // dV [keys, size] += P'ᵀ [keys, rows] dO [rows, size]
+    gemm(Trans::yes, Trans::no, keys, size, rows, 1, dropped_p, keys, dout.data, dout.stride, 1,
+         dv.data, dv.stride);
+    // dP [rows, keys] = dropout(dO [rows, size] Vᵀ [size, keys])
+    real* const dp = scratch.dp.data();
+    gemm(Trans::no, Trans::yes, rows, keys, size, 1, dout.data, dout.stride, v.data, v.stride, 0,
+         dp, keys);
+    if (options.dropout > 0) drop(t, scratch.dp, scratch.dp);
+    // dS [rows, keys] = P ⊙ (dP − D), in place of dP
+    real* const ds = dp;
+    kernels::attention_softmax_grad(p, dp, ds, rows, keys, t.visible, scratch.delta.data());
+    // dQ [rows, size] += dS [rows, keys] K [keys, size]/√size
+    gemm(Trans::no, Trans::no, rows, size, keys, root(), ds, keys, k.data, k.stride,
+         first ? real(0) : real(1), dq.data, dq.stride);
+    // dK [keys, size] += dSᵀ [keys, rows] Q [rows, size]/√size
+    gemm(Trans::yes, Trans::no, keys, size, rows, root(), ds, keys, q.data, q.stride, 1, dk.data,
+         dk.stride);
+  }
+  /// What the terms add to dQ, and to the gradients of their inputs.
+  void terms_backward(const Tile& t, const Array& ds, View<real> dq,
+                      std::span<const Grad> dterms) const {
+    for (const ScoreTermPtr& term : options.terms) {
+      const std::size_t count = term->inputs().size();
+      term->backward(t.scores, ds.data(), dq.data, dterms.first(count));
+      dterms = dterms.subspan(count);
     }
   }
-  template <class Offsets>
-  static void check_offsets(const char* op, const Offsets& offsets, std::int64_t tokens) {
-    if (offsets.empty() || offsets.front() != 0 || offsets.back() != tokens ||
-        !std::is_sorted(offsets.begin(), offsets.end())) {
-      fail("[{}] expected offsets rising from 0 to {} rows, got {}", op, tokens,
-           fmt::join(offsets, ", "));
+
+  Array forward(std::span<const Array> inputs) {
+    x[0] = inputs[0];
+    if (!self) x[1] = inputs[1];
+    return run();
+  }
+  void backward(const Array& dy, std::span<const Grad> dx) const {
+    std::array<Array, 2> g{Array::zeros(x[0].shape())};
+    if (!self) g[1] = Array::zeros(x[1].shape());
+    const std::size_t own = self ? 1 : 2;
+    run_backward(dy, operands<real>(g), dx.subspan(own));
+    for (std::size_t i = 0; i < own; ++i) {
+      if (dx[i]) dx[i].add(std::move(g[i]));
     }
   }
 };
 
-/// qkv: [tokens, 3 d], the columns of q, then k, then v → [tokens, d]
-struct SelfAttention {
-  BlockedAttention attention;
-  Array qkv;
+/// Two names, so that a profile tells them apart.
+struct SelfAttention : FusedAttention {};
+struct CrossAttention : FusedAttention {};
 
-  Array forward(const Array& x) {
-    if (x.shape().rank() != 2 || x.cols() % 3 != 0)
-      fail("[self_attention] expected qkv [tokens, 3 d], got {}", x.shape());
-    qkv = x;
-    const std::int64_t d = x.cols() / 3, ld = x.cols();
-    attention.check("self_attention", d, x.rows(), x.rows());
-    return attention.run({x.data(), ld}, {x.data() + d, ld}, {x.data() + 2 * d, ld}, x.rows());
+void check_offsets(const char* op, std::span<const std::int32_t> offsets, std::int64_t rows) {
+  if (offsets.empty() || offsets.front() != 0 || offsets.back() != rows ||
+      !std::is_sorted(offsets.begin(), offsets.end())) {
+    fail("[{}] expected offsets rising from 0 to {} rows, got {}", op, rows,
+         fmt::join(offsets, ", "));
   }
-  void backward(const Array& dy, Grad dx) const {
-    const std::int64_t ld = qkv.cols(), d = ld / 3;
-    const real* const x = qkv.data();
-    Array g = Array::zeros(qkv.shape());
-    attention.run_backward(dy, {x, ld}, {x + d, ld}, {x + 2 * d, ld}, {g.data(), ld},
-                           {g.data() + d, ld}, {g.data() + 2 * d, ld});
-    dx.add(std::move(g));
-  }
-};
+}
 
-/// q: [query tokens, d], kv: [key tokens, 2 d] → [query tokens, d]
-struct CrossAttention {
-  BlockedAttention attention;
-  Array q, kv;
-
-  Array forward(const Array& q_in, const Array& kv_in) {
-    if (q_in.shape().rank() != 2 || kv_in.shape().rank() != 2 || kv_in.cols() != 2 * q_in.cols()) {
-      fail("[cross_attention] expected q [tokens, d] and kv [tokens, 2 d], got {} and {}",
-           q_in.shape(), kv_in.shape());
-    }
-    q = q_in;
-    kv = kv_in;
-    const std::int64_t d = q.cols(), ld = 2 * d;
-    attention.check("cross_attention", d, q.rows(), kv.rows());
-    return attention.run({q.data(), d}, {kv.data(), ld}, {kv.data() + d, ld}, q.rows());
+template <class Op>
+Tensor apply_attention(Op op, const HeadLayout& layout, const AttentionOptions& options,
+                       std::span<const std::int32_t> query_offsets,
+                       std::span<const std::int32_t> key_offsets, std::span<const Tensor> own) {
+  op.options = options;
+  op.layout = layout;
+  op.query_offsets.assign(query_offsets.begin(), query_offsets.end());
+  op.key_offsets.assign(key_offsets.begin(), key_offsets.end());
+  op.self = own.size() == 1;
+  std::vector<Tensor, ArenaAllocator<Tensor>> inputs(own.begin(), own.end());
+  for (const ScoreTermPtr& term : options.terms) {
+    for (const Tensor& x : term->inputs()) inputs.push_back(x);
   }
-  void backward(const Array& dy, Grad dq, Grad dkv) const {
-    const std::int64_t d = q.cols(), ld = 2 * d;
-    Array gq = Array::zeros(q.shape()), gkv = Array::zeros(kv.shape());
-    attention.run_backward(dy, {q.data(), d}, {kv.data(), ld}, {kv.data() + d, ld}, {gq.data(), d},
-                           {gkv.data(), ld}, {gkv.data() + d, ld});
-    if (dq) dq.add(std::move(gq));
-    if (dkv) dkv.add(std::move(gkv));
-  }
-};
-
-BlockedAttention blocked(std::span<const std::int32_t> query_offsets,
-                         std::span<const std::int32_t> key_offsets,
-                         const FusedAttentionOptions& options) {
-  BlockedAttention attention;
-  attention.options = options;
-  attention.query_offsets.assign(query_offsets.begin(), query_offsets.end());
-  attention.key_offsets.assign(key_offsets.begin(), key_offsets.end());
-  return attention;
+  return apply(std::move(op), std::span<const Tensor>(inputs));
 }
 
 }  // namespace
 
+HeadLayout AttentionOptions::layout(const char* op, std::int64_t columns,
+                                    bool with_keys_and_values) const {
+  HeadLayout l{heads, key_heads == 0 ? heads : key_heads, 0};
+  if (heads < 1 || l.key_heads < 1 || heads % l.key_heads != 0)
+    fail("[{}] expected key heads that divide the heads, got {} of {}", op, l.key_heads, heads);
+  if (!(dropout >= 0 && dropout < 1)) fail("[{}] expected dropout in [0, 1), got {}", op, dropout);
+  if (pattern == nullptr) fail("[{}] expected a pattern, got none", op);
+  if (std::ranges::count(terms, nullptr) > 0) fail("[{}] expected a score term, got none", op);
+  if (columns == 0) return l;
+  const std::int64_t parts = heads > columns        ? columns + 1
+                             : with_keys_and_values ? heads + 2 * l.key_heads
+                                                    : heads;
+  if (columns % parts != 0 && with_keys_and_values) {
+    fail("[{}] expected qkv [tokens, ({} + 2 · {}) size], got {} columns", op, heads, l.key_heads,
+         columns);
+  }
+  if (columns % parts != 0)
+    fail("[{}] expected q [tokens, {} size], got {} columns", op, heads, columns);
+  l.size = columns / parts;
+  return l;
+}
+
 Tensor self_attention(const Tensor& qkv, std::span<const std::int32_t> offsets,
-                      const FusedAttentionOptions& options) {
-  SelfAttention op;
-  op.attention = blocked(offsets, offsets, options);
-  return apply(std::move(op), qkv);
+                      const AttentionOptions& options) {
+  constexpr const char* op = "self_attention";
+  if (qkv.shape().rank() != 2) fail("[{}] expected qkv [tokens, q k v], got {}", op, qkv.shape());
+  check_offsets(op, offsets, qkv.shape()[0]);
+  return apply_attention(SelfAttention{}, options.layout(op, qkv.shape()[1], true), options,
+                         offsets, offsets, std::array{qkv});
 }
 
 Tensor cross_attention(const Tensor& q, const Tensor& kv,
                        std::span<const std::int32_t> query_offsets,
-                       std::span<const std::int32_t> key_offsets,
-                       const FusedAttentionOptions& options) {
-  CrossAttention op;
-  op.attention = blocked(query_offsets, key_offsets, options);
-  return apply(std::move(op), q, kv);
+                       std::span<const std::int32_t> key_offsets, const AttentionOptions& options) {
+  constexpr const char* op = "cross_attention";
+  if (q.shape().rank() != 2 || kv.shape().rank() != 2) {
+    fail(
+        "[{}] expected q [query tokens, heads size] and kv [key tokens, 2 key_heads size], got {} "
+        "and {}",
+        op, q.shape(), kv.shape());
+  }
+  const HeadLayout layout = options.layout(op, q.shape()[1], false);
+  if (kv.shape()[1] != 2 * layout.key_heads * layout.size) {
+    fail("[{}] expected kv [tokens, 2 · {} · {}] for q {}, got {}", op, layout.key_heads,
+         layout.size, q.shape(), kv.shape());
+  }
+  check_offsets(op, query_offsets, q.shape()[0]);
+  check_offsets(op, key_offsets, kv.shape()[0]);
+  if (query_offsets.size() != key_offsets.size()) {
+    fail("[{}] {} sequences of queries, {} of keys", op, query_offsets.size() - 1,
+         key_offsets.size() - 1);
+  }
+  return apply_attention(CrossAttention{}, layout, options, query_offsets, key_offsets,
+                         std::array{q, kv});
 }
 
 HEED_END

@@ -1,6 +1,7 @@
 #include "nn/layers/attention.h"
 
-#include "autograd/kernels/attend.h"
+#include "autograd/ops.h"
+#include "autograd/ops/attention/causal.h"
 
 HEED_BEGIN
 
@@ -34,10 +35,14 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Context& context) c
   return out_proj(context.cache != nullptr ? new_rows(x, context) : whole_sequences(x, context));
 }
 
+AttentionOptions MultiHeadAttention::kind() const {
+  return {.heads = heads, .pattern = sees == Sees::past ? causal_pattern() : full_pattern()};
+}
+
 Tensor MultiHeadAttention::whole_sequences(const Tensor& x, const Context& context) const {
-  const FusedAttentionOptions options{heads, sees == Sees::past,
-                                      static_cast<real>(context.pass.rate(dropout_rate)),
-                                      context.pass.next_key()};
+  AttentionOptions options = kind();
+  options.dropout = static_cast<real>(context.pass.rate(dropout_rate));
+  options.key = context.pass.next_key();
   if (sees == Sees::memory) {
     const Memory& memory = *context.memory;
     const Tensor q = projected(x, 0, d);                 // [rows, d]
@@ -58,19 +63,19 @@ Tensor MultiHeadAttention::new_rows(const Tensor& x, const Context& context) con
   }
   const Array q = projected(x, 0, d).value();  // [hypotheses, d]
   Array out(q.shape());
-  std::vector<const real*> seen;  // by one hypothesis: rows of 2 d values, k and v
+  AttentionStep attend(kind(), d);
   for (std::int64_t i = 0; i < q.rows(); ++i) {
-    seen.clear();
     if (sees == Sees::memory) {
-      const Offsets offsets = context.memory->offsets;
-      const std::int32_t s = cache.sequence[i];
-      for (std::int32_t t = offsets[s]; t < offsets[s + 1]; ++t)
-        seen.push_back(layer.memory.row(t));
+      const std::int32_t s = cache.sequence[i], begin = context.memory->offsets[s],
+                         keys = context.memory->offsets[s + 1] - begin;
+      const auto row = [&](std::int64_t t) { return layer.memory.row(begin + t); };
+      attend(q.row(i), s, cache.position, keys, row, out.row(i));
     } else {
       const std::vector<std::int32_t>& path = cache.paths[i];
-      for (std::size_t t = 0; t < path.size(); ++t) seen.push_back(layer.own[t].row(path[t]));
+      const auto keys = static_cast<std::int64_t>(path.size());
+      const auto row = [&](std::int64_t t) { return layer.own[t].row(path[t]); };
+      attend(q.row(i), i, keys - 1, keys, row, out.row(i));
     }
-    kernels::attend(q.row(i), seen, d, heads, out.row(i));
   }
   return Tensor(std::move(out));
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include "autograd/attention.h"
 #include "nn/context.h"
 #include "nn/layers/linear.h"
 
@@ -30,6 +31,7 @@ struct MultiHeadAttention {
  private:
   /// Rows [begin, end) of in_proj, applied: [rows, d] → [rows, end − begin].
   Tensor projected(const Tensor& x, std::int64_t begin, std::int64_t end) const;
+  AttentionOptions kind() const;
   Tensor whole_sequences(const Tensor& x, const Context& context) const;
   Tensor new_rows(const Tensor& x, const Context& context) const;
 };

@@ -1,4 +1,5 @@
 // Attention, composed and fused, and the losses.
+#include "tests/autograd/attention_cases.h"
 #include "tests/autograd/op_table.h"
 
 HEED_BEGIN
@@ -59,15 +60,60 @@ const std::vector<Lengths> crossed = {{"fewer keys", {0, 4, 6}, {0, 1, 3}},
                                       {"a sequence without keys", {0, 2, 3}, {0, 0, 4}},
                                       {"across a tile", {0, 2}, {0, 35}}};
 
+/// Every pattern with no term and with all of them, every term alone, and grouped heads.
+void add_kinds(OpRow& self, OpRow& cross) {
+  const HeadLayout layout{4, 2, 2};
+  const Ids offsets{0, 4, 9};
+  const std::vector<TermCase> all = term_cases(layout);
+  const auto add = [&](const std::string& name, const PatternPtr& pattern,
+                       const std::vector<TermCase>& terms) {
+    for (const real p : {real(0), real(0.3)}) {
+      AttentionOptions options{
+          .heads = layout.heads,
+          .key_heads = layout.key_heads,
+          .pattern = pattern,
+          .dropout = p,
+          .key = {.seed = 9, .stream = Stream::dropout, .index = 2, .part = 0}};
+      const std::int64_t n = offsets.back(), d = layout.heads * layout.size,
+                         key_d = layout.key_heads * layout.size;
+      std::vector<Tensor> qkv{uniform({n, d + 2 * key_d})},
+          apart{uniform({n, d}), uniform({n, 2 * key_d})};
+      for (const TermCase& term : terms) {
+        for (std::vector<Tensor>* inputs : {&qkv, &apart})
+          inputs->push_back(term.parameter.rank() == 0 ? Tensor() : uniform(term.parameter));
+      }
+      const auto with_terms = [terms, options](const Inputs& x, std::size_t own) {
+        AttentionOptions chosen = options;
+        for (std::size_t i = 0; i < terms.size(); ++i)
+          chosen.terms.push_back(terms[i].make(x[own + i]));
+        return chosen;
+      };
+      const std::string title = name + (p > 0 ? ", dropout" : "");
+      self.cases.push_back({title, qkv, [=](const Inputs& x) {
+                              return self_attention(x[0], offsets, with_terms(x, 1));
+                            }});
+      cross.cases.push_back({title, apart, [=](const Inputs& x) {
+                               return cross_attention(x[0], x[1], offsets, offsets,
+                                                      with_terms(x, 2));
+                             }});
+    }
+  };
+  for (const PatternCase& pattern : pattern_cases()) {
+    add(pattern.name + ", grouped heads", pattern.pattern, {});
+    add(pattern.name + ", all terms", pattern.pattern, all);
+  }
+  for (const TermCase& term : all) add(term.name, full_pattern(), {term});
+}
+
 std::vector<OpRow> fused_rows() {
   OpRow self{"self_attention", {}}, cross{"cross_attention", {}};
   for (const std::int64_t heads : {1, 2}) {
     const std::int64_t d = 4;
     for (const real p : {real(0), real(0.3)}) {
       for (const bool causal : {false, true}) {
-        const FusedAttentionOptions options{
+        const AttentionOptions options{
             .heads = heads,
-            .causal = causal,
+            .pattern = causal ? causal_pattern() : full_pattern(),
             .dropout = p,
             .key = {.seed = 9, .stream = Stream::dropout, .index = 2, .part = 0}};
         const std::string settings =
@@ -92,6 +138,7 @@ std::vector<OpRow> fused_rows() {
       }
     }
   }
+  add_kinds(self, cross);
   return {self, cross};
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
+#include "autograd/ops/attention/causal.h"
 #include "train/run/safetensors.h"
 
 using namespace heed;
@@ -82,10 +83,10 @@ Run reduction(Tensor (*f)(const Tensor&, int, bool)) {
   };
 }
 
-FusedAttentionOptions attention_options(const GoldenCase& c) {
-  FusedAttentionOptions options;
+AttentionOptions attention_options(const GoldenCase& c) {
+  AttentionOptions options;
   options.heads = c.get<std::int64_t>("heads");
-  options.causal = c.get<bool>("causal");
+  if (c.get<bool>("causal")) options.pattern = causal_pattern();
   return options;
 }
 Tensor run_self_attention(const GoldenCase& c) {

@@ -1,25 +1,44 @@
 #include "autograd/kernels/attend.h"
-#include "autograd/kernels/plain/plain.h"
-#include "autograd/kernels/plain/rows.h"
+
+#include <deque>
+
 #include "kernel_testing.h"
 
 using namespace heed;
 using namespace heed::testing;
+using kernels::HeadLayout;
 namespace plain = kernels::plain;
 
 namespace {
 
-/// attend, made of its plain parts.
-std::vector<real> plainly(const real* q, const std::vector<const real*>& rows, std::int64_t size,
-                          std::int64_t heads) {
-  const auto n = static_cast<std::int64_t>(rows.size());
-  std::vector<real> weights(static_cast<std::size_t>(heads * n)),
-      out(static_cast<std::size_t>(heads * size));
-  plain::attend_scores(q, rows.data(), n, size, heads, weights.data());
-  for (std::int64_t h = 0; h < heads; ++h)
-    plain::softmax_row(weights.data() + h * n, weights.data() + h * n, n);
-  plain::attend_mix(weights.data(), rows.data(), n, size, heads, out.data());
-  return out;
+const double tolerance = 8 * std::numeric_limits<real>::epsilon();
+
+/// Cached rows [keys, values], each in an array of its own.
+struct Cache {
+  std::deque<Guarded> arrays;
+  std::vector<const real*> rows;
+  Cache(std::int64_t n, const HeadLayout& layout) {
+    for (std::int64_t t = 0; t < n; ++t) {
+      arrays.emplace_back(normal_values(2 * layout.key_heads * layout.size, 1, 10 + t), t % 3);
+    }
+    for (const Guarded& array : arrays) rows.push_back(array.data());
+  }
+};
+
+/// Both products of one query against n rows, and their plain twins.
+void check_products(const HeadLayout& layout, std::int64_t n) {
+  const std::int64_t d = layout.heads * layout.size;
+  Cache cache(n, layout);
+  Guarded q(normal_values(d, 1, 1), 3), scores(normal_values(layout.heads * n, 1, 2), 1),
+      out(normal_values(d, 1, 3), 2);
+  std::vector<real> plain_scores(static_cast<std::size_t>(layout.heads * n)),
+      plain_out(static_cast<std::size_t>(d));
+  kernels::attend_scores(q.data(), cache.rows.data(), n, layout, scores.data());
+  plain::attend_scores(q.data(), cache.rows.data(), n, layout, plain_scores.data());
+  check_close(scores.values(), plain_scores, tolerance, 4);
+  kernels::attend_mix(plain_scores.data(), cache.rows.data(), n, layout, out.data());
+  plain::attend_mix(plain_scores.data(), cache.rows.data(), n, layout, plain_out.data());
+  check_close(out.values(), plain_out, tolerance, 16);
 }
 
 }  // namespace
@@ -28,18 +47,11 @@ BOOST_AUTO_TEST_SUITE(kernels_attend)
 
 BOOST_AUTO_TEST_CASE(one_query_of_every_size_equals_the_plain_twin) {
   for_each_target([](const std::string&) {
-    for (const std::int64_t heads : {1, 2, 3}) {
-      for (const std::int64_t size : {1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 64, 65, 100}) {
-        for (const std::int64_t n : {0, 1, 2, 5, 16, 33}) {
-          const std::int64_t d = heads * size;
-          Guarded q(normal_values(d, 1, 1), 3), kv(normal_values(n * 2 * d, 1, 2), 1),
-              out(normal_values(d, 1, 3), 2);
-          std::vector<const real*> rows;
-          for (std::int64_t t = 0; t < n; ++t) rows.push_back(kv.data() + t * 2 * d);
-          kernels::attend(q.data(), rows, d, heads, out.data());
-          check_close(out.values(), plainly(q.data(), rows, size, heads),
-                      8 * std::numeric_limits<real>::epsilon(), 4);
-        }
+    for (const std::int64_t size : {1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 64, 65, 100}) {
+      for (const std::int64_t n : {0, 1, 2, 5, 16, 33}) {
+        for (const std::int64_t heads : {1, 2, 3}) check_products({heads, heads, size}, n);
+        check_products({6, 2, size}, n);
+        check_products({4, 1, size}, n);
       }
     }
   });
@@ -47,21 +59,25 @@ BOOST_AUTO_TEST_CASE(one_query_of_every_size_equals_the_plain_twin) {
 
 BOOST_AUTO_TEST_CASE(nan_and_infinity_show_in_their_head_alone) {
   for_each_target([](const std::string&) {
-    const std::int64_t size = 19, heads = 3, d = heads * size, n = 4;
+    const HeadLayout layout{6, 3, 19};
+    const std::int64_t n = 4, size = layout.size, key_d = layout.key_heads * size;
     for (const real odd : {not_a_number, inf, -inf}) {
-      for (const std::int64_t place : {size, d + size + 18}) {  // a key's, a value's of head 1
-        std::vector<real> kv = normal_values(n * 2 * d, 1, 2);
-        const std::vector<real> q = normal_values(d, 1, 1);
-        kv[static_cast<std::size_t>(2 * d + place)] = odd;
-        std::vector<const real*> rows;
-        for (std::int64_t t = 0; t < n; ++t) rows.push_back(kv.data() + t * 2 * d);
-        std::vector<real> out(static_cast<std::size_t>(d));
-        kernels::attend(q.data(), rows, d, heads, out.data());
-        check_close(out, plainly(q.data(), rows, size, heads),
-                    8 * std::numeric_limits<real>::epsilon(), 4);
-        for (std::int64_t c = 0; c < d; ++c) {
-          if (c / size != 1) BOOST_CHECK(std::isfinite(out[static_cast<std::size_t>(c)]));
-        }
+      Cache cache(n, layout);
+      cache.arrays[1].data()[size + 2] = odd;           // a key of key head 1
+      cache.arrays[2].data()[key_d + size + 18] = odd;  // a value of key head 1
+      const std::vector<real> q = normal_values(layout.heads * size, 1, 1);
+      std::vector<real> scores(static_cast<std::size_t>(layout.heads * n));
+      kernels::attend_scores(q.data(), cache.rows.data(), n, layout, scores.data());
+      for (std::int64_t i = 0; i < layout.heads * n; ++i) {
+        const bool hit = layout.key_head(i / n) == 1 && i % n == 1;
+        BOOST_CHECK_EQUAL(std::isfinite(scores[static_cast<std::size_t>(i)]), !hit);
+      }
+      const std::vector<real> weights(scores.size(), real(0.25));
+      std::vector<real> out(q.size());
+      kernels::attend_mix(weights.data(), cache.rows.data(), n, layout, out.data());
+      for (std::int64_t c = 0; c < layout.heads * size; ++c) {
+        const bool hit = layout.key_head(c / size) == 1 && c % size == 18;
+        BOOST_CHECK_EQUAL(std::isfinite(out[static_cast<std::size_t>(c)]), !hit);
       }
     }
   });

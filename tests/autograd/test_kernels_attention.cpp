@@ -4,6 +4,7 @@
 
 using namespace heed;
 using namespace heed::testing;
+using kernels::KeyRange;
 using kernels::Visible;
 namespace plain = kernels::plain;
 
@@ -11,20 +12,32 @@ namespace {
 
 const double epsilon = Limits::epsilon();
 
+/// What rows read: all of them the whole tile, or a range that moves by a key from row to row.
 struct Sizes {
   std::int64_t rows, cols;
-  Visible visible;
+  std::vector<KeyRange> reads;
+  std::int64_t first = 0;
+  Visible visible() const { return {reads.data(), first}; }
 };
+Sizes moving(std::int64_t rows, std::int64_t cols, KeyRange reads, std::int64_t first, bool moves) {
+  Sizes s{rows, cols, {}, first};
+  for (std::int64_t r = 0; r < rows; ++r)
+    s.reads.push_back({reads.begin + (moves ? r : 0), reads.end + (moves ? r : 0)});
+  return s;
+}
 
-/// Widths around the vectors', causal with keys before, at and behind the first row.
+/// Widths around the vectors'; ranges that begin and end before, within and behind the tile.
 std::vector<Sizes> all_sizes() {
   std::vector<Sizes> all;
   for (const std::int64_t cols : {0, 1, 3, 7, 8, 15, 16, 17, 31, 33, 64, 130}) {
     for (const std::int64_t rows : {1, 4}) {
-      all.push_back({rows, cols, {false, 0}});
-      for (const std::int64_t first :
-           {std::int64_t{-6}, std::int64_t{-2}, std::int64_t{0}, cols / 2, cols})
-        all.push_back({rows, cols, {true, first}});
+      all.push_back(moving(rows, cols, {0, cols}, 0, false));
+      all.push_back(moving(rows, cols, {3, 3}, 0, false));
+      for (const std::int64_t end :
+           {std::int64_t{-6}, std::int64_t{-2}, std::int64_t{1}, cols / 2, cols + 1}) {
+        all.push_back(moving(rows, cols, {0, 7 + end}, 7, true));
+        all.push_back(moving(rows, cols, {7 + end - cols / 3, 7 + end}, 7, true));
+      }
     }
   }
   return all;
@@ -51,8 +64,9 @@ BOOST_AUTO_TEST_CASE(weights_made_again_equal_their_plain_twin) {
           const std::vector<real> sums(static_cast<std::size_t>(2 * s.rows), lse);
           Guarded fast(values(s, 1, awkward), 1);
           std::vector<real> slow = values(s, 1, awkward);
-          kernels::attention_softmax_again(fast.data(), s.rows, s.cols, s.visible, sums.data(), 2);
-          plain::attention_softmax_again(slow.data(), s.rows, s.cols, s.visible, sums.data(), 2);
+          kernels::attention_softmax_again(fast.data(), s.rows, s.cols, s.visible(), sums.data(),
+                                           2);
+          plain::attention_softmax_again(slow.data(), s.rows, s.cols, s.visible(), sums.data(), 2);
           check_close(fast.values(), slow, 16 * epsilon);
         }
       }
@@ -69,9 +83,9 @@ BOOST_AUTO_TEST_CASE(their_gradient_equals_its_plain_twin) {
         Guarded fast(values(s, 2, awkward), 3);
         std::vector<real> slow = values(s, 2, awkward);
         kernels::attention_softmax_grad(weights.data(), fast.data(), fast.data(), s.rows, s.cols,
-                                        s.visible, delta.data());
+                                        s.visible(), delta.data());
         plain::attention_softmax_grad(weights.data(), slow.data(), slow.data(), s.rows, s.cols,
-                                      s.visible, delta.data());
+                                      s.visible(), delta.data());
         check_close(fast.values(), slow, 4 * epsilon);
       }
     }
@@ -82,10 +96,12 @@ BOOST_AUTO_TEST_CASE(sums_of_stretches_are_the_sum_of_the_row) {
   const std::int64_t n = 300;
   const std::vector<real> x = normal_values(n, 4, 9);
   const real whole = plain::log_sum_exp_row(x.data(), n);
+  const KeyRange reads{0, n};
   for (const std::int64_t stretch : {1, 7, 64, 299, 300}) {
     real lse = -inf;
     for (std::int64_t at = 0; at < n; at += stretch) {
-      kernels::attention_add_to_lse(x.data() + at, 1, std::min(stretch, n - at), {}, &lse, 1);
+      kernels::attention_add_to_lse(x.data() + at, 1, std::min(stretch, n - at), {&reads, at}, &lse,
+                                    1);
     }
     BOOST_CHECK_CLOSE_FRACTION(lse, whole, 50 * epsilon);
   }
@@ -95,9 +111,11 @@ BOOST_AUTO_TEST_CASE(a_stretch_of_nothing_adds_nothing) {
   const std::vector<real> hidden = {1, 2, -inf, -inf};
   real lse[] = {-inf, 3, inf, not_a_number};
   const std::vector<real> before(std::begin(lse), std::end(lse));
-  kernels::attention_add_to_lse(hidden.data(), 4, 1, {true, -4}, lse, 1);  // no row sees a key
+  const KeyRange none[4] = {{0, 0}, {5, 5}, {1, 4}, {-3, 0}}, all{0, 2};
+  kernels::attention_add_to_lse(hidden.data(), 4, 1, {none, 0}, lse, 1);  // no row reads a key
   check_same({std::begin(lse), std::end(lse)}, before);
-  kernels::attention_add_to_lse(hidden.data() + 2, 1, 2, {}, lse + 1, 1);  // keys that are masked
+  kernels::attention_add_to_lse(hidden.data() + 2, 1, 2, {&all, 0}, lse + 1,
+                                1);  // keys that are masked
   BOOST_CHECK_EQUAL(lse[1], 3);
 }
 
@@ -106,7 +124,8 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_show_in_the_sums) {
     for (const bool earlier : {false, true}) {
       const std::vector<real> x = {1, earlier ? real(2) : odd};
       real lse = earlier ? odd : real(0);
-      kernels::attention_add_to_lse(x.data(), 1, 2, {}, &lse, 1);
+      const KeyRange all{0, 2};
+      kernels::attention_add_to_lse(x.data(), 1, 2, {&all, 0}, &lse, 1);
       BOOST_CHECK(std::isnan(odd) ? std::isnan(lse) : lse == inf);
     }
   }

@@ -6,6 +6,7 @@
 
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops.h"
+#include "autograd/ops/attention/causal.h"
 #include "tests/autograd/expect.h"
 
 using namespace heed;
@@ -38,7 +39,7 @@ BOOST_AUTO_TEST_CASE(blocks_and_tiles_give_what_the_composed_op_gives) {
                    v = Tensor::variable(random_array({c.keys, d}, 3));
       const Array dy = random_array({c.queries, d}, 4);
       const Tensor composed = attention(q, k, v, c.causal ? causal_mask(c.keys) : Array()).output;
-      const FusedAttentionOptions options{1, c.causal, 0, {}};
+      const AttentionOptions options{.pattern = c.causal ? causal_pattern() : full_pattern()};
       const std::vector<std::int32_t> rows{0, static_cast<std::int32_t>(c.queries)},
           columns{0, static_cast<std::int32_t>(c.keys)};
       const Tensor kv = concat(std::vector<Tensor>{k, v}, 1);
@@ -56,9 +57,9 @@ BOOST_AUTO_TEST_CASE(blocks_and_tiles_give_what_the_composed_op_gives) {
 BOOST_AUTO_TEST_CASE(dropout_drops_the_same_weights_backward_in_every_tile) {
   if (!in_double) return;  // differences of float say nothing here
   const std::int64_t n = 1300;
-  const FusedAttentionOptions options{
+  const AttentionOptions options{
       .heads = 2,
-      .causal = true,
+      .pattern = causal_pattern(),
       .dropout = real(0.3),
       .key = {.seed = 9, .stream = Stream::dropout, .index = 2, .part = 0}};
   const std::vector<std::int32_t> offsets{0, 100, static_cast<std::int32_t>(n)};
@@ -79,9 +80,8 @@ BOOST_AUTO_TEST_CASE(dropout_drops_the_same_weights_backward_in_every_tile) {
 BOOST_AUTO_TEST_CASE(no_sequence_head_or_tile_drops_as_another_does) {
   // One query that weighs all keys alike: dv of a key is 0 exactly where its weight was dropped.
   constexpr std::int64_t heads = 2, sequences = 2, tiles = 2, tile = 1024, width = heads * d;
-  const FusedAttentionOptions options{
+  const AttentionOptions options{
       .heads = heads,
-      .causal = false,
       .dropout = real(0.5),
       .key = {.seed = 9, .stream = Stream::dropout, .index = 2, .part = 0}};
   const std::vector<std::int32_t> queries{0, 1, 2}, keys{0, tiles * tile, 2 * tiles * tile};

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "autograd/ops.h"
+#include "autograd/ops/attention/causal.h"
 #include "tests/autograd/expect.h"
 
 using namespace heed;
@@ -65,7 +66,7 @@ struct Outcome {
 };
 
 Outcome crossed(const Array& q, const Array& kv, const Array& dy, const Ids& queries,
-                const Ids& keys, const FusedAttentionOptions& options) {
+                const Ids& keys, const AttentionOptions& options) {
   const Tensor a = Tensor::variable(q), b = Tensor::variable(kv);
   return {cross_attention(a, b, queries, keys, options), dy, {a, b}};
 }
@@ -91,9 +92,8 @@ BOOST_AUTO_TEST_CASE(fused_attention_to_empty_sources) {
       for (const real dropout : {real(0), real(0.4)}) {
         const std::int64_t d = 6;
         const Ids queries = offsets_of(c.queries), keys = offsets_of(c.keys);
-        const FusedAttentionOptions options{
+        const AttentionOptions options{
             .heads = heads,
-            .causal = false,
             .dropout = dropout,
             .key = {.seed = 9, .stream = Stream::dropout, .index = 2, .part = 0}};
         const Array q = random_array({queries.back(), d}, 1),
@@ -134,8 +134,11 @@ BOOST_AUTO_TEST_CASE(self_attention_with_empty_sequences) {
   const Array x = random_array({9, 3 * d}, 1), dy = random_array({9, d}, 2);
   const auto run = [&](const Ids& offsets, bool causal) {
     const Tensor qkv = Tensor::variable(x);
-    return Outcome(self_attention(qkv, offsets, {.heads = 2, .causal = causal, .key = {}}), dy,
-                   {qkv});
+    return Outcome(
+        self_attention(
+            qkv, offsets,
+            {.heads = 2, .pattern = causal ? causal_pattern() : full_pattern(), .key = {}}),
+        dy, {qkv});
   };
   for (const bool causal : {false, true}) {
     const Outcome with = run({0, 0, 4, 4, 4, 9, 9}, causal), without = run({0, 4, 9}, causal);

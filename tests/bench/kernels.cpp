@@ -1,6 +1,6 @@
 // How fast the kernels are, one by one: bytes or FLOPs a second on one thread.
 //   build/release/tests/bench/bench_kernels [--benchmark_filter=REGEX]
-#include "autograd/kernels/attend.h"
+#include "autograd/attention.h"
 #include "autograd/kernels/dropout.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm/bf16.h"
@@ -144,10 +144,10 @@ BENCHMARK(adam)->Arg(1 << 14)->Arg(1 << 22);
 void attend(benchmark::State& state) {
   const std::int64_t positions = state.range(0), d = 256;
   const auto q = values(d), kv = values(positions * 2 * d);
-  std::vector<const real*> at;
-  for (std::int64_t t = 0; t < positions; ++t) at.push_back(kv.data() + t * 2 * d);
   auto out = values(d);
-  for (auto _ : state) kernels::attend(q.data(), at, d, 4, out.data());
+  AttentionStep step({.heads = 4}, d);
+  const auto row = [&](std::int64_t t) { return kv.data() + t * 2 * d; };
+  for (auto _ : state) step(q.data(), 0, positions - 1, positions, row, out.data());
   moves(state, positions * d, 2);
 }
 BENCHMARK(attend)->Arg(4)->Arg(16)->Arg(64);

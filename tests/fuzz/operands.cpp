@@ -3,6 +3,10 @@
 #include <array>
 #include <cmath>
 
+#include "autograd/ops/attention/alibi.h"
+#include "autograd/ops/attention/causal.h"
+#include "autograd/ops/attention/window.h"
+
 HEED_BEGIN
 
 namespace graphs {
@@ -94,10 +98,14 @@ kernels::Map Operands::map() {
   return map;
 }
 
-FusedAttentionOptions Operands::attention() {
-  FusedAttentionOptions options;
+AttentionOptions Operands::attention() {
+  AttentionOptions options;
   options.heads = extent();
-  options.causal = flag();
+  const unsigned char kind = bytes_.byte();  // causal by its lowest bit
+  if (kind % 2 == 1) options.pattern = causal_pattern();
+  if (kind / 2 % 4 == 1) options.pattern = window_pattern(extent(), kind % 2 == 1 ? 0 : extent());
+  if (kind / 8 % 4 == 1) options.terms.push_back(std::make_shared<Alibi>());
+  if (kind / 32 % 4 == 1) options.key_heads = extent();
   options.dropout = probability();
   options.key = key();
   return options;

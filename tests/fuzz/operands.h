@@ -34,7 +34,7 @@ class Operands {
   std::vector<std::int32_t> offsets();
   kernels::Map map();
   RandomKey key() { return {.seed = bytes_.byte(), .stream = Stream::dropout}; }
-  FusedAttentionOptions attention();
+  AttentionOptions attention();
   Array mask();
 
   bool tame() const { return tame_; }  ///< all that was handed out

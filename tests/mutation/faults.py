@@ -60,19 +60,39 @@ fault("causal mask: one key too many", "autograd/ops/attention.cpp",
       "autograd_f64", "nn_f64:attention_layers")
 
 fault("fused attention: backward without dropout's mask", "autograd/ops/fused_attention.cpp",
-      "if (options.dropout > 0) drop(b, dp, dp);",
+      "if (options.dropout > 0) drop(t, scratch.dp, scratch.dp);",
       "",
       "autograd_f64:op_table_suite,long_attention")
 
 fault("fused attention: every tile drops alike", "autograd/ops/fused_attention.cpp",
-      "tile.number += block.rows * first;",
-      "",
+      ".number = number + queries.rows * (key - all.begin),",
+      ".number = number,",
       "autograd_f64:long_attention")
 
 fault("fused attention: every head drops alike", "autograd/ops/fused_attention.cpp",
-      "number += (block.rows * block.keys + 127) / 128 * 128;",
-      "number += 0;",
+      "return (queries.rows * (keys.end - keys.begin) + 127) / 128 * 128;",
+      "return 0 * (queries.rows * (keys.end - keys.begin) + 127) / 128 * 128;",
       "autograd_f64:op_table_suite,long_attention", "nn_f64:dropout_in_layers")
+
+fault("fused attention: a term's gradient goes to the inputs of the next", "autograd/ops/fused_attention.cpp",
+      "dterms = dterms.subspan(count);",
+      "dterms = dterms.last(dterms.size());",
+      "autograd_f64:op_table_suite,attention_kinds")
+
+fault("window: a query reads one key too many", "autograd/ops/attention/window.h",
+      "return KeyRange{i - behind, i + before + 1};",
+      "return KeyRange{i - behind - 1, i + before + 1};",
+      "autograd_f64:attention_kinds")
+
+fault("alibi: the slopes of a power of two for every number of heads", "autograd/ops/attention/alibi.h",
+      "while (2 * power <= heads) power *= 2;",
+      "while (power < heads) power *= 2;",
+      "autograd_f64:attention_kinds")
+
+fault("decoding: terms see the new row at the first position", "autograd/ops/attention_step.cpp",
+      "term.add({query.sequence, head, layout_.heads, query.first, 1,",
+      "term.add({query.sequence, head, layout_.heads, 0, 1,",
+      "autograd_f64:attention_kinds")
 
 fault("cross-entropy: a chunk's dW replaces those before", "autograd/ops/cross_entropy.cpp",
       "begin == 0 ? real(0) : real(1), dweight.data(), in);",
@@ -116,9 +136,9 @@ fault("concat: parts that want no gradient are not counted", "autograd/ops/shape
 
 # ---- autograd/kernels ----------------------------------------------------------------------------
 
-fault("causal attention: a query sees the next key", "autograd/kernels/attention.h",
-      "std::clamp<std::int64_t>(first + row + 1, 0, cols)",
-      "std::clamp<std::int64_t>(first + row + 2, 0, cols)",
+fault("causal attention: a query sees the next key", "autograd/ops/attention/causal.h",
+      "return KeyRange{0, i + 1};",
+      "return KeyRange{0, i + 2};",
       "nn_f64:attention_layers,properties")
 
 fault("attention: tiles' sums without the smaller one", "autograd/kernels/attention.cpp",
@@ -128,7 +148,7 @@ fault("attention: tiles' sums without the smaller one", "autograd/kernels/attent
 
 fault("decoding: scores over the model's width", "autograd/kernels/attend.cpp",
       "const real root = real(1) / std::sqrt(static_cast<real>(size));",
-      "const real root = real(1) / std::sqrt(static_cast<real>(size * heads));",
+      "const real root = real(1) / std::sqrt(static_cast<real>(size * layout.heads));",
       "kernels_f64:kernels_attend")
 
 fault("softmax: gradient with the sum of dy, not ⟨dy, y⟩", "autograd/kernels/softmax.cpp",

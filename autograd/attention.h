@@ -1,0 +1,179 @@
+#pragma once
+/// What every kind of attention is made of. With S the scores of one head of one sequence,
+///
+///   S = Q Kᵀ/√size + Σ terms,   P = softmax(S) over the keys that each query reads,   O = P V
+///
+/// - the layout: query heads, key heads, the size of a head;
+/// - a Pattern: the keys that each query reads (ops/attention/causal.h, window.h);
+/// - ScoreTerms: what is added to S (ops/attention/alibi.h).
+///
+/// ops/fused_attention.cpp computes it for whole sequences, with gradients;
+/// ops/attention_step.cpp for one new row of a sequence whose keys and values are cached.
+///
+/// Positions count from the first row of a sequence, also where a block or a stretch begins later.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "autograd/base/random.h"
+#include "autograd/kernels/attention.h"
+#include "autograd/tensor.h"
+
+HEED_BEGIN
+
+using kernels::HeadLayout;
+using kernels::KeyRange;
+
+/// Queries [first, first + rows) of a sequence that has the keys [0, keys).
+struct QueryBlock {
+  std::int64_t sequence = 0;  ///< its number in the batch
+  std::int64_t first = 0, rows = 0, keys = 0;
+};
+
+/// The keys that a block of queries reads: stretches of neighbouring keys, and for each query the
+/// part of the stretch that it reads.
+class Stretches {
+ public:
+  /// Adds one stretch: the query at position i reads the keys reads(i), a KeyRange, cut to the keys
+  /// that exist. No query may read a key in two stretches.
+  template <class Reads>
+  void add(const QueryBlock& block, Reads reads) {
+    KeyRange all{block.keys, 0};
+    const std::size_t begin = rows_.size();
+    for (std::int64_t i = block.first; i < block.first + block.rows; ++i) {
+      KeyRange read = reads(i);
+      read.begin = std::clamp<std::int64_t>(read.begin, 0, block.keys);
+      read.end = std::clamp(read.end, read.begin, block.keys);
+      if (read.begin < read.end)
+        all = {std::min(all.begin, read.begin), std::max(all.end, read.end)};
+      rows_.push_back(read);
+    }
+    if (all.begin < all.end) {
+      stretches_.push_back({all, begin});
+    } else {
+      rows_.resize(begin);
+    }
+  }
+  /// Adds a stretch without keys.
+  void add_none(const QueryBlock& block) {
+    stretches_.push_back({{0, 0}, rows_.size()});
+    rows_.resize(rows_.size() + static_cast<std::size_t>(block.rows));
+  }
+  void clear() {
+    stretches_.clear();
+    rows_.clear();
+  }
+  std::size_t size() const { return stretches_.size(); }
+  KeyRange keys(std::size_t stretch) const { return stretches_[stretch].keys; }
+  /// What each query of the block reads of a stretch.
+  const KeyRange* rows(std::size_t stretch) const {
+    return rows_.data() + stretches_[stretch].first_row;
+  }
+
+ private:
+  struct Stretch {
+    KeyRange keys;
+    std::size_t first_row;
+  };
+  std::vector<Stretch, ArenaAllocator<Stretch>> stretches_;
+  std::vector<KeyRange, ArenaAllocator<KeyRange>> rows_;
+};
+
+/// Which keys the queries of a sequence read.
+class Pattern {
+ public:
+  virtual ~Pattern() = default;
+  /// Adds the stretches of keys that a block reads. Asked once for each block of queries, and the
+  /// work is proportional to the keys in the stretches.
+  virtual void stretches(const QueryBlock& block, Stretches& into) const = 0;
+};
+using PatternPtr = std::shared_ptr<const Pattern>;
+
+/// Every query reads every key.
+struct FullPattern final : Pattern {
+  void stretches(const QueryBlock& block, Stretches& into) const override {
+    into.add(block, [&](std::int64_t) { return KeyRange{0, block.keys}; });
+  }
+};
+inline PatternPtr full_pattern() {
+  static const PatternPtr pattern = std::make_shared<FullPattern>();
+  return pattern;
+}
+
+/// The scores of some queries of one head against some keys of their sequence.
+struct ScoreBlock {
+  std::int64_t sequence = 0, head = 0, heads = 0;
+  std::int64_t query = 0, rows = 0;  ///< position of the first query, and how many
+  std::int64_t key = 0, keys = 0;    ///< position of the first key, and how many
+  const real* q = nullptr;           ///< the head's queries: row r begins at q + r · q_stride
+  std::int64_t q_stride = 0, size = 0;
+};
+
+/// Something that is added to the scores. S and dS are [rows, keys] of a block, contiguous; dS is 0
+/// where a query does not read a key.
+class ScoreTerm {
+ public:
+  virtual ~ScoreTerm() = default;
+  /// The tensors that the term is a function of, besides q: its parameters, or what was made of them.
+  /// They become inputs of the op.
+  virtual std::span<const Tensor> inputs() const { return {}; }
+  /// s += the term.
+  virtual void add(const ScoreBlock& block, real* s) const = 0;
+  /// Adds the gradient that dS leaves in the queries (row r at dq + r · block.q_stride) and in
+  /// inputs() (dinputs, false where nobody wants one). A constant has none.
+  virtual void backward(const ScoreBlock& /*block*/, const real* /*ds*/, real* /*dq*/,
+                        std::span<const Grad> /*dinputs*/) const {}
+};
+using ScoreTermPtr = std::shared_ptr<const ScoreTerm>;
+
+struct AttentionOptions {
+  std::int64_t heads = 1;
+  std::int64_t key_heads = 0;  ///< a divisor of heads (HeadLayout); 0: as many as heads
+  PatternPtr pattern = full_pattern();
+  std::vector<ScoreTermPtr> terms = {};
+  real dropout = 0;  ///< of P
+  RandomKey key = {};
+
+  /// The layout of rows of so many columns, of q alone or of q, k and v side by side. Throws where
+  /// heads, key heads and columns do not divide one another, or a pattern or term is missing.
+  HeadLayout layout(const char* op, std::int64_t columns, bool with_keys_and_values) const;
+};
+
+/// Attention of one new row at a time, for decoding: the row that the op would compute for a query
+/// of that position, from keys and values that are cached anywhere. No gradient, no dropout.
+class AttentionStep {
+ public:
+  /// q_columns: heads · size.
+  AttentionStep(const AttentionOptions& options, std::int64_t q_columns);
+
+  /// q, out: [heads · size], of the query at `position` of sequence `sequence`, which has `keys` keys.
+  /// row(t): where the keys [key_heads · size] of position t stand, and behind them its values. Zeros
+  /// where the query reads no key.
+  template <class Row>
+  void operator()(const real* q, std::int64_t sequence, std::int64_t position, std::int64_t keys,
+                  Row row, real* out) {
+    const QueryBlock query{sequence, position, 1, keys};
+    stretches_.clear();
+    options_.pattern->stretches(query, stretches_);
+    rows_.clear();
+    for (std::size_t i = 0; i < stretches_.size(); ++i) {
+      for (std::int64_t t = stretches_.keys(i).begin; t < stretches_.keys(i).end; ++t)
+        rows_.push_back(row(t));
+    }
+    attend(q, query, out);
+  }
+
+ private:
+  void attend(const real* q, const QueryBlock& query, real* out);
+  void add(const ScoreTerm& term, const real* q, const QueryBlock& query);
+
+  AttentionOptions options_;
+  HeadLayout layout_;
+  Stretches stretches_;
+  std::vector<const real*, ArenaAllocator<const real*>> rows_;
+  std::vector<real, ArenaAllocator<real>> scores_;
+};
+
+HEED_END

@@ -1,0 +1,40 @@
+#pragma once
+#include <cmath>
+
+#include "autograd/attention.h"
+#include "autograd/kernels/elementwise.h"
+
+HEED_BEGIN
+
+/// Attention with linear biases:   S_ij −= m_h |i − j|,   i and j the positions of query and key.
+/// It replaces position embeddings and sets no limit to the length of a sequence. The slopes m_h are fixed:
+/// 2^(−8 h/H) for h = 1 … H where H, the number of heads, is a power of two; otherwise those of the
+/// largest power of two below H, then every other one of twice that power. For causal attention this is
+/// the paper's term; with keys on both sides it is the symmetric form.
+/// Source: Press et al., "Train Short, Test Long", 2022, section 3, and its published code.
+struct Alibi final : ScoreTerm {
+  /// m_h of head h, counted from 0, of `heads`.
+  static real slope(std::int64_t head, std::int64_t heads) {
+    std::int64_t power = 1;
+    while (2 * power <= heads) power *= 2;
+    const auto ratio = [](std::int64_t number, std::int64_t of) {
+      return std::exp2(-8.0 * static_cast<double>(number) / static_cast<double>(of));
+    };
+    return static_cast<real>(head < power ? ratio(head + 1, power)
+                                          : ratio(2 * (head - power) + 1, 2 * power));
+  }
+
+  void add(const ScoreBlock& block, real* s) const override {
+    // |i − j| for all differences in the block: row r reads them from rows − 1 − r on.
+    std::vector<real, ArenaAllocator<real>> distance;
+    const std::int64_t last = block.query + block.rows - 1;
+    for (std::int64_t j = block.key - last; j < block.key + block.keys - block.query; ++j)
+      distance.push_back(static_cast<real>(std::abs(j)));
+    const real m = slope(block.head, block.heads);
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      kernels::axpy(-m, distance.data() + block.rows - 1 - r, s + r * block.keys, block.keys);
+    }
+  }
+};
+
+HEED_END

@@ -1,0 +1,28 @@
+#pragma once
+#include "autograd/attention.h"
+
+HEED_BEGIN
+
+/// Sliding window: query i reads itself, the `back` keys before it and the `ahead` keys after it; 0
+/// ahead is causal. Cost and memory are linear in the tokens. Through n layers a token sees n · back
+/// tokens back. Source: Beltagy et al., "Longformer", 2020, section 3.1.
+struct WindowPattern final : Pattern {
+  std::int64_t back, ahead;
+
+  WindowPattern(std::int64_t back_keys, std::int64_t ahead_keys)
+      : back(back_keys), ahead(ahead_keys) {
+    if (back < 0 || ahead < 0)
+      fail("[window_pattern] expected reaches of at least 0, got {} and {}", back, ahead);
+  }
+  void stretches(const QueryBlock& block, Stretches& into) const override {
+    // The keys that exist bound both reaches: no sum can overflow.
+    const std::int64_t behind = std::min(back, block.first + block.rows),
+                       before = std::min(ahead, block.keys);
+    into.add(block, [=](std::int64_t i) { return KeyRange{i - behind, i + before + 1}; });
+  }
+};
+inline PatternPtr window_pattern(std::int64_t back, std::int64_t ahead) {
+  return std::make_shared<WindowPattern>(back, ahead);
+}
+
+HEED_END

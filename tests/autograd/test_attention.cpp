@@ -1,0 +1,291 @@
+// Every pattern and every score term: against composed ops, and in decoding against whole sequences.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <vector>
+
+#include "tests/autograd/attention_cases.h"
+#include "tests/autograd/expect.h"
+
+using namespace heed;
+
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+constexpr bool in_double = sizeof(real) == 8;
+const double tolerance = in_double ? 1e-12 : 2e-5;
+
+/// Attention by its definition, of one sequence: q [queries, heads size], k and v [keys, key_heads
+/// size], each head with ops that are checked elsewhere.
+Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const HeadLayout& layout,
+                const PatternCase& pattern, const std::vector<TermCase>& terms,
+                const std::vector<Tensor>& parameters) {
+  const std::int64_t rows = q.shape()[0], keys = k.shape()[0], size = layout.size;
+  Array mask = Array::zeros({rows, keys});
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < keys; ++j) {
+      if (!pattern.reads(i, j)) mask.row(i)[j] = -std::numeric_limits<real>::infinity();
+    }
+  }
+  std::vector<Tensor> heads;
+  for (std::int64_t h = 0; h < layout.heads; ++h) {
+    const std::int64_t at = layout.key_head(h) * size;
+    const Tensor own = slice(q, 1, h * size, (h + 1) * size);
+    Tensor s = scale(matmul(own, slice(k, 1, at, at + size), false, true),
+                     1 / std::sqrt(static_cast<real>(size)));
+    for (std::size_t i = 0; i < terms.size(); ++i)
+      s = add(s, terms[i].composed(parameters[i], own, keys, h, layout.heads));
+    heads.push_back(matmul(softmax(s, mask), slice(v, 1, at, at + size)));
+  }
+  return concat(heads, 1);
+}
+
+/// q, k and v of some sequences, a pattern and terms: the op, its composed twin, and steps.
+struct Case {
+  HeadLayout layout;
+  PatternCase pattern;
+  std::vector<TermCase> terms;
+  Ids offsets;
+  Tensor q, k, v;
+  std::vector<Tensor> parameters;
+  AttentionOptions options;
+
+  Case(HeadLayout l, PatternCase p, std::vector<TermCase> t, Ids at)
+      : layout(l), pattern(std::move(p)), terms(std::move(t)), offsets(std::move(at)) {
+    const std::int64_t n = offsets.back();
+    q = Tensor::variable(random_array({n, layout.heads * layout.size}, 1));
+    k = Tensor::variable(random_array({n, layout.key_heads * layout.size}, 2));
+    v = Tensor::variable(random_array({n, layout.key_heads * layout.size}, 3));
+    options = {.heads = layout.heads, .key_heads = layout.key_heads, .pattern = pattern.pattern};
+    for (const TermCase& term : terms) {
+      parameters.push_back(term.parameter.rank() == 0
+                               ? Tensor()
+                               : Tensor::variable(random_array(term.parameter, 7)));
+      options.terms.push_back(term.make(parameters.back()));
+    }
+  }
+  Tensor self() const {
+    return self_attention(concat(std::vector<Tensor>{q, k, v}, 1), offsets, options);
+  }
+  Tensor cross() const {
+    return cross_attention(q, concat(std::vector<Tensor>{k, v}, 1), offsets, offsets, options);
+  }
+  Tensor twin() const {
+    std::vector<Tensor> sequences;
+    for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+      const auto part = [&](const Tensor& x) { return slice(x, 0, offsets[s], offsets[s + 1]); };
+      sequences.push_back(composed(part(q), part(k), part(v), layout, pattern, terms, parameters));
+    }
+    return concat(sequences, 0);
+  }
+
+  void check_twin() const {
+    const Array dy = random_array(q.shape(), 5);
+    const Tensor plain = twin();
+    const Gradients expected = backward(plain, dy);
+    for (const Tensor& fused : {self(), cross()}) {
+      BOOST_TEST(same(fused.value(), plain.value(), tolerance));
+      const Gradients found = backward(fused, dy);
+      for (const Tensor& x : {q, k, v}) BOOST_TEST(same(found[x], expected[x], 100 * tolerance));
+      for (const Tensor& x : parameters) {
+        if (x.defined()) BOOST_TEST(same(found[x], expected[x], 1000 * tolerance));
+      }
+    }
+  }
+  /// Each row once more, from rows that lie apart; `growing`: before the later keys exist.
+  void check_steps(bool growing) const {
+    const Array whole = self().value();
+    AttentionStep step(options, q.shape()[1]);
+    std::vector<std::vector<real>> cache;  // keys, then values, of each row
+    for (std::int64_t t = 0; t < k.shape()[0]; ++t) {
+      std::vector<real> row(k.value().row(t), k.value().row(t) + k.shape()[1]);
+      row.insert(row.end(), v.value().row(t), v.value().row(t) + v.shape()[1]);
+      cache.push_back(std::move(row));
+    }
+    Array rows(whole.shape());
+    for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+      const std::int64_t begin = offsets[s], length = offsets[s + 1] - begin;
+      const auto row = [&](std::int64_t t) {
+        return cache[static_cast<std::size_t>(begin + t)].data();
+      };
+      for (std::int64_t i = 0; i < length; ++i)
+        step(q.value().row(begin + i), static_cast<std::int64_t>(s), i, growing ? i + 1 : length,
+             row, rows.row(begin + i));
+    }
+    BOOST_TEST(same(rows, whole, tolerance));
+  }
+};
+
+/// Every pattern with no term, with each, and with all; equal and grouped heads.
+template <class Body>
+void for_each_case(const Ids& offsets, Body body) {
+  for (const HeadLayout layout : {HeadLayout{2, 2, 3}, HeadLayout{6, 2, 2}, HeadLayout{3, 1, 4}}) {
+    const std::vector<TermCase> all = term_cases(layout);
+    std::vector<std::vector<TermCase>> choices{{}, all};
+    for (const TermCase& one : all) choices.push_back({one});
+    for (const PatternCase& pattern : pattern_cases()) {
+      for (const std::vector<TermCase>& terms : choices) {
+        BOOST_TEST_CONTEXT(layout.heads << " heads, " << layout.key_heads << " key heads, "
+                                        << pattern.name << ", " << terms.size() << " terms"
+                                        << (terms.size() == 1 ? ": " + terms[0].name : "")) {
+          body(Case(layout, pattern, terms, offsets));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(attention_kinds)
+
+BOOST_AUTO_TEST_CASE(op_equals_composed_ops) {
+  for_each_case({0, 7, 7, 8, 19}, [](const Case& c) { c.check_twin(); });
+}
+
+BOOST_AUTO_TEST_CASE(op_equals_composed_ops_in_blocks_and_tiles) {
+  for (const HeadLayout layout : {HeadLayout{2, 2, 3}, HeadLayout{4, 2, 2}}) {
+    for (const PatternCase& pattern : pattern_cases()) {
+      if (pattern.name == "any pairs") continue;  // hundreds of stretches a block
+      BOOST_TEST_CONTEXT(pattern.name) {
+        Case(layout, pattern, term_cases(layout), {0, 190, 200}).check_twin();
+      }
+    }
+  }
+  const HeadLayout layout{1, 1, 2};
+  for (const std::size_t i : {0, 4, 6}) {
+    const PatternCase pattern = pattern_cases()[i];
+    BOOST_TEST_CONTEXT(pattern.name)
+    Case(layout, pattern, {term_cases(layout)[0]}, {0, 1100}).check_twin();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_step_of_decoding_equals_the_row_of_the_whole) {
+  for_each_case({0, 7, 7, 8, 19}, [](const Case& c) {
+    c.check_steps(false);
+    if (!c.pattern.looks_ahead) c.check_steps(true);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_step_to_no_key_gives_zeros) {
+  AttentionStep step({.heads = 2, .terms = {std::make_shared<Alibi>()}}, 4);
+  const Array q = random_array({4}, 1);
+  Array out = Array::full({4}, 7);
+  step(
+      q.data(), 0, 0, 0, [](std::int64_t) -> const real* { return nullptr; }, out.data());
+  BOOST_TEST(same(out, Array::zeros({4})));
+}
+
+BOOST_AUTO_TEST_CASE(stretches_hold_what_a_pattern_reads_in_blocks_of_any_size) {
+  for (const PatternCase& pattern : pattern_cases()) {
+    for (const std::int64_t keys : {0, 1, 9, 40}) {
+      for (const std::int64_t rows : {1, 4, 40}) {
+        for (std::int64_t first = 0; first < 40; first += rows) {
+          const QueryBlock block{0, first, rows, keys};
+          Stretches stretches;
+          pattern.pattern->stretches(block, stretches);
+          std::vector<std::vector<int>> times(static_cast<std::size_t>(rows),
+                                              std::vector<int>(static_cast<std::size_t>(keys)));
+          for (std::size_t i = 0; i < stretches.size(); ++i) {
+            const KeyRange all = stretches.keys(i);
+            BOOST_TEST((0 <= all.begin && all.begin < all.end && all.end <= keys));
+            for (std::int64_t r = 0; r < rows; ++r) {
+              const KeyRange read = stretches.rows(i)[r];
+              for (std::int64_t j = read.begin; j < read.end; ++j) {
+                BOOST_TEST((all.begin <= j && j < all.end));
+                ++times[static_cast<std::size_t>(r)][static_cast<std::size_t>(j)];
+              }
+            }
+          }
+          for (std::int64_t r = 0; r < rows; ++r) {
+            for (std::int64_t j = 0; j < keys; ++j) {
+              const int found = times[static_cast<std::size_t>(r)][static_cast<std::size_t>(j)];
+              BOOST_TEST(found == int{pattern.reads(first + r, j)},
+                         pattern.name << ", query " << first + r << ", key " << j);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_window_visits_no_key_out_of_reach) {
+  const std::int64_t n = 100'000, back = 100, ahead = 20, rows = 64;
+  std::int64_t visited = 0;
+  for (std::int64_t first = 0; first + rows <= n; first += rows) {
+    Stretches stretches;
+    window_pattern(back, ahead)->stretches({0, first, rows, n}, stretches);
+    BOOST_REQUIRE_EQUAL(stretches.size(), 1u);
+    visited += stretches.keys(0).end - stretches.keys(0).begin;
+  }
+  BOOST_TEST(visited <= n / rows * (rows + back + ahead));
+}
+
+BOOST_AUTO_TEST_CASE(keys_out_of_the_window_have_no_influence) {
+  for (const std::int64_t n : {12, 300}) {
+    const PatternCase pattern{"window", window_pattern(4, 1), {}, true};
+    const Case c({2, 1, 3}, pattern, {}, {0, static_cast<std::int32_t>(n)});
+    for (const std::int64_t i : {std::int64_t{0}, n / 2, n - 1}) {
+      Array dy = Array::zeros(c.q.shape());
+      for (std::int64_t column = 0; column < dy.cols(); ++column) dy.row(i)[column] = 1;
+      const Gradients g = backward(c.self(), dy);
+      for (const Tensor& x : {c.k, c.v}) {
+        for (std::int64_t j = 0; j < n; ++j) {
+          const Array all = g[x];
+          const bool zero = std::all_of(all.row(j), all.row(j) + all.cols(),
+                                        [](real value) { return value == 0; });
+          BOOST_TEST(zero == (j < i - 4 || j > i + 1), "query " << i << ", key " << j);
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(slopes_of_alibi_are_the_papers) {
+  for (std::int64_t h = 0; h < 8; ++h)
+    BOOST_TEST(Alibi::slope(h, 8) == static_cast<real>(std::exp2(-static_cast<double>(h + 1))));
+  BOOST_TEST(Alibi::slope(0, 1) == static_cast<real>(std::exp2(-8.0)));
+  // Not a power of two: the published code's values.
+  const double three[] = {std::exp2(-4.0), std::exp2(-8.0), std::exp2(-2.0)};
+  for (std::int64_t h = 0; h < 3; ++h)
+    BOOST_TEST(Alibi::slope(h, 3) == static_cast<real>(three[h]));
+  for (std::int64_t h = 8; h < 12; ++h) {
+    const double exponent = -0.5 * static_cast<double>(2 * (h - 8) + 1);
+    BOOST_TEST(Alibi::slope(h, 12) == static_cast<real>(std::exp2(exponent)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(wrong_operands_are_refused) {
+  const Tensor x = Tensor(random_array({5, 12}, 1)), kv = Tensor(random_array({5, 8}, 2));
+  const Ids whole{0, 5};
+  EXPECT_FAIL(self_attention(Tensor(random_array({5}, 1)), whole, {}),
+              "[self_attention] expected qkv [tokens, q k v], got [5]");
+  EXPECT_FAIL(self_attention(x, whole, {.heads = 5}),
+              "[self_attention] expected qkv [tokens, (5 + 2 · 5) size], got 12 columns");
+  EXPECT_FAIL(self_attention(x, whole, {.heads = 4, .key_heads = 3}),
+              "[self_attention] expected key heads that divide the heads, got 3 of 4");
+  EXPECT_FAIL(self_attention(x, whole, {.heads = 0}), "expected key heads that divide the heads");
+  EXPECT_FAIL(self_attention(x, whole, {.heads = 1, .key_heads = -1}), "got -1 of 1");
+  EXPECT_FAIL(self_attention(x, whole, {.heads = std::numeric_limits<std::int64_t>::max()}),
+              "got 12 columns");
+  EXPECT_FAIL(self_attention(x, whole, {.dropout = 1}), "expected dropout in [0, 1), got 1");
+  EXPECT_FAIL(self_attention(x, whole, {.pattern = nullptr}), "expected a pattern, got none");
+  EXPECT_FAIL(self_attention(x, whole, {.terms = {nullptr}}), "expected a score term, got none");
+  EXPECT_FAIL(self_attention(x, Ids{0, 3, 2, 5}, {}),
+              "[self_attention] expected offsets rising from 0 to 5 rows, got 0, 3, 2, 5");
+  EXPECT_FAIL(self_attention(x, Ids{}, {}), "expected offsets rising from 0 to 5 rows");
+  EXPECT_FAIL(cross_attention(x, x, whole, whole, {.heads = 3, .key_heads = 1}),
+              "[cross_attention] expected kv [tokens, 2 · 1 · 4] for q [5, 12], got [5, 12]");
+  EXPECT_FAIL(cross_attention(kv, x, whole, whole, {.heads = 3}),
+              "[cross_attention] expected q [tokens, 3 size], got 8 columns");
+  EXPECT_FAIL(cross_attention(Tensor(random_array({5}, 1)), x, whole, whole, {}),
+              "expected q [query tokens, heads size] and kv");
+  EXPECT_FAIL(cross_attention(x, Tensor(random_array({5, 24}, 1)), whole, Ids{0, 2, 5}, {}),
+              "[cross_attention] 1 sequences of queries, 2 of keys");
+  EXPECT_FAIL(AttentionStep({.heads = 5}, 12),
+              "[attention_step] expected q [tokens, 5 size], got 12 columns");
+  EXPECT_FAIL(window_pattern(-1, 0), "[window_pattern] expected reaches of at least 0, got -1");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
