@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "autograd/attention.h"
 #include "autograd/base/random.h"
 #include "autograd/tensor.h"
 
@@ -83,6 +84,7 @@ struct Context {
   Pass& pass;
   Cache* cache = nullptr;  ///< decoding: row i of x is the new row of hypothesis i
   std::size_t layer = 0;   ///< whose part of the cache a block uses; the stack counts it up
+  std::span<const ScoreTermPtr> terms = {};  ///< of self-attention's scores (Positions)
 
   /// The position of a sequence's first row.
   std::int64_t first_position() const { return cache != nullptr ? cache->position : 0; }

@@ -5,7 +5,8 @@
 namespace heed {
 
 enum class Activation { relu, gelu, gelu_tanh, silu };
-enum class PositionKind { sinusoidal, learned, none };
+enum class PositionKind : int;       // nn/layers/positions.h
+enum class PatternKind : int;        // nn/layers/patterns.h
 enum class NormPlace { pre, post };  ///< before a sublayer (inside the residual) or after the sum
 enum class NormKind { layer, rms };
 /// none: any values, for weights that will come from a file (not a choice of configs).
@@ -22,6 +23,14 @@ struct DropoutRates {
   DropoutRates(double all) : residual(all), attention(all), activation(all) {}
 };
 
+/// Which keys self-attention reads.
+struct AttentionReach {
+  PatternKind pattern{};  ///< the first: full
+  /// Pattern window: keys that a token reads, its own and those before it; in an encoder, as many
+  /// after it.
+  std::int64_t window = 128;
+};
+
 struct ModelOptions {
   std::int64_t d_model = 256;
   std::int64_t heads = 4;  ///< must divide d_model
@@ -30,7 +39,8 @@ struct ModelOptions {
   std::int64_t decoder_layers = 3;
   DropoutRates dropout;
   Activation activation = Activation::relu;
-  PositionKind positions = PositionKind::sinusoidal;
+  PositionKind positions{};  ///< the first: sinusoidal
+  AttentionReach attention;
   NormPlace norm = NormPlace::pre;
   bool final_norm = true;  ///< a norm after the last layer of a stack
   NormKind norm_kind = NormKind::layer;

@@ -1,6 +1,5 @@
 #pragma once
-/// Loops over one tile of attention scores: `rows` queries by `cols` keys, rows contiguous. And what
-/// all kernels of attention speak of: heads, and ranges of keys.
+/// Loops over one tile of attention scores: `rows` queries by `cols` keys, rows contiguous.
 #include <algorithm>
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #include "nn/layers/attention.h"
 
 #include "autograd/ops.h"
-#include "autograd/ops/attention/causal.h"
+#include "nn/layers/patterns.h"
 
 HEED_BEGIN
 
@@ -12,7 +12,9 @@ MultiHeadAttention::MultiHeadAttention(const ModelOptions& options, Sees which, 
       d(options.d_model),
       heads(options.heads),
       dropout_rate(options.dropout.attention),
-      sees(which) {
+      sees(which),
+      pattern(which == Sees::memory ? full_pattern()
+                                    : make_pattern(options.attention, which == Sees::past)) {
   if (heads < 1 || d % heads != 0)
     fail("[multi_head_attention] {} heads do not divide d_model {}", heads, d);
 }
@@ -35,12 +37,14 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Context& context) c
   return out_proj(context.cache != nullptr ? new_rows(x, context) : whole_sequences(x, context));
 }
 
-AttentionOptions MultiHeadAttention::kind() const {
-  return {.heads = heads, .pattern = sees == Sees::past ? causal_pattern() : full_pattern()};
+AttentionOptions MultiHeadAttention::attention_options(const Context& context) const {
+  AttentionOptions options{.heads = heads, .pattern = pattern};
+  if (sees != Sees::memory) options.terms.assign(context.terms.begin(), context.terms.end());
+  return options;
 }
 
 Tensor MultiHeadAttention::whole_sequences(const Tensor& x, const Context& context) const {
-  AttentionOptions options = kind();
+  AttentionOptions options = attention_options(context);
   options.dropout = static_cast<real>(context.pass.rate(dropout_rate));
   options.key = context.pass.next_key();
   if (sees == Sees::memory) {
@@ -63,10 +67,11 @@ Tensor MultiHeadAttention::new_rows(const Tensor& x, const Context& context) con
   }
   const Array q = projected(x, 0, d).value();  // [hypotheses, d]
   Array out(q.shape());
-  AttentionStep attend(kind(), d);
+  AttentionStep attend(attention_options(context), d);
   for (std::int64_t i = 0; i < q.rows(); ++i) {
     if (sees == Sees::memory) {
-      const std::int32_t s = cache.sequence[i], begin = context.memory->offsets[s],
+      const std::int32_t s = cache.sequence[i];
+      const std::int64_t begin = context.memory->offsets[s],
                          keys = context.memory->offsets[s + 1] - begin;
       const auto row = [&](std::int64_t t) { return layer.memory.row(begin + t); };
       attend(q.row(i), s, cache.position, keys, row, out.row(i));

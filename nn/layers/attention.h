@@ -20,6 +20,7 @@ struct MultiHeadAttention {
   std::int64_t d, heads;
   double dropout_rate;
   Sees sees;
+  PatternPtr pattern;  ///< which keys a query reads
 
   MultiHeadAttention(const ModelOptions& options, Sees which, Init& init);
 
@@ -31,7 +32,7 @@ struct MultiHeadAttention {
  private:
   /// Rows [begin, end) of in_proj, applied: [rows, d] → [rows, end − begin].
   Tensor projected(const Tensor& x, std::int64_t begin, std::int64_t end) const;
-  AttentionOptions kind() const;
+  AttentionOptions attention_options(const Context& context) const;
   Tensor whole_sequences(const Tensor& x, const Context& context) const;
   Tensor new_rows(const Tensor& x, const Context& context) const;
 };

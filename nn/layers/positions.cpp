@@ -48,7 +48,7 @@ const Array& sinusoids_up_to(std::int64_t n, std::int64_t d) {
 }  // namespace
 
 Tensor Positions::operator()(const Tensor& x, Offsets offsets, std::int64_t first) const {
-  if (kind == PositionKind::none) return x;
+  if (kind != PositionKind::sinusoidal && kind != PositionKind::learned) return x;
   const Places rows = places(offsets, first);
   if (kind == PositionKind::learned) return add(x, embedding(weight, rows));
   const std::int32_t last = rows.empty() ? 0 : *std::max_element(rows.begin(), rows.end());

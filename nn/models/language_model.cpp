@@ -30,7 +30,9 @@ class LanguageModel final : public Generative {
     if (!options_.tie_embeddings) append(all, "output", output_);
     return all;
   }
-  std::int64_t position_limit() const override { return options_.context; }
+  std::int64_t position_limit() const override {
+    return decoder_.positions.terms.empty() ? options_.context : 0;  // terms know distances only
+  }
   Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const override {
     return decoder_(ids, context);
   }

@@ -18,7 +18,9 @@ struct Tower {
     const Tensor x = positions(embedding(ids), context.offsets, context.first_position());
     Pass& pass = context.pass;
     const auto p = static_cast<real>(pass.rate(dropout_rate));
-    return stack(dropout(x, p, pass.next_key()), context);
+    Context inner = context;
+    inner.terms = positions.terms;
+    return stack(dropout(x, p, pass.next_key()), inner);
   }
 };
 

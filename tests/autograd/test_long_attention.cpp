@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(dropout_drops_the_same_weights_backward_in_every_tile) {
 }
 
 BOOST_AUTO_TEST_CASE(no_sequence_head_or_tile_drops_as_another_does) {
-  // One query that weighs all keys alike: dv of a key is 0 exactly where its weight was dropped.
+  // One query with equal weights for all keys: dv of a key is 0 exactly where its weight was dropped.
   constexpr std::int64_t heads = 2, sequences = 2, tiles = 2, tile = 1024, width = heads * d;
   const AttentionOptions options{
       .heads = heads,

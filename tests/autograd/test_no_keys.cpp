@@ -1,5 +1,4 @@
-// Rows with nothing to attend to: exactly 0, no NaN in any gradient, and not a bit of the other
-// rows changes.
+// Queries that read no key: exactly 0, no NaN in any gradient, and the bits of the other rows stay.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -210,7 +209,7 @@ BOOST_AUTO_TEST_CASE(composed_attention_with_single_rows_masked) {
       BOOST_TEST(same_bits(masked.gradients[0].row(r), all.gradients[0].row(r), d));
     }
   }
-  // What a hidden row asks for reaches no key and no value.
+  // A hidden row contributes to no key and no value.
   for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
     BOOST_TEST(same_bits(masked.gradients[i], all.gradients[i]));
   }

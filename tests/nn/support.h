@@ -10,6 +10,8 @@
 
 #include "autograd/ops.h"
 #include "nn/layers/block.h"
+#include "nn/layers/patterns.h"
+#include "nn/layers/positions.h"
 #include "nn/models/model.h"
 #include "tests/nn/random_weights.h"
 

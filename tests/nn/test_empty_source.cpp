@@ -32,8 +32,8 @@ BOOST_AUTO_TEST_SUITE(empty_source)
 
 BOOST_AUTO_TEST_CASE(sentences_without_a_source_do_not_change_the_others) {
   for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
-    for (const PositionKind positions :
-         {PositionKind::sinusoidal, PositionKind::learned, PositionKind::none}) {
+    for (const PositionKind positions : {PositionKind::sinusoidal, PositionKind::learned,
+                                         PositionKind::alibi, PositionKind::none}) {
       ModelOptions o = small_options();
       o.norm = norm;
       o.positions = positions;

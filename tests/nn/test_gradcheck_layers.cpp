@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(cross_attention_of_any_heads_and_lengths) {
 
 BOOST_AUTO_TEST_CASE(positions) {
   for (const PositionKind kind :
-       {PositionKind::sinusoidal, PositionKind::learned, PositionKind::none}) {
+       {PositionKind::sinusoidal, PositionKind::learned, PositionKind::alibi, PositionKind::none}) {
     Init init = some_init();
     const Positions layer(kind, 6, 5, init);
     const std::vector<std::int32_t> offsets = offsets_of({3, 0, 4, 1});

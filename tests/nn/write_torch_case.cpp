@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "nn/layers/positions.h"
 #include "tests/nn/random_weights.h"
 #include "train/run/weights.h"
 

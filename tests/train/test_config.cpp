@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "autograd/base/error.h"
+#include "nn/layers/positions.h"
 #include "train/config/config.h"
 
 namespace fs = std::filesystem;

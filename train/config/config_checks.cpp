@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "autograd/base/message_text.h"
+#include "nn/layers/patterns.h"
+#include "nn/layers/positions.h"
 #include "train/config/fields.h"
 #include "train/config/yaml_raw.h"
 
@@ -235,6 +237,8 @@ class Checker {
       complain({"model.d_model", "model.positions"},
                fmt::format("{} is odd, but positions: sinusoidal needs pairs", model.d_model));
     }
+    only_for("model.attention.window", "model.attention.pattern",
+             model.attention.pattern == PatternKind::window, "pattern: window");
     only_for("model.max_positions", "model.positions", learned, "positions: learned");
     if (!learned) return;
     const auto fit = [&](std::string_view key, std::int64_t length, std::int64_t specials) {

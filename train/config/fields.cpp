@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "nn/layers/patterns.h"
+#include "nn/layers/positions.h"
 #include "train/config/fields_types.h"
 
 namespace heed {
@@ -23,6 +25,12 @@ constexpr std::int64_t million = 1'000'000, billion = 1'000 * million;
 constexpr Whole steps{0, 1'000 * billion}, tokens{1, billion}, sequences{1, million};
 constexpr Number fraction{0.0, 1.0, true, false}, dropout{0.0, 0.99},
     positive{.low = 0.0, .low_in = false}, not_negative{.low = 0.0};
+
+template <class Enum>
+std::vector<std::string> names(Enum value) {
+  const auto all = names_of(value);
+  return {all.begin(), all.end()};
+}
 
 const std::vector<std::string> metrics{"loss",        "perplexity", "token_accuracy",
                                        "exact_match", "bleu",       "chrf"};
@@ -156,8 +164,15 @@ void add_model(std::vector<Field>& table) {
                  "Of values between the two feed-forward layers."),
           choice(HEED_KEY(model.activation), {"relu", "gelu", "gelu_tanh", "silu"},
                  "Between the two feed-forward layers."),
-          choice(HEED_KEY(model.positions), {"sinusoidal", "learned", "none"},
-                 "How a token knows its place."),
+          choice(HEED_KEY(model.positions), names(PositionKind{}),
+                 "How positions are told. alibi: in the scores of self-attention, falling with the "
+                 "distance (in an encoder, on both sides)."),
+          choice(HEED_KEY(model.attention.pattern), names(PatternKind{}),
+                 "Which tokens of its own sequence a token reads: all (in a decoder, those before "
+                 "it), or those in a window."),
+          whole(HEED_KEY(model.attention.window), {1, billion},
+                "pattern: window: tokens that a token reads, itself and those before it; in an "
+                "encoder, as many after it."),
           choice(HEED_KEY(model.norm), {"pre", "post"},
                  "Norm before each sublayer, inside the residual, or after the sum."),
           truth(HEED_KEY(model.final_norm),
@@ -327,6 +342,7 @@ const std::vector<Section>& sections() {
        "Shares of values dropped while training. One number may stand for all three, as in "
        "dropout: 0.1.",
        true},
+      {"model.attention", "What self-attention reads."},
       {"optim", "How weights are updated."},
       {"optim.schedule", "The learning rate from step to step."},
       {"train", "How the run goes."},

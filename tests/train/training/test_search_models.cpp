@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nn/layers/positions.h"
 #include "tests/train/support.h"
 #include "tests/train/training.h"
 #include "train/decode/search.h"

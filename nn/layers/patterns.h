@@ -1,0 +1,31 @@
+#pragma once
+/// The patterns that a config can choose for self-attention. A new one has a file of its own in
+/// autograd/ops/attention/, and here its include, its value, its name and its row; the tests take it
+/// from here. (Attention to a memory always reads all of it.)
+#include <array>
+
+#include "autograd/ops/attention/causal.h"
+#include "autograd/ops/attention/window.h"
+#include "nn/options.h"
+
+namespace heed {
+
+enum class PatternKind : int { full, window };
+constexpr auto names_of(PatternKind) { return std::to_array<const char*>({"full", "window"}); }
+
+}  // namespace heed
+
+HEED_BEGIN
+
+/// `causal`: a query reads no later key.
+inline PatternPtr make_pattern(const AttentionReach& reach, bool causal) {
+  switch (reach.pattern) {
+    case PatternKind::full:
+      return causal ? causal_pattern() : full_pattern();
+    case PatternKind::window:
+      return window_pattern(reach.window - 1, causal ? 0 : reach.window - 1);
+  }
+  fail("[make_pattern] no pattern has the number {}", static_cast<int>(reach.pattern));
+}
+
+HEED_END

@@ -1,0 +1,151 @@
+// Every way to tell positions with every pattern of self-attention, in whole models: gradients, cached
+// decoding, learning. A new kind of either is taken up from its names.
+#include <algorithm>
+
+#include "autograd/gradcheck.h"
+#include "optim/optimizer.h"
+#include "tests/nn/support.h"
+
+HEED_BEGIN
+
+namespace {
+
+constexpr std::uint32_t vocabulary = 9;
+
+/// body(options, whether it is a language model) for all of them, with a description for failures.
+template <class Body>
+void for_each_kind(Body body) {
+  for (const bool lm : {false, true}) {
+    for (std::size_t positions = 0; positions < names_of(PositionKind{}).size(); ++positions) {
+      for (std::size_t pattern = 0; pattern < names_of(PatternKind{}).size(); ++pattern) {
+        ModelOptions o = small_options();
+        o.positions = static_cast<PositionKind>(positions);
+        o.attention = {static_cast<PatternKind>(pattern), 3};
+        BOOST_TEST_CONTEXT((lm ? "lm, " : "seq2seq, ") << names_of(PositionKind{})[positions]
+                                                       << ", " << names_of(PatternKind{})[pattern])
+        body(o, lm);
+      }
+    }
+  }
+}
+
+std::unique_ptr<Generative> model_of(const ModelOptions& o, bool lm) {
+  return lm ? make_language_model(o, vocabulary, 1)
+            : make_seq2seq(o, vocabulary, vocabulary, true, 1);
+}
+
+Pairs some_pairs(bool lm, const std::vector<std::int32_t>& lengths) {
+  Pairs pairs(lm ? std::vector<std::int32_t>{} : lengths, lengths, vocabulary);
+  if (lm) pairs.source_offsets.clear();
+  return pairs;
+}
+
+bool zero(const Array& x) {
+  return std::all_of(x.values().begin(), x.values().end(), [](real v) { return v == 0; });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(attention_in_models)
+
+BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
+  for_each_kind([](const ModelOptions& o, bool lm) {
+    const std::unique_ptr<Generative> model = model_of(o, lm);
+    const Pairs pairs = some_pairs(lm, {5, 1, 6});
+    randomise(model->parameters());
+    BOOST_TEST(gradcheck_parameters(
+        [&] {
+          Pass pass;
+          return model->loss(pairs.rows(), {0.1, 7.0}, pass);
+        },
+        model->parameters(), {.directions = 3}));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(cached_decoding_equals_plain) {
+  for_each_kind([](ModelOptions o, bool lm) {
+    o.encoder_layers = o.decoder_layers = 2;
+    const std::unique_ptr<Generative> model = model_of(o, lm);
+    const Pairs pairs = some_pairs(lm, {5, 1, 7});
+    randomise(model->parameters());
+    const SideView source = lm ? SideView{} : pairs.source_side();
+    const auto cached = model->decode(source, 3), plain = model->decode(source, 3, false);
+    Random random({.seed = 4, .stream = Stream::check});
+    for (int step = 0; step < 9; ++step) {
+      std::vector<std::int32_t> tokens;
+      for (int i = 0; i < 3; ++i)
+        tokens.push_back(static_cast<std::int32_t>(random.below(vocabulary)));
+      BOOST_TEST(difference(cached->step(tokens), plain->step(tokens)) < 1e-10, "step " << step);
+      const std::vector<std::int32_t> parents{2, 0, 0};
+      cached->select(parents);
+      plain->select(parents);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_model_learns) {
+  for_each_kind([](ModelOptions o, bool lm) {
+    o.d_model = 12;
+    const std::unique_ptr<Generative> model = model_of(o, lm);
+    const Pairs pairs = some_pairs(lm, {6, 3, 5, 4});
+    const auto labels = static_cast<double>(pairs.target_out.size());
+    Optimizer optimizer(OptimOptions{}, model->parameters());
+    double first = 0, last = 0;
+    for (int step = 1; step <= 60; ++step) {
+      Pass pass;
+      const Tensor loss = model->loss(pairs.rows(), {0, labels}, pass);
+      last = loss.item();
+      if (step == 1) first = last;
+      Gradients all = backward(loss);
+      std::vector<Array> gradients;
+      for (const NamedTensor& p : model->parameters()) gradients.push_back(all.take(p.tensor));
+      optimizer.step(gradients, 0.02);
+    }
+    BOOST_TEST(last < 0.5 * first, first << " became " << last);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_token_outside_of_the_window_has_no_influence) {
+  ModelOptions o = small_options();
+  o.attention = {PatternKind::window, 3};
+  const std::int64_t n = 9;
+  const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(n)};
+  for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal}) {
+    Init init = some_init();
+    const Stack stack(o, 1, kind, init);
+    randomise(stack.parameters());
+    for (std::int64_t i = 0; i < n; ++i) {
+      const Tensor x = Tensor::variable(normal({n, o.d_model}, 1));
+      Pass pass;
+      Array dy = Array::zeros({n, o.d_model});
+      dy.row(i)[0] = 1;
+      const Array dx = backward(stack(x, {offsets, nullptr, pass}), dy)[x];
+      const std::int64_t ahead = kind == BlockKind::encoder ? 2 : 0;
+      for (std::int64_t j = 0; j < n; ++j)
+        BOOST_TEST(zero(dx.sliced(j, j + 1)) == (j < i - 2 || j > i + ahead),
+                   "row " << i << ", token " << j);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(alibi_sets_no_limit_and_adds_no_parameter) {
+  ModelOptions o = small_options();
+  o.positions = PositionKind::alibi;
+  BOOST_TEST(model_of(o, true)->position_limit() == 0);
+  BOOST_TEST(model_of(o, false)->position_limit() == 0);
+  ModelOptions none = o;
+  none.positions = PositionKind::none;
+  for (const bool lm : {false, true}) {
+    const auto with = model_of(o, lm), without = model_of(none, lm);
+    BOOST_TEST(with->parameters().size() == without->parameters().size());
+    // Without positions, an encoder would not know the order; ALiBi tells it.
+    const Pairs pairs = some_pairs(lm, {6});
+    Pass pass;
+    BOOST_TEST(difference(with->logits(pairs.rows(), pass).value(),
+                          without->logits(pairs.rows(), pass).value()) > 1e-6);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+HEED_END
