@@ -2,14 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 
 #include "autograd/base/error.h"
+#include "autograd/base/files.h"
 #include "autograd/base/lines.h"
-#include "autograd/base/uninterrupted.h"
 #include "data/tokenizers/vocabulary.h"
 
 namespace heed {
@@ -24,7 +20,7 @@ void Tokenizer::check_id(std::int32_t id) const {
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind) {
   std::error_code ignored;
   if (std::filesystem::is_other(file, ignored)) {  // a pipe or device: reading might never end
-    throw Error(Exit::bad_input, shown_path(file.string()) + ": not a regular file");
+    throw Error(Exit::bad_input, shown_path(file) + ": not a regular file");
   }
   return kind == TokenizerKind::sentencepiece ? load_sentencepiece(file)
                                               : load_vocabulary(file, kind);
@@ -89,24 +85,10 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train,
 }
 
 void write_file(const std::filesystem::path& file, std::string_view content) {
-  const int out = uninterrupted(
-      [&] { return ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode_t{0666}); });
-  bool good = out >= 0;
-  while (good && !content.empty()) {
-    const ssize_t put = uninterrupted([&] {
-      errno = ENOSPC;  // should it write nothing and not say why: do not try for ever
-      return ::write(out, content.data(), content.size());
-    });
-    good = put > 0;
-    if (good) content.remove_prefix(static_cast<std::size_t>(put));
-  }
-  // A run's checkpoints are worth nothing without its tokenizer, so it must outlive a power cut too.
-  good = good && uninterrupted([&] { return ::fsync(out); }) == 0;
-  const int error = errno;
-  if (out >= 0) ::close(out);  // all is on the disk, or is given up
-  if (!good)
-    throw Error(Exit::io, fmt::format("{}: cannot write: {}", shown_path(file.string()),
-                                      std::strerror(error)));
+  FileDescriptor out = open_file(file, O_WRONLY | O_CREAT | O_TRUNC);
+  write_all(out.get(), as_bytes(content), file);
+  sync_file(out.get(), file);  // a run's checkpoints are worth nothing without its tokenizer
+  out.close(file);
 }
 
 }  // namespace heed

@@ -85,7 +85,7 @@ void frames(Cases& cases) {
 void places(Cases& cases) {
   namespace fs = std::filesystem;
   cases.put_in(
-      "no file", [](const auto&) {}, "No such file");
+      "no file", [](const auto&) {}, "no such file");
   cases.put_in(
       "an empty file", [](const auto& folder) { put(folder / kName, ""); }, "0 bytes are too few");
   cases.put_in(
@@ -102,7 +102,7 @@ void places(Cases& cases) {
       "Too many levels");
   cases.put_in(
       "a link to nowhere", [](const auto& folder) { fs::create_symlink("none", folder / kName); },
-      "No such file");
+      "no such file");
   cases.put_in(
       "a hole of a terabyte",
       [](const auto& folder) {

@@ -55,7 +55,7 @@ void heads(Cases& cases) {
       },
       ": longer than 67108864 bytes");
   cases.file("a line of two million bytes", words, kSpecials + std::string(2'000'000, 'a') + "\n",
-             ":4: a line of 2000000 bytes");
+             ":4: a line of more than 1000000 bytes");
   cases.file("a sector of zeros at the end", characters, kSpecials + "a\n" + std::string(512, '\0'),
              ":5: NUL byte");
 }

@@ -12,6 +12,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
+#include "autograd/base/uninterrupted.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): glibc has it only for GNU
 
@@ -38,8 +39,8 @@ std::string read_to_end(int descriptor) {
   std::string text;
   std::array<char, 4096> piece;
   for (;;) {
-    const ssize_t got = ::read(descriptor, piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got =
+        uninterrupted([&] { return ::read(descriptor, piece.data(), piece.size()); });
     if (got <= 0) return text;
     if (text.size() < kMostErrors) text.append(piece.data(), static_cast<std::size_t>(got));
   }
@@ -71,10 +72,9 @@ ProgramResult run_program(const std::vector<std::string>& arguments) {
   ProgramResult result;
   result.errors = read_to_end(ours.get());
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR)
-      throw Error(Exit::failed,
-                  fmt::format("{}: {}", arguments.front(), std::generic_category().message(errno)));
+  if (uninterrupted([&] { return ::waitpid(child, &status, 0); }) < 0) {
+    throw Error(Exit::failed,
+                fmt::format("{}: {}", arguments.front(), std::generic_category().message(errno)));
   }
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;
