@@ -19,16 +19,17 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): glibc has 
 namespace heed {
 namespace {
 
-constexpr std::size_t kMostErrors = std::size_t{1} << 16;  // bytes kept of stderr
+constexpr std::size_t kMostText = std::size_t{1} << 16;  // bytes
 
 /// Where a child's standard streams go.
 struct Redirections {
   posix_spawn_file_actions_t actions;
-  explicit Redirections(int errors) {
+  Redirections(int keep, int into) {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+    const int other = keep == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO;
+    posix_spawn_file_actions_addopen(&actions, other, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, into, keep);
   }
   ~Redirections() { posix_spawn_file_actions_destroy(&actions); }
   Redirections(const Redirections&) = delete;
@@ -42,13 +43,13 @@ std::string read_to_end(int descriptor) {
     const ssize_t got =
         uninterrupted([&] { return ::read(descriptor, piece.data(), piece.size()); });
     if (got <= 0) return text;
-    if (text.size() < kMostErrors) text.append(piece.data(), static_cast<std::size_t>(got));
+    if (text.size() < kMostText) text.append(piece.data(), static_cast<std::size_t>(got));
   }
 }
 
 }  // namespace
 
-ProgramResult run_program(const std::vector<std::string>& arguments) {
+ProgramResult run_program(const std::vector<std::string>& arguments, int keep) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) < 0)
     throw Error(Exit::io,
@@ -57,7 +58,7 @@ ProgramResult run_program(const std::vector<std::string>& arguments) {
   pid_t child = 0;
   {
     const FileDescriptor theirs(ends[1]);
-    const Redirections redirections(theirs.get());
+    const Redirections redirections(keep, theirs.get());
     std::vector<char*> argv;
     argv.reserve(arguments.size() + 1);
     for (const std::string& argument : arguments)
@@ -70,7 +71,7 @@ ProgramResult run_program(const std::vector<std::string>& arguments) {
                                             std::generic_category().message(error)));
   }
   ProgramResult result;
-  result.errors = read_to_end(ours.get());
+  result.text = read_to_end(ours.get());
   int status = 0;
   if (uninterrupted([&] { return ::waitpid(child, &status, 0); }) < 0) {
     throw Error(Exit::failed,
