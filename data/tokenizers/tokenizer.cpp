@@ -3,9 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
 #include "autograd/base/lines.h"
+#include "autograd/base/message_text.h"
 #include "data/tokenizers/vocabulary.h"
 
 namespace heed {
@@ -14,6 +18,22 @@ void Tokenizer::check_id(std::int32_t id) const {
   if (id < 0 || id >= size()) {
     throw Error(Exit::failed,
                 fmt::format("token id {} is outside of the vocabulary of {} pieces", id, size()));
+  }
+}
+
+void check_specials(std::span<const std::string> names) {
+  std::set<std::string> seen{"<unk>", "<s>", "</s>"};
+  for (const std::string& name : names) {
+    const auto plain = [](char c) {
+      return c > ' ' && c < 0x7F && c != '<' && c != '>' && c != ',';
+    };
+    const bool fits = name.size() > 2 && name.size() <= 64 && name.front() == '<' &&
+                      name.back() == '>' && std::all_of(name.begin() + 1, name.end() - 1, plain);
+    if (!fits)
+      throw Error(Exit::usage,
+                  fmt::format("tokenizer.specials: \"{}\" is not a name like <mask>", shown(name)));
+    if (!seen.insert(name).second)
+      throw Error(Exit::usage, fmt::format("tokenizer.specials: duplicate {}", name));
   }
 }
 
@@ -28,9 +48,10 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, Tok
 
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
                                            std::span<const std::string> lines, std::uint64_t seed) {
+  check_specials(options.specials);
   if (options.kind == TokenizerKind::sentencepiece)
     return train_sentencepiece(options, lines, seed);
-  return vocabulary_tokenizer(options.kind, learn_vocabulary(options, lines));
+  return vocabulary_tokenizer(options.kind, options.specials, learn_vocabulary(options, lines));
 }
 
 std::vector<std::filesystem::path> Tokenizers::save(const std::filesystem::path& folder) const {
@@ -60,12 +81,42 @@ void refuse_large_tokenizer(std::uint64_t bytes) {
                           (bytes >> 20) + 1, largest_tokenizer >> 20));
 }
 
-Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train,
-                           std::uint64_t seed) {
+namespace {
+
+std::unique_ptr<Tokenizer> load(const std::string& file, const TokenizerOptions& options) {
+  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(file, options.kind);
+  for (const std::string& name : options.specials) {
+    if (!tokenizer->special(name))
+      throw Error(Exit::usage, fmt::format("tokenizer.specials: {} has no special piece {}",
+                                           shown_path(file), shown(name)));
+  }
+  return tokenizer;
+}
+
+std::unique_ptr<Tokenizer> learn(const TokenizerOptions& options,
+                                 std::span<const std::string> lines, std::uint64_t seed,
+                                 const std::function<void(const std::string&)>& say) {
+  const bool tells = say && options.kind == TokenizerKind::sentencepiece;
+  if (tells)
+    say(fmt::format("learning a vocabulary of {} pieces from {} lines", options.vocab_size,
+                    lines.size()));
+  std::unique_ptr<Tokenizer> tokenizer = train_tokenizer(options, lines, seed);
+  if (tells && tokenizer->size() < options.vocab_size)
+    say(
+        fmt::format("note: the vocabulary has {} pieces, not the {} of tokenizer.vocab_size: the "
+                    "training text yields no more",
+                    tokenizer->size(), options.vocab_size));
+  return tokenizer;
+}
+
+}  // namespace
+
+Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
+                           const std::function<void(const std::string&)>& say) {
   const bool text = !train.text.empty();
   const auto make = [&](const std::string& file, std::span<const std::string> lines) {
-    return std::shared_ptr<const Tokenizer>(file.empty() ? train_tokenizer(options, lines, seed)
-                                                         : load_tokenizer(file, options.kind));
+    return std::shared_ptr<const Tokenizer>(file.empty() ? learn(options, lines, seed, say)
+                                                         : load(file, options));
   };
   Tokenizers both;
   if (options.shared || text) {

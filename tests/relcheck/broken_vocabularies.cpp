@@ -78,7 +78,7 @@ void pieces(Cases& cases) {
   cases.line("a line that is a number too", words, "the 1234", one);
   cases.line("a byte that is no UTF-8", bytes, "\xFF", "invalid UTF-8");
   cases.file("an empty line in the middle", characters, kSpecials + "a\n\nb\n", ":5: " + no_piece);
-  cases.file("a piece twice, once escaped", characters, kSpecials + "a\n\\x61\n", ":5: this piece");
+  cases.file("a piece twice, once escaped", characters, kSpecials + "a\n\\x61\n", ":5: duplicate piece");
   cases.file(
       "a piece twice, far apart", words,
       kSpecials + "x\n" +
@@ -88,7 +88,7 @@ void pieces(Cases& cases) {
             return many;
           }() +
           "x\n",
-      ":20005: this piece stands here twice");
+      ":20005: duplicate piece");
   cases.file("only specials and a comment", words, kSpecials + "# words\n", ":4: " + one);
 }
 

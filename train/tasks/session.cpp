@@ -8,6 +8,7 @@
 #include "autograd/base/sha256.h"
 #include "autograd/kernels/gemm/bf16.h"
 #include "train/report/memory_estimate.h"
+#include "train/terminal/talk.h"
 
 namespace heed {
 
@@ -61,7 +62,7 @@ ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
   ExperimentData data;
   data.tokenizers = tokenizers != nullptr
                         ? *tokenizers
-                        : make_tokenizers(config.tokenizer, corpus.train, config.seed);
+                        : make_tokenizers(config.tokenizer, corpus.train, config.seed, tell_note);
   const auto encode = [&](const Split& split, bool training) {
     TokenizeOptions options;
     options.training = training;
