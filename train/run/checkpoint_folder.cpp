@@ -275,7 +275,7 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
   if (!newest.skipped.empty())
     throw Error(Exit::bad_input,
                 fmt::format("{}: every checkpoint is damaged, so there is nothing to go on from; "
-                            "heed train with --overwrite begins anew",
+                            "heed train with --overwrite starts over",
                             run_.string()));
   for (const fs::path& path : entries_of(run_ / "checkpoints")) {
     if (path.filename().string().starts_with(fmt::format(".{}", kPrefix)) &&
@@ -289,7 +289,7 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
   if (fs::exists(fs::symlink_status(run_ / "last", ignored)))
     throw Error(Exit::bad_input,
                 fmt::format("{} is there, but no checkpoint: is {} where it was, its disk mounted? "
-                            "heed train with --overwrite begins anew",
+                            "heed train with --overwrite starts over",
                             (run_ / "last").string(), (run_ / "checkpoints").string()));
 }
 

@@ -55,7 +55,7 @@ using TensorMetadata = std::map<std::string, std::string>;
 class SafetensorsFile {
  public:
   static SafetensorsFile read(const std::filesystem::path& path);
-  /// From bytes in memory; `name` stands in messages.
+  /// From bytes in memory; messages name the file `name`.
   static SafetensorsFile parse(std::string_view bytes, const std::string& name);
 
   /// In the order of their bytes.
@@ -97,7 +97,7 @@ class SafetensorsFile {
 void write_safetensors(FileWriter& file, std::span<const TensorView> tensors,
                        const TensorMetadata& metadata = {});
 
-/// The same into a file of its own, put in place whole.
+/// The same as a file, which appears whole or not at all.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                        const TensorMetadata& metadata = {});
 
