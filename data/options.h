@@ -46,6 +46,8 @@ struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::sentencepiece;
   PieceAlgorithm algorithm = PieceAlgorithm::unigram;  ///< sentencepiece
   std::int64_t vocab_size = 8000;  ///< sentencepiece, words: at most, special pieces included
+  /// Further special pieces, "<pad>", "<mask>", "<extra_id_0>"; their ids begin at 3.
+  std::vector<std::string> specials = {};
   bool shared = true;              ///< one vocabulary for source and target
   std::string model = {};  ///< use this file instead of training (a `.model`, or a vocabulary file)
   std::string source_model = {};  ///< where not shared

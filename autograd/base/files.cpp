@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
-#include <memory>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -26,27 +26,6 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-FileDescriptor open_for_reading(const fs::path& path, struct stat& about) {
-  FileDescriptor file(
-      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
-  if (file.get() < 0) {
-    const int error = errno;
-    throw Error(exit_of_reading(error),
-                fmt::format("cannot open {}: {}", fs::absolute(path).string(),
-                            std::generic_category().message(error)));
-  }
-  if (::fstat(file.get(), &about) < 0) throw_io("read", path, errno);
-  if (!S_ISREG(about.st_mode))
-    throw Error(Exit::bad_input, fmt::format("{}: not a regular file", path.string()));
-  return file;
-}
-
-std::size_t read_some(int descriptor, char* into, std::size_t length, const fs::path& path) {
-  const ssize_t got = uninterrupted([&] { return ::read(descriptor, into, length); });
-  if (got < 0) throw_io("read", path, errno);
-  return static_cast<std::size_t>(got);
-}
-
 }  // namespace
 
 bool is_there(const fs::path& path) {
@@ -56,10 +35,24 @@ bool is_there(const fs::path& path) {
   return fs::exists(status);
 }
 
-Exit exit_of_reading(int error) {
-  const bool theirs = error == ENOENT || error == ENOTDIR || error == ELOOP || error == EISDIR ||
-                      error == ENOTSUP;  // the last two: a folder or a device has no size
-  return theirs ? Exit::bad_input : Exit::io;
+Exit exit_of_reading(int error, bool named) {
+  constexpr std::array no_file{ENOENT, ENOTDIR,      ELOOP,  EISDIR,
+                               ENXIO,  ENAMETOOLONG, ENOTSUP};  // ENOTSUP: a folder has no size
+  const bool theirs = std::ranges::find(no_file, error) != no_file.end();
+  return theirs || (named && error == EACCES) ? Exit::bad_input : Exit::io;
+}
+
+std::string shown_path(const fs::path& path) {
+  if (path == "-") return "standard input";
+  std::error_code failed;
+  const fs::path absolute = fs::absolute(path, failed);
+  return (failed ? path : absolute.lexically_normal()).string();
+}
+
+Error cannot_read(const fs::path& path, int error, bool named) {
+  return {exit_of_reading(error, named),
+          fmt::format("{}: {}", shown_path(path),
+                      error == ENOENT ? "no such file" : std::generic_category().message(error))};
 }
 
 void throw_io(std::string_view what, const fs::path& path, int error) {
@@ -129,54 +122,59 @@ void sync_folder(const fs::path& folder) {
 
 // ---- reading --------------------------------------------------------------------------------
 
-std::string read_bytes(const fs::path& path, std::uint64_t limit) {
+FileReader::FileReader(const fs::path& path, Kinds kinds) : name_(shown_path(path)) {
+  const bool named = kinds != Kinds::files, standard = named && path == "-";
+  const int wait = named ? 0 : O_NONBLOCK;  // a pipe nobody writes to is opened, and refused below
+  if (!standard) {
+    file_ = FileDescriptor(
+        uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | wait); }));
+  }
   struct stat about {};
-  const FileDescriptor file = open_for_reading(path, about);
-  const auto expected = static_cast<std::uint64_t>(about.st_size);
-  const auto too_long = [&] {
-    return Error(Exit::bad_input, fmt::format("{}: longer than {} bytes, the most there can be",
-                                              path.string(), limit));
+  if ((!standard && file_.get() < 0) || ::fstat(descriptor(), &about) < 0)
+    throw cannot_read(path, errno, named);
+  const auto refuse = [&](std::string_view what) {
+    throw Error(Exit::bad_input, fmt::format("{}: {}", name_, what));
   };
-  if (expected > limit) throw too_long();
-  std::string bytes;
-  try {
-    bytes.resize(expected);
-  } catch (const std::exception&) {  // bad_alloc or length_error
-    throw Error(Exit::io, fmt::format("{}: no memory for its {} bytes", path.string(), expected));
-  }
-  std::size_t have = 0;
-  while (have < bytes.size()) {
-    const std::size_t got = read_some(file.get(), bytes.data() + have, bytes.size() - have, path);
-    if (got == 0) break;
-    have += got;
-  }
-  bytes.resize(have);
-  return bytes;
+  const bool device = S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode);
+  if (!named && !S_ISREG(about.st_mode)) refuse("not a regular file");
+  if (S_ISDIR(about.st_mode)) refuse("is a folder, not a file");
+  if (device && !standard && kinds != Kinds::also_devices) refuse("is a device, not a file");
+  if (S_ISREG(about.st_mode)) size_ = about.st_size;
 }
 
-void read_in_pieces(const fs::path& path,
-                    const std::function<void(std::span<const std::byte>)>& take) {
-  struct stat about {};
-  const FileDescriptor file = open_for_reading(path, about);
-  const auto piece = std::make_unique_for_overwrite<char[]>(kPiece);  // clearing it takes time
-  while (const std::size_t got = read_some(file.get(), piece.get(), kPiece, path))
-    take(std::as_bytes(std::span(piece.get(), got)));
-}
+int FileReader::descriptor() const { return file_.get() < 0 ? STDIN_FILENO : file_.get(); }
 
-FileReader::FileReader(fs::path path) : path_(std::move(path)) {
-  struct stat about {};
-  file_ = open_for_reading(path_, about);
-  size_ = static_cast<std::uint64_t>(about.st_size);
+bool FileReader::terminal() const { return ::isatty(descriptor()) == 1; }
+
+std::size_t FileReader::read_some(std::span<char> into) {
+  const ssize_t got = uninterrupted([&] { return ::read(descriptor(), into.data(), into.size()); });
+  if (got < 0) throw_io("read", name_, errno);
+  return static_cast<std::size_t>(got);
 }
 
 void FileReader::read(std::span<std::byte> into) {
   while (!into.empty()) {
-    const std::size_t got =
-        read_some(file_.get(), reinterpret_cast<char*>(into.data()), into.size(), path_);
+    const std::size_t got = read_some({reinterpret_cast<char*>(into.data()), into.size()});
     if (got == 0)
-      throw Error(Exit::bad_input, fmt::format("{}: ends too early (cut short?)", path_.string()));
+      throw Error(Exit::bad_input, fmt::format("{}: ends too early (cut short?)", name_));
     into = into.subspan(got);
   }
+}
+
+std::string read_bytes(const fs::path& path, std::uint64_t limit) {
+  FileReader file(path);
+  if (file.size() > limit)
+    throw Error(Exit::bad_input, fmt::format("{}: longer than {} bytes", file.name(), limit));
+  std::string bytes;
+  try {
+    bytes.resize(file.size());
+  } catch (const std::exception&) {  // bad_alloc or length_error
+    throw Error(Exit::io, fmt::format("{}: no memory for its {} bytes", file.name(), file.size()));
+  }
+  std::size_t have = 0;
+  while (const std::size_t got = file.read_some(std::span(bytes).subspan(have))) have += got;
+  bytes.resize(have);
+  return bytes;
 }
 
 // ---- writing --------------------------------------------------------------------------------

@@ -1,13 +1,12 @@
 #pragma once
-/// Files that survive a crash. What these functions have reported as written stays written when the
-/// process is killed or the power fails: bytes go to a temporary name in the same folder, are
-/// pushed to the disk (fsync), take their name by one rename, and the folder is pushed to the disk
-/// as well.
+/// Reading files, and writing files that survive a crash. What these functions report as written
+/// stays written when the process is killed or the power fails: bytes go to a temporary name in the
+/// same folder, are pushed to the disk (fsync), take their name by one rename, and the folder is
+/// pushed to the disk as well.
 ///
 /// Every failing system call throws Error(io) with the file and the reason; an interrupted call or
-/// a short write is gone on with. A temporary file that a killed process left behind has a fixed
-/// name,
-/// `.NAME.tmp`, and is replaced by the next write.
+/// a short write is continued. A temporary file that a killed process leaves behind has a fixed
+/// name, `.NAME.tmp`, and is replaced by the next write.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -56,29 +55,39 @@ void set_length(int descriptor, std::uint64_t length, const std::filesystem::pat
 void sync_file(int descriptor, const std::filesystem::path& path);
 void sync_folder(const std::filesystem::path& folder);
 
-/// The bytes of a regular file. Throws Error(bad_input) when it is missing, not a regular file, or
-/// longer than `limit`; Error(io) when the disk fails.
-std::string read_bytes(const std::filesystem::path& path, std::uint64_t limit = UINT64_MAX);
-
-/// The same bytes, handed out piece by piece.
-void read_in_pieces(const std::filesystem::path& path,
-                    const std::function<void(std::span<const std::byte>)>& take);
-
-/// Reads a regular file front to back. Throws as read_bytes does.
+/// Reads a file front to back. The constructor throws Error(bad_input) where there is no such file or
+/// it is of another kind; reading throws Error(io) where the disk fails.
 class FileReader {
  public:
-  explicit FileReader(std::filesystem::path path);
+  /// What may be read. A user names pipes (with "-", standard input) and devices; what is not theirs
+  /// to read is then bad_input as well, and io where a file is heed's own.
+  enum class Kinds { files, files_and_pipes, also_devices };
 
+  explicit FileReader(const std::filesystem::path& path, Kinds kinds = Kinds::files);
+
+  /// As messages name it.
+  const std::string& name() const { return name_; }
+  /// Bytes of a regular file; 0 for others, which do not tell.
   std::uint64_t size() const { return size_; }
+  /// Somebody types there.
+  bool terminal() const;
+  /// The next bytes, at least one and at most as many as there is room for; 0 at the end.
+  std::size_t read_some(std::span<char> into);
   /// The next bytes, as many as there is room for. Throws Error(bad_input) where the file ends
   /// before.
   void read(std::span<std::byte> into);
 
  private:
-  std::filesystem::path path_;
-  FileDescriptor file_;
+  int descriptor() const;
+
+  std::string name_;
+  FileDescriptor file_;  // none for standard input, which stays open
   std::uint64_t size_ = 0;
 };
+
+/// The bytes of a regular file. Throws as FileReader does, and Error(bad_input) where it is longer
+/// than `limit`.
+std::string read_bytes(const std::filesystem::path& path, std::uint64_t limit = UINT64_MAX);
 
 /// Writes a new file front to back, counting and summing what goes through. The bytes are on disk
 /// when finish() returns; without it the file is worthless.
@@ -120,7 +129,7 @@ void rename_durably(const std::filesystem::path& from, const std::filesystem::pa
 /// an older link in one step.
 void replace_symlink(const std::filesystem::path& target, const std::filesystem::path& link);
 
-/// Whether this errno says that something is another user's or in use.
+/// Whether this errno says that something cannot be removed because it is another user's or in use.
 bool is_refusal(int error);
 
 /// Removes a file or a whole folder, if it is there.
@@ -136,9 +145,16 @@ std::filesystem::path temporary_name(const std::filesystem::path& path);
 /// fails.
 bool is_there(const std::filesystem::path& path);
 
-/// The status where a file could not be opened or looked at: bad_input where it is not there or the
-/// path leads nowhere; io where it may be all right and another try may do.
-Exit exit_of_reading(int error);
+/// The status where a file cannot be opened or looked at: bad_input where the path leads to no file;
+/// io where the file may be sound and another attempt may succeed. A file that the user `named` is
+/// bad_input also where it is not theirs to read.
+Exit exit_of_reading(int error, bool named = false);
+
+/// The error where a file cannot be opened, read or looked at: "PATH: no such file".
+Error cannot_read(const std::filesystem::path& path, int error, bool named = false);
+
+/// How a file is named in messages: its absolute path, or "standard input" for "-".
+std::string shown_path(const std::filesystem::path& path);
 
 /// Throws Error(io): "cannot WHAT PATH: reason", with the reason from errno.
 [[noreturn]] void throw_io(std::string_view what, const std::filesystem::path& path, int error);

@@ -21,53 +21,72 @@ Bytef* input_of(std::string_view bytes) {  // zlib does not write there, but is 
   return reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
 }
 
-struct Inflater {
-  z_stream stream{};
-  Inflater() {
-    if (inflateInit2(&stream, kGzipWindow) != Z_OK)
-      throw Error(Exit::io, "gzip: no memory to unpack");
-  }
-  ~Inflater() { inflateEnd(&stream); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-};
-
 }  // namespace
 
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
-std::string unpack_gzip(std::string_view bytes, std::uint64_t limit, const std::string& name) {
+struct GzipUnpacker::State {
+  std::string name;
+  std::uint64_t limit, packed = 0, unpacked = 0;  // bytes
+  bool kept, within = false;                      // a member
+  z_stream stream{};
+};
+
+GzipUnpacker::GzipUnpacker(std::string name, std::uint64_t limit, bool kept)
+    : state_(new State{.name = std::move(name), .limit = limit, .kept = kept}) {
+  if (inflateInit2(&state_->stream, kGzipWindow) != Z_OK)
+    throw Error(Exit::io, "gzip: no memory to unpack");
+}
+
+GzipUnpacker::~GzipUnpacker() { inflateEnd(&state_->stream); }
+
+void GzipUnpacker::unpack(std::string_view packed, std::string& into) {
   const auto fail = [&](std::string_view what) {
-    throw Error(Exit::bad_input, fmt::format("{}: {}", name, what));
+    throw Error(Exit::bad_input, fmt::format("{}: {}", state_->name, what));
   };
-  std::string content;
-  const std::uint64_t size = bytes.size();
+  z_stream& stream = state_->stream;
   std::array<char, 1 << 16> piece;
-  do {  // a file may hold several members, one after the other
-    Inflater inflater;
-    z_stream& stream = inflater.stream;
-    int status = Z_OK;
-    while (status != Z_STREAM_END) {
-      if (stream.avail_in == 0) {  // zlib counts in 32 bits
-        const std::size_t next = std::min<std::size_t>(bytes.size(), std::size_t{1} << 30);
-        if (next == 0) fail("gzip data cut short");
-        stream.next_in = input_of(bytes);
-        stream.avail_in = static_cast<uInt>(next);
-        bytes.remove_prefix(next);
-      }
-      stream.next_out = reinterpret_cast<Bytef*>(piece.data());
-      stream.avail_out = static_cast<uInt>(piece.size());
-      status = inflate(&stream, Z_NO_FLUSH);
-      if (status != Z_OK && status != Z_STREAM_END) fail("gzip data damaged");
-      content.append(piece.data(), piece.size() - stream.avail_out);
-      const std::uint64_t used = size - bytes.size() - stream.avail_in;
-      if (content.size() > kNoBomb + kMostTimes * used)
-        fail(fmt::format("unpacks to more than {} times its size", kMostTimes));
-      if (content.size() > limit) fail(fmt::format("unpacks to more than {} bytes", limit));
+  stream.avail_in = 0;
+  for (bool full = false; stream.avail_in > 0 || !packed.empty() || full;) {
+    if (stream.avail_in == 0) {  // zlib counts in 32 bits
+      const std::size_t next = std::min<std::size_t>(packed.size(), std::size_t{1} << 30);
+      stream.next_in = input_of(packed);
+      stream.avail_in = static_cast<uInt>(next);
+      packed.remove_prefix(next);
+      state_->packed += next;
     }
-    if (stream.avail_in > 0)  // what inflate has not used belongs to the next member
-      bytes = std::string_view(bytes.data() - stream.avail_in, bytes.size() + stream.avail_in);
-  } while (!bytes.empty());
+    state_->within = true;
+    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
+    stream.avail_out = static_cast<uInt>(piece.size());
+    const int status = inflate(&stream, Z_NO_FLUSH);
+    full = stream.avail_out == 0;  // more of the output may wait inside zlib
+    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
+      fail("gzip data damaged");
+    const std::size_t made = piece.size() - stream.avail_out;
+    into.append(piece.data(), made);
+    state_->unpacked += made;
+    const std::uint64_t used = state_->packed - stream.avail_in;
+    if (state_->kept && state_->unpacked > kNoBomb + kMostTimes * used)
+      fail(fmt::format("unpacks to more than {} times its size", kMostTimes));
+    if (state_->unpacked > state_->limit)
+      fail(fmt::format("unpacks to more than {} bytes", state_->limit));
+    if (status == Z_STREAM_END) {  // what inflate has not used belongs to the next member
+      state_->within = full = false;
+      inflateReset(&stream);
+    }
+  }
+}
+
+void GzipUnpacker::finish() const {
+  if (state_->within || state_->packed == 0)
+    throw Error(Exit::bad_input, state_->name + ": gzip data cut short");
+}
+
+std::string unpack_gzip(std::string_view bytes, std::uint64_t limit, const std::string& name) {
+  std::string content;
+  GzipUnpacker unpacker(name, limit, true);
+  unpacker.unpack(bytes, content);
+  unpacker.finish();
   return content;
 }
 

@@ -9,12 +9,12 @@ namespace heed {
 /// Deepest nesting accepted. (Writing a value out again uses the stack once a level.)
 inline constexpr int json_depth = 32;
 
-/// One JSON value, strictly: no key twice in one object, at most json_depth levels, valid UTF-8,
-/// nothing after it. Throws Error(bad_input) whose message begins with `name`.
-nlohmann::json parse_json(std::string_view text, const std::string& name);
+/// One JSON value, strictly: no duplicate keys, at most `depth` levels, valid UTF-8, nothing after it.
+/// Throws Error(bad_input) whose message begins with `name`.
+nlohmann::json parse_json(std::string_view text, const std::string& name, int depth = json_depth);
 
 /// The whole number that a value is. Throws json::type_error for every other value, and for numbers
-/// with a fraction or beyond 64 bits, which get<std::int64_t>() would cast without a word.
+/// with a fraction or beyond 64 bits, which get<std::int64_t>() would cast silently.
 std::int64_t whole_number(const nlohmann::json& value);
 
 }  // namespace heed

@@ -55,8 +55,12 @@ std::string sha256_hex(std::span<const std::byte> bytes) {
 std::string sha256_hex(std::string_view bytes) { return sha256_hex(as_bytes(bytes)); }
 
 std::string sha256_file(const std::filesystem::path& path) {
+  constexpr std::size_t piece = std::size_t{1} << 20;                // bytes
+  const auto bytes = std::make_unique_for_overwrite<char[]>(piece);  // clearing it takes time
+  FileReader file(path);
   Sha256 sum;
-  read_in_pieces(path, [&](std::span<const std::byte> piece) { sum.update(piece); });
+  while (const std::size_t got = file.read_some({bytes.get(), piece}))
+    sum.update(std::as_bytes(std::span(bytes.get(), got)));
   return sum.hex();
 }
 

@@ -31,7 +31,10 @@ void Team::work() {
       (*job_)(i);
     } catch (...) {
       const std::lock_guard lock(mutex_);
-      if (!error_) error_ = std::current_exception();
+      if (!error_ || i < failed_) {
+        error_ = std::current_exception();
+        failed_ = i;
+      }
       next_ = count_;
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
 /// The worker threads of a run. The calling thread is one of them.
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -11,6 +12,9 @@
 
 namespace heed {
 
+/// Processors this process may run on (its affinity mask, not the machine's size).
+std::int64_t available_processors();
+
 class Team {
  public:
   /// threads >= 1; 0: one for each processor this process may use.
@@ -21,12 +25,12 @@ class Team {
 
   std::int64_t threads() const { return static_cast<std::int64_t>(workers_.size()) + 1; }
   struct Interrupted {};
-  /// From now on run() asks before each job whether to go on; it throws Interrupted where the answer
-  /// was true. An empty function: no more questions.
+  /// From now on run() asks before each job whether to stop, and throws Interrupted where the answer
+  /// is true. An empty function: it no longer asks.
   void interrupt_when(std::function<bool()> asked) { asked_ = std::move(asked); }
   /// Calls job(i) for i = 0 … count − 1, each once, on whichever thread is free, and returns when
-  /// all are done. Results must not depend on who does what. The first exception is thrown again
-  /// here.
+  /// all are done. Results must not depend on the thread. After an exception no further job begins;
+  /// that of the smallest i is thrown again here.
   template <class Job>
   void run(std::int64_t count, const Job& job) {
     // A reference fits into a std::function, which then needs no memory of its own.
@@ -48,9 +52,18 @@ class Team {
   std::function<bool()> asked_;
   std::mutex mutex_;
   std::exception_ptr error_;
+  std::int64_t failed_ = 0;  ///< the job that threw it
 };
 
-/// Processors this process may run on (its affinity mask, not the machine's size).
-std::int64_t available_processors();
+/// Calls work(k, from, to) for parts [from, to) of 0 … count − 1, on as many threads (0: one for each
+/// processor) as have `least` to do: a smaller part would cost more than it saves. Returns the number
+/// of parts.
+template <class Work>
+std::size_t in_parts(std::size_t count, std::size_t least, std::int64_t threads, const Work& work) {
+  if (threads <= 0) threads = available_processors();
+  const auto n = std::clamp<std::size_t>(count / least, 1, threads);
+  Team(n).run(n, [&](std::size_t k) { work(k, count * k / n, count * (k + 1) / n); });
+  return n;
+}
 
 }  // namespace heed

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "autograd/base/error.h"
-#include "data/parallel.h"
+#include "autograd/base/team.h"
 
 namespace heed {
 namespace {

@@ -73,12 +73,8 @@ struct Day {
   }
   bool short_year() const { return 1969 <= year && year <= 2068; }
   int yy() const { return year % 100; }
-  std::string_view in(const Months& names) const {
-    return names[static_cast<std::size_t>(month - 1)];
-  }
-  std::string_view in(const Weekdays& names) const {
-    return names[static_cast<std::size_t>(weekday)];
-  }
+  std::string_view in(const Months& names) const { return names[month - 1]; }
+  std::string_view in(const Weekdays& names) const { return names[weekday]; }
 };
 
 std::string ordinal(int day) {
@@ -90,9 +86,9 @@ std::string ordinal(int day) {
 /// 1 to 39 as Chinese write them: 三, 十, 十二, 二十, 二十七.
 std::string chinese_number(int n) {
   std::string out;
-  if (n >= 20) out += chinese_digits[static_cast<std::size_t>(n / 10)];
+  if (n >= 20) out += chinese_digits[n / 10];
   if (n >= 10) out += "十";
-  if (n % 10 != 0) out += chinese_digits[static_cast<std::size_t>(n % 10)];
+  if (n % 10 != 0) out += chinese_digits[n % 10];
   return out;
 }
 
@@ -100,7 +96,7 @@ std::string chinese_number(int n) {
 std::string chinese_year(int year, std::string_view zero) {
   std::string out;
   for (const char digit : std::to_string(year)) {
-    out += digit == '0' ? zero : chinese_digits[static_cast<std::size_t>(digit - '0')];
+    out += digit == '0' ? zero : chinese_digits[digit - '0'];
   }
   return out;
 }
@@ -220,7 +216,7 @@ void field(std::string& out, char name, const Day& day) {
       out += ordinal(day.day);
       return;
     case 'w':
-      out += ordinal_words[static_cast<std::size_t>(day.day - 1)];
+      out += ordinal_words[day.day - 1];
       return;
     case 'x':
       out += day.day == 1 ? "1er" : std::to_string(day.day);
@@ -309,7 +305,7 @@ std::string fill(const Form& form, const Day& day) {
 std::string iso_date(std::chrono::sys_days day) { return fill(forms[0], Day(day)); }
 
 std::string write_date(std::chrono::sys_days days, int index, Random& random) {
-  const Form& form = forms.at(static_cast<std::size_t>(index));
+  const Form& form = forms.at(index);
   std::string text = fill(form, Day(days));
   return form.any_case ? any_case(std::move(text), random) : text;
 }

@@ -8,7 +8,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/random.h"
-#include "data/parallel.h"
+#include "autograd/base/team.h"
 #include "data/sources/dates.h"
 
 namespace heed {
@@ -142,7 +142,7 @@ Pair sample(const SyntheticOptions& options, std::uint64_t seed, Part part, std:
 Split make_train(const SyntheticOptions& options, std::uint64_t seed) {
   constexpr std::size_t lines_a_thread = 2048;
   Split split;
-  split.source.resize(static_cast<std::size_t>(options.train));
+  split.source.resize(options.train);
   split.target.resize(split.source.size());
   in_parts(split.source.size(), lines_a_thread, 0,
            [&](std::size_t, std::size_t from, std::size_t to) {

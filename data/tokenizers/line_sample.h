@@ -8,8 +8,8 @@
 
 namespace heed {
 
-/// All lines where there are at most `most`, in their order; else so many of them, drawn without
-/// replacement from the seed alone, in the order of drawing.
+/// All lines, in their order, where there are at most `most`; else `most` of them, drawn without
+/// replacement, in the order of drawing, which depends on the seed alone.
 std::vector<const std::string*> sample_lines(std::span<const std::string> lines, std::size_t most,
                                              std::uint64_t seed);
 

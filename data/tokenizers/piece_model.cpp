@@ -40,7 +40,7 @@ std::optional<Field> take_field(std::string_view& from) {
   } else if (field.wire == kEight || field.wire == kFour) {
     size = field.wire == kEight ? 8 : 4;
   } else {
-    return std::nullopt;  // groups, which nobody writes any more
+    return std::nullopt;  // groups, which are obsolete
   }
   if (!size || *size > from.size()) return std::nullopt;
   field.bytes = from.substr(0, static_cast<std::size_t>(*size));
@@ -94,8 +94,8 @@ bool whole_normaliser(std::string_view message) {
   return true;
 }
 
-/// A piece's field 1 is its text. The library builds its index of C strings: what stands behind a
-/// NUL is lost to it, and a text that begins with one ends the program.
+/// A piece's field 1 is its text. The library builds its index of C strings: it does not see what
+/// follows a NUL, and a text that begins with one ends the program.
 bool whole_piece(std::string_view message) {
   while (!message.empty()) {
     const auto field = take_field(message);

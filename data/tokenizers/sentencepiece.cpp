@@ -20,8 +20,7 @@
 namespace heed {
 namespace {
 
-/// Beyond this many lines a vocabulary is learnt from a random sample, as more would only cost
-/// time.
+/// Beyond this many lines a vocabulary is learned from a random sample: more would only cost time.
 constexpr std::size_t learn_from = 2'000'000;
 
 /// Bytes of a line; SentencePiece's own limit. Beyond some ten thousand bytes without a space its
@@ -63,6 +62,11 @@ class SentencePieceTokenizer final : public Tokenizer {
     check_id(id);
     return processor_.IdToPiece(id);
   }
+  std::optional<std::int32_t> special(std::string_view name) const override {
+    const int id = processor_.PieceToId({name.data(), name.size()});
+    const bool known = processor_.IsControl(id) || name == "<unk>";
+    return known ? std::optional<std::int32_t>(id) : std::nullopt;
+  }
 
   std::vector<std::int32_t> encode(std::string_view line) const override {
     std::vector<int> all;
@@ -81,7 +85,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     plain.reserve(ids.size());
     for (const std::int32_t id : ids) {
       check_id(id);
-      if (id != bos && id != eos) plain.push_back(id);
+      if (!processor_.IsControl(id)) plain.push_back(id);
     }
     std::string text;
     check(processor_.Decode(plain, &text));
@@ -106,7 +110,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     return end;
   }
 
-  std::string proto_;  // as it came, so that saving copies it to the byte
+  std::string proto_;  // as read, so that saving copies it byte for byte
   sentencepiece::SentencePieceProcessor processor_;
 };
 
@@ -159,11 +163,12 @@ sentencepiece::util::Status train(const Arguments& arguments,
   return sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &proto);
 }
 
-/// What the trainer would see of a line beside blanks: it knows the specials, and leaves out lines
-/// with the character that it writes for unknown ones.
-std::string without_marks(std::string line) {
+/// What the trainer sees of a line besides blanks: it knows the specials, and leaves out lines with
+/// the character that it writes for unknown ones.
+std::string without_marks(std::string line, std::vector<std::string> specials) {
   if (line.find("\u2585") != std::string::npos) return "";
-  for (const std::string_view mark : {"<unk>", "<s>", "</s>", " ", "\t", "\r", "\n"}) {
+  specials.insert(specials.end(), {"<unk>", "<s>", "</s>", " ", "\t", "\r", "\n"});
+  for (const std::string_view mark : specials) {
     for (std::size_t at = 0; (at = line.find(mark, at)) != std::string::npos;)
       line.erase(at, mark.size());
   }
@@ -172,7 +177,8 @@ std::string without_marks(std::string line) {
 
 /// Whether normalisation leaves something of any line. The library's trainer ends the process where
 /// it does not, so its normaliser is asked before, that of a model of one letter.
-bool teach_anything(const std::vector<const std::string*>& lines, Arguments arguments) {
+bool teach_anything(const std::vector<const std::string*>& lines, Arguments arguments,
+                    const std::vector<std::string>& specials) {
   arguments["model_type"] = "bpe";
   arguments["vocab_size"] = "100";
   const std::string letter = "a";
@@ -182,7 +188,7 @@ bool teach_anything(const std::vector<const std::string*>& lines, Arguments argu
   check(processor.LoadFromSerializedProto(proto));
   return std::any_of(lines.begin(), lines.end(), [&](const std::string* line) {
     std::vector<int> ids;
-    check(processor.Encode(without_marks(*line), &ids));
+    check(processor.Encode(without_marks(*line, specials), &ids));
     return !ids.empty();
   });
 }
@@ -224,6 +230,8 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
       {"eos_id", std::to_string(Tokenizer::eos)},
       {"pad_id", "-1"},
       {"minloglevel", "2"}};
+  if (!options.specials.empty())
+    arguments["control_symbols"] = fmt::format("{}", fmt::join(options.specials, ","));
   if (running_text) {
     arguments.insert({{"user_defined_symbols", "\n"},
                       {"normalization_rule_name", "identity"},
@@ -238,7 +246,7 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
                 fmt::format("tokenizer: nothing to learn from but words of more than {} bytes",
                             longest_learnt));
   }
-  if (!teach_anything(learnt, arguments))
+  if (!teach_anything(learnt, arguments, options.specials))
     throw Error(Exit::bad_input, "tokenizer: there is no text to learn from");
   std::string proto;
   const auto status = train(arguments, learnt, proto);

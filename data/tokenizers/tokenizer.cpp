@@ -2,14 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
+#include <set>
 
 #include "autograd/base/error.h"
+#include "autograd/base/files.h"
 #include "autograd/base/lines.h"
-#include "autograd/base/uninterrupted.h"
+#include "autograd/base/message_text.h"
 #include "data/tokenizers/vocabulary.h"
 
 namespace heed {
@@ -21,10 +21,26 @@ void Tokenizer::check_id(std::int32_t id) const {
   }
 }
 
+void check_specials(std::span<const std::string> names) {
+  std::set<std::string> seen{"<unk>", "<s>", "</s>"};
+  for (const std::string& name : names) {
+    const auto plain = [](char c) {
+      return c > ' ' && c < 0x7F && c != '<' && c != '>' && c != ',';
+    };
+    const bool fits = name.size() > 2 && name.size() <= 64 && name.front() == '<' &&
+                      name.back() == '>' && std::all_of(name.begin() + 1, name.end() - 1, plain);
+    if (!fits)
+      throw Error(Exit::usage,
+                  fmt::format("tokenizer.specials: \"{}\" is not a name like <mask>", shown(name)));
+    if (!seen.insert(name).second)
+      throw Error(Exit::usage, fmt::format("tokenizer.specials: duplicate {}", name));
+  }
+}
+
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind) {
   std::error_code ignored;
   if (std::filesystem::is_other(file, ignored)) {  // a pipe or device: reading might never end
-    throw Error(Exit::bad_input, shown_path(file.string()) + ": not a regular file");
+    throw Error(Exit::bad_input, shown_path(file) + ": not a regular file");
   }
   return kind == TokenizerKind::sentencepiece ? load_sentencepiece(file)
                                               : load_vocabulary(file, kind);
@@ -32,9 +48,10 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, Tok
 
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
                                            std::span<const std::string> lines, std::uint64_t seed) {
+  check_specials(options.specials);
   if (options.kind == TokenizerKind::sentencepiece)
     return train_sentencepiece(options, lines, seed);
-  return vocabulary_tokenizer(options.kind, learn_vocabulary(options, lines));
+  return vocabulary_tokenizer(options.kind, options.specials, learn_vocabulary(options, lines));
 }
 
 std::vector<std::filesystem::path> Tokenizers::save(const std::filesystem::path& folder) const {
@@ -64,12 +81,42 @@ void refuse_large_tokenizer(std::uint64_t bytes) {
                           (bytes >> 20) + 1, largest_tokenizer >> 20));
 }
 
-Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train,
-                           std::uint64_t seed) {
+namespace {
+
+std::unique_ptr<Tokenizer> load(const std::string& file, const TokenizerOptions& options) {
+  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(file, options.kind);
+  for (const std::string& name : options.specials) {
+    if (!tokenizer->special(name))
+      throw Error(Exit::usage, fmt::format("tokenizer.specials: {} has no special piece {}",
+                                           shown_path(file), shown(name)));
+  }
+  return tokenizer;
+}
+
+std::unique_ptr<Tokenizer> learn(const TokenizerOptions& options,
+                                 std::span<const std::string> lines, std::uint64_t seed,
+                                 const std::function<void(const std::string&)>& say) {
+  const bool tells = say && options.kind == TokenizerKind::sentencepiece;
+  if (tells)
+    say(fmt::format("learning a vocabulary of {} pieces from {} lines", options.vocab_size,
+                    lines.size()));
+  std::unique_ptr<Tokenizer> tokenizer = train_tokenizer(options, lines, seed);
+  if (tells && tokenizer->size() < options.vocab_size)
+    say(
+        fmt::format("note: the vocabulary has {} pieces, not the {} of tokenizer.vocab_size: the "
+                    "training text yields no more",
+                    tokenizer->size(), options.vocab_size));
+  return tokenizer;
+}
+
+}  // namespace
+
+Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
+                           const std::function<void(const std::string&)>& say) {
   const bool text = !train.text.empty();
   const auto make = [&](const std::string& file, std::span<const std::string> lines) {
-    return std::shared_ptr<const Tokenizer>(file.empty() ? train_tokenizer(options, lines, seed)
-                                                         : load_tokenizer(file, options.kind));
+    return std::shared_ptr<const Tokenizer>(file.empty() ? learn(options, lines, seed, say)
+                                                         : load(file, options));
   };
   Tokenizers both;
   if (options.shared || text) {
@@ -89,24 +136,10 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train,
 }
 
 void write_file(const std::filesystem::path& file, std::string_view content) {
-  const int out = uninterrupted(
-      [&] { return ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode_t{0666}); });
-  bool good = out >= 0;
-  while (good && !content.empty()) {
-    const ssize_t put = uninterrupted([&] {
-      errno = ENOSPC;  // should it write nothing and not say why: do not try for ever
-      return ::write(out, content.data(), content.size());
-    });
-    good = put > 0;
-    if (good) content.remove_prefix(static_cast<std::size_t>(put));
-  }
-  // A run's checkpoints are worth nothing without its tokenizer, so it must outlive a power cut too.
-  good = good && uninterrupted([&] { return ::fsync(out); }) == 0;
-  const int error = errno;
-  if (out >= 0) ::close(out);  // all is on the disk, or is given up
-  if (!good)
-    throw Error(Exit::io, fmt::format("{}: cannot write: {}", shown_path(file.string()),
-                                      std::strerror(error)));
+  FileDescriptor out = open_file(file, O_WRONLY | O_CREAT | O_TRUNC);
+  write_all(out.get(), as_bytes(content), file);
+  sync_file(out.get(), file);  // a run's checkpoints are worth nothing without its tokenizer
+  out.close(file);
 }
 
 }  // namespace heed

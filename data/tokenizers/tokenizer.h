@@ -1,14 +1,17 @@
 #pragma once
 /// From text to token ids and back.
 ///
-/// Every kind keeps the same three special ids; the others begin at 3. Tokenizers never add
+/// Every kind keeps the same three special ids; further ones (TokenizerOptions::specials), which
+/// most vocabularies do without, follow from 3 on, and then the pieces of text. Tokenizers never add
 /// specials: batches do. Encoding and decoding are const and safe on several threads at once.
 ///
 /// Newlines in a text (lm) are tokens of their own in every kind, so that encoding a text line by
 /// line, ends included, equals encoding it whole.
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,14 +34,18 @@ class Tokenizer {
   /// Number of ids, specials included.
   virtual std::int64_t size() const = 0;
 
-  /// What an id stands for; "<unk>", "<s>" and "</s>" for the specials. A piece of kind `bytes` is
+  /// What an id stands for; "<unk>", "<s>" and so on for the specials. A piece of kind `bytes` is
   /// one raw byte. Throws Error(failed) for an id outside [0, size()).
   virtual std::string piece(std::int32_t id) const = 0;
 
-  /// Never yields bos or eos, whatever the text.
+  /// The id of a special piece: "<unk>", "<s>", "</s>", "<mask>"; none where this vocabulary does
+  /// not have it.
+  virtual std::optional<std::int32_t> special(std::string_view name) const = 0;
+
+  /// Never yields a special but unk, whatever the text.
   virtual std::vector<std::int32_t> encode(std::string_view line) const = 0;
 
-  /// The text of ids; bos and eos are dropped, unk becomes " ⁇ " (sentencepiece), "<unk>" (words)
+  /// The text of ids; specials are dropped, but unk becomes " ⁇ " (sentencepiece), "<unk>" (words)
   /// or U+FFFD. From `bytes` it need not be valid UTF-8. Throws Error(failed) for an id out of
   /// range.
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
@@ -46,7 +53,7 @@ class Tokenizer {
   /// Writes `<stem>.model` (sentencepiece's own format) or `<stem>.vocab` and returns its path.
   ///
   /// A `.vocab` is text: line n, from 0, holds the piece of id n; lines 0 to 2 are <unk>, <s>,
-  /// </s>. Escapes: \\ backslash, \n newline, \r return, \t tab, \s space, \xHH any other byte that
+  /// </s>; then come further specials, each behind \! (as "\!<mask>"). Escapes: \\ backslash, \n newline, \r return, \t tab, \s space, \xHH any other byte that
   /// is not printable; a piece that looks like a special has its first character escaped. Throws
   /// Error(io).
   virtual std::filesystem::path save(const std::filesystem::path& stem) const = 0;
@@ -69,10 +76,10 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, Tok
 /// Learns a vocabulary from lines: sentencepiece's unigram model (Kudo 2018) or the words, by
 /// falling frequency, up to vocab_size; all characters; or just the 256 bytes. Lines that hold \n
 /// mark a running text: sentencepiece then changes nothing in it (no NFKC, all spaces kept). The
-/// same lines, in any number of runs, give the same file to the byte; the seed matters only where
+/// same lines, in any number of runs, give the same file, byte for byte; the seed matters only where
 /// a corpus is so large that sentencepiece learns from a sample of it.
-/// Throws Error(usage) where vocab_size is too small for the characters, Error(bad_input) where the
-/// lines hold nothing.
+/// Throws Error(usage) where vocab_size is too small for the characters or a special is not a name
+/// like "<mask>", Error(bad_input) where the lines hold nothing.
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
                                            std::span<const std::string> lines, std::uint64_t seed);
 
@@ -88,7 +95,10 @@ struct Tokenizers {
 };
 
 /// Loads the files that `options` names, or learns from the training split. A text counts as
-/// shared.
-Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed);
+/// shared. `say` is told, a line at a time, that sentencepiece begins to learn, which takes seconds,
+/// and where its vocabulary came out smaller than was asked for. Throws as above, and Error(usage)
+/// where a loaded vocabulary does not have one of `options.specials`.
+Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
+                           const std::function<void(const std::string&)>& say = {});
 
 }  // namespace heed

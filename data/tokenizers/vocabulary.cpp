@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "autograd/base/error.h"
 #include "autograd/base/lines.h"
@@ -16,7 +17,7 @@ namespace heed {
 namespace {
 
 constexpr std::array<std::string_view, 3> special_pieces = {"<unk>", "<s>", "</s>"};
-constexpr std::int32_t first_piece = 3;
+constexpr std::string_view special_mark = "\\!";  // before further specials, in a file
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
@@ -128,15 +129,18 @@ struct StringHash {
 
 class VocabularyTokenizer final : public Tokenizer {
  public:
-  VocabularyTokenizer(TokenizerKind kind, std::vector<std::string> pieces) : kind_(kind) {
-    pieces_.assign(special_pieces.begin(), special_pieces.end());
+  VocabularyTokenizer(TokenizerKind kind, std::span<const std::string> specials,
+                      std::vector<std::string> pieces)
+      : kind_(kind), pieces_(special_pieces.begin(), special_pieces.end()) {
+    pieces_.insert(pieces_.end(), specials.begin(), specials.end());
+    first_ = pieces_.size();
     std::move(pieces.begin(), pieces.end(), std::back_inserter(pieces_));
-    for (std::size_t i = first_piece; i < pieces_.size(); ++i) {
+    for (std::size_t i = first_; i < pieces_.size(); ++i) {
       ids_.emplace(pieces_[i], static_cast<std::int32_t>(i));
     }
     for (int byte = 0; byte < 256; ++byte) {
       const char c = static_cast<char>(byte);
-      single_[static_cast<std::size_t>(byte)] = id_of({&c, 1});
+      single_[byte] = id_of({&c, 1});
     }
   }
 
@@ -144,7 +148,12 @@ class VocabularyTokenizer final : public Tokenizer {
   std::int64_t size() const override { return static_cast<std::int64_t>(pieces_.size()); }
   std::string piece(std::int32_t id) const override {
     check_id(id);
-    return pieces_[static_cast<std::size_t>(id)];
+    return pieces_[id];
+  }
+  std::optional<std::int32_t> special(std::string_view name) const override {
+    const auto end = pieces_.begin() + first_, found = std::find(pieces_.begin(), end, name);
+    if (found == end) return std::nullopt;
+    return static_cast<std::int32_t>(found - pieces_.begin());
   }
 
   std::vector<std::int32_t> encode(std::string_view line) const override {
@@ -161,12 +170,12 @@ class VocabularyTokenizer final : public Tokenizer {
     std::string text;
     for (const std::int32_t id : ids) {
       check_id(id);
-      if (id == bos || id == eos) continue;
+      if (id != unk && std::cmp_less(id, first_)) continue;
       if (kind_ != TokenizerKind::words) {
-        text += id == unk ? "\uFFFD" : pieces_[static_cast<std::size_t>(id)];
+        text += id == unk ? "\uFFFD" : pieces_[id];
         continue;
       }
-      const std::string& word = pieces_[static_cast<std::size_t>(id)];
+      const std::string& word = pieces_[id];
       if (!text.empty() && text.back() != '\n' && word != "\n") text += ' ';
       text += word;
     }
@@ -176,7 +185,8 @@ class VocabularyTokenizer final : public Tokenizer {
   std::filesystem::path save(const std::filesystem::path& stem) const override {
     std::string content;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      content += i < first_piece ? pieces_[i] : escaped(pieces_[i]);
+      if (i >= special_pieces.size() && i < first_) content += special_mark;
+      content += i < first_ ? pieces_[i] : escaped(pieces_[i]);
       content += '\n';
     }
     std::filesystem::path file = stem.string() + ".vocab";
@@ -192,6 +202,7 @@ class VocabularyTokenizer final : public Tokenizer {
 
   TokenizerKind kind_;
   std::vector<std::string> pieces_;
+  std::size_t first_;  ///< id of the first piece of text
   std::unordered_map<std::string, std::int32_t, StringHash, std::equal_to<>> ids_;
   std::array<std::int32_t, 256> single_{};  ///< of each piece of one byte, without a search
 };
@@ -214,8 +225,9 @@ bool fits(TokenizerKind kind, const std::string& piece) {
 }  // namespace
 
 std::unique_ptr<Tokenizer> vocabulary_tokenizer(TokenizerKind kind,
+                                                std::span<const std::string> specials,
                                                 std::vector<std::string> pieces) {
-  return std::make_unique<VocabularyTokenizer>(kind, std::move(pieces));
+  return std::make_unique<VocabularyTokenizer>(kind, specials, std::move(pieces));
 }
 
 std::vector<std::string> learn_vocabulary(const TokenizerOptions& options,
@@ -239,10 +251,13 @@ std::vector<std::string> learn_vocabulary(const TokenizerOptions& options,
     return words && a.second != b.second ? a.second > b.second : a.first < b.first;
   });
   if (words) {
-    const std::int64_t room = options.vocab_size - first_piece;
-    if (room < 1) throw Error(Exit::usage, "tokenizer.vocab_size: must be at least 4");
-    if (static_cast<std::int64_t>(sorted.size()) > room)
-      sorted.resize(static_cast<std::size_t>(room));
+    const auto specials =
+        static_cast<std::int64_t>(special_pieces.size() + options.specials.size());
+    const std::int64_t room = options.vocab_size - specials;
+    if (room < 1)
+      throw Error(Exit::usage,
+                  fmt::format("tokenizer.vocab_size: must be at least {}", specials + 1));
+    if (static_cast<std::int64_t>(sorted.size()) > room) sorted.resize(room);
   }
   std::vector<std::string> pieces;
   pieces.reserve(sorted.size());
@@ -266,20 +281,28 @@ std::unique_ptr<Tokenizer> load_vocabulary(const std::filesystem::path& file, To
       refuse(i, fmt::format("not a vocabulary: expected {}", special_pieces[i]));
     }
   }
-  std::vector<std::string> pieces;
+  std::vector<std::string> specials, pieces;
+  std::size_t first = special_pieces.size();
+  for (; first < lines.size() && lines[first].starts_with(special_mark); ++first)
+    specials.push_back(lines[first].substr(special_mark.size()));
+  try {
+    check_specials(specials);
+  } catch (const Error&) {
+    refuse(first - 1, "the special pieces are not different names like <mask>");
+  }
   std::set<std::string> seen;
-  for (std::size_t i = first_piece; i < lines.size(); ++i) {
+  for (std::size_t i = first; i < lines.size(); ++i) {
     std::string piece;
     if (!unescape(lines[i], piece)) refuse(i, "not a piece (empty, or a broken escape)");
     if (!fits(kind, piece)) refuse(i, "not one character, byte or word, as this tokenizer needs");
-    if (!seen.insert(piece).second) refuse(i, "this piece stands here twice");
+    if (!seen.insert(piece).second) refuse(i, "duplicate piece");
     pieces.push_back(std::move(piece));
   }
   if (pieces.empty()) refuse(lines.size(), "a vocabulary without pieces");
   if (kind == TokenizerKind::bytes && pieces != all_bytes()) {
     refuse(lines.size(), "a byte vocabulary holds the 256 bytes in order");
   }
-  return vocabulary_tokenizer(kind, std::move(pieces));
+  return vocabulary_tokenizer(kind, specials, std::move(pieces));
 }
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #pragma once
 /// The tokenizers that are a plain list of pieces: characters, bytes, words. Internal to data/.
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,9 @@
 
 namespace heed {
 
-/// `pieces` are those from id 3 on.
+/// `specials` are those from id 3 on; `pieces` follow.
 std::unique_ptr<Tokenizer> vocabulary_tokenizer(TokenizerKind kind,
+                                                std::span<const std::string> specials,
                                                 std::vector<std::string> pieces);
 
 /// Pieces found in lines, see train_tokenizer.
@@ -23,6 +25,9 @@ std::unique_ptr<Tokenizer> load_sentencepiece(const std::filesystem::path& file)
 std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
                                                std::span<const std::string> lines,
                                                std::uint64_t seed);
+
+/// Throws Error(usage) unless all are different names like "<mask>", of ASCII.
+void check_specials(std::span<const std::string> names);
 
 /// Writes a whole file or throws Error(io).
 void write_file(const std::filesystem::path& file, std::string_view content);

@@ -293,7 +293,7 @@ fault("prefetcher: the position before the batch", "data/batches/prefetcher.cpp"
       "data:prefetcher")
 
 fault("vocabulary: the end token is printed", "data/tokenizers/vocabulary.cpp",
-      "if (id == bos || id == eos) continue;",
+      "if (id != unk && std::cmp_less(id, first_)) continue;",
       "if (id == bos) continue;",
       "data:vocabulary")
 

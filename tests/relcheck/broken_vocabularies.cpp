@@ -55,7 +55,7 @@ void heads(Cases& cases) {
       },
       ": longer than 67108864 bytes");
   cases.file("a line of two million bytes", words, kSpecials + std::string(2'000'000, 'a') + "\n",
-             ":4: a line of 2000000 bytes");
+             ":4: a line of more than 1000000 bytes");
   cases.file("a sector of zeros at the end", characters, kSpecials + "a\n" + std::string(512, '\0'),
              ":5: NUL byte");
 }
@@ -78,7 +78,7 @@ void pieces(Cases& cases) {
   cases.line("a line that is a number too", words, "the 1234", one);
   cases.line("a byte that is no UTF-8", bytes, "\xFF", "invalid UTF-8");
   cases.file("an empty line in the middle", characters, kSpecials + "a\n\nb\n", ":5: " + no_piece);
-  cases.file("a piece twice, once escaped", characters, kSpecials + "a\n\\x61\n", ":5: this piece");
+  cases.file("a piece twice, once escaped", characters, kSpecials + "a\n\\x61\n", ":5: duplicate piece");
   cases.file(
       "a piece twice, far apart", words,
       kSpecials + "x\n" +
@@ -88,7 +88,7 @@ void pieces(Cases& cases) {
             return many;
           }() +
           "x\n",
-      ":20005: this piece stands here twice");
+      ":20005: duplicate piece");
   cases.file("only specials and a comment", words, kSpecials + "# words\n", ":4: " + one);
 }
 

@@ -209,10 +209,10 @@ BOOST_AUTO_TEST_CASE(says_what_is_wrong) {
   put(model, "short");
   HEED_CHECK_ERROR(Exit::bad_input, model + ": 5 bytes instead of 10", open_checkpoint(folder));
   fs::remove(model);
-  HEED_CHECK_ERROR(Exit::bad_input, model + ": No such file", open_checkpoint(folder));
+  HEED_CHECK_ERROR(Exit::bad_input, model + ": no such file", open_checkpoint(folder));
   fs::remove(folder / "state.json");
-  HEED_CHECK_ERROR(Exit::bad_input, "state.json: No such file", open_checkpoint(folder));
-  HEED_CHECK_ERROR(Exit::bad_input, "nowhere: No such file",
+  HEED_CHECK_ERROR(Exit::bad_input, "state.json: no such file", open_checkpoint(folder));
+  HEED_CHECK_ERROR(Exit::bad_input, "nowhere: no such file",
                    open_checkpoint(run.folder / "nowhere"));
 }
 

@@ -41,7 +41,7 @@ status 0 eval runs/tiny
 says 'note: runs/tiny/config.yaml: it was edited since the run began'
 cp kept.yaml runs/tiny/config.yaml
 status 0 resume runs/tiny train.steps=40 data.synthetic.symbols=4
-says 'data.train: its tokens are others' 'data.valid: its tokens are others'
+says 'data.train: its tokens differ' 'data.valid: its tokens differ'
 cp runs/tiny/tokenizer.vocab kept.vocab
 sed -i 's/b/x/' runs/tiny/tokenizer.vocab
 for command in resume eval generate; do

@@ -91,9 +91,9 @@ equal 'eval with a note that cannot be said' $? 0
 for name in run.json metrics.jsonl train.log best last average tokenizer.vocab; do
   mkdir mine; echo precious >mine/$name
   status 2 train tiny.yaml --run mine
-  says "mine/$name is there already"
+  says "mine/$name exists and does not belong to a run"
   status 2 train tiny.yaml --run mine --overwrite
-  says "mine/$name is not a run's"
+  says "mine/$name does not belong to a run"
   holds mine/$name '^precious$'
   rm -r mine
 done
@@ -114,7 +114,7 @@ for lock in 'precious' '4711'; do                        # another program's
 done
 rm -r mine; mkdir mine; echo 4711 >mine/.lock
 status 2 train tiny.yaml --run mine
-says 'mine/.lock is there already'
+says 'mine/.lock exists and does not belong to a run'
 status 2 train tiny.yaml --run mine --overwrite
 holds mine/.lock '^4711$'
 : >mine/.lock; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
@@ -128,5 +128,19 @@ rm -r mine; mkdir mine; echo precious >mine/notes.txt      # not in the way
 status 0 train tiny.yaml --run mine train.steps=2
 status 0 train tiny.yaml --run mine train.steps=2 --overwrite
 holds mine/notes.txt precious
+
+# ---- run.json names the commit of the folder that heed was started in --------------------------------
+export GIT_CEILING_DIRECTORIES="$work/.."
+status 0 train tiny.yaml --run unversioned train.steps=2
+checks=$((checks + 1)); grep -q '"revision"' unversioned/run.json && fail 'a revision without a repository'
+if command -v git >/dev/null; then
+  export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+  git init -q . && git add tiny.yaml && git commit -q -m one
+  status 0 train tiny.yaml --run versioned train.steps=2
+  holds versioned/run.json "\"revision\": \"$(git rev-parse HEAD)\""
+  echo '# changed' >>tiny.yaml
+  status 0 train tiny.yaml --run changed train.steps=2
+  holds changed/run.json "\"revision\": \"$(git rev-parse HEAD)-dirty\""
+fi
 
 report

@@ -31,7 +31,7 @@ status 0 resume dropped train.steps=40 optim.name=adamw
 cp -r runs/tiny reseeded
 status 0 resume reseeded train.steps=31
 status 0 resume reseeded seed=7 train.shards=3 train.steps=35 data.synthetic.symbols=4
-says 'data.train: its tokens are others' 'so epoch ' ' begins again'
+says 'data.train: its tokens differ' 'so epoch ' ' begins again'
 holds reseeded/run.json '"seed": 7' '"shards": 3'
 status 0 resume reseeded train.steps=40
 checks=$((checks + 1)); grep -q warning err && fail 'seed and data that were taken over are others still'

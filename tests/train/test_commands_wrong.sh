@@ -81,7 +81,7 @@ says "$work/broken:2: invalid UTF-8"
 { cat long; cat long; } | tr -d '\n' >huge; echo >>huge
 files huge huge
 status 3 train files.yaml --run never
-says "$work/huge:1: a line of 2000000 bytes"
+says "$work/huge:1: a line of more than 1000000 bytes"
 files src src
 status 3 gradcheck files.yaml data.train.source=nowhere.de
 absent never runs/never runs/wrong runs/files

@@ -75,14 +75,16 @@ BOOST_AUTO_TEST_CASE(gzip_there_and_back) {
 }
 
 BOOST_AUTO_TEST_CASE(programs_run_without_a_shell) {
-  BOOST_TEST(run_program({"true"}).status == 0);
-  BOOST_TEST(run_program({"false"}).status == 1);
-  const ProgramResult result = run_program({"ls", "--", "/no such $HOME; echo x"});
+  BOOST_TEST(run_program({"true"}, 2).status == 0);
+  BOOST_TEST(run_program({"false"}, 2).status == 1);
+  BOOST_TEST(run_program({"sh", "-c", "echo out; echo err >&2"}, 1).text == "out\n");
+  BOOST_TEST(run_program({"sh", "-c", "echo out; echo err >&2"}, 2).text == "err\n");
+  const ProgramResult result = run_program({"ls", "--", "/no such $HOME; echo x"}, 2);
   BOOST_TEST(result.status != 0);
-  BOOST_TEST(contains(result.errors, "/no such $HOME; echo x"));
-  BOOST_TEST(run_program({"sh", "-c", "kill -9 $$"}).status == 128 + 9);
+  BOOST_TEST(contains(result.text, "/no such $HOME; echo x"));
+  BOOST_TEST(run_program({"sh", "-c", "kill -9 $$"}, 2).status == 128 + 9);
   HEED_CHECK_ERROR(Exit::failed, "cannot run no-such-program-of-heed: No such file",
-                   run_program({"no-such-program-of-heed"}));
+                   run_program({"no-such-program-of-heed"}, 2));
 }
 
 BOOST_AUTO_TEST_CASE(the_sets_are_in_order) {

@@ -85,14 +85,14 @@ BOOST_AUTO_TEST_CASE(reads_what_was_written) {
 
 BOOST_AUTO_TEST_CASE(reading_names_the_file_and_the_reason) {
   const TempFolder folder;
-  HEED_CHECK_ERROR(Exit::bad_input, (folder / "none").string() + ": No such file",
+  HEED_CHECK_ERROR(Exit::bad_input, (folder / "none").string() + ": no such file",
                    read_bytes(folder / "none"));
   HEED_CHECK_ERROR(Exit::bad_input, "not a regular file", read_bytes(folder.path));
   BOOST_REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   HEED_CHECK_ERROR(Exit::bad_input, "not a regular file", read_bytes(folder / "pipe"));  // no hang
   put(folder / "long", "12345");
   HEED_CHECK_ERROR(Exit::bad_input, "longer than 4 bytes", read_bytes(folder / "long", 4));
-  HEED_CHECK_ERROR(Exit::bad_input, "No such file", sha256_file(folder / "none"));
+  HEED_CHECK_ERROR(Exit::bad_input, "no such file", sha256_file(folder / "none"));
 }
 
 BOOST_AUTO_TEST_CASE(file_writer_counts_and_sums) {

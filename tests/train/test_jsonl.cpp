@@ -21,9 +21,13 @@ BOOST_AUTO_TEST_CASE(strict_json) {
   HEED_CHECK_ERROR(Exit::bad_input, "not valid JSON", parse_json("", "x"));
   HEED_CHECK_ERROR(Exit::bad_input, "not valid JSON", parse_json("{} {}", "x"));
   HEED_CHECK_ERROR(Exit::bad_input, "not valid JSON", parse_json("\"\xff\"", "x"));
-  HEED_CHECK_ERROR(Exit::bad_input, "x: key \"a\" stands there twice",
+  HEED_CHECK_ERROR(Exit::bad_input, "byte 3: not valid JSON: a NUL byte",
+                   parse_json(std::string("{}\0]", 4), "x"));
+  HEED_CHECK_ERROR(Exit::bad_input, "x: a number is out of range", parse_json("[1e400]", "x"));
+  HEED_CHECK_ERROR(Exit::bad_input, "x: duplicate key \"a\"",
                    parse_json(R"({"b": {"a": 1, "c": {"a": 2}, "a": 3}})", "x"));
   BOOST_CHECK_NO_THROW(parse_json(std::string(32, '[') + std::string(32, ']'), "x"));
+  HEED_CHECK_ERROR(Exit::bad_input, "nested more than 1 levels", parse_json("[[]]", "x", 1));
   HEED_CHECK_ERROR(Exit::bad_input, "nested more than 32 levels",
                    parse_json(std::string(33, '[') + std::string(33, ']'), "x"));
   HEED_CHECK_ERROR(Exit::bad_input, "nested more than 32 levels",

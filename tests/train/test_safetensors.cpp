@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(writing_refuses_what_could_not_be_read) {
   const TempFolder folder;
   const std::vector<float> values = {1.0f, 2.0f};
   const TensorView good = view("w", DType::f32, {2}, values);
-  HEED_CHECK_ERROR(Exit::failed, "w comes twice",
+  HEED_CHECK_ERROR(Exit::failed, "duplicate tensor w",
                    write_safetensors(folder / "m", std::vector{good, good}));
   HEED_CHECK_ERROR(
       Exit::failed, "8 bytes are not a F32 [3]",
@@ -187,42 +187,44 @@ BOOST_AUTO_TEST_CASE(refuses_a_broken_header) {
   check_refused("[]", 0, "must begin with {");
   check_refused(" {}", 0, "must begin with {");
   check_refused("{", 0, "not valid JSON");
-  check_refused("{}{}", 0, "byte 3 of it is not valid JSON");
+  check_refused("{}{}", 0, "byte 3: not valid JSON");
   check_refused("{\"a\xff\":{}}", 0, "not valid JSON");
-  check_refused("{\"a\":1}", 0, "\"a\": a number does not belong there");
-  check_refused("{\"a\":null}", 0, "\"a\": null does not belong");
-  check_refused("{\"a\":true}", 0, "\"a\": true or false does not belong");
-  check_refused("{\"a\":\"text\"}", 0, "\"a\": a text does not belong");
-  check_refused("{\"a\":[1]}", 0, "\"a\": a list does not belong");
-  check_refused("{\"a\":-1}", 0, "-1 is negative");
+  check_refused("{\"a\":1}", 0, "\"a\": must be an object");
+  check_refused("{\"a\":null}", 0, "\"a\": must be an object");
+  check_refused("{\"a\":true}", 0, "\"a\": must be an object");
+  check_refused("{\"a\":\"text\"}", 0, "\"a\": must be an object");
+  check_refused("{\"a\":[1]}", 0, "\"a\": must be an object");
+  check_refused("{\"a\":-1}", 0, "\"a\": must be an object");
   check_refused("{\"a\":{}}", 0, "\"a\": dtype, shape or data_offsets is missing");
   check_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[]}}", 0, "is missing");
   check_refused("{\"a\":{\"type\":\"F32\"}}", 0, "\"a\": unknown key \"type\"");
-  check_refused("{\"a\":{\"dtype\":{}}}", 0, "an object does not belong");
-  check_refused("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 0, "dtype stands there twice");
-  check_refused("{\"a\":{\"shape\":[1],\"shape\":[1]}}", 0, "shape stands there twice");
-  check_refused("{\"a\":{\"dtype\":\"F33\"}}", 0, "\"a\": unknown dtype \"F33\"");
-  check_refused("{\"a\":{\"dtype\":32}}", 0, "a number does not belong");
-  check_refused("{\"a\":{\"shape\":[[1]]}}", 0, "a list does not belong");
-  check_refused("{\"a\":{\"shape\":[\"1\"]}}", 0, "a text does not belong");
-  check_refused("{\"a\":{\"shape\":[1.0]}}", 0, "1.0 is not a whole number");
-  check_refused("{\"a\":{\"shape\":[-1]}}", 0, "-1 is negative");
-  check_refused("{\"a\":{\"shape\":[-0]}}", 0, "-0 is negative");
-  check_refused("{\"a\":{\"shape\":[99999999999999999999]}}", 0, "not a whole number that fits");
-  check_refused("{\"a\":{\"shape\":[9223372036854775808]}}", 0, "is too large");
-  check_refused("{\"a\":{\"shape\":[1,1,1,1,1,1,1,1,1]}}", 0, "more than 8 dimensions");
-  check_refused("{" + entry("a", "F32", "[1]", "[0]") + "}", 4, "must be two numbers");
-  check_refused("{" + entry("a", "F32", "[1]", "[0,4,8]") + "}", 4, "must be two numbers");
+  check_refused("{" + entry("a", "F32\",\"dtype\":\"F32", "[]", "[0,4]") + "}", 4,
+                "duplicate key \"dtype\"");
+  check_refused("{\"a\":{\"shape\":[1],\"shape\":[1]}}", 0, "duplicate key \"shape\"");
+  check_refused("{" + entry("a", "F33", "[]", "[0,1]") + "}", 1, "\"a\": unknown dtype \"F33\"");
+  for (const char* dtype : {"32", "{}", "[]", "null"})
+    check_refused(
+        std::string(R"({"a":{"dtype":)") + dtype + R"(,"shape":[],"data_offsets":[0,1]}})", 1,
+        std::string("\"a\": unknown dtype ") + dtype);
+  for (const char* odd : {"1", "null", "\"[1]\"", "{}", "[\"1\"]", "[1.0]", "[-1]", "[-0]",
+                          "[99999999999999999999]", "[9223372036854775808]", "[1,1,1,1,1,1,1,1,1]"})
+    check_refused("{" + entry("a", "F32", odd, "[0,4]") + "}", 4,
+                  "\"a\": shape must be a list of at most 8 whole numbers from 0 to 2^63 - 1");
+  for (const char* odd :
+       {"1", "[]", "[0]", "[0,4,8]", "[-4,0]", "[0,4.5]", "[\"0\",4]", "[0,18446744073709551615]"})
+    check_refused("{" + entry("a", "F32", "[1]", odd) + "}", 4,
+                  "\"a\": data_offsets must be a list of 2 whole numbers");
+  check_refused("{\"a\":{\"shape\":[[1]]}}", 0, "nested more than 3 levels");
   check_refused("{" + entry("a", "F32", "[1]", "[4,0]") + "}", 4, "begins at byte 4 and ends at 0");
   check_refused(
       "{" + entry("a", "F32", "[1]", "[0,4]") + "," + entry("a", "F32", "[1]", "[4,8]") + "}", 8,
-      "\"a\" stands there twice");
-  check_refused("{\"__metadata__\":{\"k\":1}}", 0, "a number does not belong");
-  check_refused("{\"__metadata__\":{\"k\":\"a\",\"k\":\"b\"}}", 0, "\"k\" stands there twice");
-  check_refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "stands there twice");
-  check_refused("{\"__metadata__\":\"x\"}", 0, "a text does not belong");
+      "duplicate key \"a\"");
+  check_refused("{\"__metadata__\":{\"k\":1}}", 0, "__metadata__ must hold texts; \"k\" is none");
+  check_refused("{\"__metadata__\":{\"k\":\"a\",\"k\":\"b\"}}", 0, "duplicate key \"k\"");
+  check_refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "duplicate key \"__metadata__\"");
+  check_refused("{\"__metadata__\":\"x\"}", 0, "__metadata__ must be an object");
   check_refused("{" + std::string(100'000, '['), 0, "not valid JSON");
-  check_refused("{\"a\":" + std::string(100'000, '['), 0, "a list does not belong");
+  check_refused("{\"a\":" + std::string(100'000, '['), 0, "nested more than 3 levels");
 }
 
 BOOST_AUTO_TEST_CASE(refuses_too_many_names) {
@@ -251,10 +253,10 @@ BOOST_AUTO_TEST_CASE(refuses_sizes_that_do_not_fit) {
   check_refused("{" + entry("a", "F64", "[2305843009213693952]", "[0,0]") + "}", 0, "fit 64 bits");
   check_refused("{" + entry("a", "U8", "[9223372036854775807]", "[0,9223372036854775807]") + "}", 5,
                 "ends at byte 9223372036854775807 of the data, but there are 5");
-  check_refused("{" + entry("a", "U8", "[1]", "[18446744073709551615,0]") + "}", 5,
+  check_refused("{" + entry("a", "U8", "[1]", "[9223372036854775807,0]") + "}", 5,
                 "begins at byte");
-  check_refused("{" + entry("a", "U8", "[1]", "[18446744073709551614,18446744073709551615]") + "}",
-                5, "ends at byte 18446744073709551615");
+  check_refused("{" + entry("a", "U8", "[1]", "[9223372036854775806,9223372036854775807]") + "}", 5,
+                "ends at byte 9223372036854775807");
 }
 
 BOOST_AUTO_TEST_CASE(names_reach_no_terminal_as_they_are) {
@@ -263,7 +265,7 @@ BOOST_AUTO_TEST_CASE(names_reach_no_terminal_as_they_are) {
   check_refused("{" + entry(name, "U8", "[1]", "[1,2]") + "}", 2, seen + " begins at byte 1");
   check_refused("{" + entry(name, "F33", "[1]", "[0,1]") + "}", 1, seen + ": unknown dtype");
   check_refused("{\"__metadata__\":{\"" + name + "\":\"\",\"" + name + "\":\"\"}}", 0,
-                seen + " stands");
+                "duplicate key " + seen);
 }
 
 BOOST_AUTO_TEST_CASE(more_than_memory_holds_is_not_read) {

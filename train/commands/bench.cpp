@@ -2,27 +2,23 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "autograd/base/clock.h"
 #include "autograd/kernels/gemm/gemm.h"
+#include "autograd/memory/arena.h"
 #include "data/batches/batcher.h"
 #include "train/commands/commands.h"
 #include "train/loop/step.h"
 #include "train/report/bench_profile.h"
 #include "train/report/flops.h"
-#include "train/report/heap_counter.h"
 #include "train/tasks/session.h"
 #include "train/terminal/talk.h"
 
 namespace heed {
 
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -75,7 +71,7 @@ double gemm_rate(const Config& config, std::int64_t rows, std::int64_t vocabular
   const auto repeats = static_cast<std::int64_t>(std::max(1.0, 2e9 / flops));
   std::vector<double> rates;
   for (int round = 0; round < 9; ++round) {
-    const double begin = now();
+    const double begin = seconds_now();
     team.run(team.threads(), [&](std::int64_t i) {
       Operands& o = own[static_cast<std::size_t>(i)];
       for (std::int64_t r = 0; r < repeats; ++r) {
@@ -83,7 +79,8 @@ double gemm_rate(const Config& config, std::int64_t rows, std::int64_t vocabular
                       o.b.data(), d, 0, o.c.data(), wide);
       }
     });
-    rates.push_back(flops * static_cast<double>(repeats * team.threads()) / (now() - begin) / 1e9);
+    rates.push_back(flops * static_cast<double>(repeats * team.threads()) /
+                    (seconds_now() - begin) / 1e9);
   }
   return median(rates);
 }
@@ -94,7 +91,7 @@ struct Measured {
   double gemm_gflops = 0;
   double peak_rss_mb = 0;  ///< of training; what measuring gemm takes comes later
   double first_step_ms = 0;
-  std::int64_t allocations = 0;  ///< in the measured steps, of any kind
+  std::int64_t allocations = 0;  ///< of arrays, in the measured steps
   std::int64_t parameters = 0;
 };
 
@@ -127,13 +124,13 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
     const Batch batch =
         stream ? stream->next() : random_batch(config, static_cast<std::uint64_t>(number));
     const std::vector<Batch> shards = shard(batch, config.train.shards, cost);
-    const std::int64_t allocations = heap_allocations();
-    const double start = now();
+    const std::int64_t allocations = arena_counters().system_allocations;
+    const double start = seconds_now();
     step.run(shards, ++number, 1e-6);
-    const double took = now() - start;
+    const double took = seconds_now() - start;
     rows = static_cast<std::int64_t>(shards.front().target_out.size());
     if (!counted) return took;
-    m.allocations += heap_allocations() - allocations;
+    m.allocations += arena_counters().system_allocations - allocations;
     m.seconds.push_back(took);
     m.tokens += static_cast<double>(batch.target_out.size());
     m.flops += 3 * forward_flops(config.model, config.task, vocabulary.target, batch.source_offsets,

@@ -307,7 +307,7 @@ void add_fetch(CLI::App& app, Job& job) {
   CLI::App* const command =
       add_command(app, job, "fetch", "get a well-known data set, and check its SHA-256", options,
                   fetch_command);
-  command->add_option("NAME", options->name, "multi30k, tinyshakespeare or mnist")
+  command->add_option("NAME", options->name, "multi30k, tinyshakespeare, or mnist (pictures, which no task reads yet)")
       ->required()
       ->type_name("");
   command->add_option("--to", options->to, "folder to put it into (default: data/<name>)")

@@ -4,9 +4,9 @@
 #include <cstdio>
 
 #include "autograd/base/error.h"
+#include "autograd/base/lines.h"
 #include "autograd/base/utf8.h"
 #include "train/commands/commands.h"
-#include "train/commands/line_reader.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
 #include "train/decode/search.h"

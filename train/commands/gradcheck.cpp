@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
+#include "autograd/base/clock.h"
 #include "autograd/base/error.h"
 #include "autograd/gradcheck.h"
 #include "data/batches/batcher.h"
@@ -26,10 +26,6 @@ constexpr std::int64_t stencil =
     4;  // passes forward that an entry or a direction takes, if it is right
 constexpr int directions = 2;
 constexpr std::int64_t fewest_entries = 4, most_entries = 256;
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// A few sequences of the training data: of the first batches of three, the one whose tokens are
 /// nearest to forty. More would only take time, as the loss is computed thousands of times; with
@@ -88,9 +84,9 @@ class ModelCheck {
   std::int64_t affordable_entries() const {
     const NoGrad no_grad;
     loss_();  // the first pass is slower than the others
-    const double begin = now();
+    const double begin = seconds_now();
     loss_();
-    const double passes = allowed_seconds / std::max(now() - begin, 1e-6) / stencil;
+    const double passes = allowed_seconds / std::max(seconds_now() - begin, 1e-6) / stencil;
     const double each = passes / static_cast<double>(parameters_.size()) - directions;
     return std::clamp(static_cast<std::int64_t>(each), fewest_entries, most_entries);
   }
@@ -119,11 +115,11 @@ int gradcheck_command(const GradcheckCommand& options) {
   };
   tell(fmt::format("{}: the loss of {} sequences, {} target tokens, in float64", config.name,
                    batch.sequences(), batch.target_out.size()));
-  const double begin = now();
+  const double begin = seconds_now();
   const GradcheckTable table = ModelCheck(loss, model->parameters(), options.entries).run();
   if (options.json) {
     nlohmann::json record = table.json();
-    record["seconds"] = now() - begin;
+    record["seconds"] = seconds_now() - begin;
     record["sequences"] = batch.sequences();
     record["target_tokens"] = batch.target_out.size();
     fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "autograd/base/error.h"
+#include "autograd/base/files.h"
 #include "autograd/base/message_text.h"
 #include "autograd/base/uninterrupted.h"
 #include "train/config/config_checks.h"
@@ -23,8 +23,7 @@ namespace {
 std::string read_text_file(const std::string& path) {
   const std::string shown_path = shown(std::filesystem::absolute(path).string(), 4096);
   const auto fail = [&](const char* why) -> Error {
-    constexpr std::array theirs{0, ENOENT, EACCES, ENOTDIR, ELOOP, ENAMETOOLONG};
-    const bool disk = std::ranges::find(theirs, errno) == theirs.end();
+    const bool disk = errno != 0 && exit_of_reading(errno, true) == Exit::io;
     return {disk ? Exit::io : Exit::usage,
             fmt::format("{}: cannot read the config: {}", shown_path, why)};
   };

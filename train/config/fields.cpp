@@ -135,6 +135,9 @@ void add_tokenizer(std::vector<Field>& table) {
                  "encoding."),
           whole(HEED_KEY(tokenizer.vocab_size), {5, 10 * million},
                 "sentencepiece, word: most pieces, the special ones included."),
+          names(
+              HEED_KEY(tokenizer.specials),
+              "Further special pieces, as <pad> and <mask>; ids from 3 on. Most models need none."),
           truth(HEED_KEY(tokenizer.shared), "One vocabulary for source and target."),
           text(HEED_KEY(tokenizer.model), file,
                "A ready tokenizer (a SentencePiece .model or a vocabulary file) instead of a "

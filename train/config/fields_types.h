@@ -133,6 +133,14 @@ Field files(std::string key, Get get, std::string help) {
           [=](const Config& config) { return print_files(get(config)); }};
 }
 
+/// The same of names that are no files.
+template <class Get>
+Field names(std::string key, Get get, std::string help) {
+  Field field = files(std::move(key), get, std::move(help));
+  field.type = "a name or a list of names";
+  return field;
+}
+
 /// `choices` name the values 0, 1, 2, ... of an enum in its own order.
 template <class Get>
 Field choice(std::string key, Get get, std::vector<std::string> choices, std::string help) {

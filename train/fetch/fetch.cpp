@@ -62,7 +62,7 @@ bool is_present(const fs::path& path, const FetchFile& file) {
 }
 
 std::string curl_reason(const ProgramResult& result) {
-  std::string_view text = result.errors;
+  std::string_view text = result.text;
   while (text.ends_with('\n')) text.remove_suffix(1);
   if (const std::size_t line = text.rfind('\n'); line != std::string_view::npos)
     text.remove_prefix(line + 1);
@@ -71,7 +71,7 @@ std::string curl_reason(const ProgramResult& result) {
 
 ProgramResult run_curl(const std::vector<std::string>& arguments) {
   try {
-    return run_program(arguments);
+    return run_program(arguments, STDERR_FILENO);
   } catch (const Error& error) {
     throw Error(
         error.code,
@@ -141,7 +141,7 @@ FetchResult fetch(const FetchSet& set, const FetchOptions& options,
     const fs::path path = options.to / file.name;
     if (is_present(path, file)) {
       ++result.present;
-      say(fmt::format("{}: there already", path.string()));
+      say(fmt::format("{}: already present", path.string()));
       continue;
     }
     std::string bytes, where;

@@ -38,12 +38,12 @@ struct FetchOptions {
 FetchOptions default_fetch_options(const FetchSet& set);
 
 struct FetchResult {
-  std::int64_t fetched = 0, present = 0;  ///< files; present: were there already and right
+  std::int64_t fetched = 0, present = 0;  ///< files; present: already there, with the right content
 };
 
 /// Gets every file that is missing or wrong; a file takes its name only when its content is the
 /// expected one. `say` is given one line of talk at a time. Throws Error(io) when a download fails,
-/// Error(bad_input) when a file is missing in `from` or any content is another, Error(failed)
+/// Error(bad_input) when a file is missing in `from` or any content differs, Error(failed)
 /// without curl; the files before that one stay.
 FetchResult fetch(const FetchSet& set, const FetchOptions& options,
                   const std::function<void(std::string_view)>& say);

@@ -51,7 +51,7 @@ FetchSet tinyshakespeare() {
 FetchSet mnist() {
   return {"mnist",
           "MNIST's 10,000 test digits (github.com/fgnt/mnist): by Yann LeCun and Corinna Cortes; "
-          "mind their terms",
+          "mind their terms. heed has no task that reads pictures yet",
           {{"t10k-images-idx3-ubyte.gz", "/fgnt/mnist/master/t10k-images-idx3-ubyte.gz", 7840016,
             "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"},
            {"t10k-labels-idx1-ubyte.gz", "/fgnt/mnist/master/t10k-labels-idx1-ubyte.gz", 10008,

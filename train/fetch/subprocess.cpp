@@ -12,22 +12,24 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
+#include "autograd/base/uninterrupted.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): glibc has it only for GNU
 
 namespace heed {
 namespace {
 
-constexpr std::size_t kMostErrors = std::size_t{1} << 16;  // bytes kept of stderr
+constexpr std::size_t kMostText = std::size_t{1} << 16;  // bytes
 
 /// Where a child's standard streams go.
 struct Redirections {
   posix_spawn_file_actions_t actions;
-  explicit Redirections(int errors) {
+  Redirections(int keep, int into) {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+    const int other = keep == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO;
+    posix_spawn_file_actions_addopen(&actions, other, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, into, keep);
   }
   ~Redirections() { posix_spawn_file_actions_destroy(&actions); }
   Redirections(const Redirections&) = delete;
@@ -38,16 +40,16 @@ std::string read_to_end(int descriptor) {
   std::string text;
   std::array<char, 4096> piece;
   for (;;) {
-    const ssize_t got = ::read(descriptor, piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got =
+        uninterrupted([&] { return ::read(descriptor, piece.data(), piece.size()); });
     if (got <= 0) return text;
-    if (text.size() < kMostErrors) text.append(piece.data(), static_cast<std::size_t>(got));
+    if (text.size() < kMostText) text.append(piece.data(), static_cast<std::size_t>(got));
   }
 }
 
 }  // namespace
 
-ProgramResult run_program(const std::vector<std::string>& arguments) {
+ProgramResult run_program(const std::vector<std::string>& arguments, int keep) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) < 0)
     throw Error(Exit::io,
@@ -56,7 +58,7 @@ ProgramResult run_program(const std::vector<std::string>& arguments) {
   pid_t child = 0;
   {
     const FileDescriptor theirs(ends[1]);
-    const Redirections redirections(theirs.get());
+    const Redirections redirections(keep, theirs.get());
     std::vector<char*> argv;
     argv.reserve(arguments.size() + 1);
     for (const std::string& argument : arguments)
@@ -69,12 +71,11 @@ ProgramResult run_program(const std::vector<std::string>& arguments) {
                                             std::generic_category().message(error)));
   }
   ProgramResult result;
-  result.errors = read_to_end(ours.get());
+  result.text = read_to_end(ours.get());
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR)
-      throw Error(Exit::failed,
-                  fmt::format("{}: {}", arguments.front(), std::generic_category().message(errno)));
+  if (uninterrupted([&] { return ::waitpid(child, &status, 0); }) < 0) {
+    throw Error(Exit::failed,
+                fmt::format("{}: {}", arguments.front(), std::generic_category().message(errno)));
   }
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;

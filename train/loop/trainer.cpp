@@ -1,9 +1,9 @@
 #include "train/loop/trainer.h"
 
-#include <chrono>
 #include <cmath>
 #include <limits>
 
+#include "autograd/base/clock.h"
 #include "autograd/base/files.h"
 #include "autograd/finite_check.h"
 #include "autograd/kernels/reduce.h"
@@ -16,10 +16,6 @@
 HEED_BEGIN
 
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
   if (config.train.steps > 0 || config.train.epochs == 0) return config.train.steps;
@@ -101,7 +97,7 @@ int Trainer::train() {
 }
 
 void Trainer::one_step() {
-  const double begin = now();
+  const double begin = seconds_now();
   const Batch batch = batches_->next();
   const double lr = learning_rate(config_.optim, progress_.step + 1, total_steps_);
   StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // of a step left out
@@ -112,7 +108,7 @@ void Trainer::one_step() {
     if (error.code != Exit::non_finite) throw;
     give_up_step(error);
   }
-  const double seconds = now() - begin;
+  const double seconds = seconds_now() - begin;
   ++progress_.step;
   progress_.position = batches_->position();
   progress_.target_tokens += result.counts.tokens;

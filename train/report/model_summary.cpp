@@ -8,6 +8,7 @@
 #include "train/report/flops.h"
 #include "train/tasks/session.h"
 #include "train/terminal/progress.h"
+#include "train/terminal/talk.h"
 
 namespace heed {
 
@@ -101,7 +102,7 @@ void look_at_data(const Config& config, const std::optional<Tokenizers>& own,
     if (!own && learns_slowly(config.tokenizer)) throw Error(Exit::failed, why);
     const Split train = read_corpus(config.data, config.task == Task::lm, config.seed).train;
     if (!own) {
-      tokenizers = make_tokenizers(config.tokenizer, train, config.seed);
+      tokenizers = make_tokenizers(config.tokenizer, train, config.seed, tell_note);
       summary.vocabulary = {sizes_of(*tokenizers), "from the training data"};
     }
     summary.work = real_work(config, train, *tokenizers);

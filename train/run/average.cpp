@@ -28,7 +28,7 @@ Average write_average(const RunFolder& run, const CheckpointFolder& checkpoints,
   std::vector<std::vector<float>> means;
   std::vector<TensorView> views;
   for (const TensorView& t : files.front().tensors()) {
-    std::vector<double> sum(static_cast<std::size_t>(t.size()));
+    std::vector<double> sum(t.size());
     for (const SafetensorsFile& file : files) {
       const TensorView* const same = file.find(t.name);
       if (same == nullptr || same->shape != t.shape || same->dtype != DType::f32) {

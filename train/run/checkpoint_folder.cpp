@@ -95,9 +95,7 @@ StateFile read_state(const fs::path& folder) {
 void check_size(const fs::path& path, const FileEntry& entry) {
   std::error_code error;
   const std::uint64_t size = fs::file_size(path, error);
-  if (error)
-    throw Error(exit_of_reading(error.value()),
-                fmt::format("{}: {}", path.string(), error.message()));
+  if (error) throw cannot_read(path, error.value());
   if (size != entry.size)
     throw Error(Exit::bad_input,
                 fmt::format("{}: {} bytes instead of {}", path.string(), size, entry.size));
@@ -151,9 +149,7 @@ void check_file(const fs::path& folder, const std::string& name) {
 Checkpoint open_checkpoint(const fs::path& given) {
   std::error_code error;
   const fs::path folder = fs::canonical(given, error);  // follows `best` and `last`
-  if (error)
-    throw Error(exit_of_reading(error.value()),
-                fmt::format("{}: {}", given.string(), error.message()));
+  if (error) throw cannot_read(given, error.value());
   StateFile state = read_state(folder);
   if (step_in(folder.filename().string()) != state.step)
     throw Error(Exit::bad_input,
@@ -279,7 +275,7 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
   if (!newest.skipped.empty())
     throw Error(Exit::bad_input,
                 fmt::format("{}: every checkpoint is damaged, so there is nothing to go on from; "
-                            "heed train with --overwrite begins anew",
+                            "heed train with --overwrite starts over",
                             run_.string()));
   for (const fs::path& path : entries_of(run_ / "checkpoints")) {
     if (path.filename().string().starts_with(fmt::format(".{}", kPrefix)) &&
@@ -293,7 +289,7 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
   if (fs::exists(fs::symlink_status(run_ / "last", ignored)))
     throw Error(Exit::bad_input,
                 fmt::format("{} is there, but no checkpoint: is {} where it was, its disk mounted? "
-                            "heed train with --overwrite begins anew",
+                            "heed train with --overwrite starts over",
                             (run_ / "last").string(), (run_ / "checkpoints").string()));
 }
 

@@ -4,11 +4,11 @@
 ///   RUN/checkpoints/step-00001000/{…, state.json}
 ///   RUN/last -> checkpoints/step-00001000        RUN/best -> checkpoints/step-00000500
 ///
-/// Writing one: all files go into a hidden folder beside its place, each pushed to the disk; then
+/// Writing one: all files go into a hidden folder next to its place, each pushed to the disk; then
 /// state.json, which holds the SHA-256 of every file and of itself; then one rename and the parent
 /// folder pushed to the disk. Only then the links move, and only after that older ones are removed.
-/// So whenever the process is killed or the power fails, the folders that bear a step's name are
-/// whole, or their sums show that they are not.
+/// So whenever the process is killed or the power fails, every folder with a step's name is whole, or
+/// its sums show that it is not.
 #include <cstdint>
 #include <filesystem>
 #include <functional>

@@ -26,12 +26,12 @@ class JsonlWriter {
 struct JsonlRepair {
   std::int64_t records = 0;  ///< that remain
   std::int64_t bytes_removed = 0;
-  /// From 1: the line the file was cut at, where it was no record at all and others followed. Then
-  /// the whole file was copied to PATH.damaged first. 0: nothing was lost that may not be missing.
+  /// From 1: the line at which the file was cut, where it was no record and others followed; the whole
+  /// file was copied to PATH.damaged first. 0: nothing was lost but what a crash may cost.
   std::int64_t damaged_line = 0;
 };
 
-/// Cuts the file where its first line stands that is incomplete, no JSON, or that `keep` refuses
+/// Cuts the file at its first line that is incomplete, no JSON, or that `keep` refuses
 /// (resuming at step 1000 refuses what was recorded later, because it will come again). A missing
 /// file has no records.
 JsonlRepair repair_jsonl(const std::filesystem::path& path,

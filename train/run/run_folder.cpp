@@ -14,7 +14,7 @@ namespace heed {
 
 namespace {
 
-/// What a run writes beside config.yaml, checkpoints/ and .lock.
+/// What a run writes besides config.yaml, checkpoints/ and .lock.
 std::vector<std::string> names_of_a_run() {
   std::vector<std::string> names{
       "run.json", "metrics.jsonl", "metrics.jsonl.damaged", "train.log", "best", "last", "average"};
@@ -24,7 +24,7 @@ std::vector<std::string> names_of_a_run() {
   return names;
 }
 
-/// Whether a file is the record of a run, and not another program's of that name.
+/// Whether a file is the record of a run, and not another program's file of that name.
 bool is_record(const std::filesystem::path& file) {
   try {
     const nlohmann::json record = parse_json(read_bytes(file, 1 << 20), file.string());
@@ -35,7 +35,7 @@ bool is_record(const std::filesystem::path& file) {
   }
 }
 
-/// The first of these, or of the names of a run, that is there; empty where none is.
+/// The first of these names, or of the names of a run, that exists; empty where none does.
 std::filesystem::path first_there(const RunFolder& run, std::vector<std::string> names) {
   for (std::string& name : names_of_a_run()) names.push_back(std::move(name));
   for (const std::string& name : names)
@@ -43,7 +43,7 @@ std::filesystem::path first_there(const RunFolder& run, std::vector<std::string>
   return {};
 }
 
-/// Throws Error(usage); or Error(locked) where all that is there is the work of another heed.
+/// Throws Error(usage); or Error(locked) where another heed is writing these files.
 [[noreturn]] void refuse(const RunFolder& run, const std::string& message) {
   RunLock::refuse_if_held(run.path);
   throw Error(Exit::usage, message);
@@ -54,7 +54,7 @@ std::filesystem::path first_there(const RunFolder& run, std::vector<std::string>
 void refuse_existing_run(const RunFolder& run) {
   const std::string where = run.path.string();
   if (is_there(run.config()))
-    refuse(run, fmt::format("{} already holds a run: go on with it by `heed resume {}`, choose "
+    refuse(run, fmt::format("{} already holds a run: continue it with `heed resume {}`, choose "
                             "another folder with --run, or replace it with --overwrite",
                             where, where));
   if (is_there(run.path / "checkpoints"))
@@ -62,10 +62,11 @@ void refuse_existing_run(const RunFolder& run) {
                             "replace the run with --overwrite, which removes them",
                             where));
   const std::filesystem::path there = first_there(run, {".lock"});
-  // Only now: another process may have begun meanwhile. What had hardly begun left a lock as well.
+  // Only now: another process may have begun in the meantime, and a run that had hardly begun left a
+  // lock as well.
   if (there.empty() || RunLock::left_in(run.path, true)) return;
-  refuse(run, fmt::format("{} is there already, and no run's: choose another folder with --run, "
-                          "for this one would write over it",
+  refuse(run, fmt::format("{} exists and does not belong to a run: choose another folder with "
+                          "--run, because this run would overwrite it",
                           there.string()));
 }
 
@@ -75,13 +76,13 @@ void refuse_foreign_folder(const RunFolder& run) {
   if (RunLock::left_in(run.path, false) || is_record(run.path / "run.json")) return;
   const bool foreign_lock = is_there(run.path / ".lock") && !RunLock::left_in(run.path, true);
   if (there.empty() && !foreign_lock) return;
-  refuse(run, fmt::format("{} is not a run's (there is no run.json of one), and --overwrite would "
-                          "remove it: choose another folder with --run",
+  refuse(run, fmt::format("{} does not belong to a run (there is no run.json of one), and "
+                          "--overwrite would remove it: choose another folder with --run",
                           (there.empty() ? run.path / ".lock" : there).string()));
 }
 
 void clear_run(const RunFolder& run) {
-  remove_tree(run.config());  // first: from here on this is no run,
+  remove_tree(run.config());  // first: without it this is no run,
   sync_folder(run.path);      // also after a power cut
   for (const std::string& name : names_of_a_run()) remove_tree(run.path / name);
   remove_tree(run.path / "checkpoints");  // last: refuse_existing_run looks for it
@@ -132,7 +133,7 @@ std::filesystem::path find_weights(const RunFolder& run, const std::string& name
   } else {
     choices = {name};
   }
-  // The first that is there at all. If it is damaged, no other is taken in its place in silence.
+  // The first that exists. If it is damaged, no other takes its place silently.
   for (const auto& choice : choices) {
     if (std::filesystem::exists(std::filesystem::symlink_status(choice))) return choice;
   }

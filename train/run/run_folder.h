@@ -1,6 +1,6 @@
 #pragma once
-/// A run folder: everything about a run but its data, which stays where the config says. Enough to
-/// decode, or to give away.
+/// A run folder: everything about a run but its data, which stay where the config says. It is enough
+/// to decode with, or to give to others.
 ///
 ///   config.yaml  run.json  train.log  metrics.jsonl  tokenizer.*  checkpoints/step-…  best  last
 ///   average/
@@ -23,17 +23,18 @@ struct RunFolder {
 
 /// Throws Error(usage) where the folder holds a run already, with what to do about it.
 void refuse_existing_run(const RunFolder& run);
-/// Throws Error(usage) where the folder holds what clear_run would remove, but no run has left it.
+/// Throws Error(usage) where the folder holds files that clear_run would remove, but not those of a
+/// run.
 void refuse_foreign_folder(const RunFolder& run);
 /// Removes what a run has left in its folder, but for its lock, which the caller holds.
 void clear_run(const RunFolder& run);
 /// The config of a run folder; throws Error(bad_input) where there is none.
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {});
-/// Throws Error(bad_input) where no run has left anything but, perhaps, a config.yaml.
+/// Throws Error(bad_input) where there is nothing of a run but, possibly, a config.yaml.
 void require_run(const RunFolder& run);
 /// What --weights may name here, for a message: "; there are: best, last, 100, 200", or nothing.
 std::string weights_there(const RunFolder& run);
-/// The folder of weights that NAME stands for: best, last, average, a step number, or a path.
+/// The folder of weights that NAME means: best, last, average, a step number, or a path.
 /// Empty: the average where there is one, else best, else last.
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name);
 

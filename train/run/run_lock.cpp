@@ -46,7 +46,7 @@ int try_lock(int descriptor, int kind) {
 RunLock::RunLock(const std::filesystem::path& run) {
   const std::filesystem::path path = run / ".lock";
   file_ = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
-  // Who only looks holds a shared lock for a moment, which is waited for; a run's is exclusive.
+  // A process that only looks holds a shared lock for a moment: wait for it. That of a run is exclusive.
   for (int tries = 0; try_lock(file_.get(), LOCK_EX) < 0; ++tries) {
     if (errno != EWOULDBLOCK) throw_io("lock", path, errno);
     if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get());

@@ -12,11 +12,11 @@ namespace heed {
 class RunLock {
  public:
   /// Throws Error(locked), naming the folder and the holder, when another process has it; then no
-  /// byte of the folder was changed. Throws Error(io) where the file system has no locks.
+  /// byte of the folder has changed. Throws Error(io) where the file system has no locks.
   explicit RunLock(const std::filesystem::path& run);
-  /// Throws the same where another process has it, but takes it from nobody.
+  /// Throws the same where another process has it, and does not take the lock.
   static void refuse_if_held(const std::filesystem::path& run);
-  /// Whether a heed has had the lock: its mark stays. An empty one may be from a disk that was full.
+  /// Whether a heed has ever had the lock: its mark stays. An empty file may be from a full disk.
   static bool left_in(const std::filesystem::path& run, bool even_empty);
 
  private:

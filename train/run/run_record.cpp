@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <ctime>
 #include <fstream>
@@ -12,7 +13,9 @@
 #include "autograd/base/files.h"
 #include "autograd/base/json_text.h"
 #include "autograd/base/team.h"
+#include "autograd/base/utf8.h"
 #include "autograd/kernels/gemm/gemm.h"
+#include "train/fetch/subprocess.h"
 #include "train/run/version.h"
 
 namespace heed {
@@ -47,6 +50,20 @@ nlohmann::json describe(const Config& config, const ExperimentData& data) {
       {"flags", flags},
       {"blas", kernels::blas_name()},
       {"data", {{"train", data.sums.train}, {"valid", data.sums.valid}, {"test", data.sums.test}}}};
+}
+
+/// The commit of the folder in which heed was started, with "-dirty" where files that git knows have
+/// changed since; empty where there is no git, or no repository.
+std::string git_revision() {
+  try {
+    ProgramResult git = run_program({"git", "--no-optional-locks", "describe", "--always",
+                                     "--dirty", "--abbrev=40", "--exclude=*"},
+                                    STDOUT_FILENO);
+    while (git.text.ends_with('\n')) git.text.pop_back();
+    return git.status == 0 && invalid_utf8(git.text) == std::string::npos ? git.text : "";
+  } catch (const Error&) {  // no such program, or no more processes
+    return "";
+  }
 }
 
 nlohmann::json read_record(const RunFolder& run) {
@@ -88,6 +105,7 @@ void begin_run(const RunFolder& run, const Config& config, const ExperimentData&
     files[file.filename().string()] = sha256_file(file);
   record["files"] = files;
   record["command"] = command;
+  if (const std::string revision = git_revision(); !revision.empty()) record["revision"] = revision;
   write_file_durably(record_of(run), record.dump(2) + "\n");
   write_file_durably(run.config(), yaml);  // last: its presence makes this a run
 }
@@ -138,7 +156,7 @@ std::vector<std::string> changed_surroundings(const RunFolder& run, const Config
   for (const char* split : {"train", "valid", "test"}) {
     const std::string before = text_at(*then, {"data", split});
     if (then->contains("data") && before != text_at(now, {"data", split}))
-      changed.push_back(fmt::format("data.{}: its tokens are others", split));
+      changed.push_back(fmt::format("data.{}: its tokens differ", split));
   }
   return changed;
 }

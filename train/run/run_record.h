@@ -9,22 +9,22 @@
 namespace heed {
 
 /// Writes the tokenizers, run.json and config.yaml of a run that begins. run.json has version,
-/// compiler, flags, processor, BLAS, seed and command, and the SHA-256 of config.yaml, of the
+/// compiler, flags, processor, BLAS, seed, command and the git revision (where there is one), and the SHA-256 of config.yaml, of the
 /// tokenizers' files, and of each split as token ids.
 void begin_run(const RunFolder& run, const Config& config, const ExperimentData& data,
                const std::vector<std::string>& command);
 
-/// Makes this the config of a run that is gone on with, and these its data, all but the number of
-/// threads: a later `resume`, `eval` or `generate` shall not have to be told again.
+/// Makes this the config of a resumed run, and these its data, the number of threads excepted, so that
+/// later commands need not be given the keys again.
 void adopt_config(const RunFolder& run, Config config, const ExperimentData& data);
 
-/// Throws Error(bad_input) where a tokenizer is not the one that the run began with: ids would mean
-/// other words. Returns what people should know, a line for each: config.yaml was edited; run.json
-/// is lost or broken, so that there is nothing to compare with.
+/// Throws Error(bad_input) where a tokenizer differs from that of the run's beginning: ids would mean
+/// other words. Returns notes for the user, a line each: config.yaml was edited; run.json is missing
+/// or broken, so that there is nothing to compare with.
 std::vector<std::string> check_files(const RunFolder& run);
 
-/// What is not as run.json says of program, machine and data, a line for each: with these a run that
-/// is gone on with may not give the bits it would have given. Nothing where run.json is lost.
+/// How program, machine and data differ from those in run.json, a line each: the bits of a resumed run
+/// may then differ from those of an uninterrupted one. Empty where run.json is missing.
 std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config,
                                               const ExperimentData& data);
 

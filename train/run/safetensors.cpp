@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "autograd/base/error.h"
+#include "autograd/base/json_text.h"
 #include "autograd/base/message_text.h"
 #include "autograd/memory/arena.h"
-#include "train/run/safetensors_header.h"
 
 namespace heed {
 namespace {
@@ -44,6 +44,76 @@ constexpr auto kDTypes = std::to_array<DTypeRow>({
 const DTypeRow& row_of(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
 
 constexpr std::uint64_t kLengthBytes = 8;  // the header's length comes first
+
+/// A tensor in the header; its bytes are counted from the header's end.
+struct HeaderEntry {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;
+  std::uint64_t begin = 0, end = 0;
+};
+
+/// {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, with as many bytes as the shape needs.
+HeaderEntry read_entry(const std::string& name, const nlohmann::json& about,
+                       const std::string& file) {
+  const auto fail = [&](const std::string& what) {
+    throw Error(Exit::bad_input,
+                fmt::format("{}: header: \"{}\": {}", file, shown(name, 200), what));
+  };
+  const auto numbers = [&](const char* key, std::size_t least, std::size_t most) {
+    std::vector<std::int64_t> values;
+    const nlohmann::json& list = about.at(key);
+    bool right = list.is_array() && list.size() >= least && list.size() <= most;
+    for (std::size_t i = 0; right && i < list.size(); ++i) {
+      right = list[i].is_number_unsigned() && list[i].get<std::uint64_t>() <= INT64_MAX;
+      values.push_back(right ? list[i].get<std::int64_t>() : 0);
+    }
+    if (!right)
+      fail(fmt::format("{} must be a list of {}{} whole numbers from 0 to 2^63 - 1", key,
+                       least == most ? "" : "at most ", most));
+    return values;
+  };
+  if (!about.is_object()) fail("must be an object");
+  for (const auto& [key, value] : about.items()) {
+    if (key != "dtype" && key != "shape" && key != "data_offsets")
+      fail(fmt::format("unknown key \"{}\"", shown(key)));
+  }
+  if (about.size() != 3) fail("dtype, shape or data_offsets is missing");
+  const nlohmann::json& type = about.at("dtype");
+  const auto dtype = dtype_from_name(type.is_string() ? type.get<std::string>() : "");
+  if (!dtype) fail(fmt::format("unknown dtype {}", shown(type.dump())));
+  std::vector<std::int64_t> shape = numbers("shape", 0, safetensors_highest_rank);
+  const std::vector<std::int64_t> offsets = numbers("data_offsets", 2, 2);
+  if (offsets[0] > offsets[1])
+    fail(fmt::format("begins at byte {} and ends at {}", offsets[0], offsets[1]));
+  std::int64_t elements = 1, bytes = 0;
+  bool overflow = false;
+  for (const std::int64_t extent : shape)
+    overflow |= __builtin_mul_overflow(elements, extent, &elements);
+  overflow |= __builtin_mul_overflow(elements, dtype_size(*dtype), &bytes);
+  if (overflow)
+    fail(fmt::format("shape [{}] has more elements than fit 64 bits", fmt::join(shape, ", ")));
+  if (bytes != offsets[1] - offsets[0])
+    fail(fmt::format("{} [{}] takes {} bytes, but data_offsets give {}", dtype_name(*dtype),
+                     fmt::join(shape, ", "), bytes, offsets[1] - offsets[0]));
+  return {name, *dtype, std::move(shape), static_cast<std::uint64_t>(offsets[0]),
+          static_cast<std::uint64_t>(offsets[1])};
+}
+
+TensorMetadata read_metadata(const nlohmann::json& about, const std::string& file) {
+  TensorMetadata metadata;
+  const auto fail = [&](const std::string& what) {
+    throw Error(Exit::bad_input, fmt::format("{}: header: __metadata__ {}", file, what));
+  };
+  if (!about.is_object()) fail("must be an object");
+  if (about.size() > safetensors_most_names)
+    fail(fmt::format("has more than {} names", safetensors_most_names));
+  for (const auto& [key, value] : about.items()) {
+    if (!value.is_string()) fail(fmt::format("must hold texts; \"{}\" is none", shown(key, 200)));
+    metadata.emplace(key, value.get<std::string>());
+  }
+  return metadata;
+}
 
 /// Entries must follow one another from byte 0 to the last; zero-sized ones may stand anywhere
 /// between two others.
@@ -78,7 +148,7 @@ std::string header_of(const std::vector<const TensorView*>& tensors,
   std::uint64_t at = 0;
   for (const TensorView* tensor : tensors) {
     if (header.contains(tensor->name) || tensor->name == "__metadata__")
-      throw Error(Exit::failed, fmt::format("safetensors: tensor {} comes twice", tensor->name));
+      throw Error(Exit::failed, fmt::format("safetensors: duplicate tensor {}", tensor->name));
     const std::uint64_t end = at + tensor->bytes.size();
     if (tensor->bytes.size() !=
         static_cast<std::uint64_t>(tensor->size()) * dtype_size(tensor->dtype))
@@ -155,17 +225,26 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
   take(std::as_writable_bytes(std::span(json)));
   size -= header_length;
   if (!json.starts_with('{')) fail("header: it must begin with {");
-  SafetensorsHeader header = parse_safetensors_header(json, name);
-  check_layout(header.entries, size, name);
+  constexpr int depth = 3;  // the header, a tensor in it, the tensor's shape
+  SafetensorsFile file;
+  std::vector<HeaderEntry> entries;
+  const nlohmann::json header = parse_json(json, name + ": header", depth);
+  if (header.size() > safetensors_most_names)
+    fail(fmt::format("header: more than {} names", safetensors_most_names));
+  for (const auto& [key, about] : header.items()) {
+    if (key == "__metadata__")
+      file.metadata_ = read_metadata(about, name);
+    else
+      entries.push_back(read_entry(key, about, name));
+  }
+  check_layout(entries, size, name);
 
   // Other programs may have packed the elements unaligned: each tensor gets words of its own.
-  SafetensorsFile file;
-  file.metadata_ = std::move(header.metadata);
   const auto words_of = [](const HeaderEntry& entry) {
     return (entry.end - entry.begin + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
   };
   std::uint64_t words = 0;
-  for (const HeaderEntry& entry : header.entries) words += words_of(entry);
+  for (const HeaderEntry& entry : entries) words += words_of(entry);
   try {
     Block* const block = arena_allocate(words * sizeof(std::uint64_t));
     file.data_.reset(static_cast<std::uint64_t*>(block->memory()));
@@ -173,7 +252,7 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
     throw Error(Exit::io, fmt::format("{}: no memory for its {} bytes", name, size));
   }
   std::uint64_t* place = file.data_.get();
-  for (HeaderEntry& entry : header.entries) {
+  for (HeaderEntry& entry : entries) {
     const auto into = std::span(reinterpret_cast<std::byte*>(place), entry.end - entry.begin);
     if (!into.empty()) take(into);
     file.index_.emplace(entry.name, file.tensors_.size());

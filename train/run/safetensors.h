@@ -29,7 +29,7 @@ inline constexpr std::uint64_t safetensors_longest_header = std::uint64_t{4} << 
 inline constexpr std::size_t safetensors_highest_rank = 8;
 inline constexpr std::size_t safetensors_most_names = 65'536;  // tensors; also keys of metadata
 
-/// One tensor, the bytes of which belong to somebody else.
+/// One tensor; it does not own its bytes.
 struct TensorView {
   std::string name;
   DType dtype = DType::f32;
@@ -49,13 +49,13 @@ struct TensorView {
 using TensorMetadata = std::map<std::string, std::string>;
 
 /// A file read whole into memory. Reading throws Error(bad_input), naming the file and the place,
-/// for anything the format does not allow: a header that is cut short, too long or no JSON; names
-/// twice; unknown types; more than 8 dimensions; sizes that overflow or disagree with the shape;
+/// for anything the format does not allow: a header that is cut short, too long or no JSON;
+/// duplicate names; unknown types; more than 8 dimensions; sizes that overflow or disagree with the shape;
 /// elements that overlap, leave gaps, or end before or after the file does.
 class SafetensorsFile {
  public:
   static SafetensorsFile read(const std::filesystem::path& path);
-  /// From bytes in memory; `name` stands in messages.
+  /// From bytes in memory; messages name the file `name`.
   static SafetensorsFile parse(std::string_view bytes, const std::string& name);
 
   /// In the order of their bytes.
@@ -92,12 +92,12 @@ class SafetensorsFile {
 };
 
 /// Writes the tensors, the widest types first and by name within a type, so that each is aligned
-/// and the same tensors always give the same bytes. Throws Error(failed) for a name twice or bytes
-/// that do not fit the shape.
+/// and the same tensors always give the same bytes. Throws Error(failed) for a duplicate name or
+/// bytes that do not fit the shape.
 void write_safetensors(FileWriter& file, std::span<const TensorView> tensors,
                        const TensorMetadata& metadata = {});
 
-/// The same into a file of its own, put in place whole.
+/// The same as a file, which appears whole or not at all.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                        const TensorMetadata& metadata = {});
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr DType own_type = sizeof(real) == 4 ? DType::f32 : DType::f64;
 
-/// A line each, of the first few: the others say the same.
+/// A line each, of the first few.
 std::string listed(const std::vector<std::string>& misfits) {
   constexpr std::size_t most = 8;
   std::string text;

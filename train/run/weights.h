@@ -14,7 +14,7 @@ HEED_BEGIN
 std::vector<TensorView> tensor_views(std::span<const NamedTensor> parameters);
 
 /// Copies a file's tensors into the parameters of the same names. Strict: throws Error(bad_input)
-/// that lists every name that is missing from the file, not known to the model, or of another shape
+/// that lists every name that is missing from the file, not known to the model, or of a different shape
 /// or type, and then nothing has been copied.
 void load_weights(const SafetensorsFile& file, std::span<const NamedTensor> parameters,
                   const std::string& file_name);

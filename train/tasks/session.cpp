@@ -9,6 +9,7 @@
 #include "autograd/kernels/gemm/bf16.h"
 #include "nn/layers/positions.h"
 #include "train/report/memory_estimate.h"
+#include "train/terminal/talk.h"
 
 namespace heed {
 
@@ -62,7 +63,7 @@ ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
   ExperimentData data;
   data.tokenizers = tokenizers != nullptr
                         ? *tokenizers
-                        : make_tokenizers(config.tokenizer, corpus.train, config.seed);
+                        : make_tokenizers(config.tokenizer, corpus.train, config.seed, tell_note);
   const auto encode = [&](const Split& split, bool training) {
     TokenizeOptions options;
     options.training = training;

@@ -38,4 +38,6 @@ void Talk::progress(const TrainingState& state) {
 
 void tell(std::string_view line) { std::fputs(fmt::format("{}\n", line).c_str(), stderr); }
 
+void tell_note(std::string_view line) { tell(fmt::format("heed: {}", line)); }
+
 }  // namespace heed

@@ -39,5 +39,7 @@ class Talk {
 /// A line on standard error, of a command that keeps no log. Where it cannot be written there is no
 /// place left to say so, and the status is what it would have been.
 void tell(std::string_view line);
+/// The same of the program itself: "heed: ...".
+void tell_note(std::string_view line);
 
 }  // namespace heed

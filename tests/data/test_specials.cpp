@@ -1,0 +1,150 @@
+/// Special pieces beyond <unk>, <s> and </s>, in every kind of tokenizer; and what is said while one
+/// is learned.
+#include "data/tokenizers/tokenizer.h"
+#include "tests/data/support.h"
+
+using namespace heed;
+using namespace heed::testing;
+using Lines = std::vector<std::string>;
+
+namespace {
+
+const Lines names{"<pad>", "<mask>", "<extra_id_0>"};
+constexpr auto kinds = {TokenizerKind::characters, TokenizerKind::bytes, TokenizerKind::words,
+                        TokenizerKind::sentencepiece};
+
+std::unique_ptr<Tokenizer> learn(TokenizerKind kind, const Lines& specials,
+                                 std::int64_t size = 64) {
+  Lines lines = sentences(200, 1);
+  lines.push_back("<mask> in the text is text <pad>");
+  return train_tokenizer({.kind = kind, .vocab_size = size, .specials = specials}, lines, 1);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(specials)
+
+BOOST_AUTO_TEST_CASE(they_follow_the_first_three) {
+  for (const TokenizerKind kind : kinds) {
+    const auto t = learn(kind, names);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      BOOST_TEST((t->special(names[i]) == static_cast<std::int32_t>(3 + i)));
+      BOOST_TEST(t->piece(static_cast<std::int32_t>(3 + i)) == names[i]);
+    }
+    BOOST_TEST((t->special("<unk>") == Tokenizer::unk));
+    BOOST_TEST((t->special("<s>") == Tokenizer::bos));
+    BOOST_TEST((t->special("</s>") == Tokenizer::eos));
+    BOOST_TEST(!t->special("<cls>"));
+    BOOST_TEST(!t->special("e"));
+    BOOST_TEST(!t->special(""));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(text_never_becomes_one_and_decoding_drops_them) {
+  for (const TokenizerKind kind : kinds) {
+    const auto t = learn(kind, names);
+    const std::string line = sentences(1, 1)[0], marked = line + " <mask> " + line;
+    for (const std::int32_t id : t->encode(marked))
+      BOOST_TEST((id == Tokenizer::unk || id >= 3 + 3), static_cast<int>(kind) << ": " << id);
+    std::vector<std::int32_t> ids = t->encode(line);
+    ids.insert(ids.begin(), *t->special("<extra_id_0>"));
+    ids.push_back(*t->special("<pad>"));
+    ids.push_back(Tokenizer::eos);
+    BOOST_TEST(t->decode(ids) == t->decode(t->encode(line)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(saved_and_loaded) {
+  const TempDir dir;
+  for (const TokenizerKind kind : kinds) {
+    const auto t = learn(kind, names);
+    const auto file = t->save(dir / "stem");
+    const auto back = load_tokenizer(file, kind);
+    BOOST_TEST(back->size() == t->size());
+    for (std::int32_t id = 0; id < t->size(); ++id) BOOST_TEST(back->piece(id) == t->piece(id));
+    for (const std::string& name : names) BOOST_TEST((back->special(name) == t->special(name)));
+    const std::string line = "<mask> " + sentences(1, 1)[0];
+    BOOST_TEST(back->encode(line) == t->encode(line), boost::test_tools::per_element());
+    BOOST_TEST(slurp(back->save(dir / "again")) == slurp(file));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_vocabulary_file_marks_them) {
+  const TempDir dir;
+  const auto t = train_tokenizer({.kind = TokenizerKind::words, .specials = {"<mask>"}},
+                                 Lines{"<mask> a", "a"}, 1);
+  BOOST_TEST(slurp(t->save(dir / "v")) == "<unk>\n<s>\n</s>\n\\!<mask>\na\n<mask>\n");
+  BOOST_TEST((t->special("<mask>") == 3));
+  BOOST_TEST(t->encode("<mask>").front() == 5);  // the word
+}
+
+// What was written before there were any: the same bytes mean the same ids.
+BOOST_AUTO_TEST_CASE(older_vocabularies_do_without) {
+  const TempDir dir;
+  const std::string old = "<unk>\n<s>\n</s>\na\n\\x3Cs>\n<pad>\n";
+  const auto t = load_tokenizer(dir.write("old.vocab", old), TokenizerKind::words);
+  BOOST_TEST(t->size() == 6);
+  BOOST_TEST(!t->special("<pad>"));  // a word like any other
+  BOOST_TEST(t->encode("<s> <pad>") == (std::vector<std::int32_t>{4, 5}),
+             boost::test_tools::per_element());
+  BOOST_TEST(slurp(t->save(dir / "new")) == old);
+  for (const TokenizerKind kind : kinds) {
+    const auto without = learn(kind, {}), with = learn(kind, names, 64 + 3);
+    BOOST_TEST(with->size() == without->size() + 3);
+    BOOST_TEST(with->piece(6) == without->piece(3));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_missing_or_no_name_is_said) {
+  const TempDir dir;
+  for (const TokenizerKind kind : kinds) {
+    const std::string file = learn(kind, {"<pad>"})->save(dir / "v").string();
+    const Split train{.source = {"a"}, .target = {"b"}, .text = {}};
+    const auto make = [&](const Lines& wanted) {
+      return make_tokenizers({.kind = kind, .specials = wanted, .model = file}, train, 1);
+    };
+    BOOST_TEST((make({"<pad>"}).source->special("<pad>") == 3));
+    expect_error(Exit::usage, {"tokenizer.specials: " + file + " has no special piece <mask>"},
+                 [&] { make({"<pad>", "<mask>"}); });
+    for (const char* bad :
+         {"", "<>", "mask", "<mask", "<a b>", "<a,b>", "<\xC3\xA4>", "<a\n>", "<<a>>"}) {
+      expect_error(Exit::usage, {"tokenizer.specials: \"", "is not a name like <mask>"},
+                   [&] { learn(kind, {bad}); });
+    }
+    expect_error(Exit::usage, {"is not a name"},
+                 [&] { learn(kind, {"<" + std::string(63, 'a') + ">"}); });
+    expect_error(Exit::usage, {"tokenizer.specials: duplicate <a>"},
+                 [&] { learn(kind, {"<a>", "<b>", "<a>"}); });
+    expect_error(Exit::usage, {"duplicate <s>"}, [&] { learn(kind, {"<s>"}); });
+  }
+  const std::string head = "<unk>\n<s>\n</s>\n\\!<a>\n";
+  for (const char* line : {"\\!a", "\\!", "\\!<a>"}) {
+    const auto file = dir.write("x.vocab", head + line + "\nx\n");
+    expect_error(Exit::bad_input, {file + ":5:", "special pieces are not different names"},
+                 [&] { load_tokenizer(file, TokenizerKind::words); });
+  }
+  const auto late = dir.write("late.vocab", head + "x\n\\!<b>\n");
+  expect_error(Exit::bad_input, {late + ":6:", "not a piece"},
+               [&] { load_tokenizer(late, TokenizerKind::words); });
+  expect_error(Exit::usage, {"tokenizer.vocab_size: must be at least 7"},
+               [&] { learn(TokenizerKind::words, names, 6); });
+}
+
+BOOST_AUTO_TEST_CASE(learning_says_what_it_does_and_a_small_vocabulary_is_noted) {
+  const auto said = [](const TokenizerOptions& options) {
+    Split train;
+    train.source = train.target = sentences(100, 1);
+    Lines all;
+    make_tokenizers(options, train, 1, [&](const std::string& line) { all.push_back(line); });
+    return all;
+  };
+  const Lines small = said({.vocab_size = 5000});
+  BOOST_REQUIRE(small.size() == 2u);
+  BOOST_TEST(small[0] == "learning a vocabulary of 5000 pieces from 200 lines");
+  BOOST_TEST(small[1].starts_with("note: the vocabulary has "), small[1]);
+  BOOST_TEST(small[1].find("not the 5000 of tokenizer.vocab_size") != std::string::npos, small[1]);
+  BOOST_TEST(said({.vocab_size = 50}).size() == 1u);
+  BOOST_TEST(said({.kind = TokenizerKind::words}).empty());  // which takes no time
+}
+
+BOOST_AUTO_TEST_SUITE_END()
