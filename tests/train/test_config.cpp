@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "autograd/base/error.h"
+#include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
 #include "train/config/config.h"
 
@@ -59,7 +60,8 @@ tokenizer: {kind: word, vocab_size: 100, shared: false, source_model: s.txt, tar
 model: {d_model: 24, heads: 3, d_ff: 7, layers: {encoder: 1, decoder: 5}, dropout: 0.25,
         activation: gelu_tanh, positions: learned, norm: post, final_norm: false, norm_kind: rms, norm_eps: 1.0e-6,
         tie_embeddings: false, scale_embeddings: false, init: normal, init_std: 0.5,
-        max_positions: 300}
+        max_positions: 300,
+        attention: {pattern: window, window: 40}}
 optim: {name: adamw, lr: 5E-4, betas: [0.8, 0.9], eps: 1.0e-7, weight_decay: 0.01, clip_norm: 0,
         schedule: {name: linear, warmup: 7, steps: 90, min_lr: 1.0e-5}}
 train: {steps: 0, epochs: 1.5, minutes: 2, batch_tokens: 10, batch_sequences: 11, shards: 12,
@@ -82,6 +84,8 @@ decode: {beam: 19, length_penalty: 0, max_length: 20, batch_sequences: 21, sampl
   BOOST_TEST(config.model.decoder_layers == 5);
   BOOST_TEST((config.model.activation == heed::Activation::gelu_tanh));
   BOOST_TEST((config.model.positions == heed::PositionKind::learned));
+  BOOST_TEST((config.model.attention.pattern == heed::PatternKind::window));
+  BOOST_TEST(config.model.attention.window == 40);
   BOOST_TEST((config.model.norm == heed::NormPlace::post));
   BOOST_TEST(!config.model.final_norm);
   BOOST_TEST((config.model.norm_kind == heed::NormKind::rms));

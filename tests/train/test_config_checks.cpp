@@ -76,6 +76,8 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
        "exp.yaml:2:21: model.final_norm: false, but norm: pre needs a norm after the last layer"},
       {copy + "model: {max_positions: 64}\n",
        "exp.yaml:2:24: model.max_positions: only for positions: learned"},
+      {copy + "model: {attention: {window: 8}}\n",
+       "exp.yaml:2:29: model.attention.window: only for pattern: window"},
       {copy + "model: {positions: learned, max_positions: 64}\n",
        "exp.yaml:2:44: model.max_positions: 64 is less than data.max_length: 128, and one for its "
        "end token"},
