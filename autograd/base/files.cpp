@@ -36,10 +36,12 @@ bool is_there(const fs::path& path) {
 }
 
 Exit exit_of_reading(int error, bool named) {
-  constexpr std::array no_file{ENOENT, ENOTDIR,      ELOOP,  EISDIR,
-                               ENXIO,  ENAMETOOLONG, ENOTSUP};  // ENOTSUP: a folder has no size
-  const bool theirs = std::ranges::find(no_file, error) != no_file.end();
-  return theirs || (named && error == EACCES) ? Exit::bad_input : Exit::io;
+  constexpr std::array nowhere{ENOENT, ENOTDIR, ELOOP, EISDIR,
+                               ENOTSUP};                       // ENOTSUP: of a folder's size
+  constexpr std::array mistaken{EACCES, ENAMETOOLONG, ENXIO};  // where a user chose the path
+  const bool theirs = std::ranges::find(nowhere, error) != nowhere.end() ||
+                      (named && std::ranges::find(mistaken, error) != mistaken.end());
+  return theirs ? Exit::bad_input : Exit::io;
 }
 
 std::string shown_path(const fs::path& path) {

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <utility>
+
+#include "autograd/base/clock.h"
+#include "autograd/base/uninterrupted.h"
 
 namespace heed {
 namespace {
@@ -43,15 +44,11 @@ int terminal_width(int descriptor) {
 /// What cannot be shown is lost; progress is no reason to stop a training.
 void write_to_stderr(std::string_view text) {
   while (!text.empty()) {
-    const ssize_t put = ::write(STDERR_FILENO, text.data(), text.size());
-    if (put < 0 && errno == EINTR) continue;
+    const ssize_t put =
+        uninterrupted([&] { return ::write(STDERR_FILENO, text.data(), text.size()); });
     if (put <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(put));
+    text.remove_prefix(put);
   }
-}
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -67,7 +64,7 @@ ProgressStyle detect_style(int descriptor) {
 }
 
 ProgressBar::ProgressBar(std::string label)
-    : ProgressBar(std::move(label), detect_style(STDERR_FILENO), write_to_stderr, steady_seconds) {
+    : ProgressBar(std::move(label), detect_style(STDERR_FILENO), write_to_stderr, seconds_now) {
   watch_width_ = style_.terminal;
 }
 
