@@ -21,7 +21,7 @@ struct Config {
   std::string name;  ///< of the run; if the file names none, the file's own name less .yaml
   std::uint64_t seed = 1;
   std::int64_t threads = 0;  ///< 0: as many as the machine has
-  Task task = Task::seq2seq;
+  TaskKind task = TaskKind::seq2seq;
   DataOptions data;
   TokenizerOptions tokenizer;
   ModelOptions model;

@@ -88,7 +88,9 @@ class Checker {
     field.read(config_, *parse_yaml(field.print(Config{}), 0, none));
   }
 
-  bool lm() const { return config_.task == Task::lm; }
+  const TaskInfo& task() const { return info_of(config_.task); }
+  static bool reads_text(const TaskInfo& task) { return task.reads_text; }
+  static bool reads_pairs(const TaskInfo& task) { return !task.reads_text; }
   bool synthetic() const { return config_.data.synthetic.name != SyntheticKind::none; }
 
   static bool any_file(const FilesOptions& files) {
@@ -110,7 +112,7 @@ class Checker {
     check_split("data.valid", config_.data.valid);
     check_split("data.test", config_.data.test);
     if (synthetic() || any_file(config_.data.train) || config_.bench.sequences > 0) return;
-    if (lm()) {
+    if (task().reads_text) {
       complain({"data.train.text", "data.synthetic.name", "task"}, "missing: nothing to train on");
     } else {
       complain({"data.train", "data.synthetic.name", "task"},
@@ -121,15 +123,16 @@ class Checker {
   void check_split(const std::string& split, const FilesOptions& files) {
     const std::string source = split + ".source", target = split + ".target",
                       text = split + ".text";
-    if (lm()) {
-      if (!files.source.empty())
-        complain({source, "task"}, "only for task: seq2seq (lm reads text)");
-      if (!files.target.empty())
-        complain({target, "task"}, "only for task: seq2seq (lm reads text)");
+    if (task().reads_text) {
+      const std::string message =
+          fmt::format("only for {} ({} reads text)", tasks_that(reads_pairs), task().name);
+      if (!files.source.empty()) complain({source, "task"}, message);
+      if (!files.target.empty()) complain({target, "task"}, message);
       return;
     }
     if (!files.text.empty()) {
-      complain({text, "task"}, "only for task: lm (seq2seq reads source and target)");
+      complain({text, "task"}, fmt::format("only for {} ({} reads source and target)",
+                                           tasks_that(reads_text), task().name));
     }
     if (files.source.empty() && !files.target.empty()) {
       complain({source, target}, "missing, but there is a target");
@@ -158,7 +161,7 @@ class Checker {
   }
 
   void check_synthetic() {
-    const SyntheticOptions& task = config_.data.synthetic;
+    const SyntheticOptions& made = config_.data.synthetic;
     if (!synthetic()) {
       for (const char* key : {"train", "valid", "test", "min_length", "max_length", "symbols"}) {
         only_for(fmt::format("data.synthetic.{}", key), "data.synthetic.name", false,
@@ -167,7 +170,10 @@ class Checker {
       return;
     }
     const std::string_view name = "data.synthetic.name";
-    if (lm()) complain({name, "task"}, "only for task: seq2seq (it makes pairs of lines)");
+    if (task().reads_text) {
+      complain({name, "task"},
+               fmt::format("only for {} (it makes pairs of lines)", tasks_that(reads_pairs)));
+    }
     for (const auto& [files, split] : {std::pair(&config_.data.train, "data.train"),
                                        std::pair(&config_.data.valid, "data.valid"),
                                        std::pair(&config_.data.test, "data.test")}) {
@@ -177,16 +183,17 @@ class Checker {
     }
     only_for("data.valid_fraction", name, false, "files (set data.synthetic.valid)");
     only_for("data.test_fraction", name, false, "files (set data.synthetic.test)");
-    if (task.min_length > task.max_length) {
+    if (made.min_length > made.max_length) {
       complain({"data.synthetic.min_length", "data.synthetic.max_length"},
-               fmt::format("{} is more than max_length {}", task.min_length, task.max_length));
+               fmt::format("{} is more than max_length {}", made.min_length, made.max_length));
     }
   }
 
   void check_tokenizer() {
     const TokenizerOptions& tokenizer = config_.tokenizer;
     const std::string_view shared = "tokenizer.shared";
-    if (lm() && !tokenizer.shared) complain({shared, "task"}, "a language model has one side only");
+    if (task().reads_text && !tokenizer.shared)
+      complain({shared, "task"}, "a language model has one side only");
     if (!tokenizer.shared && !tokenizer.model.empty()) {
       complain({"tokenizer.model", shared},
                "with shared: false, give source_model and target_model instead");
@@ -219,12 +226,13 @@ class Checker {
       complain({"model.final_norm", "model.norm"},
                "false, but norm: pre needs a norm after the last layer");
     }
-    if (lm()) {
+    if (!has_encoder(task().architecture)) {
       model.encoder_layers = 0;
     } else if (model.encoder_layers == 0) {
-      complain({"model.layers.encoder", "task"}, "0 is too few for task: seq2seq");
+      complain({"model.layers.encoder", "task"},
+               fmt::format("0 is too few for task: {}", task().name));
     }
-    only_for("model.context", "task", lm(), "task: lm");
+    only_for("model.context", "task", task().reads_text, tasks_that(reads_text));
     only_for("model.init_std", "model.init", model.init == InitKind::normal, "init: normal");
   }
 
@@ -243,12 +251,9 @@ class Checker {
                fmt::format("{} is less than {}: {}{}", model.max_positions, key, length,
                            specials > 0 ? ", and one for its end token" : ""));
     };
-    if (lm()) {
-      fit("model.context", model.context, 0);
-    } else {
-      fit("data.max_length", config_.data.max_length, 1);
-      fit("decode.max_length", config_.decode.max_length, 0);
-    }
+    if (task().reads_text) return fit("model.context", model.context, 0);
+    fit("data.max_length", config_.data.max_length, 1);
+    if (task().searches) fit("decode.max_length", config_.decode.max_length, 0);
   }
 
   void check_optim() {
@@ -311,9 +316,9 @@ class Checker {
   }
 
   void check_metric(std::string_view key, Metric metric) {
-    const bool of_lines =
-        metric == Metric::exact_match || metric == Metric::bleu || metric == Metric::chrf;
-    if (lm() && of_lines) complain({key, "task"}, "only for task: seq2seq");
+    if (task().has(metric)) return;
+    const auto holds = [metric](const TaskInfo& other) { return other.has(metric); };
+    complain({key, "task"}, "only for " + tasks_that(holds));
   }
 
   Config& config_;

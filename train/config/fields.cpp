@@ -24,8 +24,7 @@ constexpr Whole steps{0, 1'000 * billion}, tokens{1, billion}, sequences{1, mill
 constexpr Number fraction{0.0, 1.0, true, false}, dropout{0.0, 0.99},
     positive{.low = 0.0, .low_in = false}, not_negative{.low = 0.0};
 
-const std::vector<std::string> metrics{"loss",        "perplexity", "token_accuracy",
-                                       "exact_match", "bleu",       "chrf"};
+const std::vector<std::string> metrics = names_of(metric_table);
 
 Field name() {
   return text(HEED_KEY(name), "text, a folder's name",
@@ -71,6 +70,13 @@ Field threads() {
           1024,
           read,
           print};
+}
+
+std::string help_of_tasks() {
+  std::string help;
+  for (const TaskInfo& task : task_table())
+    help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", task.name, task.help);
+  return help + ".";
 }
 
 void add_data(std::vector<Field>& table) {
@@ -286,10 +292,8 @@ void add_bench(std::vector<Field>& table) {
 }
 
 std::vector<Field> make_table() {
-  std::vector<Field> table{
-      name(), seed(), threads(),
-      choice(HEED_KEY(task), {"seq2seq", "lm"},
-             "seq2seq: lines to lines, encoder and decoder; lm: a language model, decoder only.")};
+  std::vector<Field> table{name(), seed(), threads(),
+                           choice(HEED_KEY(task), names_of(task_table()), help_of_tasks())};
   add_data(table);
   add_tokenizer(table);
   add_model(table);
