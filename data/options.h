@@ -14,7 +14,7 @@ struct FilesOptions {
   std::vector<std::string> text = {};
 };
 
-enum class SyntheticKind { none, copy, reverse, sort, addition, dates };
+enum class SyntheticKind { none, copy, reverse, sort, addition, dates, brackets };
 
 /// A built-in task; counts are numbers of pairs. Splits share no source line with one another.
 struct SyntheticOptions {
@@ -22,7 +22,8 @@ struct SyntheticOptions {
   std::int64_t train = 50000;
   std::int64_t valid = 1000;
   std::int64_t test = 1000;
-  std::int64_t min_length = 1;  ///< copy, reverse, sort: symbols; addition: digits of a summand
+  /// copy, reverse, sort: symbols; addition: digits of a summand; brackets: pairs of brackets.
+  std::int64_t min_length = 1;
   std::int64_t max_length = 20;
   std::int64_t symbols = 26;  ///< copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10)
 };

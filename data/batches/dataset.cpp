@@ -98,7 +98,7 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
     }
     const auto ids = sources[i];
     data.source.ids.insert(data.source.ids.end(), ids.begin(), ids.end());
-    data.source.push(end);
+    data.source.push(options.end_sources ? std::span(end) : std::span<const std::int32_t>());
     data.target.push(targets[i]);
     if (options.keep_lines) {
       data.source_lines.push_back(split.source[static_cast<std::size_t>(i)]);

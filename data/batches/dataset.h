@@ -54,6 +54,7 @@ struct TokenizeOptions {
   bool training = false;
   std::int64_t max_length = 0;  ///< tokens a side, specials not counted; 0: no limit
   bool keep_lines = true;       ///< fill source_lines and target_lines
+  bool end_sources = true;      ///< each source ends in </s>
 };
 
 /// Encodes the lines of a split on `threads` threads (0: one for each core; the result is the same).

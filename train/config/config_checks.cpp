@@ -232,7 +232,15 @@ class Checker {
       complain({"model.layers.encoder", "task"},
                fmt::format("0 is too few for task: {}", task().name));
     }
+    if (!has_decoder(task().architecture)) model.decoder_layers = 0;
     only_for("model.context", "task", task().reads_text, tasks_that(reads_text));
+    const auto decodes = [](const TaskInfo& other) { return has_decoder(other.architecture); };
+    only_for("model.tie_embeddings", "task", decodes(task()), tasks_that(decodes));
+    const auto searches = [](const TaskInfo& other) { return other.searches; };
+    for (const Field& field : fields()) {
+      if (field.key.starts_with("decode."))
+        only_for(field.key, "task", task().searches, tasks_that(searches));
+    }
     only_for("model.init_std", "model.init", model.init == InitKind::normal, "init: normal");
   }
 

@@ -101,18 +101,21 @@ void add_data(std::vector<Field>& table) {
                  "Share cut from the end of train for validation, where valid names no file."),
           number(HEED_KEY(data.test_fraction), fraction,
                  "Share cut from the end of train for testing, behind that of valid."),
-          choice(
-              HEED_KEY(data.synthetic.name),
-              {"none", "copy", "reverse", "sort", "addition", "dates"},
-              "A built-in task instead of files. dates: dates as people write them to ISO 8601."),
+          choice(HEED_KEY(data.synthetic.name),
+                 {"none", "copy", "reverse", "sort", "addition", "dates", "brackets"},
+                 "Made-up data instead of files. dates: dates as people write them to ISO 8601; "
+                 "brackets: "
+                 "the nesting depth of each."),
           whole(HEED_KEY(data.synthetic.train), pairs,
                 "Training pairs; no source line is in two splits."),
           whole(HEED_KEY(data.synthetic.valid), perhaps_pairs, "Validation pairs."),
           whole(HEED_KEY(data.synthetic.test), perhaps_pairs, "Test pairs."),
           whole(HEED_KEY(data.synthetic.min_length), length,
-                "copy, reverse, sort: fewest symbols; addition: fewest digits of a summand."),
+                "copy, reverse, sort: fewest symbols; addition: fewest digits of a summand; "
+                "brackets: fewest pairs."),
           whole(HEED_KEY(data.synthetic.max_length), length,
-                "copy, reverse, sort: most symbols; addition: most digits of a summand."),
+                "copy, reverse, sort: most symbols; addition: most digits of a summand; brackets: "
+                "most pairs."),
           whole(HEED_KEY(data.synthetic.symbols), {1, 62},
                 "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9)."),
           truth(HEED_KEY(data.lowercase), "Lower-case both sides before tokenising."),

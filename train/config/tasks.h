@@ -41,7 +41,8 @@ constexpr const MetricInfo& info_of(Metric metric) {
 /// By their names in YAML; make_NAME_task in train/tasks/NAME.cpp makes one.
 #define HEED_TASKS(TASK) \
   TASK(seq2seq)          \
-  TASK(lm)
+  TASK(lm)               \
+  TASK(tag)
 
 #define HEED_ENUMERATOR(name) name,
 enum class TaskKind { HEED_TASKS(HEED_ENUMERATOR) };
@@ -75,6 +76,10 @@ inline const std::vector<TaskInfo>& task_table() {
        .reads_text = true,
        .searches = true,
        .metrics = {loss, perplexity, token_accuracy, bits_per_byte}},
+      {.name = "tag",
+       .help = "a label for each token of a line, encoder only",
+       .architecture = Architecture::encoder,
+       .metrics = {loss, perplexity, token_accuracy, exact_match}},
   };
   return table;
 }

@@ -95,15 +95,7 @@ class Seq2SeqTask final : public Task {
   }
 
   std::string describe(const ExperimentData& data) const override {
-    std::string left_out;
-    if (data.train.left_out_long + data.train.left_out_empty > 0) {
-      left_out = fmt::format(" ({} too long and {} empty ones left out)", data.train.left_out_long,
-                             data.train.left_out_empty);
-    }
-    return fmt::format(
-        "data: {} pairs{}, {} to validate on, {} to test on; vocabulary {}{}", data.train.size(),
-        left_out, data.valid.size(), data.test.size(), data.tokenizers.source->size(),
-        data.tokenizers.shared() ? "" : fmt::format(" and {}", data.tokenizers.target->size()));
+    return describe_pairs(data, "pairs");
   }
 
   Evaluation evaluate(const Trained& trained, const Dataset& data,

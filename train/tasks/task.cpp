@@ -88,6 +88,18 @@ Split Task::read_scored(const std::string& source, const std::string& target) co
   return read_split({{source}, {target}, {}}, false, config_.data.lowercase, "score");
 }
 
+std::string Task::describe_pairs(const ExperimentData& data, std::string_view noun) {
+  std::string left_out;
+  if (data.train.left_out_long + data.train.left_out_empty > 0) {
+    left_out = fmt::format(" ({} too long and {} empty ones left out)", data.train.left_out_long,
+                           data.train.left_out_empty);
+  }
+  return fmt::format(
+      "data: {} {}{}, {} to validate on, {} to test on; vocabulary {}{}", data.train.size(), noun,
+      left_out, data.valid.size(), data.test.size(), data.tokenizers.source->size(),
+      data.tokenizers.shared() ? "" : fmt::format(" and {}", data.tokenizers.target->size()));
+}
+
 std::vector<std::string> Task::example_pairs(const Dataset& data, const Evaluation& e) {
   const std::size_t n = e.outputs.size(), shown = std::min<std::size_t>(n, 10);
   std::vector<std::string> lines;

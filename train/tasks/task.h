@@ -88,6 +88,8 @@ class Task {
  protected:
   /// The pairs to score. Throws Error(usage) where a file is not named.
   Split read_scored(const std::string& source, const std::string& target) const;
+  /// "data: 50000 pairs, …"
+  static std::string describe_pairs(const ExperimentData& data, std::string_view noun);
   /// Some lines with what the model makes of them, evenly picked.
   static std::vector<std::string> example_pairs(const Dataset& data, const Evaluation& e);
   /// A line as the model was trained to see it.
