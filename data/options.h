@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "autograd/base/enum_names.h"
+
 namespace heed {
 
 /// One split: aligned text files (seq2seq) or text (lm). Several files are read one after the
@@ -15,6 +17,10 @@ struct FilesOptions {
 };
 
 enum class SyntheticKind { none, copy, reverse, sort, addition, dates, brackets };
+constexpr auto names_of(SyntheticKind) {
+  return enum_names<SyntheticKind>("none", "copy", "reverse", "sort", "addition", "dates",
+                                   "brackets");
+}
 
 /// A built-in task; counts are numbers of pairs. Splits share no source line with one another.
 struct SyntheticOptions {
@@ -38,10 +44,14 @@ struct DataOptions {
 };
 
 enum class TokenizerKind { sentencepiece, characters, bytes, words };
+constexpr auto names_of(TokenizerKind) {
+  return enum_names<TokenizerKind>("sentencepiece", "char", "byte", "word");
+}
 
 /// How SentencePiece finds its pieces: a unigram language model (Kudo 2018) or byte-pair encoding
 /// (Sennrich et al. 2016).
 enum class PieceAlgorithm { unigram, bpe };
+constexpr auto names_of(PieceAlgorithm) { return enum_names<PieceAlgorithm>("unigram", "bpe"); }
 
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::sentencepiece;

@@ -81,35 +81,9 @@ int run_to_end(Trainer& trainer, const RunFolder& run, const ExperimentData& dat
   return 0;
 }
 
-/// The keys in which a run is gone on with by another config than its own, but for the number of
-/// threads, which is the machine's. Throws where the weights would become another model's.
-std::vector<std::string> changed_keys(const Config& config, const RunFolder& run) {
-  std::vector<std::string> changed;
-  const Config own = read_run_config(run);
-  for (const std::string& key : differences(config, own)) {
-    if (key == "threads") continue;
-    const bool fixed = key == "task" || key.starts_with("tokenizer.") ||
-                       (key.starts_with("model.") && !key.starts_with("model.dropout"));
-    const bool other_moments = key == "optim.name" && (config.optim.name == OptimizerKind::sgd) !=
-                                                          (own.optim.name == OptimizerKind::sgd);
-    if (other_moments)
-      throw Error(
-          Exit::usage,
-          "optim.name: a run keeps its moments, which Adam and SGD do not share; heed train "
-          "begins a new one");
-    if (fixed)
-      throw Error(
-          Exit::usage,
-          fmt::format("{}: a run keeps its {}, for its weights go with no other; heed train "
-                      "begins a new one",
-                      key, key.substr(0, key.find('.'))));
-    changed.push_back(key);
-  }
-  return changed;
-}
-
 int go_on(const Config& config, const RunFolder& run, const ResumeCommand& options, Talk& talk) {
-  const std::vector<std::string> changed = changed_keys(config, run);
+  const std::vector<std::string> changed = changes_on_resume(read_run_config(run), config);
+  for (const std::string& warning : config.warnings) talk.line("warning: " + warning);
   for (const std::string& note : check_files(run)) talk.line("warning: " + note);
   const Tokenizers tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
   const ExperimentData data = load_data(config, &tokenizers);
@@ -120,8 +94,8 @@ int go_on(const Config& config, const RunFolder& run, const ResumeCommand& optio
   explain_precision(config, talk);
   Trainer trainer(config, run, data, talk);
   trainer.restore();
-  for (const std::string& key : changed)
-    talk.line(fmt::format("note: {} is another from here on, in the run's config.yaml too", key));
+  for (const std::string& change : changed)
+    talk.line(fmt::format("note: {}; the run's config.yaml says so too", change));
   if (!changed.empty()) adopt_config(run, config, data.sums);
   return run_to_end(trainer, run, data, talk, options.json);
 }
@@ -136,6 +110,7 @@ int train_command(const TrainCommand& options) {
   RunLock::refuse_if_held(run.path);
   options.overwrite ? refuse_foreign_folder(run) : refuse_existing_run(run);
   Talk talk;
+  for (const std::string& warning : config.warnings) talk.line("warning: " + warning);
   const ExperimentData data = load_data(config);  // first: bad data leaves nothing behind
   Trainer trainer(config, run, data, talk);       // and a model that does not fit, no less
   create_folders(run.path);

@@ -10,8 +10,11 @@ namespace heed {
 
 /// What matrix products multiply: weights, moments and sums are float32 in either case.
 enum class Precision { float32, bf16 };
+constexpr auto names_of(Precision) { return enum_names<Precision>("float32", "bf16"); }
+
 /// What a run does when the loss or the gradients of a step are not finite.
 enum class OnNonFinite { stop, skip };
+constexpr auto names_of(OnNonFinite) { return enum_names<OnNonFinite>("stop", "skip"); }
 
 struct EarlyStoppingOptions {
   std::optional<Metric> metric;  ///< unset: never stop early

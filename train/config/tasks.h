@@ -4,8 +4,10 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "autograd/base/enum_names.h"
 #include "nn/models/architecture.h"
 
 namespace heed {
@@ -32,6 +34,11 @@ inline constexpr std::array<MetricInfo, 7> metric_table{{
     {"chrf", "chrF2"},
     {"bits_per_byte", "bits/byte", false, 3},
 }};
+
+constexpr auto names_of(Metric) {
+  return std::apply([](const auto&... metric) { return enum_names<Metric>(metric.name...); },
+                    metric_table);
+}
 
 constexpr const MetricInfo& info_of(Metric metric) {
   return metric_table.at(static_cast<std::size_t>(metric));
@@ -87,21 +94,9 @@ inline const TaskInfo& info_of(TaskKind task) {
   return task_table().at(static_cast<std::size_t>(task));
 }
 
-/// The tasks that something holds of, for a message: "task: lm", "task: seq2seq or tag".
-template <class Holds>
-std::string tasks_that(const Holds& holds) {
-  std::string names;
-  for (const TaskInfo& task : task_table()) {
-    if (holds(task)) names += (names.empty() ? "task: " : " or ") + std::string(task.name);
-  }
-  return names;
-}
-
-/// The names of all rows of a table.
-template <class Table>
-std::vector<std::string> names_of(const Table& table) {
-  std::vector<std::string> names;
-  for (const auto& row : table) names.emplace_back(row.name);
+inline std::vector<std::string_view> names_of(TaskKind) {
+  std::vector<std::string_view> names;
+  for (const TaskInfo& task : task_table()) names.push_back(task.name);
   return names;
 }
 
