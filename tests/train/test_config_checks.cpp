@@ -51,8 +51,9 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
       {"data: {synthetic: {name: sort, min_length: 30}}\n",
        "exp.yaml:1:44: data.synthetic.min_length: 30 is more than max_length: 20"},
       {"data: {train: {source: a, target: b}, synthetic: {train: 5}}\n",
-       "exp.yaml:1:58: data.synthetic.train: only for name: copy, reverse, sort, addition or "
-       "dates"},
+       "exp.yaml:1:58: data.synthetic.train: only for name: copy, reverse, sort, addition, dates "
+       "or "
+       "brackets"},
       {"data: {trian: {source: a, target: b}}\n",
        "exp.yaml:1:8: data.trian: unknown key (did you mean train?)"},
       {copy + "tokenizer: {shared: false, model: x.model}\n",
