@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "autograd/base/enum_names.h"
+
 namespace heed {
 
 /// One split: aligned text files (seq2seq) or text (lm). Several files are read one after the
@@ -14,7 +16,11 @@ struct FilesOptions {
   std::vector<std::string> text = {};
 };
 
-enum class SyntheticKind { none, copy, reverse, sort, addition, dates };
+enum class SyntheticKind { none, copy, reverse, sort, addition, dates, brackets };
+constexpr auto names_of(SyntheticKind) {
+  return enum_names<SyntheticKind>("none", "copy", "reverse", "sort", "addition", "dates",
+                                   "brackets");
+}
 
 /// A built-in task; counts are numbers of pairs. Splits share no source line with one another.
 struct SyntheticOptions {
@@ -22,7 +28,8 @@ struct SyntheticOptions {
   std::int64_t train = 50000;
   std::int64_t valid = 1000;
   std::int64_t test = 1000;
-  std::int64_t min_length = 1;  ///< copy, reverse, sort: symbols; addition: digits of a summand
+  /// copy, reverse, sort: symbols; addition: digits of a summand; brackets: pairs of brackets.
+  std::int64_t min_length = 1;
   std::int64_t max_length = 20;
   std::int64_t symbols = 26;  ///< copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10)
 };
@@ -37,10 +44,14 @@ struct DataOptions {
 };
 
 enum class TokenizerKind { sentencepiece, characters, bytes, words };
+constexpr auto names_of(TokenizerKind) {
+  return enum_names<TokenizerKind>("sentencepiece", "char", "byte", "word");
+}
 
 /// How SentencePiece finds its pieces: a unigram language model (Kudo 2018) or byte-pair encoding
 /// (Sennrich et al. 2016).
 enum class PieceAlgorithm { unigram, bpe };
+constexpr auto names_of(PieceAlgorithm) { return enum_names<PieceAlgorithm>("unigram", "bpe"); }
 
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::sentencepiece;
@@ -48,7 +59,7 @@ struct TokenizerOptions {
   std::int64_t vocab_size = 8000;  ///< sentencepiece, words: at most, special pieces included
   /// Further special pieces, "<pad>", "<mask>", "<extra_id_0>"; their ids begin at 3.
   std::vector<std::string> specials = {};
-  bool shared = true;              ///< one vocabulary for source and target
+  bool shared = true;      ///< one vocabulary for source and target
   std::string model = {};  ///< use this file instead of training (a `.model`, or a vocabulary file)
   std::string source_model = {};  ///< where not shared
   std::string target_model = {};

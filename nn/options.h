@@ -2,15 +2,24 @@
 /// The shape of a model, as plain values. Read from the YAML section `model`; used by both builds.
 #include <cstdint>
 
+#include "autograd/kernels/maps.h"
+
 namespace heed {
 
-enum class Activation { relu, gelu, gelu_tanh, silu };
-enum class PositionKind : int;       // nn/layers/positions.h
-enum class PatternKind : int;        // nn/layers/patterns.h
+using Activation = Map;  ///< one of the first activation_count
+
+enum class PositionKind : int;  // nn/layers/positions.h
+enum class PatternKind : int;   // nn/layers/patterns.h
+
 enum class NormPlace { pre, post };  ///< before a sublayer (inside the residual) or after the sum
+constexpr auto names_of(NormPlace) { return enum_names<NormPlace>("pre", "post"); }
+
 enum class NormKind { layer, rms };
+constexpr auto names_of(NormKind) { return enum_names<NormKind>("layer", "rms"); }
+
 /// none: any values, for weights that will come from a file (not a choice of configs).
 enum class InitKind { xavier, normal, none };
+constexpr auto names_of(InitKind) { return enum_names<InitKind, 1>("xavier", "normal"); }
 
 /// Probability that a value is dropped while training (Srivastava et al. 2014), by place. One number
 /// sets all.

@@ -4,10 +4,17 @@
 #include <array>
 #include <cstdint>
 
+#include "autograd/base/enum_names.h"
+
 namespace heed {
 
 enum class OptimizerKind { adam, adamw, sgd };
+constexpr auto names_of(OptimizerKind) { return enum_names<OptimizerKind>("adam", "adamw", "sgd"); }
+
 enum class ScheduleKind { noam, inverse_sqrt, cosine, linear, constant };
+constexpr auto names_of(ScheduleKind) {
+  return enum_names<ScheduleKind>("noam", "inverse_sqrt", "cosine", "linear", "constant");
+}
 
 struct ScheduleOptions {
   ScheduleKind name = ScheduleKind::noam;

@@ -40,33 +40,6 @@ void axpy(real alpha, const real* x, real* y, std::int64_t n) {
   });
 }
 
-/// Calls body(F()) with the struct of maps-inl.h that belongs to f.
-template <class Body>
-HWY_INLINE void with_map(Map f, const Body& body) {
-  switch (f) {
-    case Map::neg:
-      return body(Neg());
-    case Map::exp:
-      return body(Exp());
-    case Map::log:
-      return body(Log());
-    case Map::sqrt:
-      return body(Sqrt());
-    case Map::tanh:
-      return body(Tanh());
-    case Map::relu:
-      return body(Relu());
-    case Map::gelu:
-      return body(Gelu());
-    case Map::gelu_tanh:
-      return body(GeluTanh());
-    case Map::sigmoid:
-      return body(Sigmoid());
-    case Map::silu:
-      return body(Silu());
-  }
-}
-
 void map(Map f, const real* x, real* y, std::int64_t n) {
   with_map(f, [=](auto fn) HWY_ATTR {
     each(n, [=](std::int64_t i, auto io) HWY_ATTR { io.store(fn.value(io.load(x + i)), y + i); });
@@ -160,13 +133,6 @@ void add_bias(const real* x, const real* bias, real* y, std::int64_t rows, std::
 void add_bias_map(Map f, const real* x, const real* bias, real* h, real* y, std::int64_t rows,
                   std::int64_t cols) {
   HWY_DYNAMIC_DISPATCH(add_bias_map)(f, x, bias, h, y, rows, cols);
-}
-
-bool map_needs_x(Map f) {
-  return f == Map::log || f == Map::gelu || f == Map::gelu_tanh || f == Map::silu;
-}
-bool map_needs_y(Map f) {
-  return f == Map::exp || f == Map::sqrt || f == Map::tanh || f == Map::relu || f == Map::sigmoid;
 }
 
 }  // namespace kernels

@@ -4,13 +4,14 @@
 #include <cstdint>
 
 #include "autograd/base/real.h"
+#include "autograd/kernels/maps.h"
 
 HEED_BEGIN
 namespace kernels {
 
-/// Functions of one value. `gelu` is x Φ(x) with the exact normal distribution, `gelu_tanh` its
-/// approximation by tanh (Hendrycks and Gimpel 2016); `silu` is x σ(x).
-enum class Map { neg, exp, log, sqrt, tanh, relu, gelu, gelu_tanh, sigmoid, silu };
+using heed::Map;
+using heed::map_needs_x;
+using heed::map_needs_y;
 
 void add(const real* a, const real* b, real* y, std::int64_t n);  ///< y = a + b
 void sub(const real* a, const real* b, real* y, std::int64_t n);  ///< y = a - b
@@ -26,8 +27,6 @@ void map(Map f, const real* x, real* y, std::int64_t n);
 /// them (`map_needs_x`, `map_needs_y`) never reads it, so it may be null. f' is as exact as what
 /// it is made of: 1 − y² of a tanh next to 1 has the few digits that y has left there.
 void map_grad(Map f, const real* x, const real* y, const real* dy, real* dx, std::int64_t n);
-bool map_needs_x(Map f);
-bool map_needs_y(Map f);
 
 /// y[r, c] = x[r, c] + bias[c]; y may be x.
 void add_bias(const real* x, const real* bias, real* y, std::int64_t rows, std::int64_t cols);

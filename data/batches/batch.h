@@ -1,26 +1,53 @@
 #pragma once
 /// A batch: sequences of any length laid end to end. There is no padding and no pad token.
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace heed {
 
-/// Sequence i of a side owns tokens [offsets[i], offsets[i+1]). For a language model the source
-/// side is empty (no tokens, no offsets).
-struct Batch {
-  std::vector<std::int32_t> source;          ///< token ids, each sequence ending in </s>
-  std::vector<std::int32_t> source_offsets;  ///< n + 1 entries, from 0 to source.size()
-  std::vector<std::int32_t> target_in;       ///< what the decoder reads: <s> y1 … yn
-  std::vector<std::int32_t> target_out;      ///< what it shall predict:  y1 … yn </s>
-  std::vector<std::int32_t> target_offsets;  ///< n + 1 entries, for both target_in and target_out
-  std::vector<std::int64_t> samples;         ///< which samples of the dataset these are
+/// One side of a batch: rows that are token ids, or feature vectors of `width` values. Sequence i
+/// owns rows [offsets[i], offsets[i+1]). A side that a task does not have has no offsets.
+struct Side {
+  std::vector<std::int32_t> ids;
+  std::vector<float> features;        ///< rows() × width values, instead of ids
+  std::int64_t width = 0;             ///< values of a feature row; 0: the rows are ids
+  std::vector<std::int32_t> offsets;  ///< n + 1 entries, from 0 to rows()
 
+  std::int64_t rows() const { return offsets.empty() ? 0 : offsets.back(); }
   std::int64_t sequences() const {
-    return target_offsets.empty() ? 0 : static_cast<std::int64_t>(target_offsets.size()) - 1;
+    return offsets.empty() ? 0 : static_cast<std::int64_t>(offsets.size()) - 1;
   }
+  /// Appends a sequence of ids, or one made of two parts.
+  void push(std::span<const std::int32_t> sequence, std::span<const std::int32_t> rest = {}) {
+    if (offsets.empty()) offsets.push_back(0);
+    ids.insert(ids.end(), sequence.begin(), sequence.end());
+    ids.insert(ids.end(), rest.begin(), rest.end());
+    offsets.push_back(static_cast<std::int32_t>(ids.size()));
+  }
+  /// Sequences from … to − 1 alone.
+  Side part(std::int64_t from, std::int64_t to) const;
+
+  friend bool operator==(const Side&, const Side&) = default;
 };
 
-/// What one token of each side costs, in any unit.
+/// What a model reads, and what its loss compares with. A language model has only a target, a
+/// tagger only a source.
+struct Batch {
+  Side source;                        ///< seq2seq: each sequence ends in </s>
+  Side target;                        ///< what a decoder reads; seq2seq: <s> y1 … yn
+  std::vector<std::int32_t> labels;   ///< one for each row of labelled(); seq2seq: y1 … yn </s>
+  std::vector<std::int64_t> samples;  ///< which samples of the dataset these are
+
+  std::int64_t sequences() const { return std::max(source.sequences(), target.sequences()); }
+  /// The side whose rows the labels belong to: the target, or the source where there is no other.
+  const Side& labelled() const { return target.offsets.empty() ? source : target; }
+
+  friend bool operator==(const Batch&, const Batch&) = default;
+};
+
+/// What one row of each side costs, in any unit.
 struct TokenCost {
   double source = 1, target = 1;
 };

@@ -52,16 +52,6 @@ std::vector<std::string_view> line_views(std::string_view text) {
   return lines;
 }
 
-Dataset tokenize_text(const Split& split, const Tokenizer& tokenizer, int threads) {
-  Dataset data;
-  const auto lines = line_views(split.text);
-  data.stream = encode(std::span<const std::string_view>(lines), tokenizer, threads).ids;
-  // Words drop spaces, and all unknown ones are the same: what they cost says nothing of the text.
-  const bool whole = tokenizer.kind() != TokenizerKind::words;
-  data.text_bytes = whole ? static_cast<std::int64_t>(split.text.size()) : 0;
-  return data;
-}
-
 }  // namespace
 
 std::int64_t Sequences::longest() const {
@@ -70,9 +60,19 @@ std::int64_t Sequences::longest() const {
   return most;
 }
 
+Dataset tokenize_text(const std::string& text, const Tokenizer& tokenizer, int threads) {
+  Dataset data;
+  data.batching = &windows();
+  const auto lines = line_views(text);
+  data.stream = encode(std::span<const std::string_view>(lines), tokenizer, threads).ids;
+  // Words drop spaces, and unknown words are all alike: their cost says nothing about the text.
+  const bool whole = tokenizer.kind() != TokenizerKind::words;
+  data.text_bytes = whole ? static_cast<std::int64_t>(text.size()) : 0;
+  return data;
+}
+
 Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& target,
                  const TokenizeOptions& options, int threads) {
-  if (!split.text.empty()) return tokenize_text(split, target, threads);
   const std::vector<std::string> no_targets(split.target.empty() ? split.source.size() : 0);
   const auto& target_lines = split.target.empty() ? no_targets : split.target;
   if (split.source.size() != target_lines.size()) {
@@ -98,7 +98,7 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
     }
     const auto ids = sources[i];
     data.source.ids.insert(data.source.ids.end(), ids.begin(), ids.end());
-    data.source.push(end);
+    data.source.push(options.end_sources ? std::span(end) : std::span<const std::int32_t>());
     data.target.push(targets[i]);
     if (options.keep_lines) {
       data.source_lines.push_back(split.source[static_cast<std::size_t>(i)]);
@@ -108,16 +108,14 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
   return data;
 }
 
-void check_text(const Split& split, const Dataset& data, const std::string& what) {
-  if (split.text.empty() || data.stream.size() >= 2) return;
+void check_text(const Dataset& data, const std::string& what) {
+  if (data.stream.size() >= 2) return;
   throw Error(Exit::bad_input,
               fmt::format("{}: a text of {} token{}: there is nothing to predict in it", what,
                           data.stream.size(), data.stream.size() == 1 ? "" : "s"));
 }
 
-void check_evaluable(const Split& split, const Dataset& data, const EvaluationLimits& limits,
-                     const std::string& what) {
-  check_text(split, data, what);
+void check_lengths(const Dataset& data, const EvaluationLimits& limits, const std::string& what) {
   for (std::int64_t i = 0; i < data.size(); ++i) {
     const std::int64_t source = data.source.length(i), target = data.target.length(i) + 1,
                        needed = std::max(source, target);

@@ -106,12 +106,40 @@ Pair date_pair(Random& random) {
           .key = static_cast<std::uint64_t>((day - first_date).count())};
 }
 
+/// Balanced brackets of three kinds, and the depth of each.
+Pair brackets_pair(const SyntheticOptions& options, Random& random) {
+  constexpr std::string_view opening = "([{", closing = ")]}";
+  std::int64_t left = draw(random, options.min_length, options.max_length);  // pairs to open
+  std::vector<std::uint32_t> open;                                           // and to close
+  Pair pair{.source = {}, .target = {}, .key = 0};
+  const auto add = [&](char bracket) {
+    const char* const space = pair.source.empty() ? "" : " ";
+    pair.source += space;
+    pair.source += bracket;
+    pair.target += fmt::format("{}{}", space, open.size());
+  };
+  while (left > 0 || !open.empty()) {
+    if (left > 0 && (open.empty() || random.below(2) == 0)) {
+      --left;
+      open.push_back(random.below(opening.size()));
+      add(opening[open.back()]);
+    } else {
+      add(closing[open.back()]);
+      open.pop_back();
+    }
+  }
+  pair.key = hash(pair.source);
+  return pair;
+}
+
 Pair make_pair(const SyntheticOptions& options, Random& random) {
   switch (options.name) {
     case SyntheticKind::addition:
       return addition_pair(options, random);
     case SyntheticKind::dates:
       return date_pair(random);
+    case SyntheticKind::brackets:
+      return brackets_pair(options, random);
     default:
       return symbols_pair(options, random);
   }

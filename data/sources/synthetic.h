@@ -6,6 +6,7 @@
 ///   sort      "c a b"            "a b c"          by that order of the symbols
 ///   addition  "12+345"           "357"
 ///   dates     "3 March 2021"     "2021-03-03"     see dates.h; options on length do not matter
+///   brackets  "( [ ] { } )"      "1 2 2 2 2 1"    how deeply each bracket is nested, for task: tag
 #include <cstdint>
 
 #include "data/options.h"

@@ -2,8 +2,8 @@
 /// The patterns that a config can choose for self-attention. A new one has a file of its own in
 /// autograd/ops/attention/, and here its include, its value, its name and its row; the tests take it
 /// from here. (Attention to a memory always reads all of it.)
-#include <array>
 
+#include "autograd/base/enum_names.h"
 #include "autograd/ops/attention/causal.h"
 #include "autograd/ops/attention/window.h"
 #include "nn/options.h"
@@ -11,7 +11,7 @@
 namespace heed {
 
 enum class PatternKind : int { full, window };
-constexpr auto names_of(PatternKind) { return std::to_array<const char*>({"full", "window"}); }
+constexpr auto names_of(PatternKind) { return enum_names<PatternKind>("full", "window"); }
 
 }  // namespace heed
 

@@ -1,7 +1,7 @@
 #pragma once
-#include <array>
 #include <vector>
 
+#include "autograd/base/enum_names.h"
 #include "autograd/ops.h"
 #include "autograd/ops/attention/alibi.h"
 #include "nn/context.h"
@@ -14,7 +14,7 @@ namespace heed {
 /// part in Positions below; the tests take it from here.
 enum class PositionKind : int { sinusoidal, learned, alibi, none };
 constexpr auto names_of(PositionKind) {
-  return std::to_array<const char*>({"sinusoidal", "learned", "alibi", "none"});
+  return enum_names<PositionKind>("sinusoidal", "learned", "alibi", "none");
 }
 
 }  // namespace heed

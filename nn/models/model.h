@@ -7,6 +7,7 @@
 #include "autograd/ops.h"
 #include "nn/context.h"
 #include "nn/layers/linear.h"
+#include "nn/models/architecture.h"
 #include "nn/parameters.h"
 
 HEED_BEGIN
@@ -88,5 +89,8 @@ std::unique_ptr<Generative> make_seq2seq(const ModelOptions& options,
 /// A decoder-only language model.
 std::unique_ptr<Generative> make_language_model(const ModelOptions& options,
                                                 std::int64_t vocabulary, std::uint64_t seed);
+/// The model of that architecture, freshly initialised.
+std::unique_ptr<Model> make_model(Architecture architecture, const ModelOptions& options,
+                                  const VocabularySizes& vocabulary, std::uint64_t seed);
 
 HEED_END

@@ -172,17 +172,9 @@ std::vector<OpRow> matmul_rows() {
                                          affine_rows(x[0], x[1], x[2], 4, 6));
                             }});
   OpRow map_row{"affine_map", {}};
-  using kernels::Map;
-  for (const auto& [f, name] : {std::pair{Map::neg, "neg"},
-                                {Map::exp, "exp"},
-                                {Map::log, "log"},
-                                {Map::sqrt, "sqrt"},
-                                {Map::tanh, "tanh"},
-                                {Map::relu, "relu"},
-                                {Map::gelu, "gelu"},
-                                {Map::gelu_tanh, "gelu_tanh"},
-                                {Map::sigmoid, "sigmoid"},
-                                {Map::silu, "silu"}}) {
+  for (std::size_t i = 0; i < map_count; ++i) {
+    const Map f = static_cast<Map>(i);
+    const std::string_view name = name_of(f);
     const bool positive = f == Map::log || f == Map::sqrt;
     for (OpCase& c : affine_cases([f = f](const Tensor&x, const Tensor&w,
                                           const Tensor&b) { return affine_map(f, x, w, b); },

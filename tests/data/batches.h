@@ -27,6 +27,7 @@ inline Dataset random_pairs(std::int64_t n, std::uint32_t longest, std::uint64_t
 
 inline Dataset counting_text(std::int32_t n) {
   Dataset data;
+  data.batching = &windows();
   for (std::int32_t i = 0; i < n; ++i) data.stream.push_back(100 + i);
   return data;
 }
@@ -36,19 +37,16 @@ inline void check_batch(const Batch& b, const Dataset& data) {
   const auto n = b.sequences();
   BOOST_REQUIRE(n > 0);
   BOOST_REQUIRE(static_cast<std::int64_t>(b.samples.size()) == n);
-  BOOST_REQUIRE(b.target_offsets.front() == 0);
-  BOOST_REQUIRE(b.target_offsets.back() == static_cast<std::int32_t>(b.target_in.size()));
-  BOOST_REQUIRE(b.target_in.size() == b.target_out.size());
-  const auto in = [&](std::int64_t i) {
-    return std::vector<std::int32_t>(b.target_in.begin() + b.target_offsets[i],
-                                     b.target_in.begin() + b.target_offsets[i + 1]);
-  };
+  BOOST_REQUIRE(b.target.offsets.front() == 0);
+  BOOST_REQUIRE(b.target.rows() == static_cast<std::int64_t>(b.target.ids.size()));
+  BOOST_REQUIRE(b.target.ids.size() == b.labels.size());
+  const auto in = [&](std::int64_t i) { return b.target.part(i, i + 1).ids; };
   const auto out = [&](std::int64_t i) {
-    return std::vector<std::int32_t>(b.target_out.begin() + b.target_offsets[i],
-                                     b.target_out.begin() + b.target_offsets[i + 1]);
+    return std::vector<std::int32_t>(b.labels.begin() + b.target.offsets[i],
+                                     b.labels.begin() + b.target.offsets[i + 1]);
   };
-  if (data.language_model()) {
-    BOOST_REQUIRE((b.source.empty() && b.source_offsets.empty()));
+  if (data.batching == &windows()) {
+    BOOST_REQUIRE((b.source == Side{}));
     for (std::int64_t i = 0; i < n; ++i) {
       BOOST_REQUIRE(!in(i).empty());
       for (std::size_t k = 0; k < in(i).size(); ++k) {
@@ -58,11 +56,10 @@ inline void check_batch(const Batch& b, const Dataset& data) {
     }
     return;
   }
-  BOOST_REQUIRE(b.source_offsets.back() == static_cast<std::int32_t>(b.source.size()));
+  BOOST_REQUIRE(b.source.rows() == static_cast<std::int64_t>(b.source.ids.size()));
   for (std::int64_t i = 0; i < n; ++i) {
     const auto source = data.source[b.samples[i]], target = data.target[b.samples[i]];
-    BOOST_REQUIRE(std::equal(source.begin(), source.end(), b.source.begin() + b.source_offsets[i],
-                             b.source.begin() + b.source_offsets[i + 1]));
+    BOOST_REQUIRE(std::ranges::equal(source, b.source.part(i, i + 1).ids));
     std::vector<std::int32_t> expected(target.begin(), target.end());
     expected.push_back(Tokenizer::eos);
     BOOST_REQUIRE(out(i) == expected);
@@ -70,12 +67,6 @@ inline void check_batch(const Batch& b, const Dataset& data) {
     expected.insert(expected.begin(), Tokenizer::bos);
     BOOST_REQUIRE(in(i) == expected);
   }
-}
-
-inline bool same(const Batch& a, const Batch& b) {
-  return a.source == b.source && a.source_offsets == b.source_offsets &&
-         a.target_in == b.target_in && a.target_out == b.target_out &&
-         a.target_offsets == b.target_offsets && a.samples == b.samples;
 }
 
 }  // namespace heed::testing

@@ -32,9 +32,7 @@ void check_permutation(std::vector<std::int64_t> samples, std::int64_t n) {
   BOOST_TEST((samples == expected));
 }
 
-std::int64_t cost(const Batch& b) {
-  return static_cast<std::int64_t>(std::max(b.source.size(), b.target_in.size()));
-}
+std::int64_t cost(const Batch& b) { return std::max(b.source.rows(), b.target.rows()); }
 
 }  // namespace
 
@@ -152,7 +150,7 @@ BOOST_AUTO_TEST_CASE(seeking) {
       jumped.seek(straight.position());
       BOOST_TEST((jumped.position() == straight.position()));
       BOOST_TEST(jumped.epochs_done() == straight.epochs_done());
-      BOOST_TEST(same(jumped.next(), straight.next()));
+      BOOST_TEST((jumped.next() == straight.next()));
       BOOST_TEST((jumped.position() == straight.position()));
     }
     BOOST_TEST(straight.position().epoch >= 2);
@@ -186,10 +184,10 @@ BOOST_AUTO_TEST_CASE(windows_of_a_text) {
           BOOST_TEST(b.sequences() <=
                      (o.batch_sequences > 0 ? 3 : std::max<std::int64_t>(1, o.batch_tokens / 10)));
           for (std::int64_t i = 0; i < b.sequences(); ++i) {
-            BOOST_TEST(b.target_offsets[i + 1] - b.target_offsets[i] <= o.context);
+            BOOST_TEST(b.target.offsets[i + 1] - b.target.offsets[i] <= o.context);
             shifts.insert(b.samples[i] % o.context);
           }
-          for (const auto token : b.target_out) predicted.push_back(token - 101);
+          for (const auto token : b.labels) predicted.push_back(token - 101);
         }
         check_permutation(predicted, n - 1);  // every token but the first, once
       }
@@ -207,7 +205,7 @@ BOOST_AUTO_TEST_CASE(evaluation_of_pairs) {
   for (std::size_t i = 0; i < batches.size(); ++i) {
     check_batch(batches[i], data);
     BOOST_TEST(cost(batches[i]) <= 100);
-    BOOST_TEST(same(batches[i], again[i]));  // whatever the seed
+    BOOST_TEST((batches[i] == again[i]));  // whatever the seed
     for (const auto s : batches[i].samples) {
       BOOST_TEST(data.source.length(s) >= before);
       before = data.source.length(s);
@@ -229,7 +227,7 @@ BOOST_AUTO_TEST_CASE(evaluation_of_a_text) {
         BOOST_TEST(s == start);
         start += 10;
       }
-      for (const auto token : b.target_out) BOOST_TEST(token == next++);
+      for (const auto token : b.labels) BOOST_TEST(token == next++);
     }
     BOOST_TEST(next == 100 + n);
   }

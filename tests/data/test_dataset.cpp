@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_SUITE(dataset)
 BOOST_AUTO_TEST_CASE(every_line_is_a_sample) {
   const Dataset data = tokenize(split, words(), words());
   BOOST_TEST(data.size() == 6);
-  BOOST_TEST(!data.language_model());
+  BOOST_TEST((data.batching == &pairs()));
   BOOST_TEST(ids(data.source[0]) == (Ids{3, 4, Tokenizer::eos}), boost::test_tools::per_element());
   BOOST_TEST(ids(data.source[1]) == (Ids{Tokenizer::eos}), boost::test_tools::per_element());
   BOOST_TEST(ids(data.target[0]) == (Ids{4, 3}), boost::test_tools::per_element());
@@ -98,12 +98,12 @@ BOOST_AUTO_TEST_CASE(a_running_text) {
   std::string text;
   for (const auto& line : sentences(3000, 3)) text += line + "\n";
   const Split lm{.source = {}, .target = {}, .text = text + "no end"};
+  BOOST_TEST(tokenize_text("", words()).stream.empty());
   for (const auto kind :
        {TokenizerKind::characters, TokenizerKind::bytes, TokenizerKind::sentencepiece}) {
     const auto both = make_tokenizers({.kind = kind, .vocab_size = 200}, lm, 1);
-    const Dataset data =
-        tokenize(lm, *both.source, *both.target, {.training = true, .max_length = 5}, 3);
-    BOOST_TEST(data.language_model());
+    const Dataset data = tokenize_text(lm.text, *both.target, 3);
+    BOOST_TEST((data.batching == &windows()));
     BOOST_TEST(data.text_bytes == static_cast<std::int64_t>(lm.text.size()));
     BOOST_TEST(both.target->decode(data.stream) == lm.text);
     BOOST_TEST(data.stream == both.target->encode(lm.text), boost::test_tools::per_element());

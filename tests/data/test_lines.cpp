@@ -121,7 +121,8 @@ BOOST_AUTO_TEST_CASE(very_long_lines) {
   const auto most = dir.write("most", "x\n" + std::string(1'000'000, 'a') + "\n");
   BOOST_TEST(read_lines(most).back().size() == 1'000'000u);
   const auto more = dir.write("more", "x\n" + std::string(1'000'001, 'a') + "\n");
-  expect_error(Exit::bad_input, {more + ":2:", "a line of more than 1000000 bytes"}, [&] { read_lines(more); });
+  expect_error(Exit::bad_input, {more + ":2:", "a line of more than 1000000 bytes"},
+               [&] { read_lines(more); });
   BOOST_TEST(read_text(more).size() == 1'000'004u);  // a running text may
 }
 

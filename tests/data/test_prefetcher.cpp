@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_CASE(the_same_as_without) {
       for (int i = 0; i < 300; ++i) {
         BOOST_TEST((prefetcher.position() == direct.position()));
         BOOST_TEST(prefetcher.epochs_done() == direct.epochs_done());
-        BOOST_TEST(same(prefetcher.next(), direct.next()));
+        BOOST_TEST((prefetcher.next() == direct.next()));
       }
       BOOST_TEST(direct.position().epoch > 3);
     }

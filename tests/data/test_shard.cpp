@@ -11,26 +11,25 @@ namespace {
 /// Shards one after the other are the batch again.
 void check_cover(const std::vector<Batch>& shards, const Batch& batch) {
   Batch joined;
-  joined.target_offsets = {0};
-  if (!batch.source_offsets.empty()) joined.source_offsets = {0};
   const auto append = [](auto& to, const auto& from) {
     to.insert(to.end(), from.begin(), from.end());
   };
+  const auto join = [&](Side& to, const Side& from) {
+    to.width = from.width;
+    append(to.ids, from.ids);
+    append(to.features, from.features);
+    if (to.offsets.empty() && !from.offsets.empty()) to.offsets.push_back(0);
+    const std::int32_t before = static_cast<std::int32_t>(to.rows());
+    for (std::int64_t i = 0; i < from.sequences(); ++i)
+      to.offsets.push_back(before + from.offsets[i + 1]);
+  };
   for (const auto& s : shards) {
-    for (std::int64_t i = 0; i < s.sequences(); ++i) {
-      joined.target_offsets.push_back(joined.target_offsets.back() + s.target_offsets[i + 1] -
-                                      s.target_offsets[i]);
-      if (!s.source_offsets.empty()) {
-        joined.source_offsets.push_back(joined.source_offsets.back() + s.source_offsets[i + 1] -
-                                        s.source_offsets[i]);
-      }
-    }
-    append(joined.source, s.source);
-    append(joined.target_in, s.target_in);
-    append(joined.target_out, s.target_out);
+    join(joined.source, s.source);
+    join(joined.target, s.target);
+    append(joined.labels, s.labels);
     append(joined.samples, s.samples);
   }
-  BOOST_TEST(same(joined, batch));
+  BOOST_TEST((joined == batch));
 }
 
 }  // namespace
@@ -42,8 +41,8 @@ BOOST_AUTO_TEST_CASE(cover_exactly_and_are_alike) {
     const Dataset data = text ? counting_text(3000) : random_pairs(400, 25);
     for (const TokenCost cost : {TokenCost{}, TokenCost{1, 1.75}, TokenCost{5.5e6, 9.6e6}}) {
       const auto cost_of = [cost](const Batch& b) {
-        return cost.source * static_cast<double>(b.source.size()) +
-               cost.target * static_cast<double>(b.target_out.size());
+        return cost.source * static_cast<double>(b.source.rows()) +
+               cost.target * static_cast<double>(b.target.rows());
       };
       BatchStream stream(data, {.batch_tokens = 400, .context = 30});
       for (int step = 0; step < 15; ++step) {
@@ -63,7 +62,7 @@ BOOST_AUTO_TEST_CASE(cover_exactly_and_are_alike) {
                        cost_of(batch) / static_cast<double>(count) + costliest * (1 + 1e-9));
           }
           const auto again = shard(batch, count, cost);
-          for (std::size_t k = 0; k < parts.size(); ++k) BOOST_TEST(same(parts[k], again[k]));
+          for (std::size_t k = 0; k < parts.size(); ++k) BOOST_TEST((parts[k] == again[k]));
         }
       }
     }
@@ -88,6 +87,38 @@ BOOST_AUTO_TEST_CASE(equal_sequences_are_dealt_evenly) {
   const auto batches = evaluation_batches(data, {.batch_sequences = 12, .context = 64});
   BOOST_TEST(batches.size() == 1u);
   for (const auto& part : shard(batches[0], 4)) BOOST_TEST(part.sequences() == 3);
+}
+
+BOOST_AUTO_TEST_CASE(feature_rows_are_cut_with_their_width) {
+  Batch batch;
+  batch.source.width = 3;
+  batch.source.offsets = {0, 2, 3, 7};
+  for (int i = 0; i < 7 * 3; ++i) batch.source.features.push_back(static_cast<float>(i));
+  batch.labels = {10, 11, 12, 13, 14, 15, 16};
+  batch.samples = {4, 5, 6};
+  BOOST_TEST(batch.sequences() == 3);
+  BOOST_TEST((&batch.labelled() == &batch.source));
+  const std::vector<Batch> parts = shard(batch, 3);
+  check_cover(parts, batch);
+  BOOST_TEST(parts.size() == 2u);  // the last sequence costs more than the other two
+  BOOST_TEST(parts[1].source.features.front() == 9);
+  BOOST_TEST((parts[1].labels == std::vector<std::int32_t>{13, 14, 15, 16}));
+}
+
+BOOST_AUTO_TEST_CASE(a_source_alone_has_the_labels) {
+  Batch batch;
+  for (const int length : {1, 2, 3, 1, 1})
+    batch.source.push(std::vector<std::int32_t>(static_cast<std::size_t>(length), length));
+  for (std::int32_t i = 0; i < 8; ++i) batch.labels.push_back(i);
+  batch.samples = {0, 1, 2, 3, 4};
+  for (const std::int64_t count : {1, 2, 3, 9}) {
+    const std::vector<Batch> parts = shard(batch, count);
+    check_cover(parts, batch);
+    for (const Batch& part : parts) {
+      BOOST_TEST((part.target == Side{}));
+      BOOST_TEST(static_cast<std::int64_t>(part.labels.size()) == part.source.rows());
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(few_or_no_sequences) {

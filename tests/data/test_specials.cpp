@@ -105,7 +105,9 @@ BOOST_AUTO_TEST_CASE(what_is_missing_or_no_name_is_said) {
     };
     BOOST_TEST((make({"<pad>"}).source->special("<pad>") == 3));
     expect_error(Exit::usage, {"tokenizer.specials: " + file + " has no special piece <mask>"},
-                 [&] { make({"<pad>", "<mask>"}); });
+                 [&] {
+                   make({"<pad>", "<mask>"});
+                 });
     for (const char* bad :
          {"", "<>", "mask", "<mask", "<a b>", "<a,b>", "<\xC3\xA4>", "<a\n>", "<<a>>"}) {
       expect_error(Exit::usage, {"tokenizer.specials: \"", "is not a name like <mask>"},
@@ -113,8 +115,9 @@ BOOST_AUTO_TEST_CASE(what_is_missing_or_no_name_is_said) {
     }
     expect_error(Exit::usage, {"is not a name"},
                  [&] { learn(kind, {"<" + std::string(63, 'a') + ">"}); });
-    expect_error(Exit::usage, {"tokenizer.specials: duplicate <a>"},
-                 [&] { learn(kind, {"<a>", "<b>", "<a>"}); });
+    expect_error(Exit::usage, {"tokenizer.specials: duplicate <a>"}, [&] {
+      learn(kind, {"<a>", "<b>", "<a>"});
+    });
     expect_error(Exit::usage, {"duplicate <s>"}, [&] { learn(kind, {"<s>"}); });
   }
   const std::string head = "<unk>\n<s>\n</s>\n\\!<a>\n";

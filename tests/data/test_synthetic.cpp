@@ -11,8 +11,9 @@ using namespace heed::testing;
 
 namespace {
 
-constexpr auto all_kinds = {SyntheticKind::copy, SyntheticKind::reverse, SyntheticKind::sort,
-                            SyntheticKind::addition, SyntheticKind::dates};
+constexpr auto all_kinds = {SyntheticKind::copy,  SyntheticKind::reverse,
+                            SyntheticKind::sort,  SyntheticKind::addition,
+                            SyntheticKind::dates, SyntheticKind::brackets};
 
 SyntheticOptions options(SyntheticKind kind) {
   return {.name = kind, .train = 3000, .valid = 300, .test = 200, .min_length = 1, .max_length = 8};
@@ -66,6 +67,31 @@ BOOST_AUTO_TEST_CASE(a_function_of_the_seed) {
     BOOST_TEST((a.train.source == b.train.source && a.test.target == b.test.target));
     BOOST_TEST((a.train.source != c.train.source && a.test.source != c.test.source));
   }
+}
+
+BOOST_AUTO_TEST_CASE(brackets_and_how_deep_they_are) {
+  auto o = options(SyntheticKind::brackets);
+  o.min_length = 2;
+  std::set<std::size_t> lengths;
+  std::set<std::string> depths;
+  each_pair(synthetic_corpus(o, 3), [&](const std::string& source, const std::string& target) {
+    const auto brackets = split_at(source, ' '), labels = split_at(target, ' ');
+    BOOST_REQUIRE(brackets.size() == labels.size());
+    lengths.insert(brackets.size());
+    std::string closing;  // what the open ones wait for
+    for (std::size_t i = 0; i < brackets.size(); ++i) {
+      const std::size_t kind = std::string("([{").find(brackets[i]);
+      if (kind != std::string::npos) closing += ")]}"[kind];
+      BOOST_REQUIRE(labels[i] == std::to_string(closing.size()));
+      depths.insert(labels[i]);
+      if (kind != std::string::npos) continue;
+      BOOST_REQUIRE((!closing.empty() && brackets[i] == closing.substr(closing.size() - 1)));
+      closing.pop_back();
+    }
+    BOOST_REQUIRE(closing.empty());
+  });
+  BOOST_TEST((lengths == std::set<std::size_t>{4, 6, 8, 10, 12, 14, 16}));
+  BOOST_TEST(depths.size() >= 6u);
 }
 
 BOOST_AUTO_TEST_CASE(copy_reverse_and_sort) {

@@ -116,7 +116,8 @@ BOOST_AUTO_TEST_CASE(broken_files) {
   expect_error(Exit::bad_input, {x + ":1:", "<unk>"}, [&] { load(""); });
   expect_error(Exit::bad_input, {x + ":2:", "<s>"}, [&] { load("<unk>\na\nb\nc\n"); });
   expect_error(Exit::bad_input, {x, "without pieces"}, [&] { load("<unk>\n<s>\n</s>\n"); });
-  expect_error(Exit::bad_input, {x + ":5:", "duplicate piece"}, [&] { load("<unk>\n<s>\n</s>\na\na\n"); });
+  expect_error(Exit::bad_input, {x + ":5:", "duplicate piece"},
+               [&] { load("<unk>\n<s>\n</s>\na\na\n"); });
   expect_error(Exit::bad_input, {x + ":4:", "not one character"},
                [&] { load("<unk>\n<s>\n</s>\nab\n"); });
   for (const char* bad : {"\\", "\\q", "\\x4", "\\xZZ", ""}) {

@@ -58,7 +58,7 @@ std::int64_t Operands::extent() {
 }
 
 Shape Operands::shape() {
-  std::vector<std::int64_t> extents(bytes_.byte() % 10u);
+  std::vector<std::int64_t> extents(bytes_.byte() % map_count);
   for (std::int64_t& n : extents) n = extent();
   return Shape(std::span<const std::int64_t>(extents));
 }
@@ -93,7 +93,7 @@ std::vector<std::int32_t> Operands::offsets() {
 }
 
 kernels::Map Operands::map() {
-  const auto map = static_cast<kernels::Map>(bytes_.byte() % 10u);
+  const auto map = static_cast<kernels::Map>(bytes_.byte() % map_count);
   if (map == kernels::Map::exp || map == kernels::Map::log || map == kernels::Map::sqrt) wild();
   return map;
 }

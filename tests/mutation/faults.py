@@ -267,22 +267,22 @@ fault("adam: second moments of the parameter's beginning", "optim/optimizer.cpp"
 
 # ---- data ----------------------------------------------------------------------------------------
 
-fault("order: drawn with replacement", "data/batches/batcher.cpp",
+fault("order: drawn with replacement", "data/batches/batching.cpp",
       "std::swap(items[i - 1], items[random.below(static_cast<std::uint32_t>(i))]);",
       "items[i - 1] = items[random.below(static_cast<std::uint32_t>(i))];",
       "data:batcher")
 
-fault("order: no sample may stay in its place", "data/batches/batcher.cpp",
+fault("order: no sample may stay in its place", "data/batches/batching.cpp",
       "random.below(static_cast<std::uint32_t>(i))",
       "random.below(static_cast<std::uint32_t>(i - 1))",
       "data:batcher")
 
-fault("order: every epoch alike", "data/batches/batcher.cpp",
+fault("order: every epoch alike", "data/batches/batching.cpp",
       ".index = static_cast<std::uint64_t>(epoch),",
       ".index = epoch < 0 ? 1u : 0u,",
       "data:batcher")
 
-fault("windows: the end of the text is left out", "data/batches/batcher.cpp",
+fault("windows: the end of the text is left out", "data/batches/batching.cpp",
       "for (std::int64_t at = shift; at < tokens - 1; at += context)",
       "for (std::int64_t at = shift; at < tokens - context; at += context)",
       "data:batcher")
@@ -307,7 +307,7 @@ fault("corpus: train keeps the text that is cut off for validation", "data/sourc
 fault("step: each shard takes its own mean", "train/loop/step.cpp",
       "forward_backward(shards[static_cast<std::size_t>(i)], i, step, static_cast<double>(tokens));",
       "const Batch& own = shards[static_cast<std::size_t>(i)];\n"
-      "    forward_backward(own, i, step, static_cast<double>(own.target_out.size()));",
+      "    forward_backward(own, i, step, static_cast<double>(own.labels.size()));",
       "nn_f64:shards", "training:step")
 
 fault("step: dropout the same at every step", "train/loop/step.cpp",
@@ -335,9 +335,9 @@ fault("resume: at the beginning of the epoch", "train/loop/run_progress.cpp",
       "0",
       "training:resuming")
 
-fault("best: perplexity counts as better when higher", "train/tasks/evaluate.cpp",
-      "return metric != Metric::loss && metric != Metric::perplexity;",
-      "return metric != Metric::loss;",
+fault("best: perplexity counts as better when higher", "train/config/tasks.h",
+      '"perplexity", "perplexity", false',
+      '"perplexity", "perplexity", true',
       "training:trainer")
 
 fault("checkpoints: best is always the last", "train/run/checkpoint_folder.cpp",

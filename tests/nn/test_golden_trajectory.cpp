@@ -4,6 +4,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "tests/nn/golden.h"
+#include "train/decode/rows.h"
 #include "train/loop/step.h"
 
 HEED_BEGIN
@@ -43,11 +44,11 @@ struct Setting {
 Batch batch_of(const GoldenCase& c, std::int64_t step) {
   const std::string at = "batches/" + std::to_string(step) + "/";
   Batch batch;
-  batch.source = c.ids(at + "source");
-  batch.source_offsets = c.ids(at + "source_offsets");
-  batch.target_in = c.ids(at + "target_in");
-  batch.target_out = c.ids(at + "target_out");
-  batch.target_offsets = c.ids(at + "target_offsets");
+  batch.source.ids = c.ids(at + "source");
+  batch.source.offsets = c.ids(at + "source_offsets");
+  batch.target.ids = c.ids(at + "target_in");
+  batch.labels = c.ids(at + "target_out");
+  batch.target.offsets = c.ids(at + "target_offsets");
   for (std::int64_t i = 0; i < batch.sequences(); ++i) batch.samples.push_back(i);
   return batch;
 }
@@ -67,9 +68,9 @@ BOOST_AUTO_TEST_CASE(the_first_step_in_detail) {
   Pass pass{true, 1, 1, 0};
   BOOST_TEST(difference(model->logits(rows_of(batch), pass).value(), c.array("first_logits")) <
              1e-11);
-  const Tensor loss = model->loss(
-      rows_of(batch), {setting.step.label_smoothing, static_cast<double>(batch.target_out.size())},
-      pass);
+  const Tensor loss =
+      model->loss(rows_of(batch),
+                  {setting.step.label_smoothing, static_cast<double>(batch.labels.size())}, pass);
   const Gradients gradients = backward(loss);
   for (const NamedTensor& p : model->parameters()) {
     BOOST_TEST(difference(gradients[p.tensor], c.array("first_gradients/" + p.name)) < 1e-11,

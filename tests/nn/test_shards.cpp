@@ -53,31 +53,24 @@ Batch random_batch(std::int64_t sequences, bool language_model = false) {
     target_lengths.push_back(static_cast<std::int32_t>(1 + random.below(14)));
   }
   const Pairs pairs(source_lengths, target_lengths, vocabulary);
-  Batch batch{pairs.source,     pairs.source_offsets, pairs.target_in,
-              pairs.target_out, pairs.target_offsets, {}};
-  if (language_model) batch.source = batch.source_offsets = {};
+  Batch batch;
+  if (!language_model)
+    batch.source = {.ids = pairs.source, .features = {}, .offsets = pairs.source_offsets};
+  batch.target = {.ids = pairs.target_in, .features = {}, .offsets = pairs.target_offsets};
+  batch.labels = pairs.target_out;
   for (std::int64_t i = 0; i < sequences; ++i) batch.samples.push_back(i);
   return batch;
 }
 
 /// One sequence a shard.
 std::vector<Batch> sequence_by_sequence(const Batch& batch) {
-  const auto cut = [](const std::vector<std::int32_t>& v, const std::vector<std::int32_t>& at,
-                      std::size_t i) {
-    return std::vector<std::int32_t>(v.begin() + at[i], v.begin() + at[i + 1]);
-  };
   std::vector<Batch> all;
-  for (std::size_t i = 0; i < batch.samples.size(); ++i) {
-    Batch one;
-    if (!batch.source_offsets.empty()) {
-      one.source = cut(batch.source, batch.source_offsets, i);
-      one.source_offsets = {0, static_cast<std::int32_t>(one.source.size())};
-    }
-    one.target_in = cut(batch.target_in, batch.target_offsets, i);
-    one.target_out = cut(batch.target_out, batch.target_offsets, i);
-    one.target_offsets = {0, static_cast<std::int32_t>(one.target_in.size())};
-    one.samples = {batch.samples[i]};
-    all.push_back(std::move(one));
+  for (std::int64_t i = 0; i < batch.sequences(); ++i) {
+    const auto rows = batch.target.offsets.begin() + i;
+    all.push_back({batch.source.part(i, i + 1),
+                   batch.target.part(i, i + 1),
+                   {batch.labels.begin() + rows[0], batch.labels.begin() + rows[1]},
+                   {batch.samples[static_cast<std::size_t>(i)]}});
   }
   return all;
 }
@@ -199,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_shard_without_targets_is_allowed) {
   const Batch batch = random_batch(3);
   std::vector<Batch> shards{batch};
   shards.insert(shards.begin(), Batch{});
-  shards.front().source_offsets = shards.front().target_offsets = {0};
+  shards.front().source.offsets = shards.front().target.offsets = {0};
   const Outcome with = gradients_of(shards, 2), without = gradients_of({batch}, 1);
   for (std::size_t i = 0; i < with.gradients.size(); ++i) {
     BOOST_TEST(difference(with.gradients[i], without.gradients[i]) < 1e-12);

@@ -133,7 +133,8 @@ void characters(Cases& cases) {
   cases.source("a bzip2 file", "BZh91AY&SY\xA0\xA1", ":1: invalid UTF-8 at byte 11");
   cases.source("a line too long by a byte", "ein\n" + std::string(1'000'001, 'x') + "\ndrei\n",
                ":2: a line of more than 1000000 bytes");
-  cases.source("a text without line ends", repeated("ein Haus ", 300'000), ":1: a line of more than 1000000 bytes");
+  cases.source("a text without line ends", repeated("ein Haus ", 300'000),
+               ":1: a line of more than 1000000 bytes");
 }
 
 void places(Cases& cases) {

@@ -78,7 +78,8 @@ void pieces(Cases& cases) {
   cases.line("a line that is a number too", words, "the 1234", one);
   cases.line("a byte that is no UTF-8", bytes, "\xFF", "invalid UTF-8");
   cases.file("an empty line in the middle", characters, kSpecials + "a\n\nb\n", ":5: " + no_piece);
-  cases.file("a piece twice, once escaped", characters, kSpecials + "a\n\\x61\n", ":5: duplicate piece");
+  cases.file("a piece twice, once escaped", characters, kSpecials + "a\n\\x61\n",
+             ":5: duplicate piece");
   cases.file(
       "a piece twice, far apart", words,
       kSpecials + "x\n" +

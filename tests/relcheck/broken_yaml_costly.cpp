@@ -57,7 +57,7 @@ void wide(YamlCases& cases) {
   flat("full of colons", ": ", "");
   flat("full of quotes", "\"", "1:");
   flat("full of apostrophes", "'", "1:");
-  flat("full of documents", "---\n", "2:1: more after");
+  flat("full of documents", "---\n", "2:1: text after");
   flat("full of ends", "...\n", "");
   flat("full of directives", "%A\n", "");
   flat("full of anchors", "&a ", "");

@@ -116,9 +116,9 @@ void syntax(YamlCases& cases) {
 }
 
 void documents(YamlCases& cases) {
-  cases.text("two documents with marks", "---\n" + kRuns + "---\nseed: 1\n", "3:1: more after");
-  cases.text("a document after an end", kRuns + "...\n---\nseed: 1\n", "3:1: more after");
-  cases.text("an empty second document", kRuns + "---\n", "2:1: more after");
+  cases.text("two documents with marks", "---\n" + kRuns + "---\nseed: 1\n", "3:1: text after");
+  cases.text("a document after an end", kRuns + "...\n---\nseed: 1\n", "3:1: text after");
+  cases.text("an empty second document", kRuns + "---\n", "2:1: text after");
   cases.text("a version from the future", "%YAML 9.9\n---\n" + kRuns, "1:");
   cases.text("a false version", "%YAML x\n---\n" + kRuns, "1:");
   cases.text("a directive of tags, used", "%TAG ! tag:x,2000:\n---\n" + kRuns + "name: !y x\n",

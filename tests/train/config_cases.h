@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/base/error.h"
+#include "tests/train/schema_cases.h"
 #include "train/config/config.h"
 
 /// Something to train on, as the first lines of a case.
@@ -30,15 +31,18 @@ inline double thread_milliseconds() {
 inline std::string refusal(const std::string& text,
                            const std::vector<std::string>& overrides = {}) {
   std::string message = "accepted";
+  const heed::SchemaCase schema_case(text, overrides);
   const double begin = thread_milliseconds();
   try {
     heed::parse_config(text, "exp.yaml", overrides);
+    schema_case.record(message);
     return message;
   } catch (const heed::Error& error) {
     BOOST_TEST((error.code == heed::Exit::usage));
     message = error.what();
   }
   BOOST_TEST(thread_milliseconds() - begin < 100.0);
+  schema_case.record(message);
   return message;
 }
 

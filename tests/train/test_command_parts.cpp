@@ -238,10 +238,10 @@ BOOST_AUTO_TEST_CASE(flops_of_small_models_by_hand) {
   const std::vector<std::int32_t> source{0, 5}, target{0, 4};
   // One causal layer on 4 rows: q, k, v, out 4·(2·4·2·2) = 128; q kᵀ and p v 2·(2·4·4·2) = 128;
   // feed-forward 2·(2·4·2·3) = 96; output 2·4·2·7 = 112.
-  BOOST_TEST(forward_flops(m, Task::lm, 7, {}, target) == 128 + 128 + 96 + 112);
+  BOOST_TEST(forward_flops(m, Architecture::decoder, 7, {}, target) == 128 + 128 + 96 + 112);
   // Encoder on 5 rows: 160 + 200 + 120. Cross: q and out 2·(2·4·2·2) = 64, k and v 2·(2·5·2·2) =
   // 80, products 2·(2·4·5·2) = 160.
-  BOOST_TEST(forward_flops(m, Task::seq2seq, 7, source, target) ==
+  BOOST_TEST(forward_flops(m, Architecture::encoder_decoder, 7, source, target) ==
              128 + 128 + 96 + 112 + 480 + 64 + 80 + 160);
 }
 
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(flops_of_sequences_add_up_but_not_their_attention) {
   m.d_model = 8;
   const std::vector<std::int32_t> one{0, 3}, other{0, 5}, both{0, 3, 8}, together{0, 8};
   const auto flops = [&](const std::vector<std::int32_t>& offsets) {
-    return forward_flops(m, Task::seq2seq, 11, offsets, offsets);
+    return forward_flops(m, Architecture::encoder_decoder, 11, offsets, offsets);
   };
   BOOST_TEST(flops(both) == flops(one) + flops(other));
   BOOST_TEST(flops(together) > flops(both));
@@ -263,7 +263,8 @@ BOOST_AUTO_TEST_CASE(flops_of_a_benchmark_are_those_that_its_scripts_count) {
   m.encoder_layers = m.decoder_layers = 3;
   std::vector<std::int32_t> offsets;
   for (std::int32_t i = 0; i <= 64; ++i) offsets.push_back(32 * i);
-  BOOST_TEST(training_flops * forward_flops(m, Task::seq2seq, 8000, offsets, offsets) ==
+  BOOST_TEST(training_flops *
+                 forward_flops(m, Architecture::encoder_decoder, 8000, offsets, offsets) ==
              94623498240.0);
 }
 

@@ -12,7 +12,7 @@ says 'model.activation: a run keeps its model'
 status 2 resume runs/tiny tokenizer.lowercase=true data.lowercase=true
 cp -r runs/tiny longer
 status 0 resume longer train.steps=40 threads=1
-says "note: train.steps is another from here on, in the run's config.yaml too"
+says "note: train.steps is now 40, and was 30; the run's config.yaml says so too"
 holds longer/config.yaml 'steps: 40' 'threads: 2'
 status 0 resume longer
 says 'going on from step 40'

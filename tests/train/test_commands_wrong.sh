@@ -26,7 +26,7 @@ status 2 train wrong.yaml
 says 'wrong.yaml:4:3: train.lable_smoothing: unknown key (did you mean label_smoothing?)' \
   'wrong.yaml:5:10: train.steps' 'wrong.yaml:6:9: train.keep' 'wrong.yaml:8:3: train.shards'
 status 2 train tiny.yaml --run never model.d_model=30 model.heads=4
-says 'model.d_model=30: 30 cannot be divided by heads'
+says 'model.d_model=30: 30 is not a multiple of heads'
 status 2 train tiny.yaml --run never train.stpes=3 decode.beam=-1
 says 'train.stpes' 'did you mean steps?' 'decode.beam'
 status 2 train nowhere.yaml

@@ -7,6 +7,7 @@
 #include "autograd/base/error.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
+#include "tests/train/schema_cases.h"
 #include "train/config/config.h"
 
 namespace fs = std::filesystem;
@@ -18,7 +19,10 @@ namespace {
 const std::string minimal = "data: {train: {source: a.txt, target: b.txt}}\n";
 
 Config parse(const std::string& text, const Strings& overrides = {}) {
-  return heed::parse_config(text, "exp.yaml", overrides);
+  const Config config = heed::parse_config(text, "exp.yaml", overrides);
+  // What the command line resets or shortens, no editor sees.
+  if (overrides.empty()) heed::SchemaCase(text).record("accepted");
+  return config;
 }
 
 std::string slurp(const fs::path& path) {
@@ -142,6 +146,13 @@ BOOST_AUTO_TEST_CASE(choices_mean_their_enum_values) {
   BOOST_TEST((activation("silu") == heed::Activation::silu));
 }
 
+BOOST_AUTO_TEST_CASE(whole_numbers_may_be_written_as_any_number) {
+  for (const char* text : {"10000", "1e4", "1E4", "1.0e4", "10000.0", "1.0e+4", "1000000e-2"})
+    BOOST_TEST(parse(minimal, {std::string("train.steps=") + text}).train.steps == 10000, text);
+  BOOST_TEST(parse(minimal, {"seed=1e3"}).seed == 1000u);
+  BOOST_TEST(parse(minimal, {"train.steps=-0.0", "train.epochs=1"}).train.steps == 0);
+}
+
 BOOST_AUTO_TEST_CASE(anchors_empty_sections_and_crlf_are_fine) {
   const Config config = parse(
       "\xEF\xBB\xBF%YAML 1.2\r\n---\r\ntrain:\r\n  # steps: 3\r\ndata:\r\n  train: &files\r\n"
@@ -221,6 +232,34 @@ BOOST_AUTO_TEST_CASE(differences_name_the_keys) {
               Strings{"seed", "model.layers.encoder", "train.early_stopping.metric"}));
 }
 
+BOOST_AUTO_TEST_CASE(what_resume_adopts_refuses_and_ignores) {
+  const Config run = parse(minimal);
+  const auto changes = [&](const Strings& overrides) -> Strings {
+    try {
+      return heed::changes_on_resume(run, parse(minimal, overrides));
+    } catch (const heed::Error& error) {
+      BOOST_TEST((error.code == heed::Exit::usage));
+      return {error.what()};
+    }
+  };
+  BOOST_TEST(changes({}).empty());
+  BOOST_TEST(changes({"threads=7"}).empty());
+  BOOST_TEST(
+      (changes({"train.steps=20", "model.dropout.attention=0", "optim.name=adamw"}) ==
+       Strings{"model.dropout.attention is now 0, and was 0.1",
+               "optim.name is now adamw, and was adam", "train.steps is now 20, and was 10000"}));
+  BOOST_TEST((changes({"model.heads=8"}) ==
+              Strings{"model.heads: a run keeps its model, because its weights fit no other; heed "
+                      "train starts a new run"}));
+  BOOST_TEST(
+      (changes({"tokenizer.kind=char"}) ==
+       Strings{"tokenizer.kind: a run keeps its tokenizer, because its weights fit no other; "
+               "heed train starts a new run"}));
+  BOOST_TEST((changes({"optim.name=sgd"}) ==
+              Strings{"optim.name: a run keeps its moments, which Adam and SGD do not share; heed "
+                      "train starts a new run"}));
+}
+
 BOOST_AUTO_TEST_CASE(the_reference_page_is_up_to_date_and_runs) {
   const bool same = slurp(configs / "reference.yaml") == heed::reference_yaml();
   BOOST_TEST(same, "configs/reference.yaml is not what the field table prints");
@@ -231,18 +270,19 @@ BOOST_AUTO_TEST_CASE(the_reference_page_is_up_to_date_and_runs) {
 
 BOOST_AUTO_TEST_CASE(every_shipped_config_loads_and_says_what_it_shows) {
   std::size_t count = 0;
-  for (const auto& entry : fs::directory_iterator(configs)) {
+  for (const auto& entry : fs::recursive_directory_iterator(configs)) {
     if (entry.path().extension() != ".yaml") continue;
     ++count;
     BOOST_TEST_CONTEXT(entry.path().filename().string()) {
       const Config config = heed::read_config(entry.path());
-      BOOST_TEST(config.name == entry.path().stem().string());
+      heed::SchemaCase(slurp(entry.path())).record("shipped: " + entry.path().filename().string());
+      BOOST_TEST(config.name.ends_with(entry.path().stem().string()));
       BOOST_TEST(slurp(entry.path()).starts_with("# "));
       const Config again = parse(heed::write_yaml(config));
       BOOST_TEST(heed::differences(config, again).empty());
     }
   }
-  BOOST_TEST(count >= 6u);
+  BOOST_TEST(count >= 12u);
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_named_in_full) {

@@ -8,34 +8,32 @@ BOOST_AUTO_TEST_SUITE(config_checks)
 BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
   check_all({
       {copy + "model: {d_model: 100, heads: 3}\n",
-       "exp.yaml:2:18: model.d_model: 100 cannot be divided by heads: 3"},
+       "exp.yaml:2:18: model.d_model: 100 is not a multiple of heads: 3"},
       {copy + "model: {heads: 3}\n",
-       "exp.yaml:2:16: model.d_model: 256 cannot be divided by heads: 3"},
+       "exp.yaml:2:16: model.d_model: 256 is not a multiple of heads: 3"},
       {copy + "model: {d_model: 33, heads: 3}\n",
-       "exp.yaml:2:18: model.d_model: 33 is odd, but positions: sinusoidal needs pairs"},
+       "exp.yaml:2:18: model.d_model: 33 is odd, but positions: sinusoidal needs an even width"},
       {copy + "model: {d_model: 100, heads: x}\n",
        "exp.yaml:2:30: model.heads: expected a whole number, got \"x\""},
       {"seed: 1\n",
-       "exp.yaml:1:1: data.train: missing: nothing to train on (source and target files, or "
-       "data.synthetic)"},
-      {"task: lm\n", "exp.yaml:1:7: data.train.text: missing: nothing to train on"},
-      {copy + "task: lm\n",
-       "exp.yaml:1:26: data.synthetic.name: only for task: seq2seq (it makes pairs of lines)"},
+       "exp.yaml:1:1: data.train: missing: nothing to train on (give source and target files, or "
+       "data.synthetic.name)"},
+      {"task: lm\n", "exp.yaml:1:7: data.train: missing: nothing to train on (give text files)"},
+      {copy + "task: lm\n", "exp.yaml:1:26: data.synthetic.name: only for task: seq2seq or tag"},
       {files + "task: lm\n",
-       "exp.yaml:1:24: data.train.source: only for task: seq2seq (lm reads text)\n"
-       "exp.yaml:1:35: data.train.target: only for task: seq2seq (lm reads text)"},
+       "exp.yaml:1:24: data.train.source: only for task: seq2seq or tag\n"
+       "exp.yaml:1:35: data.train.target: only for task: seq2seq or tag"},
       {"task: lm\ndata: {train: {target: b}}\n",
-       "exp.yaml:2:24: data.train.target: only for task: seq2seq (lm reads text)"},
-      {"data: {train: {text: t}}\n",
-       "exp.yaml:1:22: data.train.text: only for task: lm (seq2seq reads source and target)"},
+       "exp.yaml:2:24: data.train.target: only for task: seq2seq or tag"},
+      {"data: {train: {text: t}}\n", "exp.yaml:1:22: data.train.text: only for task: lm"},
       {"data: {train: {source: a}}\n",
-       "exp.yaml:1:24: data.train.target: missing, but there is a source"},
+       "exp.yaml:1:24: data.train.target: missing, but source is given"},
       {"data: {train: {target: a}}\n",
-       "exp.yaml:1:24: data.train.source: missing, but there is a target"},
+       "exp.yaml:1:24: data.train.source: missing, but target is given"},
       {"data: {train: {source: [a, b], target: c}}\n",
-       "exp.yaml:1:16: data.train.source: 2 files, but 1 of target"},
+       "exp.yaml:1:16: data.train.source: 2 files, but target has 1"},
       {"data: {train: {source: a, target: b}, valid: {source: c}}\n",
-       "exp.yaml:1:55: data.valid.target: missing, but there is a source"},
+       "exp.yaml:1:55: data.valid.target: missing, but source is given"},
       {"data: {train: {source: a, target: b}, valid: {source: c, target: d}, valid_fraction: "
        "0.1}\n",
        "exp.yaml:1:86: data.valid_fraction: data.valid names files: use one or the other"},
@@ -44,20 +42,23 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
       {"data: {train: {source: a, target: b}, valid_fraction: 0.5, test_fraction: 0.5}\n",
        "exp.yaml:1:55: data.valid_fraction: 0.5 and test_fraction 0.5 leave nothing to train on"},
       {"data: {train: {source: a, target: b}, synthetic: {name: sort}}\n",
-       "exp.yaml:1:8: data.train: there is a synthetic task already: use one or the other"},
+       "exp.yaml:1:8: data.train: data.synthetic names a task: use one or the other"},
       {"data: {test: {source: a, target: b}, synthetic: {name: sort}}\n",
-       "exp.yaml:1:8: data.test: there is a synthetic task already: use one or the other"},
+       "exp.yaml:1:8: data.test: data.synthetic names a task: use one or the other"},
       {"data: {synthetic: {name: sort}, valid_fraction: 0.1}\n",
-       "exp.yaml:1:49: data.valid_fraction: only for files (set data.synthetic.valid)"},
+       "exp.yaml:1:49: data.valid_fraction: only for data.synthetic.name: none (set "
+       "data.synthetic.valid)"},
       {"data: {synthetic: {name: sort, min_length: 30}}\n",
-       "exp.yaml:1:44: data.synthetic.min_length: 30 is more than max_length 20"},
+       "exp.yaml:1:44: data.synthetic.min_length: 30 is more than max_length: 20"},
       {"data: {train: {source: a, target: b}, synthetic: {train: 5}}\n",
-       "exp.yaml:1:58: data.synthetic.train: only for synthetic data: give it a name"},
+       "exp.yaml:1:58: data.synthetic.train: only for name: copy, reverse, sort, addition, dates "
+       "or "
+       "brackets"},
       {"data: {trian: {source: a, target: b}}\n",
        "exp.yaml:1:8: data.trian: unknown key (did you mean train?)"},
       {copy + "tokenizer: {shared: false, model: x.model}\n",
-       "exp.yaml:2:35: tokenizer.model: with shared: false, give source_model and target_model "
-       "instead"},
+       "exp.yaml:2:35: tokenizer.model: only for shared: true (give source_model and "
+       "target_model)"},
       {copy + "tokenizer: {source_model: x.model}\n",
        "exp.yaml:2:27: tokenizer.source_model: only for shared: false (or give model)"},
       {copy + "tokenizer: {shared: false, target_model: x.model}\n",
@@ -67,40 +68,40 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
       {copy + "tokenizer: {kind: char, algorithm: bpe}\n",
        "exp.yaml:2:36: tokenizer.algorithm: only for kind: sentencepiece"},
       {copy + "tokenizer: {kind: byte, model: x}\n",
-       "exp.yaml:2:32: tokenizer.model: only for other kinds: bytes need no file"},
+       "exp.yaml:2:32: tokenizer.model: only for kind: sentencepiece, char or word"},
       {lm + "tokenizer: {shared: false}\n",
-       "exp.yaml:3:21: tokenizer.shared: a language model has one side only"},
+       "exp.yaml:3:21: tokenizer.shared: only for task: seq2seq or tag"},
       {copy + "model: {context: 64}\n", "exp.yaml:2:18: model.context: only for task: lm"},
       {copy + "model: {init_std: 0.1}\n", "exp.yaml:2:19: model.init_std: only for init: normal"},
       {copy + "model: {final_norm: false}\n",
-       "exp.yaml:2:21: model.final_norm: false, but norm: pre needs a norm after the last layer"},
+       "exp.yaml:2:21: model.final_norm: only for norm: post"},
       {copy + "model: {max_positions: 64}\n",
        "exp.yaml:2:24: model.max_positions: only for positions: learned"},
       {copy + "model: {attention: {window: 8}}\n",
        "exp.yaml:2:29: model.attention.window: only for pattern: window"},
       {copy + "model: {positions: learned, max_positions: 64}\n",
-       "exp.yaml:2:44: model.max_positions: 64 is less than data.max_length: 128, and one for its "
+       "exp.yaml:2:44: model.max_positions: 64 is less than data.max_length: 128, and one for the "
        "end token"},
       {copy + "model: {positions: learned, max_positions: 128}\n",
-       "exp.yaml:2:44: model.max_positions: 128 is less than data.max_length: 128, and one for its "
+       "exp.yaml:2:44: model.max_positions: 128 is less than data.max_length: 128, and one for the "
        "end token"},
       {lm + "model: {positions: learned, max_positions: 64}\n",
        "exp.yaml:3:44: model.max_positions: 64 is less than model.context: 256"},
       {copy + "model: {layers: {encoder: 0}}\n",
-       "exp.yaml:2:27: model.layers.encoder: 0 is too few for task: seq2seq"},
+       "exp.yaml:2:27: model.layers.encoder: 0 is only for task: lm"},
       {copy + "optim: {weight_decay: 0.1}\n",
-       "exp.yaml:2:23: optim.weight_decay: only for adamw and sgd"},
-      {copy + "optim: {momentum: 0.5}\n", "exp.yaml:2:19: optim.momentum: only for sgd"},
+       "exp.yaml:2:23: optim.weight_decay: only for name: adamw or sgd"},
+      {copy + "optim: {momentum: 0.5}\n", "exp.yaml:2:19: optim.momentum: only for name: sgd"},
       {copy + "optim: {name: sgd, betas: [0.9, 0.99]}\n",
-       "exp.yaml:2:20: optim.betas: only for adam and adamw"},
+       "exp.yaml:2:20: optim.betas: only for name: adam or adamw"},
       {copy + "optim: {schedule: {warmup: 0}}\n",
        "exp.yaml:2:28: optim.schedule.warmup: 0, but noam needs at least 1"},
       {copy + "optim: {schedule: {name: inverse_sqrt, warmup: 0}}\n",
        "exp.yaml:2:48: optim.schedule.warmup: 0, but inverse_sqrt needs at least 1"},
       {copy + "optim: {schedule: {steps: 5}}\n",
-       "exp.yaml:2:27: optim.schedule.steps: only for the schedules cosine and linear"},
+       "exp.yaml:2:27: optim.schedule.steps: only for name: cosine or linear"},
       {copy + "optim: {schedule: {min_lr: 1.0e-5}}\n",
-       "exp.yaml:2:28: optim.schedule.min_lr: only for the schedules cosine and linear"},
+       "exp.yaml:2:28: optim.schedule.min_lr: only for name: cosine or linear"},
       {copy + "optim: {schedule: {name: cosine, warmup: 20000}}\n",
        "exp.yaml:2:42: optim.schedule.warmup: 20000, but cosine ends at step 10000; give a shorter "
        "warmup too"},
@@ -116,15 +117,72 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
       {copy + "train: {steps: 0}\n",
        "exp.yaml:2:16: train.steps: nothing ends the run: steps, epochs and minutes are all 0"},
       {copy + "train: {early_stopping: {patience: 3}}\n",
-       "exp.yaml:2:36: train.early_stopping.patience: only for early stopping: give it a metric"},
+       "exp.yaml:2:36: train.early_stopping.patience: only for metric: loss, perplexity, "
+       "token_accuracy, exact_match, bleu, chrf or bits_per_byte"},
       {files + "train: {early_stopping: {metric: loss}}\n",
        "exp.yaml:2:34: train.early_stopping.metric: needs validation data"},
       {"data: {synthetic: {name: sort, valid: 0}}\ntrain: {early_stopping: {metric: loss}}\n",
        "exp.yaml:2:34: train.early_stopping.metric: needs validation data"},
       {lm + "train: {early_stopping: {metric: bleu}}\n",
-       "exp.yaml:3:34: train.early_stopping.metric: only for task: seq2seq"},
-      {lm + "train: {best: chrf}\n", "exp.yaml:3:15: train.best: only for task: seq2seq"},
+       "exp.yaml:3:34: train.early_stopping.metric: bleu is only for task: seq2seq"},
+      {copy + "task: tag\ndecode: {beam: 2}\n",
+       "exp.yaml:3:16: decode.beam: only for task: seq2seq or lm"},
+      {copy + "model: {layers: {decoder: 0}}\n",
+       "exp.yaml:2:27: model.layers.decoder: 0 is only for task: tag"},
+      {copy + "train: {best: bits_per_byte}\n",
+       "exp.yaml:2:15: train.best: bits_per_byte is only for task: lm"},
+      {lm + "train: {best: chrf}\n", "exp.yaml:3:15: train.best: chrf is only for task: seq2seq"},
   });
+}
+
+BOOST_AUTO_TEST_CASE(a_shorter_run_needs_a_shorter_warmup) {
+  const std::string text =
+      copy + "optim: {schedule: {name: cosine, warmup: 100}}\ntrain: {steps: 1000}\n";
+  const auto read = [&](const std::string& file, const std::vector<std::string>& overrides) {
+    return heed::parse_config(file, "exp.yaml", overrides);
+  };
+  const heed::Config config = read(text, {"train.steps=20"});
+  BOOST_TEST(config.optim.schedule.warmup == 2);
+  const std::string says =
+      "command line: train.steps=20: optim.schedule.warmup: shortened from 100 "
+      "to 2 steps, in proportion to the run";
+  BOOST_TEST(config.warnings == std::vector{says}, boost::test_tools::per_element());
+  BOOST_TEST(read(text, {"train={steps: 2}"}).optim.schedule.warmup == 0);
+  BOOST_TEST(read(text, {"optim.schedule.steps=50"}).optim.schedule.warmup == 5);
+  // The default's warmup, where the command line chooses the schedule as well.
+  BOOST_TEST(read(copy, {"train.steps=20", "optim.schedule.name=linear"}).optim.schedule.warmup ==
+             2);
+  // Long enough: nothing changes.
+  BOOST_TEST(read(text, {"train.steps=101"}).optim.schedule.warmup == 100);
+  BOOST_TEST(read(text, {"train.steps=101"}).warnings.empty());
+  const std::string late = ", but cosine ends at step 2; give a shorter warmup too";
+  check_all({
+      // The file itself is at fault, or the command line asks for both.
+      {copy + "optim: {schedule: {name: cosine, warmup: 100}}\ntrain: {steps: 2}\n",
+       "exp.yaml:2:42: optim.schedule.warmup: 100" + late},
+      {copy + "optim: {schedule: {name: cosine, warmup: 100}}\ntrain: {steps: 3}\n",
+       "command line: train.steps=2: optim.schedule.warmup: 100" + late,
+       {"train.steps=2"}},
+      {text,
+       "command line: optim.schedule.warmup=100: 100" + late,
+       {"train.steps=2", "optim.schedule.warmup=100"}},
+  });
+}
+
+BOOST_AUTO_TEST_CASE(averaging_over_most_of_the_run_is_warned_about) {
+  const auto warnings = [&](const std::string& train) {
+    return heed::parse_config(copy + "train: " + train, "exp.yaml", {}).warnings;
+  };
+  const std::string says =
+      "exp.yaml:2:31: train.average: the mean of 5 checkpoints, 500 steps apart, reaches back over "
+      "more than half of the 2000 steps and may be worse than the best of them; lower average or "
+      "save_every";
+  BOOST_TEST(warnings("{steps: 2000, average: 5}") == std::vector{says},
+             boost::test_tools::per_element());
+  BOOST_TEST(warnings("{steps: 2000, average: 5, save_every: 200}").empty());
+  BOOST_TEST(warnings("{steps: 2000, average: 5, save_every: 201}").size() == 1u);
+  BOOST_TEST(warnings("{steps: 100, average: 1}").empty());
+  BOOST_TEST(warnings("{steps: 0, epochs: 2, average: 9}").empty());  // unknown how long
 }
 
 BOOST_AUTO_TEST_CASE(the_command_line) {
@@ -149,14 +207,19 @@ BOOST_AUTO_TEST_CASE(the_command_line) {
        "command line: train.steps=many: expected a whole number, got \"many\"",
        {"train.steps=many"}},
       {copy + "",
-       "command line: train.steps: expected key=value, as in train.steps=200",
+       "command line: train.steps: expected key=value, as in decode.beam=4",
        {"train.steps"}},
-      {copy + "", "command line: =3: expected key=value, as in train.steps=200", {"=3"}},
-      {copy + "", "command line: .a=3: expected key=value, as in train.steps=200", {".a=3"}},
       {copy + "",
-       "command line: train..steps=3: expected key=value, as in train.steps=200",
+       "command line: test.de: expected key=value, as in decode.beam=4; files are given by "
+       "options, "
+       "as in --input FILE",
+       {"test.de"}},
+      {copy + "", "command line: =3: expected key=value, as in decode.beam=4", {"=3"}},
+      {copy + "", "command line: .a=3: expected key=value, as in decode.beam=4", {".a=3"}},
+      {copy + "",
+       "command line: train..steps=3: expected key=value, as in decode.beam=4",
        {"train..steps=3"}},
-      {copy + "", "command line: a b=3: expected key=value, as in train.steps=200", {"a b=3"}},
+      {copy + "", "command line: a b=3: expected key=value, as in decode.beam=4", {"a b=3"}},
       {copy + "",
        "command line: train.steps=: expected a whole number, got nothing",
        {"train.steps="}},
@@ -173,13 +236,13 @@ BOOST_AUTO_TEST_CASE(the_command_line) {
        "command line: optim.lr=[: not valid YAML: end of sequence flow not found",
        {"optim.lr=["}},
       {copy + "",
-       "command line: model.heads=3: model.d_model: 256 cannot be divided by heads: 3",
+       "command line: model.heads=3: model.d_model: 256 is not a multiple of heads: 3",
        {"model.heads=3"}},
       {copy + "train: 7\n",
        "exp.yaml:2:8: train: expected keys and values, such as steps: ..., got \"7\"",
        {"train.steps=5"}},
       {copy + "",
-       "command line: train.steps=1\\n---\\n2: more after the end of the document (a config is one "
+       "command line: train.steps=1\\n---\\n2: text after the end of the document (a config is one "
        "document)",
        {"train.steps=1\n---\n2"}},
       {copy + "",
@@ -193,13 +256,12 @@ BOOST_AUTO_TEST_CASE(the_command_line) {
       {copy + "",
        "command line: model.layers.encoder=x: expected a whole number, got \"x\"",
        {"model.layers.encoder=x"}},
-      {copy + "", "command line: optim.momentum=0.5: only for sgd", {"optim.momentum=0.5"}},
+      {copy + "", "command line: optim.momentum=0.5: only for name: sgd", {"optim.momentum=0.5"}},
       {copy + "",
        "command line: seed.x=1: seed: expected a whole number, got keys and values",
        {"seed.x=1"}},
       {copy + "",
-       "command line: task=lm: data.synthetic.name: only for task: seq2seq (it makes pairs of "
-       "lines)",
+       "command line: task=lm: data.synthetic.name: only for task: seq2seq or tag",
        {"task=lm"}},
   });
 }
@@ -210,7 +272,7 @@ BOOST_AUTO_TEST_CASE(all_at_once_in_order) {
        "exp.yaml:2:7: seed: expected a whole number, got \"x\"\n"
        "exp.yaml:3:16: train.steps: expected a whole number, got \"y\"\n"
        "exp.yaml:3:19: train.lable_smoothing: unknown key (did you mean label_smoothing?)\n"
-       "exp.yaml:4:16: model.d_model: 256 cannot be divided by heads: 3\n"
+       "exp.yaml:4:16: model.d_model: 256 is not a multiple of heads: 3\n"
        "command line: decode.beam=0: 0 is out of range (allowed: 1 to 1000)\n"
        "command line: foo=1: unknown key",
        {"decode.beam=0", "foo=1"}},

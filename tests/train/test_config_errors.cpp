@@ -58,8 +58,14 @@ BOOST_AUTO_TEST_CASE(wrong_types) {
        "exp.yaml:2:16: train.steps: expected a whole number, got \"many\""},
       {copy + "train: {steps: 1.5}\n",
        "exp.yaml:2:16: train.steps: expected a whole number, got \"1.5\""},
-      {copy + "train: {steps: 1e3}\n",
-       "exp.yaml:2:16: train.steps: expected a whole number, got \"1e3\""},
+      {copy + "train: {steps: 1.5e0}\n",
+       "exp.yaml:2:16: train.steps: expected a whole number, got \"1.5e0\""},
+      {copy + "train: {steps: 1e-3}\n",
+       "exp.yaml:2:16: train.steps: expected a whole number, got \"1e-3\""},
+      {copy + "train: {steps: 1e15}\n",
+       "exp.yaml:2:16: train.steps: 1e15 is out of range (allowed: 0 to 1000000000000)"},
+      {copy + "train: {steps: 1e999}\n",
+       "exp.yaml:2:16: train.steps: 1e999 is out of range (allowed: 0 to 1000000000000)"},
       {copy + "train: {steps: 010}\n",
        "exp.yaml:2:16: train.steps: expected a whole number, got \"010\""},
       {copy + "train: {steps: 0x10}\n",
@@ -161,7 +167,8 @@ BOOST_AUTO_TEST_CASE(wrong_types) {
       {copy + "threads: [1]\n",
        "exp.yaml:2:10: threads: expected auto or a whole number, got a list"},
       {copy + "seed: abc\n", "exp.yaml:2:7: seed: expected a whole number, got \"abc\""},
-      {copy + "seed: 1.0\n", "exp.yaml:2:7: seed: expected a whole number, got \"1.0\""},
+      {copy + "seed: 1.25\n", "exp.yaml:2:7: seed: expected a whole number, got \"1.25\""},
+      {copy + "seed: -1e3\n", "exp.yaml:2:7: seed: -1e3 is out of range (allowed: 0 to 2^64 - 1)"},
   });
 }
 
@@ -180,10 +187,11 @@ BOOST_AUTO_TEST_CASE(out_of_range) {
       {copy + "model: {d_ff: 99999999999999999999}\n",
        "exp.yaml:2:15: model.d_ff: 99999999999999999999 is out of range (allowed: 1 to 1000000)"},
       {copy + "model: {layers: 0}\n",
-       "exp.yaml:2:17: model.layers: 0 is out of range (allowed: 1 to 1000)"},
-      {copy + "model: {layers: {encoder: -1, decoder: 0}}\n",
+       "exp.yaml:2:17: model.layers.encoder: 0 is only for task: lm\n"
+       "exp.yaml:2:17: model.layers.decoder: 0 is only for task: tag"},
+      {copy + "model: {layers: {encoder: -1, decoder: 1001}}\n",
        "exp.yaml:2:27: model.layers.encoder: -1 is out of range (allowed: 0 to 1000)\n"
-       "exp.yaml:2:40: model.layers.decoder: 0 is out of range (allowed: 1 to 1000)"},
+       "exp.yaml:2:40: model.layers.decoder: 1001 is out of range (allowed: 0 to 1000)"},
       {copy + "optim: {lr: 0}\n", "exp.yaml:2:13: optim.lr: 0 is out of range (allowed: above 0)"},
       {copy + "optim: {lr: 1e999}\n", "exp.yaml:2:13: optim.lr: 1e999 is too large or too small"},
       {copy + "optim: {lr: 1e-999}\n", "exp.yaml:2:13: optim.lr: 1e-999 is too large or too small"},
@@ -214,17 +222,19 @@ BOOST_AUTO_TEST_CASE(out_of_range) {
 BOOST_AUTO_TEST_CASE(no_such_choice) {
   check_all({
       {copy + "task: seq2sq\n",
-       "exp.yaml:2:7: task: expected one of seq2seq, lm, got \"seq2sq\" (did you mean seq2seq?)"},
+       "exp.yaml:2:7: task: expected one of seq2seq, lm, tag, got \"seq2sq\" (did you mean "
+       "seq2seq?)"},
       {copy + "task: LM\n",
-       "exp.yaml:2:7: task: expected one of seq2seq, lm, got \"LM\" (did you mean lm?)"},
+       "exp.yaml:2:7: task: expected one of seq2seq, lm, tag, got \"LM\" (did you mean lm?)"},
       {copy + "task: translate\n",
-       "exp.yaml:2:7: task: expected one of seq2seq, lm, got \"translate\""},
-      {copy + "task: [lm]\n", "exp.yaml:2:7: task: expected one of seq2seq, lm, got a list"},
+       "exp.yaml:2:7: task: expected one of seq2seq, lm, tag, got \"translate\""},
+      {copy + "task: [lm]\n", "exp.yaml:2:7: task: expected one of seq2seq, lm, tag, got a list"},
       {copy + "model: {activation: geluu}\n",
-       "exp.yaml:2:21: model.activation: expected one of relu, gelu, gelu_tanh, silu, got "
-       "\"geluu\" (did you mean gelu?)"},
+       "exp.yaml:2:21: model.activation: expected one of relu, gelu, gelu_tanh, silu, tanh, "
+       "sigmoid, got \"geluu\" (did you mean gelu?)"},
       {copy + "model: {norm: layer}\n",
-       "exp.yaml:2:15: model.norm: expected one of pre, post, got \"layer\""},
+       "exp.yaml:2:15: model.norm: expected one of pre, post, got \"layer\" (did you mean "
+       "norm_kind: layer?)"},
       {copy + "optim: {name: adamm}\n",
        "exp.yaml:2:15: optim.name: expected one of adam, adamw, sgd, got \"adamm\" (did you mean "
        "adam?)"},
@@ -233,16 +243,16 @@ BOOST_AUTO_TEST_CASE(no_such_choice) {
        "constant, got \"cosin\" (did you mean cosine?)"},
       {"data: {synthetic: {name: date}}\n",
        "exp.yaml:1:26: data.synthetic.name: expected one of none, copy, reverse, sort, addition, "
-       "dates, got \"date\" (did you mean dates?)"},
+       "dates, brackets, got \"date\" (did you mean dates?)"},
       {copy + "tokenizer: {kind: bpe}\n",
        "exp.yaml:2:19: tokenizer.kind: expected one of sentencepiece, char, byte, word, got "
-       "\"bpe\""},
+       "\"bpe\" (did you mean algorithm: bpe?)"},
       {copy + "train: {early_stopping: {metric: BLEU}}\n",
        "exp.yaml:2:34: train.early_stopping.metric: expected one of none, loss, perplexity, "
-       "token_accuracy, exact_match, bleu, chrf, got \"BLEU\" (did you mean bleu?)"},
+       "token_accuracy, exact_match, bleu, chrf, bits_per_byte, got \"BLEU\" (did you mean bleu?)"},
       {copy + "train: {best: accuracy}\n",
        "exp.yaml:2:15: train.best: expected one of loss, perplexity, token_accuracy, exact_match, "
-       "bleu, chrf, got \"accuracy\""},
+       "bleu, chrf, bits_per_byte, got \"accuracy\""},
       {copy + "model: {positions: }\n",
        "exp.yaml:2:9: model.positions: expected one of sinusoidal, learned, none, got nothing"},
   });
@@ -251,20 +261,20 @@ BOOST_AUTO_TEST_CASE(no_such_choice) {
 BOOST_AUTO_TEST_CASE(names_that_are_no_folder) {
   check_all({
       {copy + "name: a/b\n",
-       "exp.yaml:2:7: name: \"a/b\" cannot be a folder's name: 1 to 200 bytes, no slash, no dot or "
-       "dash in front"},
+       "exp.yaml:2:7: name: \"a/b\" cannot be a folder's name: it needs 1 to 200 bytes, no slash, "
+       "and no dot or dash in front"},
       {copy + "name: ..\n",
-       "exp.yaml:2:7: name: \"..\" cannot be a folder's name: 1 to 200 bytes, no slash, no dot or "
-       "dash in front"},
+       "exp.yaml:2:7: name: \"..\" cannot be a folder's name: it needs 1 to 200 bytes, no slash, "
+       "and no dot or dash in front"},
       {copy + "name: -x\n",
-       "exp.yaml:2:7: name: \"-x\" cannot be a folder's name: 1 to 200 bytes, no slash, no dot or "
-       "dash in front"},
+       "exp.yaml:2:7: name: \"-x\" cannot be a folder's name: it needs 1 to 200 bytes, no slash, "
+       "and no dot or dash in front"},
       {copy + "name: "
               "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
               "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
               "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"\n",
        "exp.yaml:2:7: name: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\" "
-       "cannot be a folder's name: 1 to 200 bytes, no slash, no dot or dash in front"},
+       "cannot be a folder's name: it needs 1 to 200 bytes, no slash, and no dot or dash in front"},
   });
   // Of a file whose name has to do.
   for (const auto& [file, shown] :

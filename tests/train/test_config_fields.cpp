@@ -33,7 +33,7 @@ double random_number(const Field& field, Random& random) {
                                  : std::uniform_real_distribution(0.0, 1.0)(random);
     if (random() % 8 == 0) x = 0.0;
     if (random() % 8 == 0) x = 0.5;
-    if (x > field.low && x < field.high) return x;
+    if (x > field.bounds.low && x < field.bounds.high) return x;
   }
 }
 
@@ -46,8 +46,8 @@ std::string random_value(const Field& field, Random& random) {
   };
   switch (field.kind) {
     case FieldKind::whole: {
-      const auto low = static_cast<std::int64_t>(field.low);
-      const auto high = static_cast<std::int64_t>(field.high);
+      const auto low = static_cast<std::int64_t>(field.bounds.low);
+      const auto high = static_cast<std::int64_t>(std::min(field.bounds.high, 9e15));
       return std::to_string(std::uniform_int_distribution(low, high)(random));
     }
     case FieldKind::number:

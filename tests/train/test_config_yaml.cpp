@@ -8,11 +8,11 @@ BOOST_AUTO_TEST_SUITE(config_yaml)
 BOOST_AUTO_TEST_CASE(not_yaml_at_all) {
   check_all({
       {"",
-       "exp.yaml:1:1: data.train: missing: nothing to train on (source and target files, or "
-       "data.synthetic)"},
+       "exp.yaml:1:1: data.train: missing: nothing to train on (give source and target files, or "
+       "data.synthetic.name)"},
       {"# nothing\n",
-       "exp.yaml:1:1: data.train: missing: nothing to train on (source and target files, or "
-       "data.synthetic)"},
+       "exp.yaml:1:1: data.train: missing: nothing to train on (give source and target files, or "
+       "data.synthetic.name)"},
       {"just text", "exp.yaml:1:1: expected keys and values, such as name: ..., got \"just text\""},
       {"- a\n- b\n", "exp.yaml:1:1: expected keys and values, such as name: ..., got a list"},
       {"[", "exp.yaml:1:1: not valid YAML: end of sequence flow not found"},
@@ -33,9 +33,20 @@ BOOST_AUTO_TEST_CASE(not_yaml_at_all) {
        "exp.yaml:2:1: not valid YAML: repeated YAML directive"},
       {copy + "train:\n\tsteps: 5\n",
        "exp.yaml:3:7: not valid YAML: illegal map value (indent with spaces, not tabs)"},
-      {",", "exp.yaml:1:1: more after the end of the document (a config is one document)"},
+      {",", "exp.yaml:1:1: text after the end of the document (a config is one document)"},
       {copy + "name: &x \"open\n", "exp.yaml:2:7: a quote that is never closed"},
       {copy + "\"name: 1\n", "exp.yaml:2:1: a quote that is never closed"},
+      // Quotes, escaped and doubled ones inside, anchors before them; then what comes after.
+      {copy + "name: \"a\\\"b\" c\n", "exp.yaml:2:14: not valid YAML: end of map not found"},
+      {copy + "name: \"a\\\n", "exp.yaml:2:7: a quote that is never closed"},
+      {copy + "'na''me' : 1\n", "exp.yaml:2:1: na'me: unknown key (did you mean name?)"},
+      {copy + "train: {'a''b', steps: 1}\n",
+       "exp.yaml:2:9: train.a'b: expected a colon after the key"},
+      {copy + "'na\\' : 1\n", "exp.yaml:2:1: na\\: unknown key"},
+      {copy + "&x \"a\\\"b\" : 1\n", "exp.yaml:2:1: a\"b: unknown key"},
+      {copy + "name: &x\n", "exp.yaml:2:1: name: expected text, got nothing"},
+      // Columns count characters.
+      {"name: ä日, data: 1\n", "exp.yaml:1:15: not valid YAML: illegal map value"},
       {copy + "seed: 1\ntrain\n", "exp.yaml:3:1: train: expected a colon after the key"},
       {copy + "train: {steps: 1, keep}\n",
        "exp.yaml:2:19: train.keep: expected a colon after the key"},
@@ -51,9 +62,9 @@ BOOST_AUTO_TEST_CASE(not_yaml_at_all) {
 BOOST_AUTO_TEST_CASE(yaml_that_no_config_may_hold) {
   check_all({
       {copy + "---\nseed: 2\n",
-       "exp.yaml:2:1: more after the end of the document (a config is one document)"},
+       "exp.yaml:2:1: text after the end of the document (a config is one document)"},
       {copy + "...\nseed: 2\n",
-       "exp.yaml:3:1: more after the end of the document (a config is one document)"},
+       "exp.yaml:3:1: text after the end of the document (a config is one document)"},
       {copy + "name: !!str x\n", "exp.yaml:2:7: name: tags (such as !!str) are not allowed"},
       {copy + "name: ! x\n", "exp.yaml:2:7: name: tags (such as !!str) are not allowed"},
       {copy + "name: !mine x\n", "exp.yaml:2:7: name: tags (such as !!str) are not allowed"},

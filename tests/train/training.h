@@ -50,6 +50,7 @@ inline Dataset reversals(std::int64_t n, std::uint64_t seed = 1) {
 inline Dataset random_text(std::int64_t n) {
   Random random({.seed = 2, .stream = Stream::check, .index = 9});
   Dataset data;
+  data.batching = &windows();
   for (std::int64_t i = 0; i < n; ++i) {
     const bool follows = i % 2 == 1 && data.stream.back() + 1 < vocabulary;
     data.stream.push_back(follows ? data.stream.back() + 1

@@ -13,7 +13,8 @@
 #include "train/loop/step.h"
 #include "train/report/bench_profile.h"
 #include "train/report/flops.h"
-#include "train/tasks/session.h"
+#include "train/tasks/model.h"
+#include "train/tasks/task.h"
 #include "train/terminal/talk.h"
 
 namespace heed {
@@ -26,32 +27,14 @@ double median(std::vector<double> values) {
 }
 
 /// Sequences of random tokens, all of the config's bench lengths.
-Batch random_batch(const Config& config, std::uint64_t number) {
-  Random random({config.seed, Stream::data, number, 0});
-  const auto ids = [&](std::int64_t n) {
-    std::vector<std::int32_t> tokens;
-    for (std::int64_t i = 0; i < n; ++i) {
-      tokens.push_back(static_cast<std::int32_t>(
-          random.below(static_cast<std::uint32_t>(config.bench.vocabulary))));
-    }
-    return tokens;
-  };
-  const auto offsets = [&](std::int64_t length) {
-    std::vector<std::int32_t> all;
-    for (std::int64_t i = 0; i <= config.bench.sequences; ++i)
-      all.push_back(static_cast<std::int32_t>(i * length));
-    return all;
-  };
-  Batch batch;
-  if (config.task == Task::seq2seq) {
-    batch.source = ids(config.bench.sequences * config.bench.source_length);
-    batch.source_offsets = offsets(config.bench.source_length);
-  }
-  batch.target_in = ids(config.bench.sequences * config.bench.target_length);
-  batch.target_out = ids(config.bench.sequences * config.bench.target_length);
-  batch.target_offsets = offsets(config.bench.target_length);
-  batch.samples.resize(static_cast<std::size_t>(config.bench.sequences));
-  return batch;
+Batch random_batch(const Task& task, std::uint64_t number) {
+  const BenchOptions& bench = task.config().bench;
+  Random random({task.config().seed, Stream::data, number, 0});
+  return task.made_up_batch(
+      bench.sequences, bench.source_length, bench.target_length,
+      {bench.vocabulary, bench.vocabulary, true}, [&](std::int64_t known) {
+        return static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(known)));
+      });
 }
 
 /// GFLOP/s of gemm with the team's threads, each on its own product of this model's largest shape:
@@ -102,39 +85,40 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
       !note.empty()) {
     tell("heed: " + note);
   }
+  const std::unique_ptr<Task> task = make_task(config);
   ExperimentData data;
   std::unique_ptr<BatchStream> stream;
   VocabularySizes vocabulary{config.bench.vocabulary, config.bench.vocabulary, true};
   if (config.bench.sequences == 0) {
-    data = load_data(config);
+    data = task->load(nullptr);
     vocabulary = sizes_of(data.tokenizers);
     stream = std::make_unique<BatchStream>(data.train, batch_options(config));
   }
-  const std::unique_ptr<Generative> model = build_to_train(config, vocabulary);
+  const std::unique_ptr<Model> model = build_to_train(config, vocabulary);
   Optimizer optimizer(config.optim, model->parameters());
   Team team(config.threads);
   TrainStep step(*model, optimizer, team,
                  {config.seed, config.train.shards, config.train.label_smoothing,
                   config.optim.clip_norm, bf16});
-  const TokenCost cost = token_cost(config.model, config.task, vocabulary.target);
+  const TokenCost cost = token_cost(config, vocabulary.target);
   Measured m;
   for (const NamedTensor& p : model->parameters()) m.parameters += p.tensor.size();
   std::int64_t number = 0, rows = 0;
   const auto one = [&](bool counted) {
     const Batch batch =
-        stream ? stream->next() : random_batch(config, static_cast<std::uint64_t>(number));
+        stream ? stream->next() : random_batch(*task, static_cast<std::uint64_t>(number));
     const std::vector<Batch> shards = shard(batch, config.train.shards, cost);
     const std::int64_t allocations = arena_counters().system_allocations;
     const double start = seconds_now();
     step.run(shards, ++number, 1e-6);
     const double took = seconds_now() - start;
-    rows = static_cast<std::int64_t>(shards.front().target_out.size());
+    rows = static_cast<std::int64_t>(shards.front().labels.size());
     if (!counted) return took;
     m.allocations += arena_counters().system_allocations - allocations;
     m.seconds.push_back(took);
-    m.tokens += static_cast<double>(batch.target_out.size());
-    m.flops += 3 * forward_flops(config.model, config.task, vocabulary.target, batch.source_offsets,
-                                 batch.target_offsets);
+    m.tokens += static_cast<double>(batch.labels.size());
+    m.flops += 3 * forward_flops(config.model, info_of(config.task).architecture, vocabulary.target,
+                                 batch.source.offsets, batch.target.offsets);
     return took;
   };
   double warm = one(false);
@@ -150,7 +134,7 @@ Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& pro
   getrusage(RUSAGE_SELF, &usage);
   m.peak_rss_mb = static_cast<double>(usage.ru_maxrss) / 1024;
   m.gemm_gflops = gemm_rate(config, rows, vocabulary.target, team);
-  const Batch last = stream ? stream->next() : random_batch(config, 0);
+  const Batch last = stream ? stream->next() : random_batch(*task, 0);
   profile = OpProfile::of(*model, shard(last, config.train.shards, cost).front(),
                           config.train.label_smoothing, bf16);
   return m;

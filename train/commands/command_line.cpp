@@ -272,18 +272,29 @@ void add_show(CLI::App& app, Job& job) {
   CLI::App* const command =
       add_command(app, job, "show", "resolved config, layers, parameters, FLOPs, memory", options,
                   show_command);
-  command->add_option("CONFIG|RUN", options->config, "an experiment (a YAML file), or a run folder")
-      ->required()
-      ->type_name("");
+  CLI::Option* const config = command
+                                  ->add_option("CONFIG|RUN", options->config,
+                                               "an experiment (a YAML file), or a run folder")
+                                  ->type_name("");
   add_overrides(command, options->overrides);
   add_json(command, options->json, "all of it");
+  command
+      ->add_flag("--schema", options->schema,
+                 "print the JSON Schema of configs, for editors, instead")
+      ->excludes(config)
+      ->group(results);
+  command->callback([options, &job] {
+    if (options->config.empty() && !options->schema) throw CLI::RequiredError("CONFIG|RUN");
+    job = [options] { return show_command(*options); };
+  });
   command->footer(
       "FLOPs are those of the matrix products of forward and backward, attention counted in full. "
       "Memory is\n"
       "an estimate. What depends on data that are not there is an estimate too, and is called so.\n"
       "Example:\n"
       "  heed show configs/multi30k-de-en.yaml model.d_model=512 model.heads=8\n"
-      "  heed show reference      every key with its meaning, choices and default");
+      "  heed show reference      every key with its meaning, choices and default\n"
+      "  heed show --schema > heed.schema.json");
 }
 
 void add_bench(CLI::App& app, Job& job) {
@@ -307,7 +318,9 @@ void add_fetch(CLI::App& app, Job& job) {
   CLI::App* const command =
       add_command(app, job, "fetch", "get a well-known data set, and check its SHA-256", options,
                   fetch_command);
-  command->add_option("NAME", options->name, "multi30k, tinyshakespeare, or mnist (pictures, which no task reads yet)")
+  command
+      ->add_option("NAME", options->name,
+                   "multi30k, tinyshakespeare, or mnist (pictures, which no task reads yet)")
       ->required()
       ->type_name("");
   command->add_option("--to", options->to, "folder to put it into (default: data/<name>)")

@@ -71,6 +71,7 @@ struct ShowCommand {
   std::string config;  ///< or a run folder
   std::vector<std::string> overrides;
   bool json = false;
+  bool schema = false;  ///< the JSON Schema of configs instead
 };
 int show_command(const ShowCommand& options);
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -10,8 +9,6 @@
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
-#include "train/tasks/evaluate.h"
-#include "train/tasks/session.h"
 
 namespace heed {
 
@@ -27,36 +24,18 @@ struct Subject {
   Split split;
 };
 
-Subject files_subject(const EvalCommand& options, const Config& config) {
-  const bool lm = config.task == Task::lm;
-  if (!options.split.empty()) refuse("--split and files exclude one another");
-  if (lm && options.text.empty()) refuse("a language model is evaluated on --text FILE");
-  if (lm && (!options.source.empty() || !options.target.empty()))
-    refuse("--source and --target are for task seq2seq");
-  if (!lm && !options.text.empty())
-    refuse("--text is for language models; give --source and --target");
-  if (!lm && (options.source.empty() || options.target.empty()))
-    refuse("--source and --target go together");
-  if (std::ranges::count(options.source, "-") + std::ranges::count(options.target, "-") > 1)
-    refuse("standard input can be one file only");
-  const FilesOptions files{options.source, options.target, options.text};
-  return {"files", read_split(files, lm, config.data.lowercase, "files")};
-}
-
 /// One split, reading no other where its files say what belongs to it.
-Subject split_subject(const EvalCommand& options, const Config& config) {
-  const bool lm = config.task == Task::lm;
-  const DataOptions& data = config.data;
+Subject split_subject(const EvalCommand& options, const Task& task) {
+  const DataOptions& data = task.config().data;
   const bool synthetic = data.synthetic.name != SyntheticKind::none;
   const bool has_test =
       synthetic ? data.synthetic.test > 0 : names_files(data.test) || data.test_fraction > 0;
   const std::string name = !options.split.empty() ? options.split : has_test ? "test" : "valid";
   const bool test = name == "test";
   const FilesOptions& files = test ? data.test : data.valid;
-  if (!synthetic && names_files(files)) return {name, read_split(files, lm, data.lowercase, name)};
+  if (!synthetic && names_files(files)) return {name, task.read_files(files, name)};
   Corpus corpus;
-  if (synthetic || (test ? data.test_fraction : data.valid_fraction) > 0)
-    corpus = read_corpus(data, lm, config.seed);
+  if (synthetic || (test ? data.test_fraction : data.valid_fraction) > 0) corpus = task.read();
   Split& split = test ? corpus.test : corpus.valid;
   if (split.empty())
     refuse(fmt::format("the config has no {} split: choose another with --split, or name files",
@@ -68,52 +47,47 @@ void print_record(const Evaluation& e, const Subject& subject, const TrainedMode
   nlohmann::json record = e.json();
   record["split"] = subject.name;
   record["weights"] = std::filesystem::weakly_canonical(trained.weights).string();
-  if (trained.config.task == Task::seq2seq) record["beam"] = trained.config.decode.beam;
   fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 void print_for_people(const Evaluation& e, const Subject& subject) {
   fmt::print("{}  {}\n", subject.name, e.text());
-  if (e.bleu) fmt::print("{}\n{}\n{}\n", e.bleu_text, e.bleu_signature, e.chrf_signature);
+  for (const std::string& line : e.details) fmt::print("{}\n", line);
 }
 
 }  // namespace
 
 int eval_command(const EvalCommand& options) {
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
-  const Config& config = trained.config;
-  const bool seq2seq = config.task == Task::seq2seq;
-  if (!seq2seq && (options.pretokenised || !options.output.empty())) {
-    refuse("--pretokenised and --output are for task seq2seq, where there are translations");
-  }
+  const Task& task = *trained.task;
+  if (options.pretokenised && !task.info().has(Metric::bleu))
+    refuse(fmt::format("--pretokenised is about BLEU, which task {} has not", task.info().name));
+  if (!options.output.empty() && task.info().reads_text)
+    refuse("--output is for tasks whose evaluation gives a line for each line");
   if (options.json && is_standard_output(options.output))
-    refuse("--json and the translations cannot both go to standard output");
-  const bool own_files =
-      !options.source.empty() || !options.target.empty() || !options.text.empty();
+    refuse("--json and the outputs cannot both go to standard output");
+  const FilesOptions given{options.source, options.target, options.text};
+  const bool own_files = names_files(given) || !given.target.empty();
+  if (own_files && !options.split.empty()) refuse("--split and files exclude one another");
   const Subject subject =
-      own_files ? files_subject(options, config) : split_subject(options, config);
-  const Dataset data = tokenize(subject.split, *trained.tokenizers.source,
-                                *trained.tokenizers.target, {}, static_cast<int>(config.threads));
-  check_evaluable(subject.split, data, evaluation_limits(config), subject.name);
-  Team team(config.threads);
-  Evaluation e =
-      evaluate_loss(*trained.model, data, config.train.batch_tokens, context_of(config), team);
-  if (seq2seq) {
-    const auto translate = [&] {
-      evaluate_outputs(e, *trained.model, data, trained.tokenizers, config.decode,
-                       options.pretokenised, config.seed, team);
-    };
-    if (options.output.empty()) {
-      translate();
-    } else {
-      write_output(options.output, [&](const Sink& sink) {  // which cannot be written fails at once
-        translate();
-        for (const std::string& line : e.outputs) sink(one_line(line) + "\n");
-      });
-    }
+      own_files ? Subject{"files", task.read_given(given)} : split_subject(options, task);
+  const Dataset data = task.encode(subject.split, trained.tokenizers, false);
+  task.check_evaluable(data, subject.name);
+  Team team(trained.config.threads);
+  Evaluation e;
+  const auto evaluate = [&] {
+    e = task.evaluate(trained.with(team), data, {.pretokenised = options.pretokenised});
+  };
+  if (options.output.empty()) {
+    evaluate();
+  } else {
+    write_output(options.output, [&](const Sink& sink) {  // which cannot be written fails at once
+      evaluate();
+      for (const std::string& line : e.outputs) sink(one_line(line) + "\n");
+    });
   }
   options.json ? print_record(e, subject, trained) : print_for_people(e, subject);
-  if (!std::isfinite(e.loss)) {
+  if (!std::isfinite(e.loss())) {
     throw Error(Exit::non_finite,
                 fmt::format("the loss of {} is not finite: the weights in {} are of no use",
                             subject.name, trained.weights.string()));

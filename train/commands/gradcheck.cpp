@@ -8,8 +8,10 @@
 #include "autograd/gradcheck.h"
 #include "data/batches/batcher.h"
 #include "train/commands/commands.h"
+#include "train/decode/rows.h"
 #include "train/report/gradcheck_table.h"
-#include "train/tasks/session.h"
+#include "train/tasks/data.h"
+#include "train/tasks/model.h"
 #include "train/terminal/progress.h"
 #include "train/terminal/talk.h"
 
@@ -34,12 +36,11 @@ Batch small_batch(const Config& config, const Dataset& data) {
   constexpr std::int64_t looked_at = 16, wanted_tokens = 40;
   BatchOptions options;
   options.batch_sequences = 3;
-  options.context = std::min<std::int64_t>(context_of(config), 13);
+  options.context = std::min<std::int64_t>(batch_options(config).context, 13);
   options.seed = config.seed;
   BatchStream stream(data, options);
   const auto off = [](const Batch& b) {
-    return std::abs(static_cast<std::int64_t>(b.source.size() + b.target_in.size()) -
-                    wanted_tokens);
+    return std::abs(b.source.rows() + b.target.rows() - wanted_tokens);
   };
   Batch best = stream.next();
   for (std::int64_t i = 1; i < looked_at; ++i) {
@@ -103,25 +104,22 @@ class ModelCheck {
 int gradcheck_command(const GradcheckCommand& options) {
   const Config config = read_config(options.config, options.overrides);
   const ExperimentData data = load_data(config);
-  const std::unique_ptr<Generative> model = build_model(config, sizes_of(data.tokenizers));
+  const std::unique_ptr<Model> model = build_model(config, sizes_of(data.tokenizers));
   const Batch batch = small_batch(config, data.train);
   // As in the first training step: dropout on, with that step's keys.
   const auto loss = [&] {
     Pass pass{true, config.seed, 1, 0};
-    const Rows rows{{batch.source, batch.source_offsets},
-                    {batch.target_in, batch.target_offsets},
-                    batch.target_out};
-    return model->loss(rows, {config.train.label_smoothing}, pass);
+    return model->loss(rows_of(batch), {config.train.label_smoothing}, pass);
   };
-  tell(fmt::format("{}: the loss of {} sequences, {} target tokens, in float64", config.name,
-                   batch.sequences(), batch.target_out.size()));
+  tell(fmt::format("{}: the loss of {} sequences, {} labels, in float64", config.name,
+                   batch.sequences(), batch.labels.size()));
   const double begin = seconds_now();
   const GradcheckTable table = ModelCheck(loss, model->parameters(), options.entries).run();
   if (options.json) {
     nlohmann::json record = table.json();
     record["seconds"] = seconds_now() - begin;
     record["sequences"] = batch.sequences();
-    record["target_tokens"] = batch.target_out.size();
+    record["target_tokens"] = batch.labels.size();
     fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     fmt::print("{}", table.text());

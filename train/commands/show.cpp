@@ -7,10 +7,15 @@
 #include "train/config/config.h"
 #include "train/report/model_summary.h"
 #include "train/run/run_folder.h"
+#include "train/terminal/talk.h"
 
 namespace heed {
 
 int show_command(const ShowCommand& options) {
+  if (options.schema) {
+    fmt::print("{}", json_schema());
+    return 0;
+  }
   if (options.config == "reference") {  // the page of all keys, printed from the field table
     fmt::print("{}", reference_yaml());
     return 0;
@@ -19,6 +24,7 @@ int show_command(const ShowCommand& options) {
   const RunFolder run{options.config};
   const Config config = is_run ? read_run_config(run, options.overrides)
                                : read_config(options.config, options.overrides);
+  for (const std::string& warning : config.warnings) tell("warning: " + warning);
   std::optional<Tokenizers> tokenizers;
   if (is_run) tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
   const ModelSummary summary = summarize_model(config, tokenizers);

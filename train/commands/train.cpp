@@ -16,23 +16,6 @@ namespace heed {
 
 namespace {
 
-std::string data_summary(const Config& config, const ExperimentData& data) {
-  if (config.task == Task::lm) {
-    return fmt::format("data: {} tokens of text, {} to validate on, {} to test on; vocabulary {}",
-                       data.train.stream.size(), data.valid.stream.size(), data.test.stream.size(),
-                       data.tokenizers.target->size());
-  }
-  std::string left_out;
-  if (data.train.left_out_long + data.train.left_out_empty > 0) {
-    left_out = fmt::format(" ({} too long and {} empty ones left out)", data.train.left_out_long,
-                           data.train.left_out_empty);
-  }
-  return fmt::format(
-      "data: {} pairs{}, {} to validate on, {} to test on; vocabulary {}{}", data.train.size(),
-      left_out, data.valid.size(), data.test.size(), data.tokenizers.source->size(),
-      data.tokenizers.shared() ? "" : fmt::format(" and {}", data.tokenizers.target->size()));
-}
-
 /// "1 thread", "2 threads"
 std::string counted(std::int64_t n, std::string_view noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
@@ -44,16 +27,10 @@ std::int64_t count_values(const Parameters& parameters) {
   return n;
 }
 
-/// A few test lines with what the model makes of them, evenly picked.
-void show_samples(const Dataset& split, const Evaluation& e, Talk& talk) {
-  const std::size_t n = e.outputs.size(), shown = std::min<std::size_t>(n, 10);
-  if (shown > 0) talk.line("some of them:");
-  for (std::size_t i = 0; i < shown; ++i) {
-    const std::size_t k = i * n / shown;
-    const bool right = e.outputs[k] == split.target_lines[k];
-    talk.line(fmt::format("  {}  ->  {}{}", split.source_lines[k], e.outputs[k],
-                          right ? "" : fmt::format("   (expected {})", split.target_lines[k])));
-  }
+void show_examples(Trainer& trainer, const Dataset& split, const Evaluation& e, Talk& talk) {
+  const std::vector<std::string> lines = trainer.task().examples(trainer.trained(), split, e);
+  if (!lines.empty()) talk.line("examples:");
+  for (const std::string& line : lines) talk.line("  " + line);
 }
 
 void explain_precision(const Config& config, Talk& talk) {
@@ -79,8 +56,8 @@ int logged(Talk& talk, const Work& work) {
 }
 
 /// From a trainer that stands where it shall begin, to the end.
-int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
-               const ExperimentData& data, Talk& talk, bool json) {
+int run_to_end(Trainer& trainer, const RunFolder& run, const ExperimentData& data, Talk& talk,
+               bool json) {
   if (const int signal = trainer.train(); signal != 0) {
     talk.line(
         fmt::format("stopped by signal {}; go on with: heed resume {}", signal, run.path.string()));
@@ -89,11 +66,11 @@ int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
   trainer.choose_weights();
   const std::optional<Evaluation> e = trainer.final_evaluation();
   if (e) {
-    const bool test = data.test.size() > 0 || !data.test.stream.empty();
+    const bool test = !data.test.empty();
     talk.line(fmt::format("{}  {}", test ? "test" : "valid", e->text()));
-    if (config.task == Task::seq2seq) show_samples(test ? data.test : data.valid, *e, talk);
+    show_examples(trainer, test ? data.test : data.valid, *e, talk);
     if (json) fmt::print("{}\n", e->json().dump());
-    if (!std::isfinite(e->loss)) {
+    if (!std::isfinite(e->loss())) {
       throw Error(Exit::non_finite,
                   fmt::format("the loss of the {} split is not finite: the weights are of no use; "
                               "the run is in {}",
@@ -104,49 +81,23 @@ int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
   return 0;
 }
 
-/// The keys in which a run is gone on with by another config than its own, but for the number of
-/// threads, which is the machine's. Throws where the weights would become another model's.
-std::vector<std::string> changed_keys(const Config& config, const RunFolder& run) {
-  std::vector<std::string> changed;
-  const Config own = read_run_config(run);
-  for (const std::string& key : differences(config, own)) {
-    if (key == "threads") continue;
-    const bool fixed = key == "task" || key.starts_with("tokenizer.") ||
-                       (key.starts_with("model.") && !key.starts_with("model.dropout"));
-    const bool other_moments = key == "optim.name" && (config.optim.name == OptimizerKind::sgd) !=
-                                                          (own.optim.name == OptimizerKind::sgd);
-    if (other_moments)
-      throw Error(
-          Exit::usage,
-          "optim.name: a run keeps its moments, which Adam and SGD do not share; heed train "
-          "begins a new one");
-    if (fixed)
-      throw Error(
-          Exit::usage,
-          fmt::format("{}: a run keeps its {}, for its weights go with no other; heed train "
-                      "begins a new one",
-                      key, key.substr(0, key.find('.'))));
-    changed.push_back(key);
-  }
-  return changed;
-}
-
 int go_on(const Config& config, const RunFolder& run, const ResumeCommand& options, Talk& talk) {
-  const std::vector<std::string> changed = changed_keys(config, run);
+  const std::vector<std::string> changed = changes_on_resume(read_run_config(run), config);
+  for (const std::string& warning : config.warnings) talk.line("warning: " + warning);
   for (const std::string& note : check_files(run)) talk.line("warning: " + note);
   const Tokenizers tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
   const ExperimentData data = load_data(config, &tokenizers);
-  for (const std::string& change : changed_surroundings(run, config, data)) {
+  for (const std::string& change : changed_surroundings(run, config, data.sums)) {
     talk.line(fmt::format("warning: not what the run was started with, so its bits may differ: {}",
                           change));
   }
   explain_precision(config, talk);
   Trainer trainer(config, run, data, talk);
   trainer.restore();
-  for (const std::string& key : changed)
-    talk.line(fmt::format("note: {} is another from here on, in the run's config.yaml too", key));
-  if (!changed.empty()) adopt_config(run, config, data);
-  return run_to_end(trainer, config, run, data, talk, options.json);
+  for (const std::string& change : changed)
+    talk.line(fmt::format("note: {}; the run's config.yaml says so too", change));
+  if (!changed.empty()) adopt_config(run, config, data.sums);
+  return run_to_end(trainer, run, data, talk, options.json);
 }
 
 }  // namespace
@@ -159,6 +110,7 @@ int train_command(const TrainCommand& options) {
   RunLock::refuse_if_held(run.path);
   options.overwrite ? refuse_foreign_folder(run) : refuse_existing_run(run);
   Talk talk;
+  for (const std::string& warning : config.warnings) talk.line("warning: " + warning);
   const ExperimentData data = load_data(config);  // first: bad data leaves nothing behind
   Trainer trainer(config, run, data, talk);       // and a model that does not fit, no less
   create_folders(run.path);
@@ -168,16 +120,16 @@ int train_command(const TrainCommand& options) {
   } else {
     refuse_existing_run(run);  // another process may have been faster
   }
-  begin_run(run, config, data, options.command);
+  begin_run(run, config, data.tokenizers, data.sums, options.command);
   talk.log_to(run.log());
-  talk.line(data_summary(config, data));
+  talk.line(trainer.task().describe(data));
   talk.line(
       fmt::format("model: {} parameters; {}, {}; run folder {}",
                   format_quantity(static_cast<double>(count_values(trainer.model().parameters()))),
                   counted(trainer.team().threads(), "thread"),
                   counted(config.train.shards, "shard"), run.path.string()));
   explain_precision(config, talk);
-  return logged(talk, [&] { return run_to_end(trainer, config, run, data, talk, options.json); });
+  return logged(talk, [&] { return run_to_end(trainer, run, data, talk, options.json); });
 }
 
 int resume_command(const ResumeCommand& options) {

@@ -5,11 +5,10 @@
 #include <cstdio>
 
 #include "autograd/base/error.h"
-#include "autograd/base/utf8.h"
 #include "train/run/checkpoint_folder.h"
 #include "train/run/run_record.h"
 #include "train/run/weights.h"
-#include "train/tasks/session.h"
+#include "train/tasks/model.h"
 #include "train/terminal/talk.h"
 
 HEED_BEGIN
@@ -43,6 +42,7 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   trained.weights = find_weights(folder, name);
   for (const std::string& note : check_files(folder)) tell("heed: note: " + note);
   trained.tokenizers = Tokenizers::load(folder.path, trained.config.tokenizer.kind);
+  trained.task = make_task(trained.config);
   trained.model = build_unfilled(trained.config, sizes_of(trained.tokenizers));
   const std::filesystem::path file = trained.weights / "model.safetensors";
   // A folder from elsewhere, given by its path, may hold weights and nothing else.
@@ -57,10 +57,6 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   }
   load_weights(SafetensorsFile::read(file), trained.model->state(), file.string());
   return trained;
-}
-
-std::string TrainedModel::prepared(const std::string& line) const {
-  return config.data.lowercase ? lowercase(line) : line;
 }
 
 HEED_END

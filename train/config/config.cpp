@@ -12,7 +12,7 @@
 #include "autograd/base/files.h"
 #include "autograd/base/message_text.h"
 #include "autograd/base/uninterrupted.h"
-#include "train/config/config_checks.h"
+#include "train/config/checks.h"
 #include "train/config/fields.h"
 #include "train/config/overrides.h"
 
@@ -63,9 +63,19 @@ void report_unknown(const YamlEntry& entry, const std::string& section, const st
 }
 
 void read_field(const Field& field, const YamlNode& node, Config& config, Problems& problems) {
-  if (const auto complaint = field.read(config, node)) {
-    problems.add(complaint->place, field.key, complaint->message);
+  const auto complaint = field.read(config, node);
+  if (!complaint) return;
+  std::string hint;
+  if (field.kind == FieldKind::choice &&
+      complaint->message.find("did you mean") == std::string::npos) {
+    const std::string section = field.key.substr(0, field.key.rfind('.') + 1);
+    for (const Field& other : fields()) {  // kind: bpe, where algorithm: bpe is meant
+      if (other.key.starts_with(section) &&
+          std::ranges::find(other.choices, node.text) != other.choices.end())
+        hint = fmt::format(" (did you mean {}: {}?)", other.key.substr(section.size()), node.text);
+    }
   }
+  problems.add(complaint->place, field.key, complaint->message + hint);
 }
 
 /// A section given as one value, which goes to all its keys.
@@ -117,13 +127,17 @@ Config parse_config(std::string_view text, const std::string& file,
   std::optional<YamlNode> tree = parse_yaml(text, 0, problems);
   const bool readable =
       tree && (tree->kind == YamlNode::Kind::map || tree->kind == YamlNode::Kind::null);
-  if (!tree) tree.emplace();  // the overrides' errors can be told all the same
+  if (!tree) tree.emplace();  // the overrides' errors can be reported all the same
+  Config file_alone;          // what it says before the command line changes it
+  Problems reported_below("", {});
+  if (!overrides.empty()) read_section(*tree, "", file_alone, reported_below);
   apply_overrides(*tree, overrides, problems);
   Config config;
   read_section(*tree, "", config, problems);
   if (config.name.empty()) config.name = std::filesystem::path(file).stem().string();
-  if (readable) check_config(config, *tree, problems);
+  if (readable) check_config(config, file_alone, *tree, problems);
   problems.raise();
+  config.warnings = problems.warnings();
   return config;
 }
 
@@ -137,6 +151,23 @@ std::vector<std::string> differences(const Config& a, const Config& b) {
     if (field.print(a) != field.print(b)) keys.push_back(field.key);
   }
   return keys;
+}
+
+std::vector<std::string> changes_on_resume(const Config& run, const Config& now) {
+  std::vector<std::string> changes;
+  for (const std::string& key : differences(run, now)) {
+    const Field& field = *find_field(key);
+    const std::string before = field.print(run), after = field.print(now);
+    const auto& [verdict, reason, alike] = field.on_resume;
+    const auto is_alike = [&](const std::string& value) {
+      return std::ranges::find(alike, value) != alike.end();
+    };
+    if (verdict == ResumeRule::Verdict::refuse && !(is_alike(before) && is_alike(after)))
+      throw Error(Exit::usage, fmt::format("{}: {}; heed train starts a new run", key, reason));
+    if (verdict != ResumeRule::Verdict::ignore)
+      changes.push_back(fmt::format("{} is now {}, and was {}", key, after, before));
+  }
+  return changes;
 }
 
 }  // namespace heed

@@ -1,9 +1,9 @@
 #pragma once
 /// An experiment as plain values, read from YAML and `key=value` overrides.
 ///
-/// The keys, their types, ranges and meanings are in train/config/fields.cpp, and configs/reference.yaml
-/// is printed from there. Errors come all together, each with file, line, column, key and a hint,
-/// and before anything else is touched.
+/// The keys, their types, ranges and meanings are in train/config/fields.cpp, and
+/// configs/reference.yaml is printed from there. Errors are reported together, each with file, line,
+/// column, key and a hint, and before anything else is touched.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -21,7 +21,7 @@ struct Config {
   std::string name;  ///< of the run; if the file names none, the file's own name less .yaml
   std::uint64_t seed = 1;
   std::int64_t threads = 0;  ///< 0: as many as the machine has
-  Task task = Task::seq2seq;
+  TaskKind task = TaskKind::seq2seq;
   DataOptions data;
   TokenizerOptions tokenizer;
   ModelOptions model;
@@ -29,6 +29,9 @@ struct Config {
   TrainOptions train;
   DecodeOptions decode;
   BenchOptions bench;
+
+  /// What reading it gave warnings of, one line each. No part of the experiment.
+  std::vector<std::string> warnings = {};
 };
 
 /// Reads the file, then applies the overrides (`train.steps=200`, `model.layers={encoder: 2,
@@ -42,10 +45,18 @@ Config parse_config(std::string_view text, const std::string& file,
 /// Every key with its value; read_config gives the same Config back, to the last bit.
 std::string write_yaml(const Config& config);
 
-/// A config that runs, in which every key stands with meaning, choices and default.
+/// A config that runs and has every key, with its meaning, choices and default.
 std::string reference_yaml();
+
+/// The JSON Schema (draft 7) of all configs, for editors: types, ranges, choices, and which keys go
+/// with which. What needs arithmetic or the command line is left to read_config.
+std::string json_schema();
 
 /// The keys whose values differ, in the order of the reference page.
 std::vector<std::string> differences(const Config& a, const Config& b);
+
+/// What changes for a run that goes on with `now` instead of its own config, one sentence a key.
+/// Throws Error(Exit::usage) where the field table says that a run keeps the key.
+std::vector<std::string> changes_on_resume(const Config& run, const Config& now);
 
 }  // namespace heed

@@ -1,11 +1,11 @@
 #include "train/config/fields.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <functional>
 
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
-#include "train/config/fields_types.h"
+#include "train/config/values.h"
 
 namespace heed {
 namespace {
@@ -26,69 +26,54 @@ constexpr Whole steps{0, 1'000 * billion}, tokens{1, billion}, sequences{1, mill
 constexpr Number fraction{0.0, 1.0, true, false}, dropout{0.0, 0.99},
     positive{.low = 0.0, .low_in = false}, not_negative{.low = 0.0};
 
-template <class Enum>
-std::vector<std::string> names(Enum value) {
-  const auto all = names_of(value);
-  return {all.begin(), all.end()};
+Field& find(std::vector<Field>& table, std::string_view key) {
+  return *std::ranges::find(table, key, &Field::key);
 }
 
-const std::vector<std::string> metrics{"loss",        "perplexity", "token_accuracy",
-                                       "exact_match", "bleu",       "chrf"};
-
-Field name() {
-  return text(HEED_KEY(name), "text, a folder's name",
-              "The run's name: its folder is runs/<name>, unless --run says otherwise. By default "
-              "this file's name without .yaml.");
+std::vector<std::string> all_but(const Field& field, const std::string& value) {
+  std::vector<std::string> others = field.choices;
+  std::erase(others, value);
+  return others;
 }
 
-Field seed() {
-  const auto read = [](Config& config, const YamlNode& node) {
-    return store(read_seed(node), node, config.seed);
-  };
-  return {"seed",
-          "All randomness (weights, order, dropout, sampling) is a function of it.",
-          FieldKind::whole,
-          "whole number, 0 to 2^64 - 1",
-          {},
-          0,
-          9e15,
-          read,
-          [](const Config& config) { return fmt::format("{}", config.seed); }};
+std::string fits_no_other(const std::string& part) {
+  return fmt::format("a run keeps its {}, because its weights fit no other", part);
 }
 
-Field threads() {
-  const Whole range{1, 1024};
-  const auto read = [range](Config& config, const YamlNode& node) -> std::optional<Complaint> {
-    if (node.kind == YamlNode::Kind::scalar && node.text == "auto") {
-      config.threads = 0;
-      return std::nullopt;
-    }
-    auto read = read_whole(node, range);
-    if (read.second.starts_with("expected")) read.second = expected("auto or a whole number", node);
-    return store(read, node, config.threads);
-  };
-  const auto print = [](const Config& config) {
-    return config.threads == 0 ? std::string("auto") : fmt::format("{}", config.threads);
-  };
-  return {"threads",
-          "Worker threads; auto takes one for each core. The result does not depend on it.",
-          FieldKind::whole,
-          "auto, or a whole number, " + words(range),
-          {},
-          1,
-          1024,
-          read,
-          print};
+/// The table as it grows.
+using Table = std::vector<Field>;
+
+void add(Table& table, std::initializer_list<Field> rows) {
+  table.insert(table.end(), rows.begin(), rows.end());
 }
 
-void add_data(std::vector<Field>& table) {
-  const Whole pairs{1, billion}, perhaps_pairs{0, billion}, length{1, million};
-  const std::string
-      source = "Lines to read from, UTF-8; .gz is unpacked. Line i goes with line i of target.",
-      target = "Lines to write.", text_help = "Running text, for task: lm.",
-      likewise = "As in train.";
-  table.insert(
-      table.end(),
+void add_run(Table& table) {
+  std::string tasks;
+  for (const TaskInfo& task : task_table())
+    tasks += fmt::format("{}{}: {}", tasks.empty() ? "" : "; ", task.name, task.help);
+  add(table,
+      {
+          text(HEED_KEY(name), "text, a folder's name",
+               "The run's name. Its folder is runs/<name>, unless --run gives another. By default "
+               "this file's name without .yaml."),
+          whole(HEED_KEY(seed), Range<std::uint64_t>{},
+                "All randomness (weights, order, dropout, sampling) is a function of it."),
+          whole_or(HEED_KEY(threads), "auto", {1, 1024},
+                   "Worker threads; auto takes one for each core. The result does not depend on "
+                   "it."),
+          choice(HEED_KEY(task), tasks + ".").refuse_on_resume(fits_no_other("task")),
+      });
+  find(table, "threads").on_resume.verdict = ResumeRule::Verdict::ignore;
+}
+
+void add_data(Table& table) {
+  const Whole pairs{1, billion}, pairs_or_none{0, billion}, length{1, million};
+  const std::string source =
+                        "Input lines, UTF-8; .gz is unpacked. Line i belongs to line i of target.",
+                    target = "Output lines.", text_help = "Running text.",
+                    likewise = "As in train.";
+  const std::string name = "data.synthetic.name";
+  add(table,
       {
           files(HEED_KEY(data.train.source), source),
           files(HEED_KEY(data.train.target), target),
@@ -100,135 +85,155 @@ void add_data(std::vector<Field>& table) {
           files(HEED_KEY(data.test.target), likewise),
           files(HEED_KEY(data.test.text), likewise),
           number(HEED_KEY(data.valid_fraction), fraction,
-                 "Share cut from the end of train for validation, where valid names no file."),
+                 "Share cut from the end of train for validation, if valid names no file.")
+              .only(name, {"none"}, "set data.synthetic.valid"),
           number(HEED_KEY(data.test_fraction), fraction,
-                 "Share cut from the end of train for testing, behind that of valid."),
-          choice(
-              HEED_KEY(data.synthetic.name),
-              {"none", "copy", "reverse", "sort", "addition", "dates"},
-              "A built-in task instead of files. dates: dates as people write them to ISO 8601."),
+                 "Share cut from the end of train for testing, after the share for validation.")
+              .only(name, {"none"}, "set data.synthetic.test"),
+          choice(HEED_KEY(data.synthetic.name),
+                 "Generated data instead of files. dates: dates as people write them to ISO 8601; "
+                 "brackets: the nesting depth of each.")
+              .never_reset(),
           whole(HEED_KEY(data.synthetic.train), pairs,
                 "Training pairs; no source line is in two splits."),
-          whole(HEED_KEY(data.synthetic.valid), perhaps_pairs, "Validation pairs."),
-          whole(HEED_KEY(data.synthetic.test), perhaps_pairs, "Test pairs."),
+          whole(HEED_KEY(data.synthetic.valid), pairs_or_none, "Validation pairs."),
+          whole(HEED_KEY(data.synthetic.test), pairs_or_none, "Test pairs."),
           whole(HEED_KEY(data.synthetic.min_length), length,
-                "copy, reverse, sort: fewest symbols; addition: fewest digits of a summand."),
+                "copy, reverse, sort: fewest symbols; addition: fewest digits of a summand; "
+                "brackets: fewest pairs."),
           whole(HEED_KEY(data.synthetic.max_length), length,
-                "copy, reverse, sort: most symbols; addition: most digits of a summand."),
-          whole(HEED_KEY(data.synthetic.symbols), {1, 62},
+                "copy, reverse, sort: most symbols; addition: most digits of a summand; brackets: "
+                "most pairs."),
+          whole(HEED_KEY(data.synthetic.symbols), Whole{1, 62},
                 "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9)."),
-          truth(HEED_KEY(data.lowercase), "Lower-case both sides before tokenising."),
+          truth(HEED_KEY(data.lowercase), "Lower-case both sides before tokenizing."),
           whole(HEED_KEY(data.max_length), length,
                 "Training pairs with more tokens than this on either side are left out."),
       });
+  for (const char* key : {"train", "valid", "test", "min_length", "max_length", "symbols"}) {
+    Field& field = find(table, fmt::format("data.synthetic.{}", key));
+    field.only(name, all_but(find(table, name), "none"));
+  }
 }
 
-void add_tokenizer(std::vector<Field>& table) {
-  const std::string file = "a file";
-  table.insert(
-      table.end(),
+void add_tokenizer(Table& table) {
+  const std::string file = "a file", kind = "tokenizer.kind", shared = "tokenizer.shared";
+  const std::vector<std::string> with_file{"sentencepiece", "char", "word"};
+  add(table,
       {
-          choice(HEED_KEY(tokenizer.kind), {"sentencepiece", "char", "byte", "word"},
-                 "What a token is: a trained piece of a word, a character, a byte, or a word."),
-          choice(HEED_KEY(tokenizer.algorithm), {"unigram", "bpe"},
-                 "sentencepiece: how pieces are found, by a unigram language model or by byte-pair "
-                 "encoding."),
-          whole(HEED_KEY(tokenizer.vocab_size), {5, 10 * million},
-                "sentencepiece, word: most pieces, the special ones included."),
-          names(
-              HEED_KEY(tokenizer.specials),
-              "Further special pieces, as <pad> and <mask>; ids from 3 on. Most models need none."),
+          choice(HEED_KEY(tokenizer.kind),
+                 "What a token is: a learned piece of a word, a character, a byte, or a word."),
+          choice(HEED_KEY(tokenizer.algorithm),
+                 "How pieces are learned: by a unigram language model or by byte-pair encoding.")
+              .only(kind, {"sentencepiece"}),
+          whole(HEED_KEY(tokenizer.vocab_size), Whole{5, 10 * million},
+                "sentencepiece, word: most pieces, special ones included."),
+          names(HEED_KEY(tokenizer.specials),
+                "Further special pieces, such as <pad> and <mask>, with ids from 3 on. Most models "
+                "need none."),
           truth(HEED_KEY(tokenizer.shared), "One vocabulary for source and target."),
           text(HEED_KEY(tokenizer.model), file,
-               "A ready tokenizer (a SentencePiece .model or a vocabulary file) instead of a "
-               "trained one."),
-          text(HEED_KEY(tokenizer.source_model), file,
-               "Likewise for the source, with shared: false."),
-          text(HEED_KEY(tokenizer.target_model), file,
-               "Likewise for the target, with shared: false."),
+               "An existing tokenizer (a SentencePiece .model or a vocabulary file) instead of a "
+               "learned one.")
+              .only(kind, with_file)
+              .only(shared, {"true"}, "give source_model and target_model"),
+          text(HEED_KEY(tokenizer.source_model), file, "An existing tokenizer for the source.")
+              .only(kind, with_file)
+              .only(shared, {"false"}, "or give model"),
+          text(HEED_KEY(tokenizer.target_model), file, "An existing tokenizer for the target.")
+              .only(kind, with_file)
+              .only(shared, {"false"}, "or give model"),
       });
 }
 
-void add_model(std::vector<Field>& table) {
-  table.insert(
-      table.end(),
+void add_model(Table& table) {
+  const Whole layers{0, 1000};
+  add(table,
       {
-          whole(HEED_KEY(model.d_model), {1, 65'536}, "Width of the model. A multiple of heads."),
-          whole(HEED_KEY(model.heads), {1, 1024}, "Attention heads."),
-          whole(HEED_KEY(model.d_ff), {1, million}, "Width inside the feed-forward layers."),
-          whole("model.layers.encoder", HEED_MEMBER(model.encoder_layers), {0, 1000},
-                "Encoder layers. A language model has none."),
-          whole("model.layers.decoder", HEED_MEMBER(model.decoder_layers), {1, 1000},
+          whole(HEED_KEY(model.d_model), Whole{1, 65'536},
+                "Width of the model. A multiple of heads."),
+          whole(HEED_KEY(model.heads), Whole{1, 1024}, "Attention heads."),
+          whole(HEED_KEY(model.d_ff), Whole{1, million}, "Width inside the feed-forward layers."),
+          whole("model.layers.encoder", HEED_MEMBER(model.encoder_layers), layers,
+                "Encoder layers."),
+          whole("model.layers.decoder", HEED_MEMBER(model.decoder_layers), layers,
                 "Decoder layers."),
           number(HEED_KEY(model.dropout.residual), dropout,
                  "Of embeddings, and of what a sublayer adds to its input."),
-          number(HEED_KEY(model.dropout.attention), dropout, "Of attention's weights."),
+          number(HEED_KEY(model.dropout.attention), dropout, "Of attention weights."),
           number(HEED_KEY(model.dropout.activation), dropout,
                  "Of values between the two feed-forward layers."),
-          choice(HEED_KEY(model.activation), {"relu", "gelu", "gelu_tanh", "silu"},
-                 "Between the two feed-forward layers."),
-          choice(HEED_KEY(model.positions), names(PositionKind{}),
-                 "How positions are told. alibi: in the scores of self-attention, falling with the "
-                 "distance (in an encoder, on both sides)."),
-          choice(HEED_KEY(model.attention.pattern), names(PatternKind{}),
-                 "Which tokens of its own sequence a token reads: all (in a decoder, those before "
-                 "it), or those in a window."),
-          whole(HEED_KEY(model.attention.window), {1, billion},
-                "pattern: window: tokens that a token reads, itself and those before it; in an "
-                "encoder, as many after it."),
-          choice(HEED_KEY(model.norm), {"pre", "post"},
+          choice(HEED_KEY(model.activation), "Between the two feed-forward layers.",
+                 activation_count),
+          choice(
+              HEED_KEY(model.positions),
+              "How positions are encoded. alibi: in the scores of self-attention, which decrease "
+              "with the distance (in an encoder, to both sides)."),
+          choice(
+              HEED_KEY(model.attention.pattern),
+              "Which tokens of its own sequence a token attends to: all (in a decoder, those up to "
+              "itself), or those in a window."),
+          whole(
+              HEED_KEY(model.attention.window), Whole{1, billion},
+              "Tokens in the window: the token itself and those before it; in an encoder, as many "
+              "after it.")
+              .only("model.attention.pattern", {"window"}),
+          choice(HEED_KEY(model.norm),
                  "Norm before each sublayer, inside the residual, or after the sum."),
-          truth(HEED_KEY(model.final_norm),
-                "A norm after the last layer of encoder and decoder. Needed with norm: pre; the "
-                "post-norm Transformer of Vaswani et al., BERT and Marian have none."),
-          choice(HEED_KEY(model.norm_kind), {"layer", "rms"}, "Layer norm or RMS norm."),
+          truth(
+              HEED_KEY(model.final_norm),
+              "A norm after the last layer of encoder and decoder. The post-norm models of Vaswani "
+              "et al., BERT and Marian have none.")
+              .only("model.norm", {"post"}),
+          choice(HEED_KEY(model.norm_kind), "Layer norm or RMS norm."),
           number(HEED_KEY(model.norm_eps), {0.0, 1.0, false, true},
                  "Added to the norm's variance."),
           truth(HEED_KEY(model.tie_embeddings),
-                "Source, target and output share one matrix where their vocabularies are one."),
-          truth(HEED_KEY(model.scale_embeddings), "Multiply embeddings by the root of d_model."),
-          choice(HEED_KEY(model.init), {"xavier", "normal"}, "How weights begin."),
-          number(HEED_KEY(model.init_std), positive, "init: normal: the standard deviation."),
-          whole(HEED_KEY(model.context), {1, million},
-                "Language model: length of its window, in tokens."),
-          whole(HEED_KEY(model.max_positions), {1, million},
-                "positions: learned: the longest sequence, in tokens."),
+                "Source, target and output share one matrix where they share a vocabulary."),
+          truth(HEED_KEY(model.scale_embeddings),
+                "Multiply embeddings by the square root of d_model."),
+          choice(HEED_KEY(model.init), "How weights are initialised."),
+          number(HEED_KEY(model.init_std), positive, "Standard deviation of initial weights.")
+              .only("model.init", {"normal"}),
+          whole(HEED_KEY(model.context), Whole{1, million}, "Length of the window, in tokens."),
+          whole(HEED_KEY(model.max_positions), Whole{1, million},
+                "Length of the longest sequence, in tokens.")
+              .only("model.positions", {"learned"}),
       });
 }
 
-void add_optim(std::vector<Field>& table) {
-  table.insert(
-      table.end(),
+void add_optim(Table& table) {
+  const std::string name = "optim.name", schedule = "optim.schedule.name";
+  const std::vector<std::string> adam{"adam", "adamw"}, decays{"cosine", "linear"};
+  add(table,
       {
-          choice(HEED_KEY(optim.name), {"adam", "adamw", "sgd"}, "The update rule."),
+          choice(HEED_KEY(optim.name), "The update rule.")
+              .refuse_on_resume("a run keeps its moments, which Adam and SGD do not share", adam),
           number(HEED_KEY(optim.lr), positive,
                  "The peak learning rate, reached at the end of warmup."),
-          pair(HEED_KEY(optim.betas), fraction, "adam, adamw: decay of the two running means."),
-          number(HEED_KEY(optim.eps), positive,
-                 "adam, adamw: added to the root of the second mean."),
-          number(HEED_KEY(optim.weight_decay), not_negative,
-                 "adamw: decoupled; sgd: L2; adam: none."),
-          number(HEED_KEY(optim.momentum), fraction,
-                 "sgd: the share of the last update that is kept."),
+          pair(HEED_KEY(optim.betas), fraction, "Decay of the two running means.").only(name, adam),
+          number(HEED_KEY(optim.eps), positive, "Added to the root of the second mean.")
+              .only(name, adam),
+          number(HEED_KEY(optim.weight_decay), not_negative, "adamw: decoupled; sgd: L2.")
+              .only(name, {"adamw", "sgd"}),
+          number(HEED_KEY(optim.momentum), fraction, "Share of the last update that is kept.")
+              .only(name, {"sgd"}),
           number(HEED_KEY(optim.clip_norm), not_negative,
                  "Longer gradients are scaled down to this norm; 0: never."),
-          choice(HEED_KEY(optim.schedule.name),
-                 {"noam", "inverse_sqrt", "cosine", "linear", "constant"},
-                 "The learning rate after warmup."),
+          choice(HEED_KEY(optim.schedule.name), "The learning rate after warmup."),
           whole(HEED_KEY(optim.schedule.warmup), steps, "Steps of rising learning rate."),
           whole(HEED_KEY(optim.schedule.steps), steps,
-                "cosine, linear: the step where the decay ends; 0: train.steps."),
+                "The step where the decay ends; 0: train.steps.")
+              .only(schedule, decays),
           number(HEED_KEY(optim.schedule.min_lr), not_negative,
-                 "cosine, linear: the learning rate where the decay ends."),
+                 "The learning rate where the decay ends.")
+              .only(schedule, decays),
       });
 }
 
-void add_train(std::vector<Field>& table) {
-  std::vector<std::string> none_or_metric = metrics;
-  none_or_metric.insert(none_or_metric.begin(), "none");
+void add_train(Table& table) {
   const Whole every{1, billion};
-  table.insert(
-      table.end(),
+  add(table,
       {
           whole(HEED_KEY(train.steps), steps,
                 "Updates. The first of steps, epochs and minutes ends the run; 0: no such limit."),
@@ -237,77 +242,121 @@ void add_train(std::vector<Field>& table) {
           number(HEED_KEY(train.minutes), not_negative, "Time spent training; 0: no such limit."),
           whole(HEED_KEY(train.batch_tokens), tokens,
                 "Tokens in a batch, on the larger side; for a language model, target tokens."),
-          whole(
-              HEED_KEY(train.batch_sequences), {0, million},
-              "Sequences in a batch, whatever their length, instead of batch_tokens; 0: not used."),
-          whole(HEED_KEY(train.shards), {1, 4096},
-                "Parts of a batch that run alone, on up to as many threads. Part of the result's "
-                "bits."),
-          choice(
-              HEED_KEY(train.precision), {"float32", "bf16"},
-              "Operands of training's matrix products; bf16 needs oneDNN and a processor that has "
-              "it."),
-          choice(HEED_KEY(train.on_nonfinite), {"stop", "skip"},
-                 "When the loss or the gradients of a step are not finite: end the run with status "
+          whole(HEED_KEY(train.batch_sequences), Whole{0, million},
+                "Sequences in a batch, whatever their length, instead of batch_tokens; 0: not "
+                "used."),
+          whole(HEED_KEY(train.shards), Whole{1, 4096},
+                "Parts of a batch that are computed separately, on up to as many threads. The "
+                "result's bits depend on it."),
+          choice(HEED_KEY(train.precision),
+                 "Operands of training's matrix products; bf16 needs oneDNN and a processor that "
+                 "has it."),
+          choice(HEED_KEY(train.on_nonfinite),
+                 "If the loss or the gradients of a step are not finite: end the run with status "
                  "5, or leave the step out."),
           number(HEED_KEY(train.label_smoothing), fraction,
-                 "Weight taken from the right token and spread over all."),
+                 "Probability taken from the right token and spread over all."),
           whole(HEED_KEY(train.log_every), every, "Steps from one line of the log to the next."),
           whole(HEED_KEY(train.validate_every), every, "Steps from one validation to the next."),
           whole(HEED_KEY(train.save_every), every, "Steps from one checkpoint to the next."),
-          whole(HEED_KEY(train.keep), {1, million},
-                "Checkpoints kept, besides the best; two at least."),
-          optional_choice(
-              HEED_KEY(train.early_stopping.metric), none_or_metric,
-              "Stop when this has not become better for a while. It also chooses the best."),
-          whole(HEED_KEY(train.early_stopping.patience), {1, million},
-                "Validations that it may take to become better."),
-          choice(HEED_KEY(train.best), metrics,
+          whole(HEED_KEY(train.keep), Whole{1, million},
+                "Checkpoints kept besides the best; never fewer than two."),
+          choice(HEED_KEY(train.early_stopping.metric),
+                 "Stop when this has not improved for a while. It also selects the best "
+                 "checkpoint."),
+          whole(HEED_KEY(train.early_stopping.patience), Whole{1, million},
+                "Validations without an improvement before the run stops."),
+          choice(HEED_KEY(train.best),
                  "What makes a checkpoint the best, unless early_stopping has a metric."),
-          whole(HEED_KEY(train.average), {1, 1000},
-                "The final weights are the mean of the last so many checkpoints."),
+          whole(HEED_KEY(train.average), Whole{1, 1000},
+                "The final weights are the mean of so many checkpoints, the last ones."),
       });
+  const Field& metric = find(table, "train.early_stopping.metric");
+  find(table, "train.early_stopping.patience").only(metric.key, all_but(metric, "none"));
 }
 
-void add_decode(std::vector<Field>& table) {
-  table.insert(
-      table.end(),
+void add_decode(Table& table) {
+  add(table,
       {
-          whole(HEED_KEY(decode.beam), {1, 1000}, "Hypotheses kept by beam search; 1: greedy."),
+          whole(HEED_KEY(decode.beam), Whole{1, 1000},
+                "Hypotheses kept by beam search; 1: greedy."),
           number(HEED_KEY(decode.length_penalty), {0.0, 100.0}, "alpha in ((5 + n) / 6)^alpha."),
-          whole(HEED_KEY(decode.max_length), {1, million}, "Most tokens of an output."),
+          whole(HEED_KEY(decode.max_length), Whole{1, million}, "Most tokens of an output."),
           whole(HEED_KEY(decode.batch_sequences), sequences,
-                "Hypotheses decoded together, at most: lines times beam."),
-          choice(HEED_KEY(decode.precision), {"float32", "bf16"},
-                 "Operands of decoding's matrix products, as train.precision."),
+                "Most hypotheses decoded together: lines times beam."),
+          choice(HEED_KEY(decode.precision),
+                 "Operands of decoding's matrix products, as in train.precision."),
           truth(HEED_KEY(decode.cached),
-                "Keep keys and values of earlier tokens; false: compute all anew at each step, to "
-                "check."),
+                "Keep keys and values of earlier tokens; false: recompute all of them at each "
+                "step, as a check."),
           truth(HEED_KEY(decode.sample), "Draw tokens instead of searching."),
           number(HEED_KEY(decode.temperature), positive, "sample: divides the logits."),
-          whole(HEED_KEY(decode.top_k), {0, 10 * million},
-                "sample: only the k likeliest tokens; 0: all."),
+          whole(HEED_KEY(decode.top_k), Whole{0, 10 * million},
+                "sample: only the k most likely tokens; 0: all."),
           number(HEED_KEY(decode.top_p), {0.0, 1.0, false, true},
-                 "sample: only the likeliest tokens that make up this probability."),
+                 "sample: only the most likely tokens that make up this probability."),
       });
 }
 
-void add_bench(std::vector<Field>& table) {
-  table.insert(table.end(),
-               {
-                   whole(HEED_KEY(bench.sequences), {0, million},
-                         "Sequences a step; 0: batches of the config's own data."),
-                   whole(HEED_KEY(bench.source_length), tokens, "Tokens of each source sequence."),
-                   whole(HEED_KEY(bench.target_length), tokens, "Tokens of each target sequence."),
-                   whole(HEED_KEY(bench.vocabulary), {4, 10 * million}, "Different tokens."),
-               });
+void add_bench(Table& table) {
+  add(table, {
+                 whole(HEED_KEY(bench.sequences), Whole{0, million},
+                       "Sequences in a step; 0: batches of the config's own data."),
+                 whole(HEED_KEY(bench.source_length), tokens, "Tokens in each source sequence."),
+                 whole(HEED_KEY(bench.target_length), tokens, "Tokens in each target sequence."),
+                 whole(HEED_KEY(bench.vocabulary), Whole{4, 10 * million}, "Distinct tokens."),
+             });
 }
 
-std::vector<Field> make_table() {
-  std::vector<Field> table{
-      name(), seed(), threads(),
-      choice(HEED_KEY(task), {"seq2seq", "lm"},
-             "seq2seq: lines to lines, encoder and decoder; lm: a language model, decoder only.")};
+/// The conditions that follow from the table of tasks (train/config/tasks.h).
+void add_task_conditions(Table& table) {
+  // The key, or the value of it, is for the tasks of which `holds` is true.
+  const auto needs = [&table](const std::string& key, const auto& holds, std::string_view of = "") {
+    std::vector<std::string> tasks;
+    for (const TaskInfo& task : task_table()) {
+      if (holds(task)) tasks.emplace_back(task.name);
+    }
+    if (tasks.size() == task_table().size()) return;
+    std::vector<Condition>& conditions = find(table, key).conditions;
+    const auto same = std::ranges::find(conditions, tasks, &Condition::values);
+    if (of.empty() || same == conditions.end()) {
+      conditions.push_back({"task", tasks, "", {}});
+      if (!of.empty()) conditions.back().of.emplace_back(of);
+    } else {
+      same->of.emplace_back(of);
+    }
+  };
+  const auto text = [](const TaskInfo& task) { return task.reads_text; };
+  const auto pairs = [](const TaskInfo& task) { return !task.reads_text; };
+  const auto searches = [](const TaskInfo& task) { return task.searches; };
+  const auto encodes = [](const TaskInfo& task) { return has_encoder(task.architecture); };
+  const auto decodes = [](const TaskInfo& task) { return has_decoder(task.architecture); };
+  for (const std::string split : {"data.train", "data.valid", "data.test"}) {
+    needs(split + ".source", pairs);
+    needs(split + ".target", pairs);
+    needs(split + ".text", text);
+  }
+  needs("data.synthetic.name", pairs);
+  needs("tokenizer.shared", pairs);
+  needs("model.context", text);
+  needs("model.tie_embeddings", decodes);
+  needs("model.layers.encoder", std::not_fn(encodes), "0");
+  needs("model.layers.decoder", std::not_fn(decodes), "0");
+  for (const std::string key : {"train.best", "train.early_stopping.metric"}) {
+    for (std::size_t i = 0; i < metric_table.size(); ++i) {
+      const auto metric = static_cast<Metric>(i);
+      needs(
+          key, [=](const TaskInfo& task) { return task.has(metric); }, name_of(metric));
+    }
+  }
+  for (const Field& field : table) {
+    if (field.key.starts_with("decode.")) needs(field.key, searches);
+  }
+}
+
+Table make_table() {
+  Table table;
+  add_run(table);
   add_data(table);
   add_tokenizer(table);
   add_model(table);
@@ -315,6 +364,14 @@ std::vector<Field> make_table() {
   add_train(table);
   add_decode(table);
   add_bench(table);
+  add_task_conditions(table);
+  for (Field& field : table) {
+    if (field.kind == FieldKind::files) field.never_reset();
+    for (const std::string part : {"tokenizer", "model"}) {
+      if (field.key.starts_with(part + ".") && !field.key.starts_with("model.dropout."))
+        field.refuse_on_resume(fits_no_other(part));
+    }
+  }
   return table;
 }
 
@@ -326,6 +383,41 @@ const Row* find_row(const std::vector<Row>& rows, std::string_view key) {
 
 }  // namespace
 
+bool Field::is_default(const Config& config) const {
+  static const Config defaults;
+  return print(config) == print(defaults);
+}
+
+std::string Field::sentence(const Condition& condition) const {
+  const std::size_t section = key.rfind('.') + 1;
+  const bool neighbours = condition.chooser.rfind('.') + 1 == section &&
+                          condition.chooser.starts_with(key.substr(0, section));
+  if (condition.values.empty()) return "not for any " + condition.chooser;
+  return fmt::format("only for {}: {}{}", condition.chooser.substr(neighbours ? section : 0),
+                     either(condition.values),
+                     condition.remark.empty() ? "" : " (" + condition.remark + ")");
+}
+
+Field& Field::only(std::string chooser, std::vector<std::string> values, std::string remark) {
+  conditions.push_back({std::move(chooser), std::move(values), std::move(remark)});
+  return *this;
+}
+
+Field& Field::refuse_on_resume(std::string reason, std::vector<std::string> alike) {
+  on_resume = {ResumeRule::Verdict::refuse, std::move(reason), std::move(alike)};
+  return *this;
+}
+
+Field& Field::never_reset() {
+  resettable = false;
+  return *this;
+}
+
+std::string either(const std::vector<std::string>& words) {
+  if (words.size() < 2) return fmt::format("{}", fmt::join(words, ""));
+  return fmt::format("{} or {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
+}
+
 const std::vector<Field>& fields() {
   static const std::vector<Field> table = make_table();
   return table;
@@ -333,26 +425,24 @@ const std::vector<Field>& fields() {
 
 const std::vector<Section>& sections() {
   static const std::vector<Section> table{
-      {"data", "What is trained on: train, valid and test files, or a synthetic task."},
+      {"data", "What to train on: train, valid and test files, or a synthetic task."},
       {"data.train", "Several files are read one after the other."},
-      {"data.valid", "For validation while training."},
+      {"data.valid", "For validation during training."},
       {"data.test", "For the metrics at the end."},
-      {"data.synthetic", "Pairs made up from the seed."},
-      {"tokenizer", "How text becomes tokens. Trained on the training files."},
+      {"data.synthetic", "Pairs generated from the seed."},
+      {"tokenizer", "How text becomes tokens. Learned from the training files."},
       {"model", "The Transformer."},
       {"model.layers", "One number may stand for both, as in layers: 3.", true},
-      {"model.dropout",
-       "Shares of values dropped while training. One number may stand for all three, as in "
-       "dropout: 0.1.",
+      {"model.dropout", "Rates of dropout. One number may stand for all three, as in dropout: 0.1.",
        true},
-      {"model.attention", "What self-attention reads."},
+      {"model.attention", "What self-attention attends to."},
       {"optim", "How weights are updated."},
-      {"optim.schedule", "The learning rate from step to step."},
-      {"train", "How the run goes."},
+      {"optim.schedule", "The learning rate as a function of the step."},
+      {"train", "How long to train, on what batches, and what to log and keep."},
       {"train.early_stopping", "When to stop before the end."},
       {"decode",
-       "How outputs are made. Validation while training is greedy (beam 1), whatever stands here."},
-      {"bench", "What heed bench runs on instead of data: random tokens."},
+       "How outputs are decoded. Validation during training is greedy (beam 1) in any case."},
+      {"bench", "Random tokens that heed bench runs on instead of data."},
   };
   return table;
 }

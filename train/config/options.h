@@ -4,14 +4,17 @@
 #include <optional>
 #include <string>
 
+#include "train/config/tasks.h"
+
 namespace heed {
 
-enum class Task { seq2seq, lm };
 /// What matrix products multiply: weights, moments and sums are float32 in either case.
 enum class Precision { float32, bf16 };
+constexpr auto names_of(Precision) { return enum_names<Precision>("float32", "bf16"); }
+
 /// What a run does when the loss or the gradients of a step are not finite.
 enum class OnNonFinite { stop, skip };
-enum class Metric { loss, perplexity, token_accuracy, exact_match, bleu, chrf };
+constexpr auto names_of(OnNonFinite) { return enum_names<OnNonFinite>("stop", "skip"); }
 
 struct EarlyStoppingOptions {
   std::optional<Metric> metric;  ///< unset: never stop early

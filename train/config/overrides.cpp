@@ -17,8 +17,8 @@ bool is_key(std::string_view key) {
          std::ranges::count(key, '.') < yaml_most_depth;
 }
 
-/// Turns a node into a map where that loses nothing: from nothing, or from the one value that
-/// stands for all keys of a section (model.layers: 3).
+/// Turns a node into a map where that loses nothing: an empty one, or the one value that stands for
+/// all keys of a section (model.layers: 3).
 void make_map(YamlNode& node, const std::string& key) {
   const Section* section = find_section(key);
   if (node.kind == YamlNode::Kind::scalar && section && section->shorthand) {
@@ -32,14 +32,14 @@ void make_map(YamlNode& node, const std::string& key) {
   }
 }
 
-/// Puts `value` at the dotted `key`, making the maps that lead there. Returns false where the key
-/// leads through one that holds a value.
+/// Puts `value` at the dotted `key`, making the maps on its way. Returns false where the way leads
+/// through a key that holds a value.
 bool put(YamlNode& root, std::string_view key, YamlNode value) {
   YamlNode* node = &root;
   const Place place = value.place;
   for (std::size_t begin = 0;;) {
     make_map(*node, std::string(key.substr(0, begin == 0 ? 0 : begin - 1)));
-    if (node->kind != YamlNode::Kind::map)  // a section's is wrong in the file; reading will say so
+    if (node->kind != YamlNode::Kind::map)  // the section is wrong in the file; reading reports it
       return begin == 0 || find_field(key.substr(0, begin - 1)) == nullptr;
     const std::size_t end = std::min(key.find('.', begin), key.size());
     const std::string name(key.substr(begin, end - begin));
@@ -68,7 +68,11 @@ void apply_overrides(YamlNode& root, std::span<const std::string> overrides, Pro
     const std::size_t equals = text.find('=');
     const std::string_view key = text.substr(0, equals);
     if (equals == std::string_view::npos || !is_key(key)) {
-      problems.add({source}, "", "expected key=value, as in train.steps=200");
+      const bool no_key =
+          equals == std::string_view::npos && !find_field(text) && !find_section(text);
+      problems.add({source}, "",
+                   std::string("expected key=value, as in decode.beam=4") +
+                       (no_key ? "; files are given by options, as in --input FILE" : ""));
       continue;
     }
     if (auto value = parse_yaml(text.substr(equals + 1), source, problems, key)) {

@@ -12,7 +12,7 @@
 #include <unordered_map>
 
 #include "autograd/base/message_text.h"
-#include "train/config/yaml_raw.h"
+#include "autograd/base/utf8.h"
 
 namespace heed {
 namespace {
@@ -24,6 +24,93 @@ struct Stop {
   Place place;
   std::string message;
 };
+
+// ---- what yaml-cpp passes or does not report -------------------------------------------------
+
+/// The first byte that no config may hold: broken UTF-8, or a control character other than a tab
+/// and line ends. yaml-cpp accepts most of them.
+std::optional<Stop> find_flaw(std::string_view text, int source) {
+  const auto is_flaw = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && byte != '\t' && byte != '\n') || byte == 0x7F;
+  };
+  std::size_t at = 0;
+  for (; at < text.size(); ++at) {
+    if (is_flaw(text[at]) && !text.substr(at).starts_with("\r\n")) break;
+  }
+  const bool broken = invalid_utf8(text.substr(0, at)) != std::string_view::npos;
+  at = std::min(at, invalid_utf8(text.substr(0, at)));
+  if (at == text.size()) return std::nullopt;
+  const std::string_view before = text.substr(0, at);
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+  const int line = static_cast<int>(std::ranges::count(before, '\n')) + 1;
+  const auto column = std::ranges::count_if(before.substr(before.rfind('\n') + 1), begins) + 1;
+  return Stop{
+      {source, line, static_cast<int>(column)},
+      broken ? "invalid UTF-8"
+             : fmt::format("control character 0x{:02x}", static_cast<unsigned char>(text[at]))};
+}
+
+/// Columns in characters for places given in bytes, which is how yaml-cpp counts.
+class Columns {
+ public:
+  explicit Columns(std::string_view text) {
+    characters_.reserve(text.size() + 1);
+    for (const char c : text) {
+      const bool begins = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+      characters_.push_back(characters_.back() + begins);
+    }
+  }
+
+  /// Column, from 1, of the byte at `offset`, which is byte `column` (from 0) of its line.
+  int at(std::size_t offset, int column) const {
+    const auto bytes = static_cast<std::size_t>(std::max(column, 0));
+    if (offset >= characters_.size() || bytes > offset) return column + 1;
+    return characters_[offset] - characters_[offset - bytes] + 1;
+  }
+
+ private:
+  std::vector<std::int32_t> characters_{0};  ///< characters begun before each byte
+};
+
+/// Where the text at `at` goes on after an anchor (`&name` and white space), if there is one:
+/// yaml-cpp's mark of a node is that of its anchor.
+std::size_t skip_anchor(std::string_view text, std::size_t at) {
+  constexpr std::string_view blank = " \t\r\n";
+  if (at >= text.size() || text[at] != '&') return at;
+  const std::size_t name_end = std::min(text.find_first_of(blank, at), text.size());
+  const std::size_t next = text.find_first_not_of(blank, name_end);
+  return next == std::string_view::npos ? at : next;
+}
+
+/// Past the end of the quoted scalar that begins at `at`; npos if its closing quote is missing,
+/// which yaml-cpp accepts, and `at` if there is no quote at `at`.
+std::size_t skip_quoted(std::string_view text, std::size_t at) {
+  if (at >= text.size() || (text[at] != '"' && text[at] != '\'')) return at;
+  const char quote = text[at];
+  for (std::size_t i = at + 1; i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == quote) {
+      if (quote == '"' || !text.substr(i + 1).starts_with('\'')) return i + 1;
+      ++i;  // '' is an apostrophe
+    }
+  }
+  return std::string_view::npos;
+}
+
+/// True if a tab is among the white space that begins the line (from 1): yaml-cpp reports another
+/// error, somewhere.
+bool tab_indents(std::string_view text, int line) {
+  for (int i = 1; i < line; ++i) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return false;
+    text.remove_prefix(end + 1);
+  }
+  return text.substr(0, text.find_first_not_of(" \t")).find('\t') != std::string_view::npos;
+}
+
+// ---- the tree -------------------------------------------------------------------------------
 
 /// Nodes and bytes below and including a node, keys counted too, aliases as if written out.
 struct Extent {
@@ -63,7 +150,7 @@ class Builder : public YAML::EventHandler {
     return {source_, mark.line + 1, columns_.at(at, mark.column)};
   }
 
-  /// To be called when all is parsed: before a syntax error these would only mislead.
+  /// To be called after parsing: beside a syntax error these would only mislead.
   void report_missing_colons() const {
     for (const auto& [place, key] : no_colon_) {
       problems_.add(place, key, "expected a colon after the key");
@@ -71,9 +158,9 @@ class Builder : public YAML::EventHandler {
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    // Refused before its content is read: yaml-cpp may otherwise go round in circles here (",").
+    // Refused before its content is read: yaml-cpp may otherwise loop forever here (",").
     if (++documents_ == 2) {
-      throw Stop{place_of(mark), "more after the end of the document (a config is one document)"};
+      throw Stop{place_of(mark), "text after the end of the document (a config is one document)"};
     }
   }
   void OnDocumentEnd() override {}
@@ -107,7 +194,7 @@ class Builder : public YAML::EventHandler {
     check_tag(mark, tag, node.quoted);
     const std::size_t begin = begin_of(mark);
     scalar_end_ = node.quoted ? skip_quoted(text_, begin) : begin + value.size();
-    if (scalar_end_ == std::string_view::npos) {  // yaml-cpp lets it end with the file
+    if (scalar_end_ == std::string_view::npos) {
       throw Stop{node.place, "a quote that is never closed"};
     }
     count(node.place, {1, value.size(), 1});
@@ -163,7 +250,7 @@ class Builder : public YAML::EventHandler {
   }
 
   /// Untagged nodes arrive with "?", or with "!" for quoted text. A written "!" looks like the
-  /// latter, but then no quote stands at the mark.
+  /// latter, but then there is no quote at the mark.
   void check_tag(const YAML::Mark& mark, const std::string& tag, bool quoted) {
     bool written = tag != "?";
     if (quoted) written = text_.substr(begin_of(mark)).starts_with('!');
@@ -187,7 +274,7 @@ class Builder : public YAML::EventHandler {
     finish(std::move(frame.node), frame.anchor);
   }
 
-  /// A whole node: remembered if it has an anchor, and handed to what it stands in.
+  /// A complete node: remembered if it has an anchor, and handed to its parent.
   void finish(YamlNode node, YAML::anchor_t anchor) {
     if (anchor != YAML::NullAnchor) keep(node, anchor);
     if (frames_.empty()) {
@@ -214,7 +301,7 @@ class Builder : public YAML::EventHandler {
     }
   }
 
-  /// Copies a node for its aliases. Anchors within one another copy what is in them anew each time.
+  /// Copies a node for its aliases. Nested anchors copy their content once for each level.
   void keep(const YamlNode& node, YAML::anchor_t anchor) {
     const Extent extent = extent_of(node);
     kept_ += extent.nodes;
@@ -245,7 +332,7 @@ class Builder : public YAML::EventHandler {
     }
   }
 
-  /// yaml-cpp takes "train" alone on its line for "train:".
+  /// yaml-cpp reads "train" alone on its line as "train:".
   bool colon_follows(std::size_t key_end) const {
     const std::size_t next = text_.find_first_not_of(" \t\r\n", key_end);
     return next != std::string_view::npos && text_[next] == ':';
@@ -296,8 +383,8 @@ std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& 
     problems.add({source, 1, 1}, "", fmt::format("larger than {} KiB", yaml_most_bytes / 1024));
     return std::nullopt;
   }
-  if (const auto flaw = find_flaw(text)) {
-    problems.add({source, flaw->line, flaw->column}, "", flaw->message);
+  if (const auto flaw = find_flaw(text, source)) {
+    problems.add(flaw->place, "", flaw->message);
     return std::nullopt;
   }
   Builder builder(text, source, problems, key);

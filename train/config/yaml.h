@@ -1,17 +1,17 @@
 #pragma once
 /// YAML as configs use it: text in, a small tree out, with the place of every value.
 ///
-/// yaml-cpp splits the text; what it lets pass and a config must not hold is refused here: more
-/// than 128 KiB, deeper than 32, more than 50,000 nodes or 128 KiB of text once aliases are expanded,
-/// an alias inside its own anchor, a key twice in one map, a second document, tags, invalid UTF-8,
-/// control characters. Numbers and truth values are judged where a key's type is known
-/// (train/config/fields.h).
+/// yaml-cpp parses the text; what it accepts and a config must not hold is refused here: more than
+/// 128 KiB, more than 32 levels, more than 50,000 nodes or 128 KiB of text after expanding aliases,
+/// an alias inside its own anchor, duplicate keys, quotes that are never closed, keys without a
+/// colon, a second document, tags, invalid UTF-8, control characters. Numbers and truth values are
+/// parsed where a key's type is known (train/config/values.h).
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "train/config/config_problems.h"
+#include "train/config/problems.h"
 
 namespace heed {
 
@@ -37,7 +37,7 @@ struct YamlEntry {
 };
 
 /// Ten times the reference page. yaml-cpp takes about 0.4 s for 1 MiB between brackets, which it
-/// reads to the end before it tells of the beginning.
+/// reads to the end before it reports the beginning.
 inline constexpr std::size_t yaml_most_bytes = std::size_t{128} << 10;
 inline constexpr std::size_t yaml_most_nodes = 50'000;
 inline constexpr int yaml_most_depth = 32;

@@ -8,7 +8,7 @@
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows.h"
 #include "data/tokenizers/tokenizer.h"
-#include "train/loop/step.h"
+#include "train/decode/rows.h"
 
 HEED_BEGIN
 
@@ -157,7 +157,7 @@ std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t
   return best;
 }
 
-FrozenModel::FrozenModel(const Generative& of) : model(of) {
+FrozenModel::FrozenModel(const Model& of) : model(dynamic_cast<const Generative&>(of)) {
   for (const NamedTensor& p : model.parameters()) {
     if (p.tensor.shape().rank() == 2) weights.add(p.tensor.value());
   }
@@ -249,11 +249,11 @@ std::vector<double> score_targets(const FrozenModel& frozen, std::span<const Bat
     const Batch& batch = batches[static_cast<std::size_t>(number)];
     const Tensor hidden = model.hidden(rows_of(batch), pass);
     for (std::size_t s = 0; s < batch.samples.size(); ++s) {
-      const std::int32_t begin = batch.target_offsets[s], end = batch.target_offsets[s + 1];
+      const std::int32_t begin = batch.target.offsets[s], end = batch.target.offsets[s + 1];
       LossCounts counts;
       projected_cross_entropy(
           Tensor(hidden.value().sliced(begin, end)), model.output().weight, model.output().bias,
-          std::span(batch.target_out)
+          std::span(batch.labels)
               .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
           0, 1, &counts);
       scores[static_cast<std::size_t>(batch.samples[s])] = -counts.nll;

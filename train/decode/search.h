@@ -60,7 +60,7 @@ class Search {
 /// A model whose weights stay as they are while this lives, so that decoding may lay them out once
 /// for all its steps, in as much memory again. The model must outlive it.
 struct FrozenModel {
-  explicit FrozenModel(const Generative& of);
+  explicit FrozenModel(const Model& of);  ///< one that generates: std::bad_cast of any other
   const Generative& model;
   mutable kernels::PackedWeights weights;
 };

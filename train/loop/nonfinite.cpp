@@ -15,14 +15,14 @@ std::size_t owner(std::span<const std::int32_t> offsets, std::int64_t row) {
                                   offsets.begin() - 1);
 }
 
-/// The sample that a row belongs to, where the rows are those of one side's tokens and no other's.
+/// The sample that a row belongs to, where the rows are those of one side and no other.
 std::optional<std::int64_t> sample_of(const Batch& shard, const NonFinite& found) {
-  const auto rows_are = [&](const std::vector<std::int32_t>& offsets) {
-    return !offsets.empty() && found.shape.rows() == offsets.back();
+  const auto rows_are = [&](const Side& side) {
+    return !side.offsets.empty() && found.shape.rows() == side.rows();
   };
-  const bool source = rows_are(shard.source_offsets), target = rows_are(shard.target_offsets);
+  const bool source = rows_are(shard.source), target = rows_are(shard.target);
   if (source == target) return std::nullopt;
-  return shard.samples[owner(source ? shard.source_offsets : shard.target_offsets, found.row)];
+  return shard.samples[owner((source ? shard.source : shard.target).offsets, found.row)];
 }
 
 std::string samples_of(const Batch& shard) {
@@ -41,9 +41,9 @@ std::string explain_non_finite(const Model& model, std::span<const NamedTensor> 
   if (const auto found = find_non_finite(parameters, "the weight"))
     return fmt::format("  first: {}", found->text());
   double tokens = 0;
-  for (const Batch& shard : shards) tokens += static_cast<double>(shard.target_out.size());
+  for (const Batch& shard : shards) tokens += static_cast<double>(shard.labels.size());
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    if (shards[i].target_out.empty()) continue;
+    if (shards[i].labels.empty()) continue;
     const FiniteCheck check(parameters);
     shard_gradients(model, shards[i], static_cast<std::int64_t>(i), step, tokens, options, nullptr);
     if (!check.found()) continue;

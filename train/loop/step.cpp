@@ -9,6 +9,7 @@
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/reduce.h"
 #include "optim/clip.h"
+#include "train/decode/rows.h"
 #include "train/loop/nonfinite.h"
 
 HEED_BEGIN
@@ -18,13 +19,6 @@ constexpr std::int64_t piece_values = 1 << 14;
 /// Pieces are handed out in runs, so that small models are not all bookkeeping.
 constexpr std::int64_t run_values = 1 << 18;
 }  // namespace
-
-void add_counts(LossCounts& total, const LossCounts& part) {
-  total.loss += part.loss;
-  total.nll += part.nll;
-  total.tokens += part.tokens;
-  total.correct += part.correct;
-}
 
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
                   double normalizer, const StepOptions& options, LossCounts* counts) {
@@ -54,10 +48,10 @@ TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
 }
 
 StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, double lr) {
-  // 1. The loss is a mean over the whole batch's tokens, so every shard divides by their number.
+  // 1. The loss is a mean over the whole batch's labels, so every shard divides by their number.
   std::int64_t tokens = 0;
-  for (const Batch& shard : shards) tokens += static_cast<std::int64_t>(shard.target_out.size());
-  if (tokens == 0) throw Error(Exit::failed, "a batch without target tokens");
+  for (const Batch& shard : shards) tokens += static_cast<std::int64_t>(shard.labels.size());
+  if (tokens == 0) throw Error(Exit::failed, "a batch without labels");
   gradients_.resize(shards.size());
   for (GradientList& list : gradients_) list.resize(optimizer_.parameters().size());
   drop_gradients();  // of a step that was not finished
@@ -109,7 +103,7 @@ void TrainStep::drop_gradients() {
 
 void TrainStep::forward_backward(const Batch& shard, std::int64_t number, std::int64_t step,
                                  double normalizer) {
-  if (shard.target_out.empty()) return;
+  if (shard.labels.empty()) return;
   const auto i = static_cast<std::size_t>(number);
   Gradients gradients =
       shard_gradients(model_, shard, number, step, normalizer, options_, &counts_[i]);

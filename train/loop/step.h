@@ -78,13 +78,5 @@ Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, s
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
                           std::int64_t step, double normalizer, const StepOptions& options,
                           LossCounts* counts);
-/// A batch as a model reads it.
-inline Rows rows_of(const Batch& batch) {
-  return {{batch.source, batch.source_offsets},
-          {batch.target_in, batch.target_offsets},
-          batch.target_out};
-}
-/// Adds part to total.
-void add_counts(LossCounts& total, const LossCounts& part);
 
 HEED_END

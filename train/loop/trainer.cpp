@@ -8,10 +8,12 @@
 #include "autograd/finite_check.h"
 #include "autograd/kernels/reduce.h"
 #include "optim/schedule.h"
+#include "train/decode/rows.h"
 #include "train/report/flops.h"
 #include "train/run/average.h"
 #include "train/run/folder_transaction.h"
 #include "train/run/weights.h"
+#include "train/tasks/model.h"
 
 HEED_BEGIN
 
@@ -42,12 +44,13 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
       run_(run),
       data_(data),
       talk_(talk),
+      task_(make_task(config)),
       team_(config.threads),
       model_(build_to_train(config, sizes_of(data.tokenizers))),
       optimizer_(config.optim, model_->parameters()),
       step_(*model_, optimizer_, team_, step_options(config)),
       stream_(data.train, batch_options(config)),
-      cost_(token_cost(config.model, config.task, data.tokenizers.target->size())),
+      cost_(token_cost(config, data.tokenizers.target->size())),
       total_steps_(steps_in_all(config, stream_)),
       checkpoints_(run.path) {
   progress_.batches = batches_of(config, data);
@@ -172,13 +175,13 @@ void Trainer::report(const StepResult& result, double lr) {
 void Trainer::validate() {
   last_validated_ = progress_.step;
   progress_.validation_due = false;
-  if (data_.valid.source.size() == 0 && data_.valid.stream.empty()) return;
+  if (data_.valid.empty()) return;
   const std::optional<Evaluation> e = validation_figures();
   progress_.validation_due = !e;
   if (!e) return;
   const Metric metric = deciding_metric();
   // Translations of a model whose loss is NaN have a BLEU as well, but it is no model.
-  const double value = std::isfinite(e->loss) ? e->value(metric) : e->loss;
+  const double value = std::isfinite(e->loss()) ? e->value(metric) : e->loss();
   const bool better = is_better(metric, value, progress_.best);
   if (better) {
     progress_.best = value;
@@ -204,15 +207,7 @@ std::optional<Evaluation> Trainer::validation_figures() {
   team_.interrupt_when([this] { return signals_->stop() != 0; });
   std::optional<Evaluation> e;
   try {
-    e = evaluate_loss(*model_, data_.valid, config_.train.batch_tokens, context_of(config_), team_);
-    if (needs_outputs(deciding_metric())) {
-      DecodeOptions greedy =
-          config_.decode;  // the final figures come from the search the config asks for
-      greedy.beam = 1;
-      greedy.sample = false;
-      evaluate_outputs(*e, *model_, data_.valid, data_.tokenizers, greedy, false, config_.seed,
-                       team_);
-    }
+    e = task_->evaluate(trained(), data_.valid, {.only = deciding_metric()});
   } catch (const Team::Interrupted&) {
     e.reset();
   }
@@ -285,15 +280,10 @@ void Trainer::choose_weights() {
 }
 
 std::optional<Evaluation> Trainer::final_evaluation() {
-  const bool test = data_.test.source.size() > 0 || !data_.test.stream.empty();
+  const bool test = !data_.test.empty();
   const Dataset& split = test ? data_.test : data_.valid;
-  if (split.source.size() == 0 && split.stream.empty()) return std::nullopt;
-  Evaluation e =
-      evaluate_loss(*model_, split, config_.train.batch_tokens, context_of(config_), team_);
-  if (config_.task == Task::seq2seq) {
-    evaluate_outputs(e, *model_, split, data_.tokenizers, config_.decode, false, config_.seed,
-                     team_);
-  }
+  if (split.empty()) return std::nullopt;
+  Evaluation e = task_->evaluate(trained(), split, {});
   record(test ? "test" : "final-valid", e.json());
   metrics_->sync();
   return e;

@@ -19,8 +19,7 @@
 #include "train/run/checkpoint_folder.h"
 #include "train/run/jsonl.h"
 #include "train/run/run_folder.h"
-#include "train/tasks/evaluate.h"
-#include "train/tasks/session.h"
+#include "train/tasks/task.h"
 #include "train/terminal/signals.h"
 #include "train/terminal/talk.h"
 
@@ -43,8 +42,10 @@ class Trainer {
   /// The metrics of the test split, or of the validation split where there is no other; recorded.
   std::optional<Evaluation> final_evaluation();
 
-  const Generative& model() const { return *model_; }
+  const Model& model() const { return *model_; }
   Team& team() { return team_; }
+  const Task& task() const { return *task_; }
+  Trained trained() { return {*model_, data_.tokenizers, team_}; }
   std::int64_t optimizer_steps() const { return optimizer_.steps(); }  ///< updates made
 
  private:
@@ -80,8 +81,9 @@ class Trainer {
   RunFolder run_;
   const ExperimentData& data_;
   Talk& talk_;
+  std::unique_ptr<Task> task_;
   Team team_;
-  std::unique_ptr<Generative> model_;
+  std::unique_ptr<Model> model_;
   Optimizer optimizer_;
   TrainStep step_;
   BatchStream stream_;

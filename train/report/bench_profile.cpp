@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "autograd/kernels/gemm/bf16.h"
-#include "train/loop/step.h"
+#include "train/decode/rows.h"
 
 HEED_BEGIN
 

@@ -11,7 +11,7 @@
 
 #include "data/batches/batch.h"
 #include "nn/options.h"
-#include "train/config/options.h"
+#include "train/config/config.h"
 
 namespace heed {
 
@@ -35,37 +35,43 @@ inline double pairs(std::span<const std::int32_t> a, std::span<const std::int32_
 }  // namespace flops_detail
 
 /// Matrix FLOPs of one forward pass with loss over sequences that lie end to end. `source_offsets`
-/// and `target_offsets` say where each begins, as in a Batch; a language model has no source.
-inline double forward_flops(const ModelOptions& model, Task task, std::int64_t target_vocabulary,
+/// and `target_offsets` say where each begins, as in a Batch.
+inline double forward_flops(const ModelOptions& model, Architecture architecture,
+                            std::int64_t target_vocabulary,
                             std::span<const std::int32_t> source_offsets,
                             std::span<const std::int32_t> target_offsets) {
   const auto d = static_cast<double>(model.d_model), ff = static_cast<double>(model.d_ff);
   const auto encoders = static_cast<double>(model.encoder_layers),
              decoders = static_cast<double>(model.decoder_layers);
+  const bool encodes = has_encoder(architecture), decodes = has_decoder(architecture);
   const double source = flops_detail::rows(source_offsets),
                target = flops_detail::rows(target_offsets);
   const auto self_layer = [&](double rows,
                               double squares) {  // q, k, v, out; q kᵀ and p v; feed-forward
     return 8 * d * d * rows + 4 * d * squares + 4 * d * ff * rows;
   };
-  double flops = decoders * self_layer(target, flops_detail::pairs(target_offsets, target_offsets));
-  if (task == Task::seq2seq) {
+  double flops = 0;
+  if (decodes)
+    flops += decoders * self_layer(target, flops_detail::pairs(target_offsets, target_offsets));
+  if (encodes)
     flops += encoders * self_layer(source, flops_detail::pairs(source_offsets, source_offsets));
+  if (encodes && decodes) {
     // q and out for target rows, k and v for source rows
     flops += decoders * (4 * d * d * (target + source) +
                          4 * d * flops_detail::pairs(target_offsets, source_offsets));
   }
-  return flops + 2 * d * static_cast<double>(target_vocabulary) * target;
+  return flops + 2 * d * static_cast<double>(target_vocabulary) * (decodes ? target : source);
 }
 
-/// What a token of each side costs, for cutting a batch into shards that take as long as one another:
-/// forward_flops without attention's products, which grow with the length.
-inline TokenCost token_cost(const ModelOptions& model, Task task, std::int64_t target_vocabulary) {
+/// What a row of each side costs, for cutting a batch into shards of about equal time: forward_flops
+/// without attention's products, which grow with the length.
+inline TokenCost token_cost(const Config& config, std::int64_t target_vocabulary) {
   const std::int32_t none[] = {0, 0}, one[] = {0, 1};
   const auto flops = [&](auto& source, auto& target) {
-    return forward_flops(model, task, target_vocabulary, source, target);
+    return forward_flops(config.model, info_of(config.task).architecture, target_vocabulary, source,
+                         target);
   };
-  return {task == Task::seq2seq ? flops(one, none) : 1, flops(none, one)};
+  return {flops(one, none), flops(none, one)};
 }
 
 }  // namespace heed

@@ -1,14 +1,10 @@
 #include "train/report/memory_estimate.h"
 
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
-#include <limits>
-#include <string>
 
 #include "autograd/base/team.h"
 #include "autograd/kernels/gemm/bf16.h"
@@ -28,45 +24,6 @@ std::int64_t resident() {
 }
 
 constexpr double probe_flops = 4e10;  // half a second's work
-
-/// The smallest limit of the groups (cgroups) that this process is in, as a container or a batch
-/// system sets it; infinite where there is none.
-double group_memory() {
-  double least = std::numeric_limits<double>::infinity();
-  std::ifstream groups("/proc/self/cgroup");  // "0::/a/b" in version 2, "9:memory:/a/b" in 1
-  for (std::string line; std::getline(groups, line);) {
-    const bool second = line.starts_with("0::"), first = line.find(":memory:") != line.npos;
-    const std::size_t path = line.find('/');
-    if ((!first && !second) || path == std::string::npos) continue;
-    const std::filesystem::path top = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
-    const char* const name = second ? "memory.max" : "memory.limit_in_bytes";
-    // Upwards, and last the top itself: within a container the path may be one of outside.
-    for (std::filesystem::path at = line.substr(path + 1);; at = at.parent_path()) {
-      double bytes = 0;  // "max" is no number
-      if (std::ifstream(top / at / name) >> bytes) least = std::min(least, bytes);
-      if (at.empty()) break;
-    }
-  }
-  return least;
-}
-
-/// `sequences` of equal length, of tokens that do not matter.
-Batch probe_batch(const Config& config, std::int64_t sequences, std::int64_t source_length,
-                  std::int64_t target_length, const VocabularySizes& vocabulary) {
-  Batch batch;
-  const auto fill = [sequences](std::vector<std::int32_t>& ids, std::vector<std::int32_t>& offsets,
-                                std::int64_t length, std::int64_t known) {
-    for (std::int64_t i = 0; i <= sequences; ++i)
-      offsets.push_back(static_cast<std::int32_t>(i * length));
-    for (std::int64_t i = 0; i < sequences * length; ++i)
-      ids.push_back(static_cast<std::int32_t>(i % known));
-  };
-  if (config.task == Task::seq2seq)
-    fill(batch.source, batch.source_offsets, source_length, vocabulary.source);
-  fill(batch.target_in, batch.target_offsets, target_length, vocabulary.target);
-  batch.target_out = batch.target_in;
-  return batch;
-}
 
 /// What a shard takes, in bytes.
 struct ProbeMemory {
@@ -95,27 +52,10 @@ ProbeMemory probe_memory(const Config& config, const Model& model, const Batch& 
 
 }  // namespace
 
-double machine_memory() {
-  struct sysinfo all {};
-  ::sysinfo(&all);
-  const double unit = all.mem_unit, swap = unit * static_cast<double>(all.totalswap);
-  return std::min(unit * static_cast<double>(all.totalram), group_memory()) + swap;
-}
-
-MemoryEstimate least_memory(const Config& config, const Model& model) {
-  double values = 0;
-  for (const NamedTensor& p : model.parameters()) values += static_cast<double>(p.tensor.size());
-  const bool sgd = config.optim.name == OptimizerKind::sgd;
-  MemoryEstimate e;
-  e.program = 12e6;
-  e.weights = e.gradients = values * sizeof(float);
-  e.moments = e.weights * (sgd ? 1 : 2);
-  return e;
-}
-
-MemoryEstimate estimate_memory(const Config& config, const Model& model, const StepWork& work,
+MemoryEstimate estimate_memory(const Task& task, const Model& model, const StepWork& work,
                                const VocabularySizes& vocabulary) {
-  MemoryEstimate e = least_memory(config, model);
+  const Config& config = task.config();
+  MemoryEstimate e = at_least(config, model);
   const double set = e.weights;
   const auto shards = static_cast<double>(config.train.shards);
   const double threads = std::min(
@@ -128,8 +68,10 @@ MemoryEstimate estimate_memory(const Config& config, const Model& model, const S
   const double of_shard = std::max(work.sequences / shards, 1.0),
                affordable = std::floor(work.sequences * probe_flops / std::max(work.flops, 1.0));
   const auto sequences = std::llround(std::clamp(affordable, 1.0, std::ceil(of_shard)));
-  const Batch batch = probe_batch(config, sequences, length(work.source_tokens),
-                                  length(work.target_tokens), vocabulary);
+  std::int64_t token = 0;  // which tokens does not matter
+  const Batch batch = task.made_up_batch(
+      sequences, length(work.source_tokens), length(work.target_tokens), vocabulary,
+      [&](std::int64_t known) { return static_cast<std::int32_t>(token++ % known); });
   const double scale = of_shard / static_cast<double>(sequences);
   const std::int64_t resident_before = resident();
   const ProbeMemory probe = probe_memory(config, model, batch);

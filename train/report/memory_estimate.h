@@ -4,7 +4,8 @@
 
 #include "nn/models/model.h"
 #include "train/config/config.h"
-#include "train/tasks/session.h"
+#include "train/tasks/model.h"
+#include "train/tasks/task.h"
 
 namespace heed {
 
@@ -16,23 +17,17 @@ struct StepWork {
 };
 
 /// Bytes.
-struct MemoryEstimate {
-  double program = 0;  ///< code, libraries, what the BLAS keeps for itself
-  double weights = 0, gradients = 0, moments = 0;
+struct MemoryEstimate : LeastMemory {
   std::optional<double> activations;  ///< none: not measured
-  double total() const { return program + weights + gradients + moments + activations.value_or(0); }
+  double total() const { return LeastMemory::total() + activations.value_or(0); }
 };
-
-/// Bytes of this machine, swap included, or what its container may take.
-double machine_memory();
-
-/// What a model takes at least while it is trained, whatever its batches: no activations, and
-/// gradients of one shard.
-MemoryEstimate least_memory(const Config& config, const Model& model);
+inline MemoryEstimate at_least(const Config& config, const Model& model) {
+  return {least_memory(config, model), std::nullopt};
+}
 
 /// Runs a shard (or, where that would take long, a smaller one), and asks how much was in use at a
 /// time; the rest is arithmetic. Text and its tokens are not counted, nor is decoding.
-MemoryEstimate estimate_memory(const Config& config, const Model& model, const StepWork& work,
+MemoryEstimate estimate_memory(const Task& task, const Model& model, const StepWork& work,
                                const VocabularySizes& vocabulary);
 
 }  // namespace heed

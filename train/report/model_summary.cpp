@@ -6,7 +6,7 @@
 #include "autograd/base/team.h"
 #include "data/batches/batcher.h"
 #include "train/report/flops.h"
-#include "train/tasks/session.h"
+#include "train/tasks/task.h"
 #include "train/terminal/progress.h"
 #include "train/terminal/talk.h"
 
@@ -29,86 +29,75 @@ bool learns_slowly(const TokenizerOptions& t) {
 Vocabulary bound(const Config& config, const std::string& why) {
   const bool listed = config.tokenizer.kind == TokenizerKind::characters;  // all that the text has
   const std::int64_t size = listed ? guessed_characters : config.tokenizer.vocab_size;
-  return {{size, size, config.tokenizer.shared || config.task == Task::lm},
+  return {{size, size, config.tokenizer.shared},
           fmt::format("{}: {}", listed ? "a guess" : "tokenizer.vocab_size, an upper bound", why)};
 }
 
 // ---- the work of a step ---------------------------------------------------------------------
 
-void add_batch(StepWork& work, const Config& config, std::int64_t vocabulary,
-               std::span<const std::int32_t> source, std::span<const std::int32_t> target,
+void add_batch(StepWork& work, const Config& config, std::int64_t vocabulary, const Batch& batch,
                double share) {
-  work.flops +=
-      share * training_flops * forward_flops(config.model, config.task, vocabulary, source, target);
-  work.source_tokens += share * flops_detail::rows(source);
-  work.target_tokens += share * flops_detail::rows(target);
+  work.flops += share * training_flops *
+                forward_flops(config.model, info_of(config.task).architecture, vocabulary,
+                              batch.source.offsets, batch.target.offsets);
+  work.sequences += share * static_cast<double>(batch.sequences());
+  work.source_tokens += share * static_cast<double>(batch.source.rows());
+  work.target_tokens += share * static_cast<double>(batch.target.rows());
 }
 
-StepWork equal_sequences(const Config& config, std::int64_t vocabulary, std::int64_t count,
+StepWork equal_sequences(const Task& task, std::int64_t vocabulary, std::int64_t count,
                          std::int64_t source_length, std::int64_t target_length,
                          std::string basis) {
-  std::vector<std::int32_t> source, target;
-  for (std::int64_t i = 0; i <= count; ++i) {
-    if (config.task == Task::seq2seq)
-      source.push_back(static_cast<std::int32_t>(i * source_length));
-    target.push_back(static_cast<std::int32_t>(i * target_length));
-  }
   StepWork work;
-  work.sequences = static_cast<double>(count);
   work.basis = std::move(basis);
-  add_batch(work, config, vocabulary, source, target, 1);
+  const Batch batch =
+      task.made_up_batch(count, source_length, target_length, {}, [](std::int64_t) { return 0; });
+  add_batch(work, task.config(), vocabulary, batch, 1);
   return work;
 }
 
-StepWork guessed_work(const Config& config, std::int64_t vocabulary) {
-  const std::int64_t length = config.task == Task::lm ? config.model.context : guessed_length;
+StepWork guessed_work(const Task& task, std::int64_t vocabulary) {
+  const Config& config = task.config();
+  const std::int64_t window = batch_options(config).context,
+                     length = window > 0 ? window : guessed_length;
   const std::int64_t count = config.train.batch_sequences > 0
                                  ? config.train.batch_sequences
                                  : std::max<std::int64_t>(config.train.batch_tokens / length, 1);
-  return equal_sequences(config, vocabulary, count, length, length,
-                         config.task == Task::lm
-                             ? fmt::format("windows of {} tokens", length)
-                             : fmt::format("a guess: all sequences of {} tokens", length));
+  return equal_sequences(task, vocabulary, count, length, length,
+                         window > 0 ? fmt::format("windows of {} tokens", length)
+                                    : fmt::format("a guess: all sequences of {} tokens", length));
 }
 
-StepWork real_work(const Config& config, const Split& train, const Tokenizers& tokenizers) {
-  TokenizeOptions options;
-  options.training = true;
-  options.max_length = config.data.max_length;
-  options.keep_lines = false;
-  const Dataset data = tokenize(train, *tokenizers.source, *tokenizers.target, options,
-                                static_cast<int>(config.threads));
-  BatchStream stream(data, {config.train.batch_tokens, config.train.batch_sequences,
-                            context_of(config), config.seed});
+StepWork real_work(const Task& task, const Split& train, const Tokenizers& tokenizers) {
+  const Dataset data = task.encode(train, tokenizers, true);
+  BatchStream stream(data, batch_options(task.config()));
   const std::int64_t n = std::min(looked_at, stream.batches_in(0));
   StepWork work;
   work.basis = fmt::format("the mean of the first {} training batches", n);
   for (std::int64_t i = 0; i < n; ++i) {
-    const Batch batch = stream.next();
-    add_batch(work, config, tokenizers.target->size(), batch.source_offsets, batch.target_offsets,
+    add_batch(work, task.config(), tokenizers.target->size(), stream.next(),
               1 / static_cast<double>(n));
-    work.sequences += static_cast<double>(batch.sequences()) / static_cast<double>(n);
   }
   return work;
 }
 
 /// Vocabulary and work as far as the data on this machine tell.
-void look_at_data(const Config& config, const std::optional<Tokenizers>& own,
-                  ModelSummary& summary) {
+void look_at_data(const Task& task, const std::optional<Tokenizers>& own, ModelSummary& summary) {
+  const Config& config = task.config();
   std::string why = "SentencePiece learns from the training files when training begins";
   std::optional<Tokenizers> tokenizers = own;
   if (own) summary.vocabulary = {sizes_of(*own), "the run's tokenizer"};
   try {
     if (!own && learns_slowly(config.tokenizer)) throw Error(Exit::failed, why);
-    const Split train = read_corpus(config.data, config.task == Task::lm, config.seed).train;
+    const Split train = task.read().train;
     if (!own) {
       tokenizers = make_tokenizers(config.tokenizer, train, config.seed, tell_note);
       summary.vocabulary = {sizes_of(*tokenizers), "from the training data"};
     }
-    summary.work = real_work(config, train, *tokenizers);
+    summary.work = real_work(task, train, *tokenizers);
   } catch (const Error& e) {
     if (!tokenizers) summary.vocabulary = bound(config, e.what());
-    summary.work = guessed_work(config, summary.vocabulary.sizes.target);
+    summary.work = guessed_work(task, summary.vocabulary.sizes.target);
   }
 }
 
@@ -178,24 +167,25 @@ std::string megabytes(double bytes) { return fmt::format("{:10.1f} MB", bytes / 
 
 ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& own) {
   ModelSummary s;
+  const std::unique_ptr<Task> task = make_task(config);
   if (!own && config.bench.sequences > 0) {
     s.vocabulary = {{config.bench.vocabulary, config.bench.vocabulary, true}, "bench.vocabulary"};
-    s.work = equal_sequences(config, config.bench.vocabulary, config.bench.sequences,
+    s.work = equal_sequences(*task, config.bench.vocabulary, config.bench.sequences,
                              config.bench.source_length, config.bench.target_length,
                              "the batch that bench makes up");
   } else {
-    look_at_data(config, own, s);
+    look_at_data(*task, own, s);
   }
   {
-    const std::unique_ptr<Generative> model = build_unfilled(config, s.vocabulary.sizes);
+    const std::unique_ptr<Model> model = build_unfilled(config, s.vocabulary.sizes);
     s.layers = layers_of(model->parameters());
-    s.memory = least_memory(config, *model);
+    s.memory = at_least(config, *model);
   }  // gone, so that the model below takes the same memory
   for (const LayerSummary& layer : s.layers) s.parameters += layer.values;
   s.machine = machine_memory();
   if (s.memory.total() <= s.machine) {  // or running a shard would take all there is
-    const std::unique_ptr<Generative> model = build_model(config, s.vocabulary.sizes);
-    s.memory = estimate_memory(config, *model, s.work, s.vocabulary.sizes);
+    const std::unique_ptr<Model> model = build_model(config, s.vocabulary.sizes);
+    s.memory = estimate_memory(*task, *model, s.work, s.vocabulary.sizes);
   }
   return s;
 }

@@ -12,7 +12,7 @@
 #include "nn/models/model.h"
 #include "train/config/config.h"
 #include "train/report/memory_estimate.h"
-#include "train/tasks/session.h"
+#include "train/tasks/model.h"
 
 namespace heed {
 

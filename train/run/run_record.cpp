@@ -34,22 +34,21 @@ std::string processor() {
 }
 
 /// The record of a run on this machine, by this program, now.
-nlohmann::json describe(const Config& config, const ExperimentData& data) {
+nlohmann::json describe(const Config& config, const SplitSums& sums) {
   utsname system{};
   uname(&system);
-  return {
-      {"version", version},
-      {"started", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
-      {"seed", config.seed},
-      {"shards", config.train.shards},
-      {"threads", config.threads > 0 ? config.threads : available_processors()},
-      {"cpu", processor()},
-      {"processors", available_processors()},
-      {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
-      {"compiler", compiler},
-      {"flags", flags},
-      {"blas", kernels::blas_name()},
-      {"data", {{"train", data.sums.train}, {"valid", data.sums.valid}, {"test", data.sums.test}}}};
+  return {{"version", version},
+          {"started", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
+          {"seed", config.seed},
+          {"shards", config.train.shards},
+          {"threads", config.threads > 0 ? config.threads : available_processors()},
+          {"cpu", processor()},
+          {"processors", available_processors()},
+          {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
+          {"compiler", compiler},
+          {"flags", flags},
+          {"blas", kernels::blas_name()},
+          {"data", {{"train", sums.train}, {"valid", sums.valid}, {"test", sums.test}}}};
 }
 
 /// The commit of the folder in which heed was started, with "-dirty" where files that git knows have
@@ -97,11 +96,11 @@ std::string text_at(const nlohmann::json& record, std::initializer_list<std::str
 
 }  // namespace
 
-void begin_run(const RunFolder& run, const Config& config, const ExperimentData& data,
-               const std::vector<std::string>& command) {
+void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tokenizers,
+               const SplitSums& sums, const std::vector<std::string>& command) {
   const std::string yaml = write_yaml(config);
-  nlohmann::json record = describe(config, data), files{{"config.yaml", sha256_hex(yaml)}};
-  for (const std::filesystem::path& file : data.tokenizers.save(run.path))
+  nlohmann::json record = describe(config, sums), files{{"config.yaml", sha256_hex(yaml)}};
+  for (const std::filesystem::path& file : tokenizers.save(run.path))
     files[file.filename().string()] = sha256_file(file);
   record["files"] = files;
   record["command"] = command;
@@ -110,12 +109,12 @@ void begin_run(const RunFolder& run, const Config& config, const ExperimentData&
   write_file_durably(run.config(), yaml);  // last: its presence makes this a run
 }
 
-void adopt_config(const RunFolder& run, Config config, const ExperimentData& data) {
+void adopt_config(const RunFolder& run, Config config, const SplitSums& sums) {
   config.threads = read_run_config(run).threads;
   const std::string yaml = write_yaml(config);
   std::string why;
   if (auto record = find_record(run, why)) {
-    const nlohmann::json now = describe(config, data);
+    const nlohmann::json now = describe(config, sums);
     for (const char* key : {"seed", "shards", "data"}) (*record)[key] = now[key];
     (*record)["files"]["config.yaml"] = sha256_hex(yaml);
     write_file_durably(record_of(run), record->dump(2) + "\n");
@@ -142,11 +141,11 @@ std::vector<std::string> check_files(const RunFolder& run) {
 }
 
 std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config,
-                                              const ExperimentData& data) {
+                                              const SplitSums& sums) {
   std::string why;
   const auto then = find_record(run, why);
   if (!then) return {};
-  const nlohmann::json now = describe(config, data);
+  const nlohmann::json now = describe(config, sums);
   std::vector<std::string> changed;
   for (const char* key : {"version", "compiler", "flags", "cpu", "blas"}) {
     const std::string before = text_at(*then, {key}), here = text_at(now, {key});

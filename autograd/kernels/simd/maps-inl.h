@@ -1,4 +1,4 @@
-/// The functions of elementwise.h and their derivatives, on vectors of `real`. `value(x)` is f(x)
+/// The functions of maps.h and their derivatives, on vectors of `real`. `value(x)` is f(x)
 /// and `gradient(x, y, dy)` is dy f'(x), from the one of x and y = f(x) that the function wants.
 #if defined(HEED_KERNELS_MAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KERNELS_MAPS_INL_H_
@@ -7,6 +7,7 @@
 #define HEED_KERNELS_MAPS_INL_H_
 #endif
 
+#include "autograd/kernels/maps.h"
 #include "autograd/kernels/simd/exp-inl.h"
 #include "hwy/contrib/math/math-inl.h"
 
@@ -220,6 +221,33 @@ struct GeluTanh {
     return hn::Mul(dy, times_sigmoid_slope(x, power(x), du, hn::Gt(hn::Abs(x), set(40))));
   }
 };
+
+/// Calls body(F()) with the struct above that belongs to f.
+template <class Body>
+HWY_INLINE void with_map(Map f, const Body& body) {
+  switch (f) {
+    case Map::neg:
+      return body(Neg());
+    case Map::exp:
+      return body(Exp());
+    case Map::log:
+      return body(Log());
+    case Map::sqrt:
+      return body(Sqrt());
+    case Map::tanh:
+      return body(Tanh());
+    case Map::relu:
+      return body(Relu());
+    case Map::gelu:
+      return body(Gelu());
+    case Map::gelu_tanh:
+      return body(GeluTanh());
+    case Map::sigmoid:
+      return body(Sigmoid());
+    case Map::silu:
+      return body(Silu());
+  }
+}
 
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END

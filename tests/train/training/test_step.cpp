@@ -6,6 +6,7 @@
 #include "autograd/base/error.h"
 #include "tests/train/support.h"
 #include "tests/train/training.h"
+#include "train/decode/rows.h"
 
 using namespace heed;
 using namespace heed::test;
@@ -22,7 +23,7 @@ std::vector<Batch> some_shards(const Dataset& data, std::int64_t count = 4) {
 double norm_of(const Model& model, const Batch& batch, double smoothing) {
   Pass pass;
   const Tensor loss =
-      model.loss(rows_of(batch), {smoothing, static_cast<double>(batch.target_out.size())}, pass);
+      model.loss(rows_of(batch), {smoothing, static_cast<double>(batch.labels.size())}, pass);
   const Gradients gradients = backward(loss);
   double squares = 0;
   for (const NamedTensor& p : model.parameters()) {
@@ -83,7 +84,7 @@ BOOST_AUTO_TEST_CASE(counts_and_norm_are_those_of_the_whole_batch) {
   TrainStep step(*model, optimizer, team, {.label_smoothing = 0.1});
   const StepResult result = step.run(shard(batch, 4), 1, 0);  // a rate of 0 changes nothing
   BOOST_TEST(result.counts.tokens == whole.tokens);
-  BOOST_TEST(result.counts.tokens == static_cast<std::int64_t>(batch.target_out.size()));
+  BOOST_TEST(result.counts.tokens == static_cast<std::int64_t>(batch.labels.size()));
   BOOST_TEST(result.counts.correct == whole.correct);
   BOOST_TEST(std::abs(result.counts.loss / whole.loss - 1) < 1e-5);
   BOOST_TEST(std::abs(result.counts.nll / whole.nll - 1) < 1e-5);
@@ -156,7 +157,7 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_shard_comes_out) {
   Team team(2);
   TrainStep step(*model, optimizer, team, {});
   std::vector<Batch> shards = some_shards(reversals(8));
-  shards.back().source.front() = vocabulary;  // no such token
+  shards.back().source.ids.front() = vocabulary;  // no such token
   const Bits before = bits_of(model->parameters());
   error_of(Exit::failed, [&] { step.run(shards, 1, 1e-3); });
   BOOST_TEST(same_bits(bits_of(model->parameters()), before));

@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(a_run_writes_what_it_should) {
   trainer.choose_weights();
   const std::optional<Evaluation> e = trainer.final_evaluation();
   BOOST_REQUIRE(e.has_value());
-  BOOST_TEST((e->sentences == 10 && e->outputs.size() == 10u && e->bleu.has_value()));
+  BOOST_TEST((e->sentences == 10 && e->outputs.size() == 10u && e->has(Metric::bleu)));
   BOOST_TEST(run.count("test") == 1);
 }
 
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_language_model_trains_as_well) {
   for (int i = 0; i < 300; ++i) text += "abcabcadb\n"[i % 10];
   put(folder / "text", text);
   Config c = small_run(20);
-  c.task = Task::lm;
+  c.task = TaskKind::lm;
   c.data = {};
   c.data.train.text = c.data.valid.text = {(folder / "text").string()};
   c.model.context = 8;

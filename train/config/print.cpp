@@ -35,10 +35,10 @@ std::string comment(std::size_t depth, const std::string& text) {
   return out + line + "\n";
 }
 
-/// Every key with its value; `before` gives what stands above a field or a section.
+/// Every key with its value; `before` gives the comment above a field or a section.
 template <class Before>
 std::string write(const Config& config, Before before) {
-  std::string out, open;  // open: the section that the last line stands in
+  std::string out, open;  // open: the section of the last line
   for (const Field& field : fields()) {
     for (std::size_t dot = field.key.find('.'); dot != std::string::npos;
          dot = field.key.find('.', dot + 1)) {
@@ -56,7 +56,7 @@ std::string write(const Config& config, Before before) {
   return out;
 }
 
-/// What the reference page sets otherwise than by default: a small task, so that it runs.
+/// Where the reference page differs from the defaults: a small task, so that it runs.
 const std::vector<std::string> reference_settings{"data.synthetic.name=dates",
                                                   "tokenizer.kind=char",
                                                   "model.d_model=128",
@@ -66,11 +66,18 @@ const std::vector<std::string> reference_settings{"data.synthetic.name=dates",
                                                   "optim.schedule.warmup=200",
                                                   "data.synthetic.train=20000"};
 
-/// "number, 0 to below 1; default: 0.1"
+/// "number, 0 to below 1; default: 0.1; only for init: normal"
 std::string values(const Field& field) {
   const std::string initial = field.print(Config{});
   const bool none = initial == "\"\"" || initial == "[]";
-  return field.type + "; default: " + (none ? "none" : initial);
+  std::string text = field.type + "; default: " + (none ? "none" : initial);
+  for (const Condition& condition : field.conditions) {
+    text += "; ";
+    if (!condition.of.empty()) text += fmt::format("{} ", fmt::join(condition.of, ", "));
+    text += field.sentence(condition);
+  }
+  if (field.on_resume.verdict == ResumeRule::Verdict::refuse) text += "; kept on resume";
+  return text;
 }
 
 }  // namespace
@@ -92,9 +99,9 @@ std::string reference_yaml() {
   return comment(
              0,
              "Every key of a config with its meaning, its type or choices, and its default. This "
-             "page is printed from the table that reads configs (train/config/fields.cpp), and it "
-             "runs: "
-             "it learns to read dates. A config of your own needs only the keys that differ.") +
+             "page is printed from the table that reads configs (train/config/fields.cpp), and is "
+             "a config itself: it learns to read dates. A config of your own needs only the keys "
+             "that differ from the defaults. What is kept on resume is fixed for a run.") +
          write(config, before);
 }
 

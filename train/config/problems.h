@@ -1,5 +1,6 @@
 #pragma once
-/// What is wrong with a config: gathered while reading, told all at once.
+/// What is wrong with a config, collected while it is read and reported together; and what is worth a
+/// warning.
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@ class Problems {
   /// `key` is the dotted path that the message speaks of; empty where there is none.
   void add(Place place, std::string key, std::string message);
 
+  /// For what is allowed, and is more likely a mistake.
+  void warn(Place place, std::string key, std::string message);
+
   /// Marks a key as known to be wrong without a message of its own (a misspelling was reported).
   void taint(std::string key);
 
@@ -30,6 +34,7 @@ class Problems {
   bool about(std::string_view key) const;
 
   bool any() const { return !list_.empty(); }
+  std::vector<std::string> warnings() const;  ///< one line each
 
   /// True once more problems would only be counted.
   bool full() const { return list_.size() >= most; }
@@ -53,7 +58,7 @@ class Problems {
 
   std::string file_;
   std::vector<std::string> overrides_;
-  std::vector<Problem> list_;
+  std::vector<Problem> list_, warnings_;
   std::vector<std::string> tainted_;
   std::size_t left_out_ = 0;  ///< problems beyond `most` are only counted
 };

@@ -1,7 +1,8 @@
-#include "train/config/fields_types.h"
+#include "train/config/values.h"
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "autograd/base/message_text.h"
 
@@ -27,9 +28,41 @@ bool take_whole(std::string_view& text) {
   return digits == 1 || (digits > 1 && !leading_zero);
 }
 
-bool is_whole(std::string_view text) { return take_whole(text) && text.empty(); }
+bool is_bare(const YamlNode& node) { return node.kind == YamlNode::Kind::scalar && !node.quoted; }
 
-/// A whole number with an optional fraction and exponent.
+std::string out_of_range(const YamlNode& node, const std::string& range) {
+  return fmt::format("{} is out of range (allowed: {})", shown(node.text), range);
+}
+
+/// The text's value, to the end; nothing where it does not fit into a T.
+template <class T>
+std::optional<T> parse(std::string_view text) {
+  T value{};
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+template <class T>
+Read<T> read_digits(const YamlNode& node, const Range<T>& range) {
+  const auto not_whole = [&] { return Read<T>{std::nullopt, expected("a whole number", node)}; };
+  if (!is_bare(node) || !is_decimal(node.text)) return not_whole();
+  std::optional<T> value;
+  if (node.text.find_first_of(".eE") == std::string::npos) {
+    value = parse<T>(node.text);
+  } else {
+    const std::optional<double> x = parse<double>(node.text);
+    if (x && *x != std::floor(*x)) return not_whole();
+    constexpr double exact = 9007199254740992;  // 2^53: doubles hold all whole numbers up to here
+    const double low = std::numeric_limits<T>::is_signed ? -exact : 0.0;
+    if (x && *x >= low && *x <= exact) value = static_cast<T>(*x);
+  }
+  if (!value || !range.holds(*value)) return {std::nullopt, out_of_range(node, words(range))};
+  return {*value, ""};
+}
+
+}  // namespace
+
 bool is_decimal(std::string_view text) {
   if (!take_whole(text)) return false;
   if (text.starts_with('.')) {
@@ -44,17 +77,11 @@ bool is_decimal(std::string_view text) {
   return text.empty();
 }
 
-bool is_bare(const YamlNode& node) { return node.kind == YamlNode::Kind::scalar && !node.quoted; }
-
-std::string out_of_range(const YamlNode& node, const std::string& range) {
-  return fmt::format("{} is out of range (allowed: {})", shown(node.text), range);
-}
-
-}  // namespace
-
 std::string words(const Range<std::int64_t>& range) {
   return fmt::format("{} to {}", range.low, range.high);
 }
+
+std::string words(const Range<std::uint64_t>&) { return "0 to 2^64 - 1"; }
 
 std::string words(const Range<double>& range) {
   if (range.high == Range<double>().high)
@@ -76,43 +103,21 @@ std::string expected(std::string_view what, const YamlNode& node) {
 }
 
 Read<std::int64_t> read_whole(const YamlNode& node, const Range<std::int64_t>& range) {
-  if (!is_bare(node) || !is_whole(node.text)) {
-    return {std::nullopt, expected("a whole number", node)};
-  }
-  std::int64_t value = 0;
-  const auto [end, status] =
-      std::from_chars(node.text.data(), node.text.data() + node.text.size(), value);
-  if (status != std::errc() || !range.holds(value)) {
-    return {std::nullopt, out_of_range(node, words(range))};
-  }
-  return {value, ""};
+  return read_digits(node, range);
 }
 
-Read<std::uint64_t> read_seed(const YamlNode& node) {
-  if (!is_bare(node) || !is_whole(node.text)) {
-    return {std::nullopt, expected("a whole number", node)};
-  }
-  std::uint64_t value = 0;
-  const auto [end, status] =
-      std::from_chars(node.text.data(), node.text.data() + node.text.size(), value);
-  if (status != std::errc()) return {std::nullopt, out_of_range(node, "0 to 2^64 - 1")};
-  return {value, ""};
+Read<std::uint64_t> read_whole(const YamlNode& node, const Range<std::uint64_t>& range) {
+  return read_digits(node, range);
 }
 
 Read<double> read_number(const YamlNode& node, const Range<double>& range) {
   if (!is_bare(node) || !is_decimal(node.text)) {
     return {std::nullopt, expected("a number", node)};
   }
-  double value = 0.0;
-  const auto [end, status] =
-      std::from_chars(node.text.data(), node.text.data() + node.text.size(), value);
-  if (status != std::errc()) {
-    return {std::nullopt, shown(node.text) + " is too large or too small"};
-  }
-  if (!range.holds(value)) {
-    return {std::nullopt, out_of_range(node, words(range))};
-  }
-  return {value, ""};
+  const std::optional<double> value = parse<double>(node.text);
+  if (!value) return {std::nullopt, shown(node.text) + " is too large or too small"};
+  if (!range.holds(*value)) return {std::nullopt, out_of_range(node, words(range))};
+  return {*value, ""};
 }
 
 Read<bool> read_truth(const YamlNode& node) {
@@ -141,8 +146,6 @@ Read<std::size_t> read_choice(const YamlNode& node, const std::vector<std::strin
   if (!near.empty()) message += " (did you mean " + near + "?)";
   return {std::nullopt, message};
 }
-
-std::string print_number(double x) { return fmt::format("{}", x); }
 
 std::string print_files(const std::vector<std::string>& files) {
   std::vector<std::string> texts;

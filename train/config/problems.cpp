@@ -1,4 +1,4 @@
-#include "train/config/config_problems.h"
+#include "train/config/problems.h"
 
 #include <fmt/format.h>
 
@@ -27,6 +27,16 @@ void Problems::add(Place place, std::string key, std::string message) {
   } else {
     ++left_out_;
   }
+}
+
+void Problems::warn(Place place, std::string key, std::string message) {
+  warnings_.push_back({place, std::move(key), std::move(message)});
+}
+
+std::vector<std::string> Problems::warnings() const {
+  std::vector<std::string> lines;
+  for (const Problem& warning : warnings_) lines.push_back(line(warning));
+  return lines;
 }
 
 void Problems::taint(std::string key) {

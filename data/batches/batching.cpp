@@ -1,0 +1,236 @@
+#include "data/batches/batching.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "autograd/base/error.h"
+#include "autograd/base/random.h"
+#include "data/batches/dataset.h"
+
+namespace heed {
+namespace {
+
+/// Samples are sorted by length within stretches of this many batches: more, and batches become
+/// more uniform in length; fewer, and batches repeat less often from epoch to epoch.
+constexpr std::int64_t batches_a_stretch = 100;
+
+enum Part : std::uint32_t { samples_part = 0, batches_part = 1, shift_part = 2 };
+
+Random shuffler(std::uint64_t seed, std::int64_t epoch, Part part) {
+  return Random({.seed = seed,
+                 .stream = Stream::shuffle,
+                 .index = static_cast<std::uint64_t>(epoch),
+                 .part = part});
+}
+
+/// Fisher and Yates.
+template <class T>
+void shuffle(std::vector<T>& items, Random random) {
+  for (std::size_t i = items.size(); i > 1; --i) {
+    std::swap(items[i - 1], items[random.below(static_cast<std::uint32_t>(i))]);
+  }
+}
+
+SampleGroup all_samples(const Dataset& data) {
+  SampleGroup order(static_cast<std::size_t>(data.size()));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  return order;
+}
+
+/// `size` samples a group, in the order given.
+std::vector<SampleGroup> cut_by_number(const SampleGroup& samples, std::size_t size) {
+  std::vector<SampleGroup> groups;
+  for (auto at = samples.begin(); at != samples.end();) {
+    const auto rest = static_cast<std::size_t>(samples.end() - at);
+    const auto end = at + static_cast<std::ptrdiff_t>(std::min(size, rest));
+    groups.emplace_back(at, end);
+    at = end;
+  }
+  return groups;
+}
+
+class PairBatching final : public SequenceBatching {
+ protected:
+  Rows rows(const Dataset& data, std::int64_t sample) const override {
+    return {data.source.length(sample), data.target.length(sample) + 1};
+  }
+  void add(const Dataset& data, std::int64_t sample, Batch& batch) const override {
+    constexpr std::int32_t begin[] = {Tokenizer::bos};
+    const auto target = data.target[sample];
+    batch.source.push(data.source[sample]);
+    batch.target.push(begin, target);
+    batch.labels.insert(batch.labels.end(), target.begin(), target.end());
+    batch.labels.push_back(Tokenizer::eos);
+  }
+};
+
+class WindowBatching final : public Batching {
+ public:
+  void check(const BatchOptions& options) const override {
+    Batching::check(options);
+    if (options.context <= 0) throw Error(Exit::usage, "model.context: must be positive");
+  }
+
+  void check_trainable(const Dataset& data) const override {
+    if (data.stream.size() < 2)
+      throw Error(Exit::bad_input, "data.train: a text of one token teaches nothing");
+  }
+
+  std::vector<SampleGroup> epoch(const Dataset& data, const BatchOptions& options,
+                                 std::int64_t epoch) const override {
+    SampleGroup starts = window_starts(data, options.context, shift(data, options, epoch));
+    shuffle(starts, shuffler(options.seed, epoch, samples_part));
+    return cut_by_number(starts, windows_a_batch(options));
+  }
+
+  std::vector<SampleGroup> evaluation(const Dataset& data,
+                                      const BatchOptions& options) const override {
+    return cut_by_number(window_starts(data, options.context, 0), windows_a_batch(options));
+  }
+
+  Batch batch(const Dataset& data, const SampleGroup& starts, const BatchOptions& options,
+              std::optional<std::int64_t> epoch) const override {
+    // The window at 0 ends where the grid begins.
+    const std::int64_t first = epoch ? shift(data, options, *epoch) : 0;
+    const std::int64_t last = static_cast<std::int64_t>(data.stream.size()) - 1;
+    const std::span<const std::int32_t> text(data.stream);
+    Batch batch;
+    for (const std::int64_t start : starts) {
+      const std::int64_t whole = start == 0 && first > 0 ? first : options.context;
+      const auto at = static_cast<std::size_t>(start),
+                 length = static_cast<std::size_t>(std::min(whole, last - start));
+      batch.target.push(text.subspan(at, length));
+      const auto next = text.subspan(at + 1, length);
+      batch.labels.insert(batch.labels.end(), next.begin(), next.end());
+    }
+    batch.samples = starts;
+    return batch;
+  }
+
+ private:
+  static std::size_t windows_a_batch(const BatchOptions& options) {
+    if (options.batch_sequences > 0) return static_cast<std::size_t>(options.batch_sequences);
+    return static_cast<std::size_t>(
+        std::max<std::int64_t>(1, options.batch_tokens / options.context));
+  }
+
+  /// Starts of the windows that predict tokens 1 … n − 1 once each: [0, shift), then every
+  /// `context`.
+  static SampleGroup window_starts(const Dataset& data, std::int64_t context, std::int64_t shift) {
+    const auto tokens = static_cast<std::int64_t>(data.stream.size());
+    SampleGroup starts;
+    if (shift > 0) starts.push_back(0);
+    for (std::int64_t at = shift; at < tokens - 1; at += context) starts.push_back(at);
+    return starts;
+  }
+
+  /// The shift of an epoch's windows: in [0, context), and leaving at least one prediction after
+  /// it.
+  static std::int64_t shift(const Dataset& data, const BatchOptions& options, std::int64_t epoch) {
+    const auto limit =
+        std::min<std::int64_t>(options.context, static_cast<std::int64_t>(data.stream.size()) - 1);
+    return shuffler(options.seed, epoch, shift_part).below(static_cast<std::uint32_t>(limit));
+  }
+};
+
+}  // namespace
+
+void Batching::check(const BatchOptions& options) const {
+  if (options.batch_sequences <= 0 && options.batch_tokens <= 0)
+    throw Error(Exit::usage, "train.batch_tokens: must be positive");
+}
+
+void SequenceBatching::check_trainable(const Dataset& data) const {
+  if (data.size() > 0) return;
+  throw Error(Exit::bad_input,
+              fmt::format("data.train: no pair is left to train on ({} empty, {} longer than "
+                          "data.max_length)",
+                          data.left_out_empty, data.left_out_long));
+}
+
+/// Cuts samples, in the order given, into batches within the limits of the options.
+std::vector<SampleGroup> SequenceBatching::cut(const Dataset& data, const SampleGroup& order,
+                                               const BatchOptions& options) const {
+  if (options.batch_sequences > 0)
+    return cut_by_number(order, static_cast<std::size_t>(options.batch_sequences));
+  std::vector<SampleGroup> groups;
+  SampleGroup group;
+  Rows filled;
+  for (const std::int64_t i : order) {
+    const Rows more = rows(data, i);
+    if (!group.empty() &&
+        std::max(filled.source + more.source, filled.target + more.target) > options.batch_tokens) {
+      groups.push_back(std::exchange(group, {}));
+      filled = {};
+    }
+    group.push_back(i);
+    filled.source += more.source;
+    filled.target += more.target;
+  }
+  if (!group.empty()) groups.push_back(std::move(group));
+  return groups;
+}
+
+std::vector<SampleGroup> SequenceBatching::epoch(const Dataset& data, const BatchOptions& options,
+                                                 std::int64_t epoch) const {
+  SampleGroup order = all_samples(data), stretch;
+  shuffle(order, shuffler(options.seed, epoch, samples_part));
+  std::vector<SampleGroup> groups;
+  std::int64_t filled = 0;
+  const bool count = options.batch_sequences > 0;
+  const std::int64_t room =
+      batches_a_stretch * (count ? options.batch_sequences : options.batch_tokens);
+  const auto flush = [&] {
+    // By target length, then source length; stable, so that ties keep the shuffled order.
+    std::ranges::stable_sort(stretch, {}, [&](std::int64_t i) {
+      const Rows of = rows(data, i);
+      return std::pair(of.target, of.source);
+    });
+    for (SampleGroup& group : cut(data, stretch, options)) groups.push_back(std::move(group));
+    stretch.clear();
+    filled = 0;
+  };
+  for (const std::int64_t i : order) {
+    stretch.push_back(i);
+    const Rows of = rows(data, i);
+    filled += count ? 1 : std::max(of.source, of.target);
+    if (filled >= room) flush();
+  }
+  flush();
+  shuffle(groups, shuffler(options.seed, epoch, batches_part));
+  return groups;
+}
+
+std::vector<SampleGroup> SequenceBatching::evaluation(const Dataset& data,
+                                                      const BatchOptions& options) const {
+  SampleGroup order = all_samples(data);
+  // By source length first: when decoding, that is the only length known.
+  std::ranges::stable_sort(order, {}, [&](std::int64_t i) {
+    const Rows of = rows(data, i);
+    return std::pair(of.source, of.target);
+  });
+  return cut(data, order, options);
+}
+
+Batch SequenceBatching::batch(const Dataset& data, const SampleGroup& samples, const BatchOptions&,
+                              std::optional<std::int64_t>) const {
+  Batch batch;
+  for (const std::int64_t i : samples) add(data, i, batch);
+  batch.samples = samples;
+  return batch;
+}
+
+const Batching& pairs() {
+  static const PairBatching rule;
+  return rule;
+}
+
+const Batching& windows() {
+  static const WindowBatching rule;
+  return rule;
+}
+
+}  // namespace heed

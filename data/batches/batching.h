@@ -1,0 +1,78 @@
+#pragma once
+/// How the samples of a dataset become batches.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "data/batches/batch.h"
+
+namespace heed {
+
+struct Dataset;
+
+struct BatchOptions {
+  /// Limit for the rows of either side of a batch, <s> or </s> counted; a longer sample is a batch
+  /// of its own.
+  std::int64_t batch_tokens = 4096;
+  std::int64_t batch_sequences = 0;  ///< > 0: so many samples a batch instead
+  std::int64_t context = 0;          ///< windows of a text: tokens each
+  std::uint64_t seed = 1;
+};
+
+/// The samples of one batch, by their numbers.
+using SampleGroup = std::vector<std::int64_t>;
+
+/// A rule that plans the batches of an epoch and makes them. All functions are pure.
+class Batching {
+ public:
+  virtual ~Batching() = default;
+  /// Throws Error(usage) for options that cannot be.
+  virtual void check(const BatchOptions& options) const;
+  /// Throws Error(bad_input) where there is nothing to train on.
+  virtual void check_trainable(const Dataset& data) const = 0;
+  /// The batches of a training epoch, a function of (seed, epoch).
+  virtual std::vector<SampleGroup> epoch(const Dataset& data, const BatchOptions& options,
+                                         std::int64_t epoch) const = 0;
+  /// Every sample once, in a fixed order, similar lengths together.
+  virtual std::vector<SampleGroup> evaluation(const Dataset& data,
+                                              const BatchOptions& options) const = 0;
+  /// The samples, in that order, as a batch of that epoch; of an evaluation where there is none.
+  virtual Batch batch(const Dataset& data, const SampleGroup& samples, const BatchOptions& options,
+                      std::optional<std::int64_t> epoch) const = 0;
+};
+
+/// Samples that are sequences. Samples are shuffled, cut into stretches of about 100 batches,
+/// sorted by length within a stretch, cut into batches, and the batches of the epoch shuffled.
+/// Similar lengths in a batch make its shards similar in cost.
+class SequenceBatching : public Batching {
+ public:
+  void check_trainable(const Dataset& data) const override;
+  std::vector<SampleGroup> epoch(const Dataset& data, const BatchOptions& options,
+                                 std::int64_t epoch) const override;
+  std::vector<SampleGroup> evaluation(const Dataset& data,
+                                      const BatchOptions& options) const override;
+  Batch batch(const Dataset& data, const SampleGroup& samples, const BatchOptions& options,
+              std::optional<std::int64_t> epoch) const override;
+
+ protected:
+  struct Rows {
+    std::int64_t source = 0, target = 0;
+  };
+  /// What a sample adds to each side of a batch.
+  virtual Rows rows(const Dataset& data, std::int64_t sample) const = 0;
+  virtual void add(const Dataset& data, std::int64_t sample, Batch& batch) const = 0;
+
+ private:
+  std::vector<SampleGroup> cut(const Dataset& data, const SampleGroup& order,
+                               const BatchOptions& options) const;
+};
+
+/// Pairs of sequences: the decoder reads <s> y1 … yn and predicts y1 … yn </s>.
+const Batching& pairs();
+
+/// Windows of `context` tokens of a running text, from a random shift on (what comes before the
+/// shift, and the end, make shorter windows), so that each epoch predicts every token but the first
+/// once; windows are shuffled. A sample is named by the position of its first token.
+const Batching& windows();
+
+}  // namespace heed

@@ -1,0 +1,114 @@
+#!/bin/sh
+# Each task from YAML to its answers, and a run folder of an older heed.
+# Usage: test_commands_tasks.sh HEED
+here=$(cd "${0%/*}" && pwd)
+. "$here/commands_support.sh"
+
+# near WHAT A B: equal but for rounding, which may differ between processors
+near() {
+  checks=$((checks + 1))
+  awk -v a="$2" -v b="$3" 'BEGIN { d = a - b; exit !(a != "" && d * d < 1e-8) }' || fail "$1: $2, expected $3"
+}
+
+# ---- tag ------------------------------------------------------------------------------------------
+cat >tag.yaml <<CONFIG
+name: tag
+task: tag
+threads: 2
+data: {synthetic: {name: brackets, train: 600, valid: 40, test: 30, min_length: 2, max_length: 4}}
+tokenizer: {kind: words, shared: false}
+model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, dropout: 0.1}
+optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
+train: {steps: 60, batch_tokens: 256, validate_every: 20, save_every: 20, log_every: 10, best: exact_match}
+CONFIG
+status 0 train tag.yaml --json
+says 'data: 600 lines, 40 to validate on, 30 to test on; vocabulary 9 and ' 'exact match' 'examples:' '  ->  1 '
+holds out '"exact_match":' '"token_accuracy":0\.[0-9]'
+equal 'lines of JSON' "$(lines out)" 1
+cp out trained.json
+status 0 train tag.yaml --run stopped train.steps=40
+status 0 resume stopped train.steps=60 --json
+equal 'metrics of a run in two parts' "$(number loss)" "$(sed -n 's/.*"loss":\([-0-9.e+]*\).*/\1/p' trained.json)"
+status 0 eval runs/tag --json --output labels
+for key in loss perplexity token_accuracy exact_match; do
+  equal "$key of eval and train" "$(number $key)" "$(sed -n "s/.*\"$key\":\([-0-9.e+]*\).*/\1/p" trained.json)"
+done
+equal 'lines of labels' "$(lines labels)" 30
+printf '( )\n\n( [ ] )\n( ) ( ) x\n' >src
+status 0 generate runs/tag --input src
+equal 'labels for tokens' "$(awk '{ printf "%d ", NF }' out)" '2 0 4 5 '
+cp out plain
+status 0 generate runs/tag --input src --chunk 1 threads=1
+cmp -s out plain || fail 'labels depend on the chunk'
+printf '1 1\n\n1 2 2 1\n1 1 1 1 1\n' >tgt
+status 0 score runs/tag --source src --target tgt
+equal 'labels scored' "$(cut -f2 out | tr '\n' ' ')" '2 0 4 5 '
+total=$(awk '{ s += $1; n += $2 } END { printf "%.5f", -s / n }' out)
+status 0 eval runs/tag --source src --target tgt --json
+equal 'loss as the mean of scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
+status 0 show tag.yaml
+holds out '^encoder.layers.0 ' '^output ' '^vocabulary .* 9 and ' '^memory'
+checks=$((checks + 1)); grep -q '^decoder' out && fail 'a tagger has no decoder'
+status 0 gradcheck tag.yaml --entries 2
+holds out '^output.bias ' 'parameters have the right gradient'
+status 0 bench tag.yaml --steps 3
+holds out '^  Affine '
+status 0 bench tag.yaml --json --steps 3 'bench={sequences: 8, source_length: 7, vocabulary: 20}'
+holds out '"gflops":'
+
+status 2 train tag.yaml --run never decode.beam=3
+says 'decode.beam: only for task: seq2seq or lm'
+status 2 train tag.yaml --run never train.best=bleu
+says 'train.best: only for task: seq2seq'
+status 2 generate runs/tag --prompt '('
+says '--prompt is for language models'
+status 2 eval runs/tag --pretokenised
+printf '1 1\n1\n1 2 2 1\n1 1 1 1 1\n' >uneven
+status 3 eval runs/tag --source src --target uneven
+says 'files: line 2 differs in tokens (0) and labels (1)'
+printf '( )\n' >train.src && printf '1 1 1\n' >train.tgt
+cat >uneven.yaml <<CONFIG
+task: tag
+data: {train: {source: train.src, target: train.tgt}}
+tokenizer: {kind: words, shared: false}
+model: {d_model: 8, heads: 2, d_ff: 8, layers: 1}
+train: {steps: 2}
+CONFIG
+status 3 train uneven.yaml --run never
+says 'data.train: line 1 differs in tokens (2) and labels (3)'
+absent never
+
+# ---- a language model ends with a sample -------------------------------------------------------------
+awk 'BEGIN { for (i = 0; i < 400; i++) print "abc abd " (i % 7) }' >text
+cat >lm.yaml <<CONFIG
+name: lm
+task: lm
+data: {train: {text: text}, valid_fraction: 0.1}
+tokenizer: {kind: char}
+model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, context: 16}
+train: {steps: 5, batch_sequences: 8}
+decode: {sample: true, max_length: 900}
+CONFIG
+status 0 train lm.yaml --run lm
+says 'examples:'
+sample=$(sed -n '/examples:/,/the run is in/p' lm/train.log | sed '1d;$d')
+checks=$((checks + 1)); [ -n "$sample" ] || fail 'no sample of text'
+checks=$((checks + 1)); [ "$(echo "$sample" | wc -l)" -le 10 ] || fail 'a sample of more than ten lines'
+checks=$((checks + 1)); [ "$(echo "$sample" | awk '{ if (length > n) n = length } END { print n }')" -le 130 ] ||
+  fail 'a line of the sample is too wide for a screen'
+
+# ---- a run folder of an older heed --------------------------------------------------------------------
+cp -r "$here/old_run" old
+status 0 eval old --json
+near 'loss of an old run' "$(number loss)" 0.333609436722889
+near 'its exact match' "$(number exact_match)" 0.3
+printf 'a b c\nd a\nb b d c\n' >src
+status 0 generate old --input src
+equal 'its translations' "$(tr '\n' '/' <out)" 'a b c/d a/b b d d/'
+status 0 resume old train.steps=310
+says 'going on from step 300'
+checks=$((checks + 1)); grep -q -e 'data\.' -e 'begins again' err && fail 'the data of the old run are taken for others'
+status 0 eval old --weights last --json
+near 'its loss after ten more steps' "$(number loss)" 0.20817754294861826
+
+report

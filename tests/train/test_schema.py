@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""test_schema.py HEED TEST_TRAIN: the schema that `heed show --schema` prints agrees with the reader of configs.
+
+Every config that the tests of the reader accept (the shipped ones among them) is valid, and every one that they
+refuse is not, but for the mistakes in BEYOND, which take more than a schema. Needs Debian's python3-jsonschema.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+try:
+    import jsonschema
+except ImportError:
+    print("python3-jsonschema is not installed")
+    sys.exit(77)
+
+# Mistakes, by what the reader says of them, that a JSON Schema cannot express.
+BEYOND = {
+    "compares two keys": r"is not a multiple of|is odd, but|is more than|is less than|leave nothing|but \w+ ends at step"
+                         r"|\d+ files, but",
+    "depends on several keys": r"missing: nothing to train on|missing, but|use one or the other|needs to know where it ends"
+                               r"|needs validation data|nothing ends the run|needs at least 1",
+    "counts bytes, or concerns the file's name": r"cannot be a folder's name",
+}
+
+
+def main():
+    heed, tests = sys.argv[1:]
+    schema = json.loads(subprocess.run([heed, "show", "--schema"], check=True, stdout=subprocess.PIPE).stdout)
+    jsonschema.Draft7Validator.check_schema(schema)
+    validator = jsonschema.Draft7Validator(schema)
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "cases")
+        subprocess.run([tests, "--run_test=config,config_checks,config_errors,config_yaml"], check=True,
+                       stdout=subprocess.DEVNULL, env={**os.environ, "HEED_SCHEMA_CASES": file})
+        cases = [json.loads(line) for line in open(file, encoding="utf-8")]
+
+    failures, valid, shipped, refused, unseen = [], 0, 0, 0, 0
+    beyond = dict.fromkeys(BEYOND, 0)
+    for case in cases:
+        verdict, what = case["verdict"], (case["text"], case["overrides"])
+        if not case["readable"]:
+            unseen += verdict != "accepted"
+            continue
+        errors = list(validator.iter_errors(case["tree"]))
+        if verdict == "accepted" or verdict.startswith("shipped"):
+            valid += verdict == "accepted"
+            shipped += verdict != "accepted"
+            if errors:
+                failures.append((what, verdict, "the schema refuses it: " + errors[0].message[:300]))
+        elif errors:
+            refused += 1
+        else:
+            # All that the reader says must be beyond a schema.
+            for line in verdict.splitlines():
+                reason = next((name for name, pattern in BEYOND.items() if re.search(pattern, line)), None)
+                if reason:
+                    beyond[reason] += 1
+                else:
+                    failures.append((what, line, "the schema accepts it"))
+
+    for failure in failures:
+        print("FAILED: {!r}\n  reader: {}\n  {}".format(*failure))
+    print(f"{shipped} shipped and {valid} other configs valid; {refused} broken ones refused, "
+          f"{sum(beyond.values())} beyond a schema {beyond}, {unseen} not readable as YAML or a command line")
+    if shipped < 12 or refused < 100:
+        sys.exit("too few cases: did the tests record them?")
+    sys.exit(bool(failures))
+
+
+main()

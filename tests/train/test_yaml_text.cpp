@@ -1,0 +1,18 @@
+/// Text written as YAML.
+#include <boost/test/unit_test.hpp>
+
+#include "train/config/yaml.h"
+
+using namespace heed;
+
+BOOST_AUTO_TEST_SUITE(yaml_text_of)
+
+BOOST_AUTO_TEST_CASE(text_is_quoted_where_it_would_mean_something_else) {
+  for (const char* plain : {"a", "a.b", "a-b", "data/x_1", "nullx"})
+    BOOST_TEST(yaml_text(plain) == plain);
+  for (const std::string odd : {"", "-a", ".a", "null", "Null", "NULL", "a b", "~", "ä", "#a"})
+    BOOST_TEST(yaml_text(odd) == '"' + odd + '"');
+  BOOST_TEST(yaml_text("a\"b\\") == "\"a\\\"b\\\\\"");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,220 @@
+// Tasks: what each reads, the batches it makes, what it says of a trained model.
+#include "train/tasks/task.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "autograd/base/utf8.h"
+#include "tests/train/trainer_support.h"
+#include "train/decode/rows.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+/// Labelling brackets with their depth, by a tiny model.
+Config tag_run(std::int64_t steps = 40) {
+  Config c = small_run(steps);
+  c.task = TaskKind::tag;
+  c.data.synthetic.name = SyntheticKind::brackets;
+  c.data.synthetic.train = 600;
+  c.data.synthetic.min_length = 2;
+  c.data.synthetic.max_length = 3;
+  c.tokenizer.kind = TokenizerKind::words;
+  c.tokenizer.shared = false;
+  c.model.dropout = 0;
+  c.model.decoder_layers = 0;
+  return c;
+}
+
+Split tagged(std::vector<std::string> source, std::vector<std::string> target) {
+  return {.source = std::move(source), .target = std::move(target), .text = {}};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(tasks)
+
+BOOST_AUTO_TEST_CASE(the_table_names_each_task_and_its_metrics) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < task_table().size(); ++i) {
+    const TaskInfo& row = task_table()[i];
+    names.emplace(row.name);
+    Config c;
+    c.task = static_cast<TaskKind>(i);
+    BOOST_TEST(make_task(c)->info().name == row.name);
+    BOOST_TEST(row.has(Metric::loss));
+  }
+  BOOST_TEST(names.size() == task_table().size());
+  BOOST_TEST((info_of(TaskKind::lm).name == "lm" && info_of(TaskKind::tag).name == "tag"));
+  BOOST_TEST(tasks_that([](const TaskInfo& t) { return !t.reads_text; }) == "task: seq2seq or tag");
+}
+
+BOOST_AUTO_TEST_CASE(tag_batches_have_one_side_and_a_label_for_each_of_its_rows) {
+  const Config c = tag_run();
+  const ExperimentData data = load_data(c);
+  BOOST_TEST(data.train.size() == 600);
+  BatchStream stream(data.train, batch_options(c));
+  std::multiset<std::int64_t> seen;
+  while (stream.position().epoch == 0) {
+    const Batch batch = stream.next();
+    BOOST_TEST((batch.target == Side{}));
+    BOOST_TEST(batch.source.rows() <= c.train.batch_tokens);
+    BOOST_TEST(static_cast<std::int64_t>(batch.labels.size()) == batch.source.rows());
+    for (std::int64_t i = 0; i < batch.sequences(); ++i) {
+      const std::int64_t sample = batch.samples[static_cast<std::size_t>(i)];
+      seen.insert(sample);
+      BOOST_TEST(std::ranges::equal(batch.source.part(i, i + 1).ids, data.train.source[sample]));
+      const auto at = batch.labels.begin() + batch.source.offsets[static_cast<std::size_t>(i)];
+      const auto labels = data.train.target[sample];
+      BOOST_TEST(std::equal(labels.begin(), labels.end(), at));
+    }
+  }
+  BOOST_TEST(seen.size() == 600u);
+  BOOST_TEST(std::set(seen.begin(), seen.end()).size() == 600u);
+}
+
+BOOST_AUTO_TEST_CASE(a_tagger_learns_how_deep_brackets_are) {
+  const TempFolder folder;
+  Config c = tag_run(400);
+  c.model.d_model = 24;
+  c.model.d_ff = 48;
+  c.model.encoder_layers = 2;
+  c.optim.lr = 1e-2;
+  c.train.batch_tokens = 400;
+  c.train.label_smoothing = 0;
+  c.train.validate_every = c.train.save_every = 200;
+  c.train.best = Metric::exact_match;
+  Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  BOOST_TEST(trainer.train() == 0);
+  trainer.choose_weights();
+  const Evaluation e = trainer.final_evaluation().value();
+  BOOST_TEST(e.value(Metric::token_accuracy) > 0.97);
+  BOOST_TEST(e.value(Metric::exact_match) > 0.8);
+  BOOST_TEST(e.sentences == 10);
+  const Task& task = trainer.task();
+  // Accuracy and exact match are those of the outputs, and answers are the same labels.
+  std::int64_t exact = 0, right = 0, labels = 0;
+  for (std::size_t i = 0; i < e.outputs.size(); ++i) {
+    const std::string &made = e.outputs[i], &expected = run.data.test.target_lines[i];
+    exact += made == expected;
+    BOOST_REQUIRE(made.size() == expected.size());
+    for (std::size_t at = 0; at < made.size(); at += 2) {
+      right += made[at] == expected[at];
+      ++labels;
+    }
+  }
+  BOOST_TEST(e.value(Metric::exact_match) == static_cast<double>(exact) / 10);
+  BOOST_TEST(e.value(Metric::token_accuracy) ==
+             static_cast<double>(right) / static_cast<double>(labels));
+  BOOST_TEST(
+      (task.answers(trainer.trained(), 1)->lines(run.data.test.source_lines, 0) == e.outputs));
+  BOOST_TEST(task.examples(trainer.trained(), run.data.test, e).size() == 10u);
+  BOOST_TEST(e.json().contains("exact_match"));
+  BOOST_TEST(!e.json().contains("bleu"));
+  BOOST_TEST(run.count("valid") == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_tag_run_resumed_is_the_run_that_was_not_interrupted) {
+  const TempFolder folder;
+  Run whole(tag_run(40), folder / "whole"), parts(tag_run(20), folder / "parts");
+  whole.train(false);
+  parts.train(false);
+  parts.config.train.steps = 40;
+  parts.train(true);
+  check_same_checkpoint(whole, parts, 40);
+  check_same_metrics(whole, parts);
+}
+
+BOOST_AUTO_TEST_CASE(tokens_and_labels_that_do_not_pair_up_are_refused) {
+  const Config c = tag_run();
+  const std::unique_ptr<Task> task = make_task(c);
+  const Split good = tagged({"( )", "( ( ) )"}, {"1 1", "1 2 2 1"});
+  const Tokenizers tokenizers = make_tokenizers(c.tokenizer, good, 1);
+  BOOST_TEST(task->encode(good, tokenizers, true).size() == 2);
+  const Split uneven = tagged({"", "( )", "( ( ) )"}, {"", "1 1", "1 2 1"});
+  HEED_CHECK_ERROR(Exit::bad_input,
+                   "data.train: line 3 differs in tokens (4) and labels (3): each token needs one",
+                   task->encode(uneven, tokenizers, true));
+  const Dataset data = task->encode(uneven, tokenizers, false);
+  HEED_CHECK_ERROR(Exit::bad_input, "data.valid: line 3 differs in tokens (4) and labels (3)",
+                   task->check_evaluable(data, "data.valid"));
+  Config learned = c;
+  learned.model.positions = PositionKind::learned;
+  learned.model.max_positions = 3;
+  HEED_CHECK_ERROR(
+      Exit::bad_input, "data.test: line 2 has 4 tokens; at most 3 are taken",
+      make_task(learned)->check_evaluable(task->encode(good, tokenizers, false), "data.test"));
+}
+
+BOOST_AUTO_TEST_CASE(files_that_a_task_does_not_read_are_refused) {
+  Config c = tag_run();
+  const FilesOptions pairs{{"a"}, {"b"}, {}}, text{{}, {}, {"c"}}, half{{"a"}, {}, {}},
+      twice{{"-"}, {"-"}, {}};
+  const auto refused = [&](const FilesOptions& files, const char* why) {
+    HEED_CHECK_ERROR(Exit::usage, why, make_task(c)->read_given(files));
+  };
+  for (const TaskKind kind : {TaskKind::tag, TaskKind::seq2seq}) {
+    c.task = kind;
+    refused(text, "--text is for language models");
+    refused(half, "--source and --target go together");
+    refused(twice, "standard input can be one file only");
+  }
+  c.task = TaskKind::lm;
+  refused(pairs, "--text FILE");
+  refused({{"a"}, {}, {"c"}}, "--source and --target are for tasks that read pairs of lines");
+}
+
+BOOST_AUTO_TEST_CASE(made_up_batches_have_the_sides_of_the_model) {
+  for (std::size_t i = 0; i < task_table().size(); ++i) {
+    Config c;
+    c.task = static_cast<TaskKind>(i);
+    const std::unique_ptr<Task> task = make_task(c);
+    std::int64_t most = 0;
+    const Batch batch = task->made_up_batch(3, 4, 5, {10, 6, false}, [&](std::int64_t known) {
+      most = std::max(most, known);
+      return static_cast<std::int32_t>(known - 1);
+    });
+    const Architecture made_of = task->info().architecture;
+    BOOST_TEST(batch.sequences() == 3);
+    BOOST_TEST(batch.source.rows() == (has_encoder(made_of) ? 12 : 0));
+    BOOST_TEST(batch.target.rows() == (has_decoder(made_of) ? 15 : 0));
+    BOOST_TEST(static_cast<std::int64_t>(batch.labels.size()) == batch.labelled().rows());
+    BOOST_TEST((batch.labels == std::vector<std::int32_t>(batch.labels.size(), 5)));
+    BOOST_TEST(batch.samples.size() == 3u);
+    BOOST_TEST(most == (has_encoder(made_of) ? 10 : 6));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(figures_are_printed_and_recorded_by_name) {
+  Evaluation e;
+  e.set(Metric::loss, 0.25);
+  e.set(Metric::perplexity, 1.284);
+  e.set(Metric::token_accuracy, 0.5);
+  e.set(Metric::bleu, 12.345);
+  e.notes["beam"] = 3;
+  BOOST_TEST(e.text() == "loss 0.2500  perplexity 1.284  token accuracy 50.00 %  BLEU 12.35");
+  BOOST_TEST((e.json() == nlohmann::json{{"sentences", 0},
+                                         {"tokens", 0},
+                                         {"loss", 0.25},
+                                         {"perplexity", 1.284},
+                                         {"token_accuracy", 0.5},
+                                         {"bleu", 12.345},
+                                         {"beam", 3}}));
+  BOOST_TEST(std::isnan(e.value(Metric::chrf)));
+  BOOST_TEST((e.has(Metric::bleu) && !e.has(Metric::chrf)));
+}
+
+BOOST_AUTO_TEST_CASE(excerpts_fit_a_screen) {
+  BOOST_TEST(excerpt("a b") == "a b");
+  BOOST_TEST(excerpt("ab\ncd") == "ab cd");
+  BOOST_TEST(excerpt("äöü", 3) == "äöü");
+  BOOST_TEST(excerpt("äöüß", 3) == "äöü…");
+  const std::string garbage = excerpt(std::string(1000, '\xff'));
+  BOOST_TEST(invalid_utf8(garbage) == std::string::npos);
+  BOOST_TEST(garbage.size() <= 3 * 100 + 3);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

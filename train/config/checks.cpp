@@ -1,0 +1,308 @@
+#include "train/config/checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "autograd/base/message_text.h"
+#include "train/config/fields.h"
+
+namespace heed {
+namespace {
+
+/// A key's value as text, as the field table prints it.
+std::string value_of(const Config& config, std::string_view key) {
+  return find_field(key)->print(config);
+}
+
+void set(Config& config, std::string_view key, const std::string& value) {
+  Problems none("", {});
+  find_field(key)->read(config, *parse_yaml(value, 0, none));
+}
+
+class Checker {
+ public:
+  Checker(Config& config, const Config& file, const YamlNode& tree, Problems& problems)
+      : config_(config), file_(file), tree_(tree), problems_(problems) {}
+
+  void run() {
+    for (const Field& field : fields()) check_conditions(field);
+    check_name();
+    check_files();
+    check_fractions();
+    check_synthetic();
+    check_tokenizer();
+    check_model();
+    check_positions();
+    check_schedule();
+    check_train();
+  }
+
+ private:
+  using Keys = std::initializer_list<std::string_view>;
+
+  /// Says `message` about the first key. The place is that of a key on the command line, or else of
+  /// the first one that the file gives. Nothing, if any of them was already found wrong.
+  void complain(Keys keys, const std::string& message) {
+    if (!any_wrong(keys)) problems_.add(place_of(keys), std::string(*keys.begin()), message);
+  }
+
+  void warn(Keys keys, const std::string& message) {
+    if (!any_wrong(keys)) problems_.warn(place_of(keys), std::string(*keys.begin()), message);
+  }
+
+  bool any_wrong(Keys keys) const {
+    return std::ranges::any_of(keys, [&](std::string_view key) { return problems_.about(key); });
+  }
+
+  Place place_of(Keys keys) const {
+    Place place;
+    std::size_t deepest = 0;
+    for (const std::string_view key : keys) {
+      const auto [found, depth] = place_of(key);
+      if (depth > deepest || (depth == deepest && found.source > 0 && place.source == 0)) {
+        place = found;
+        deepest = depth;
+      }
+    }
+    return place;
+  }
+
+  bool from_command_line(std::string_view key) const {
+    const auto [place, depth] = place_of(key);
+    return place.source > 0 && depth == std::string_view::npos;
+  }
+
+  /// The place of a key and how much of its path is given, in bytes; all of it counts as most.
+  std::pair<Place, std::size_t> place_of(std::string_view key) const {
+    const YamlNode* node = &tree_;
+    Place place;
+    for (std::size_t begin = 0; begin <= key.size();) {
+      const std::size_t end = std::min(key.find('.', begin), key.size());
+      const YamlEntry* entry = node->find(key.substr(begin, end - begin));
+      if (entry == nullptr) return {place, begin};
+      node = &entry->value;
+      const bool scalar = node->kind == YamlNode::Kind::scalar;
+      place = scalar ? node->place : entry->place;
+      begin = end + 1;
+    }
+    return {place, std::string_view::npos};
+  }
+
+  /// A key that says something where another key leaves it no effect is a mistake, but not if the
+  /// command line chose otherwise than the file was written for: then it is reset to its default. A
+  /// default always passes, since a resolved config holds every key.
+  void check_conditions(const Field& field) {
+    if (field.is_default(config_)) return;
+    const std::string value = field.print(config_);
+    for (const Condition& condition : field.conditions) {
+      if (!condition.of.empty() && !contains(condition.of, value)) continue;
+      if (contains(condition.values, value_of(config_, condition.chooser))) continue;
+      if (field.resettable && from_command_line(condition.chooser) &&
+          !from_command_line(field.key)) {
+        return set(config_, field.key, field.print(Config{}));
+      }
+      complain({field.key, condition.chooser},
+               (condition.of.empty() ? "" : value + " is ") + field.sentence(condition));
+    }
+  }
+
+  static bool contains(const std::vector<std::string>& values, std::string_view value) {
+    return std::ranges::find(values, value) != values.end();
+  }
+
+  const TaskInfo& task() const { return info_of(config_.task); }
+  bool synthetic() const { return config_.data.synthetic.name != SyntheticKind::none; }
+
+  static bool any_file(const FilesOptions& files) {
+    return !files.source.empty() || !files.target.empty() || !files.text.empty();
+  }
+
+  void check_name() {
+    const std::string& name = config_.name;
+    if (name.empty() || name.size() > 200 || name.front() == '.' || name.front() == '-' ||
+        name.find('/') != std::string::npos || shown(name, 1000) != name) {
+      complain({"name"},
+               fmt::format("\"{}\" cannot be a folder's name: it needs 1 to 200 bytes, no "
+                           "slash, and no dot or dash in front",
+                           shown(name)));
+    }
+  }
+
+  void check_files() {
+    check_split("data.train", config_.data.train);
+    check_split("data.valid", config_.data.valid);
+    check_split("data.test", config_.data.test);
+    if (synthetic() || any_file(config_.data.train) || config_.bench.sequences > 0) return;
+    complain({"data.train", "data.synthetic.name", "task"},
+             fmt::format("missing: nothing to train on (give {})",
+                         task().reads_text ? "text files"
+                                           : "source and target files, or data.synthetic.name"));
+  }
+
+  /// Source and target are files of the same number.
+  void check_split(const std::string& split, const FilesOptions& files) {
+    const std::string source = split + ".source", target = split + ".target";
+    if (files.source.empty() && !files.target.empty()) {
+      complain({source, target}, "missing, but target is given");
+    } else if (files.target.empty() && !files.source.empty()) {
+      complain({target, source}, "missing, but source is given");
+    } else if (files.source.size() != files.target.size()) {
+      complain({source, target}, fmt::format("{} files, but target has {}", files.source.size(),
+                                             files.target.size()));
+    }
+  }
+
+  void check_fractions() {
+    const DataOptions& data = config_.data;
+    if (data.valid_fraction > 0 && any_file(data.valid)) {
+      complain({"data.valid_fraction", "data.valid"},
+               "data.valid names files: use one or the other");
+    }
+    if (data.test_fraction > 0 && any_file(data.test)) {
+      complain({"data.test_fraction", "data.test"}, "data.test names files: use one or the other");
+    }
+    if (data.valid_fraction + data.test_fraction >= 1.0) {
+      complain({"data.valid_fraction", "data.test_fraction"},
+               fmt::format("{} and test_fraction {} leave nothing to train on", data.valid_fraction,
+                           data.test_fraction));
+    }
+  }
+
+  void check_synthetic() {
+    if (!synthetic()) return;
+    for (const auto& [files, split] : {std::pair(&config_.data.train, "data.train"),
+                                       std::pair(&config_.data.valid, "data.valid"),
+                                       std::pair(&config_.data.test, "data.test")}) {
+      if (any_file(*files)) {
+        complain({split, "data.synthetic.name"},
+                 "data.synthetic names a task: use one or the other");
+      }
+    }
+    const SyntheticOptions& synthetic = config_.data.synthetic;
+    if (synthetic.min_length > synthetic.max_length) {
+      complain({"data.synthetic.min_length", "data.synthetic.max_length"},
+               fmt::format("{} is more than max_length: {}", synthetic.min_length,
+                           synthetic.max_length));
+    }
+  }
+
+  void check_tokenizer() {
+    const TokenizerOptions& tokenizer = config_.tokenizer;
+    if (tokenizer.shared || tokenizer.source_model.empty() == tokenizer.target_model.empty())
+      return;
+    const bool source = tokenizer.source_model.empty();
+    complain({source ? "tokenizer.source_model" : "tokenizer.target_model",
+              source ? "tokenizer.target_model" : "tokenizer.source_model"},
+             "missing, but the other side has one");
+  }
+
+  void check_model() {
+    const ModelOptions& model = config_.model;
+    if (model.d_model % model.heads != 0) {
+      complain({"model.d_model", "model.heads"},
+               fmt::format("{} is not a multiple of heads: {}", model.d_model, model.heads));
+    }
+    if (!has_encoder(task().architecture)) config_.model.encoder_layers = 0;
+    if (!has_decoder(task().architecture)) config_.model.decoder_layers = 0;
+  }
+
+  void check_positions() {
+    const ModelOptions& model = config_.model;
+    if (model.positions == PositionKind::sinusoidal && model.d_model % 2 != 0) {
+      complain(
+          {"model.d_model", "model.positions"},
+          fmt::format("{} is odd, but positions: sinusoidal needs an even width", model.d_model));
+    }
+    if (model.positions != PositionKind::learned) return;
+    const auto fit = [&](std::string_view key, std::int64_t length, std::int64_t special) {
+      if (length + special <= model.max_positions) return;
+      complain({"model.max_positions", key},
+               fmt::format("{} is less than {}: {}{}", model.max_positions, key, length,
+                           special > 0 ? ", and one for the end token" : ""));
+    };
+    if (task().reads_text) return fit("model.context", model.context, 0);
+    fit("data.max_length", config_.data.max_length, 1);
+    if (task().searches) fit("decode.max_length", config_.decode.max_length, 0);
+  }
+
+  void check_schedule() {
+    const OptimOptions& optim = config_.optim;
+    const ScheduleOptions& schedule = optim.schedule;
+    const std::string name = value_of(config_, "optim.schedule.name");
+    const std::string_view chooser = "optim.schedule.name", warmup = "optim.schedule.warmup",
+                           steps = "optim.schedule.steps";
+    if (schedule.name == ScheduleKind::noam || schedule.name == ScheduleKind::inverse_sqrt) {
+      if (schedule.warmup == 0)
+        complain({warmup, chooser}, fmt::format("0, but {} needs at least 1", name));
+    }
+    if (schedule.name != ScheduleKind::cosine && schedule.name != ScheduleKind::linear) return;
+    const std::int64_t end = end_of_decay(config_);
+    if (end == 0 && config_.train.epochs == 0.0) {
+      complain({steps, chooser, "train.steps"},
+               fmt::format("missing: {} needs to know where it ends, and train.steps is 0", name));
+    } else if (end > 0 && schedule.warmup >= end && !shorten_warmup(end)) {
+      complain({warmup, steps, chooser, "train.steps"},
+               fmt::format("{}, but {} ends at step {}; give a shorter warmup too", schedule.warmup,
+                           name, end));
+    }
+    if (schedule.min_lr > optim.lr) {
+      complain({"optim.schedule.min_lr", "optim.lr"},
+               fmt::format("{} is more than optim.lr: {}", schedule.min_lr, optim.lr));
+    }
+  }
+
+  static std::int64_t end_of_decay(const Config& config) {
+    const std::int64_t steps = config.optim.schedule.steps;
+    return steps > 0 ? steps : config.train.steps;
+  }
+
+  /// Where the command line makes the run too short for the warmup of the file, the warmup keeps its
+  /// share of the run. False where the command line is not the cause.
+  bool shorten_warmup(std::int64_t end) {
+    std::int64_t& warmup = config_.optim.schedule.warmup;
+    const bool shorter =
+        from_command_line("train.steps") || from_command_line("optim.schedule.steps");
+    const std::int64_t before = warmup, file_end = end_of_decay(file_);
+    if (!shorter || from_command_line("optim.schedule.warmup") || before >= file_end) return false;
+    const double share = static_cast<double>(before) / static_cast<double>(file_end);
+    warmup = static_cast<std::int64_t>(share * static_cast<double>(end));
+    warn({"optim.schedule.warmup", "optim.schedule.steps", "train.steps"},
+         fmt::format("shortened from {} to {} steps, in proportion to the run", before, warmup));
+    return true;
+  }
+
+  void check_train() {
+    const TrainOptions& train = config_.train;
+    if (train.steps == 0 && train.epochs == 0.0 && train.minutes == 0.0) {
+      complain({"train.steps", "train.epochs", "train.minutes"},
+               "nothing ends the run: steps, epochs and minutes are all 0");
+    }
+    const DataOptions& data = config_.data;
+    const bool validates =
+        synthetic() ? data.synthetic.valid > 0 : data.valid_fraction > 0 || any_file(data.valid);
+    if (train.early_stopping.metric && !validates)
+      complain({"train.early_stopping.metric", "data.valid"}, "needs validation data");
+    if (train.average > 1 && train.steps > 0 &&
+        2 * train.average * train.save_every > train.steps) {
+      warn({"train.average", "train.save_every", "train.steps"},
+           fmt::format("the mean of {} checkpoints, {} steps apart, reaches back over more than "
+                       "half of the {} steps and may be worse than the best of them; lower "
+                       "average or save_every",
+                       train.average, train.save_every, train.steps));
+    }
+  }
+
+  Config& config_;
+  const Config& file_;
+  const YamlNode& tree_;
+  Problems& problems_;
+};
+
+}  // namespace
+
+void check_config(Config& config, const Config& file, const YamlNode& tree, Problems& problems) {
+  Checker(config, file, tree, problems).run();
+}
+
+}  // namespace heed

@@ -1,0 +1,103 @@
+#pragma once
+/// The tasks and the metrics by name: what a config may ask for. What a task does is in train/tasks/.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "autograd/base/enum_names.h"
+#include "nn/models/architecture.h"
+
+namespace heed {
+
+// ---- metrics -------------------------------------------------------------------------------------
+// In the order in which they are printed. Checkpoints hold the number of the metric that judged
+// them, so a new one goes to the end.
+enum class Metric { loss, perplexity, token_accuracy, exact_match, bleu, chrf, bits_per_byte };
+
+struct MetricInfo {
+  std::string_view name;   ///< in YAML and JSON
+  std::string_view label;  ///< for people
+  bool higher_is_better = true;
+  int digits = 2;        ///< printed behind the point
+  bool percent = false;  ///< a share from 0 to 1, printed per cent
+};
+
+inline constexpr std::array<MetricInfo, 7> metric_table{{
+    {"loss", "loss", false, 4},
+    {"perplexity", "perplexity", false, 3},
+    {"token_accuracy", "token accuracy", true, 2, true},
+    {"exact_match", "exact match", true, 2, true},
+    {"bleu", "BLEU"},
+    {"chrf", "chrF2"},
+    {"bits_per_byte", "bits/byte", false, 3},
+}};
+
+constexpr auto names_of(Metric) {
+  return std::apply([](const auto&... metric) { return enum_names<Metric>(metric.name...); },
+                    metric_table);
+}
+
+constexpr const MetricInfo& info_of(Metric metric) {
+  return metric_table.at(static_cast<std::size_t>(metric));
+}
+
+// ---- tasks ---------------------------------------------------------------------------------------
+/// By their names in YAML; make_NAME_task in train/tasks/NAME.cpp makes one.
+#define HEED_TASKS(TASK) \
+  TASK(seq2seq)          \
+  TASK(lm)               \
+  TASK(tag)
+
+#define HEED_ENUMERATOR(name) name,
+enum class TaskKind { HEED_TASKS(HEED_ENUMERATOR) };
+#undef HEED_ENUMERATOR
+
+/// What a config needs to know about a task.
+struct TaskInfo {
+  std::string_view name;
+  std::string_view help;
+  Architecture architecture;
+  bool reads_text =
+      false;              ///< a running text, in windows of model.context; otherwise pairs of lines
+  bool searches = false;  ///< its outputs come from the search that section decode describes
+  std::vector<Metric> metrics;
+
+  bool has(Metric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
+};
+
+/// In the order of HEED_TASKS.
+inline const std::vector<TaskInfo>& task_table() {
+  using enum Metric;
+  static const std::vector<TaskInfo> table{
+      {.name = "seq2seq",
+       .help = "lines to lines, encoder and decoder",
+       .architecture = Architecture::encoder_decoder,
+       .searches = true,
+       .metrics = {loss, perplexity, token_accuracy, exact_match, bleu, chrf}},
+      {.name = "lm",
+       .help = "a language model, decoder only",
+       .architecture = Architecture::decoder,
+       .reads_text = true,
+       .searches = true,
+       .metrics = {loss, perplexity, token_accuracy, bits_per_byte}},
+      {.name = "tag",
+       .help = "a label for each token of a line, encoder only",
+       .architecture = Architecture::encoder,
+       .metrics = {loss, perplexity, token_accuracy, exact_match}},
+  };
+  return table;
+}
+inline const TaskInfo& info_of(TaskKind task) {
+  return task_table().at(static_cast<std::size_t>(task));
+}
+
+inline std::vector<std::string_view> names_of(TaskKind) {
+  std::vector<std::string_view> names;
+  for (const TaskInfo& task : task_table()) names.push_back(task.name);
+  return names;
+}
+
+}  // namespace heed

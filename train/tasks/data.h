@@ -1,0 +1,30 @@
+#pragma once
+/// What an experiment consists of, in memory. Free of `real`: `heed gradcheck` reads its data here
+/// and builds its model in float64.
+#include "data/batches/batcher.h"
+#include "data/batches/dataset.h"
+#include "data/tokenizers/tokenizer.h"
+#include "train/config/config.h"
+#include "train/run/run_record.h"
+
+namespace heed {
+
+struct ExperimentData {
+  Tokenizers tokenizers;
+  Dataset train, valid, test;
+  SplitSums sums;
+};
+
+/// Reads the files, makes or loads the tokenizers, encodes: Task::load of the config's task.
+ExperimentData load_data(const Config& config, const Tokenizers* tokenizers = nullptr);
+
+VocabularySizes sizes_of(const Tokenizers& tokenizers);
+
+/// How training data are cut into batches.
+BatchOptions batch_options(const Config& config);
+
+/// What to tell people where this machine cannot provide the precision that a key asks for; empty
+/// where it can.
+std::string precision_note(Precision precision, std::string_view key);
+
+}  // namespace heed

@@ -1,0 +1,40 @@
+#pragma once
+/// What a model is worth on a split.
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "train/config/tasks.h"
+
+namespace heed {
+
+struct Evaluation {
+  std::int64_t sentences = 0;        ///< windows, for a language model
+  std::int64_t tokens = 0;           ///< labels: target tokens, </s> counted
+  std::vector<std::string> outputs;  ///< one for each source line, where the task makes them
+  nlohmann::json notes;              ///< further keys of json()
+  std::vector<std::string> details;  ///< further lines for people
+
+  double value(Metric metric) const;  ///< NaN where it was not computed
+  double loss() const { return value(Metric::loss); }
+  bool has(Metric metric) const { return figure(metric).has_value(); }
+  void set(Metric metric, double value) { figures_[static_cast<std::size_t>(metric)] = value; }
+
+  nlohmann::json json() const;
+  /// "loss 1.234  perplexity 3.43  …", for people.
+  std::string text() const;
+
+ private:
+  const std::optional<double>& figure(Metric metric) const {
+    return figures_[static_cast<std::size_t>(metric)];
+  }
+  std::array<std::optional<double>, metric_table.size()> figures_;
+};
+
+/// A value that is no number is never better; any number is better than none.
+bool is_better(Metric metric, double value, std::optional<double> best);
+
+}  // namespace heed

@@ -1,0 +1,172 @@
+/// task: lm. A language model of running text, by a decoder alone.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/base/error.h"
+#include "autograd/base/lines.h"
+#include "autograd/base/utf8.h"
+#include "train/decode/search.h"
+#include "train/tasks/task.h"
+
+HEED_BEGIN
+
+namespace {
+
+class Continuations final : public Answers {
+ public:
+  Continuations(const Trained& trained, const Config& config, std::uint64_t seed)
+      : trained_(trained), config_(config), model_(trained.model), seed_(seed) {}
+
+  std::vector<std::string> lines(const std::vector<std::string>& input,
+                                 std::int64_t first) override {
+    std::vector<std::string> all(input.size());
+    trained_.team.run(static_cast<std::int64_t>(input.size()), [&](std::int64_t i) {
+      std::string shown;
+      for (const char c : continue_line(input[i], first + i))
+        c == '\n' ? shown += "\\n" : shown += c;
+      all[i] = one_line(shown);
+    });
+    return all;
+  }
+
+  std::string continuation(const std::string& prompt) override { return continue_line(prompt, 0); }
+
+ private:
+  /// Prompt and continuation, as the tokenizer spells them.
+  std::string continue_line(const std::string& prompt, std::int64_t number) const {
+    const Tokenizer& tokenizer = *trained_.tokenizers.target;
+    const std::string text = config_.data.lowercase ? lowercase(prompt) : prompt;
+    // A text begins as its lines do: after a newline.
+    const std::vector<std::int32_t> ids = tokenizer.encode(text.empty() ? "\n" : text);
+    const std::vector<std::int32_t> more =
+        continue_text(model_, ids, config_.decode, seed_, number);
+    // Decoded together: the tokenizer decides whether there is a space between two tokens.
+    std::vector<std::int32_t> all = ids;
+    all.insert(all.end(), more.begin(), more.end());
+    const std::string before = tokenizer.decode(ids), whole = tokenizer.decode(all);
+    return text + (text.empty() || !whole.starts_with(before) ? tokenizer.decode(more)
+                                                              : whole.substr(before.size()));
+  }
+
+  const Trained trained_;
+  const Config& config_;
+  FrozenModel model_;
+  std::uint64_t seed_;
+};
+
+/// Windows of all lines to score, packed into batches; window w belongs to line lines[w].
+struct Windows {
+  std::vector<Batch> batches;
+  std::vector<std::size_t> lines;
+
+  /// What `read` predicts is `next`: y2 … yn after y1 … yn−1.
+  void add(std::size_t line, std::span<const std::int32_t> read, std::span<const std::int32_t> next,
+           std::int64_t most) {
+    if (batches.empty() ||
+        batches.back().target.rows() + static_cast<std::int64_t>(read.size()) > most)
+      batches.emplace_back();
+    Batch& batch = batches.back();
+    batch.target.push(read);
+    batch.labels.insert(batch.labels.end(), next.begin(), next.end());
+    batch.samples.push_back(static_cast<std::int64_t>(lines.size()));
+    lines.push_back(line);
+  }
+};
+
+class LanguageModelTask final : public Task {
+ public:
+  using Task::Task;
+
+  Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const override {
+    Dataset data = tokenize_text(split.text, *tokenizers.target, threads());
+    if (training) check_text(data, "data.train");
+    return data;
+  }
+
+  void check_evaluable(const Dataset& data, const std::string& what) const override {
+    check_text(data, what);
+  }
+
+  std::string describe(const ExperimentData& data) const override {
+    return fmt::format("data: {} tokens of text, {} to validate on, {} to test on; vocabulary {}",
+                       data.train.stream.size(), data.valid.stream.size(), data.test.stream.size(),
+                       data.tokenizers.target->size());
+  }
+
+  Evaluation evaluate(const Trained& trained, const Dataset& data,
+                      const EvaluationRequest&) const override {
+    LossCounts total;
+    Evaluation e = evaluate_loss(trained, data, &total);
+    if (data.text_bytes > 0) {
+      e.set(Metric::bits_per_byte,
+            total.nll / std::log(2.0) / static_cast<double>(data.text_bytes));
+    }
+    return e;
+  }
+
+  /// A text that begins as a line does, cut to a few lines.
+  std::vector<std::string> examples(const Trained& trained, const Dataset&,
+                                    const Evaluation&) const override {
+    constexpr std::size_t most_lines = 10;
+    constexpr std::int64_t most_tokens = 400;
+    Config shorter = config_;
+    shorter.decode.max_length = std::min(config_.decode.max_length, most_tokens);
+    const std::string text = Continuations(trained, shorter, config_.seed).continuation("");
+    std::vector<std::string> shown;
+    for (std::size_t at = 0; at < text.size() && shown.size() < most_lines;) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      shown.push_back(excerpt(std::string_view(text).substr(at, end - at)));
+      at = end + 1;
+    }
+    return shown;
+  }
+
+  std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t seed) const override {
+    return std::make_unique<Continuations>(trained, config_, seed);
+  }
+
+  /// A line of a text comes after a newline, so that its first token is scored as well. Longer
+  /// lines go on in further windows, as in evaluation.
+  std::vector<LineScore> score(const Trained& trained, const std::string& source,
+                               const std::string& target) const override {
+    if (!source.empty()) {
+      throw Error(Exit::usage,
+                  "--source is for task seq2seq; a language model scores --target alone");
+    }
+    const std::vector<std::string> lines = read_lines(target);
+    const auto context = static_cast<std::size_t>(config_.model.context);
+    const Tokenizer& tokenizer = *trained.tokenizers.target;
+    std::vector<LineScore> scores(lines.size());
+    Windows windows;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      std::vector<std::int32_t> ids = tokenizer.encode("\n");
+      const std::size_t before = ids.size();
+      const std::vector<std::int32_t> own = tokenizer.encode(prepared(lines[i]));
+      ids.insert(ids.end(), own.begin(), own.end());
+      scores[i].tokens = static_cast<std::int64_t>(own.size());
+      if (before == 0 && !ids.empty())
+        ids.insert(ids.begin(), Tokenizer::eos);  // a tokenizer without newlines
+      for (std::size_t at = std::max<std::size_t>(before, 1) - 1; at + 1 < ids.size();
+           at += context) {
+        const std::size_t n = std::min(context, ids.size() - 1 - at);
+        windows.add(i, std::span(ids).subspan(at, n), std::span(ids).subspan(at + 1, n), 4096);
+      }
+    }
+    const std::vector<double> log_probs =
+        score_targets(FrozenModel(trained.model), windows.batches,
+                      static_cast<std::int64_t>(windows.lines.size()), trained.team);
+    for (std::size_t w = 0; w < log_probs.size(); ++w)
+      scores[windows.lines[w]].log_prob += log_probs[w];
+    return scores;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_lm_task(const Config& config) {
+  return std::make_unique<LanguageModelTask>(config);
+}
+
+HEED_END

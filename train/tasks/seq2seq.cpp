@@ -1,0 +1,166 @@
+/// task: seq2seq. Lines to lines, by an encoder and a decoder.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "autograd/base/error.h"
+#include "autograd/base/utf8.h"
+#include "train/decode/search.h"
+#include "train/metrics/bleu.h"
+#include "train/metrics/chrf.h"
+#include "train/tasks/task.h"
+#include "train/terminal/talk.h"
+
+HEED_BEGIN
+
+namespace {
+
+/// Attention takes time and memory with the square of the length, so a line as long as a book would
+/// stop all others: this much of it is translated.
+constexpr std::int64_t longest_source = 4096;  // tokens
+
+class Translations final : public Answers {
+ public:
+  Translations(const Trained& trained, const Config& config, std::uint64_t seed)
+      : trained_(trained), config_(config), model_(trained.model), seed_(seed) {}
+
+  std::vector<std::string> lines(const std::vector<std::string>& input,
+                                 std::int64_t first) override {
+    Sequences source;
+    std::vector<std::size_t> places;    // of the lines that hold something
+    std::vector<std::int64_t> numbers;  // and in all input: a sample must not depend on the chunk
+    for (std::size_t i = 0; i < input.size(); ++i) {
+      const std::int64_t number = first + static_cast<std::int64_t>(i);
+      std::vector<std::int32_t> ids = trained_.tokenizers.source->encode(
+          config_.data.lowercase ? lowercase(input[i]) : input[i]);
+      if (ids.empty()) continue;
+      shorten(ids, number);
+      ids.push_back(Tokenizer::eos);
+      source.push(ids);
+      places.push_back(i);
+      numbers.push_back(number);
+    }
+    const std::vector<Hypothesis> found =
+        translate(model_, source, config_.decode, seed_, trained_.team, numbers, batches());
+    std::vector<std::string> all(input.size());
+    for (std::size_t k = 0; k < found.size(); ++k)
+      all[places[k]] = one_line(trained_.tokenizers.target->decode(found[k].tokens));
+    return all;
+  }
+
+ private:
+  /// Two for each thread, so that none waits long for the last; one thread takes all at once.
+  std::int64_t batches() const {
+    if (config_.decode.precision == Precision::bf16) return usual_batches;
+    return trained_.team.threads() == 1 ? 1 : 2 * trained_.team.threads();
+  }
+
+  void shorten(std::vector<std::int32_t>& ids, std::int64_t number) const {
+    const std::int64_t positions = trained_.model.position_limit();
+    const std::int64_t limit =
+        (positions > 0 ? std::min(positions, longest_source) : longest_source) - 1;
+    if (static_cast<std::int64_t>(ids.size()) <= limit) return;
+    tell(fmt::format("heed: note: line {} has {} tokens; only its first {} are translated",
+                     number + 1, ids.size(), limit));
+    ids.resize(static_cast<std::size_t>(limit));
+  }
+
+  const Trained trained_;
+  const Config& config_;
+  FrozenModel model_;
+  std::uint64_t seed_;
+};
+
+class Seq2SeqTask final : public Task {
+ public:
+  using Task::Task;
+
+  Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const override {
+    TokenizeOptions options;
+    options.training = training;
+    options.max_length = config_.data.max_length;
+    options.keep_lines = !training;
+    return tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
+  }
+
+  /// Lines of 4,096 tokens and their end may be asked for, or longer ones where the model was
+  /// trained on longer ones.
+  void check_evaluable(const Dataset& data, const std::string& what) const override {
+    EvaluationLimits limits;
+    if (config_.model.positions == PositionKind::learned)
+      limits.positions = config_.model.max_positions;
+    limits.longest = std::max(limits.longest, config_.data.max_length) + 1;
+    check_lengths(data, limits, what);
+  }
+
+  std::string describe(const ExperimentData& data) const override {
+    return describe_pairs(data, "pairs");
+  }
+
+  Evaluation evaluate(const Trained& trained, const Dataset& data,
+                      const EvaluationRequest& request) const override {
+    Evaluation e = evaluate_loss(trained, data);
+    if (request.only && e.has(*request.only)) return e;
+    DecodeOptions options = config_.decode;
+    if (request.only) {  // the final figures come from the search the config asks for
+      options.beam = 1;
+      options.sample = false;
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    const FrozenModel frozen(trained.model);
+    for (const Hypothesis& h : translate(frozen, data.source, options, config_.seed, trained.team))
+      e.outputs.push_back(trained.tokenizers.target->decode(h.tokens));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    e.notes["beam"] = options.beam;
+    if (!e.outputs.empty()) e.notes["decode_seconds"] = took.count();
+    judge(e, data.target_lines, request.pretokenised);
+    return e;
+  }
+
+  std::vector<std::string> examples(const Trained&, const Dataset& data,
+                                    const Evaluation& e) const override {
+    return example_pairs(data, e);
+  }
+
+  std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t seed) const override {
+    return std::make_unique<Translations>(trained, config_, seed);
+  }
+
+  std::vector<LineScore> score(const Trained& trained, const std::string& source,
+                               const std::string& target) const override {
+    const Dataset data = encode(read_scored(source, target), trained.tokenizers, false);
+    check_evaluable(data, "score");
+    const std::vector<double> log_probs =
+        score_targets(FrozenModel(trained.model), batches_of(data), data.size(), trained.team);
+    std::vector<LineScore> scores;
+    for (std::int64_t i = 0; i < data.size(); ++i)
+      scores.push_back({log_probs[i], data.target.length(i) + 1});  // with </s>
+    return scores;
+  }
+
+ private:
+  static void judge(Evaluation& e, const std::vector<std::string>& targets, bool pretokenised) {
+    std::int64_t exact = 0;
+    for (std::size_t i = 0; i < e.outputs.size(); ++i) exact += e.outputs[i] == targets[i] ? 1 : 0;
+    e.set(Metric::exact_match, static_cast<double>(exact) /
+                                   static_cast<double>(std::max<std::size_t>(e.outputs.size(), 1)));
+    BleuOptions options;
+    if (pretokenised) options.tokenizer = BleuTokenizer::none;
+    const BleuScore bleu = corpus_bleu(e.outputs, targets, options);
+    const ChrfScore chrf = corpus_chrf(e.outputs, targets);
+    e.set(Metric::bleu, bleu.score);
+    e.set(Metric::chrf, chrf.score);
+    e.notes["bleu_signature"] = bleu.signature;
+    e.notes["chrf_signature"] = chrf.signature;
+    e.details = {bleu.text(), bleu.signature, chrf.signature};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_seq2seq_task(const Config& config) {
+  return std::make_unique<Seq2SeqTask>(config);
+}
+
+HEED_END

@@ -1,0 +1,217 @@
+#include "train/tasks/task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/base/error.h"
+#include "autograd/base/sha256.h"
+#include "autograd/base/utf8.h"
+#include "autograd/kernels/gemm/bf16.h"
+#include "train/decode/rows.h"
+
+HEED_BEGIN
+
+#define HEED_DECLARE(name) std::unique_ptr<Task> make_##name##_task(const Config& config);
+HEED_TASKS(HEED_DECLARE)
+#undef HEED_DECLARE
+
+std::unique_ptr<Task> make_task(const Config& config) {
+  switch (config.task) {
+#define HEED_CASE(name) \
+  case TaskKind::name:  \
+    return make_##name##_task(config);
+    HEED_TASKS(HEED_CASE)
+#undef HEED_CASE
+  }
+  return nullptr;
+}
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(Exit::usage, message); }
+
+/// SHA-256 of what training sees of a split; nothing of an empty one.
+std::string digest(const Dataset& data) {
+  if (data.empty()) return "";
+  Sha256 sum;
+  for (const Sequences* side : {&data.source, &data.target}) {
+    sum.update(std::as_bytes(std::span(side->ids)));
+    sum.update(std::as_bytes(std::span(side->offsets)));
+  }
+  sum.update(std::as_bytes(std::span(data.stream)));
+  return sum.hex();
+}
+
+}  // namespace
+
+ExperimentData Task::load(const Tokenizers* tokenizers) const {
+  const Corpus corpus = read();
+  ExperimentData data;
+  data.tokenizers = tokenizers != nullptr
+                        ? *tokenizers
+                        : make_tokenizers(config_.tokenizer, corpus.train, config_.seed, tell_note);
+  data.train = encode(corpus.train, data.tokenizers, true);
+  const auto evaluated = [&](const Split& split, const std::string& what) {
+    Dataset encoded = split.empty() ? Dataset() : encode(split, data.tokenizers, false);
+    if (!split.empty()) check_evaluable(encoded, what);
+    return encoded;
+  };
+  data.valid = evaluated(corpus.valid, "data.valid");
+  data.test = evaluated(corpus.test, "data.test");
+  data.sums = {digest(data.train), digest(data.valid), digest(data.test)};
+  const BatchStream anything_to_train_on(data.train, batch_options(config_));  // throws where not
+  return data;
+}
+
+Split Task::read_files(const FilesOptions& files, const std::string& name) const {
+  return read_split(files, info().reads_text, config_.data.lowercase, name);
+}
+
+Split Task::read_given(const FilesOptions& files) const {
+  if (info().reads_text) {
+    if (files.text.empty()) refuse("a language model is evaluated on --text FILE");
+    if (!files.source.empty() || !files.target.empty())
+      refuse("--source and --target are for tasks that read pairs of lines");
+  } else {
+    if (!files.text.empty()) refuse("--text is for language models; give --source and --target");
+    if (files.source.empty() || files.target.empty()) refuse("--source and --target go together");
+  }
+  if (std::ranges::count(files.source, "-") + std::ranges::count(files.target, "-") > 1)
+    refuse("standard input can be one file only");
+  return read_files(files, "files");
+}
+
+Split Task::read_scored(const std::string& source, const std::string& target) const {
+  if (source.empty()) refuse("--source is missing: this model scores targets given their source");
+  return read_split({{source}, {target}, {}}, false, config_.data.lowercase, "score");
+}
+
+std::string Task::describe_pairs(const ExperimentData& data, std::string_view noun) {
+  std::string left_out;
+  if (data.train.left_out_long + data.train.left_out_empty > 0) {
+    left_out = fmt::format(" ({} too long and {} empty ones left out)", data.train.left_out_long,
+                           data.train.left_out_empty);
+  }
+  return fmt::format(
+      "data: {} {}{}, {} to validate on, {} to test on; vocabulary {}{}", data.train.size(), noun,
+      left_out, data.valid.size(), data.test.size(), data.tokenizers.source->size(),
+      data.tokenizers.shared() ? "" : fmt::format(" and {}", data.tokenizers.target->size()));
+}
+
+std::vector<std::string> Task::example_pairs(const Dataset& data, const Evaluation& e) {
+  const std::size_t n = e.outputs.size(), shown = std::min<std::size_t>(n, 10);
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const std::size_t k = i * n / shown;
+    const std::string& expected = data.target_lines[k];
+    lines.push_back(fmt::format(
+        "{}  ->  {}{}", excerpt(data.source_lines[k]), excerpt(e.outputs[k]),
+        e.outputs[k] == expected ? "" : fmt::format("   (expected {})", excerpt(expected))));
+  }
+  return lines;
+}
+
+std::string Task::prepared(const std::string& line) const {
+  return config_.data.lowercase ? lowercase(line) : line;
+}
+
+std::vector<Batch> Task::batches_of(const Dataset& data) const {
+  BatchOptions options = batch_options(config_);
+  options.batch_tokens = std::min<std::int64_t>(options.batch_tokens, 4096);
+  options.batch_sequences = 0;
+  return evaluation_batches(data, options);
+}
+
+Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data,
+                               LossCounts* totals) const {
+  const std::vector<Batch> batches = batches_of(data);
+  std::vector<LossCounts> counts(batches.size());
+  trained.team.run(static_cast<std::int64_t>(batches.size()), [&](std::int64_t i) {
+    const NoGrad no_grad;
+    Pass pass;
+    const Batch& batch = batches[i];
+    if (!batch.labels.empty()) trained.model.loss(rows_of(batch), {.counts = &counts[i]}, pass);
+  });
+  LossCounts total;
+  Evaluation e;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    add_counts(total, counts[i]);
+    e.sentences += batches[i].sequences();
+  }
+  const auto n = static_cast<double>(std::max<std::int64_t>(total.tokens, 1));
+  e.tokens = total.tokens;
+  e.set(Metric::loss, total.nll / n);
+  e.set(Metric::perplexity, std::exp(total.nll / n));
+  e.set(Metric::token_accuracy, static_cast<double>(total.correct) / n);
+  if (totals != nullptr) *totals = total;
+  return e;
+}
+
+Batch Task::made_up_batch(std::int64_t sequences, std::int64_t source_length,
+                          std::int64_t target_length, const VocabularySizes& vocabulary,
+                          const std::function<std::int32_t(std::int64_t)>& id) const {
+  const auto ids = [&](std::int64_t n, std::int64_t known) {
+    std::vector<std::int32_t> all;
+    for (std::int64_t i = 0; i < n; ++i) all.push_back(id(known));
+    return all;
+  };
+  const auto side = [&](std::int64_t length, std::int64_t known) {
+    Side made;
+    made.ids = ids(sequences * length, known);
+    for (std::int64_t i = 0; i <= sequences; ++i)
+      made.offsets.push_back(static_cast<std::int32_t>(i * length));
+    return made;
+  };
+  Batch batch;
+  if (has_encoder(info().architecture)) batch.source = side(source_length, vocabulary.source);
+  if (has_decoder(info().architecture)) batch.target = side(target_length, vocabulary.target);
+  batch.labels = ids(batch.labelled().rows(), vocabulary.target);
+  batch.samples.resize(static_cast<std::size_t>(sequences));
+  return batch;
+}
+
+std::string Answers::continuation(const std::string&) {
+  refuse("--prompt is for language models; this model answers the lines of --input");
+}
+
+std::string excerpt(std::string_view text, std::size_t most) {
+  const std::string line = one_line(text);
+  std::size_t at = 0;
+  for (std::size_t characters = 0; at < line.size(); ++characters) {
+    if (characters == most) return line.substr(0, at) + "…";
+    at += std::max<std::size_t>(utf8_length(line, at), 1);
+  }
+  return line;
+}
+
+HEED_END
+
+namespace heed {
+
+ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
+  return make_task(config)->load(tokenizers);
+}
+
+VocabularySizes sizes_of(const Tokenizers& tokenizers) {
+  return {tokenizers.source->size(), tokenizers.target->size(), tokenizers.shared()};
+}
+
+BatchOptions batch_options(const Config& config) {
+  BatchOptions options;
+  options.batch_tokens = config.train.batch_tokens;
+  options.batch_sequences = config.train.batch_sequences;
+  options.context = info_of(config.task).reads_text ? config.model.context : 0;
+  options.seed = config.seed;
+  return options;
+}
+
+std::string precision_note(Precision precision, std::string_view key) {
+  if (precision != Precision::bf16) return "";  // and oneDNN is not even loaded
+  const std::string& obstacle = kernels::bf16_obstacle();
+  if (obstacle.empty()) return "";
+  return fmt::format("note: {} is bf16, but {}; going on in float32", key, obstacle);
+}
+
+}  // namespace heed
