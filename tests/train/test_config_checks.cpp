@@ -20,14 +20,15 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
        "data.synthetic)"},
       {"task: lm\n", "exp.yaml:1:7: data.train.text: missing: nothing to train on"},
       {copy + "task: lm\n",
-       "exp.yaml:1:26: data.synthetic.name: only for task: seq2seq (it makes pairs of lines)"},
+       "exp.yaml:1:26: data.synthetic.name: makes pairs of lines, but task lm reads a running "
+       "text"},
       {files + "task: lm\n",
-       "exp.yaml:1:24: data.train.source: only for task: seq2seq (lm reads text)\n"
-       "exp.yaml:1:35: data.train.target: only for task: seq2seq (lm reads text)"},
+       "exp.yaml:1:24: data.train.source: task lm reads a running text, not pairs of lines\n"
+       "exp.yaml:1:35: data.train.target: task lm reads a running text, not pairs of lines"},
       {"task: lm\ndata: {train: {target: b}}\n",
-       "exp.yaml:2:24: data.train.target: only for task: seq2seq (lm reads text)"},
+       "exp.yaml:2:24: data.train.target: task lm reads a running text, not pairs of lines"},
       {"data: {train: {text: t}}\n",
-       "exp.yaml:1:22: data.train.text: only for task: lm (seq2seq reads source and target)"},
+       "exp.yaml:1:22: data.train.text: task seq2seq reads source and target, not a running text"},
       {"data: {train: {source: a}}\n",
        "exp.yaml:1:24: data.train.target: missing, but there is a source"},
       {"data: {train: {target: a}}\n",
@@ -70,7 +71,8 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
        "exp.yaml:2:32: tokenizer.model: only for other kinds: bytes need no file"},
       {lm + "tokenizer: {shared: false}\n",
        "exp.yaml:3:21: tokenizer.shared: a language model has one side only"},
-      {copy + "model: {context: 64}\n", "exp.yaml:2:18: model.context: only for task: lm"},
+      {copy + "model: {context: 64}\n",
+       "exp.yaml:2:18: model.context: only for tasks that read a running text"},
       {copy + "model: {init_std: 0.1}\n", "exp.yaml:2:19: model.init_std: only for init: normal"},
       {copy + "model: {final_norm: false}\n",
        "exp.yaml:2:21: model.final_norm: false, but norm: pre needs a norm after the last layer"},
@@ -120,8 +122,17 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
       {"data: {synthetic: {name: sort, valid: 0}}\ntrain: {early_stopping: {metric: loss}}\n",
        "exp.yaml:2:34: train.early_stopping.metric: needs validation data"},
       {lm + "train: {early_stopping: {metric: bleu}}\n",
-       "exp.yaml:3:34: train.early_stopping.metric: only for task: seq2seq"},
-      {lm + "train: {best: chrf}\n", "exp.yaml:3:15: train.best: only for task: seq2seq"},
+       "exp.yaml:3:34: train.early_stopping.metric: task lm has no bleu: expected one of loss, "
+       "perplexity, token_accuracy, bits_per_byte"},
+      {lm + "train: {best: chrf}\n",
+       "exp.yaml:3:15: train.best: task lm has no chrf: expected one of loss, perplexity, "
+       "token_accuracy, bits_per_byte"},
+      {copy + "task: tag\nmodel: {tie_embeddings: false}\n",
+       "exp.yaml:3:25: model.tie_embeddings: only for tasks with a decoder"},
+      {copy + "task: tag\ndecode: {beam: 2}\n",
+       "exp.yaml:3:16: decode.beam: only for tasks that search for their outputs"},
+      {copy + "task: tag\nmodel: {layers: {encoder: 0}}\n",
+       "exp.yaml:3:27: model.layers.encoder: 0 is too few for task: tag"},
   });
 }
 
@@ -196,8 +207,8 @@ BOOST_AUTO_TEST_CASE(the_command_line) {
        "command line: seed.x=1: seed: expected a whole number, got keys and values",
        {"seed.x=1"}},
       {copy + "",
-       "command line: task=lm: data.synthetic.name: only for task: seq2seq (it makes pairs of "
-       "lines)",
+       "command line: task=lm: data.synthetic.name: makes pairs of lines, but task lm reads a "
+       "running text",
        {"task=lm"}},
   });
 }

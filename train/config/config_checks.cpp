@@ -89,8 +89,6 @@ class Checker {
   }
 
   const TaskInfo& task() const { return info_of(config_.task); }
-  static bool reads_text(const TaskInfo& task) { return task.reads_text; }
-  static bool reads_pairs(const TaskInfo& task) { return !task.reads_text; }
   bool synthetic() const { return config_.data.synthetic.name != SyntheticKind::none; }
 
   static bool any_file(const FilesOptions& files) {
@@ -125,14 +123,14 @@ class Checker {
                       text = split + ".text";
     if (task().reads_text) {
       const std::string message =
-          fmt::format("only for {} ({} reads text)", tasks_that(reads_pairs), task().name);
+          fmt::format("task {} reads a running text, not pairs of lines", task().name);
       if (!files.source.empty()) complain({source, "task"}, message);
       if (!files.target.empty()) complain({target, "task"}, message);
       return;
     }
     if (!files.text.empty()) {
-      complain({text, "task"}, fmt::format("only for {} ({} reads source and target)",
-                                           tasks_that(reads_text), task().name));
+      complain({text, "task"},
+               fmt::format("task {} reads source and target, not a running text", task().name));
     }
     if (files.source.empty() && !files.target.empty()) {
       complain({source, target}, "missing, but there is a target");
@@ -172,7 +170,7 @@ class Checker {
     const std::string_view name = "data.synthetic.name";
     if (task().reads_text) {
       complain({name, "task"},
-               fmt::format("only for {} (it makes pairs of lines)", tasks_that(reads_pairs)));
+               fmt::format("makes pairs of lines, but task {} reads a running text", task().name));
     }
     for (const auto& [files, split] : {std::pair(&config_.data.train, "data.train"),
                                        std::pair(&config_.data.valid, "data.valid"),
@@ -233,13 +231,12 @@ class Checker {
                fmt::format("0 is too few for task: {}", task().name));
     }
     if (!has_decoder(task().architecture)) model.decoder_layers = 0;
-    only_for("model.context", "task", task().reads_text, tasks_that(reads_text));
-    const auto decodes = [](const TaskInfo& other) { return has_decoder(other.architecture); };
-    only_for("model.tie_embeddings", "task", decodes(task()), tasks_that(decodes));
-    const auto searches = [](const TaskInfo& other) { return other.searches; };
+    only_for("model.context", "task", task().reads_text, "tasks that read a running text");
+    only_for("model.tie_embeddings", "task", has_decoder(task().architecture),
+             "tasks with a decoder");
     for (const Field& field : fields()) {
       if (field.key.starts_with("decode."))
-        only_for(field.key, "task", task().searches, tasks_that(searches));
+        only_for(field.key, "task", task().searches, "tasks that search for their outputs");
     }
     only_for("model.init_std", "model.init", model.init == InitKind::normal, "init: normal");
   }
@@ -325,8 +322,10 @@ class Checker {
 
   void check_metric(std::string_view key, Metric metric) {
     if (task().has(metric)) return;
-    const auto holds = [metric](const TaskInfo& other) { return other.has(metric); };
-    complain({key, "task"}, "only for " + tasks_that(holds));
+    std::vector<std::string_view> names;
+    for (const Metric own : task().metrics) names.push_back(info_of(own).name);
+    complain({key, "task"}, fmt::format("task {} has no {}: expected one of {}", task().name,
+                                        info_of(metric).name, fmt::join(names, ", ")));
   }
 
   Config& config_;

@@ -87,16 +87,6 @@ inline const TaskInfo& info_of(TaskKind task) {
   return task_table().at(static_cast<std::size_t>(task));
 }
 
-/// The tasks that something holds of, for a message: "task: lm", "task: seq2seq or tag".
-template <class Holds>
-std::string tasks_that(const Holds& holds) {
-  std::string names;
-  for (const TaskInfo& task : task_table()) {
-    if (holds(task)) names += (names.empty() ? "task: " : " or ") + std::string(task.name);
-  }
-  return names;
-}
-
 /// The names of all rows of a table.
 template <class Table>
 std::vector<std::string> names_of(const Table& table) {
