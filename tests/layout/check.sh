@@ -48,6 +48,7 @@ folders_of() {
     autograd) echo 'base memory kernels . ops gradcheck' ;;
     nn) echo '. layers models' ;;
     data) echo '. sources tokenizers batches' ;;
+    train) echo '. terminal config metrics fetch run decode tasks loop report commands' ;;
   esac
 }
 

@@ -325,7 +325,7 @@ fault("step: an infinite gradient of a finite loss passes", "train/loop/step.cpp
       "",
       "training:step")
 
-fault("resume: the optimizer begins at step 0", "train/loop/trainer_resume.cpp",
+fault("resume: the optimizer begins at step 0", "train/loop/trainer.cpp",
       "optimizer_.set_steps(",
       "optimizer_.set_steps(0 * ",
       "training:resuming")

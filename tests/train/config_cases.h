@@ -14,6 +14,14 @@ inline const std::string copy = "data: {synthetic: {name: copy}}\n";
 inline const std::string files = "data: {train: {source: a, target: b}}\n";
 inline const std::string lm = "task: lm\ndata: {train: {text: t}}\n";
 
+/// The choices of `task`, as messages list them.
+inline std::string tasks() {
+  std::string names;
+  for (const std::string_view name : heed::names_of(heed::TaskKind{}))
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  return names;
+}
+
 struct BrokenConfig {
   std::string text;
   std::string message;

@@ -16,7 +16,7 @@ name: tag
 task: tag
 threads: 2
 data: {synthetic: {name: brackets, train: 600, valid: 40, test: 30, min_length: 2, max_length: 4}}
-tokenizer: {kind: words, shared: false}
+tokenizer: {kind: word, shared: false}
 model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, dropout: 0.1}
 optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
 train: {steps: 60, batch_tokens: 256, validate_every: 20, save_every: 20, log_every: 10, best: exact_match}
@@ -57,9 +57,9 @@ status 0 bench tag.yaml --json --steps 3 'bench={sequences: 8, source_length: 7,
 holds out '"gflops":'
 
 status 2 train tag.yaml --run never decode.beam=3
-says 'decode.beam: only for task: seq2seq or lm'
+says 'decode.beam: only for tasks that search for their outputs'
 status 2 train tag.yaml --run never train.best=bleu
-says 'train.best: only for task: seq2seq'
+says 'train.best: task tag has no bleu: expected one of loss, perplexity, token_accuracy, exact_match'
 status 2 generate runs/tag --prompt '('
 says '--prompt is for language models'
 status 2 eval runs/tag --pretokenised
@@ -70,7 +70,7 @@ printf '( )\n' >train.src && printf '1 1 1\n' >train.tgt
 cat >uneven.yaml <<CONFIG
 task: tag
 data: {train: {source: train.src, target: train.tgt}}
-tokenizer: {kind: words, shared: false}
+tokenizer: {kind: word, shared: false}
 model: {d_model: 8, heads: 2, d_ff: 8, layers: 1}
 train: {steps: 2}
 CONFIG

@@ -221,14 +221,13 @@ BOOST_AUTO_TEST_CASE(out_of_range) {
 
 BOOST_AUTO_TEST_CASE(no_such_choice) {
   check_all({
-      {copy + "task: seq2sq\n",
-       "exp.yaml:2:7: task: expected one of seq2seq, lm, tag, got \"seq2sq\" (did you mean "
-       "seq2seq?)"},
+      {copy + "task: seq2sq\n", "exp.yaml:2:7: task: expected one of " + tasks() +
+                                    ", got \"seq2sq\" (did you mean seq2seq?)"},
       {copy + "task: LM\n",
-       "exp.yaml:2:7: task: expected one of seq2seq, lm, tag, got \"LM\" (did you mean lm?)"},
+       "exp.yaml:2:7: task: expected one of " + tasks() + ", got \"LM\" (did you mean lm?)"},
       {copy + "task: translate\n",
-       "exp.yaml:2:7: task: expected one of seq2seq, lm, tag, got \"translate\""},
-      {copy + "task: [lm]\n", "exp.yaml:2:7: task: expected one of seq2seq, lm, tag, got a list"},
+       "exp.yaml:2:7: task: expected one of " + tasks() + ", got \"translate\""},
+      {copy + "task: [lm]\n", "exp.yaml:2:7: task: expected one of " + tasks() + ", got a list"},
       {copy + "model: {activation: geluu}\n",
        "exp.yaml:2:21: model.activation: expected one of relu, gelu, gelu_tanh, silu, tanh, "
        "sigmoid, got \"geluu\" (did you mean gelu?)"},

@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(long_words_cost_little) {
   const std::string shown = std::string(60, 'x') + "...";
   BOOST_TEST(refusal(copy + key + ": 1") == "exp.yaml:2:1: " + shown + ": unknown key");
   BOOST_TEST(refusal(copy + "task: " + word) ==
-             "exp.yaml:2:7: task: expected one of seq2seq, lm, tag, got \"" + shown + "\"");
+             "exp.yaml:2:7: task: expected one of " + tasks() + ", got \"" + shown + "\"");
   BOOST_TEST(refusal(copy + "seed: " + std::string(100'000, '9')) ==
              "exp.yaml:2:7: seed: " + std::string(60, '9') +
                  "... is out of range (allowed: 0 to 2^64 - 1)");

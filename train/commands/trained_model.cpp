@@ -22,9 +22,9 @@ void check_weights(const RunFolder& run, const std::filesystem::path& weights) {
   } catch (const Error& e) {
     if (e.code != Exit::bad_input) throw;
     const std::string others = weights_there(run);
-    throw Error(e.code, others.empty()
-                            ? e.what()
-                            : fmt::format("{}\n--weights takes others{}", e.what(), others));
+    throw Error(e.code, others.empty() ? e.what()
+                                       : fmt::format("{}\n--weights chooses other weights{}",
+                                                     e.what(), others));
   }
 }
 

@@ -24,7 +24,7 @@ constexpr auto better = [](const auto& a, const auto& b) {
   return a.parent != b.parent ? a.parent < b.parent : a.token < b.token;
 };
 
-/// A token a model must not produce: nothing to say stands behind these ids.
+/// A token that a model must not produce: these ids stand for no text.
 bool forbidden(std::int64_t token) { return token == Tokenizer::bos || token == Tokenizer::unk; }
 
 std::int64_t parts_of(std::int64_t whole, std::int64_t size) { return (whole + size - 1) / size; }

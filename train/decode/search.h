@@ -65,11 +65,11 @@ struct FrozenModel {
   mutable kernels::PackedWeights weights;
 };
 
-/// Batches of translate() where nobody says otherwise: not as many as there are threads, lest what
-/// depends on the batches depend on the machine.
+/// Batches of translate() by default. Not the number of threads: what depends on the batches must
+/// not depend on the machine.
 inline constexpr std::int64_t usual_batches = 4;
 
-/// Translates every source sequence, in batches of alike lengths spread over the team: `batches` or
+/// Translates every source sequence, in batches of similar lengths spread over the team: `batches` or
 /// more, but no smaller ones than 32 hypotheses.
 /// Each sentence's result is a function of the sentence, the options, the seed and, where it is
 /// sampled, the sentence's number: its place in `source`, unless `numbers` says otherwise. In bf16
@@ -88,7 +88,7 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::int64_t number);
 
 /// log p of each target sequence with its </s>, given its source. Unnormalised natural logarithms.
-/// Like what is decoded, they do not depend on the sequences beside.
+/// Like outputs, they do not depend on the other sequences of the batch.
 std::vector<double> score_targets(const FrozenModel& frozen, std::span<const Batch> batches,
                                   std::int64_t count, Team& team);
 

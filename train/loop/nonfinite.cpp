@@ -50,7 +50,7 @@ std::string explain_non_finite(const Model& model, std::span<const NamedTensor> 
     std::string text = fmt::format("  first: {}\n  in shard {} of {}, {}", check.found()->text(),
                                    i + 1, shards.size(), samples_of(shards[i]));
     if (const auto sample = sample_of(shards[i], *check.found()))
-      text += fmt::format("; the row is sample {}'s", *sample);
+      text += fmt::format("; the row belongs to sample {}", *sample);
     return text;
   }
   return "  every tensor of every shard is finite; only their sum is not";

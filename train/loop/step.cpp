@@ -16,7 +16,7 @@ HEED_BEGIN
 
 namespace {
 constexpr std::int64_t piece_values = 1 << 14;
-/// Pieces are handed out in runs, so that small models are not all bookkeeping.
+/// Pieces are handed out in runs, so that bookkeeping does not dominate small models.
 constexpr std::int64_t run_values = 1 << 18;
 }  // namespace
 
@@ -88,7 +88,7 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
 
 void TrainStep::refuse(std::span<const Batch> shards, std::int64_t step, double loss,
                        double gradient_norm) {
-  drop_gradients();  // the search needs the memory
+  drop_gradients();  // the search for the cause needs the memory
   throw Error(
       Exit::non_finite,
       fmt::format("step {}: the loss is {} and the gradients' norm {}; the weights are as before "
@@ -122,7 +122,7 @@ void TrainStep::merge_into_tree(std::size_t i) {
     {
       const std::lock_guard lock(tree_mutex_);
       one_half_[right] = !one_half_[right];
-      if (one_half_[right]) return;  // whoever brings the other half goes on
+      if (one_half_[right]) return;  // the thread with the other half continues
     }
     add_to(left, right);
   }

@@ -36,8 +36,8 @@ class TrainStep {
   /// Step number `step` (1, 2, …; it keys the dropout) on a batch cut into shards. The bits of the
   /// result depend on the shards, not on the threads. Throws Error(Exit::non_finite), with the
   /// weights as they were, where the loss or the gradients' norm is NaN or infinite; the message
-  /// says where that began (nonfinite.h). A weight that is not finite, and yet does not show in the
-  /// loss, is found while it is updated: the step is made then, and Error(Exit::non_finite) thrown.
+  /// says where that began (nonfinite.h). A weight that is not finite and does not show in the loss is
+  /// found when it is updated: the step is complete then, and Error(Exit::non_finite) is thrown.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
 
  private:
@@ -50,8 +50,8 @@ class TrainStep {
                         double normalizer);
   [[noreturn]] void refuse(std::span<const Batch> shards, std::int64_t step, double loss,
                            double gradient_norm);
-  /// Shard i has its gradients. The tree of sums is worked off as far as it can be, but for its root,
-  /// so that few sets of gradients exist at a time.
+  /// Shard i has its gradients. Computes the sums of the tree that are ready, except for the root, so
+  /// that few sets of gradients exist at a time.
   void merge_into_tree(std::size_t i);
   void add_to(std::size_t left, std::size_t right);
   double sum_shards();
@@ -65,7 +65,7 @@ class TrainStep {
   StepOptions options_;
   std::vector<Piece> pieces_;
   std::vector<GradientList> gradients_;  ///< of each shard; the sum ends up in the first
-  std::vector<bool> one_half_;  ///< of each sum, named by its right half: one half is there
+  std::vector<bool> one_half_;  ///< of each sum, named by its right half: one half is ready
   std::mutex tree_mutex_;
   std::vector<LossCounts> counts_;  ///< of each shard
   std::vector<double> squares_;     ///< of each piece: its part of the squared norm

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "autograd/base/clock.h"
 #include "autograd/base/files.h"
@@ -25,7 +26,7 @@ std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
       std::ceil(config.train.epochs * static_cast<double>(stream.batches_in(0))));
 }
 
-/// What a batch's number hangs on, in a few words.
+/// What the numbers of batches depend on, in a few words.
 std::string batches_of(const Config& config, const ExperimentData& data) {
   const BatchOptions options = batch_options(config);
   return fmt::format("{} seed {} tokens {} sequences {} context {}", data.sums.train, options.seed,
@@ -74,11 +75,13 @@ double Trainer::share_done() const {
 
 bool Trainer::finished() const { return stopped_early_ || share_done() >= 1; }
 
+// ---- the loop ------------------------------------------------------------------------------------
+
 int Trainer::train() {
   if (!metrics_) metrics_.emplace(run_.metrics());
   stream_.seek(progress_.position);
   batches_ = std::make_unique<Prefetcher>(stream_);
-  if (!finished()) remove_average();  // the mean of checkpoints that will be old
+  if (!finished()) remove_average();  // its checkpoints will be outdated
   if (progress_.validation_due) validate();
   while (!finished() && signals_->stop() == 0) {
     one_step();
@@ -91,11 +94,11 @@ int Trainer::train() {
   if (last_saved_ != progress_.step) save(false, !finished());
   talk_.end_progress();
   if (progress_.skipped > 0) {
-    talk_.line(fmt::format("{} of {} steps were left out, as they were not finite",
+    talk_.line(fmt::format("{} of {} steps were left out because they were not finite",
                            progress_.skipped, progress_.step));
   }
   const int signal = signals_->stop();
-  signals_.reset();  // all is saved: from now on a signal ends the process
+  signals_.reset();  // everything is saved: from here on a signal ends the process
   return signal;
 }
 
@@ -122,13 +125,13 @@ void Trainer::one_step() {
 }
 
 std::string Trainer::advice(std::int64_t from, bool skipping) const {
-  std::string anew = "begin anew: heed train with --overwrite and a smaller optim.lr";
-  if (from == 0) return anew;
+  std::string again = "start over: heed train with --overwrite and a smaller optim.lr";
+  if (from == 0) return again;
   return fmt::format(
-      "to go on from step {}: heed resume {} with a smaller optim.lr{}\nwhere that ends likewise, "
-      "its weights are of no use any more; {}",
+      "to go on from step {}: heed resume {} with a smaller optim.lr{}\nif that ends the same way, "
+      "its weights are no longer usable; {}",
       from, run_.path.string(),
-      skipping ? "" : ", or train.on_nonfinite=skip to leave such steps out", anew);
+      skipping ? "" : ", or train.on_nonfinite=skip to leave such steps out", again);
 }
 
 void Trainer::give_up_step(const Error& error) {
@@ -155,7 +158,7 @@ void Trainer::give_up_step(const Error& error) {
 
 void Trainer::report(const StepResult& result, double lr) {
   const LossCounts& window = progress_.window;
-  if (window.tokens == 0) return;  // nothing but steps left out
+  if (window.tokens == 0) return;  // all steps were left out
   const double tokens = static_cast<double>(window.tokens),
                tokens_per_second = tokens / progress_.window_seconds;
   talk_.progress({progress_.step, total_steps_, share_done(), progress_.seconds,
@@ -172,6 +175,8 @@ void Trainer::report(const StepResult& result, double lr) {
   progress_.window_seconds = 0;
 }
 
+// ---- validation ----------------------------------------------------------------------------------
+
 void Trainer::validate() {
   last_validated_ = progress_.step;
   progress_.validation_due = false;
@@ -180,7 +185,7 @@ void Trainer::validate() {
   progress_.validation_due = !e;
   if (!e) return;
   const Metric metric = deciding_metric();
-  // Translations of a model whose loss is NaN have a BLEU as well, but it is no model.
+  // The outputs of a model whose loss is NaN may have a BLEU, but the model is not usable.
   const double value = std::isfinite(e->loss()) ? e->value(metric) : e->loss();
   const bool better = is_better(metric, value, progress_.best);
   if (better) {
@@ -214,6 +219,8 @@ std::optional<Evaluation> Trainer::validation_figures() {
   team_.interrupt_when({});
   return e;
 }
+
+// ---- checkpoints ---------------------------------------------------------------------------------
 
 void Trainer::save(bool is_best, bool on_request) {
   if (last_saved_ == progress_.step) return;
@@ -253,6 +260,108 @@ void Trainer::check_finite(std::span<const NamedTensor> moments) const {
   }
 }
 
+void Trainer::record(const std::string& kind, const nlohmann::json& fields) {
+  nlohmann::json r{{"kind", kind}, {"step", progress_.step}, {"seconds", progress_.seconds}};
+  r.update(fields);
+  metrics_->append(r);
+}
+
+// ---- resuming: what the checkpoint, the config, the data and the files say must agree ------------
+
+void Trainer::restore() {
+  checkpoints_.check_links();
+  const CheckpointFolder::Newest newest = checkpoints_.newest_valid();
+  for (const std::string& skipped : newest.skipped)
+    talk_.line("skipped a damaged checkpoint: " + skipped);
+  checkpoints_.refuse_loss(newest);
+  if (!newest.checkpoint) {
+    repair_metrics();
+    talk_.line("no checkpoint to go on from: beginning at step 0");
+    return;
+  }
+  const std::filesystem::path folder = newest.checkpoint->folder;
+  load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),
+               (folder / "model.safetensors").string());
+  load_weights(SafetensorsFile::read(folder / "training.safetensors"), optimizer_.state(),
+               (folder / "training.safetensors").string());
+  const Progress now = std::exchange(progress_, Progress::from(newest.checkpoint->state));
+  adapt_progress(now);
+  stream_.seek(progress_.position);  // before the folder is touched: the data may differ
+  optimizer_.set_steps(progress_.step - progress_.skipped);
+  // Where a validation is still due, the checkpoint is saved again with its result.
+  if (!progress_.validation_due) last_saved_ = last_validated_ = progress_.step;
+  repair_metrics();
+  // The process may have been killed after the checkpoint was named and before its links were set.
+  checkpoints_.link("last", progress_.step);
+  find_best();
+  tell_what_stays(checkpoints_.remove_unfinished());
+  if (config_.train.early_stopping.metric &&
+      progress_.without_better >= config_.train.early_stopping.patience) {
+    stopped_early_ = true;
+  }
+  talk_.line(fmt::format("going on from step {}", progress_.step));
+}
+
+void Trainer::adapt_progress(const Progress& now) {
+  Progress& p = progress_;
+  if (!p.batches.empty() && p.batches != now.batches && p.position.batch > 0) {
+    talk_.line(
+        fmt::format("note: the data, the seed or the batch size differ, so epoch {} begins "
+                    "again; {} of its batches were done",
+                    p.position.epoch, p.position.batch));
+    p.position.batch = 0;
+  }
+  p.batches = now.batches;
+  if (data_.sums.valid.empty()) return;  // nothing will be judged
+  if (p.best && !p.judged_by.empty() && p.judged_by != now.judged_by) {
+    talk_.line(
+        "note: the deciding metric or the validation data differ, so the best checkpoint is chosen "
+        "again from here on");
+    p.best.reset();
+    p.without_better = 0;
+    p.validation_due = true;
+  }
+  p.judged_by = now.judged_by;
+}
+
+void Trainer::repair_metrics() {
+  // What was recorded after the checkpoint will be recorded again, and so will the final figures.
+  const auto keep = [this](const nlohmann::json& r) {
+    const std::string kind = r.value("kind", "");
+    const auto at = r.value("step", std::int64_t{0});
+    return at <= progress_.step &&
+           !(progress_.validation_due && at == progress_.step && kind == "valid") &&
+           kind != "test" && kind != "final-valid";
+  };
+  const JsonlRepair repair = repair_jsonl(run_.metrics(), keep);
+  if (repair.damaged_line > 0) {
+    talk_.line(
+        fmt::format("{}: line {} is damaged; the file now ends before it, and all of it is kept as "
+                    "metrics.jsonl.damaged",
+                    run_.metrics().string(), repair.damaged_line));
+  }
+  metrics_.emplace(run_.metrics());
+}
+
+void Trainer::find_best() {
+  if (!progress_.best) return remove_tree(run_.path / "best");  // of a newer, damaged checkpoint
+  try {
+    if (progress_.best_step != progress_.step)  // that one was checked already
+      open_checkpoint(checkpoints_.folder_of(progress_.best_step));
+  } catch (const Error& lost) {
+    if (lost.code != Exit::bad_input) throw;
+    talk_.line(
+        fmt::format("the best checkpoint, of step {}, is lost; the best of the coming validations "
+                    "replaces it, or the last checkpoint if there are none: {}",
+                    progress_.best_step, lost.what()));
+    progress_.best.reset();
+    return remove_tree(run_.path / "best");
+  }
+  checkpoints_.link("best", progress_.best_step);
+}
+
+// ---- the end of a run ----------------------------------------------------------------------------
+
 void Trainer::remove_average() {
   if (std::filesystem::exists(run_.average())) remove_folder_at_once(run_.average());
 }
@@ -271,7 +380,7 @@ void Trainer::choose_weights() {
                       mean.checkpoints, config_.train.average));
     }
   } else {
-    remove_average();  // of a time when the config asked for one
+    remove_average();  // from when the config asked for one
     folder = find_weights(run_, "");
     check_file(folder, "model.safetensors");
   }
@@ -287,12 +396,6 @@ std::optional<Evaluation> Trainer::final_evaluation() {
   record(test ? "test" : "final-valid", e.json());
   metrics_->sync();
   return e;
-}
-
-void Trainer::record(const std::string& kind, const nlohmann::json& fields) {
-  nlohmann::json r{{"kind", kind}, {"step", progress_.step}, {"seconds", progress_.seconds}};
-  r.update(fields);
-  metrics_->append(r);
 }
 
 HEED_END

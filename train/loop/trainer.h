@@ -29,15 +29,15 @@ class Trainer {
  public:
   Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk);
 
-  /// Goes on from the newest valid checkpoint of the run, or begins where none was saved yet; says
-  /// what it skipped. Throws Error(bad_input) where there are checkpoints, all of them damaged, and Error(io)
-  /// where the disk fails.
+  /// Continues from the newest valid checkpoint of the run, or begins where none was saved yet;
+  /// reports what it skipped. Throws Error(bad_input) where all checkpoints are damaged, and
+  /// Error(io) where the disk fails.
   void restore();
   /// Trains to the end, or until a signal asks to stop; saves. Returns the signal or 0. Until this
   /// or restore(), nothing in the run's folder is touched.
   int train();
-  /// After training: the mean of the last checkpoints, if the config asks for it, becomes the run's
-  /// weights; otherwise the best checkpoint's do. Loads them.
+  /// After training: loads the mean of the last checkpoints, if the config asks for it, otherwise
+  /// the best checkpoint, as the run's weights.
   void choose_weights();
   /// The metrics of the test split, or of the validation split where there is no other; recorded.
   std::optional<Evaluation> final_evaluation();
@@ -52,7 +52,7 @@ class Trainer {
   bool finished() const;
   double share_done() const;  ///< of the run, 0 to 1
   void one_step();
-  /// The step at hand was not finite: leaves it out, or ends the run with what it has.
+  /// This step was not finite: leaves it out, or ends the run with what it has.
   void give_up_step(const Error& error);
   /// What to do after that, with the run saved as it was after step `from`.
   std::string advice(std::int64_t from, bool skipping) const;
@@ -64,15 +64,15 @@ class Trainer {
   void validate();
   /// The figures of a validation; none where a signal came before they were complete.
   std::optional<Evaluation> validation_figures();
-  /// `on_request`: where no checkpoint was due; means leave it out.
+  /// `on_request`: no checkpoint was due; averages leave it out.
   void save(bool is_best, bool on_request = false);
   void record(const std::string& kind, const nlohmann::json& fields);
-  /// Cuts off what was recorded after the checkpoint gone on from, and goes on recording.
+  /// Cuts off what was recorded after the checkpoint, and continues recording.
   void repair_metrics();
-  /// Where config or data are others than the checkpoint's: begins the epoch again, for the
-  /// numbers of its batches mean other samples, and judges anew which weights are the best.
+  /// Where config or data differ from the checkpoint's: begins the epoch again, since the numbers
+  /// of its batches stand for other samples, and chooses the best weights again.
   void adapt_progress(const Progress& now);
-  /// Points `best` at the checkpoint that was; where that is lost, at none.
+  /// Points `best` at the best checkpoint; at none where that one is lost.
   void find_best();
   void remove_average();  ///< if there is one
   Metric deciding_metric() const;
@@ -95,7 +95,7 @@ class Trainer {
   std::optional<SignalRequests> signals_{std::in_place};  ///< until training is over
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;
-  std::set<std::string> stays_;  // what was said about old checkpoints that cannot be removed
+  std::set<std::string> stays_;  // warnings about old checkpoints that cannot be removed
   bool stopped_early_ = false;
 };
 

@@ -162,8 +162,8 @@ class TagTask final : public Task {
       throw Error(
           Exit::bad_input,
           fmt::format("{}: line {} differs in tokens ({}) and labels ({}): each token needs "
-                      "one label; with tokenizer.kind: words, both are separated by spaces",
-                      what, i + 1, tokens, labels));
+                              "one label; with tokenizer.kind: word, both are separated by spaces",
+                              what, i + 1, tokens, labels));
     }
   }
 

@@ -48,7 +48,6 @@ BOOST_AUTO_TEST_CASE(the_table_names_each_task_and_its_metrics) {
   }
   BOOST_TEST(names.size() == task_table().size());
   BOOST_TEST((info_of(TaskKind::lm).name == "lm" && info_of(TaskKind::tag).name == "tag"));
-  BOOST_TEST(tasks_that([](const TaskInfo& t) { return !t.reads_text; }) == "task: seq2seq or tag");
 }
 
 BOOST_AUTO_TEST_CASE(tag_batches_have_one_side_and_a_label_for_each_of_its_rows) {
