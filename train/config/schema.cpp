@@ -127,8 +127,13 @@ Json rule_of(const Field& field, const Condition& condition) {
       concerned["enum"].push_back(value_of(field, value));
   }
   if (field.kind == FieldKind::files) concerned = {{"not", {{"enum", {Json::array()}}}}};
+  Json when = given(field.key, concerned);
+  const std::string section = field.key.substr(0, std::min(field.key.rfind('.'), field.key.size()));
+  const Section* const outer = find_section(section);
+  if (!condition.of.empty() && outer && outer->shorthand)  // the value may stand for the section
+    when = {{"anyOf", Json::array({when, given(section, concerned)})}};
   return {{"$comment", field.key + ": " + field.sentence(condition)},
-          {"if", given(field.key, concerned)},
+          {"if", when},
           {"then", has_one(condition.chooser, condition.values)}};
 }
 
