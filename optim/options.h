@@ -7,6 +7,10 @@
 namespace heed {
 
 enum class OptimizerKind { adam, adamw, sgd };
+/// Which parameters weight decay shrinks: those of two or more axes (weights of layers, embeddings), or all, the
+/// gains of norms and the biases included. Decaying those pulls a norm's gain from 1 to 0 and has no use as
+/// regularisation (as GPT-2, nanoGPT and BERT train).
+enum class DecayedParameters { matrices, all };
 enum class ScheduleKind { noam, inverse_sqrt, cosine, linear, constant };
 
 struct ScheduleOptions {
@@ -22,8 +26,9 @@ struct OptimOptions {
   std::array<double, 2> betas{0.9, 0.98};
   double eps = 1.0e-9;
   double weight_decay = 0.0;  ///< adamw: decoupled; sgd: L2
-  double momentum = 0.9;      ///< sgd
-  double clip_norm = 1.0;     ///< 0: no clipping
+  DecayedParameters decay = DecayedParameters::matrices;
+  double momentum = 0.9;   ///< sgd
+  double clip_norm = 1.0;  ///< 0: no clipping
   ScheduleOptions schedule;
 };
 

@@ -256,6 +256,7 @@ class Checker {
     only_for("optim.eps", "optim.name", !sgd, "adam and adamw");
     only_for("optim.momentum", "optim.name", sgd, "sgd");
     only_for("optim.weight_decay", "optim.name", decoupled_or_l2, "adamw and sgd");
+    only_for("optim.decay", "optim.name", decoupled_or_l2, "adamw and sgd");
     const std::string_view name = "optim.schedule.name", warmup = "optim.schedule.warmup",
                            steps = "optim.schedule.steps";
     const bool decays =

@@ -187,6 +187,9 @@ void add_optim(std::vector<Field>& table) {
                  "adam, adamw: added to the root of the second mean."),
           number(HEED_KEY(optim.weight_decay), not_negative,
                  "adamw: decoupled; sgd: L2; adam: none."),
+          choice(HEED_KEY(optim.decay), {"matrices", "all"},
+                 "adamw, sgd: what weight_decay shrinks: weights and embeddings, or norms and "
+                 "biases too."),
           number(HEED_KEY(optim.momentum), fraction,
                  "sgd: the share of the last update that is kept."),
           number(HEED_KEY(optim.clip_norm), not_negative,
