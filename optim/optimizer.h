@@ -32,6 +32,8 @@ class Optimizer {
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
  private:
+  double decay_of(std::size_t parameter) const;
+
   OptimOptions options_;
   std::vector<NamedTensor> parameters_;
   std::vector<Array> first_, second_;  ///< m and v; sgd keeps its momentum in first_
