@@ -1,5 +1,7 @@
 #pragma once
 /// Broken configs, each with the exact message that it must give.
+#include <fmt/format.h>
+
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -13,12 +15,20 @@ inline const std::string copy = "data: {synthetic: {name: copy}}\n";
 inline const std::string files = "data: {train: {source: a, target: b}}\n";
 inline const std::string lm = "task: lm\ndata: {train: {text: t}}\n";
 
-/// The choices of `task`, as messages list them.
+/// The choices of `task`, as messages list them. Tests name no list of tasks, so that a new one
+/// changes none.
 inline std::string tasks() {
-  std::string names;
-  for (const std::string_view name : heed::names_of(heed::TaskKind{}))
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  return names;
+  return fmt::format("{}", fmt::join(heed::names_of(heed::TaskKind{}), ", "));
+}
+
+/// "only for task: seq2seq or tag": the tasks of which something holds.
+template <class Holds>
+std::string only_for(const Holds& holds) {
+  std::vector<std::string> names;
+  for (const heed::TaskInfo& task : heed::task_table()) {
+    if (holds(task)) names.emplace_back(task.name);
+  }
+  return "only for task: " + heed::either(names);
 }
 
 struct BrokenConfig {
