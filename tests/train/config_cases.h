@@ -21,6 +21,10 @@ inline std::string tasks() {
   return fmt::format("{}", fmt::join(heed::names_of(heed::TaskKind{}), ", "));
 }
 
+inline std::string choices_of(std::string_view key) {
+  return fmt::format("{}", fmt::join(heed::find_field(key)->choices, ", "));
+}
+
 /// "only for task: seq2seq or tag": the tasks of which something holds.
 template <class Holds>
 std::string only_for(const Holds& holds) {
