@@ -100,9 +100,10 @@ BOOST_AUTO_TEST_CASE(feature_rows_are_cut_with_their_width) {
   BOOST_TEST((&batch.labelled() == &batch.source));
   const std::vector<Batch> parts = shard(batch, 3);
   check_cover(parts, batch);
-  BOOST_TEST(parts.size() == 2u);  // the last sequence costs more than the other two
-  BOOST_TEST(parts[1].source.features.front() == 9);
-  BOOST_TEST((parts[1].labels == std::vector<std::int32_t>{13, 14, 15, 16}));
+  BOOST_TEST(parts.size() == 3u);
+  BOOST_TEST(parts[1].source.features.front() == 6);  // the first value of row 2
+  BOOST_TEST(parts[2].source.features.front() == 9);
+  BOOST_TEST((parts[2].labels == std::vector<std::int32_t>{13, 14, 15, 16}));
 }
 
 BOOST_AUTO_TEST_CASE(a_source_alone_has_the_labels) {

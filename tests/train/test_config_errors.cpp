@@ -255,8 +255,8 @@ BOOST_AUTO_TEST_CASE(no_such_choice) {
       {copy + "train: {best: accuracy}\n",
        "exp.yaml:2:15: train.best: expected one of loss, perplexity, token_accuracy, exact_match, "
        "bleu, chrf, bits_per_byte, got \"accuracy\""},
-      {copy + "model: {positions: }\n",
-       "exp.yaml:2:9: model.positions: expected one of sinusoidal, learned, none, got nothing"},
+      {copy + "model: {positions: }\n", "exp.yaml:2:9: model.positions: expected one of " +
+                                            choices_of("model.positions") + ", got nothing"},
   });
 }
 

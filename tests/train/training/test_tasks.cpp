@@ -1,4 +1,5 @@
 // Tasks: what each reads, the batches it makes, what it says of a trained model.
+#include "nn/layers/positions.h"
 #include "train/tasks/task.h"
 
 #include <nlohmann/json.hpp>
