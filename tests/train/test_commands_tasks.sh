@@ -57,9 +57,9 @@ status 0 bench tag.yaml --json --steps 3 'bench={sequences: 8, source_length: 7,
 holds out '"gflops":'
 
 status 2 train tag.yaml --run never decode.beam=3
-says 'decode.beam: only for tasks that search for their outputs'
+says 'decode.beam=3: only for task: seq2seq or lm'
 status 2 train tag.yaml --run never train.best=bleu
-says 'train.best: task tag has no bleu: expected one of loss, perplexity, token_accuracy, exact_match'
+says 'train.best=bleu: bleu is only for task: seq2seq'
 status 2 generate runs/tag --prompt '('
 says '--prompt is for language models'
 status 2 eval runs/tag --pretokenised

@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(tag_batches_have_one_side_and_a_label_for_each_of_its_rows)
 
 BOOST_AUTO_TEST_CASE(a_tagger_learns_how_deep_brackets_are) {
   const TempFolder folder;
-  Config c = tag_run(400);
+  Config c = tag_run(800);
   c.model.d_model = 24;
   c.model.d_ff = 48;
   c.model.encoder_layers = 2;
