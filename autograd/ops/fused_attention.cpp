@@ -6,6 +6,7 @@
 #include "autograd/kernels/attention.h"
 #include "autograd/kernels/dropout.h"
 #include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/gemm/product_log.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops.h"
 
@@ -131,10 +132,21 @@ struct BlockedAttention {
     kernels::attention_softmax_again(p.data(), b.rows, b.keys, b.visible, sums, options.heads);
   }
 
+  /// Of Q Kᵀ and P V over all pairs of a query and a key, masked or not: backward has twice as many.
+  double model_flops() const {
+    double pairs = 0;
+    for (std::size_t s = 0; s + 1 < query_offsets.size(); ++s) {
+      pairs += static_cast<double>(query_offsets[s + 1] - query_offsets[s]) *
+               static_cast<double>(key_offsets[s + 1] - key_offsets[s]);
+    }
+    return 4 * pairs * static_cast<double>(head_size * options.heads);
+  }
+
   Array run(Source q, Source k, Source v, std::int64_t query_tokens) {
     const std::int64_t d = head_size * options.heads;
     output = Array({query_tokens, d});
     if (d == 0) return output;
+    const kernels::CountedAsWhole counted([&] { return model_flops(); });
     lse = Array({query_tokens, options.heads});
     Array p({largest_tile()});
     for_each_block([&](const Block& b) {
@@ -157,6 +169,7 @@ struct BlockedAttention {
                     Target dv) const {
     const std::int64_t d = head_size * options.heads;
     if (d == 0) return;
+    const kernels::CountedAsWhole counted([&] { return 2 * model_flops(); });
     const std::int64_t largest = largest_tile();
     const Source dout{dy.data(), d};
     Array p({largest}), dropped({options.dropout > 0 ? largest : 0}), dp({largest});

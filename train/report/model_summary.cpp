@@ -5,7 +5,6 @@
 #include "autograd/base/error.h"
 #include "autograd/base/team.h"
 #include "data/batches/batcher.h"
-#include "train/report/flops.h"
 #include "train/tasks/session.h"
 #include "train/terminal/progress.h"
 
@@ -34,37 +33,22 @@ Vocabulary bound(const Config& config, const std::string& why) {
 
 // ---- the work of a step ---------------------------------------------------------------------
 
-void add_batch(StepWork& work, const Config& config, std::int64_t vocabulary,
-               std::span<const std::int32_t> source, std::span<const std::int32_t> target,
-               double share) {
-  work.flops +=
-      share * training_flops * forward_flops(config.model, config.task, vocabulary, source, target);
-  work.source_tokens += share * flops_detail::rows(source);
-  work.target_tokens += share * flops_detail::rows(target);
-}
-
-StepWork equal_sequences(const Config& config, std::int64_t vocabulary, std::int64_t count,
-                         std::int64_t source_length, std::int64_t target_length,
-                         std::string basis) {
-  std::vector<std::int32_t> source, target;
-  for (std::int64_t i = 0; i <= count; ++i) {
-    if (config.task == Task::seq2seq)
-      source.push_back(static_cast<std::int32_t>(i * source_length));
-    target.push_back(static_cast<std::int32_t>(i * target_length));
-  }
+StepWork equal_sequences(const Config& config, std::int64_t count, std::int64_t source_length,
+                         std::int64_t target_length, std::string basis) {
   StepWork work;
   work.sequences = static_cast<double>(count);
+  if (config.task == Task::seq2seq) work.source_tokens = static_cast<double>(count * source_length);
+  work.target_tokens = static_cast<double>(count * target_length);
   work.basis = std::move(basis);
-  add_batch(work, config, vocabulary, source, target, 1);
   return work;
 }
 
-StepWork guessed_work(const Config& config, std::int64_t vocabulary) {
+StepWork guessed_work(const Config& config) {
   const std::int64_t length = config.task == Task::lm ? config.model.context : guessed_length;
   const std::int64_t count = config.train.batch_sequences > 0
                                  ? config.train.batch_sequences
                                  : std::max<std::int64_t>(config.train.batch_tokens / length, 1);
-  return equal_sequences(config, vocabulary, count, length, length,
+  return equal_sequences(config, count, length, length,
                          config.task == Task::lm
                              ? fmt::format("windows of {} tokens", length)
                              : fmt::format("a guess: all sequences of {} tokens", length));
@@ -84,9 +68,9 @@ StepWork real_work(const Config& config, const Split& train, const Tokenizers& t
   work.basis = fmt::format("the mean of the first {} training batches", n);
   for (std::int64_t i = 0; i < n; ++i) {
     const Batch batch = stream.next();
-    add_batch(work, config, tokenizers.target->size(), batch.source_offsets, batch.target_offsets,
-              1 / static_cast<double>(n));
     work.sequences += static_cast<double>(batch.sequences()) / static_cast<double>(n);
+    work.source_tokens += static_cast<double>(batch.source.size()) / static_cast<double>(n);
+    work.target_tokens += static_cast<double>(batch.target_in.size()) / static_cast<double>(n);
   }
   return work;
 }
@@ -107,7 +91,7 @@ void look_at_data(const Config& config, const std::optional<Tokenizers>& own,
     summary.work = real_work(config, train, *tokenizers);
   } catch (const Error& e) {
     if (!tokenizers) summary.vocabulary = bound(config, e.what());
-    summary.work = guessed_work(config, summary.vocabulary.sizes.target);
+    summary.work = guessed_work(config);
   }
 }
 
@@ -179,9 +163,8 @@ ModelSummary summarize_model(const Config& config, const std::optional<Tokenizer
   ModelSummary s;
   if (!own && config.bench.sequences > 0) {
     s.vocabulary = {{config.bench.vocabulary, config.bench.vocabulary, true}, "bench.vocabulary"};
-    s.work = equal_sequences(config, config.bench.vocabulary, config.bench.sequences,
-                             config.bench.source_length, config.bench.target_length,
-                             "the batch that bench makes up");
+    s.work = equal_sequences(config, config.bench.sequences, config.bench.source_length,
+                             config.bench.target_length, "the batch that bench makes up");
   } else {
     look_at_data(config, own, s);
   }
@@ -194,7 +177,7 @@ ModelSummary summarize_model(const Config& config, const std::optional<Tokenizer
   s.machine = machine_memory();
   if (s.memory.total() <= s.machine) {  // or running a shard would take all there is
     const std::unique_ptr<Model> model = build_model(config, s.vocabulary.sizes);
-    s.memory = estimate_memory(config, *model, s.work, s.vocabulary.sizes);
+    s.memory = probe_training(config, *model, s.vocabulary.sizes, s.work);
   }
   return s;
 }
@@ -207,7 +190,7 @@ nlohmann::json ModelSummary::json() const {
   }
   return {
       {"params", parameters},
-      {"gflop_per_step", work.flops / 1e9},
+      {"gflop_per_step", work.flops ? nlohmann::json(*work.flops / 1e9) : nullptr},
       {"source_tokens_per_step", work.source_tokens},
       {"target_tokens_per_step", work.target_tokens},
       {"step_basis", work.basis},
@@ -233,8 +216,10 @@ std::string ModelSummary::text() const {
   t += source == target
            ? fmt::format("vocabulary    {} ({})\n", source, vocabulary.basis)
            : fmt::format("vocabulary    {} and {} ({})\n", source, target, vocabulary.basis);
-  t += fmt::format("training step {:.4g} GFLOP of matrix products, {:.0f} target tokens ({})\n",
-                   work.flops / 1e9, work.target_tokens, work.basis);
+  t += fmt::format("training step {}, {:.0f} target tokens ({})\n",
+                   work.flops ? fmt::format("{:.4g} GFLOP of matrix products", *work.flops / 1e9)
+                              : "its matrix products not counted",
+                   work.target_tokens, work.basis);
   t += fmt::format("memory of training, {} {:.1f} MB; {}\n",
                    memory.activations ? "about" : "at least", memory.total() / 1e6,
                    memory.total() > machine
