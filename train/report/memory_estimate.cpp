@@ -1,14 +1,10 @@
 #include "train/report/memory_estimate.h"
 
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
-#include <limits>
-#include <string>
 
 #include "autograd/base/team.h"
 #include "autograd/kernels/gemm/bf16.h"
@@ -29,27 +25,6 @@ std::int64_t resident() {
 }
 
 constexpr double probe_flops = 4e10;  // half a second's work
-
-/// The smallest limit of the groups (cgroups) that this process is in, as a container or a batch
-/// system sets it; infinite where there is none.
-double group_memory() {
-  double least = std::numeric_limits<double>::infinity();
-  std::ifstream groups("/proc/self/cgroup");  // "0::/a/b" in version 2, "9:memory:/a/b" in 1
-  for (std::string line; std::getline(groups, line);) {
-    const bool second = line.starts_with("0::"), first = line.find(":memory:") != line.npos;
-    const std::size_t path = line.find('/');
-    if ((!first && !second) || path == std::string::npos) continue;
-    const std::filesystem::path top = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
-    const char* const name = second ? "memory.max" : "memory.limit_in_bytes";
-    // Upwards, and last the top itself: within a container the path may be one of outside.
-    for (std::filesystem::path at = line.substr(path + 1);; at = at.parent_path()) {
-      double bytes = 0;  // "max" is no number
-      if (std::ifstream(top / at / name) >> bytes) least = std::min(least, bytes);
-      if (at.empty()) break;
-    }
-  }
-  return least;
-}
 
 /// `sequences` of equal length, of tokens that do not matter.
 Batch probe_batch(const Config& config, std::int64_t sequences, std::int64_t source_length,
@@ -100,24 +75,6 @@ Probe probe(const Config& config, const Model& model, const Batch& batch) {
 
 }  // namespace
 
-double machine_memory() {
-  struct sysinfo all {};
-  ::sysinfo(&all);
-  const double unit = all.mem_unit, swap = unit * static_cast<double>(all.totalswap);
-  return std::min(unit * static_cast<double>(all.totalram), group_memory()) + swap;
-}
-
-MemoryEstimate least_memory(const Config& config, const Model& model) {
-  double values = 0;
-  for (const NamedTensor& p : model.parameters()) values += static_cast<double>(p.tensor.size());
-  const bool sgd = config.optim.name == OptimizerKind::sgd;
-  MemoryEstimate e;
-  e.program = 12e6;
-  e.weights = e.gradients = values * sizeof(float);
-  e.moments = e.weights * (sgd ? 1 : 2);
-  return e;
-}
-
 MemoryEstimate probe_training(const Config& config, const Model& model,
                               const VocabularySizes& vocabulary, StepWork& work) {
   MemoryEstimate e = least_memory(config, model);
@@ -128,14 +85,15 @@ MemoryEstimate probe_training(const Config& config, const Model& model,
   const auto length = [&](double tokens) {
     return std::max<std::int64_t>(std::llround(tokens / std::max(work.sequences, 1.0)), 1);
   };
-  const auto run = [&](std::int64_t sequences) {
-    return probe(config, model,
-                 probe_batch(config, sequences, length(work.source_tokens),
-                             length(work.target_tokens), vocabulary));
+  const auto batch = [&](std::int64_t sequences) {
+    return probe_batch(config, sequences, length(work.source_tokens), length(work.target_tokens),
+                       vocabulary);
   };
   const std::int64_t resident_before = resident();
-  Probe shard = run(1);
-  work.flops = work.sequences * shard.flops;
+  const Batch one = batch(1);
+  Probe shard = probe(config, model, one);
+  work.flops = shard.flops * (work.source_tokens + work.target_tokens) /
+               static_cast<double>(one.source.size() + one.target_in.size());
 
   // A shard of sequences of average length, as many as half a second allows.
   const double of_shard = std::max(work.sequences / shards, 1.0),
@@ -143,7 +101,7 @@ MemoryEstimate probe_training(const Config& config, const Model& model,
   const auto sequences = std::llround(std::clamp(affordable, 1.0, std::ceil(of_shard)));
   if (sequences > 1) {
     const double from_system = shard.from_system;
-    shard = run(sequences);
+    shard = probe(config, model, batch(sequences));
     shard.from_system += from_system;
   }
   const double scale = of_shard / static_cast<double>(sequences);

@@ -1,9 +1,10 @@
 #pragma once
-/// What training takes: the work of a step, the memory; and how much memory there is.
+/// What training takes, measured by running a little of it: the work of a step, and the memory.
 #include <optional>
 
 #include "nn/models/model.h"
 #include "train/config/config.h"
+#include "train/tasks/least_memory.h"
 #include "train/tasks/session.h"
 
 namespace heed {
@@ -14,21 +15,6 @@ struct StepWork {
   std::optional<double> flops;  ///< model FLOPs (kernels/gemm/product_log.h); none: not counted
   std::string basis;
 };
-
-/// Bytes.
-struct MemoryEstimate {
-  double program = 0;  ///< code, libraries, what the BLAS keeps for itself
-  double weights = 0, gradients = 0, moments = 0;
-  std::optional<double> activations;  ///< none: not measured
-  double total() const { return program + weights + gradients + moments + activations.value_or(0); }
-};
-
-/// Bytes of this machine, swap included, or what its container may take.
-double machine_memory();
-
-/// What a model takes at least while it is trained, whatever its batches: no activations, and
-/// gradients of one shard.
-MemoryEstimate least_memory(const Config& config, const Model& model);
 
 /// Runs a sequence of average length, and then a shard (or, where that would take long, a smaller
 /// one). Sets work.flops from the products that were counted, and estimates the memory from how much

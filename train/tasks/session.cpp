@@ -7,7 +7,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/sha256.h"
 #include "autograd/kernels/gemm/bf16.h"
-#include "train/report/memory_estimate.h"
+#include "train/tasks/least_memory.h"
 
 namespace heed {
 

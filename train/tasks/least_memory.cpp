@@ -1,0 +1,56 @@
+#include "train/tasks/least_memory.h"
+
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+
+namespace heed {
+
+namespace {
+
+/// The smallest limit of the groups (cgroups) that this process is in, as a container or a batch
+/// system sets it; infinite where there is none.
+double group_memory() {
+  double least = std::numeric_limits<double>::infinity();
+  std::ifstream groups("/proc/self/cgroup");  // "0::/a/b" in version 2, "9:memory:/a/b" in 1
+  for (std::string line; std::getline(groups, line);) {
+    const bool second = line.starts_with("0::"), first = line.find(":memory:") != line.npos;
+    const std::size_t path = line.find('/');
+    if ((!first && !second) || path == std::string::npos) continue;
+    const std::filesystem::path top = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    const char* const name = second ? "memory.max" : "memory.limit_in_bytes";
+    // Upwards, and last the top itself: within a container the path may be one of outside.
+    for (std::filesystem::path at = line.substr(path + 1);; at = at.parent_path()) {
+      double bytes = 0;  // "max" is no number
+      if (std::ifstream(top / at / name) >> bytes) least = std::min(least, bytes);
+      if (at.empty()) break;
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+double machine_memory() {
+  struct sysinfo all {};
+  ::sysinfo(&all);
+  const double unit = all.mem_unit, swap = unit * static_cast<double>(all.totalswap);
+  return std::min(unit * static_cast<double>(all.totalram), group_memory()) + swap;
+}
+
+MemoryEstimate least_memory(const Config& config, const Model& model) {
+  double values = 0;
+  for (const NamedTensor& p : model.parameters()) values += static_cast<double>(p.tensor.size());
+  const bool sgd = config.optim.name == OptimizerKind::sgd;
+  MemoryEstimate e;
+  e.program = 12e6;
+  e.weights = e.gradients = values * sizeof(float);
+  e.moments = e.weights * (sgd ? 1 : 2);
+  return e;
+}
+
+}  // namespace heed
