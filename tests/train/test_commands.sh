@@ -190,6 +190,9 @@ equal 'steps measured' "$(number steps)" 30
 if ! grep -qa __asan_init "$heed"; then   # with that sanitizer no memory is used again
   equal 'memory asked for in a step' "$(number allocations_per_step)" 0.0
 fi
+counted=$(number gflop_per_step)
+status 0 show tiny.yaml --json 'bench={sequences: 16, source_length: 7, target_length: 9, vocabulary: 20}'
+equal 'GFLOP that show and bench count' "$(number gflop_per_step)" "$counted"
 status 0 bench tiny.yaml --steps 3
 holds out 'tokens .* a second' '^  products .* ms alone' '^  blas +OpenBLAS' '^  Affine ' '^  gradient sums, update '
 

@@ -103,7 +103,8 @@ nlohmann::json config_json(const Config& config) {
       case FieldKind::number:
       case FieldKind::truth:
       case FieldKind::pair:
-        value = nlohmann::json::parse(text);
+        value = nlohmann::json::parse(text, nullptr, false);
+        if (value.is_discarded()) value = text;  // "auto"
         break;
       case FieldKind::choice:
         value = text;

@@ -85,26 +85,22 @@ MemoryEstimate probe_training(const Config& config, const Model& model,
   const auto length = [&](double tokens) {
     return std::max<std::int64_t>(std::llround(tokens / std::max(work.sequences, 1.0)), 1);
   };
-  const auto batch = [&](std::int64_t sequences) {
-    return probe_batch(config, sequences, length(work.source_tokens), length(work.target_tokens),
-                       vocabulary);
-  };
-  const std::int64_t resident_before = resident();
-  const Batch one = batch(1);
-  Probe shard = probe(config, model, one);
-  work.flops = shard.flops * (work.source_tokens + work.target_tokens) /
-               static_cast<double>(one.source.size() + one.target_in.size());
+  const std::int64_t source_length = length(work.source_tokens),
+                     target_length = length(work.target_tokens);
 
-  // A shard of sequences of average length, as many as half a second allows.
-  const double of_shard = std::max(work.sequences / shards, 1.0),
-               affordable = std::floor(probe_flops / std::max(shard.flops, 1.0));
+  // A shard of sequences of average length, as many as half a second allows: of each weight and
+  // token, training multiplies about 6 times (Kaplan et al. 2020, section 2.1).
+  const double values = set / sizeof(float), of_shard = std::max(work.sequences / shards, 1.0),
+               of_sequence =
+                   6 * values * static_cast<double>(std::max(source_length, target_length)),
+               affordable = std::floor(probe_flops / std::max(of_sequence, 1.0));
   const auto sequences = std::llround(std::clamp(affordable, 1.0, std::ceil(of_shard)));
-  if (sequences > 1) {
-    const double from_system = shard.from_system;
-    shard = probe(config, model, batch(sequences));
-    shard.from_system += from_system;
-  }
+  const Batch batch = probe_batch(config, sequences, source_length, target_length, vocabulary);
   const double scale = of_shard / static_cast<double>(sequences);
+  const std::int64_t resident_before = resident();
+  const Probe shard = probe(config, model, batch);
+  work.flops = shard.flops * (work.source_tokens + work.target_tokens) /
+               static_cast<double>(batch.source.size() + batch.target_in.size());
   // What else has grown is the BLAS's, which packs matrices into a buffer for each thread.
   const double packed =
       std::max(static_cast<double>(resident() - resident_before) - shard.from_system, 0.0);

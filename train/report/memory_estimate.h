@@ -16,9 +16,9 @@ struct StepWork {
   std::string basis;
 };
 
-/// Runs a sequence of average length, and then a shard (or, where that would take long, a smaller
-/// one). Sets work.flops from the products that were counted, and estimates the memory from how much
-/// was in use at a time; the rest is arithmetic. Text, its tokens and decoding are left out.
+/// Runs a shard of sequences of average length (or, where that would take long, a smaller one). Sets
+/// work.flops from the products that were counted, and estimates the memory from how much was in use
+/// at a time; the rest is arithmetic. Text, its tokens and decoding are left out.
 MemoryEstimate probe_training(const Config& config, const Model& model,
                               const VocabularySizes& vocabulary, StepWork& work);
 
