@@ -21,7 +21,7 @@ struct NonFinite {
   std::string text() const;
 };
 
-/// x, but NaN without a sign: "-nan" tells nobody anything.
+/// x, with NaN printed without its meaningless sign.
 inline double unsigned_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
 
 /// The first value of x that is not finite.
@@ -30,8 +30,8 @@ std::optional<NonFinite> find_non_finite(const Array& x, const std::string& tens
 std::optional<NonFinite> find_non_finite(std::span<const NamedTensor> tensors,
                                          const std::string& what);
 
-/// While one lives, it looks at what the ops of this thread compute, and remembers the first find.
-/// An observer that was there before goes on seeing all, first.
+/// While one is alive, it inspects what the ops of this thread compute and keeps the first value that
+/// is not finite. An observer installed earlier still sees everything, first.
 class FiniteCheck final : public OpObserver {
  public:
   /// The parameters' names help to say where in the model an op stands.

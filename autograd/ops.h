@@ -1,6 +1,6 @@
 #pragma once
-/// Every op, one line each. The struct behind a line, with its formula, its forward and its
-/// backward, stands in ops/. Shapes broadcast as in NumPy where it says so; errors read "[op]
+/// Every op, one line each. The struct behind each line, with its formula, forward and backward, is
+/// in ops/. Shapes broadcast as in NumPy where it says so; errors read "[op]
 /// expected …, got …".
 #include <cstdint>
 #include <limits>
@@ -61,7 +61,7 @@ Tensor affine_map(kernels::Map f, const Tensor& x, const Tensor& weight, const T
 
 // ---- ops/softmax.cpp: over the last axis ---------------------------------------------------
 /// mask, if defined, is added to x first and broadcasts to it; −inf hides an entry. A row with
-/// nothing left gives zeros (softmax) and −inf (log_softmax), and no gradient.
+/// all entries hidden gives zeros (softmax) or −inf (log_softmax) and has no gradient.
 Tensor softmax(const Tensor& x, const Array& mask = {});
 Tensor log_softmax(const Tensor& x, const Array& mask = {});
 
@@ -113,8 +113,8 @@ struct LossCounts {
 /// Σ_rows label-smoothed cross-entropy / normalizer, of logits [rows, classes].
 Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, real smoothing,
                      double normalizer, LossCounts* counts = nullptr);
-/// The same, of logits = x Wᵀ + b, computed and dropped in chunks of rows: the logits never exist
-/// at once.
+/// The same for logits = x Wᵀ + b, computed and discarded in chunks of rows, so that the whole
+/// matrix of logits never exists.
 Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                std::span<const std::int32_t> targets, real smoothing,
                                double normalizer, LossCounts* counts = nullptr);

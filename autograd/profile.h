@@ -1,5 +1,5 @@
 #pragma once
-/// Where the time goes, op by op. Off by default, and then it costs one look at a pointer an op.
+/// Time per op. Off by default; the cost is then one pointer test per op.
 #include <chrono>
 #include <map>
 #include <string>
@@ -18,7 +18,7 @@ using OpTimes = std::map<std::string, OpTime>;
 /// "Softmax" for struct heed::…::Softmax.
 std::string op_name(const std::type_info& type);
 
-/// While one lives, ops of this thread add their times to `into`. An op that is composed of others
+/// While one is alive, the ops of this thread add their times to `into`. An op that is composed of others
 /// counts only itself, as it is not recorded as an op.
 class ProfileOps {
  public:

@@ -1,7 +1,7 @@
 #pragma once
 /// Reverse-mode automatic differentiation. A Tensor is a value and, where gradients are wanted, the
 /// node that made it. Nodes point to the nodes of their inputs: that graph is the tape. `backward`
-/// walks it from the newest node to the oldest and returns the gradients as a value of their own.
+/// walks it from the newest node to the oldest and returns the gradients as a separate value.
 ///
 ///   Tensor w = Tensor::variable(Array::full({3}, 2));
 ///   Tensor loss = sum(mul(w, w));
@@ -26,11 +26,11 @@ HEED_BEGIN
 
 class Node;
 
-/// A counted reference to a node; chains of any length are taken down without recursion.
+/// A counted reference to a node. Chains of any length are destroyed without recursion.
 class NodeRef {
  public:
   NodeRef() = default;
-  explicit NodeRef(Node* node);  ///< takes over the reference a new node is born with
+  explicit NodeRef(Node* node);  ///< takes over the initial reference of a new node
   NodeRef(const NodeRef& other);
   NodeRef(NodeRef&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
   NodeRef& operator=(NodeRef other) noexcept {
@@ -49,17 +49,17 @@ class NodeRef {
 /// Where an op's backward leaves its contribution to the gradient of one input. It can only add.
 class Grad {
  public:
-  Grad() = default;  ///< nobody wants this gradient
+  Grad() = default;  ///< this gradient is not needed
   Grad(Array* slot, const Shape* shape) : slot_(slot), shape_(shape) {}
 
-  /// False where the input is a constant: there is no need to compute anything.
+  /// False if the input is a constant, so that nothing need be computed for it.
   explicit operator bool() const { return slot_ != nullptr; }
   const Shape& shape() const { return *shape_; }
-  /// Adds an array of the input's shape. The first one is taken over as it is.
+  /// Adds an array of the input's shape. The first one is stored without a copy.
   void add(Array g) const;
-  /// The sum so far, zeros at first, for backward passes that scatter into it.
+  /// The sum so far, initially zeros, for backward passes that scatter into it.
   Array& sum() const;
-  /// The sum so far; nullptr where there is none, or nobody wants it.
+  /// The sum so far; nullptr if there is none or it is not needed.
   const Array* value() const { return slot_ != nullptr && slot_->defined() ? slot_ : nullptr; }
   /// For kernels that compute target = beta * target + …: beta is 0 on the first call (the target's
   /// values are then not initialised), 1 on later ones.
@@ -115,7 +115,7 @@ class Tensor {
 
   bool defined() const { return value_.defined(); }
   const Array& value() const& { return value_; }
-  Array value() && { return value_; }  ///< of a tensor that is about to go
+  Array value() && { return value_; }  ///< of a temporary
   /// For optimizers, initialisers and checkers, between graphs: writes through to every copy.
   Array& mutable_value() { return value_; }
   const Shape& shape() const { return value_.shape(); }
@@ -147,11 +147,11 @@ class Gradients {
 };
 
 /// Gradients of <cotangent, y>; the cotangent defaults to 1 for a y of size 1. Memory that only
-/// this pass needed is freed on the way, so a graph can be walked once; `keep_graph` leaves it
-/// whole.
+/// this pass needs is freed on the way, so a graph can be walked only once, unless `keep_graph` is
+/// set.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
 
-/// While one lives, ops of this thread record nothing.
+/// While one is alive, the ops of this thread record nothing.
 class NoGrad {
  public:
   NoGrad();
@@ -164,8 +164,8 @@ class NoGrad {
 };
 bool recording();  ///< of this thread
 
-/// Looks on while this thread runs ops (finite_check.h is one). None by default, and then it costs
-/// one look at a pointer an op.
+/// Observes the ops that this thread runs (finite_check.h has one). There is none by default; the
+/// cost is then one pointer test per op.
 class OpObserver {
  public:
   virtual ~OpObserver() = default;
@@ -214,7 +214,7 @@ Array run_forward(Op& op, const Values&... values) {
   return op.forward(values...);
 }
 
-/// Runs the op and, if this thread records and an input needs a gradient, remembers it.
+/// Runs the op and records it if this thread records and an input needs a gradient.
 template <class Op, std::same_as<Tensor>... Inputs>
 Tensor apply(Op op, const Inputs&... inputs) {
   Array y = run_forward(op, inputs.value()...);

@@ -21,10 +21,16 @@ void Optimizer::begin_step(double lr, double grad_scale) {
   adam_.beta1 = options_.betas[0];
   adam_.beta2 = options_.betas[1];
   adam_.eps = options_.eps;
-  adam_.decay = options_.name == OptimizerKind::adamw ? options_.weight_decay : 0;
   adam_.c1 = 1 - std::pow(options_.betas[0], t);
   adam_.c2 = 1 - std::pow(options_.betas[1], t);
   adam_.grad_scale = grad_scale;
+}
+
+/// Parameters fall into two groups: those with weight decay, and those without.
+double Optimizer::decay_of(std::size_t parameter) const {
+  if (options_.name == OptimizerKind::adam) return 0;
+  const bool matrix = parameters_[parameter].tensor.shape().rank() >= 2;
+  return matrix || options_.decay == DecayedParameters::all ? options_.weight_decay : 0;
 }
 
 bool Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t end,
@@ -34,10 +40,12 @@ bool Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t e
   const std::int64_t n = end - begin;
   if (options_.name == OptimizerKind::sgd) {
     return kernels::sgd(lr_, static_cast<real>(options_.momentum),
-                        static_cast<real>(options_.weight_decay), grad_scale_, gradient + begin, w,
+                        static_cast<real>(decay_of(parameter)), grad_scale_, gradient + begin, w,
                         first, n);
   }
-  return kernels::adam(adam_, gradient + begin, w, first, second_[parameter].data() + begin, n);
+  kernels::AdamStep adam = adam_;
+  adam.decay = decay_of(parameter);
+  return kernels::adam(adam, gradient + begin, w, first, second_[parameter].data() + begin, n);
 }
 
 void Optimizer::step(const std::vector<Array>& gradients, double lr, double grad_scale) {

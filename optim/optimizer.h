@@ -11,15 +11,15 @@ HEED_BEGIN
 
 class Optimizer {
  public:
-  /// Keeps handles to the parameters' values and allots their moments, all zero.
+  /// Keeps handles to the parameters' values and allocates their moments, initially zero.
   Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters);
 
   /// Starts the next step: its learning rate, and what gradients are multiplied by first
   /// (clipping).
   void begin_step(double lr, double grad_scale);
   /// Updates values [begin, end) of a parameter from its gradient (the whole array's data). Ranges
-  /// are independent: threads may share the work, and the result is the same. Returns whether the
-  /// values were finite before.
+  /// are independent: threads may share the work without changing the result. Returns whether the
+  /// values were finite before the update.
   bool update(std::size_t parameter, std::int64_t begin, std::int64_t end, const real* gradient);
   /// The whole step on this thread; gradients in the order of the parameters, undefined for zero.
   void step(const std::vector<Array>& gradients, double lr, double grad_scale = 1);
@@ -32,6 +32,8 @@ class Optimizer {
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
  private:
+  double decay_of(std::size_t parameter) const;
+
   OptimOptions options_;
   std::vector<NamedTensor> parameters_;
   std::vector<Array> first_, second_;  ///< m and v; sgd keeps its momentum in first_

@@ -11,6 +11,13 @@ namespace heed {
 enum class OptimizerKind { adam, adamw, sgd };
 constexpr auto names_of(OptimizerKind) { return enum_names<OptimizerKind>("adam", "adamw", "sgd"); }
 
+/// The parameters that weight decay shrinks: those with two or more axes (weights of layers, embeddings), as GPT-2,
+/// nanoGPT and BERT do, or all, biases and the gains of norms included, as PyTorch's optimizers do by default.
+enum class DecayedParameters { matrices, all };
+constexpr auto names_of(DecayedParameters) {
+  return enum_names<DecayedParameters>("matrices", "all");
+}
+
 enum class ScheduleKind { noam, inverse_sqrt, cosine, linear, constant };
 constexpr auto names_of(ScheduleKind) {
   return enum_names<ScheduleKind>("noam", "inverse_sqrt", "cosine", "linear", "constant");
@@ -29,8 +36,9 @@ struct OptimOptions {
   std::array<double, 2> betas{0.9, 0.98};
   double eps = 1.0e-9;
   double weight_decay = 0.0;  ///< adamw: decoupled; sgd: L2
-  double momentum = 0.9;      ///< sgd
-  double clip_norm = 1.0;     ///< 0: no clipping
+  DecayedParameters decay = DecayedParameters::matrices;
+  double momentum = 0.9;   ///< sgd
+  double clip_norm = 1.0;  ///< 0: no clipping
   ScheduleOptions schedule;
 };
 

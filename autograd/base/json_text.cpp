@@ -14,7 +14,7 @@ namespace {
 /// nlohmann::json's messages begin with its own error number and place: "[json.exception…] parse
 /// error at line 1, column 5: …". What follows the place is for people; it may quote bytes of the
 /// file, which must not reach a terminal unescaped.
-std::string plain_reason(const nlohmann::json::parse_error& error) {
+std::string plain_reason(const nlohmann::json::exception& error) {
   const std::string_view text = error.what();
   std::string reason;
   for (const char c : text.substr(text.find(": ") + 2)) {
@@ -27,34 +27,59 @@ std::string plain_reason(const nlohmann::json::parse_error& error) {
   return reason;
 }
 
+/// Looks through a text before a value is made of it (nlohmann's SAX interface). A callback of the
+/// parser could do the same, but after each object it walks over all members of the one around it:
+/// the square of their number.
+class Strict {
+ public:
+  Strict(const std::string& name, int depth) : name_(name), depth_(depth) {}
+
+  bool null() { return true; }
+  bool boolean(bool) { return true; }
+  bool number_integer(std::int64_t) { return true; }
+  bool number_unsigned(std::uint64_t) { return true; }
+  bool number_float(double, const std::string&) { return true; }
+  bool string(std::string&) { return true; }
+  bool binary(nlohmann::json::binary_t&) { return true; }
+  bool start_array(std::size_t) { return open(); }
+  bool end_array() { return --level_, true; }
+  bool start_object(std::size_t) { return keys_.emplace_back(), open(); }
+  bool end_object() { return keys_.pop_back(), --level_, true; }
+  bool key(std::string& key) {
+    if (!keys_.back().insert(key).second)
+      refuse(fmt::format("duplicate key \"{}\"", shown(key, 200)));
+    return true;
+  }
+  bool parse_error(std::size_t byte, const std::string&, const nlohmann::json::exception& error) {
+    if (dynamic_cast<const nlohmann::json::out_of_range*>(&error) != nullptr)
+      refuse("a number is out of range");
+    refuse(fmt::format("byte {}: not valid JSON: {}", byte, plain_reason(error)));
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Error(Exit::bad_input, fmt::format("{}: {}", name_, what));
+  }
+  bool open() {
+    if (++level_ > depth_) refuse(fmt::format("nested more than {} levels deep", depth_));
+    return true;
+  }
+
+  const std::string& name_;
+  int depth_, level_ = 0;
+  std::vector<std::set<std::string>> keys_;  // of the objects that are open
+};
+
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, const std::string& name, int depth) {
-  using Event = nlohmann::json::parse_event_t;
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  const auto watch = [&](int level, Event event, nlohmann::json& value) {
-    const bool opens = event == Event::object_start || event == Event::array_start;
-    if (opens && level >= depth)
-      throw Error(Exit::bad_input, fmt::format("{}: nested more than {} levels deep", name, depth));
-    if (event == Event::object_start) keys.emplace_back();
-    if (event == Event::object_end) keys.pop_back();
-    if (event == Event::key && !keys.back().insert(value.get<std::string>()).second)
-      throw Error(Exit::bad_input, fmt::format("{}: duplicate key \"{}\"", name,
-                                               shown(value.get<std::string>(), 200)));
-    return true;
-  };
   // The parser takes a NUL for the end and would not look at what follows.
   if (const auto nul = text.find('\0'); nul != std::string_view::npos)
     throw Error(Exit::bad_input,
                 fmt::format("{}: byte {}: not valid JSON: a NUL byte", name, nul + 1));
-  try {
-    return nlohmann::json::parse(text, watch);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw Error(Exit::bad_input, fmt::format("{}: byte {}: not valid JSON: {}", name, error.byte,
-                                             plain_reason(error)));
-  } catch (const nlohmann::json::out_of_range&) {
-    throw Error(Exit::bad_input, fmt::format("{}: a number is out of range", name));
-  }
+  Strict strict(name, depth);
+  nlohmann::json::sax_parse(text, &strict);
+  return nlohmann::json::parse(text);
 }
 
 std::int64_t whole_number(const nlohmann::json& value) {

@@ -37,36 +37,47 @@ HWY_INLINE void fetch(const real* row, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(real)}) hwy::Prefetch(row + i);
 }
 
+/// body(h, first column of its key head) for each query head h.
+template <class Body>
+HWY_INLINE void each_head(const HeadLayout& layout, const Body& body) {
+  const std::int64_t size = layout.size, group = layout.heads / layout.key_heads;
+  if (group == 1) {
+    for (std::int64_t h = 0; h < layout.heads; ++h) body(h, h * size);
+    return;
+  }
+  for (std::int64_t k = 0; k < layout.key_heads; ++k) {
+    for (std::int64_t h = k * group; h < (k + 1) * group; ++h) body(h, k * size);
+  }
+}
+
 /// Row by row, so that each is read once, from one place.
 void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadLayout layout,
                    real* scores) {
-  const std::int64_t size = layout.size, group = layout.heads / layout.key_heads;
+  const std::int64_t size = layout.size;
   const real root = real(1) / std::sqrt(static_cast<real>(size));
   for (std::int64_t t = 0; t < n; ++t) {
     fetch(rows[std::min(t + 2, n - 1)], 2 * layout.key_heads * size);
-    const real* key = rows[t];
-    for (std::int64_t first = 0; first < layout.heads; first += group, key += size) {
-      for (std::int64_t h = first; h < first + group; ++h)
-        scores[h * n + t] = root * inner(q + h * size, key, size);
-    }
+    const real* const keys = rows[t];
+    each_head(layout, [=](std::int64_t h, std::int64_t column) HWY_ATTR {
+      scores[h * n + t] = root * inner(q + h * size, keys + column, size);
+    });
   }
 }
 
 void attend_mix(const real* weights, const real* const* rows, std::int64_t n, HeadLayout layout,
                 real* out) {
-  const std::int64_t size = layout.size, group = layout.heads / layout.key_heads;
+  const std::int64_t size = layout.size;
   std::fill_n(out, layout.heads * size, real(0));
   for (std::int64_t t = 0; t < n; ++t) {
-    const real* value = rows[t] + layout.key_heads * size;
-    for (std::int64_t first = 0; first < layout.heads; first += group, value += size) {
-      for (std::int64_t h = first; h < first + group; ++h) {
-        const Vector w = set(weights[h * n + t]);
-        real* const into = out + h * size;
-        each(size, [=](std::int64_t i, auto io) HWY_ATTR {
-          io.store(hn::MulAdd(w, io.load(value + i), io.load(into + i)), into + i);
-        });
-      }
-    }
+    const real* const values = rows[t] + layout.key_heads * size;
+    each_head(layout, [=](std::int64_t h, std::int64_t column) HWY_ATTR {
+      const Vector w = set(weights[h * n + t]);
+      const real* const value = values + column;
+      real* const into = out + h * size;
+      each(size, [=](std::int64_t i, auto io) HWY_ATTR {
+        io.store(hn::MulAdd(w, io.load(value + i), io.load(into + i)), into + i);
+      });
+    });
   }
 }
 

@@ -20,8 +20,8 @@ void div(const real* a, const real* b, real* y, std::int64_t n);  ///< y = a / b
 void scale(real alpha, const real* x, real* y, std::int64_t n);   ///< y = alpha x
 void axpy(real alpha, const real* x, real* y, std::int64_t n);    ///< y += alpha x
 
-/// y = f(x), within 4 units in the last place in float, denormals and ±inf included. NaN comes of
-/// NaN, and of log and sqrt below 0, where there is no value; log(0) is -inf.
+/// y = f(x), within 4 units in the last place in float, denormals and ±inf included. NaN gives
+/// NaN, as do log and sqrt below 0; log(0) is -inf.
 void map(Map f, const real* x, real* y, std::int64_t n);
 /// dx = dy f'(x). x and y are what went into and came out of f; a kernel that does not need one of
 /// them (`map_needs_x`, `map_needs_y`) never reads it, so it may be null. f' is as exact as what

@@ -16,8 +16,8 @@ HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
-// The forward passes work in double, which costs little more than float (memory sets the pace) and
-// leaves nothing to chance: rows far from 0, rows of 1e38, gain and bias that cancel.
+// The forward passes work in double. That costs little more than float, since memory is the limit,
+// and keeps rows far from 0, rows of 1e38, and gain and bias that cancel exact.
 
 HWY_INLINE double mean_of(const real* x, std::int64_t n) {
   const double count = static_cast<double>(n);

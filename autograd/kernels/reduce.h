@@ -8,7 +8,7 @@ HEED_BEGIN
 namespace kernels {
 
 real sum(const real* x, std::int64_t n);
-/// Sum of squares, accumulated in double; NaN and infinity come through.
+/// Sum of squares, accumulated in double; NaN and infinity propagate.
 double sum_squares(const real* x, std::int64_t n);
 real dot(const real* x, const real* y, std::int64_t n);
 /// The first i ≥ from with x[i] > bound, or n. NaN is above nothing.

@@ -48,7 +48,7 @@ void rms_norm_grad(const real* x, const real* gain, const real* rrms, const real
 /// with scale · d loss / d logits = scale (p − (1 − ε) onehot(t) − ε/n) where `with_grad`.
 ///
 /// -inf masks a class: as the target, or with ε > 0, it makes the loss +inf. So does any logit of
-/// +inf, for training must not go on from there; the gradient is then that of softmax's limit. NaN
+/// +inf, because training must not continue from there; the gradient is then that of softmax's limit. NaN
 /// makes the losses and the whole gradient NaN and `correct` false. Losses near 0 keep their
 /// relative precision. n > 0, 0 ≤ target < n.
 struct RowLoss {

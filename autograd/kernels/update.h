@@ -10,13 +10,13 @@ namespace kernels {
 /// Adam, Algorithm 1 of Kingma and Ba 2015, and AdamW (Loshchilov and Hutter 2019):
 ///   m = β1 m + (1 − β1) g,  v = β2 v + (1 − β2) g²,
 ///   w = w (1 − lr·decay) − lr (m / c1) / (√(v / c2) + eps),   c1 = 1 − β1^t, c2 = 1 − β2^t.
-/// In double, for 1 − β2 of a float β2 = 0.999 would be wrong in its fifth digit.
+/// In double, because 1 − β2 of a float β2 = 0.999 would be wrong in its fifth digit.
 struct AdamStep {
   double lr, beta1, beta2, eps, decay, c1, c2;
   double grad_scale;  ///< g is multiplied by this first (clipping)
 };
-/// Returns whether all weights were finite before, and so does sgd: most that are not show in the
-/// loss, but −inf before a relu does not.
+/// Returns whether all weights were finite before the update, as does sgd. Most that are not show in
+/// the loss, but −inf before a relu does not.
 bool adam(const AdamStep& step, const real* g, real* w, real* m, real* v, std::int64_t n);
 /// SGD with momentum as PyTorch has it: g' = s g + decay w, b = momentum b + g', w −= lr b.
 bool sgd(real lr, real momentum, real decay, real grad_scale, const real* g, real* w, real* b,

@@ -74,7 +74,7 @@ struct Affine {
 
 /// h  = x Wᵀ + b,  a = f(h),  y = m ⊙ a / (1 − p)       m: dropout's mask (ops/dropout.cpp), or p = 0
 /// da = m ⊙ dy / (1 − p),  dh = da ⊙ f'(h),  then as above
-/// What f' wants is kept: h, or a. relu wants neither: y > 0 says where m = 1 and h > 0 at once.
+/// What f' needs is kept: h or a. relu needs neither: y > 0 exactly where m = 1 and h > 0.
 struct AffineMap {
   kernels::Map f = kernels::Map::relu;
   real p = 0;

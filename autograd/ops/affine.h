@@ -16,7 +16,7 @@ struct AffineRows {
 
   /// Checks the shapes, keeps x and weight, returns x Wᵀ without the bias: [..., end − begin].
   Array product(const char* op, const Array& x, const Array& weight, const Array& bias);
-  /// The gradients of all three for dy: [..., end − begin]. A Grad nobody wants is left alone.
+  /// The gradients of all three for dy: [..., end − begin]. A Grad that is not needed is left alone.
   void backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) const;
 };
 

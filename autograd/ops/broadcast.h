@@ -1,7 +1,7 @@
 #pragma once
 /// Broadcasting, NumPy's rule: shapes are aligned at their last axes, an axis of extent 1 (or one
-/// that is missing) is repeated as often as the other shape needs. What is repeated on the way
-/// forward is summed on the way back, so `broadcast_to` and `sum_to` are each other's gradient.
+/// that is missing) is repeated as often as the other shape needs. What forward repeats, backward
+/// sums, so `broadcast_to` and `sum_to` are each other's gradient.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -10,10 +10,10 @@
 
 HEED_BEGIN
 
-/// The shape a and b meet in; none where they do not fit.
+/// The shape that a and b broadcast to; none if they are incompatible.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 
-/// The same, but throws with the op's name where they do not fit.
+/// The same, but throws with the op's name if they are incompatible.
 Shape broadcast_shape(const char* op, const Shape& a, const Shape& b);
 
 /// x repeated along the axes it lacks or has with extent 1. Shares x's values where nothing is

@@ -1,5 +1,5 @@
 #pragma once
-/// What ops ask of their arguments before they compute anything.
+/// Argument checks shared by the ops.
 #include "autograd/memory/array.h"
 
 HEED_BEGIN

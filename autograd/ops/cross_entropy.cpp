@@ -60,7 +60,7 @@ Array scaled(const Array& x, real factor) {
 
 /// loss = 1/N Σ_r [(1 − ε)(−log p_r[t_r]) + ε/n Σ_j (−log p_r[j])],   p_r = softmax(z_r)
 /// dz_r = dloss/N (p_r − (1 − ε) onehot(t_r) − ε/n)                  z: [rows, n]
-/// The loss is the end of the graph, so the gradient is made while the row is in cache.
+/// The loss ends the graph, so the gradient is computed while the row is in cache.
 /// Source: Szegedy et al., "Rethinking the Inception architecture", 2016, section 7.
 struct CrossEntropy {
   std::span<const std::int32_t> targets;  // read in forward only
@@ -86,9 +86,9 @@ struct CrossEntropy {
   }
 };
 
-/// The same loss of logits z = x Wᵀ + b, in chunks of rows. Each chunk's dz is spent at once on
+/// The same loss of logits z = x Wᵀ + b, in chunks of rows. Each chunk's dz is used at once for
 ///   dx = dz W,  dW += dzᵀ x,  db += Σ dz
-/// so neither the logits nor their gradients exist whole.
+/// so neither the whole logits nor their gradients ever exist.
 /// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
   /// Logits held at a time: enough rows to keep gemm busy, few enough to stay in the outer cache.

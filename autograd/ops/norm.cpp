@@ -22,8 +22,7 @@ void require_eps(const char* op, real eps) {
 /// With g = dy ⊙ gain,
 ///   dx    = (g − mean(g) − x̂ mean(g ⊙ x̂)) / √(σ² + eps)
 ///   dgain = Σ_rows dy ⊙ x̂,  dbias = Σ_rows dy
-/// since x̂ does not change when x moves along 1 or is stretched: the two means take those parts
-/// out.
+/// since x̂ is invariant to shifting and scaling x: the two means remove those components.
 ///
 /// Shapes: x, y: [rows, n]; gain, bias: [n] or undefined.
 /// Source: Ba, Kiros and Hinton, "Layer Normalization", 2016.
@@ -62,7 +61,7 @@ struct LayerNorm {
 /// With g = dy ⊙ gain,
 /// dx    = (g − x̂ mean(g ⊙ x̂)) / √(mean(x²) + eps)
 /// dgain = Σ_rows dy ⊙ x̂
-/// since x̂ does not change when x is stretched.
+/// since x̂ is invariant to scaling x.
 /// Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
 struct RmsNorm {
   real eps = 0;

@@ -82,6 +82,7 @@ BOOST_AUTO_TEST_CASE(a_failure_on_a_thread_arrives) {
     TokenizerKind kind() const override { return TokenizerKind::words; }
     std::int64_t size() const override { return 3; }
     std::string piece(std::int32_t) const override { return ""; }
+    std::optional<std::int32_t> special(std::string_view) const override { return {}; }
     Ids encode(std::string_view line) const override {
       if (line == "4999") throw Error(Exit::failed, "line 4999");
       return {};

@@ -9,10 +9,10 @@
 #include <cstdio>
 
 #include "tests/fuzz/target.h"
+#include "tests/patience.h"
 
 namespace {
 
-constexpr unsigned longest = 5;          // seconds an input may take
 constexpr rlim_t most_memory = 1 << 10;  // MiB of addresses: huge shapes must end in an Error
 
 /// A sanitizer takes terabytes of addresses for itself, so with one there is no limit.
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
     const std::string bytes = heed::fuzz::get(entry.path());
     std::fprintf(stderr, "%s\n", entry.path().c_str());  // the last one named is the culprit
-    alarm(longest);                                      // ends the program
+    alarm(heed::test::patience);                         // ends the program
     ++(heed::fuzz::accepts(bytes) ? accepted : refused);
     alarm(0);
   }

@@ -8,10 +8,14 @@
 #include <iterator>
 
 #include "tests/fuzz/target.h"
+#include "tests/processor_time.h"
 
 namespace heed::fuzz {
+namespace {
 
-bool accepts(std::string_view input) {
+constexpr double most_yardsticks = 100;  // some 5 s of an optimised build on a quick machine
+
+bool judge(std::string_view input) {
   try {
     target(input);
     return true;
@@ -19,6 +23,20 @@ bool accepts(std::string_view input) {
     require(error.what()[0] != '\0', "an error has a message");
     return false;
   }
+}
+
+}  // namespace
+
+bool accepts(std::string_view input) {
+  bool accepted = false;
+  const auto work = [&] { accepted = judge(input); };
+  double seconds = test::least_seconds(1, work);
+  if (seconds < 0.1) return accepted;  // far below, and most inputs take a thousandth of it
+  const double most = most_yardsticks * test::yardstick();
+  for (int i = 0; i < 2 && seconds > most; ++i)  // it may have been the machine
+    seconds = std::min(seconds, test::least_seconds(1, work));
+  require(seconds <= most, "an input takes at most 100 times as long as the yardstick");
+  return accepted;
 }
 
 void require(bool holds, const std::string& what) {

@@ -3,6 +3,7 @@
 # replaced by scripts that note how they were called. Nothing is installed and nothing is built.
 set -eu
 launcher=$1
+patience=$(sed -n 's/.*patience = \([0-9]*\);.*/\1/p' "${0%/*}/../patience.h")
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 clone="$dir/a clone"
@@ -46,7 +47,11 @@ case "\$*" in
   --build*-n) [ -f "$dir/no-work" ] && echo 'ninja: no work to do.' ;;
   --build*)
     [ -f "$dir/build-fails" ] && { echo 'x.cpp:1: error: planted'; exit 1; }
-    [ -f "$dir/slow" ] && sleep 1
+    began=\$(date +%s)               # slow: as long as nobody waits for it
+    while [ -f "$dir/slow" ] && ! grep -qs waiting "$dir/err" "$dir/err2"; do
+      [ \$((\$(date +%s) - began)) -lt $patience ] || break
+      sleep 0.05
+    done
     mkdir -p build/release/train; cp "$dir/program" build/release/train/heed ;;
   *)
     [ -f "$dir/configure-fails" ] && { echo 'CMake Error: planted'; exit 1; }
@@ -82,7 +87,7 @@ expect_no() { ! grep -qF -- "$2" "$dir/$1" || fail "$what: in $1: $2"; }
 all_built() {
   find "$clone" -exec touch -d '2 hours ago' {} +
   touch "$clone/build/release/.launcher-built"
-  sleep 0.05
+  sleep 0.05                        # the clock of files goes on in steps, of a hundredth of a second at most
 }
 
 fake id <<'END'

@@ -33,12 +33,11 @@ struct Setting {
                         one_vocabulary, 1);
   }
   std::string name() const {
-    constexpr const char* positions[] = {"sinusoidal", "learned", "no"};
-    return fmt::format("{}, {} norm, {}, {} positions, {}{}, smoothing {}",
+    return fmt::format("{}, {} norm, {} norm, positions: {}, {}{}, smoothing {}",
                        language_model ? "language model" : "seq2seq",
-                       model.norm == NormPlace::pre ? "pre" : "post",
-                       model.norm_kind == NormKind::layer ? "layer" : "RMS",
-                       positions[static_cast<int>(model.positions)],
+                       name_of(model.norm),
+                       name_of(model.norm_kind),
+                       name_of(model.positions),
                        model.tie_embeddings ? "tied" : "untied",
                        one_vocabulary ? "" : ", two vocabularies", smoothing);
   }

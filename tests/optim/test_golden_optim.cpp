@@ -27,6 +27,7 @@ OptimOptions options_of(const nlohmann::json& a) {
   if (a.contains("betas")) o.betas = {a.at("betas")[0], a.at("betas")[1]};
   o.eps = a.value("eps", o.eps);
   o.weight_decay = a.value("weight_decay", 0.0);
+  o.decay = DecayedParameters::all;  // as PyTorch's optimizers do
   o.momentum = a.value("momentum", 0.0);
   o.schedule.name = schedule_of(a.value("schedule", "constant"));
   o.schedule.warmup = a.value("warmup", std::int64_t{0});

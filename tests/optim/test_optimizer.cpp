@@ -61,11 +61,28 @@ BOOST_AUTO_TEST_CASE(decay_is_decoupled_in_adamw_and_absent_in_adam) {
   for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::adamw}) {
     OptimOptions o = options_of(kind);
     o.weight_decay = 0.1;
-    Parameters parameters{{"w", Tensor::variable(Array::full({1}, 2))}};
+    Parameters parameters{{"w", Tensor::variable(Array::full({1, 1}, 2))}};
     Optimizer optimizer(o, parameters);
-    optimizer.step({Array::zeros({1})}, 0.5);
+    optimizer.step({Array::zeros({1, 1})}, 0.5);
     BOOST_TEST(std::abs(parameters[0].tensor.item() -
                         (kind == OptimizerKind::adamw ? 2 * (1 - 0.5 * 0.1) : 2.0)) < 1e-15);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(norms_and_biases_are_not_decayed_unless_all_are) {
+  for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::sgd}) {
+    for (const DecayedParameters decayed : {DecayedParameters::matrices, DecayedParameters::all}) {
+      OptimOptions o = options_of(kind);
+      o.decay = decayed;
+      Parameters parameters{{"weight", Tensor::variable(Array::full({2, 3}, 2))},
+                            {"bias", Tensor::variable(Array::full({3}, 2))}};
+      Optimizer(o, parameters).step({Array::zeros({2, 3}), Array::zeros({3})}, 0.5);
+      const double shrunk = 2 * (1 - 0.5 * 0.1);
+      for (const double w : parameters[0].tensor.value().values())
+        BOOST_TEST(std::abs(w - shrunk) < 1e-15);
+      for (const double b : parameters[1].tensor.value().values())
+        BOOST_TEST(std::abs(b - (decayed == DecayedParameters::all ? shrunk : 2.0)) < 1e-15);
+    }
   }
 }
 

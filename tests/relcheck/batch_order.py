@@ -7,7 +7,8 @@ import random
 import signal
 
 from harness import note
-from interrupt import finish, go_on, newest_record, stop, wait_for_step
+from interrupt import finish, stopped_at
+from shim import Shim
 
 PAIRS = 64  # pair i has i letters, i = 1 ... PAIRS
 LETTERS = "abcdefgh"
@@ -73,13 +74,9 @@ def write_data(folder, kind):
 def interrupted(ground, config, run, count):
     """Trains, stopped or killed `count` times on the way."""
     steps = sorted(ground.random.sample(range(2, PAIRS * EPOCHS - 2), count))
-    for i, step in enumerate(steps):
-        if (run / "config.yaml").exists():
-            process = go_on(ground, "", run)
-        else:
-            process = ground.start("train", config, "--run", run)
-        if wait_for_step(process, run, max(step, newest_record(run) + 1)):
-            stop(process, (signal.SIGTERM, signal.SIGKILL)[i % 2])
+    ground.run("train", config, "--run", run, env=Shim(ground).signals(run, steps[0], signal.SIGTERM), check=143)
+    for i, step in enumerate(steps[1:]):
+        stopped_at(ground, "", run, step, (signal.SIGKILL, signal.SIGTERM)[i % 2])
     status, said = finish(ground, "", run)
     if status != 0:
         raise RuntimeError(f"order: exit {status}\n{said}")

@@ -19,13 +19,17 @@ struct BrokenCase {
   /// What the message must hold besides the file; the word FOLDER stands for the
   /// folder's path, # at the end for a digit.
   std::vector<std::string> says;
+  /// Where it is size that makes reading long: the same of an eighth of the size.
+  std::function<void(const std::filesystem::path& folder)> make_eighth = {};
 };
 
 /// Reads every case in a process of its own, so that a crash, a hang or a bomb is one case's
 /// failure, and prints: how many were refused with this code and these words, the longest time
-/// and the most memory. `least` is how many cases there must be.
+/// beside the yardstick of processor_time.h, how time grows with size, and the most memory. `least`
+/// is how many cases there must be; `timed` adds the limit in milliseconds, for a machine like that
+/// of docs/RELIABILITY.md with nothing else to do.
 void measure(Measures& measures, const std::string& kind, Exit code,
-             const std::vector<BrokenCase>& cases, std::size_t least);
+             const std::vector<BrokenCase>& cases, std::size_t least, bool timed);
 
 /// Files that are as they should be: were they refused, the others would prove nothing.
 void measure_sound(Measures& measures, const std::vector<BrokenCase>& cases);

@@ -85,6 +85,8 @@ void frames(Cases& cases) {
              broken);
   cases.file("groups in groups in a piece", text_field(1, std::string(100'000, '\x0B')) + whole,
              "not a sentencepiece model");
+  cases.all.back().make_eighth = [small = text_field(1, std::string(12'500, '\x0B')) + whole](
+                                     const fs::path& folder) { put(folder / kName, small); };
   cases.file("a piece cut within",
              text_field(1,
                         "\x0A\x7F"

@@ -37,6 +37,15 @@ struct Cases {
                    [](const auto& folder) { SafetensorsFile::read(folder / kName); },
                    {"FOLDER/" + kName, says}});
   }
+  /// A file with a header of this size, and one of an eighth of it.
+  void sized(const std::string& name, std::size_t size,
+             const std::function<std::string(std::size_t)>& inside, std::size_t data,
+             const std::string& says) {
+    header(name, inside(size), data, says);
+    const std::string text = "{" + inside(size / 8) + "}";
+    all.back().make_eighth = [bytes = framed(text.size(), text + std::string(data, '\7'))](
+                                 const auto& folder) { put(folder / kName, bytes); };
+  }
   /// A file with this header between braces, and so many bytes of data.
   void header(const std::string& name, const std::string& inside, std::size_t data,
               const std::string& says) {
@@ -145,9 +154,13 @@ void json(Cases& cases) {
   cases.header("a name cut short", "\"a", 0, "not valid JSON");
   cases.header("a false escape", R"("\x41":{})", 0, "not valid JSON");
   cases.header("two values", a + "},{" + a, 4, "not valid JSON");
-  cases.header("a million braces", repeated("\"a\":{", 200'000), 0, "nested more than 3 levels");
-  cases.header("a million brackets in a shape", "\"a\":{\"shape\":" + std::string(1'000'000, '['),
-               0, "nested more than 3 levels");
+  cases.sized(
+      "a million braces", 200'000, [](std::size_t size) { return repeated("\"a\":{", size); }, 0,
+      "nested more than 3 levels");
+  cases.sized(
+      "a million brackets in a shape", 1'000'000,
+      [](std::size_t size) { return "\"a\":{\"shape\":" + std::string(size, '['); }, 0,
+      "nested more than 3 levels");
   cases.header("metadata in metadata", R"("__metadata__":{"a":{"b":"c"}})", 0,
                "__metadata__ must hold texts; \"a\" is none");
   cases.header("metadata that is a list", R"("__metadata__":["a"])", 0,
@@ -178,8 +191,12 @@ void tensors(Cases& cases) {
   entry("a shape that is a text", "F32", "\"[1]\"", "[0,4]", 4,
         "\"w\": shape must be a list of at most 8 whole numbers");
   entry("rank 9 with a zero", "U8", "[0,1,1,1,1,1,1,1,1]", "[0,0]", 0, "a list of at most 8 whole");
-  entry("rank 100,000", "U8", "[1" + repeated(",1", 99'999) + "]", "[0,1]", 1,
-        "\"w\": shape must be a list of at most 8 whole numbers");
+  cases.sized(
+      "rank 100,000", 100'000,
+      [](std::size_t rank) {
+        return tensor("w", "U8", "[1" + repeated(",1", rank - 1) + "]", "[0,1]");
+      },
+      1, "\"w\": shape must be a list of at most 8 whole numbers");
   entry("a negative extent", "U8", "[-1,-4]", "[0,4]", 4,
         "\"w\": shape must be a list of at most 8 whole numbers");
   entry("an extent of -2^63", "U8", "[-9223372036854775808]", "[0,4]", 4,
@@ -230,23 +247,37 @@ void several_tensors(Cases& cases) {
                "\"c\" begins at byte 8 of the data instead of 4 (a gap)");
   cases.header("nothing within something", tensor("z", "U8", "[0]", "[2,2]") + "," + a, 4,
                "\"z\" begins at byte 2 of the data instead of 4 (an overlap)");
-  std::string many = a;
-  for (int i = 1; i < 5000; ++i) many += "," + tensor(fmt::format("t{}", i), "U8", "[4]", "[0,4]");
-  cases.header("5,000 tensors of the same bytes", many, 4, "(an overlap)");
-  std::string full;
-  for (int i = 0; full.size() + 200 < safetensors_longest_header; ++i)
-    full += tensor(fmt::format("t{}", i), "U8", "[0]", "[0,0]") + ",";
-  cases.header("the longest header, wrong at its end", full + tensor("z", "U8", "[-1]", "[0,0]"), 0,
-               "header: ");
-  std::string keys;
-  for (int i = 0; keys.size() + 200 < safetensors_longest_header; ++i)
-    keys += fmt::format("\"{}\":\"\",", i);
-  cases.header("the longest header, all keys of metadata", "\"__metadata__\":{" + keys + "}", 0,
-               "header: ");
-  cases.header(
-      "the longest header, a text never closed",
-      "\"__metadata__\":{\"k\":\"" + std::string(safetensors_longest_header - 100, 'x') + "}", 0,
-      "not valid JSON");
+  cases.sized(
+      "5,000 tensors of the same bytes", 5000,
+      [&](std::size_t count) {
+        std::string many = a;
+        for (std::size_t i = 1; i < count; ++i)
+          many += "," + tensor(fmt::format("t{}", i), "U8", "[4]", "[0,4]");
+        return many;
+      },
+      4, "(an overlap)");
+  constexpr std::size_t longest = safetensors_longest_header - 200;
+  cases.sized(
+      "the longest header, wrong at its end", longest,
+      [](std::size_t size) {
+        std::string full;
+        for (int i = 0; full.size() < size; ++i)
+          full += tensor(fmt::format("t{}", i), "U8", "[0]", "[0,0]") + ",";
+        return full + tensor("z", "U8", "[-1]", "[0,0]");
+      },
+      0, "header: ");
+  cases.sized(
+      "the longest header, all keys of metadata", longest,
+      [](std::size_t size) {
+        std::string keys;
+        for (int i = 0; keys.size() < size; ++i) keys += fmt::format("\"{}\":\"\",", i);
+        return "\"__metadata__\":{" + keys + "}";
+      },
+      0, "header: ");
+  cases.sized(
+      "the longest header, a text never closed", longest,
+      [](std::size_t size) { return "\"__metadata__\":{\"k\":\"" + std::string(size, 'x') + "}"; },
+      0, "not valid JSON");
   cases.header("a NUL, and then anything",
                tensor("a", "U8", "[4]", "[0,4]") + "}" + std::string(1, '\0') + "[{,", 4,
                "not valid JSON");

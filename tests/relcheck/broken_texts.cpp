@@ -43,6 +43,15 @@ struct Cases {
           },
           {"FOLDER/train.src" + says});
   }
+  /// A source of a size, and of an eighth of it.
+  void sized(const std::string& name, std::size_t size,
+             const std::function<std::string(std::size_t)>& bytes, const std::string& says) {
+    source(name, bytes(size), says);
+    all.back().make_eighth = [small = bytes(size / 8)](const fs::path& folder) {
+      put(folder / "train.src", small);
+      put(folder / "train.tgt", kTarget);
+    };
+  }
   /// Something else in place of the target.
   void target(const std::string& name, Make make, const std::string& says) {
     pairs(name,
@@ -116,10 +125,14 @@ void characters(Cases& cases) {
   cases.source("a sector of zeros at the end", kSource + std::string(512, '\0'),
                ":4: NUL byte at byte 1");
   cases.source("all zeros", std::string(100'000, '\0'), ":1: NUL byte at byte 1");
-  cases.source("a byte far on in a line", "ein\n" + std::string(900'000, 'x') + "\xFF\ndrei\n",
-               at2 + "900001");
-  cases.source("a byte far on in the file", repeated("gut\n", 20'000) + "\xFF\n",
-               ":20001: invalid UTF-8 at byte 1");
+  cases.sized(
+      "a byte far on in a line", 900'000,
+      [](std::size_t size) { return "ein\n" + std::string(size, 'x') + "\xFF\ndrei\n"; },
+      at2 + "900001");
+  cases.sized(
+      "a byte far on in the file", 20'000,
+      [](std::size_t lines) { return repeated("gut\n", lines) + "\xFF\n"; },
+      ":20001: invalid UTF-8 at byte 1");
   cases.source("a program",
                "\x7F"
                "ELF\2\1\1\0\0\0\0\0"s,
@@ -133,8 +146,10 @@ void characters(Cases& cases) {
   cases.source("a bzip2 file", "BZh91AY&SY\xA0\xA1", ":1: invalid UTF-8 at byte 11");
   cases.source("a line too long by a byte", "ein\n" + std::string(1'000'001, 'x') + "\ndrei\n",
                ":2: a line of more than 1000000 bytes");
-  cases.source("a text without line ends", repeated("ein Haus ", 300'000),
-               ":1: a line of more than 1000000 bytes");
+  cases.sized(
+      "a text without line ends", 300'000,
+      [](std::size_t words) { return repeated("ein Haus ", words); },
+      ":1: a line of more than 1000000 bytes");
 }
 
 void places(Cases& cases) {

@@ -25,6 +25,14 @@ struct Cases {
     put_in(
         name, kind, [bytes](const fs::path& folder) { put(folder / "t.vocab", bytes); }, says);
   }
+  /// A size, and an eighth of it.
+  void sized(const std::string& name, TokenizerKind kind, std::size_t size,
+             const std::function<std::string(std::size_t)>& bytes, const std::string& says) {
+    file(name, kind, bytes(size), says);
+    all.back().make_eighth = [small = bytes(size / 8)](const fs::path& folder) {
+      put(folder / "t.vocab", small);
+    };
+  }
   /// The fourth line, and what is said about it.
   void line(const std::string& name, TokenizerKind kind, const std::string& line,
             const std::string& says) {
@@ -54,8 +62,10 @@ void heads(Cases& cases) {
         fs::resize_file(folder / "t.vocab", std::uintmax_t{1} << 40);
       },
       ": longer than 67108864 bytes");
-  cases.file("a line of two million bytes", words, kSpecials + std::string(2'000'000, 'a') + "\n",
-             ":4: a line of more than 1000000 bytes");
+  cases.sized(
+      "a line of two million bytes", words, 2'000'000,
+      [](std::size_t size) { return kSpecials + std::string(size, 'a') + "\n"; },
+      ":4: a line of more than 1000000 bytes");
   cases.file("a sector of zeros at the end", characters, kSpecials + "a\n" + std::string(512, '\0'),
              ":5: NUL byte");
 }
@@ -80,15 +90,13 @@ void pieces(Cases& cases) {
   cases.file("an empty line in the middle", characters, kSpecials + "a\n\nb\n", ":5: " + no_piece);
   cases.file("a piece twice, once escaped", characters, kSpecials + "a\n\\x61\n",
              ":5: duplicate piece");
-  cases.file(
-      "a piece twice, far apart", words,
-      kSpecials + "x\n" +
-          [] {
-            std::string many;
-            for (int i = 0; i < 20'000; ++i) many += fmt::format("w{}\n", i);
-            return many;
-          }() +
-          "x\n",
+  cases.sized(
+      "a piece twice, far apart", words, 20'000,
+      [](std::size_t pieces) {
+        std::string many = kSpecials + "x\n";
+        for (std::size_t i = 0; i < pieces; ++i) many += fmt::format("w{}\n", i);
+        return many + "x\n";
+      },
       ":20005: duplicate piece");
   cases.file("only specials and a comment", words, kSpecials + "# words\n", ":4: " + one);
 }

@@ -5,14 +5,26 @@
 namespace heed::relcheck {
 namespace {
 
-/// As many pieces as a config may hold.
-std::string full_of(const std::string& piece) {
-  return repeated(piece, yaml_most_bytes / piece.size());
+/// As many pieces as so many bytes hold.
+std::function<std::string(std::size_t)> full_of(const std::string& piece) {
+  return [piece](std::size_t bytes) { return repeated(piece, bytes / piece.size()); };
+}
+
+/// line(0), line(1), … as long as they fit.
+std::function<std::string(std::size_t)> numbered(std::function<std::string(std::size_t)> line) {
+  return [line = std::move(line)](std::size_t bytes) {
+    std::string text;
+    for (std::size_t i = 0;; ++i) {
+      const std::string next = line(i);
+      if (text.size() + next.size() > bytes) return text;
+      text += next;
+    }
+  };
 }
 
 void nested(YamlCases& cases) {
   const auto deep = [&](const std::string& name, const std::string& piece) {
-    cases.text(name, full_of(piece), "");
+    cases.sized(name, full_of(piece), "");
   };
   deep("full of opening brackets", "[");
   deep("full of opening braces", "{");
@@ -27,14 +39,11 @@ void nested(YamlCases& cases) {
   deep("full of anchors before a bracket", "&a [");
   deep("full of tags before a bracket", "!t [");
   deep("full of closing brackets", "]");
-  std::string stairs;
-  for (std::size_t depth = 0; stairs.size() + depth + 3 < yaml_most_bytes; ++depth)
-    stairs += std::string(depth, ' ') + "a:\n";
-  cases.text("stairs of keys", stairs, "33:33: nested deeper than 32");
-  std::string dashes;
-  for (std::size_t depth = 0; dashes.size() + depth + 2 < yaml_most_bytes; ++depth)
-    dashes += std::string(depth, ' ') + "-\n";
-  cases.text("stairs of dashes", dashes, "33:33: nested deeper than 32");
+  const auto stairs = [](const std::string& end) {
+    return numbered([end](std::size_t depth) { return std::string(depth, ' ') + end; });
+  };
+  cases.sized("stairs of keys", stairs("a:\n"), "33:33: nested deeper than 32");
+  cases.sized("stairs of dashes", stairs("-\n"), "33:33: nested deeper than 32");
   cases.after("33 brackets after a key",
               "name: " + std::string(33, '[') + std::string(33, ']') + "\n", "");
   cases.all.back().says = {"FOLDER/exp.yaml:2:3", "nested deeper than 32"};
@@ -46,7 +55,7 @@ void nested(YamlCases& cases) {
 
 void wide(YamlCases& cases) {
   const auto flat = [&](const std::string& name, const std::string& piece,
-                        const std::string& says) { cases.text(name, full_of(piece), says); };
+                        const std::string& says) { cases.sized(name, full_of(piece), says); };
   flat("full of empty lists", "- []\n", "");
   flat("full of empty maps", "- {}\n", "");
   flat("full of nothing", "-\n", "");
@@ -72,20 +81,23 @@ void wide(YamlCases& cases) {
   flat("full of tabs", "\t", "1:");
   flat("full of backslashes in quotes", "\"\\", "1:");
   flat("full of wide characters", "\U0001F600", "1:1: ");
-  std::string lines;
-  for (int i = 0; lines.size() + 60 < yaml_most_bytes; ++i)
-    lines += fmt::format("k{}: {}\n", i, std::string(40, 'x'));
-  cases.text("full of unknown keys with long values", lines, "1:1: k0: unknown key");
-  cases.text("a key as long as may be", std::string(yaml_most_bytes - 4, 'k') + ": 1", "1:");
-  cases.text("a quoted key as long as may be",
-             "\"" + std::string(yaml_most_bytes - 8, 'k') + "\": 1", "1:");
-  cases.text("a long list between brackets", "[" + repeated("1,", yaml_most_bytes / 2 - 1) + "]",
-             "1:");
-  cases.text("a long map between braces", "{" + repeated("a: 1,", yaml_most_bytes / 5 - 1) + "}",
-             "1:");
-  std::string keys;
-  for (int i = 0; keys.size() + 16 < yaml_most_bytes; ++i) keys += fmt::format("k{}: 1\n", i);
-  cases.text("as many unknown keys as fit", keys, "");
+  const std::string value(40, 'x');
+  cases.sized("full of unknown keys with long values",
+              numbered([&](std::size_t i) { return fmt::format("k{}: {}\n", i, value); }),
+              "1:1: k0: unknown key");
+  cases.sized("as many unknown keys as fit",
+              numbered([](std::size_t i) { return fmt::format("k{}: 1\n", i); }), "");
+  const auto around = [&](const std::string& name, const std::string& open,
+                          const std::string& filling, const std::string& close) {
+    const std::size_t less = open.size() + close.size();
+    const auto inside = full_of(filling);
+    cases.sized(
+        name, [=](std::size_t bytes) { return open + inside(bytes - less) + close; }, "1:");
+  };
+  around("a key as long as may be", "", "k", ": 1");
+  around("a quoted key as long as may be", "\"", "k", "\": 1");
+  around("a long list between brackets", "[", "1,", "]");
+  around("a long map between braces", "{", "a: 1,", "}");
 }
 
 /// Aliases of aliases: ten, a hundred, … copies.
@@ -110,9 +122,15 @@ void exploding(YamlCases& cases) {
              "a5: &a5 {a: *a4, b: *a4, c: *a4, d: *a4, e: *a4, f: *a4, g: *a4, h: *a4}\n",
              "6:");
   cases.text("a billion laughs, nothing in them", laughs("[]", "[", ",", "]"), "");
-  cases.text("one alias 20,000 times", "- &a [1, 2]\n" + repeated("- *a\n", 20'000),
-             "16667:3: more than 50000 values");
-  cases.text("an anchor given anew, and anew", full_of("- &a x\n"), "");
+  const auto aliases = full_of("- *a\n");
+  cases.sized(
+      "one alias as often as fits",
+      [&](std::size_t bytes) {
+        const std::string first = "- &a [1, 2]\n";
+        return first + aliases(bytes - first.size());
+      },
+      "16667:3: more than 50000 values");
+  cases.sized("an anchor given anew, and anew", full_of("- &a x\n"), "");
   cases.text("a long text as an alias in maps",
              "a: &a " + std::string(100'000, 'x') +
                  "\nb: {k: *a, l: *a, m: *a, n: *a, o: *a, "
@@ -124,8 +142,10 @@ void exploding(YamlCases& cases) {
   cases.all.back().says = {"FOLDER/exp.yaml:", "aliases expand to more than"};
   std::string kept;
   for (int i = 0; i < 30; ++i) kept += fmt::format("&a{} [", i);
-  cases.text("anchors around one another, much within",
-             kept + repeated("1,", 49'000) + std::string(30, ']') + "\n", "1:");
+  const auto within = [&](std::size_t bytes) {  // of all that fits, 49,152 values
+    return kept + repeated("1,", bytes * 3 / 8) + std::string(30, ']') + "\n";
+  };
+  cases.sized("anchors around one another, much within", within, "1:");
   cases.text("anchors around one another", repeated("&a [", 30) + "1" + std::string(30, ']') + "\n",
              "1:1: expected");
 }

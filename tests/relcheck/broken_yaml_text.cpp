@@ -14,6 +14,15 @@ void YamlCases::text(const std::string& name, const std::string& text, const std
                  {"FOLDER/exp.yaml:" + (says.empty() ? "#" : says)}});
 }
 
+void YamlCases::sized(const std::string& name,
+                      const std::function<std::string(std::size_t bytes)>& of_size,
+                      const std::string& says) {
+  text(name, of_size(yaml_most_bytes), says);
+  all.back().make_eighth = [small = of_size(yaml_most_bytes / 8)](const fs::path& folder) {
+    put(folder / "exp.yaml", small);
+  };
+}
+
 void YamlCases::other(const std::string& name, std::function<void(const fs::path&)> make,
                       const std::string& says) {
   all.push_back({name,

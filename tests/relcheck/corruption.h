@@ -15,7 +15,7 @@ inline const std::vector<std::string> kCheckpointFiles = {"model.safetensors",
 
 /// What the program did.
 struct Done {
-  int status = -1;        ///< −1: it did not end by itself, or not within 20 seconds
+  int status = -1;        ///< −1: it did not end by itself, or hung
   std::string talk = "";  ///< both of its outputs
 };
 

@@ -6,14 +6,13 @@
 #include <csignal>
 #include <thread>
 
+#include "tests/patience.h"
 #include "tests/relcheck/corruption.h"
 #include "train/run/checkpoint_folder.h"
 
 namespace heed::relcheck {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr std::chrono::seconds kPatience{20};
 
 constexpr std::string_view kConfig = R"(name: lm
 task: lm
@@ -49,7 +48,7 @@ Done run_heed(const fs::path& folder, const std::vector<std::string>& arguments)
   const pid_t child = fork();
   if (child < 0) throw_io("start", HEED_PROGRAM, errno);
   if (child == 0) become_heed(folder, arguments, talk);
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(test::patience);
   int ended = 0;
   bool late = false;
   while (waitpid(child, &ended, WNOHANG) == 0) {

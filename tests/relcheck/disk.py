@@ -9,10 +9,8 @@ import subprocess
 
 from checkpoints import promised, whole_steps
 from faults import SMALL, last_line
-from harness import digest, note
+from harness import PATIENCE, digest, note
 from shim import Shim, read_log
-
-HANG = 60  # seconds; no command here takes two
 
 
 class Tally:
@@ -47,7 +45,7 @@ class Runs:
     def goes_on(self, run):
         """Whether the run can be brought to its end where there is room again; "" or why not."""
         begun = (run / "config.yaml").exists()
-        done = self.ground.run(*(("resume", run) if begun else self.train(run)), timeout=HANG)
+        done = self.ground.run(*(("resume", run) if begun else self.train(run)), timeout=PATIENCE)
         if done.returncode != 0:
             return f"going on: exit {done.returncode}: {last_line(done)}"
         return "" if digest(run) == self.end else "going on: other bits at the end"
@@ -87,7 +85,7 @@ def train_in_little_room(runs, unshare, limit, shim):
     script = (f"mount -t tmpfs -o {limit} heed {shlex.quote(str(mount))} && mkdir {shlex.quote(str(work))} || exit 77\n"
               f"{command}; status=$?\ncp -a {shlex.quote(str(work))} {shlex.quote(str(copy))}; exit $status")
     done = subprocess.run([*unshare, "sh", "-c", script], cwd=ground.path, text=True, capture_output=True,
-                          timeout=HANG, check=False)
+                          timeout=PATIENCE, check=False)
     return done, promised(read_log(log, work)) if log.exists() else set(), copy / "run"
 
 
@@ -121,7 +119,7 @@ def file_size_limit(check, runs):
             def little(limit=limit, action=action):
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
                 signal.signal(signal.SIGXFSZ, action)
-            done = runs.ground.run(*runs.train(run), preexec_fn=little, timeout=HANG)
+            done = runs.ground.run(*runs.train(run), preexec_fn=little, timeout=PATIENCE)
             tally.add(f"files of {limit} bytes, SIGXFSZ {name}",
                       refusal(done, "File too large", run) or runs.goes_on(run))
         tally.line(check, f"file size limit, SIGXFSZ {name}: exit 4, goes on")
@@ -143,7 +141,7 @@ def commands(runs, run):
 
 def start(runs, arguments, **streams):
     """Like ground.run, with streams of one's own; stderr is read unless it is one of them."""
-    return subprocess.run([runs.ground.heed, *map(str, arguments)], cwd=runs.ground.path, text=True, timeout=HANG,
+    return subprocess.run([runs.ground.heed, *map(str, arguments)], cwd=runs.ground.path, text=True, timeout=PATIENCE,
                           check=False, stdin=subprocess.DEVNULL, **{"stderr": subprocess.PIPE, **streams})
 
 
@@ -188,13 +186,14 @@ def head(check, runs):
     many.write_text("1 May 1999\n" * 6000)
     arguments = shlex.join(map(str, runs.train(run)))
     script = f"set -o pipefail; {heed} {arguments} 2>&1 | head -1"
-    done = subprocess.run(["bash", "-c", script], cwd=runs.ground.path, capture_output=True, timeout=HANG, check=False)
+    done = subprocess.run(["bash", "-c", script], cwd=runs.ground.path, capture_output=True, timeout=PATIENCE,
+                          check=False)
     whole = done.returncode == 0 and digest(run) == runs.end
     tally.add("train 2>&1 | head -1", "" if whole else f"exit {done.returncode}")
     script = (f"set -o pipefail; {heed} generate {shlex.quote(str(runs.whole))} --input {shlex.quote(str(many))}"
               " | head -1")
-    done = subprocess.run(["bash", "-c", script], cwd=runs.ground.path, capture_output=True, text=True, timeout=HANG,
-                          check=False)
+    done = subprocess.run(["bash", "-c", script], cwd=runs.ground.path, capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
     tally.add("generate | head -1", refusal(done, "standard output"))
     tally.line(check, "| head -1: no hang, the run is whole")
 
@@ -206,7 +205,7 @@ def full_metrics(check, runs):
         run.mkdir()
         (run / ".lock").touch()  # as a run leaves it that has hardly begun: other folders are not written over
         (run / name).symlink_to("/dev/full")
-        why = refusal(runs.ground.run(*runs.train(run), timeout=HANG), run / name, "No space left")
+        why = refusal(runs.ground.run(*runs.train(run), timeout=PATIENCE), run / name, "No space left")
         (run / name).unlink()
         tally = Tally()
         tally.add(f"{name} is /dev/full", why or runs.goes_on(run))

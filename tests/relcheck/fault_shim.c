@@ -11,6 +11,8 @@
  *                 is left alone); "half" (the same, and the next write finds the disk full); "kill"
  *                 (SIGKILL; a write does half of its work before); "exit" (the same, with _exit)
  *   FAULT_LASTS   if set, all later calls fail as well: a disk that is gone, or stays full
+ *   FAULT_SIGNAL  the number of a signal that the process sends to itself, once, as soon as
+ *   FAULT_STEP    this step, or a later one, stands in metrics.jsonl: the same place on any machine
  *
  * A close that fails has closed its file, as on Linux. Reads pass by; opening for reading does not.
  */
@@ -34,9 +36,9 @@ enum { kPath = 4096, kDescriptors = 1024 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static const char* folder;
 static size_t folder_length;
-static long count, fault_at;
+static long count, fault_at, signal_step;
 static const char* kind = "";
-static int fault_errno, lasts, now_full, log_file = -1, data_file = -1;
+static int fault_errno, lasts, now_full, signal_number, log_file = -1, data_file = -1;
 static char* paths[kDescriptors]; /* of open descriptors; null: none of ours */
 
 typedef struct {
@@ -66,6 +68,8 @@ __attribute__((constructor)) static void start(void) {
   if (getenv("FAULT_KIND")) kind = getenv("FAULT_KIND");
   fault_errno = atoi(kind);
   lasts = getenv("FAULT_LASTS") != NULL;
+  if (getenv("FAULT_SIGNAL")) signal_number = atoi(getenv("FAULT_SIGNAL"));
+  if (getenv("FAULT_STEP")) signal_step = atol(getenv("FAULT_STEP"));
   log_file = open_log("FAULT_LOG");
   data_file = open_log("FAULT_DATA");
 }
@@ -288,6 +292,20 @@ static ssize_t put(int descriptor, const char* bytes, size_t length, long offset
                     : syscall(SYS_pwrite64, descriptor, bytes, length, offset);
 }
 
+/* After a write: was it the record that a signal waits for? */
+static void signal_at_step(const Call* call, const char* bytes, size_t length) {
+  const char* const name = strrchr(call->path, '/');
+  char record[kPath] = "";
+  if (signal_number == 0 || !name || strcmp(name, "/metrics.jsonl") != 0) return;
+  memcpy(record, bytes, length < kPath ? length : kPath - 1);
+  const char* const step = strstr(record, "\"step\":");
+  if (!step || atol(step + strlen("\"step\":")) < signal_step) return;
+  const int error = errno, number = signal_number;
+  signal_number = 0;
+  raise(number);
+  errno = error;
+}
+
 static ssize_t write_ours(int descriptor, const char* bytes, size_t length, long offset) {
   Call call = on_descriptor("write", descriptor);
   number(&call);
@@ -304,7 +322,11 @@ static ssize_t write_ours(int descriptor, const char* bytes, size_t length, long
   const ssize_t result = put(descriptor, bytes, length, offset);
   call.offset = offset >= 0 ? offset : lseek(descriptor, 0, SEEK_CUR) - (result > 0 ? result : 0);
   if (data_file >= 0 && result > 0) syscall(SYS_write, data_file, bytes, (size_t)result);
-  if (!deadly(&call)) return end(&call, result);
+  if (!deadly(&call)) {
+    end(&call, result);
+    signal_at_step(&call, bytes, length);
+    return result;
+  }
   write_down(&call, result, errno);
   die();
   return -1;

@@ -4,10 +4,13 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import tempfile
 
+# Seconds after which what should come soon, on any machine, has hung.
+PATIENCE = int(re.search(r"patience = (\d+);", (pathlib.Path(__file__).parents[1] / "patience.h").read_text())[1])
 CLOCK_FIELDS = ("seconds", "tokens_per_s", "decode_seconds")  # of metrics.jsonl: what no two runs share
 
 
@@ -32,6 +35,14 @@ class Check:
 def note(text):
     """Something to know about a failure; not a measure."""
     print(f"#   {text}", flush=True)
+
+
+def check_seconds(check, ground, name, seconds, most):
+    """A limit by the clock on the wall holds on a machine that does nothing else: in the long form alone."""
+    if ground.long:
+        check(name, f"{seconds:.2f} s", f"<= {most} s", seconds <= most)
+    else:
+        note(f"{name}: {seconds:.2f} s")
 
 
 class Ground:

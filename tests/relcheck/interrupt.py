@@ -6,8 +6,11 @@ import shutil
 import time
 
 import harness
+from harness import PATIENCE
+from shim import Shim
 
-LONGEST = 120  # seconds that nothing here should take; then something hangs
+# More steps than anyone waits for: a run that is stopped, or killed, before its end.
+ENDLESS = ("train.steps=100000", "train.save_every=100000", "train.validate_every=100000")
 
 
 def shell_status(returncode):
@@ -51,14 +54,14 @@ def names_in(folder):
 
 def wait_until(process, happened, pause=3e-4):
     """Waits until happened(); False where the process ended first."""
-    limit = time.monotonic() + LONGEST
+    limit = time.monotonic() + PATIENCE
     while not happened():
         if process.poll() is not None:
             return False
         if time.monotonic() > limit:
             process.kill()
             process.wait()
-            raise RuntimeError(f"{process.args}: waited {LONGEST} s in vain")
+            raise RuntimeError(f"{process.args}: waited {PATIENCE} s in vain")
         time.sleep(pause)
     return True
 
@@ -83,14 +86,31 @@ def stop(process, number):
     """Sends a signal; returns the exit status as a shell shows it, and the seconds it took."""
     began = time.monotonic()
     process.send_signal(number)
-    process.wait(LONGEST)
+    process.wait(PATIENCE)
     return shell_status(process.returncode), time.monotonic() - began
+
+
+def stop_watching(process, number, count):
+    """The same, and what count() said just after the signal, and in the end."""
+    began = time.monotonic()
+    process.send_signal(number)
+    before = count()
+    process.wait(PATIENCE)
+    return shell_status(process.returncode), time.monotonic() - began, before, count()
+
+
+def stopped_at(ground, kind, run, step, number, *overrides):
+    """Goes on with a run until a signal meets it as it records this step, or a later one: on any machine, busy or
+    not. Returns the exit status as a shell shows it."""
+    environment = Shim(ground).signals(run, max(step, newest_record(run) + 1), number)
+    process = go_on(ground, kind, run, *overrides, env=environment)
+    return shell_status(process.wait(PATIENCE))
 
 
 def finish(ground, kind, run, *overrides):
     """Goes on to the end of a run; returns the exit status and what was said."""
     process = go_on(ground, kind, run, *overrides, stderr=-1)
-    said = process.communicate(timeout=LONGEST)[1]
+    said = process.communicate(timeout=PATIENCE)[1]
     return shell_status(process.returncode), said
 
 

@@ -2,9 +2,11 @@
 import json
 import os
 import random
+import signal
 import time
 
 from harness import note
+from interrupt import ENDLESS, stop, wait_for_step
 
 STEADY_AFTER = 500  # steps: by then every size of array has been asked for
 
@@ -50,7 +52,7 @@ def watch(ground, steps):
         step, resident, open_files = last_step(run), status(process.pid, "VmRSS"), descriptors(process.pid)
         if step < steps and resident is not None and open_files is not None:  # the end decodes with a beam
             samples.append((step, resident, open_files))
-        time.sleep(0.02)
+        time.sleep(0.005)
     if process.returncode != 0:
         raise RuntimeError(f"the run ended with {process.returncode}")
     return samples
@@ -58,10 +60,12 @@ def watch(ground, steps):
 
 def steady(check, ground):
     steps = 10_000 if ground.long else 2_000
-    samples = watch(ground, steps)
-    settled = [s for s in samples if s[0] >= STEADY_AFTER]
-    early = [s for s in settled if s[0] < STEADY_AFTER + 100]
-    if not early or settled[-1][0] < steps * 0.9:
+    for _ in range(10):  # until the machine lets us look at the right moments
+        settled = [s for s in watch(ground, steps) if s[0] >= STEADY_AFTER]
+        early = [s for s in settled if s[0] < STEADY_AFTER + 100]
+        if len(early) >= 5 and settled[-1][0] >= steps * 0.9:
+            break
+    else:
         check(f"memory: growth after step {STEADY_AFTER}", "too few samples", "<= 1024 KiB", False)
         return
     growth = max(s[1] for s in settled) - max(s[1] for s in early)
@@ -95,13 +99,12 @@ def foretold(check, ground):
         shown = json.loads(ground.run("show", ground.config(kind), "--json", *overrides, check=0).stdout)
         estimate = shown["memory_mb"]["total"]
         steps = 60 if ground.long else 12
-        process = ground.start("train", ground.config(kind), "--run", ground.path / "peak", "--overwrite", *overrides,
-                               f"train.steps={steps}", "train.validate_every=1000", "train.save_every=1000")
-        peak = 0
-        while process.poll() is None:
-            if last_step(ground.path / "peak") < steps:
-                peak = max(peak, status(process.pid, "VmHWM") or 0)
-            time.sleep(0.01)
+        run = ground.folder("peak")
+        process = ground.start("train", ground.config(kind), "--run", run, *overrides, *ENDLESS)
+        if not wait_for_step(process, run, steps):
+            raise RuntimeError(f"{name}: no step {steps}")
+        peak = status(process.pid, "VmHWM") or 0  # at the end a run decodes with a beam: that is more
+        stop(process, signal.SIGKILL)
         peak_mb = peak * 1024 / 1e6
         ratio = estimate / peak_mb if peak_mb else 0
         check(f"memory: foretold / seen, {name}", f"{ratio:.2f}", "0.85 to 1.15", 0.85 <= ratio <= 1.15)

@@ -5,20 +5,18 @@ import signal
 import subprocess
 import time
 
-from harness import note, tree
-from interrupt import (LONGEST, broken_lines, copy_run, finish, newest_record, outcome, shell_status, stop,
+from harness import PATIENCE, note, tree
+from interrupt import (ENDLESS, broken_lines, copy_run, finish, newest_record, outcome, shell_status, stop,
                        wait_for_step, wait_until)
 
 LOCKED = 6
-# Longer than any race here takes; it is killed when the race is decided.
-LONG = ("train.steps=100000", "train.save_every=100000", "train.validate_every=100000")
 
 
 def command(config, kind, run):
     """The arguments of train, replace (train --overwrite) or resume."""
     if kind == "resume":
         return ("resume", run)
-    return ("train", config, "--run", run, *LONG, *(["--overwrite"] * (kind == "replace")))
+    return ("train", config, "--run", run, *ENDLESS, *(["--overwrite"] * (kind == "replace")))
 
 
 def race(ground, kinds, run):
@@ -26,7 +24,7 @@ def race(ground, kinds, run):
     config = ground.config("synthetic")  # once: nobody may find it half written
     recorded = newest_record(run)
     processes = [ground.start(*command(config, kind, run)) for kind in kinds]
-    limit = time.monotonic() + LONGEST
+    limit = time.monotonic() + PATIENCE
     while sum(process.poll() is None for process in processes) > 1 and time.monotonic() < limit:
         time.sleep(1e-3)
     alive = [i for i, process in enumerate(processes) if process.poll() is None]
@@ -93,12 +91,14 @@ def untouched(check, ground):
     for kind in tries:
         before = tree(run), times(run)
         try:
-            done = ground.run(*command(config, kind, run), timeout=10)
+            done = ground.run(*command(config, kind, run), timeout=PATIENCE)
             statuses.append(done.returncode)
             named += f"process {process.pid})" in done.stderr
         except subprocess.TimeoutExpired:
             statuses.append(f"{kind} went on")
         changed += (tree(run), times(run)) != before
+        if statuses[-1] == f"{kind} went on":
+            break  # not as long again for each of the others
     process.send_signal(signal.SIGCONT)
     went_on = stop(process, signal.SIGTERM)[0] == 143
     check("locked: losers that changed a byte or a time", f"{changed} of {len(tries)}", 0, not changed)

@@ -56,6 +56,12 @@ class Shim:
         return {**os.environ, **{name: str(value) for name, value in values.items()}}
 
 
+    def signals(self, folder, step, number):
+        """For a process that sends itself a signal once this step, or a later one, is in the metrics of `folder`."""
+        return {**os.environ, "LD_PRELOAD": str(self.library), "FAULT_FOLDER": str(folder),
+                "FAULT_SIGNAL": str(int(number)), "FAULT_STEP": str(step)}
+
+
 def read_log(log, folder):
     """The calls in order."""
     calls, at = [], 0

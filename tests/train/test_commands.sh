@@ -249,7 +249,8 @@ says 'model.safetensors: its content was changed'
 mkfifo slowly
 "$heed" generate over --input slowly --output slow.out 2>err &
 exec 9>slowly
-sleep 1
+echo x >&9
+soon '[ -e .slow.out.tmp ]'
 kill -TERM $!
 wait $!
 equal 'exit code of a generate that was stopped' $? 143

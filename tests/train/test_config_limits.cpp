@@ -1,6 +1,8 @@
 /// Inputs made to exhaust time, memory or the stack.
+#include <functional>
 #include <random>
 
+#include "tests/processor_time.h"
 #include "tests/train/config_cases.h"
 #include "train/config/yaml.h"
 
@@ -101,6 +103,34 @@ BOOST_AUTO_TEST_CASE(long_words_cost_little) {
   BOOST_TEST(refusal(copy + "seed: " + std::string(100'000, '9')) ==
              "exp.yaml:2:7: seed: " + std::string(60, '9') +
                  "... is out of range (allowed: 0 to 2^64 - 1)");
+}
+
+BOOST_AUTO_TEST_CASE(time_grows_with_the_size_and_not_with_its_square) {
+  const auto numbered = [](std::size_t bytes) {
+    std::string text;
+    for (int i = 0; text.size() + 20 < bytes; ++i) text += "key" + std::to_string(i) + ": 1\n";
+    return text;
+  };
+  const std::vector<std::function<std::string(std::size_t)>> texts{
+      numbered,
+      [](std::size_t bytes) { return repeat("seed: 1\n", bytes / 8); },
+      [](std::size_t bytes) { return repeat("[", bytes); },
+      [](std::size_t bytes) { return "[" + repeat("1,", bytes / 3) + "]"; },
+      [](std::size_t bytes) { return "&a [&b [" + repeat("1,", bytes / 8) + "]]"; },
+      [](std::size_t bytes) { return "- &a [1, 2]\n" + repeat("- *a\n", bytes / 8); },
+      [](std::size_t bytes) { return repeat("\"", bytes); },
+      [](std::size_t bytes) { return copy + "name: " + std::string(bytes / 2, 'x') + ": 1"; },
+  };
+  for (const auto& text : texts) {
+    const std::string small = text(yaml_most_bytes / 8), large = text(yaml_most_bytes);
+    const auto seconds = [](const std::string& of) {
+      return heed::test::least_seconds(1, [&] { BOOST_TEST(refusal(of) != "accepted"); });
+    };
+    BOOST_TEST_CONTEXT(large.substr(0, 40)) {
+      BOOST_TEST(heed::test::growth([&] { return seconds(small); },
+                                    [&] { return seconds(large); }) <= heed::test::growth_limit);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(no_text_of_pieces_hangs_or_crashes) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "autograd/base/message_text.h"
+#include "nn/layers/positions.h"
 #include "train/config/fields.h"
 
 namespace heed {

@@ -216,6 +216,9 @@ void add_optim(Table& table) {
               .only(name, adam),
           number(HEED_KEY(optim.weight_decay), not_negative, "adamw: decoupled; sgd: L2.")
               .only(name, {"adamw", "sgd"}),
+          choice(HEED_KEY(optim.decay),
+                 "What weight_decay shrinks: weights and embeddings, or norms and biases too.")
+              .only(name, {"adamw", "sgd"}),
           number(HEED_KEY(optim.momentum), fraction, "Share of the last update that is kept.")
               .only(name, {"sgd"}),
           number(HEED_KEY(optim.clip_norm), not_negative,

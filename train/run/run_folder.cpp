@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
@@ -98,6 +100,22 @@ void require_run(const RunFolder& run) {
                           std::filesystem::absolute(run.path).lexically_normal().string()));
 }
 
+namespace {
+
+/// A resolved config holds every key, so one without optim.decay was written before that key existed, when every
+/// parameter was decayed.
+void restore_old_defaults(Config& config, const std::string& text,
+                          const std::vector<std::string>& overrides) {
+  const bool given = text.find("\n  decay:") != std::string::npos ||
+                     std::ranges::any_of(overrides, [](const std::string& override_text) {
+                       return override_text.starts_with("optim.decay=");
+                     });
+  if (!given && config.optim.name != OptimizerKind::adam)
+    config.optim.decay = DecayedParameters::all;
+}
+
+}  // namespace
+
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides) {
   std::error_code ignored;
   if (!is_there(run.config())) {
@@ -108,7 +126,9 @@ Config read_run_config(const RunFolder& run, const std::vector<std::string>& ove
   if (std::filesystem::is_other(run.config(), ignored)) {  // a pipe: reading might never end
     throw Error(Exit::bad_input, run.config().string() + ": not a regular file");
   }
-  return read_config(run.config().string(), overrides);
+  Config config = read_config(run.config().string(), overrides);
+  restore_old_defaults(config, read_bytes(run.config()), overrides);
+  return config;
 }
 
 /// "; there are: best, last, 100, 200"

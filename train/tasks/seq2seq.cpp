@@ -6,6 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/utf8.h"
+#include "nn/layers/positions.h"
 #include "train/decode/search.h"
 #include "train/metrics/bleu.h"
 #include "train/metrics/chrf.h"

@@ -6,6 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/utf8.h"
+#include "nn/layers/positions.h"
 #include "nn/models/tagger.h"
 #include "train/decode/rows.h"
 #include "train/tasks/task.h"

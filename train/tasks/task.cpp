@@ -10,6 +10,7 @@
 #include "autograd/base/utf8.h"
 #include "autograd/kernels/gemm/bf16.h"
 #include "train/decode/rows.h"
+#include "train/terminal/talk.h"
 
 HEED_BEGIN
 

@@ -10,10 +10,10 @@
 HEED_BEGIN
 namespace kernels {
 
-/// Why there are no such products in this program on this machine, for people; empty if there are.
+/// A message saying why this program cannot use bf16 on this machine; empty if it can.
 const std::string& bf16_obstacle();
 
-/// While one lives, gemm on this thread takes bf16 where it gains by it: large products, alpha 1.
+/// While one is alive, gemm on this thread uses bf16 where that is faster: large products, alpha 1.
 class Bf16Scope {
  public:
   explicit Bf16Scope(bool wanted);

@@ -1,7 +1,7 @@
 #pragma once
-/// Products with weights that stay the same for many of them, as in decoding: laid out once in the
-/// order in which the product reads them, where BLAS lays them out anew at each call. They take their
-/// memory twice.
+/// Products with weights that stay constant over many calls, as in decoding. They are packed once in
+/// the order in which the product reads them, where BLAS packs them at each call. This takes the
+/// memory of the weights a second time.
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -35,8 +35,8 @@ class PackedWeights {
   std::map<std::pair<const real*, std::int64_t>, Packed> packed_;
 };
 
-/// While one lives, gemm on this thread takes packed weights for C = A Bᵀ where B is among them.
-/// Processors without vectors of fused multiply-adds go on as before.
+/// While one is alive, gemm on this thread uses packed weights for C = A Bᵀ where B is among them.
+/// Processors without fused multiply-add vectors use BLAS.
 class PackedScope {
  public:
   explicit PackedScope(PackedWeights& weights);

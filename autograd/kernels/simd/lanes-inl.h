@@ -15,8 +15,8 @@
 #include "autograd/base/real.h"
 #include "hwy/highway.h"
 
-/// 1 where there are vectors with a fused multiply and add, which exp and its kin need for their last
-/// digits, and loads of a part of one: on x86 from AVX2 on. Elsewhere the kernels are their plain twins
+/// 1 where there are vectors with a fused multiply and add, which exp and related functions need for their
+/// last digits, and partial loads: on x86 from AVX2 on. Elsewhere the kernels are their plain twins
 /// (packed.cpp: BLAS).
 #undef HEED_SIMD
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2)

@@ -1,11 +1,13 @@
 #include <boost/test/unit_test.hpp>
 #include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <numeric>
 #include <set>
 #include <stdexcept>
 
 #include "autograd/base/team.h"
+#include "tests/patience.h"
 
 using namespace heed;
 
@@ -52,13 +54,17 @@ BOOST_AUTO_TEST_CASE(several_threads_take_part_and_no_more_than_asked_for) {
   Team team(3);
   std::set<std::thread::id> who;
   std::mutex mutex;
-  for (int round = 0; round < 100 && who.size() < 3; ++round) {
-    team.run(30, [&](std::int64_t) {
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
-      const std::lock_guard lock(mutex);
-      who.insert(std::this_thread::get_id());
-    });
-  }
+  std::condition_variable all_here;
+  team.run(3, [&](std::int64_t) {  // each job waits for the others, so no thread can do two of them
+    std::unique_lock lock(mutex);
+    who.insert(std::this_thread::get_id());
+    all_here.notify_all();
+    all_here.wait_for(lock, std::chrono::seconds(test::patience), [&] { return who.size() == 3; });
+  });
+  team.run(300, [&](std::int64_t) {
+    const std::lock_guard lock(mutex);
+    who.insert(std::this_thread::get_id());
+  });
   BOOST_TEST(who.size() == 3u);
   BOOST_TEST(who.count(std::this_thread::get_id()) == 1u);
 }

@@ -1,0 +1,63 @@
+#pragma once
+/// Limits of time that hold on every machine, busy or not: of the processor's time (a wait for it
+/// does not count), and of one piece of work beside another.
+#include <algorithm>
+#include <ctime>
+#include <limits>
+#include <map>
+#include <string>
+
+namespace heed::test {
+
+/// Seconds that the threads of this process have worked.
+inline double processor_seconds() {
+  std::timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Processor seconds of the quickest of several times. What else a machine does (another program in
+/// the same caches, on the other half of a core) makes work slower, never quicker.
+template <class Work>
+double least_seconds(int times, const Work& work) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < times; ++i) {
+    const double begin = processor_seconds();
+    work();
+    least = std::min(least, processor_seconds() - begin);
+  }
+  return least;
+}
+
+/// Processor seconds of work like a parser's, always the same: texts are made, sorted into a tree,
+/// looked for and freed. Built like the code it stands beside, with the same optimisation and
+/// sanitizers. 50 ms on one core of an AMD EPYC (Zen 4), in a release build.
+inline double yardstick() {
+  static const double seconds = least_seconds(3, [] {
+    std::map<std::string, std::size_t> seen;
+    for (unsigned i = 0, x = 1; i < 60'000; ++i) {
+      x = x * 1'664'525 + 1'013'904'223;
+      seen["a text that takes memory " + std::to_string(x)] += i;
+    }
+    volatile std::size_t sum = 0;
+    for (const auto& [text, number] : seen) sum = sum + seen.find(text)->second;
+  });
+  return seconds;
+}
+
+/// How many times as long work takes that is eight times as large: 8 where time grows in proportion,
+/// 64 where it grows with the square. `small` and `large` work once and return processor seconds;
+/// both are repeated, the more often the longer the answer stays above `growth_limit`.
+constexpr double growth_limit = 24;
+template <class Small, class Large>
+double growth(const Small& small, const Large& large) {
+  double least_small = std::numeric_limits<double>::infinity(), least_large = least_small;
+  for (int i = 0; i < 10; ++i) {
+    for (int k = 0; k < 3; ++k) least_small = std::min(least_small, small());
+    least_large = std::min(least_large, large());
+    if (least_large <= growth_limit * least_small) break;
+  }
+  return least_large / least_small;
+}
+
+}  // namespace heed::test
