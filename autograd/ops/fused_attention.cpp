@@ -8,6 +8,7 @@
 #include "autograd/kernels/attention.h"
 #include "autograd/kernels/dropout.h"
 #include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/gemm/product_log.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops.h"
 
@@ -215,11 +216,22 @@ struct FusedAttention {
 
   // ---- forward and backward ------------------------------------------------------------------------
 
+  /// Of Q Kᵀ and P V over all pairs of a query and a key, masked or not: backward has twice as many.
+  double model_flops() const {
+    double pairs = 0;
+    for (std::size_t s = 0; s + 1 < query_offsets.size(); ++s) {
+      pairs += static_cast<double>(query_offsets[s + 1] - query_offsets[s]) *
+               static_cast<double>(key_offsets[s + 1] - key_offsets[s]);
+    }
+    return 4 * pairs * static_cast<double>(columns());
+  }
+
   Array run() {
     const std::int64_t d = columns(), size = layout.size;
     const Inputs in = operands<const real>(x);
     output = Array({query_offsets.back(), d});
     if (d == 0) return output;
+    const kernels::CountedAsWhole counted([&] { return model_flops(); });
     lse = Array({query_offsets.back(), layout.heads});
     Array p({largest_tile()});
     for_each_block(layout.heads, [&](const Block& block, const Stretches& stretches) {
@@ -248,6 +260,7 @@ struct FusedAttention {
   void run_backward(const Array& dy, const InputGradients& g, std::span<const Grad> dterms) const {
     const std::int64_t d = columns(), size = layout.size;
     if (d == 0) return;
+    const kernels::CountedAsWhole counted([&] { return 2 * model_flops(); });
     const Inputs in = operands<const real>(x);
     const std::int64_t largest = largest_tile();
     Scratch scratch{

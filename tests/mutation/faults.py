@@ -256,8 +256,8 @@ fault("clipping: short gradients are stretched", "optim/clip.h",
       "optim_f64:optimizers")
 
 fault("adam: decays as adamw does", "optim/optimizer.cpp",
-      "options_.name == OptimizerKind::adamw ? options_.weight_decay : 0;",
-      "options_.weight_decay;",
+      "if (options_.name == OptimizerKind::adam) return 0;",
+      "",
       "optim_f64:optimizers")
 
 fault("adam: second moments of the parameter's beginning", "optim/optimizer.cpp",

@@ -1,5 +1,5 @@
 // What the commands are made of, where the command line itself cannot show it: the gradient table's
-// verdict on wrong gradients, reading lines in pieces, writing whole or not at all, counting FLOPs.
+// verdict on wrong gradients, reading lines in pieces, writing whole or not at all.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,7 +15,6 @@
 #include "autograd/ops.h"
 #include "tests/train/support.h"
 #include "train/commands/output.h"
-#include "train/report/flops.h"
 #include "train/report/gradcheck_table.h"
 
 using namespace heed;
@@ -225,47 +224,6 @@ BOOST_AUTO_TEST_CASE(output_leaves_devices_where_they_are) {
   struct stat about {};
   BOOST_TEST(stat("/dev/null", &about) == 0);
   BOOST_TEST(S_ISCHR(about.st_mode));
-}
-
-// ---- FLOPs ----------------------------------------------------------------------------------
-
-BOOST_AUTO_TEST_CASE(flops_of_small_models_by_hand) {
-  ModelOptions m;
-  m.d_model = 2;
-  m.d_ff = 3;
-  m.encoder_layers = 1;
-  m.decoder_layers = 1;
-  const std::vector<std::int32_t> source{0, 5}, target{0, 4};
-  // One causal layer on 4 rows: q, k, v, out 4·(2·4·2·2) = 128; q kᵀ and p v 2·(2·4·4·2) = 128;
-  // feed-forward 2·(2·4·2·3) = 96; output 2·4·2·7 = 112.
-  BOOST_TEST(forward_flops(m, Architecture::decoder, 7, {}, target) == 128 + 128 + 96 + 112);
-  // Encoder on 5 rows: 160 + 200 + 120. Cross: q and out 2·(2·4·2·2) = 64, k and v 2·(2·5·2·2) =
-  // 80, products 2·(2·4·5·2) = 160.
-  BOOST_TEST(forward_flops(m, Architecture::encoder_decoder, 7, source, target) ==
-             128 + 128 + 96 + 112 + 480 + 64 + 80 + 160);
-}
-
-BOOST_AUTO_TEST_CASE(flops_of_sequences_add_up_but_not_their_attention) {
-  ModelOptions m;
-  m.d_model = 8;
-  const std::vector<std::int32_t> one{0, 3}, other{0, 5}, both{0, 3, 8}, together{0, 8};
-  const auto flops = [&](const std::vector<std::int32_t>& offsets) {
-    return forward_flops(m, Architecture::encoder_decoder, 11, offsets, offsets);
-  };
-  BOOST_TEST(flops(both) == flops(one) + flops(other));
-  BOOST_TEST(flops(together) > flops(both));
-}
-
-BOOST_AUTO_TEST_CASE(flops_of_a_benchmark_are_those_that_its_scripts_count) {
-  ModelOptions m;  // nmt-small of tests/bench/workloads.py
-  m.d_model = 256;
-  m.d_ff = 1024;
-  m.encoder_layers = m.decoder_layers = 3;
-  std::vector<std::int32_t> offsets;
-  for (std::int32_t i = 0; i <= 64; ++i) offsets.push_back(32 * i);
-  BOOST_TEST(training_flops *
-                 forward_flops(m, Architecture::encoder_decoder, 8000, offsets, offsets) ==
-             94623498240.0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -168,7 +168,7 @@ says 'differ in length'
 status 0 show tiny.yaml
 holds out '^  d_model: 16' '^encoder.layers.0 ' 'in_proj_weight \[48, 16\]' 'GFLOP' '^memory'
 status 0 show runs/tiny --json
-holds out '"gflop_per_step":0\.0' '"config":"'
+holds out '"gflop_per_step":0\.0' '"d_model":16'
 params=$(number params)
 status 0 show tiny.yaml --json model.d_ff=33
 equal 'parameters with d_ff one larger, in two layers' "$(number params)" $((params + 66))
@@ -185,13 +185,16 @@ holds out '"passed":true' '"name":"source_positions.weight"'
 
 # ---- bench ------------------------------------------------------------------------------------------
 status 0 bench tiny.yaml --json --steps 30 threads=1 'bench={sequences: 16, source_length: 7, target_length: 9, vocabulary: 20}'
-holds out '"gemm_share":' '"first_step_ms":' '"peak_rss_mb":'
+holds out '"gemm_share":' '"executed_gflop_per_step":' '"products_ms":' '"first_step_ms":' '"peak_rss_mb":'
 equal 'steps measured' "$(number steps)" 30
 if ! grep -qa __asan_init "$heed"; then   # with that sanitizer no memory is used again
   equal 'memory asked for in a step' "$(number allocations_per_step)" 0.0
 fi
+counted=$(number gflop_per_step)
+status 0 show tiny.yaml --json 'bench={sequences: 16, source_length: 7, target_length: 9, vocabulary: 20}'
+equal 'GFLOP that show and bench count' "$(number gflop_per_step)" "$counted"
 status 0 bench tiny.yaml --steps 3
-holds out 'tokens .* a second' '^  blas +OpenBLAS' '^  Affine '
+holds out 'tokens .* a second' '^  products .* ms alone' '^  blas +OpenBLAS' '^  Affine ' '^  gradient sums, update '
 
 # ---- a language model -----------------------------------------------------------------------------
 awk 'BEGIN { for (i = 0; i < 400; i++) print "abc abd " (i % 7) }' >text

@@ -55,6 +55,9 @@ status 0 bench tag.yaml --steps 3
 holds out '^  Affine '
 status 0 bench tag.yaml --json --steps 3 'bench={sequences: 8, source_length: 7, vocabulary: 20}'
 holds out '"gflops":'
+counted=$(number gflop_per_step)
+status 0 show tag.yaml --json 'bench={sequences: 8, source_length: 7, vocabulary: 20}'
+equal 'GFLOP of a tagger that show and bench count' "$(number gflop_per_step)" "$counted"
 
 status 2 train tag.yaml --run never decode.beam=3
 says 'decode.beam=3: only for task: seq2seq or lm'

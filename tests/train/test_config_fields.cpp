@@ -1,6 +1,8 @@
 /// Every key of the table: printed, read back, and described.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 
@@ -102,6 +104,27 @@ Config read_all(const std::string& yaml) {
 
 BOOST_AUTO_TEST_SUITE(config_fields)
 
+BOOST_AUTO_TEST_CASE(values_of_an_object_have_their_types) {
+  Config config;
+  config.name = "a \"b\" \\";
+  config.data.train.source = {"true", "two words"};
+  const nlohmann::json json = heed::config_json(config);
+  BOOST_TEST(json.at("name") == config.name);
+  BOOST_TEST(json.at("seed") == 1);
+  BOOST_TEST(json.at("task") == "seq2seq");
+  BOOST_TEST(json.at("optim").at("betas").is_array());
+  BOOST_TEST(json.at("optim").at("lr").is_number());
+  BOOST_TEST(json.at("model").at("d_model").is_number_integer());
+  BOOST_TEST(json.at("model").at("tie_embeddings") == true);
+  BOOST_TEST(json.at("data").at("train").at("source") ==
+             nlohmann::json::array({"true", "two words"}));
+  for (const Field& field : heed::fields()) {
+    std::string pointer = "/" + field.key;
+    std::ranges::replace(pointer, '.', '/');
+    BOOST_TEST(json.contains(nlohmann::json::json_pointer(pointer)), field.key);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(random_values_of_every_key_come_back_exactly) {
   Random random(1);
   for (int round = 0; round < 300; ++round) {
@@ -120,6 +143,8 @@ BOOST_AUTO_TEST_CASE(random_values_of_every_key_come_back_exactly) {
     const Config again = read_all(yaml);
     BOOST_TEST(heed::differences(config, again).empty());
     BOOST_TEST(heed::write_yaml(again) == yaml);
+    // An object is YAML as well.
+    BOOST_TEST(heed::write_yaml(read_all(heed::config_json(config).dump())) == yaml);
     // Beyond what is printed: the bits of a few numbers.
     BOOST_TEST(again.optim.lr == config.optim.lr);
     BOOST_TEST((again.optim.betas == config.optim.betas));

@@ -1,25 +1,48 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 
 #include "autograd/base/clock.h"
+#include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/memory/arena.h"
 #include "data/batches/batcher.h"
 #include "train/commands/commands.h"
 #include "train/loop/step.h"
-#include "train/report/bench_profile.h"
-#include "train/report/flops.h"
+#include "train/report/product_replay.h"
+#include "train/report/step_profile.h"
 #include "train/tasks/model.h"
 #include "train/tasks/task.h"
+#include "train/tasks/token_cost.h"
 #include "train/terminal/talk.h"
 
 namespace heed {
 
 namespace {
+
+/// Seconds since this process started.
+double process_seconds() {
+  std::ifstream stat("/proc/self/stat");
+  std::string all((std::istreambuf_iterator<char>(stat)), {});
+  // Fields after the name, which is in brackets and may hold anything; the start is field 22.
+  std::istringstream fields(all.substr(std::min(all.size(), all.rfind(')') + 2)));
+  std::string field;
+  for (int i = 3; i <= 22 && fields >> field; ++i) {
+  }
+  const double ticks = field.empty() ? 0 : std::stod(field);
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);  // the clock that the start is told by
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) -
+         ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -37,145 +60,182 @@ Batch random_batch(const Task& task, std::uint64_t number) {
       });
 }
 
-/// GFLOP/s of gemm with the team's threads, each on its own product of this model's largest shape:
-/// the feed-forward product of one shard's rows, or the output projection's where it is larger.
-double gemm_rate(const Config& config, std::int64_t rows, std::int64_t vocabulary, Team& team) {
-  const std::int64_t d = config.model.d_model;
-  const std::int64_t wide = std::max(config.model.d_ff, std::min<std::int64_t>(vocabulary, 8192));
-  const std::int64_t m = std::clamp<std::int64_t>(rows, 1, 2048);
-  struct Operands {
-    Array a, b, c;
-  };
-  std::vector<Operands> own(static_cast<std::size_t>(team.threads()));
-  for (Operands& o : own)
-    o = {Array::full({m, d}, real(0.5)), Array::full({wide, d}, real(0.25)),
-         Array::zeros({m, wide})};
-  const double flops = 2.0 * static_cast<double>(m * d * wide);
-  const auto repeats = static_cast<std::int64_t>(std::max(1.0, 2e9 / flops));
-  std::vector<double> rates;
-  for (int round = 0; round < 9; ++round) {
-    const double begin = seconds_now();
-    team.run(team.threads(), [&](std::int64_t i) {
-      Operands& o = own[static_cast<std::size_t>(i)];
-      for (std::int64_t r = 0; r < repeats; ++r) {
-        kernels::gemm(kernels::Trans::no, kernels::Trans::yes, m, wide, d, 1, o.a.data(), d,
-                      o.b.data(), d, 0, o.c.data(), wide);
-      }
-    });
-    rates.push_back(flops * static_cast<double>(repeats * team.threads()) /
-                    (seconds_now() - begin) / 1e9);
-  }
-  return median(rates);
-}
-
 struct Measured {
-  std::vector<double> seconds;   ///< of each step
-  double tokens = 0, flops = 0;  ///< of an average step
-  double gemm_gflops = 0;
-  double peak_rss_mb = 0;  ///< of training; what measuring gemm takes comes later
+  std::vector<double> steps, replays;  ///< seconds of each step, and of its products alone
+  kernels::ProductFlops flops;         ///< of all measured steps
+  double tokens = 0;                   ///< tokens with a label, of all measured steps
+  double peak_rss_mb = 0;              ///< of training, without what replaying takes
   double first_step_ms = 0;
   std::int64_t allocations = 0;  ///< of arrays, in the measured steps
   std::int64_t parameters = 0;
+  StepProfile profile;
 };
 
-Measured measure(const Config& config, std::int64_t wanted_steps, OpProfile& profile) {
-  const double begin = process_start_seconds();
-  const bool bf16 = config.train.precision == Precision::bf16;
-  if (const std::string note = precision_note(config.train.precision, "train.precision");
-      !note.empty()) {
-    tell("heed: " + note);
+/// A model in training.
+class Bench {
+ public:
+  explicit Bench(const Config& config)
+      : config_(config), task_(make_task(config)), team_(config.threads) {
+    if (const std::string note = precision_note(config.train.precision, "train.precision");
+        !note.empty()) {
+      tell("heed: " + note);
+    }
+    VocabularySizes vocabulary{config.bench.vocabulary, config.bench.vocabulary, true};
+    if (config.bench.sequences == 0) {
+      data_ = task_->load(nullptr);
+      vocabulary = sizes_of(data_.tokenizers);
+      stream_ = std::make_unique<BatchStream>(data_.train, batch_options(config));
+    }
+    model_ = build_to_train(config, vocabulary);
+    cost_ = token_cost(*task_, *model_);
+    optimizer_.emplace(config.optim, model_->parameters());
+    step_.emplace(*model_, *optimizer_, team_, options_);
   }
-  const std::unique_ptr<Task> task = make_task(config);
-  ExperimentData data;
-  std::unique_ptr<BatchStream> stream;
-  VocabularySizes vocabulary{config.bench.vocabulary, config.bench.vocabulary, true};
-  if (config.bench.sequences == 0) {
-    data = task->load(nullptr);
-    vocabulary = sizes_of(data.tokenizers);
-    stream = std::make_unique<BatchStream>(data.train, batch_options(config));
+
+  std::int64_t parameters() const {
+    std::int64_t values = 0;
+    for (const NamedTensor& p : model_->parameters()) values += p.tensor.size();
+    return values;
   }
-  const std::unique_ptr<Model> model = build_to_train(config, vocabulary);
-  Optimizer optimizer(config.optim, model->parameters());
-  Team team(config.threads);
-  TrainStep step(*model, optimizer, team,
-                 {config.seed, config.train.shards, config.train.label_smoothing,
-                  config.optim.clip_norm, bf16});
-  const TokenCost cost = token_cost(config, vocabulary.target);
-  Measured m;
-  for (const NamedTensor& p : model->parameters()) m.parameters += p.tensor.size();
-  std::int64_t number = 0, rows = 0;
-  const auto one = [&](bool counted) {
-    const Batch batch =
-        stream ? stream->next() : random_batch(*task, static_cast<std::uint64_t>(number));
-    const std::vector<Batch> shards = shard(batch, config.train.shards, cost);
+
+  /// Seconds of a step on the next batch.
+  double step() {
+    const Batch batch = stream_ ? stream_->next() : random_batch(*task_, number_);
+    shards_ = shard(batch, config_.train.shards, cost_);
+    tokens_ = static_cast<double>(batch.labels.size());
+    arena_forget_peak();
     const std::int64_t allocations = arena_counters().system_allocations;
     const double start = seconds_now();
-    step.run(shards, ++number, 1e-6);
-    const double took = seconds_now() - start;
-    rows = static_cast<std::int64_t>(shards.front().labels.size());
-    if (!counted) return took;
-    m.allocations += arena_counters().system_allocations - allocations;
-    m.seconds.push_back(took);
-    m.tokens += static_cast<double>(batch.labels.size());
-    m.flops += 3 * forward_flops(config.model, info_of(config.task).architecture, vocabulary.target,
-                                 batch.source.offsets, batch.target.offsets);
-    return took;
-  };
-  double warm = one(false);
-  m.first_step_ms = 1e3 * (now_since_epoch() - begin);
-  for (int i = 0; i < 4; ++i) warm = one(false);
-  const auto steps = wanted_steps > 0
-                         ? wanted_steps
-                         : std::clamp<std::int64_t>(static_cast<std::int64_t>(10 / warm), 5, 400);
-  for (std::int64_t i = 0; i < steps; ++i) one(true);
-  m.tokens /= static_cast<double>(steps);
-  m.flops /= static_cast<double>(steps);
+    step_->run(shards_, static_cast<std::int64_t>(++number_), 1e-6);
+    const double seconds = seconds_now() - start;
+    allocations_ = arena_counters().system_allocations - allocations;
+    peak_bytes_ = arena_counters().peak_bytes;
+    return seconds;
+  }
+
+  /// A step, the same once more with its ops timed and its products listed, and these alone.
+  void round(Measured& m) {
+    m.steps.push_back(step());
+    m.allocations += allocations_;
+    m.tokens += tokens_;
+    std::vector<ShardProducts> products = m.profile.add(
+        m.steps.back(), *model_, shards_, static_cast<std::int64_t>(number_), options_, team_);
+    std::vector<ProductReplay> replays;
+    for (ShardProducts& shard : products) {
+      m.flops.executed += shard.flops.executed;
+      m.flops.model += shard.flops.model;
+      replays.emplace_back(std::move(shard.list), optimizer_->parameters());
+    }
+    const double start = seconds_now();
+    team_.run(static_cast<std::int64_t>(replays.size()), [&](std::int64_t i) {
+      const kernels::Bf16Scope scope(options_.bf16);
+      replays[static_cast<std::size_t>(i)].run();
+    });
+    m.replays.push_back(seconds_now() - start);
+  }
+
+  /// The most that arrays took at a time during the last step.
+  std::int64_t peak_bytes() const { return peak_bytes_; }
+
+ private:
+  const Config& config_;
+  const StepOptions options_{config_.seed, config_.train.shards, config_.train.label_smoothing,
+                             config_.optim.clip_norm, config_.train.precision == Precision::bf16};
+  const std::unique_ptr<Task> task_;
+  Team team_;
+  ExperimentData data_;
+  std::unique_ptr<BatchStream> stream_;
+  std::unique_ptr<Model> model_;
+  TokenCost cost_;
+  std::optional<Optimizer> optimizer_;
+  std::optional<TrainStep> step_;
+  std::vector<Batch> shards_;  ///< of the last step
+  std::uint64_t number_ = 0;
+  double tokens_ = 0;
+  std::int64_t allocations_ = 0, peak_bytes_ = 0;
+};
+
+Measured measure(const Config& config, std::int64_t wanted_steps) {
+  Bench bench(config);
+  Measured m;
+  m.parameters = bench.parameters();
+  double warm = bench.step();
+  m.first_step_ms = 1e3 * process_seconds();
+  std::int64_t peak = bench.peak_bytes();
+  for (int i = 0; i < 4; ++i) {
+    warm = bench.step();
+    peak = std::max(peak, bench.peak_bytes());
+  }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   m.peak_rss_mb = static_cast<double>(usage.ru_maxrss) / 1024;
-  m.gemm_gflops = gemm_rate(config, rows, vocabulary.target, team);
-  const Batch last = stream ? stream->next() : random_batch(*task, 0);
-  profile = OpProfile::of(*model, shard(last, config.train.shards, cost).front(),
-                          config.train.label_smoothing, bf16);
+  Measured unmeasured;  // the first replay asks for memory
+  bench.round(unmeasured);
+  constexpr double seconds = 10, turns = 3;  // a step is taken three times a round, more or less
+  const auto rounds =
+      wanted_steps > 0
+          ? wanted_steps
+          : std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds / turns / warm), 5, 400);
+  for (std::int64_t i = 0; i < rounds; ++i) {
+    bench.round(m);
+    // The process has grown by what replaying takes: of later steps, add what arrays needed more.
+    m.peak_rss_mb += static_cast<double>(std::max<std::int64_t>(bench.peak_bytes() - peak, 0)) /
+                     static_cast<double>(1 << 20);
+    peak = std::max(peak, bench.peak_bytes());
+  }
   return m;
+}
+
+/// The middle of the ratios of each step's two times.
+double share_of_products(const Measured& m) {
+  std::vector<double> shares;
+  for (std::size_t i = 0; i < m.steps.size(); ++i) shares.push_back(m.replays[i] / m.steps[i]);
+  return median(shares);
 }
 
 }  // namespace
 
 int bench_command(const BenchCommand& options) {
   const Config config = read_config(options.config, options.overrides);
-  OpProfile profile;
-  const Measured m = measure(config, options.steps, profile);
-  const double step = median(m.seconds), gflops = m.flops / step / 1e9;
+  const Measured m = measure(config, options.steps);
+  const auto steps = static_cast<double>(m.steps.size());
+  const double step = median(m.steps), products = median(m.replays), share = share_of_products(m),
+               model_gflop = m.flops.model / steps / 1e9,
+               executed_gflop = m.flops.executed / steps / 1e9, tokens = m.tokens / steps;
   const nlohmann::json record{{"step_ms", 1e3 * step},
-                              {"tokens_per_s", m.tokens / step},
-                              {"gflop_per_step", m.flops / 1e9},
-                              {"gflops", gflops},
-                              {"gemm_gflops", m.gemm_gflops},
-                              {"gemm_share", gflops / m.gemm_gflops},
+                              {"tokens_per_s", tokens / step},
+                              {"gflop_per_step", model_gflop},
+                              {"gflops", model_gflop / step},
+                              {"executed_gflop_per_step", executed_gflop},
+                              {"products_ms", 1e3 * products},
+                              {"gemm_gflops", executed_gflop / products},
+                              {"gemm_share", share},
                               {"peak_rss_mb", m.peak_rss_mb},
-                              {"allocations_per_step", static_cast<double>(m.allocations) /
-                                                           static_cast<double>(m.seconds.size())},
+                              {"allocations_per_step", static_cast<double>(m.allocations) / steps},
                               {"first_step_ms", m.first_step_ms},
                               {"blas", kernels::blas_name()},
-                              {"steps", m.seconds.size()},
-                              {"params", m.parameters}};
+                              {"steps", m.steps.size()},
+                              {"params", m.parameters},
+                              {"profile", m.profile.json()}};
   if (options.json) {
     fmt::print("{}\n", record.dump());
     return 0;
   }
-  fmt::print("{}: {} parameters, {} steps measured\n", config.name, m.parameters, m.seconds.size());
+  fmt::print("{}: {} parameters, {} steps measured\n", config.name, m.parameters, m.steps.size());
   fmt::print("  step        {:10.2f} ms (median)\n  tokens      {:10.0f} a second\n", 1e3 * step,
-             m.tokens / step);
-  fmt::print("  work        {:10.2f} GFLOP a step, {:.1f} GFLOP/s\n", m.flops / 1e9, gflops);
-  fmt::print("  gemm        {:10.1f} GFLOP/s on these shapes; the step reaches {:.0f} % of it\n",
-             m.gemm_gflops, 100 * gflops / m.gemm_gflops);
+             tokens / step);
+  fmt::print("  model       {:10.4g} GFLOP a step, {:.1f} GFLOP/s\n", model_gflop,
+             model_gflop / step);
+  fmt::print(
+      "  products    {:10.2f} ms alone, {:.0f} % of the step: {:.4g} GFLOP executed, {:.1f} "
+      "GFLOP/s\n",
+      1e3 * products, 100 * share, executed_gflop, executed_gflop / products);
   // It chooses its code by the processor and by OPENBLAS_CORETYPE, and may choose half the speed.
   fmt::print("  blas         {}\n", kernels::blas_name());
   fmt::print("  memory      {:10.1f} MB at most; {:.2f} allocations a step\n", m.peak_rss_mb,
              record["allocations_per_step"].get<double>());
   fmt::print("  first step  {:10.1f} ms after process start\n\n{}", m.first_step_ms,
-             profile.table());
+             m.profile.table());
   return 0;
 }
 

@@ -31,7 +31,7 @@ int show_command(const ShowCommand& options) {
   if (options.json) {
     nlohmann::json record = summary.json();
     record["name"] = config.name;
-    record["config"] = write_yaml(config);
+    record["config"] = config_json(config);
     fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     fmt::print("{}\n{}", write_yaml(config), summary.text());

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "data/options.h"
 #include "nn/options.h"
 #include "optim/options.h"
@@ -44,6 +46,9 @@ Config parse_config(std::string_view text, const std::string& file,
 
 /// Every key with its value; read_config gives the same Config back, to the last bit.
 std::string write_yaml(const Config& config);
+/// The same as an object: sections are objects, and values are numbers, booleans, strings, or lists
+/// of these.
+nlohmann::json config_json(const Config& config);
 
 /// A config that runs and has every key, with its meaning, choices and default.
 std::string reference_yaml();

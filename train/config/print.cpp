@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
 #include "train/config/config.h"
@@ -80,10 +81,48 @@ std::string values(const Field& field) {
   return text;
 }
 
+/// The text, or the list of texts, that a field prints.
+nlohmann::json text_or_texts(const std::string& yaml) {
+  Problems problems("", {});
+  const std::optional<YamlNode> node = parse_yaml(yaml, 0, problems);
+  if (!node) return yaml;  // a file name need not be UTF-8
+  if (node->kind != YamlNode::Kind::list) return node->text;
+  nlohmann::json texts = nlohmann::json::array();
+  for (const YamlNode& item : node->items) texts.push_back(item.text);
+  return texts;
+}
+
 }  // namespace
 
 std::string write_yaml(const Config& config) {
   return write(config, [](const std::string&) { return std::string(); });
+}
+
+nlohmann::json config_json(const Config& config) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const Field& field : fields()) {
+    const std::string text = field.print(config);
+    std::string pointer = "/" + field.key;
+    std::ranges::replace(pointer, '.', '/');
+    nlohmann::json& value = all[nlohmann::json::json_pointer(pointer)];
+    switch (field.kind) {
+      case FieldKind::whole:
+      case FieldKind::number:
+      case FieldKind::truth:
+      case FieldKind::pair:
+        value = nlohmann::json::parse(text, nullptr, false);
+        if (value.is_discarded()) value = text;  // "auto"
+        break;
+      case FieldKind::choice:
+        value = text;
+        break;
+      case FieldKind::text:
+      case FieldKind::files:
+        value = text_or_texts(text);
+        break;
+    }
+  }
+  return all;
 }
 
 std::string reference_yaml() {

@@ -10,11 +10,11 @@
 #include "autograd/kernels/reduce.h"
 #include "optim/schedule.h"
 #include "train/decode/rows.h"
-#include "train/report/flops.h"
 #include "train/run/average.h"
 #include "train/run/folder_transaction.h"
 #include "train/run/weights.h"
 #include "train/tasks/model.h"
+#include "train/tasks/token_cost.h"
 
 HEED_BEGIN
 
@@ -51,7 +51,7 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
       optimizer_(config.optim, model_->parameters()),
       step_(*model_, optimizer_, team_, step_options(config)),
       stream_(data.train, batch_options(config)),
-      cost_(token_cost(config, data.tokenizers.target->size())),
+      cost_(token_cost(*task_, *model_)),
       total_steps_(steps_in_all(config, stream_)),
       checkpoints_(run.path) {
   progress_.batches = batches_of(config, data);

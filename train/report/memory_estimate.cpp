@@ -8,6 +8,7 @@
 
 #include "autograd/base/team.h"
 #include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/gemm/product_log.h"
 #include "autograd/memory/arena.h"
 #include "train/loop/step.h"
 
@@ -25,17 +26,20 @@ std::int64_t resident() {
 
 constexpr double probe_flops = 4e10;  // half a second's work
 
-/// What a shard takes, in bytes.
-struct ProbeMemory {
-  double tape = 0;         ///< held between forward and backward
-  double peak = 0;         ///< with the gradients
-  double from_system = 0;  ///< that had not been asked for before
+/// What a shard takes.
+struct Probe {
+  double flops = 0;        ///< model FLOPs
+  double tape = 0;         ///< bytes held between forward and backward
+  double peak = 0;         ///< bytes, with the gradients
+  double from_system = 0;  ///< bytes that had not been asked for before
 };
 
-ProbeMemory probe_memory(const Config& config, const Model& model, const Batch& batch) {
+Probe probe(const Config& config, const Model& model, const Batch& batch) {
   arena_forget_peak();
   const ArenaCounters before = arena_counters();
-  ProbeMemory m;
+  Probe m;
+  kernels::ProductFlops flops;
+  const kernels::ProductLog log(flops);
   const StepOptions options{config.seed, 1, config.train.label_smoothing, 0,
                             config.train.precision == Precision::bf16};
   const kernels::Bf16Scope scope(options.bf16);
@@ -47,40 +51,48 @@ ProbeMemory probe_memory(const Config& config, const Model& model, const Batch& 
   const ArenaCounters after = arena_counters();
   m.peak = static_cast<double>(after.peak_bytes - before.live_bytes);
   m.from_system = static_cast<double>(after.system_bytes - before.system_bytes);
+  m.flops = flops.model;
   return m;
 }
 
 }  // namespace
 
-MemoryEstimate estimate_memory(const Task& task, const Model& model, const StepWork& work,
-                               const VocabularySizes& vocabulary) {
+MemoryEstimate probe_training(const Task& task, const Model& model,
+                              const VocabularySizes& vocabulary, StepWork& work) {
   const Config& config = task.config();
   MemoryEstimate e = at_least(config, model);
   const double set = e.weights;
   const auto shards = static_cast<double>(config.train.shards);
   const double threads = std::min(
       shards, static_cast<double>(config.threads > 0 ? config.threads : available_processors()));
-
-  // A shard of sequences of average length, as many as half a second allows.
   const auto length = [&](double tokens) {
     return std::max<std::int64_t>(std::llround(tokens / std::max(work.sequences, 1.0)), 1);
   };
-  const double of_shard = std::max(work.sequences / shards, 1.0),
-               affordable = std::floor(work.sequences * probe_flops / std::max(work.flops, 1.0));
+  const std::int64_t source_length = length(work.source_tokens),
+                     target_length = length(work.target_tokens);
+
+  // A shard of sequences of average length, as many as half a second allows: of each weight and
+  // token, training multiplies about 6 times (Kaplan et al. 2020, section 2.1).
+  const double values = set / sizeof(float), of_shard = std::max(work.sequences / shards, 1.0),
+               of_sequence =
+                   6 * values * static_cast<double>(std::max(source_length, target_length)),
+               affordable = std::floor(probe_flops / std::max(of_sequence, 1.0));
   const auto sequences = std::llround(std::clamp(affordable, 1.0, std::ceil(of_shard)));
   std::int64_t token = 0;  // which tokens does not matter
   const Batch batch = task.made_up_batch(
-      sequences, length(work.source_tokens), length(work.target_tokens), vocabulary,
+      sequences, source_length, target_length, vocabulary,
       [&](std::int64_t known) { return static_cast<std::int32_t>(token++ % known); });
   const double scale = of_shard / static_cast<double>(sequences);
   const std::int64_t resident_before = resident();
-  const ProbeMemory probe = probe_memory(config, model, batch);
+  const Probe shard = probe(config, model, batch);
+  work.flops = shard.flops * (work.source_tokens + work.target_tokens) /
+               static_cast<double>(batch.source.rows() + batch.target.rows());
   // What else has grown is the BLAS's, which packs matrices into a buffer for each thread.
   const double packed =
-      std::max(static_cast<double>(resident() - resident_before) - probe.from_system, 0.0);
+      std::max(static_cast<double>(resident() - resident_before) - shard.from_system, 0.0);
   // The tape grows with the shard, and so does what backward works with; gradients do not.
   const double of_thread =
-      std::max(scale * probe.tape, set) + scale * (probe.peak - std::max(probe.tape, set));
+      std::max(scale * shard.tape, set) + scale * (shard.peak - std::max(shard.tape, set));
 
   e.program += threads * packed;
   // Neighbours are summed as soon as both are there (step.h): a sum of each size may wait while all

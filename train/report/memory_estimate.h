@@ -1,5 +1,5 @@
 #pragma once
-/// How much memory training will take, and how much there is.
+/// What training takes, measured by running a little of it: the work of a step, and the memory.
 #include <optional>
 
 #include "nn/models/model.h"
@@ -11,8 +11,8 @@ namespace heed {
 
 /// An average training step.
 struct StepWork {
-  double flops = 0;  ///< of matrix products, forward and backward
   double sequences = 0, source_tokens = 0, target_tokens = 0;
+  std::optional<double> flops;  ///< model FLOPs (kernels/gemm/product_log.h); none: not counted
   std::string basis;
 };
 
@@ -25,9 +25,10 @@ inline MemoryEstimate at_least(const Config& config, const Model& model) {
   return {least_memory(config, model), std::nullopt};
 }
 
-/// Runs a shard (or, where that would take long, a smaller one), and asks how much was in use at a
-/// time; the rest is arithmetic. Text and its tokens are not counted, nor is decoding.
-MemoryEstimate estimate_memory(const Task& task, const Model& model, const StepWork& work,
-                               const VocabularySizes& vocabulary);
+/// Runs a shard of sequences of average length (or, where that would take long, a smaller one). Sets
+/// work.flops from the products that were counted, and estimates the memory from how much was in use
+/// at a time; the rest is arithmetic. Text, its tokens and decoding are left out.
+MemoryEstimate probe_training(const Task& task, const Model& model,
+                              const VocabularySizes& vocabulary, StepWork& work);
 
 }  // namespace heed

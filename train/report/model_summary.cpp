@@ -5,7 +5,6 @@
 #include "autograd/base/error.h"
 #include "autograd/base/team.h"
 #include "data/batches/batcher.h"
-#include "train/report/flops.h"
 #include "train/tasks/task.h"
 #include "train/terminal/progress.h"
 #include "train/terminal/talk.h"
@@ -35,35 +34,31 @@ Vocabulary bound(const Config& config, const std::string& why) {
 
 // ---- the work of a step ---------------------------------------------------------------------
 
-void add_batch(StepWork& work, const Config& config, std::int64_t vocabulary, const Batch& batch,
-               double share) {
-  work.flops += share * training_flops *
-                forward_flops(config.model, info_of(config.task).architecture, vocabulary,
-                              batch.source.offsets, batch.target.offsets);
+void add_batch(StepWork& work, const Batch& batch, double share) {
   work.sequences += share * static_cast<double>(batch.sequences());
   work.source_tokens += share * static_cast<double>(batch.source.rows());
   work.target_tokens += share * static_cast<double>(batch.target.rows());
 }
 
-StepWork equal_sequences(const Task& task, std::int64_t vocabulary, std::int64_t count,
-                         std::int64_t source_length, std::int64_t target_length,
-                         std::string basis) {
+StepWork equal_sequences(const Task& task, std::int64_t count, std::int64_t source_length,
+                         std::int64_t target_length, std::string basis) {
   StepWork work;
   work.basis = std::move(basis);
-  const Batch batch =
-      task.made_up_batch(count, source_length, target_length, {}, [](std::int64_t) { return 0; });
-  add_batch(work, task.config(), vocabulary, batch, 1);
+  add_batch(
+      work,
+      task.made_up_batch(count, source_length, target_length, {}, [](std::int64_t) { return 0; }),
+      1);
   return work;
 }
 
-StepWork guessed_work(const Task& task, std::int64_t vocabulary) {
+StepWork guessed_work(const Task& task) {
   const Config& config = task.config();
   const std::int64_t window = batch_options(config).context,
                      length = window > 0 ? window : guessed_length;
   const std::int64_t count = config.train.batch_sequences > 0
                                  ? config.train.batch_sequences
                                  : std::max<std::int64_t>(config.train.batch_tokens / length, 1);
-  return equal_sequences(task, vocabulary, count, length, length,
+  return equal_sequences(task, count, length, length,
                          window > 0 ? fmt::format("windows of {} tokens", length)
                                     : fmt::format("a guess: all sequences of {} tokens", length));
 }
@@ -75,8 +70,7 @@ StepWork real_work(const Task& task, const Split& train, const Tokenizers& token
   StepWork work;
   work.basis = fmt::format("the mean of the first {} training batches", n);
   for (std::int64_t i = 0; i < n; ++i) {
-    add_batch(work, task.config(), tokenizers.target->size(), stream.next(),
-              1 / static_cast<double>(n));
+    add_batch(work, stream.next(), 1 / static_cast<double>(n));
   }
   return work;
 }
@@ -97,7 +91,7 @@ void look_at_data(const Task& task, const std::optional<Tokenizers>& own, ModelS
     summary.work = real_work(task, train, *tokenizers);
   } catch (const Error& e) {
     if (!tokenizers) summary.vocabulary = bound(config, e.what());
-    summary.work = guessed_work(task, summary.vocabulary.sizes.target);
+    summary.work = guessed_work(task);
   }
 }
 
@@ -170,9 +164,8 @@ ModelSummary summarize_model(const Config& config, const std::optional<Tokenizer
   const std::unique_ptr<Task> task = make_task(config);
   if (!own && config.bench.sequences > 0) {
     s.vocabulary = {{config.bench.vocabulary, config.bench.vocabulary, true}, "bench.vocabulary"};
-    s.work = equal_sequences(*task, config.bench.vocabulary, config.bench.sequences,
-                             config.bench.source_length, config.bench.target_length,
-                             "the batch that bench makes up");
+    s.work = equal_sequences(*task, config.bench.sequences, config.bench.source_length,
+                             config.bench.target_length, "the batch that bench makes up");
   } else {
     look_at_data(*task, own, s);
   }
@@ -185,7 +178,7 @@ ModelSummary summarize_model(const Config& config, const std::optional<Tokenizer
   s.machine = machine_memory();
   if (s.memory.total() <= s.machine) {  // or running a shard would take all there is
     const std::unique_ptr<Model> model = build_model(config, s.vocabulary.sizes);
-    s.memory = estimate_memory(*task, *model, s.work, s.vocabulary.sizes);
+    s.memory = probe_training(*task, *model, s.vocabulary.sizes, s.work);
   }
   return s;
 }
@@ -198,7 +191,7 @@ nlohmann::json ModelSummary::json() const {
   }
   return {
       {"params", parameters},
-      {"gflop_per_step", work.flops / 1e9},
+      {"gflop_per_step", work.flops ? nlohmann::json(*work.flops / 1e9) : nullptr},
       {"source_tokens_per_step", work.source_tokens},
       {"target_tokens_per_step", work.target_tokens},
       {"step_basis", work.basis},
@@ -224,8 +217,12 @@ std::string ModelSummary::text() const {
   t += source == target
            ? fmt::format("vocabulary    {} ({})\n", source, vocabulary.basis)
            : fmt::format("vocabulary    {} and {} ({})\n", source, target, vocabulary.basis);
-  t += fmt::format("training step {:.4g} GFLOP of matrix products, {:.0f} target tokens ({})\n",
-                   work.flops / 1e9, work.target_tokens, work.basis);
+  const bool decodes = work.target_tokens > 0;
+  t += fmt::format("training step {}, {:.0f} {} tokens ({})\n",
+                   work.flops ? fmt::format("{:.4g} GFLOP of matrix products", *work.flops / 1e9)
+                              : "its matrix products not counted",
+                   decodes ? work.target_tokens : work.source_tokens, decodes ? "target" : "source",
+                   work.basis);
   t += fmt::format("memory of training, {} {:.1f} MB; {}\n",
                    memory.activations ? "about" : "at least", memory.total() / 1e6,
                    memory.total() > machine

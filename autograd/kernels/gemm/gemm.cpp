@@ -8,14 +8,15 @@
 #include "autograd/base/shape.h"
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/gemm/packed.h"
+#include "autograd/kernels/gemm/product_log.h"
 
 HEED_BEGIN
 namespace kernels {
 
 namespace {
 
-/// Parallelism lives above the ops, in shards; BLAS runs on the thread that calls it. The pthread
-/// build keeps one setting for the process, the OpenMP build one for each thread.
+/// Parallelism lives above the ops, in shards; BLAS runs on the thread that calls it. Its pthread
+/// build has one setting for the process, its OpenMP build one for each thread.
 bool use_one_thread() {
   if (openblas_get_parallel() == OPENBLAS_OPENMP) {
     openblas_set_num_threads(1);
@@ -44,16 +45,21 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
   (void)ready;
   if (m == 0 || n == 0) return;
   if (k == 0) return scale(m, n, beta, c, ldc);
-  if (takes_bf16(m, n, k, alpha, beta)) {
-    return gemm_bf16(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta == 1, c, ldc);
+  const bool bf16 = takes_bf16(m, n, k, alpha, beta);
+  const bool packable = !bf16 && trans_a == Trans::no && trans_b == Trans::yes && alpha == 1 &&
+                        beta == 0 && lda == k && ldb == k && ldc == n;
+  const real* const panels = packable ? packed_here(b, n, k) : nullptr;
+  if (ProductLog::active != nullptr) {
+    ProductLog::active->add({trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
+                             bf16                ? Multiplier::bf16
+                             : panels != nullptr ? Multiplier::packed
+                                                 : Multiplier::blas});
   }
-  if (trans_a == Trans::no && trans_b == Trans::yes && alpha == 1 && beta == 0 && lda == k &&
-      ldb == k && ldc == n) {
-    if (const real* panels = packed_here(b, n, k)) return multiply_packed(a, panels, m, n, k, c);
-  }
+  if (bf16) return gemm_bf16(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta == 1, c, ldc);
+  if (panels != nullptr) return multiply_packed(a, panels, m, n, k, c);
   // BLAS counts in blasint, and refuses a row distance of 0, which arrays with an empty axis have.
   if (std::max({m, n, k, lda, ldb, ldc}) > std::numeric_limits<blasint>::max())
-    fail("[gemm] BLAS cannot count the rows or columns of {} x {} times {} x {}", m, k, k, n);
+    fail("[gemm] too many rows or columns for BLAS: {} x {} times {} x {}", m, k, k, n);
   const auto distance = [](std::int64_t ld) {
     return static_cast<blasint>(std::max<std::int64_t>(ld, 1));
   };

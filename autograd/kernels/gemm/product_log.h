@@ -1,0 +1,91 @@
+#pragma once
+/// Matrix products, counted where they happen. Off by default; gemm then looks at one pointer.
+///
+/// Two counts, because they answer two questions. A product of m x k and k x n has 2 m n k FLOPs:
+///   executed  what gemm multiplies: attention skips blocks that a mask hides, and multiplies some
+///             scores again instead of keeping them
+///   model     what the definition of the model asks for: attention counts in full, masked or not,
+///             however it is computed. This is the count that papers and other programs give.
+#include <cstdint>
+#include <vector>
+
+#include "autograd/kernels/gemm/gemm.h"
+
+HEED_BEGIN
+namespace kernels {
+
+/// Who multiplies: BLAS, oneDNN in bf16 (bf16.h), or heed with weights laid out once (packed.h).
+enum class Multiplier { blas, bf16, packed };
+
+/// A product as gemm executes it: C = alpha op(A) op(B) + beta C.
+struct Product {
+  Trans trans_a, trans_b;
+  std::int64_t m, n, k;
+  real alpha;
+  const real* a;
+  std::int64_t lda;
+  const real* b;
+  std::int64_t ldb;
+  real beta;
+  real* c;
+  std::int64_t ldc;
+  Multiplier multiplier;
+
+  double flops() const {
+    return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  }
+};
+
+struct ProductFlops {
+  double executed = 0, model = 0;
+};
+
+/// While one lives, the products of this thread are added to `flops` and, where wanted, listed in
+/// the order of their execution. Of two, the younger one counts.
+class ProductLog {
+ public:
+  explicit ProductLog(ProductFlops& flops, std::vector<Product>* products = nullptr)
+      : flops_(flops), products_(products), before_(active) {
+    active = this;
+  }
+  ~ProductLog() { active = before_; }
+  ProductLog(const ProductLog&) = delete;
+  ProductLog& operator=(const ProductLog&) = delete;
+
+  void add(const Product& product) {
+    flops_.executed += product.flops();
+    if (whole_ == 0) flops_.model += product.flops();
+    if (products_ != nullptr) products_->push_back(product);
+  }
+
+  constinit static inline thread_local ProductLog* active = nullptr;
+
+ private:
+  friend class CountedAsWhole;
+  ProductFlops& flops_;
+  std::vector<Product>* products_;
+  ProductLog* before_;
+  int whole_ = 0;  ///< computations that have named their model FLOPs, and are not finished
+};
+
+/// For a computation whose products differ from its definition's: while one lives, they count as
+/// executed alone, and `flops()` is the computation's count of model FLOPs. Not called without a log.
+class CountedAsWhole {
+ public:
+  template <class Flops>
+  explicit CountedAsWhole(const Flops& flops) : log_(ProductLog::active) {
+    if (log_ == nullptr) return;
+    if (log_->whole_++ == 0) log_->flops_.model += flops();
+  }
+  ~CountedAsWhole() {
+    if (log_ != nullptr) --log_->whole_;
+  }
+  CountedAsWhole(const CountedAsWhole&) = delete;
+  CountedAsWhole& operator=(const CountedAsWhole&) = delete;
+
+ private:
+  ProductLog* log_;
+};
+
+}  // namespace kernels
+HEED_END

@@ -1,0 +1,49 @@
+#pragma once
+/// A second opinion on counted FLOPs: the model FLOPs of a Transformer as a formula, written from its
+/// definition. tests/bench/workloads.py counts the same way.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "nn/options.h"
+
+namespace heed::test {
+
+using OffsetList = std::vector<std::int32_t>;
+
+inline OffsetList offsets_of(const std::vector<std::int32_t>& lengths) {
+  OffsetList offsets{0};
+  for (const std::int32_t n : lengths) offsets.push_back(offsets.back() + n);
+  return offsets;
+}
+
+/// Σ of the lengths of sequences; Σ of products of the lengths of each pair.
+inline double rows(const OffsetList& a) { return a.empty() ? 0 : static_cast<double>(a.back()); }
+inline double pairs(const OffsetList& a, const OffsetList& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i + 1 < a.size() && i + 1 < b.size(); ++i)
+    sum += static_cast<double>(a[i + 1] - a[i]) * static_cast<double>(b[i + 1] - b[i]);
+  return sum;
+}
+
+/// Of one forward pass with loss; without a source, of a language model, and without a target, of a
+/// tagger. Backward takes twice as many.
+inline double forward_flops(const ModelOptions& model, double vocabulary, const OffsetList& source,
+                            const OffsetList& target) {
+  const auto d = static_cast<double>(model.d_model), ff = static_cast<double>(model.d_ff);
+  const auto encoders = static_cast<double>(model.encoder_layers),
+             decoders = static_cast<double>(model.decoder_layers);
+  const auto layer = [&](const OffsetList& x) {  // q, k, v, out; q kᵀ and p v; feed-forward
+    return 8 * d * d * rows(x) + 4 * d * pairs(x, x) + 4 * d * ff * rows(x);
+  };
+  double flops = 2 * d * vocabulary * rows(target.empty() ? source : target);
+  if (!target.empty()) flops += decoders * layer(target);
+  if (!source.empty()) flops += encoders * layer(source);
+  if (!source.empty() && !target.empty()) {
+    // q and out of target rows, k and v of source rows
+    flops += decoders * (4 * d * d * (rows(target) + rows(source)) + 4 * d * pairs(target, source));
+  }
+  return flops;
+}
+
+}  // namespace heed::test

@@ -1,0 +1,55 @@
+#pragma once
+/// Where the time of a training step goes, op by op, and which matrix products it executes.
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/team.h"
+#include "autograd/kernels/gemm/product_log.h"
+#include "autograd/profile.h"
+#include "train/loop/step.h"
+
+HEED_BEGIN
+
+/// The products of a shard, forward and backward, in the order of their execution. Addresses say
+/// which operands are the same; what was there may be gone.
+struct ShardProducts {
+  kernels::ProductFlops flops;
+  std::vector<kernels::Product> list;
+};
+
+/// Steps, each taken a second time without its update and with every op timed. All figures are means
+/// of one step.
+class StepProfile {
+ public:
+  /// Forward and backward of the shards of a step that took `step_seconds`, on the same threads.
+  /// Returns the products of each shard.
+  std::vector<ShardProducts> add(double step_seconds, const Model& model,
+                                 std::span<const Batch> shards, std::int64_t number,
+                                 const StepOptions& options, Team& team);
+
+  struct Row {
+    std::string name;  ///< of an op, or of what is no op
+    std::int64_t calls = 0;
+    double forward = 0, backward = 0;  ///< seconds of an op, divided by the number of threads
+    double seconds = 0;                ///< of the step
+  };
+  /// The ops, the costliest first; then what is no op. Together they take step_seconds().
+  std::vector<Row> rows() const;
+  double step_seconds() const { return steps_ / count(); }
+  std::string table() const;
+  nlohmann::json json() const;
+
+ private:
+  double count() const { return static_cast<double>(added_ > 0 ? added_ : 1); }
+
+  std::int64_t added_ = 0, threads_ = 1;
+  double steps_ = 0;    ///< seconds of all steps
+  double phases_ = 0;   ///< of their forward and backward phases, begin to end
+  double working_ = 0;  ///< in these phases: of all threads, with a shard in hand
+  OpTimes ops_;         ///< of all threads
+};
+
+HEED_END

@@ -1,0 +1,22 @@
+#include "train/tasks/token_cost.h"
+
+#include "autograd/kernels/gemm/product_log.h"
+#include "train/decode/rows.h"
+
+HEED_BEGIN
+
+TokenCost token_cost(const Task& task, const Model& model) {
+  const auto flops = [&](std::int64_t source_length, std::int64_t target_length) {
+    const Batch batch =
+        task.made_up_batch(1, source_length, target_length, {}, [](std::int64_t) { return 0; });
+    const NoGrad no_grad;
+    Pass pass;
+    kernels::ProductFlops counted;
+    const kernels::ProductLog log(counted);
+    model.loss(rows_of(batch), {}, pass);
+    return counted.model;
+  };
+  return {.source = flops(1, 0), .target = flops(0, 1)};
+}
+
+HEED_END
