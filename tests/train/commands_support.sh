@@ -45,10 +45,12 @@ absent() {
     [ ! -e "$path" ] || fail "$path was left behind"
   done
 }
-# soon CONDITION: waits for it; the limit only ends a test that hangs
+# soon CONDITION: waits for what the process started last brings about, as long as that runs; the limit only ends a
+# test that hangs
 soon() {
   began=$(date +%s)
   until eval "$1"; do
+    kill -0 $! 2>/dev/null || { eval "$1" || fail "never: $1"; return; }
     [ $(($(date +%s) - began)) -lt "$patience" ] || { fail "not yet, after $patience s: $1"; return; }
     sleep 0.1
   done
