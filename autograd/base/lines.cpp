@@ -79,7 +79,8 @@ bool LineReader::next(std::string& line) {
     // A mark and a \r do not count.
     if (looked > longest_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;
   }
-  if (newline == std::string::npos && text_.empty()) return false;
+  const bool nothing = text_.empty() || (number_ == 0 && text_ == byte_order_mark);
+  if (newline == std::string::npos && nothing) return false;
   const std::size_t end = std::min(newline, text_.size());
   ++number_;
   line.assign(text_, begin_, end - begin_);

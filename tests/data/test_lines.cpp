@@ -28,6 +28,7 @@ BOOST_AUTO_TEST_CASE(lines_and_their_ends) {
   check("", {});
   check("\n", {""});
   check("\xEF\xBB\xBFgrün\n", {"grün"});          // a byte-order mark
+  check("\xEF\xBB\xBF", {});                      // and nothing else
   check("a\vb\u2028c\rd\n", {"a\vb\u2028c\rd"});  // only \n ends a line
 }
 

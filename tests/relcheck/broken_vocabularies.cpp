@@ -111,7 +111,7 @@ void byte_vocabularies(Cases& cases) {
   const std::string order = "a byte vocabulary holds the 256 bytes in order";
   cases.file("255 bytes", bytes, kSpecials + byte_lines(0, 255), ":");
   cases.file("the first byte missing", bytes, kSpecials + byte_lines(1, 256), ":");
-  cases.file("257 bytes", bytes, kSpecials + byte_lines(0, 256) + "\\x00\n", ":260: this piece");
+  cases.file("257 bytes", bytes, kSpecials + byte_lines(0, 256) + "\\x00\n", ":260: duplicate piece");
   cases.file("two bytes exchanged", bytes, kSpecials + "\\x01\n\\x00\n" + byte_lines(2, 256), ":");
   for (BrokenCase& broken : cases.all)
     if (broken.says == std::vector<std::string>{"FOLDER/t.vocab:"}) broken.says.push_back(order);

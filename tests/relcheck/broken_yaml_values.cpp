@@ -40,8 +40,8 @@ void whole_numbers(YamlCases& cases) {
   steps("a half", "\u00BD");
   steps("two signs", "--5");
   steps("a minus of typography", "\u22125");
-  steps("a whole number as a fraction", "5.0");
-  steps("an exponent", "5e0");
+  steps("a fraction", "5.5");
+  steps("a negative exponent", "5e-1");
   steps("a unit", "5k");
   steps("a share", "5%");
   steps("a sum", "2+3");

@@ -130,13 +130,13 @@ bool checkpoints_are_finite(const std::filesystem::path& run, std::size_t& check
 /// A whole run that saves after every step, with a fault somewhere on the way. False where it ended
 /// because of it.
 bool run_with_fault(const Config& config, const std::filesystem::path& folder, Random& random) {
+  const ExperimentData data = load_data(config);
+  Talk talk;
+  Trainer trainer(config, {folder}, data, talk);
   Injector injector;
   injector.results = injector.gradients_seen = 1 << 30;  // once in the whole run
   injector.place = {random.below(2) == 0, static_cast<std::int64_t>(random.below(600)),
                     static_cast<std::int64_t>(random.below(1 << 20)), values[random.below(3)]};
-  const ExperimentData data = load_data(config);
-  Talk talk;
-  Trainer trainer(config, {folder}, data, talk);
   try {
     trainer.train();
   } catch (const Error& e) {
