@@ -1,5 +1,5 @@
 #pragma once
-/// What is trained on, as plain values. Read from the YAML sections `data` and `tokenizer`.
+/// The training data, as plain values. Read from the YAML sections `data` and `tokenizer`.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,8 +8,7 @@
 
 namespace heed {
 
-/// One split: aligned text files (seq2seq) or text (lm). Several files are read one after the
-/// other.
+/// One split: aligned text files (seq2seq) or text (lm). Several files are concatenated.
 struct FilesOptions {
   std::vector<std::string> source = {};
   std::vector<std::string> target = {};
@@ -22,7 +21,7 @@ constexpr auto names_of(SyntheticKind) {
                                    "brackets");
 }
 
-/// A built-in task; counts are numbers of pairs. Splits share no source line with one another.
+/// A built-in task; counts are numbers of pairs. Splits share no source line.
 struct SyntheticOptions {
   SyntheticKind name = SyntheticKind::none;
   std::int64_t train = 50000;
@@ -37,9 +36,9 @@ struct SyntheticOptions {
 struct DataOptions {
   FilesOptions train = {}, valid = {}, test = {};
   double valid_fraction = 0.0;  ///< without `valid` files: the share cut from the end of train
-  double test_fraction = 0.0;   ///< likewise; valid comes before test
+  double test_fraction = 0.0;   ///< likewise; valid precedes test
   SyntheticOptions synthetic = {};
-  bool lowercase = false;         ///< both sides, before tokenising (Unicode simple lower-casing)
+  bool lowercase = false;         ///< both sides, before tokenising (Unicode simple lower case)
   std::int64_t max_length = 128;  ///< tokens; pairs with a longer side are left out of training
 };
 
@@ -61,7 +60,7 @@ struct TokenizerOptions {
   std::vector<std::string> specials = {};
   bool shared = true;      ///< one vocabulary for source and target
   std::string model = {};  ///< use this file instead of training (a `.model`, or a vocabulary file)
-  std::string source_model = {};  ///< where not shared
+  std::string source_model = {};  ///< if not shared
   std::string target_model = {};
 };
 

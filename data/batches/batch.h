@@ -1,5 +1,5 @@
 #pragma once
-/// A batch: sequences of any length laid end to end. There is no padding and no pad token.
+/// A batch: concatenated sequences of any length. There is no padding and no pad token.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -8,7 +8,7 @@
 namespace heed {
 
 /// One side of a batch: rows that are token ids, or feature vectors of `width` values. Sequence i
-/// owns rows [offsets[i], offsets[i+1]). A side that a task does not have has no offsets.
+/// owns rows [offsets[i], offsets[i+1]). A side that the task does not use has no offsets.
 struct Side {
   std::vector<std::int32_t> ids;
   std::vector<float> features;        ///< rows() × width values, instead of ids
@@ -19,21 +19,21 @@ struct Side {
   std::int64_t sequences() const {
     return offsets.empty() ? 0 : static_cast<std::int64_t>(offsets.size()) - 1;
   }
-  /// Appends a sequence of ids, or one made of two parts.
+  /// Appends a sequence of ids, optionally given in two parts.
   void push(std::span<const std::int32_t> sequence, std::span<const std::int32_t> rest = {}) {
     if (offsets.empty()) offsets.push_back(0);
     ids.insert(ids.end(), sequence.begin(), sequence.end());
     ids.insert(ids.end(), rest.begin(), rest.end());
     offsets.push_back(static_cast<std::int32_t>(ids.size()));
   }
-  /// Sequences from … to − 1 alone.
+  /// Only the sequences from … to − 1.
   Side part(std::int64_t from, std::int64_t to) const;
 
   friend bool operator==(const Side&, const Side&) = default;
 };
 
-/// What a model reads, and what its loss compares with. A language model has only a target, a
-/// tagger only a source.
+/// What a model reads, and the labels of its loss. A language model has only a target, a tagger
+/// only a source.
 struct Batch {
   Side source;                        ///< seq2seq: each sequence ends in </s>
   Side target;                        ///< what a decoder reads; seq2seq: <s> y1 … yn
@@ -41,13 +41,13 @@ struct Batch {
   std::vector<std::int64_t> samples;  ///< which samples of the dataset these are
 
   std::int64_t sequences() const { return std::max(source.sequences(), target.sequences()); }
-  /// The side whose rows the labels belong to: the target, or the source where there is no other.
+  /// The side whose rows the labels belong to: the target, or the source if there is no target.
   const Side& labelled() const { return target.offsets.empty() ? source : target; }
 
   friend bool operator==(const Batch&, const Batch&) = default;
 };
 
-/// What one row of each side costs, in any unit.
+/// The cost of one row of each side, in any unit.
 struct TokenCost {
   double source = 1, target = 1;
 };

@@ -50,7 +50,7 @@ Batch BatchStream::next() {
 
 std::int64_t BatchStream::batches_in(std::int64_t epoch) {
   if (epoch == plan_epoch_) return static_cast<std::int64_t>(plan_->size());
-  BatchStream other = *this;  // keeps the plan that is in use
+  BatchStream other = *this;  // keeps the current plan
   return static_cast<std::int64_t>(other.plan(epoch).size());
 }
 
@@ -65,7 +65,7 @@ void BatchStream::seek(Position position) {
 }
 
 double BatchStream::epochs_done() {
-  if (position_.batch == 0) return static_cast<double>(position_.epoch);  // no need of a plan
+  if (position_.batch == 0) return static_cast<double>(position_.epoch);  // needs no plan
   return static_cast<double>(position_.epoch) +
          static_cast<double>(position_.batch) / static_cast<double>(plan(position_.epoch).size());
 }

@@ -1,6 +1,6 @@
 #pragma once
-/// From samples to batches. The order is a function of (seed, epoch), so that a run can be resumed
-/// at any position, and does not depend on how many threads there are.
+/// From samples to batches. The order is a function of (seed, epoch), so a run can be resumed at any
+/// position, and does not depend on the number of threads.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace heed {
 
-/// A place in the run: `batch` batches of `epoch` have been handed out.
+/// A position in the run: `batch` batches of `epoch` have been returned.
 struct Position {
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
@@ -18,19 +18,18 @@ struct Position {
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-/// The endless sequence of training batches: epoch after epoch, each with every sample exactly
-/// once, in the order of the dataset's Batching.
+/// The endless sequence of training batches: each epoch has every sample exactly once, in the order
+/// of the dataset's Batching.
 ///
 /// A copy is independent. The dataset must outlive the stream.
 class BatchStream {
  public:
-  /// Throws Error(bad_input) where there is nothing to train on, Error(usage) for impossible
-  /// options.
+  /// Throws Error(bad_input) if there is nothing to train on, Error(usage) for invalid options.
   BatchStream(const Dataset& data, const BatchOptions& options);
 
   Batch next();
   Position position() const { return position_; }  ///< of the batch that next() gives
-  void seek(Position position);  ///< Error(bad_input) where there is no such batch
+  void seek(Position position);                    ///< Error(bad_input) if there is no such batch
   std::int64_t batches_in(std::int64_t epoch);
   double epochs_done();  ///< position as a fraction, for example 2.5
 
@@ -44,8 +43,8 @@ class BatchStream {
   std::int64_t plan_epoch_ = -1;
 };
 
-/// Produces the batches of a stream on a thread of its own, a few ahead, so that training never
-/// waits. What the stream throws, next() throws. To seek, make a new one.
+/// Prefetches the batches of a stream on its own thread, so that training never waits. next()
+/// rethrows what the stream throws. To seek, create a new one.
 class Prefetcher {
  public:
   explicit Prefetcher(BatchStream stream, std::int64_t ahead = 4);
@@ -54,24 +53,24 @@ class Prefetcher {
   Prefetcher& operator=(const Prefetcher&) = delete;
 
   Batch next();
-  Position position() const;  ///< of the batch that next() gives: what a checkpoint has to remember
-  double epochs_done() const;  ///< after the batches handed out so far
+  Position position() const;   ///< of the batch that next() gives: what a checkpoint stores
+  double epochs_done() const;  ///< after the batches returned so far
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-/// All of a split, in the order of Batching::evaluation. An empty dataset gives no batches.
+/// A whole split, in the order of Batching::evaluation. An empty dataset gives no batches.
 std::vector<Batch> evaluation_batches(const Dataset& data, const BatchOptions& options);
 
-/// The samples named, in that order, as a batch; of a text, windows of up to `context` tokens from
-/// there.
+/// The given samples, in that order, as a batch; for a text, windows of up to `context` tokens that
+/// begin there.
 Batch make_batch(const Dataset& data, const SampleGroup& samples, std::int64_t context = 0);
 
-/// Cuts a batch into at most `count` contiguous groups of whole sequences of about the same cost: a
-/// group exceeds the mean by less than the costliest sequence. No group is empty, so there are fewer
-/// where sequences are few or very unequal. A function of batch and cost alone.
+/// Cuts a batch into at most `count` contiguous groups of whole sequences with about the same cost:
+/// a group exceeds the mean by less than the costliest sequence. No group is empty, so there are
+/// fewer if sequences are few or very unequal. Depends only on batch and cost.
 std::vector<Batch> shard(const Batch& batch, std::int64_t count, TokenCost cost = {});
 
 }  // namespace heed

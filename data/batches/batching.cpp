@@ -13,8 +13,8 @@
 namespace heed {
 namespace {
 
-/// Samples are sorted by length within stretches of this many batches: more, and batches become
-/// more uniform in length; fewer, and batches repeat less often from epoch to epoch.
+/// Samples are sorted by length within stretches of this many batches: with more, batches are more
+/// uniform in length; with fewer, batches repeat less often from epoch to epoch.
 constexpr std::int64_t batches_a_stretch = 100;
 
 enum Part : std::uint32_t { samples_part = 0, batches_part = 1, shift_part = 2 };
@@ -26,7 +26,7 @@ Random shuffler(std::uint64_t seed, std::int64_t epoch, Part part) {
                  .part = part});
 }
 
-/// Fisher and Yates.
+/// Fisher-Yates.
 template <class T>
 void shuffle(std::vector<T>& items, Random random) {
   for (std::size_t i = items.size(); i > 1; --i) {
@@ -40,7 +40,7 @@ SampleGroup all_samples(const Dataset& data) {
   return order;
 }
 
-/// `size` samples a group, in the order given.
+/// Groups of `size` samples, in the given order.
 std::vector<SampleGroup> cut_by_number(const SampleGroup& samples, std::size_t size) {
   std::vector<SampleGroup> groups;
   for (auto at = samples.begin(); at != samples.end();) {
@@ -76,7 +76,7 @@ class WindowBatching final : public Batching {
 
   void check_trainable(const Dataset& data) const override {
     if (data.stream.size() < 2)
-      throw Error(Exit::bad_input, "data.train: a text of one token teaches nothing");
+      throw Error(Exit::bad_input, "data.train: a text of one token has nothing to predict");
   }
 
   std::vector<SampleGroup> epoch(const Dataset& data, const BatchOptions& options,
@@ -151,7 +151,7 @@ void SequenceBatching::check_trainable(const Dataset& data) const {
                           data.left_out_empty, data.left_out_long));
 }
 
-/// Cuts samples, in the order given, into batches within the limits of the options.
+/// Cuts samples, in the given order, into batches within the limits of the options.
 std::vector<SampleGroup> SequenceBatching::cut(const Dataset& data, const SampleGroup& order,
                                                const BatchOptions& options) const {
   if (options.batch_sequences > 0)
@@ -207,7 +207,7 @@ std::vector<SampleGroup> SequenceBatching::epoch(const Dataset& data, const Batc
 std::vector<SampleGroup> SequenceBatching::evaluation(const Dataset& data,
                                                       const BatchOptions& options) const {
   SampleGroup order = all_samples(data);
-  // By source length first: when decoding, that is the only length known.
+  // By source length first: in decoding, no other length is known.
   std::ranges::stable_sort(order, {}, [&](std::int64_t i) {
     const Rows of = rows(data, i);
     return std::pair(of.source, of.target);

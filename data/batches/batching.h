@@ -14,29 +14,29 @@ struct BatchOptions {
   /// Limit for the rows of either side of a batch, <s> or </s> counted; a longer sample is a batch
   /// of its own.
   std::int64_t batch_tokens = 4096;
-  std::int64_t batch_sequences = 0;  ///< > 0: so many samples a batch instead
-  std::int64_t context = 0;          ///< windows of a text: tokens each
+  std::int64_t batch_sequences = 0;  ///< > 0: this many samples per batch instead
+  std::int64_t context = 0;          ///< tokens per window of a text
   std::uint64_t seed = 1;
 };
 
-/// The samples of one batch, by their numbers.
+/// The sample numbers of one batch.
 using SampleGroup = std::vector<std::int64_t>;
 
 /// A rule that plans the batches of an epoch and makes them. All functions are pure.
 class Batching {
  public:
   virtual ~Batching() = default;
-  /// Throws Error(usage) for options that cannot be.
+  /// Throws Error(usage) for invalid options.
   virtual void check(const BatchOptions& options) const;
-  /// Throws Error(bad_input) where there is nothing to train on.
+  /// Throws Error(bad_input) if there is nothing to train on.
   virtual void check_trainable(const Dataset& data) const = 0;
   /// The batches of a training epoch, a function of (seed, epoch).
   virtual std::vector<SampleGroup> epoch(const Dataset& data, const BatchOptions& options,
                                          std::int64_t epoch) const = 0;
-  /// Every sample once, in a fixed order, similar lengths together.
+  /// Every sample once, in a fixed order, grouped by similar length.
   virtual std::vector<SampleGroup> evaluation(const Dataset& data,
                                               const BatchOptions& options) const = 0;
-  /// The samples, in that order, as a batch of that epoch; of an evaluation where there is none.
+  /// The samples, in that order, as a batch of that epoch, or of an evaluation if there is none.
   virtual Batch batch(const Dataset& data, const SampleGroup& samples, const BatchOptions& options,
                       std::optional<std::int64_t> epoch) const = 0;
 };
@@ -70,9 +70,10 @@ class SequenceBatching : public Batching {
 /// Pairs of sequences: the decoder reads <s> y1 … yn and predicts y1 … yn </s>.
 const Batching& pairs();
 
-/// Windows of `context` tokens of a running text, from a random shift on (what comes before the
-/// shift, and the end, make shorter windows), so that each epoch predicts every token but the first
-/// once; windows are shuffled. A sample is named by the position of its first token.
+/// Windows of `context` tokens of a continuous text, from a random shift on (the part before the
+/// shift and the end of the text give shorter windows), so that each epoch predicts every token
+/// except the first once; windows are shuffled. A sample's number is the position of its first
+/// token.
 const Batching& windows();
 
 }  // namespace heed

@@ -21,7 +21,7 @@ Sequences encode_part(std::span<const Line> lines, const Tokenizer& tokenizer) {
   return out;
 }
 
-/// Every thread takes a contiguous part, and the parts are joined in order.
+/// Every thread encodes a contiguous part, and the parts are joined in order.
 template <class Line>
 Sequences encode(std::span<const Line> lines, const Tokenizer& tokenizer, int threads) {
   std::vector<Sequences> parts(lines.size() / lines_a_thread + 1);
@@ -65,7 +65,7 @@ Dataset tokenize_text(const std::string& text, const Tokenizer& tokenizer, int t
   data.batching = &windows();
   const auto lines = line_views(text);
   data.stream = encode(std::span<const std::string_view>(lines), tokenizer, threads).ids;
-  // Words drop spaces, and unknown words are all alike: their cost says nothing about the text.
+  // Words drop spaces, and all unknown words share one id: their loss says nothing about the text.
   const bool whole = tokenizer.kind() != TokenizerKind::words;
   data.text_bytes = whole ? static_cast<std::int64_t>(text.size()) : 0;
   return data;
@@ -129,7 +129,7 @@ void check_lengths(const Dataset& data, const EvaluationLimits& limits, const st
     if (needed > limits.longest) {
       throw Error(Exit::bad_input,
                   fmt::format("{}: line {} of the {} has {} tokens, its end token counted; at "
-                              "most {} are taken for a sentence",
+                              "most {} are accepted",
                               what, i + 1, side, needed, limits.longest));
     }
   }

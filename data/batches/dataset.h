@@ -1,5 +1,5 @@
 #pragma once
-/// A split as token ids, laid end to end.
+/// A split as concatenated token ids.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,8 +11,7 @@
 
 namespace heed {
 
-/// Sequences of any length, one after the other; sequence i is ids[offsets[i]] … ids[offsets[i + 1]
-/// − 1].
+/// Concatenated sequences of any length; sequence i is ids[offsets[i]] … ids[offsets[i + 1] − 1].
 struct Sequences {
   std::vector<std::int32_t> ids;
   std::vector<std::int64_t> offsets = {0};
@@ -29,20 +28,20 @@ struct Sequences {
   std::int64_t longest() const;
 };
 
-/// The samples of a split: sequences with a source and a target each, or a running text. The
-/// batching rule says how they become batches.
+/// The samples of a split: sequences with a source and a target each, or a continuous text. The
+/// batching rule defines how they become batches.
 struct Dataset {
   const Batching* batching = &pairs();
 
   Sequences source;                       ///< seq2seq: each ends in </s>
   Sequences target;                       ///< without specials; batches add <s> and </s>
-  std::vector<std::string> source_lines;  ///< the raw text of every sample, where asked for
+  std::vector<std::string> source_lines;  ///< the raw text of every sample, if requested
   std::vector<std::string> target_lines;
   std::int64_t left_out_long = 0;   ///< pairs longer than max_length on a side
   std::int64_t left_out_empty = 0;  ///< pairs with no token on a side
 
-  std::vector<std::int32_t> stream;  ///< of a running text: all of it, no specials
-  std::int64_t text_bytes = 0;       ///< of the text that the tokens spell; 0 where they do not
+  std::vector<std::int32_t> stream;  ///< all of a continuous text, no specials
+  std::int64_t text_bytes = 0;       ///< of the text that the tokens spell; 0 if they do not
 
   std::int64_t size() const { return source.size(); }  ///< sequences
   bool empty() const { return size() == 0 && stream.empty(); }
@@ -50,25 +49,25 @@ struct Dataset {
 
 struct TokenizeOptions {
   /// Leave out pairs that are empty, or longer than max_length, and count them; otherwise sample i
-  /// is line i, always.
+  /// is always line i.
   bool training = false;
-  std::int64_t max_length = 0;  ///< tokens a side, specials not counted; 0: no limit
+  std::int64_t max_length = 0;  ///< tokens per side, specials not counted; 0: no limit
   bool keep_lines = true;       ///< fill source_lines and target_lines
   bool end_sources = true;      ///< each source ends in </s>
 };
 
-/// Encodes the lines of a split on `threads` threads (0: one for each core; the result is the same).
-/// A split with source lines only (to be translated) gets empty targets.
+/// Encodes the lines of a split on `threads` threads (0: one per core; the result is the same).
+/// A split with only source lines (to be translated) gets empty targets.
 Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& target,
                  const TokenizeOptions& options = {}, int threads = 0);
-/// The same of a running text.
+/// The same for a continuous text.
 Dataset tokenize_text(const std::string& text, const Tokenizer& tokenizer, int threads = 0);
 
-/// What a model can be asked about an evaluation split, where sample i is line i.
+/// Limits for the lines of an evaluation split, where sample i is line i.
 struct EvaluationLimits {
-  std::int64_t positions = 0;  ///< that the model has; 0: any number
-  /// Tokens of a line, its end counted. Attention takes time with the square of it, so that a line
-  /// as long as a book would stop all others.
+  std::int64_t positions = 0;  ///< of the model; 0: any number
+  /// Tokens of a line, its end counted. The time of attention is quadratic in it, so a line as long
+  /// as a book would block all others.
   std::int64_t longest = 4096;
 };
 

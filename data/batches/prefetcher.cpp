@@ -22,16 +22,16 @@ struct Prefetcher::State {
         position(stream.position()),
         epochs(stream.epochs_done()) {}
 
-  BatchStream stream;  // the producer's alone
+  BatchStream stream;  // used only by the producer
   const std::size_t ahead;
 
-  std::mutex mutex;  // guards all below
+  std::mutex mutex;  // guards everything below
   std::condition_variable wake_producer, wake_consumer;
   std::deque<Item> ready;
   std::exception_ptr failure;
   bool stop = false;
 
-  Position position;  // the consumer's alone
+  Position position;  // used only by the consumer
   double epochs;
 
   std::thread producer;

@@ -46,7 +46,7 @@ struct Cuts {
 };
 
 Cuts cut(std::size_t n, double valid, double test) {
-  const auto upto = [n](double share) {  // 1e-9: 0.9 may arrive as 0.8999999999999999
+  const auto upto = [n](double share) {  // 1e-9: 0.9 may be 0.8999999999999999 here
     return static_cast<std::size_t>(std::floor(static_cast<double>(n) * share + 1e-9));
   };
   return {upto(1.0 - valid - test), test > 0.0 ? upto(1.0 - test) : n};
@@ -64,7 +64,7 @@ void cut_lines(std::vector<std::string>& train, std::vector<std::string>& valid,
   train.resize(at.train_end);
 }
 
-/// The next start of a character at or after `at`.
+/// The start of the next character at or after `at`.
 std::size_t between_characters(const std::string& text, std::size_t at) {
   while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80u) ++at;
   return at;
@@ -100,14 +100,14 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
   text.resize(train_end);
 }
 
-/// Throws bad_input for the first file that is not there, naming the option that named it.
+/// Throws bad_input for the first missing file, with the option that names it.
 void require_files(const std::vector<std::string>& paths, const std::string& split,
                    const char* side) {
   const bool option = split == "train" || split == "valid" || split == "test";
   for (const std::string& path : paths) {
     std::error_code error;
     if (path == "-" || exists(std::filesystem::status(path, error))) continue;
-    if (error != std::errc::no_such_file_or_directory) continue;  // reading says what else is wrong
+    if (error != std::errc::no_such_file_or_directory) continue;  // reading reports other errors
     const bool relative = std::filesystem::path(path).is_relative();
     refuse(Exit::bad_input,
            fmt::format("{}: no such file ({}{})", shown_path(path),

@@ -1,5 +1,5 @@
 #pragma once
-/// What is trained, validated and tested on, as raw text.
+/// The raw text for training, validation and test.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace heed {
 
 /// For seq2seq: line i of `source` belongs to line i of `target`; either may be empty.
-/// For lm: one running `text`, line ends included, and no lines.
+/// For lm: one continuous `text`, line ends included, and no lines.
 struct Split {
   std::vector<std::string> source = {};
   std::vector<std::string> target = {};
@@ -18,16 +18,16 @@ struct Split {
   bool empty() const { return source.empty() && text.empty(); }
 };
 
-/// A split nobody named is empty.
+/// A split without a name in the options is empty.
 struct Corpus {
   Split train = {}, valid = {}, test = {};
 };
 
-/// Reads the files of `options`, or makes its synthetic pairs. Where `valid` or `test` names no
+/// Reads the files of `options`, or generates its synthetic pairs. If `valid` or `test` names no
 /// file, its fraction is cut from the end of train: train | valid | test. Lines are counted in
 /// pairs, a text in bytes, cut between characters: floor(n (1 − valid − test)) stay in train.
 /// Throws Error(bad_input) for files that are missing, empty, broken (lines.h) or of unequal
-/// length, and Error(usage) where the options fit no task or fractions leave nothing.
+/// length, and Error(usage) if the options fit no task or the fractions leave nothing.
 Corpus read_corpus(const DataOptions& options, bool language_model, std::uint64_t seed);
 
 /// One split from its files; `name` ("train") is for messages. lowercase as in DataOptions.

@@ -60,7 +60,7 @@ constexpr std::array<std::string_view, 31> ordinal_words = {
     "twenty-sixth", "twenty-seventh", "twenty-eighth", "twenty-ninth",  "thirtieth",
     "thirty-first"};
 
-/// A day taken apart.
+/// The parts of a day.
 struct Day {
   int year, month, day, weekday;  // month and day from 1, weekday from Monday = 0
 
@@ -83,7 +83,7 @@ std::string ordinal(int day) {
   return fmt::format("{}{}", day, last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th");
 }
 
-/// 1 to 39 as Chinese write them: 三, 十, 十二, 二十, 二十七.
+/// 1 to 39 in Chinese: 三, 十, 十二, 二十, 二十七.
 std::string chinese_number(int n) {
   std::string out;
   if (n >= 20) out += chinese_digits[n / 10];
@@ -101,7 +101,7 @@ std::string chinese_year(int year, std::string_view zero) {
   return out;
 }
 
-/// English as it is mostly written, and sometimes all small or all capitals.
+/// English mostly in normal case, sometimes in all lower case or all capitals.
 std::string any_case(std::string text, Random& random) {
   const auto draw = random.below(8);
   for (char& c : text) {

@@ -1,11 +1,11 @@
 #pragma once
-/// Dates as people write them.
+/// Dates in the forms that people use.
 ///
-/// No form can be read in two ways. Where habits differ, the separator decides:
+/// No form is ambiguous. Where conventions differ, the separator decides:
 ///   27.3.2021, 27-03-2021   day first (German, Dutch)
 ///   3/27/2021               month first (American)
-///   2021-03-27, 2021/3/27   year first, whenever the year comes with four digits in front
-/// Two-digit years are used for 1969 to 2068 only, where POSIX (strptime, %y) reads them.
+///   2021-03-27, 2021/3/27   year first, if the first number has four digits
+/// Two-digit years are used only for 1969 to 2068, the range of POSIX (strptime, %y).
 #include <chrono>
 #include <string>
 
@@ -24,7 +24,7 @@ std::string iso_date(std::chrono::sys_days day);
 /// Spanish, Italian, Dutch, Roman months. For days from first_date to last_date.
 std::string write_date(std::chrono::sys_days day, Random& random);
 
-/// The same with the form named, from 0 to date_forms() − 1.
+/// The same with a given form, from 0 to date_forms() − 1.
 std::string write_date(std::chrono::sys_days day, int form, Random& random);
 int date_forms();
 

@@ -17,13 +17,13 @@ namespace {
 constexpr std::string_view alphabet =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// The splits, as places within the stream of random numbers.
+/// The splits, as parts of the stream of random numbers.
 enum class Part : std::uint32_t { valid = 0, test = 1, train = 2 };
 constexpr std::uint32_t shares = 10;  // valid: 1 of these, test: 1, train: the rest
 
 struct Pair {
   std::string source, target;
-  std::uint64_t key;  // pairs with one key stay in one split
+  std::uint64_t key;  // pairs with the same key are in the same split
 };
 
 /// FNV-1a (Fowler, Noll, Vo), 64 bits.
@@ -65,7 +65,7 @@ Pair symbols_pair(const SyntheticOptions& options, Random& random) {
   return pair;
 }
 
-/// A number of so many digits, without leading zeros.
+/// A number of `digits` digits, without leading zeros.
 std::string number(std::int64_t digits, Random& random) {
   std::string text;
   for (std::int64_t i = 0; i < digits; ++i) {
@@ -75,7 +75,7 @@ std::string number(std::int64_t digits, Random& random) {
   return text;
 }
 
-/// By hand, digit by digit: summands may have more digits than any integer type.
+/// Digit by digit: summands may have more digits than any integer type.
 std::string sum(std::string_view a, std::string_view b) {
   std::string out;
   int carry = 0;
@@ -145,10 +145,10 @@ Pair make_pair(const SyntheticOptions& options, Random& random) {
   }
 }
 
-/// Sample i of a split: its own random numbers, drawn on until a pair belongs to the split.
+/// Sample i of a split, from its own random numbers: drawn until a pair belongs to the split.
 Pair sample(const SyntheticOptions& options, std::uint64_t seed, Part part, std::uint64_t i,
             const std::unordered_set<std::string>& taken) {
-  constexpr int patience = 20'000;  // draws in vain
+  constexpr int patience = 20'000;  // unsuccessful draws
   Random random({.seed = seed,
                  .stream = Stream::data,
                  .index = i,
@@ -166,7 +166,7 @@ Pair sample(const SyntheticOptions& options, std::uint64_t seed, Part part, std:
                           i));
 }
 
-/// Lines of train may repeat, so they can be made in any order.
+/// Lines of train may repeat, so they can be generated in any order.
 Split make_train(const SyntheticOptions& options, std::uint64_t seed) {
   constexpr std::size_t lines_a_thread = 2048;
   Split split;

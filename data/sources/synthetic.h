@@ -1,12 +1,12 @@
 #pragma once
-/// Built-in tasks, made as they are needed.
+/// Built-in tasks, generated on demand.
 ///
 ///   copy      "c a b"            "c a b"          symbols a … z, A … Z, 0 … 9, with spaces between
 ///   reverse   "c a b"            "b a c"
-///   sort      "c a b"            "a b c"          by that order of the symbols
+///   sort      "c a b"            "a b c"          in that order of the symbols
 ///   addition  "12+345"           "357"
-///   dates     "3 March 2021"     "2021-03-03"     see dates.h; options on length do not matter
-///   brackets  "( [ ] { } )"      "1 2 2 2 2 1"    how deeply each bracket is nested, for task: tag
+///   dates     "3 March 2021"     "2021-03-03"     see dates.h; length options have no effect
+///   brackets  "( [ ] { } )"      "1 2 2 2 2 1"    the nesting depth of each bracket, for task: tag
 #include <cstdint>
 
 #include "data/options.h"
@@ -14,11 +14,10 @@
 
 namespace heed {
 
-/// The same seed, the same corpus. No source line stands in two splits: a hash of the source (of
-/// the calendar date, for dates, so that test dates have been seen in no form) puts it into valid
+/// The same seed gives the same corpus. No source line is in two splits: a hash of the source (for
+/// dates, of the calendar date, so that training has no form of a test date) assigns it to valid
 /// (1/10), test (1/10) or train. Lines of valid and test are all different; in train they may
-/// repeat. Throws Error(usage) for impossible options, and where the task has too few different
-/// lines.
+/// repeat. Throws Error(usage) for invalid options, and if the task has too few different lines.
 Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed);
 
 }  // namespace heed

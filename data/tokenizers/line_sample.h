@@ -1,5 +1,5 @@
 #pragma once
-/// A random part of many lines.
+/// A random sample of lines.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace heed {
 
-/// All lines, in their order, where there are at most `most`; else `most` of them, drawn without
-/// replacement, in the order of drawing, which depends on the seed alone.
+/// All lines, in their order, if there are at most `most`; else `most` of them, drawn without
+/// replacement, in the order of drawing, which depends only on the seed.
 std::vector<const std::string*> sample_lines(std::span<const std::string> lines, std::size_t most,
                                              std::uint64_t seed);
 

@@ -27,7 +27,7 @@ std::optional<std::uint64_t> take_number(std::string_view& from) {
   return std::nullopt;
 }
 
-/// The field at the front; nothing where none can be read.
+/// The first field; nothing if none can be read.
 std::optional<Field> take_field(std::string_view& from) {
   const auto tag = take_number(from);
   if (!tag) return std::nullopt;
@@ -48,11 +48,11 @@ std::optional<Field> take_field(std::string_view& from) {
   return field;
 }
 
-/// A character map: bytes of the trie (four, little-endian), the trie, and the texts it points to,
-/// each with a NUL at its end. The trie is a double array as darts-clone builds it (Yata 2008): a
-/// node of four bytes holds a label, a value (the highest bit set), or how to come to its children,
-/// which all lie in one block of 256; where bit 8 is set, the first of them is taken for a value,
-/// whatever it says of itself. Every step that a node allows must end within the array, and every
+/// A character map: the size of the trie (four bytes, little-endian), the trie, and the texts it
+/// points to, each terminated by a NUL. The trie is a double array as built by darts-clone (Yata
+/// 2008): a node of four bytes holds a label, a value (the highest bit set), or the offset to its
+/// children, which all lie in one block of 256; if bit 8 is set, the first child is read as a value,
+/// whatever its own bits say. Every step that a node allows must end within the array, and every
 /// value within the texts.
 bool whole_character_map(std::string_view map) {
   std::uint32_t size = 0;
@@ -94,8 +94,8 @@ bool whole_normaliser(std::string_view message) {
   return true;
 }
 
-/// A piece's field 1 is its text. The library builds its index of C strings: it does not see what
-/// follows a NUL, and a text that begins with one ends the program.
+/// A piece's field 1 is its text. The library builds its index from C strings: it ignores what
+/// follows a NUL, and a text that begins with one ends the process.
 bool whole_piece(std::string_view message) {
   while (!message.empty()) {
     const auto field = take_field(message);
@@ -110,7 +110,7 @@ bool whole_piece(std::string_view message) {
 }  // namespace
 
 std::string flaw_in_piece_model(std::string_view proto) {
-  // A file cut short can still parse, since every prefix of whole fields is a message.
+  // A truncated file can still parse, because every prefix of whole fields is a message.
   bool found[6] = {};
   while (!proto.empty()) {
     const auto field = take_field(proto);

@@ -1,14 +1,14 @@
 #pragma once
-/// The file of a sentencepiece model, looked through before the library reads it: the library trusts
-/// what it finds there.
+/// Validates the file of a sentencepiece model before the library reads it, because the library
+/// trusts its contents.
 #include <string>
 #include <string_view>
 
 namespace heed {
 
-/// What is wrong with the protocol buffer, or "": it must be whole, hold what a model needs (pieces
-/// without NUL, trainer, normaliser), and the character maps of its normalisers must stay within
-/// themselves.
+/// What is wrong with the protocol buffer, or "": it must be complete, hold what a model needs
+/// (pieces without NUL, trainer, normaliser), and the character maps of its normalisers must not
+/// point outside themselves.
 std::string flaw_in_piece_model(std::string_view proto);
 
 }  // namespace heed

@@ -20,13 +20,13 @@
 namespace heed {
 namespace {
 
-/// Beyond this many lines a vocabulary is learned from a random sample: more would only cost time.
+/// With more lines than this, a vocabulary is learned from a random sample: more only cost time.
 constexpr std::size_t learn_from = 2'000'000;
 
-/// Bytes of a line; SentencePiece's own limit. Beyond some ten thousand bytes without a space its
-/// trainer takes minutes, or ends the process when a probability underflows.
+/// Bytes of a line; SentencePiece's own limit. With more than about ten thousand bytes without a
+/// space, its trainer takes minutes, or ends the process when a probability underflows.
 constexpr std::size_t longest_learnt = 4192;
-constexpr std::size_t longest_part = 8192;  // bytes that are encoded at once
+constexpr std::size_t longest_part = 8192;  // bytes encoded in one call
 
 void check(const sentencepiece::util::Status& status) {
   if (!status.ok()) throw Error(Exit::failed, fmt::format("sentencepiece: {}", status.message()));
@@ -34,7 +34,7 @@ void check(const sentencepiece::util::Status& status) {
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  /// `from` is for messages.
+  /// `from` is used in messages.
   SentencePieceTokenizer(std::string proto, const std::string& from) : proto_(std::move(proto)) {
     const auto refuse = [&](const std::string& why) {
       throw Error(Exit::bad_input, fmt::format("{}: {}", from, why));
@@ -99,7 +99,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
  private:
-  /// The library takes time with the square of a line's length, so a long one is cut before a space,
+  /// The library's time is quadratic in the length of a line, so a long one is cut before a space,
   /// where pieces end anyway; or, within a word that long, between two characters.
   static std::size_t part_length(std::string_view line) {
     if (line.size() <= longest_part) return line.size();
@@ -114,7 +114,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   sentencepiece::SentencePieceProcessor processor_;
 };
 
-/// Hands lines to the trainer.
+/// Passes lines to the trainer.
 class Lines final : public sentencepiece::SentenceIterator {
  public:
   explicit Lines(std::vector<const std::string*> lines) : lines_(std::move(lines)) {}
@@ -128,7 +128,7 @@ class Lines final : public sentencepiece::SentenceIterator {
   std::size_t at_ = 0;
 };
 
-/// The lines, long ones cut at spaces into `parts`. A word that is too long itself is left out.
+/// The lines, with long ones cut at spaces into `parts`. An overlong word is left out.
 std::vector<const std::string*> shorter(const std::vector<const std::string*>& lines,
                                         std::deque<std::string>& parts) {
   std::vector<const std::string*> all;
@@ -148,7 +148,7 @@ std::vector<const std::string*> shorter(const std::vector<const std::string*>& l
         parts.push_back(line->substr(begin, end - begin));
         all.push_back(&parts.back());
       }
-      begin = end;  // the space goes with what follows it
+      begin = end;  // the space belongs to what follows it
     }
   }
   return all;
@@ -163,8 +163,8 @@ sentencepiece::util::Status train(const Arguments& arguments,
   return sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &proto);
 }
 
-/// What the trainer sees of a line besides blanks: it knows the specials, and leaves out lines with
-/// the character that it writes for unknown ones.
+/// What the trainer uses of a line besides blanks: it knows the specials, and leaves out lines with
+/// the character that it writes for unknown characters.
 std::string without_marks(std::string line, std::vector<std::string> specials) {
   if (line.find("\u2585") != std::string::npos) return "";
   specials.insert(specials.end(), {"<unk>", "<s>", "</s>", " ", "\t", "\r", "\n"});
@@ -175,8 +175,8 @@ std::string without_marks(std::string line, std::vector<std::string> specials) {
   return line;
 }
 
-/// Whether normalisation leaves something of any line. The library's trainer ends the process where
-/// it does not, so its normaliser is asked before, that of a model of one letter.
+/// Whether any line is non-empty after normalisation. If none is, the library's trainer ends the
+/// process, so its normaliser is tried first, in a model of one letter.
 bool teach_anything(const std::vector<const std::string*>& lines, Arguments arguments,
                     const std::vector<std::string>& specials) {
   arguments["model_type"] = "bpe";

@@ -75,10 +75,11 @@ Tokenizers Tokenizers::load(const std::filesystem::path& folder, TokenizerKind k
 
 void refuse_large_tokenizer(std::uint64_t bytes) {
   if (bytes <= largest_tokenizer) return;
-  throw Error(Exit::usage,
-              fmt::format("tokenizer: what was learned takes {} MiB, and {} are allowed: choose a "
-                          "smaller tokenizer.vocab_size, or look for very long words in the data",
-                          (bytes >> 20) + 1, largest_tokenizer >> 20));
+  throw Error(
+      Exit::usage,
+      fmt::format("tokenizer: the learned tokenizer takes {} MiB, and {} are allowed: choose a "
+                  "smaller tokenizer.vocab_size, or look for very long words in the data",
+                  (bytes >> 20) + 1, largest_tokenizer >> 20));
 }
 
 namespace {
@@ -124,7 +125,7 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, 
     if (options.model.empty()) {
       lines = text ? text_lines(train.text) : train.source;
       lines.insert(lines.end(), train.target.begin(), train.target.end());
-      // Newlines mark a running text (see train_tokenizer), also one of a single line.
+      // Newlines mark a continuous text (see train_tokenizer), even of a single line.
       if (text && !lines.back().ends_with('\n')) lines.back() += '\n';
     }
     both.source = both.target = make(options.model, lines);
@@ -138,7 +139,7 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, 
 void write_file(const std::filesystem::path& file, std::string_view content) {
   FileDescriptor out = open_file(file, O_WRONLY | O_CREAT | O_TRUNC);
   write_all(out.get(), as_bytes(content), file);
-  sync_file(out.get(), file);  // a run's checkpoints are worth nothing without its tokenizer
+  sync_file(out.get(), file);  // a run's checkpoints are useless without its tokenizer
   out.close(file);
 }
 

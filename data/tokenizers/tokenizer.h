@@ -1,11 +1,11 @@
 #pragma once
 /// From text to token ids and back.
 ///
-/// Every kind keeps the same three special ids; further ones (TokenizerOptions::specials), which
-/// most vocabularies do without, follow from 3 on, and then the pieces of text. Tokenizers never add
-/// specials: batches do. Encoding and decoding are const and safe on several threads at once.
+/// Every kind has the same three special ids; optional further ones (TokenizerOptions::specials)
+/// follow from 3 on, and then the pieces of text. Tokenizers never add specials: batches do.
+/// Encoding and decoding are const and thread-safe.
 ///
-/// Newlines in a text (lm) are tokens of their own in every kind, so that encoding a text line by
+/// In every kind, each newline in a text (lm) is a separate token, so that encoding a text line by
 /// line, ends included, equals encoding it whole.
 #include <cstdint>
 #include <filesystem>
@@ -34,28 +34,27 @@ class Tokenizer {
   /// Number of ids, specials included.
   virtual std::int64_t size() const = 0;
 
-  /// What an id stands for; "<unk>", "<s>" and so on for the specials. A piece of kind `bytes` is
-  /// one raw byte. Throws Error(failed) for an id outside [0, size()).
+  /// The text of one id; "<unk>", "<s>" and so on for the specials. A piece of kind `bytes` is one
+  /// raw byte. Throws Error(failed) for an id outside [0, size()).
   virtual std::string piece(std::int32_t id) const = 0;
 
-  /// The id of a special piece: "<unk>", "<s>", "</s>", "<mask>"; none where this vocabulary does
-  /// not have it.
+  /// The id of a special piece ("<unk>", "<s>", "</s>", "<mask>"), if this vocabulary has it.
   virtual std::optional<std::int32_t> special(std::string_view name) const = 0;
 
-  /// Never yields a special but unk, whatever the text.
+  /// Never yields a special except unk, whatever the text.
   virtual std::vector<std::int32_t> encode(std::string_view line) const = 0;
 
-  /// The text of ids; specials are dropped, but unk becomes " ⁇ " (sentencepiece), "<unk>" (words)
-  /// or U+FFFD. From `bytes` it need not be valid UTF-8. Throws Error(failed) for an id out of
+  /// The text of ids; specials are dropped, except that unk becomes " ⁇ " (sentencepiece), "<unk>"
+  /// (words) or U+FFFD. For `bytes` it may be invalid UTF-8. Throws Error(failed) for an id out of
   /// range.
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
 
   /// Writes `<stem>.model` (sentencepiece's own format) or `<stem>.vocab` and returns its path.
   ///
   /// A `.vocab` is text: line n, from 0, holds the piece of id n; lines 0 to 2 are <unk>, <s>,
-  /// </s>; then come further specials, each behind \! (as "\!<mask>"). Escapes: \\ backslash, \n newline, \r return, \t tab, \s space, \xHH any other byte that
-  /// is not printable; a piece that looks like a special has its first character escaped. Throws
-  /// Error(io).
+  /// </s>; further specials follow, each prefixed with \! (as "\!<mask>"). Escapes: \\ backslash, \n
+  /// newline, \r return, \t tab, \s space, \xHH any other unprintable byte; a piece that looks like a
+  /// special has its first character escaped. Throws Error(io).
   virtual std::filesystem::path save(const std::filesystem::path& stem) const = 0;
 
  protected:
@@ -63,10 +62,10 @@ class Tokenizer {
   void check_id(std::int32_t id) const;
 };
 
-/// A larger file is not a tokenizer, and is refused unread. (250,000 pieces are 5 MB.)
+/// A larger file is refused unread. (250,000 pieces take 5 MB.)
 inline constexpr std::uint64_t largest_tokenizer = std::uint64_t{64} << 20;  // bytes
 
-/// Throws Error(usage) where a tokenizer that was learned has more bytes: nothing would read it again.
+/// Throws Error(usage) if a learned tokenizer has more bytes, because it could not be loaded again.
 void refuse_large_tokenizer(std::uint64_t bytes);
 
 /// Reads what save() wrote, or any sentencepiece model with the ids above (sentencepiece's
@@ -74,16 +73,16 @@ void refuse_large_tokenizer(std::uint64_t bytes);
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind);
 
 /// Learns a vocabulary from lines: sentencepiece's unigram model (Kudo 2018) or the words, by
-/// falling frequency, up to vocab_size; all characters; or just the 256 bytes. Lines that hold \n
-/// mark a running text: sentencepiece then changes nothing in it (no NFKC, all spaces kept). The
-/// same lines, in any number of runs, give the same file, byte for byte; the seed matters only where
-/// a corpus is so large that sentencepiece learns from a sample of it.
-/// Throws Error(usage) where vocab_size is too small for the characters or a special is not a name
-/// like "<mask>", Error(bad_input) where the lines hold nothing.
+/// descending frequency, up to vocab_size; all characters; or just the 256 bytes. Lines that hold \n
+/// mark a continuous text: sentencepiece then changes nothing in it (no NFKC, all spaces kept). The
+/// same lines always give the same file, byte for byte; the seed matters only if the corpus is so
+/// large that sentencepiece learns from a sample of it.
+/// Throws Error(usage) if vocab_size is too small for the characters or a special is not a name
+/// like "<mask>", Error(bad_input) if the lines are empty.
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
                                            std::span<const std::string> lines, std::uint64_t seed);
 
-/// The tokenizers of a model; one and the same object where they are shared, and for lm.
+/// The tokenizers of a model; the same object if they are shared, and for lm.
 struct Tokenizers {
   std::shared_ptr<const Tokenizer> source, target;
 
@@ -95,9 +94,9 @@ struct Tokenizers {
 };
 
 /// Loads the files that `options` names, or learns from the training split. A text counts as
-/// shared. `say` is told, a line at a time, that sentencepiece begins to learn, which takes seconds,
-/// and where its vocabulary came out smaller than was asked for. Throws as above, and Error(usage)
-/// where a loaded vocabulary does not have one of `options.specials`.
+/// shared. `say` receives a line when sentencepiece begins to learn, which takes seconds, and
+/// another if its vocabulary is smaller than requested. Throws as above, and Error(usage) if a
+/// loaded vocabulary lacks one of `options.specials`.
 Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
                            const std::function<void(const std::string&)>& say = {});
 

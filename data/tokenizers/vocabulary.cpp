@@ -21,7 +21,7 @@ constexpr std::string_view special_mark = "\\!";  // before further specials, in
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
-/// Calls visit(piece) for every piece of a line. A malformed byte is a character of its own.
+/// Calls visit(piece) for every piece of a line. A malformed byte is one character.
 template <class Visit>
 void each_piece(TokenizerKind kind, std::string_view line, Visit visit) {
   if (kind == TokenizerKind::bytes) {
@@ -82,7 +82,7 @@ int hex(char c) {
   return -1;
 }
 
-/// Undoes escaped(); false where the line is not in its form.
+/// The inverse of escaped(); false if the line is malformed.
 bool unescape(std::string_view line, std::string& piece) {
   piece.clear();
   for (std::size_t at = 0; at < line.size(); ++at) {
@@ -204,7 +204,7 @@ class VocabularyTokenizer final : public Tokenizer {
   std::vector<std::string> pieces_;
   std::size_t first_;  ///< id of the first piece of text
   std::unordered_map<std::string, std::int32_t, StringHash, std::equal_to<>> ids_;
-  std::array<std::int32_t, 256> single_{};  ///< of each piece of one byte, without a search
+  std::array<std::int32_t, 256> single_{};  ///< ids of the pieces of one byte, without a search
 };
 
 std::vector<std::string> all_bytes() {
@@ -288,7 +288,7 @@ std::unique_ptr<Tokenizer> load_vocabulary(const std::filesystem::path& file, To
   try {
     check_specials(specials);
   } catch (const Error&) {
-    refuse(first - 1, "the special pieces are not different names like <mask>");
+    refuse(first - 1, "the special pieces must be distinct names like <mask>");
   }
   std::set<std::string> seen;
   for (std::size_t i = first; i < lines.size(); ++i) {

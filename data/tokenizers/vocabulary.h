@@ -1,5 +1,5 @@
 #pragma once
-/// The tokenizers that are a plain list of pieces: characters, bytes, words. Internal to data/.
+/// Tokenizers with a plain list of pieces: characters, bytes, words. Internal to data/.
 #include <memory>
 #include <span>
 #include <string>
@@ -14,7 +14,7 @@ std::unique_ptr<Tokenizer> vocabulary_tokenizer(TokenizerKind kind,
                                                 std::span<const std::string> specials,
                                                 std::vector<std::string> pieces);
 
-/// Pieces found in lines, see train_tokenizer.
+/// The pieces found in lines; see train_tokenizer.
 std::vector<std::string> learn_vocabulary(const TokenizerOptions& options,
                                           std::span<const std::string> lines);
 
@@ -26,7 +26,7 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
                                                std::span<const std::string> lines,
                                                std::uint64_t seed);
 
-/// Throws Error(usage) unless all are different names like "<mask>", of ASCII.
+/// Throws Error(usage) unless all are distinct ASCII names like "<mask>".
 void check_specials(std::span<const std::string> names);
 
 /// Writes a whole file or throws Error(io).

@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(what_is_missing_or_no_name_is_said) {
   const std::string head = "<unk>\n<s>\n</s>\n\\!<a>\n";
   for (const char* line : {"\\!a", "\\!", "\\!<a>"}) {
     const auto file = dir.write("x.vocab", head + line + "\nx\n");
-    expect_error(Exit::bad_input, {file + ":5:", "special pieces are not different names"},
+    expect_error(Exit::bad_input, {file + ":5:", "special pieces must be distinct names"},
                  [&] { load_tokenizer(file, TokenizerKind::words); });
   }
   const auto late = dir.write("late.vocab", head + "x\n\\!<b>\n");

@@ -58,7 +58,7 @@ says 'data.train.source; relative to the folder heed was started in'
 awk 'BEGIN { for (i = 0; i < 5000; ++i) printf "a "; print "" }' >endless
 files src src
 status 3 train files.yaml --run never data.valid.source=endless data.valid.target=endless
-says 'data.valid: line 1 of the target has ' 'at most 4097 are taken for a sentence'
+says 'data.valid: line 1 of the target has ' 'at most 4097 are accepted'
 status 3 eval runs/tiny --source endless --target endless
 says 'line 1 of the target has'
 printf 'a' >letter
