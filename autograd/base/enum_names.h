@@ -11,15 +11,15 @@
 
 namespace heed {
 
-/// True if `value` is one of its enum's enumerators. Compilers print those by name, as in
-/// `[with auto value = heed::NormKind::rms]`, and all others as a cast, `(heed::NormKind)2`.
+/// True if `value` is one of its enum's enumerators. Compilers print enumerators by name, as in
+/// `[with auto value = heed::NormKind::rms]`, and other values as a cast, `(heed::NormKind)2`.
 template <auto value>
 consteval bool is_enumerator() {
   const std::string_view text = __PRETTY_FUNCTION__;
   return text[text.rfind("value = ") + 8] != '(';
 }
 
-/// The names of E's values in their order; the last `unnamed` values have none.
+/// The names of E's values in order; the last `unnamed` values have none.
 template <class E, std::size_t unnamed = 0, class... Texts>
 constexpr auto enum_names(const Texts&... names) {
   constexpr std::size_t count = sizeof...(names) + unnamed;

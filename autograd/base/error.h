@@ -1,5 +1,5 @@
 #pragma once
-/// The one exception type: a message for a person, and the exit status the program ends with.
+/// The only exception type: a message for the user, and the program's exit status.
 #include <stdexcept>
 #include <string>
 

@@ -38,7 +38,7 @@ bool is_there(const fs::path& path) {
 Exit exit_of_reading(int error, bool named) {
   constexpr std::array nowhere{ENOENT, ENOTDIR, ELOOP, EISDIR,
                                ENOTSUP};                       // ENOTSUP: of a folder's size
-  constexpr std::array mistaken{EACCES, ENAMETOOLONG, ENXIO};  // where a user chose the path
+  constexpr std::array mistaken{EACCES, ENAMETOOLONG, ENXIO};  // if a user chose the path
   const bool theirs = std::ranges::find(nowhere, error) != nowhere.end() ||
                       (named && std::ranges::find(mistaken, error) != mistaken.end());
   return theirs ? Exit::bad_input : Exit::io;
@@ -81,7 +81,7 @@ FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
 }
 
 void FileDescriptor::close(const fs::path& path) {
-  // On Linux the descriptor is gone even when close() was interrupted; a second close() could hit
+  // On Linux the descriptor is closed even if close() was interrupted; a second close() could close
   // another thread's new file.
   if (::close(std::exchange(number_, -1)) < 0 && errno != EINTR) throw_io("close", path, errno);
 }
@@ -99,7 +99,7 @@ void write_all(int descriptor, std::span<const std::byte> bytes, const fs::path&
         uninterrupted([&] { return ::write(descriptor, bytes.data(), bytes.size()); });
     if (put < 0) throw_io("write", path, errno);
     if (put == 0)
-      throw_io("write", path, ENOSPC);  // no progress and no reason: do not try for ever
+      throw_io("write", path, ENOSPC);  // no progress and no reason: do not retry forever
     bytes = bytes.subspan(static_cast<std::size_t>(put));
   }
 }
@@ -110,14 +110,14 @@ void set_length(int descriptor, std::uint64_t length, const fs::path& path) {
 }
 
 void sync_file(int descriptor, const fs::path& path) {
-  // An fsync that failed must not be tried again: the kernel may have dropped the pages already and
-  // would report success. The caller gives the file up instead.
+  // A failed fsync must not be retried: the kernel may already have dropped the pages and would
+  // report success. The caller discards the file instead.
   if (uninterrupted([&] { return ::fsync(descriptor); }) < 0) throw_io("sync", path, errno);
 }
 
 void sync_folder(const fs::path& folder) {
   const FileDescriptor file = open_file(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
-  // Some file systems cannot sync a folder and say EINVAL; there the rename is all one can have.
+  // Some file systems cannot sync a folder and return EINVAL; there the rename has to suffice.
   if (uninterrupted([&] { return ::fsync(file.get()); }) < 0 && errno != EINVAL)
     throw_io("sync", folder, errno);
 }
@@ -126,7 +126,7 @@ void sync_folder(const fs::path& folder) {
 
 FileReader::FileReader(const fs::path& path, Kinds kinds) : name_(shown_path(path)) {
   const bool named = kinds != Kinds::files, standard = named && path == "-";
-  const int wait = named ? 0 : O_NONBLOCK;  // a pipe nobody writes to is opened, and refused below
+  const int wait = named ? 0 : O_NONBLOCK;  // a pipe without a writer is opened, and refused below
   if (!standard) {
     file_ = FileDescriptor(
         uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | wait); }));
@@ -234,7 +234,7 @@ void create_folders(const fs::path& folder) {
     if (at.has_filename()) missing.push_back(at);
     if (at == at.parent_path()) break;
   }
-  std::reverse(missing.begin(), missing.end());  // from above
+  std::reverse(missing.begin(), missing.end());  // parents first
   for (const fs::path& at : missing) {
     const int made = uninterrupted([&] { return ::mkdir(at.c_str(), mode_t{0777}); });
     if (made < 0 && !(errno == EEXIST && fs::is_directory(at, ignored)))
@@ -262,7 +262,7 @@ void replace_symlink(const fs::path& target, const fs::path& link) {
   }
 }
 
-bool is_refusal(int error) {  // the last: of NFS, still open
+bool is_refusal(int error) {  // the last: from NFS, for a file still open
   return error == EACCES || error == EPERM || error == EBUSY || error == ENOTEMPTY;
 }
 

@@ -1,12 +1,11 @@
 #pragma once
 /// Reading files, and writing files that survive a crash. What these functions report as written
-/// stays written when the process is killed or the power fails: bytes go to a temporary name in the
-/// same folder, are pushed to the disk (fsync), take their name by one rename, and the folder is
-/// pushed to the disk as well.
+/// stays written if the process is killed or the power fails: bytes go to a temporary file in the
+/// same folder, which is synced to disk (fsync) and renamed; then the folder is synced as well.
 ///
 /// Every failing system call throws Error(io) with the file and the reason; an interrupted call or
-/// a short write is continued. A temporary file that a killed process leaves behind has a fixed
-/// name, `.NAME.tmp`, and is replaced by the next write.
+/// a short write is continued. A temporary file left by a killed process has a fixed name,
+/// `.NAME.tmp`, and is replaced by the next write.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -25,7 +24,7 @@ inline std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-/// An open file descriptor, closed at the end of its life.
+/// An open file descriptor, closed on destruction.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -35,7 +34,7 @@ class FileDescriptor {
   FileDescriptor& operator=(FileDescriptor&& other) noexcept;
 
   int get() const { return number_; }
-  /// Closes now, and says so when the system reports that bytes were lost.
+  /// Closes now, and throws if the system reports that bytes were lost.
   void close(const std::filesystem::path& path);
 
  private:
@@ -45,36 +44,35 @@ class FileDescriptor {
 /// open(2), never inherited by child processes.
 FileDescriptor open_file(const std::filesystem::path& path, int flags);
 
-/// write(2) until all is written.
+/// write(2) until everything is written.
 void write_all(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& path);
 
 /// ftruncate(2).
 void set_length(int descriptor, std::uint64_t length, const std::filesystem::path& path);
 
-/// Pushes a file's bytes, or a folder's list of names, to the disk.
+/// Syncs a file's bytes, or a folder's entries, to disk.
 void sync_file(int descriptor, const std::filesystem::path& path);
 void sync_folder(const std::filesystem::path& folder);
 
-/// Reads a file front to back. The constructor throws Error(bad_input) where there is no such file or
-/// it is of another kind; reading throws Error(io) where the disk fails.
+/// Reads a file sequentially. The constructor throws Error(bad_input) if there is no such file or it
+/// is of another kind; reading throws Error(io) if the disk fails.
 class FileReader {
  public:
-  /// What may be read. A user names pipes (with "-", standard input) and devices; what is not theirs
-  /// to read is then bad_input as well, and io where a file is heed's own.
+  /// What may be read. A user may name pipes ("-": standard input) and devices; a file without read
+  /// permission is then bad_input as well, but io for heed's own files.
   enum class Kinds { files, files_and_pipes, also_devices };
 
   explicit FileReader(const std::filesystem::path& path, Kinds kinds = Kinds::files);
 
-  /// As messages name it.
+  /// The name used in messages.
   const std::string& name() const { return name_; }
-  /// Bytes of a regular file; 0 for others, which do not tell.
+  /// Bytes of a regular file; 0 for others, whose size is unknown.
   std::uint64_t size() const { return size_; }
-  /// Somebody types there.
+  /// Whether it is a terminal.
   bool terminal() const;
-  /// The next bytes, at least one and at most as many as there is room for; 0 at the end.
+  /// The next bytes, at least one and at most as many as fit; returns 0 at the end.
   std::size_t read_some(std::span<char> into);
-  /// The next bytes, as many as there is room for. Throws Error(bad_input) where the file ends
-  /// before.
+  /// The next bytes, as many as fit. Throws Error(bad_input) if the file ends earlier.
   void read(std::span<std::byte> into);
 
  private:
@@ -85,12 +83,12 @@ class FileReader {
   std::uint64_t size_ = 0;
 };
 
-/// The bytes of a regular file. Throws as FileReader does, and Error(bad_input) where it is longer
+/// The bytes of a regular file. Throws as FileReader does, and Error(bad_input) if the file is longer
 /// than `limit`.
 std::string read_bytes(const std::filesystem::path& path, std::uint64_t limit = UINT64_MAX);
 
-/// Writes a new file front to back, counting and summing what goes through. The bytes are on disk
-/// when finish() returns; without it the file is worthless.
+/// Writes a new file sequentially, with its size and SHA-256. The bytes are on disk when finish()
+/// returns; without it the file is unusable.
 class FileWriter {
  public:
   explicit FileWriter(std::filesystem::path path);
@@ -114,46 +112,45 @@ class FileWriter {
   std::uint64_t size_ = 0;
 };
 
-/// Puts a file in place whole, or not at all; an older file of that name stays until then.
+/// Replaces a file atomically; an older file of that name stays until then.
 void write_file_durably(const std::filesystem::path& path,
                         const std::function<void(FileWriter&)>& write);
 void write_file_durably(const std::filesystem::path& path, std::string_view bytes);
 
-/// Creates a folder and the folders above it where they are missing, and pushes them to the disk.
+/// Creates a folder and its missing parents, and syncs them to disk.
 void create_folders(const std::filesystem::path& folder);
 
-/// rename(2), then the folder pushed to the disk. Both names lie in the same folder.
+/// rename(2), then a sync of the folder. Both names are in the same folder.
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
 
-/// Makes `link` a symbolic link with the text `target` (relative to the link's folder), replacing
-/// an older link in one step.
+/// Makes `link` a symbolic link to `target` (relative to the link's folder), replacing an older
+/// link atomically.
 void replace_symlink(const std::filesystem::path& target, const std::filesystem::path& link);
 
-/// Whether this errno says that something cannot be removed because it is another user's or in use.
+/// Whether this errno means that something cannot be removed because it is another user's or in use.
 bool is_refusal(int error);
 
-/// Removes a file or a whole folder, if it is there.
+/// Removes a file or a whole folder, if it exists.
 void remove_tree(const std::filesystem::path& path);
 
-/// The same; where it is another user's or in use, returns why it stays, and else "".
+/// The same; if it is another user's or in use, returns why it stays, else "".
 std::string remove_tree_if_allowed(const std::filesystem::path& path);
 
 /// The temporary name of `path` in the same folder: `.NAME.tmp`.
 std::filesystem::path temporary_name(const std::filesystem::path& path);
 
-/// Whether anything has this name, be it a link that leads nowhere. Throws Error(io) when the disk
-/// fails.
+/// Whether anything has this name, even a dangling link. Throws Error(io) if the disk fails.
 bool is_there(const std::filesystem::path& path);
 
-/// The status where a file cannot be opened or looked at: bad_input where the path leads to no file;
-/// io where the file may be sound and another attempt may succeed. A file that the user `named` is
-/// bad_input also where it is not theirs to read.
+/// The status if open or stat fails: bad_input if the path leads to no file; io if the file may be
+/// intact and another attempt may succeed. For a file that the user `named`, a lack of read
+/// permission is bad_input too.
 Exit exit_of_reading(int error, bool named = false);
 
-/// The error where a file cannot be opened, read or looked at: "PATH: no such file".
+/// The error for a failed open, read or stat: "PATH: no such file".
 Error cannot_read(const std::filesystem::path& path, int error, bool named = false);
 
-/// How a file is named in messages: its absolute path, or "standard input" for "-".
+/// The name of a file in messages: its absolute path, or "standard input" for "-".
 std::string shown_path(const std::filesystem::path& path);
 
 /// Throws Error(io): "cannot WHAT PATH: reason", with the reason from errno.

@@ -11,8 +11,8 @@
 namespace heed {
 namespace {
 
-/// A text shrinks to a tenth at best. What grows to so many times its size, beyond the first bytes,
-/// is made to fill the memory.
+/// A text shrinks to a tenth at best. A file that grows by this factor, beyond the first bytes, is
+/// designed to exhaust memory.
 constexpr std::uint64_t kMostTimes = 200, kNoBomb = std::uint64_t{8} << 20;
 
 constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, with gzip's header and trailer
@@ -59,7 +59,7 @@ void GzipUnpacker::unpack(std::string_view packed, std::string& into) {
     stream.next_out = reinterpret_cast<Bytef*>(piece.data());
     stream.avail_out = static_cast<uInt>(piece.size());
     const int status = inflate(&stream, Z_NO_FLUSH);
-    full = stream.avail_out == 0;  // more of the output may wait inside zlib
+    full = stream.avail_out == 0;  // zlib may hold more output
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
       fail("gzip data damaged");
     const std::size_t made = piece.size() - stream.avail_out;

@@ -7,22 +7,22 @@
 
 namespace heed {
 
-/// Does it begin as gzip does?
+/// Whether the bytes begin like gzip.
 bool is_gzip(std::string_view bytes);
 
-/// Unpacks gzip as it comes; a file may hold several members, one after the other. (zlib's gzread
-/// takes garbage behind a member for its end, and waits for whole buffers where somebody types.)
-/// Errors are Error(bad_input) and begin with `name`.
+/// Unpacks a gzip stream; a file may hold several members in sequence. (zlib's gzread accepts garbage
+/// after a member as its end, and waits for whole buffers on a terminal.) Errors are Error(bad_input)
+/// and begin with `name`.
 class GzipUnpacker {
  public:
-  /// Content that grows beyond `limit` bytes is refused; where it is `kept` in memory, so is content
-  /// that grows to more than 200 times its packed size, the first 8 MiB aside.
+  /// Content of more than `limit` bytes is refused; if it is `kept` in memory, so is content of more
+  /// than 200 times its packed size, the first 8 MiB aside.
   GzipUnpacker(std::string name, std::uint64_t limit, bool kept);
   ~GzipUnpacker();
 
-  /// Appends what the next bytes unpack to. Throws where they are damaged, or belong to no member.
+  /// Appends what the next bytes unpack to. Throws if they are damaged, or belong to no member.
   void unpack(std::string_view packed, std::string& into);
-  /// Throws where the last member has not ended.
+  /// Throws if the last member is incomplete.
   void finish() const;
 
  private:
@@ -30,7 +30,7 @@ class GzipUnpacker {
   std::unique_ptr<State> state_;
 };
 
-/// The content. Throws Error(bad_input), beginning with `name`, when it is damaged, cut short,
+/// The content. Throws Error(bad_input), beginning with `name`, if it is damaged, truncated,
 /// followed by something else, or longer than `limit` bytes.
 std::string unpack_gzip(std::string_view bytes, std::uint64_t limit, const std::string& name);
 

@@ -27,9 +27,9 @@ std::string plain_reason(const nlohmann::json::exception& error) {
   return reason;
 }
 
-/// Looks through a text before a value is made of it (nlohmann's SAX interface). A callback of the
-/// parser could do the same, but after each object it walks over all members of the one around it:
-/// the square of their number.
+/// Checks a text before it becomes a value (nlohmann's SAX interface). A callback of the parser could
+/// do the same, but after each object it walks over all members of the enclosing one: quadratic in
+/// their number.
 class Strict {
  public:
   Strict(const std::string& name, int depth) : name_(name), depth_(depth) {}
@@ -73,7 +73,7 @@ class Strict {
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, const std::string& name, int depth) {
-  // The parser takes a NUL for the end and would not look at what follows.
+  // The parser treats a NUL as the end and would ignore what follows.
   if (const auto nul = text.find('\0'); nul != std::string_view::npos)
     throw Error(Exit::bad_input,
                 fmt::format("{}: byte {}: not valid JSON: a NUL byte", name, nul + 1));

@@ -1,6 +1,6 @@
 #pragma once
 /// Text from files, plain or gzip (told apart by content), checked as it is read. All errors are
-/// Error(bad_input), or Error(io) where the disk fails, and name the file by its absolute path.
+/// Error(bad_input), or Error(io) if the disk fails, and name the file by its absolute path.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,25 +12,24 @@
 
 namespace heed {
 
-/// A longer line in a file of sentences is taken for a mistake (a text without line ends, a
-/// binary).
+/// A longer line in a file of sentences is an error (a text without line ends, a binary).
 inline constexpr std::size_t longest_line = 1'000'000;  // bytes
 
-/// The bytes of a file as they come, unpacked; "-" is standard input.
+/// The bytes of a file as a stream, unpacked; "-" is standard input.
 class TextSource {
  public:
   struct Limits {
     FileReader::Kinds kinds = FileReader::Kinds::files_and_pipes;
     std::uint64_t bytes = UINT64_MAX;  ///< packed or unpacked
-    bool kept = true;                  ///< all of it stays in memory (GzipUnpacker)
+    bool kept = true;                  ///< the whole content stays in memory (GzipUnpacker)
   };
-  /// Waits for the first bytes. Throws where the file is missing, not readable, of another kind,
-  /// or too long.
+  /// Waits for the first bytes. Throws if the file is missing, not readable, of another kind, or
+  /// too long.
   TextSource(const std::string& path, const Limits& limits);
 
   const FileReader& file() const { return file_; }
-  /// Appends the next bytes; false at the end. Throws where gzip data are damaged or cut short, or
-  /// the limit is reached.
+  /// Appends the next bytes; false at the end. Throws if gzip data are damaged or truncated, or the
+  /// limit is reached.
   bool read(std::string& into);
 
  private:
@@ -40,11 +39,11 @@ class TextSource {
   FileReader file_;
   std::uint64_t limit_, taken_ = 0;  // bytes
   std::unique_ptr<GzipUnpacker> unpacker_;
-  std::string packed_;  // at first: what the kind of the file was told from
+  std::string packed_;  // at first: the bytes that identified the file's kind
 };
 
-/// The lines of a file one after the other, without their ends (\n or \r\n) and without a leading
-/// byte-order mark, so that an input of any size needs little memory.
+/// Streams the lines of a file, without their ends (\n or \r\n) and without a leading byte-order
+/// mark, so that an input of any size needs little memory.
 class LineReader {
  public:
   explicit LineReader(const std::string& path)
@@ -57,30 +56,30 @@ class LineReader {
   /// each with its line number.
   bool next(std::string& line);
   std::int64_t number() const { return number_; }  ///< of the line that next() gave, from 1
-  /// Somebody types at a terminal, and waits for the answer to each line.
+  /// The input is a terminal, whose user waits for the answer to each line.
   bool terminal() const { return source_.file().terminal(); }
 
  private:
   TextSource source_;
   std::size_t longest_;
-  std::string text_;  // read but not yet handed out, from begin_ on
+  std::string text_;  // read but not yet returned, from begin_ on
   std::size_t begin_ = 0;
   std::int64_t number_ = 0;
 };
 
-/// The whole of a file, unpacked, without a leading byte-order mark; "-" is standard input. Throws as
+/// A whole file, unpacked, without a leading byte-order mark; "-" is standard input. Throws as
 /// TextSource does.
 std::string read_file(const std::string& path, std::uint64_t limit = UINT64_MAX);
 
-/// All lines of a file, or of several, one after the other (LineReader); each at most longest_line
-/// bytes. An empty file has no lines.
+/// All lines of a file, or of several in sequence (LineReader); each at most longest_line bytes. An
+/// empty file has no lines.
 std::vector<std::string> read_lines(const std::string& path, std::uint64_t limit = UINT64_MAX);
 std::vector<std::string> read_lines(const std::vector<std::string>& paths);
 
-/// The text of a file as it stands, line ends included. Throws for invalid UTF-8 and NUL bytes.
+/// The text of a file unchanged, line ends included. Throws for invalid UTF-8 and NUL bytes.
 std::string read_text(const std::string& path);
 
-/// Cuts a text after every \n; the pieces keep it, so that together they are the text again.
+/// Cuts a text after every \n; the pieces keep it, so their concatenation is the text.
 std::vector<std::string> text_lines(std::string_view text);
 
 }  // namespace heed

@@ -6,13 +6,13 @@
 namespace heed {
 namespace {
 
-/// Every `stride`-th code point of [first, last] has its lower-case form `delta` further on.
+/// The lower-case form of every `stride`-th code point of [first, last] is at an offset of `delta`.
 struct Run {
   std::int32_t first, last, stride, delta;
 };
 
 /// The 1,433 simple lower-case mappings of Unicode 14, in order, as runs. (In the standard's table
-/// capitals and small letters mostly either lie a fixed distance apart or alternate.)
+/// most capitals and small letters either are a fixed distance apart or alternate.)
 constexpr auto runs = std::to_array<Run>({
     // clang-format off
     {0x0041, 0x005A, 1, 32}, {0x00C0, 0x00D6, 1, 32}, {0x00D8, 0x00DE, 1, 32},

@@ -1,17 +1,17 @@
 #pragma once
-/// Words from outside, of a file or of the command line, in messages.
+/// Untrusted text, from a file or the command line, in messages.
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace heed {
 
-/// Such a text as it may stand in a message of one line: control characters and broken UTF-8
-/// escaped, and cut to about `most` bytes.
+/// The text for a one-line message: control characters and broken UTF-8 are escaped, and it is cut
+/// to about `most` bytes.
 std::string shown(std::string_view text, std::size_t most = 60);
 
-/// The candidate (in lower case) most like a word, or "" if none is near: if more than a third of
-/// the letters had to change.
+/// The candidate (in lower case) most similar to a word, or "" if none is close: if more than a
+/// third of the letters would have to change.
 std::string nearest(std::string_view given, std::span<const std::string> candidates);
 
 }  // namespace heed

@@ -1,5 +1,5 @@
 #pragma once
-/// Random numbers as a function of where they are used, not of what was drawn before:
+/// Random numbers as a function of where they are used, not of previous draws:
 /// Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror and Shaw, "Parallel random
 /// numbers: as easy as 1, 2, 3", SC 2011). The same key and position give the same number on any
 /// thread, in any order, in a resumed run.
@@ -25,7 +25,7 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, std::uint32_t key0, std::uint3
   return counter;
 }
 
-/// What a stream of numbers is for; streams never overlap.
+/// The use of a stream of numbers; streams never overlap.
 enum class Stream : std::uint32_t {
   init = 1,
   dropout = 2,
@@ -35,7 +35,7 @@ enum class Stream : std::uint32_t {
   check = 6
 };
 
-/// Names one stream of numbers: the run's seed, its use, and two indices (step and shard for
+/// Identifies one stream of numbers: the run's seed, its use, and two indices (step and shard for
 /// dropout, epoch for shuffling, ...). `position` then counts within the stream, in blocks of four
 /// numbers.
 struct RandomKey {
@@ -52,7 +52,7 @@ struct RandomKey {
   }
 };
 
-/// Walks along one stream, number by number. Fits the standard's uniform random bit generators.
+/// Iterates over one stream. Meets the standard's requirements for uniform random bit generators.
 class Random {
  public:
   using result_type = std::uint32_t;

@@ -9,7 +9,7 @@
 
 namespace heed {
 
-/// Sums up bytes as they come.
+/// Hashes a stream of bytes.
 class Sha256 {
  public:
   Sha256();
@@ -18,7 +18,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
 
   void update(std::span<const std::byte> bytes);
-  /// The sum as 64 hexadecimal digits; afterwards the object begins anew.
+  /// The sum as 64 hexadecimal digits; resets the object.
   std::string hex();
 
  private:

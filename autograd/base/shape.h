@@ -15,7 +15,7 @@
 
 namespace heed {
 
-/// Throws Error with a message in the house's form: "[op] what was expected, what was got".
+/// Throws Error with a message of the form "[op] what was expected, what was got".
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(Exit::failed, fmt::format(format, std::forward<Args>(args)...));
@@ -41,7 +41,7 @@ class Shape {
   std::int64_t operator[](int axis) const {
     return extents_[static_cast<std::size_t>(normalize(axis))];
   }
-  /// The last extent (1 for a scalar) and how often it is repeated: any array seen as [rows, cols].
+  /// The last extent (1 for a scalar) and the product of the others: any array seen as [rows, cols].
   std::int64_t cols() const {
     return rank_ == 0 ? 1 : extents_[static_cast<std::size_t>(rank_ - 1)];
   }

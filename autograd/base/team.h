@@ -17,7 +17,7 @@ std::int64_t available_processors();
 
 class Team {
  public:
-  /// threads >= 1; 0: one for each processor this process may use.
+  /// threads >= 1; 0: one per processor that this process may use.
   explicit Team(std::int64_t threads);
   ~Team();
   Team(const Team&) = delete;
@@ -25,15 +25,15 @@ class Team {
 
   std::int64_t threads() const { return static_cast<std::int64_t>(workers_.size()) + 1; }
   struct Interrupted {};
-  /// From now on run() asks before each job whether to stop, and throws Interrupted where the answer
-  /// is true. An empty function: it no longer asks.
+  /// From now on run() calls this before each job and throws Interrupted if it returns true. An empty
+  /// function ends that.
   void interrupt_when(std::function<bool()> asked) { asked_ = std::move(asked); }
   /// Calls job(i) for i = 0 … count − 1, each once, on whichever thread is free, and returns when
   /// all are done. Results must not depend on the thread. After an exception no further job begins;
-  /// that of the smallest i is thrown again here.
+  /// the exception of the smallest i is rethrown here.
   template <class Job>
   void run(std::int64_t count, const Job& job) {
-    // A reference fits into a std::function, which then needs no memory of its own.
+    // A reference fits into a std::function without an allocation.
     run_function(count, std::cref(job));
   }
 
@@ -43,7 +43,7 @@ class Team {
   void serve();
 
   std::vector<std::thread> workers_;
-  std::atomic<std::uint64_t> round_{0};  ///< goes up when there is work, and at the end
+  std::atomic<std::uint64_t> round_{0};  ///< incremented when there is work, and at the end
   std::atomic<std::int64_t> next_{0};
   std::atomic<std::int64_t> busy_{0};  ///< workers that have not finished this round
   std::atomic<bool> ending_{false};
@@ -55,9 +55,9 @@ class Team {
   std::int64_t failed_ = 0;  ///< the job that threw it
 };
 
-/// Calls work(k, from, to) for parts [from, to) of 0 … count − 1, on as many threads (0: one for each
-/// processor) as have `least` to do: a smaller part would cost more than it saves. Returns the number
-/// of parts.
+/// Calls work(k, from, to) for parts [from, to) of 0 … count − 1, on at most as many threads (0: one
+/// per processor) as have `least` to do: a smaller part would cost more than it saves. Returns the
+/// number of parts.
 template <class Work>
 std::size_t in_parts(std::size_t count, std::size_t least, std::int64_t threads, const Work& work) {
   if (threads <= 0) threads = available_processors();

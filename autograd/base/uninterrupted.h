@@ -3,8 +3,8 @@
 
 namespace heed {
 
-/// Repeats a system call that a signal has interrupted. `call` returns what the system does: below 0
-/// where it failed, with the reason in errno.
+/// Repeats a system call interrupted by a signal. `call` returns the system's result: negative on
+/// failure, with the reason in errno.
 template <class Call>
 auto uninterrupted(Call call) {
   auto result = call();

@@ -8,20 +8,21 @@
 
 namespace heed {
 
-/// Length in bytes (1 to 4) of the well-formed character at `text[at]`, or 0 where there is none.
+/// Length in bytes (1 to 4) of the well-formed character at `text[at]`, or 0 if there is none.
 std::size_t utf8_length(std::string_view text, std::size_t at);
 
-/// The code point at `text[at]`, whose length must have been found by utf8_length.
+/// The code point at `text[at]`; `length` is from utf8_length.
 char32_t utf8_decode(std::string_view text, std::size_t at, std::size_t length);
 
 /// Appends one code point.
 void utf8_append(std::string& out, char32_t code);
 
-/// Where the first byte stands that belongs to no well-formed character; npos if the text is valid.
+/// The position of the first byte that is not part of a well-formed character; npos if the text is
+/// valid.
 std::size_t invalid_utf8(std::string_view text);
 
 /// Valid UTF-8 on one line: every byte that is not well formed becomes U+FFFD, and each \n and \r a
-/// space. For output that must hold one line per input line, whatever a model has produced.
+/// space. For output that must hold one line per input line, whatever a model generates.
 std::string one_line(std::string_view text);
 
 /// Lower case by Unicode's simple mapping (UnicodeData.txt, field 13), one code point to one code

@@ -19,14 +19,14 @@ HEED_BEGIN
 namespace {
 
 constexpr std::size_t smallest = 64;    // bytes, header not counted
-constexpr std::size_t slab = 1 << 14;   // bytes that are cut into small blocks at once
-constexpr std::size_t large = 1 << 16;  // bytes from which on a block is the heap's
-/// How many larger classes may serve a request before the heap is asked: up to twice the size.
+constexpr std::size_t slab = 1 << 14;   // bytes cut into small blocks in one go
+constexpr std::size_t large = 1 << 16;  // bytes; blocks from this size on are the heap's
+/// The number of larger classes tried before the heap is asked: up to twice the size.
 constexpr std::uint32_t larger_classes = 4;
 constexpr std::uint32_t classes = 4 * 10 + larger_classes + 1;
 
-// A sanitizer sees nothing inside blocks that are kept, so with one, nothing is kept.
-// (clang tells of one by __has_feature, g++ by a macro.)
+// A sanitizer cannot check inside reused blocks, so with one, nothing is reused.
+// (clang reports sanitizers by __has_feature, g++ by a macro.)
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) && !defined(HEED_NO_ARENA)
 #define HEED_NO_ARENA
@@ -52,14 +52,15 @@ Heap& heap() {
   return *heap;
 }
 
-/// For a sanitizer: each block is the system's own.
+/// For sanitizers: each block comes from the system.
 std::atomic<std::int64_t> unkept_allocations{0};
 std::atomic<std::int64_t> unkept_bytes{0};
 
 [[maybe_unused]] Block* ask_system(std::size_t bytes) {
   const std::size_t whole = sizeof(Block) + bytes;
   void* memory = nullptr;
-  if (::posix_memalign(&memory, alignof(Block), whole) != 0) {  // aligned_alloc wants round sizes
+  if (::posix_memalign(&memory, alignof(Block), whole) !=
+      0) {  // aligned_alloc needs multiples of the alignment
     throw Error(Exit::io, fmt::format("out of memory: {} MiB more were needed", whole >> 20));
   }
   unkept_allocations.fetch_add(1, std::memory_order_relaxed);
@@ -138,7 +139,7 @@ class Arena {
 
 namespace {
 
-/// Arenas outlive their threads: blocks may still come home, and the next thread takes them over.
+/// Arenas outlive their threads: blocks may still be returned, and the next thread reuses the arena.
 struct ArenaPool {
   std::mutex mutex;
   std::vector<std::unique_ptr<Arena>> all;
@@ -146,7 +147,7 @@ struct ArenaPool {
 };
 
 ArenaPool& pool() {
-  static auto* pool = new ArenaPool;  // never destroyed, as the heap
+  static auto* pool = new ArenaPool;  // never destroyed, like the heap
   return *pool;
 }
 
@@ -161,7 +162,7 @@ Arena* take_arena() {
   return arena;
 }
 
-/// Gives a thread's arena to the next thread when this one ends.
+/// Passes a thread's arena to the next thread when this one ends.
 struct GiveBack {
   Arena*& mine;
   ~GiveBack() {
@@ -171,8 +172,8 @@ struct GiveBack {
 };
 
 Arena* my_arena() {
-  // A plain pointer is there to the thread's last moment. What is destroyed after GiveBack, and
-  // still makes or drops arrays, takes another arena; that one is not given back.
+  // A plain pointer stays valid until the thread ends. Objects destroyed after GiveBack that still
+  // create or drop arrays take another arena, which is not given back.
   thread_local Arena* mine = nullptr;
   if (mine == nullptr) {
     mine = take_arena();
@@ -185,7 +186,7 @@ Arena* my_arena() {
 
 Block* arena_allocate(std::size_t bytes) {
   if (bytes >> 48 != 0)
-    throw Error(Exit::io, fmt::format("out of memory: {} MiB asked for at once", bytes >> 20));
+    throw Error(Exit::io, fmt::format("out of memory: {} MiB requested at once", bytes >> 20));
   if constexpr (!keep) return ask_system(bytes);
   return bytes < large ? my_arena()->allocate(bytes) : heap().allocate(bytes);
 }

@@ -1,10 +1,10 @@
 #pragma once
-/// Memory that is used again. Training asks for the same sizes at every step; the arena keeps what
-/// was given back, so after the first steps neither malloc nor the kernel is called.
+/// Reusable memory. Training requests the same sizes at every step; the arena keeps freed blocks, so
+/// after the first steps neither malloc nor the kernel is called.
 ///
-/// For small blocks each thread has an arena of its own: free lists by size class (four classes per
-/// power of two). A block that another thread gives back returns to the arena it came from, so memory
-/// does not wander between threads and the peak does not creep. Large blocks are the heap's (heap.h).
+/// For small blocks each thread has its own arena: free lists by size class (four classes per power
+/// of two). A block freed by another thread returns to its original arena, so memory does not migrate
+/// between threads and the peak does not grow. Large blocks belong to the heap (heap.h).
 #include <cstddef>
 #include <cstdint>
 
@@ -13,21 +13,21 @@
 HEED_BEGIN
 
 struct ArenaCounters {
-  std::int64_t system_allocations = 0;  ///< times that the system was asked, by all threads
-  std::int64_t system_bytes = 0;        ///< held from the system now
-  std::int64_t live_bytes = 0;          ///< in use now; of small blocks: what the arenas hold
-  std::int64_t peak_bytes = 0;          ///< the most that was in use since arena_forget_peak()
+  std::int64_t system_allocations = 0;  ///< requests to the system, by all threads
+  std::int64_t system_bytes = 0;        ///< currently held from the system
+  std::int64_t live_bytes = 0;          ///< in use now; for small blocks: what the arenas hold
+  std::int64_t peak_bytes = 0;          ///< maximum in use since arena_forget_peak()
 };
 
-/// At least `bytes` bytes, not initialised, with one reference. Throws Error(Exit::io) when the
-/// system has no more.
+/// At least `bytes` bytes, not initialised, with one reference. Throws Error(Exit::io) if the system
+/// has no more.
 Block* arena_allocate(std::size_t bytes);
-/// Gives a block back, from any thread. Its reference count is not looked at.
+/// Frees a block, from any thread. Its reference count is ignored.
 void arena_release(Block* block) noexcept;
 ArenaCounters arena_counters();
-void arena_forget_peak();  ///< the peak is what is in use now
+void arena_forget_peak();  ///< resets the peak to what is in use now
 
-/// Lets standard containers live in the arena.
+/// Lets standard containers use the arena.
 template <class T>
 struct ArenaAllocator {
   using value_type = T;

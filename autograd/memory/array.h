@@ -1,6 +1,6 @@
 #pragma once
 /// A dense row-major N-d array of reals. Copying an Array shares its values; `clone` copies them.
-/// Reshaping and cutting rows off are free and share as well.
+/// Reshaping and slicing rows copy nothing: they share as well.
 #include <span>
 #include <utility>
 #include <vector>
@@ -34,7 +34,7 @@ class Array {
   real* data() { return data_; }
   std::span<const real> values() const& { return {data_, static_cast<std::size_t>(size())}; }
   std::span<real> values() & { return {data_, static_cast<std::size_t>(size())}; }
-  std::span<const real> values() && = delete;  // the values would be gone
+  std::span<const real> values() && = delete;  // the values would be destroyed
   std::span<const real> values() const&& = delete;
   const real* row(std::int64_t i) const { return data_ + i * cols(); }
   real* row(std::int64_t i) { return data_ + i * cols(); }
@@ -45,7 +45,7 @@ class Array {
   /// Entries [begin, end) of the first axis, sharing the values.
   Array sliced(std::int64_t begin, std::int64_t end) const;
   Array clone() const;
-  /// True where nobody else shares the values, so they may be written to.
+  /// True if no other array shares the values, so they may be written to.
   bool unique() const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// The header of a piece of memory.
+/// The header of a block of memory.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@ HEED_BEGIN
 
 class Arena;
 
-/// Stands 64 bytes before the memory it describes; the memory is aligned to 64 bytes.
+/// Is 64 bytes before the memory it describes; the memory is aligned to 64 bytes.
 struct alignas(64) Block {
   std::atomic<std::int64_t> references{1};
   Arena* home = nullptr;      ///< the arena of a thread; nullptr: the heap

@@ -13,7 +13,7 @@ HEED_BEGIN
 namespace {
 
 constexpr std::size_t unit = sizeof(Block);  // sizes are multiples of it
-constexpr std::size_t smallest_rest = 4096;  // less is not worth a block of its own
+constexpr std::size_t smallest_rest = 4096;  // less is not worth a separate block
 constexpr std::size_t huge_page = 2u << 20;
 
 std::byte* address(Block* block) { return reinterpret_cast<std::byte*>(block); }
@@ -23,11 +23,11 @@ Block* block_at(std::byte* where, std::size_t bytes, Block* below) {
   block->below = below;
   return block;
 }
-/// The block that begins where this one ends. The last one of all is a mark of no bytes.
+/// The block that begins where this one ends. The last block is a sentinel of no bytes.
 Block* above(Block* block) { return reinterpret_cast<Block*>(address(block) + block->bytes); }
 
-/// `bytes` of memory that begin at a multiple of a huge page; nullptr where there is none. Just
-/// below `next`, if possible.
+/// `bytes` of memory aligned to a huge page; nullptr if there is none. Just below `next`, if
+/// possible.
 std::byte* map(std::size_t bytes, std::byte* next) {
   const auto ask = [](std::byte* where, std::size_t n) {
     void* got = ::mmap(where, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -93,15 +93,15 @@ Block* Heap::cut(Block* block, std::size_t bytes) {
 void Heap::grow(std::size_t bytes) {
   const auto pages = [](std::size_t n) { return (n + huge_page - 1) / huge_page * huge_page; };
   std::byte* const next = lowest_ == nullptr ? nullptr : address(lowest_);
-  // An eighth of what is there is not much, and the system is not asked often. Memory that has not
-  // been touched takes no room.
+  // Growing by an eighth wastes little and keeps requests to the system rare. Untouched memory is
+  // not resident.
   std::size_t more =
       pages(std::max(bytes + unit, static_cast<std::size_t>(counters_.system_bytes) / 8));
   std::byte* memory = map(more, next);
   if (memory == nullptr) memory = map(more = pages(bytes + unit), next);
   if (memory == nullptr)
     throw Error(Exit::io, fmt::format("out of memory: {} MiB more were needed", more >> 20));
-  ::madvise(memory, more, MADV_HUGEPAGE);  // a wish; refusal costs only speed
+  ::madvise(memory, more, MADV_HUGEPAGE);  // a hint; refusal costs only speed
   ++counters_.system_allocations;
   counters_.system_bytes += static_cast<std::int64_t>(more);
 
