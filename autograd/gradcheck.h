@@ -9,23 +9,23 @@
 ///   GradcheckResult r =
 ///       gradcheck_parameters([&] { return loss(model, batch); }, model.parameters());
 ///
-/// The result is true where every gradient agrees; printed, it is a report that names what is
-/// wrong, where, by how much and, where the numbers show one, the likely cause. The library itself
-/// knows no test framework.
+/// The result is true if every gradient agrees; printed, it is a report of what is wrong, where, by
+/// how much and, if the numbers show one, the likely cause. The library does not depend on a test
+/// framework.
 ///
-/// How: f's outputs y are reduced to s = <u, y> with random weights u (the cotangent), because a
+/// Method: f's outputs y are reduced to s = <u, y> with random weights u (the cotangent), because a
 /// plain sum hides errors: the gradient of sum(softmax(x)) is zero, so an empty backward would
-/// pass. The analytic gradient of s comes from `backward`, the numeric one from the stencil of five
-/// points
+/// pass. The analytic gradient of s comes from `backward`, the numeric one from the five-point
+/// stencil
 ///   s'(x) ≈ (s(x−2h) − 8 s(x−h) + 8 s(x+h) − s(x+2h)) / 12h,     error h⁴ s⁽⁵⁾/30
-/// (Abramowitz and Stegun 1964, 25.3.6). Where they disagree, h is halved until two step sizes
-/// agree, so a strong curvature, or a kink near x, is no failure. A kink at x itself (left and
-/// right slopes settle on different values, as for relu at 0) is reported as such and accepted if
-/// the analytic value is one of the slopes or lies between them; not if all entries of a tensor sit
-/// on kinks.
+/// (Abramowitz and Stegun 1964, 25.3.6). If they disagree, h is halved until two step sizes agree,
+/// so strong curvature, or a kink near x, is not a failure. A kink at x itself (left and right
+/// slopes converge to different values, as for relu at 0) is reported as such and accepted if the
+/// analytic value is one of the slopes or lies between them; not if all entries of a tensor are at
+/// kinks.
 ///
-/// Meant for float64. In a float32 build it works too, with looser defaults, and sees gross errors
-/// only.
+/// Intended for float64. A float32 build works too, with looser defaults, but detects only gross
+/// errors.
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -42,23 +42,23 @@ HEED_BEGIN
 struct ParameterCheck;
 
 struct GradcheckOptions {
-  /// An entry is right where |analytic − numeric| <= abs + rel · max(|analytic|, |numeric|).
+  /// An entry is right if |analytic − numeric| <= abs + rel · max(|analytic|, |numeric|).
   double rel = sizeof(real) == 8 ? 1e-6 : 1e-2;
   double abs = sizeof(real) == 8 ? 1e-8 : 1e-3;
-  /// First step h for an entry x, as a multiple of max(1, |x|); 0 chooses: ε^(1/5), which balances
-  /// truncation against rounding (ε^(1/3) for directions, where nearby kinks are many).
+  /// First step h for an entry x, as a multiple of max(1, |x|); 0 selects ε^(1/5), which balances
+  /// truncation against rounding (ε^(1/3) for directions, which have many nearby kinks).
   double step = 0;
   std::uint64_t seed = 1;  ///< of the cotangent, the directions and the choice of entries
-  std::vector<std::string> names = {};  ///< of the inputs; "input 0", "input 1", … where missing
-  std::int64_t max_entries = 0;  ///< entries checked of each tensor, chosen at random; 0: all
-  /// Above 0, for big models: instead of single entries, this many random directions through each
-  /// tensor: <gradient, d> against the slope of s(x + t d). A few calls of f for each tensor.
+  std::vector<std::string> names = {};  ///< of the inputs; default "input 0", "input 1", …
+  std::int64_t max_entries = 0;         ///< entries checked per tensor, chosen at random; 0: all
+  /// Above 0, for big models: instead of single entries, this many random directions d per tensor:
+  /// <gradient, d> against the slope of s(x + t d). A few calls of f per tensor.
   int directions = 0;
-  /// Outputs that are ±inf, and stay so, are left out (as those of a masked log-softmax). Without
-  /// it they fail; NaN always fails.
+  /// Outputs that are ±inf, and stay so, are ignored (as those of a masked log-softmax). Otherwise
+  /// they fail; NaN always fails.
   bool ignore_infinite_outputs = false;
-  bool stop_at_first = false;  ///< do not look at further tensors after a wrong one
-  /// Called as each tensor is done, for a display.
+  bool stop_at_first = false;  ///< check no further tensors after a wrong one
+  /// Called after each tensor, for a progress display.
   std::function<void(const ParameterCheck&)> on_parameter = nullptr;
 };
 
@@ -67,7 +67,7 @@ enum class GradcheckStatus {
   ok,
   empty,       ///< the tensor has no entries: nothing to check
   kink,        ///< s is not differentiable here; the analytic value is a valid subgradient
-  unstable,    ///< the numeric derivative settles at no step size: fails
+  unstable,    ///< the numeric derivative converges at no step size: fails
   wrong,       ///< fails
   non_finite,  ///< NaN or infinite: fails
 };
@@ -75,12 +75,12 @@ const char* to_string(GradcheckStatus status);
 inline bool passes(GradcheckStatus status) { return status <= GradcheckStatus::kink; }
 
 struct GradcheckEntry {
-  std::int64_t index = 0;  ///< flat; of a direction: its number
+  std::int64_t index = 0;  ///< flat; for a direction: its number
   double analytic = 0;
   double numeric = 0;
   /// |analytic − numeric| / (abs/rel + max(|analytic|, |numeric|)), which is right up to rel.
   double error = 0;
-  double uncertainty = 0;      ///< of the numeric value: what two step sizes differ by, or rounding
+  double uncertainty = 0;  ///< of the numeric value: the difference of two step sizes, or rounding
   double left = 0, right = 0;  ///< one-sided slopes, for kinks
   GradcheckStatus status = GradcheckStatus::ok;
 };
@@ -89,14 +89,14 @@ struct ParameterCheck {
   std::string name;
   Shape shape;
   std::int64_t entries = 0;  ///< values in the tensor
-  std::int64_t checked = 0;  ///< of them; in directional mode, the number of directions
+  std::int64_t checked = 0;  ///< of these; in directional mode, the number of directions
   std::int64_t wrong = 0;    ///< entries that fail, for whatever reason
   std::int64_t kinks = 0;
   bool directional = false;
-  double largest = 0;      ///< the largest derivative met, analytic or numeric
-  double worst_error = 0;  ///< the largest error met, but for kinks; infinite for NaN
+  double largest = 0;      ///< the largest derivative, analytic or numeric
+  double worst_error = 0;  ///< the largest error, kinks aside; infinite for NaN
   GradcheckStatus status = GradcheckStatus::ok;
-  std::string cause;                   ///< of a failure: what the numbers say
+  std::string cause;                   ///< of a failure, as far as the numbers show it
   std::vector<GradcheckEntry> worst;   ///< failing entries, worst first; a few
   std::vector<GradcheckEntry> kinked;  ///< entries at kinks; a few
 };
@@ -104,7 +104,7 @@ struct ParameterCheck {
 struct GradcheckResult {
   std::vector<ParameterCheck> parameters;  ///< inputs first, then the layer's parameters
   std::string problem;                     ///< what is wrong with f as a whole; empty if nothing
-  std::vector<std::string> notes;          ///< what a reader of a passing check should know
+  std::vector<std::string> notes;          ///< caveats of a passing check
   double rel = 0, abs = 0;
   std::uint64_t seed = 0;
 
@@ -114,24 +114,24 @@ struct GradcheckResult {
 };
 std::ostream& operator<<(std::ostream& out, const GradcheckResult& result);
 
-/// Checks d f() / d p for each of the given variables, which f uses through copies of its own:
-/// their values are changed in place (all copies see it) and restored to the last bit, also when f
-/// throws. f runs many times and has to give the same result for the same values: fix dropout's
-/// RandomKey. Any shape of result will do; a model's loss is one value.
+/// Checks d f() / d p for each of the given variables, which f uses through its own copies: their
+/// values are changed in place (visible in all copies) and restored bit for bit, even if f throws. f
+/// runs many times and must give the same result for the same values: fix dropout's RandomKey. The
+/// result may have any shape; a model's loss is one value.
 GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
                                      const std::vector<NamedTensor>& parameters,
                                      const GradcheckOptions& options = {});
 
 namespace gradcheck_detail {
 
-/// Fresh variables of equal values, so that the caller's tensors stay as they are; undefined ones
-/// stay undefined.
+/// New variables with equal values, so that the caller's tensors do not change; undefined ones stay
+/// undefined.
 std::vector<Tensor> as_variables(const std::vector<Tensor>& inputs);
 std::vector<NamedTensor> with_names(const std::vector<Tensor>& inputs,
                                     const std::vector<std::string>& names);
 
-/// Lists its parameters, as a range of NamedTensors; anything else does not compile, rather than
-/// being left unchecked.
+/// Lists its parameters, as a range of NamedTensors; anything else does not compile, instead of
+/// going unchecked.
 template <class F>
 concept HasParameters = requires(F& f) {
   f.parameters();
@@ -152,8 +152,8 @@ Tensor call(F& f, const Tensors&... x) {
 }  // namespace gradcheck_detail
 
 /// Checks f, any callable (or a layer with `forward`) that takes the given tensors and returns one,
-/// with respect to each of them and, where f has `parameters()`, to each of those.
-/// What needs no gradient (ids, offsets, masks) belongs into a lambda's captures.
+/// with respect to each of them and, if f has `parameters()`, to each of those.
+/// Whatever needs no gradient (ids, offsets, masks) belongs in a lambda's captures.
 template <class F, std::convertible_to<Tensor>... Tensors>
 requires(!std::same_as<std::remove_cvref_t<F>, GradcheckOptions>) GradcheckResult
     gradcheck(const GradcheckOptions& options, F&& f, const Tensors&... inputs) {

@@ -11,7 +11,7 @@ namespace {
 
 using Values = std::vector<double>;
 constexpr double fit =
-    sizeof(real) == 8 ? 1e-5 : 2e-2;  // how well a pattern has to explain the numbers
+    sizeof(real) == 8 ? 1e-5 : 2e-2;  // how well a pattern must explain the numbers
 
 double largest(const Values& v) {
   double m = 0;
@@ -38,7 +38,7 @@ Values scaled(double c, Values v) {
   return v;
 }
 
-/// An array seen from one of its axes: entry j of line l stands at start(l) + j * stride.
+/// An array seen along one of its axes: entry j of line l is at start(l) + j * stride.
 struct Axis {
   Axis(const Shape& shape, int axis) : extent(shape[axis]) {
     for (int i = axis + 1; i < shape.rank(); ++i) stride *= shape[i];
@@ -77,7 +77,7 @@ std::optional<std::string> sign(const Values& a, const Values& n) {
   return "sign: the analytic gradient is -1 times the numeric one";
 }
 
-/// Names a ratio analytic / numeric where it looks like something known.
+/// Names the ratio analytic / numeric if it looks like a known one.
 std::string name_of_ratio(double r, const Evidence& e) {
   struct Guess {
     double value;
@@ -126,7 +126,7 @@ std::optional<std::string> factor(const Values& a, const Values& n, const Eviden
   if (nn == 0) return {};
   const double r = dot(a, n) / nn;
   if (r == 0 || !std::isfinite(r)) return {};
-  // The fit must be finer than the deviation it explains: a factor of 1.0005 is one too.
+  // The fit must be finer than the deviation it explains: a factor may be 1.0005.
   Values rest = scaled(1 / r, a);
   for (std::size_t i = 0; i < n.size(); ++i) rest[i] -= n[i];
   if (largest(rest) > std::min(fit, 0.01 * std::abs(1 / r - 1)) * largest(n)) return {};
@@ -144,8 +144,7 @@ std::optional<std::string> transposed(const Evidence& e) {
   for (int p = s.rank() - 2; p >= 0; --p) {
     for (int q = s.rank() - 1; q > p; --q) {
       if (s[p] < 2 || s[q] < 2) continue;
-      // The values as they would lie in memory had the gradient been written with axes p and q
-      // swapped.
+      // The values in memory order if the gradient were written with axes p and q swapped.
       const Shape swapped = s.with(p, s[q]).with(q, s[p]);
       const Axis from_p(swapped, q), from_q(swapped, p);
       const Axis to_p(s, p), to_q(s, q);
@@ -170,8 +169,8 @@ std::optional<std::string> transposed(const Evidence& e) {
   return {};
 }
 
-/// Compares with parts of the true sum over the outputs: what a backward computes that forgets to
-/// sum over a broadcast axis, overwrites instead of adding, or skips one row.
+/// Compares with parts of the true sum over the outputs: the result of a backward that forgets to
+/// sum over a broadcast axis, overwrites instead of adding, or skips a row.
 std::optional<std::string> part_of_the_outputs(const Evidence& e) {
   const Shape& out = e.output_shape;
   if (e.shape.size() > 4096 || e.shape.size() * out.size() > 4'000'000 || !e.column) return {};
@@ -309,7 +308,7 @@ std::optional<std::string> precision(const Values& a, const Values& n) {
       -std::log10(worst / largest(n)));
 }
 
-/// Where all wrong entries lie in a range of one axis, and all of that range is wrong.
+/// Whether the wrong entries are exactly those in a range of one axis.
 std::string place(const Evidence& e) {
   for (int k = 0; k < e.shape.rank(); ++k) {
     const Axis axis(e.shape, k);
@@ -361,7 +360,7 @@ std::string diagnose(const Evidence& e) {
       if (const auto cause = look(e)) return *cause;
     }
   }
-  // Perhaps one part is right, and the rest shows a pattern.
+  // One part may be right, while the rest shows a pattern.
   const Values a = only(e.analytic, e.wrong), n = only(e.numeric, e.wrong);
   if (a.size() == e.analytic.size() || a.empty()) return {};
   const std::string where = e.complete() ? place(e) : std::string("at the wrong entries: ");

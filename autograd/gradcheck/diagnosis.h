@@ -1,6 +1,6 @@
 #pragma once
-/// Guesses from the numbers alone why a gradient is wrong, in a sentence for the author of the
-/// backward.
+/// Guesses from the numbers alone why a gradient is wrong, and returns a sentence for the author of
+/// the backward.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -21,7 +21,7 @@ struct Evidence {
   std::vector<double> numeric;
   std::vector<bool> wrong;
   std::vector<double> x, y;      ///< all values of the tensor and of f's output
-  bool output_has_graph = true;  ///< f's result is connected to any variable at all
+  bool output_has_graph = true;  ///< f's result is connected to some variable
   bool connected = true;         ///< the tape leads from f's result to x
   /// Numeric derivatives of each output with respect to x's flat entry, times the cotangent: one
   /// column of the weighted Jacobian. Costs two calls of f.
@@ -30,7 +30,7 @@ struct Evidence {
   bool complete() const { return static_cast<std::int64_t>(indices.size()) == shape.size(); }
 };
 
-/// Empty where no pattern fits.
+/// Empty if no pattern fits.
 std::string diagnose(const Evidence& evidence);
 /// "[2, 0, 1]" for a flat index.
 std::string index_in(const Shape& shape, std::int64_t flat);

@@ -18,7 +18,7 @@ using Values = std::vector<double>;
 constexpr double epsilon = std::numeric_limits<real>::epsilon();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t shown = 5;      // entries kept for the report
-constexpr std::int64_t sampled = 64;  // entries looked at to explain a wrong direction
+constexpr std::int64_t sampled = 64;  // entries examined to explain a wrong direction
 
 Values values_of(const Array& a) { return {a.values().begin(), a.values().end()}; }
 
@@ -132,8 +132,8 @@ std::vector<GradcheckEntry> ParameterChecker::directions() const {
   return found;
 }
 
-/// Whether steps far below float32's resolution, where float64 still has eight digits, show other
-/// slopes than wide steps, which agree with the analytic gradient: then something in f is rounded.
+/// Whether slopes from steps far below float32's resolution, where float64 still has eight digits,
+/// differ from those of wide steps, which agree with the analytic gradient: then f rounds something.
 bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) const {
   if (sizeof(real) < 8) return false;
   int looked = 0, rounded = 0;
@@ -190,7 +190,7 @@ std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) 
   return diagnose(e);
 }
 
-/// Counts and sorts; leaves the cause to others.
+/// Counts and sorts; does not determine the cause.
 void summarize(const std::vector<GradcheckEntry>& found, ParameterCheck& c) {
   c.checked = static_cast<std::int64_t>(found.size());
   for (const GradcheckEntry& entry : found) {
@@ -229,7 +229,7 @@ ParameterCheck ParameterChecker::check() const {
   }
   if (passes(c.status) || !c.cause.empty()) return c;
   if (c.directional) {
-    // A direction says that something is wrong, single entries say what.
+    // A direction shows that something is wrong, single entries show what.
     found = entries(sampled);
     if (std::all_of(found.begin(), found.end(),
                     [](const auto& entry) { return passes(entry.status); })) {
@@ -290,7 +290,7 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
 
   std::vector<NamedTensor> variables;
   for (const NamedTensor& p : parameters) {
-    if (!p.tensor.defined()) continue;  // a bias that is left out
+    if (!p.tensor.defined()) continue;  // an omitted bias
     std::string cause = not_checkable(p.tensor);
     if (cause.empty()) {
       variables.push_back(p);

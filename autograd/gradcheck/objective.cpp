@@ -17,7 +17,7 @@ constexpr double epsilon = std::numeric_limits<real>::epsilon();
 
 Values values_of(const Array& a) { return {a.values().begin(), a.values().end()}; }
 
-/// Every node that y was computed from.
+/// Every node that y depends on.
 std::unordered_set<const Node*> nodes_behind(const Tensor& y) {
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> open;
@@ -95,7 +95,7 @@ std::string Objective::examine(const std::vector<NamedTensor>& parameters, std::
   return changed("backward");
 }
 
-/// Weights of random sign and of size 0.5 to 1.5, so that no output counts for nothing.
+/// Weights of random sign and size 0.5 to 1.5, so that every output counts.
 std::string Objective::draw_weights(const Array& y, std::uint64_t seed,
                                     bool ignore_infinite_outputs) {
   output_shape_ = y.shape();
@@ -114,7 +114,7 @@ std::string Objective::draw_weights(const Array& y, std::uint64_t seed,
   return {};
 }
 
-/// Runs f twice more. The values without a tape are the ones that all differences start from.
+/// Runs f twice more. All differences start from the values computed without a tape.
 std::string Objective::repeat() {
   const NoGrad off;
   const Values once = values_of(f_().value()), twice = values_of(f_().value());
@@ -128,7 +128,8 @@ std::string Objective::repeat() {
   return unlike.empty() ? unlike : "f gives another result under NoGrad: " + unlike;
 }
 
-/// What differs between the first result and another one for the same values, or "". Rounding may.
+/// What differs between the first result and another one for the same values, or "". Rounding
+/// differences are allowed.
 std::string Objective::compare(const Values& y, const char* when) const {
   if (y.size() != y_.size())
     return fmt::format("f returned {} values, then {}, {}", y_.size(), y.size(), when);
@@ -154,8 +155,7 @@ Difference Objective::difference() const {
   long double sum = 0, rounding = 0;
   const real* now = y.value().data();
   for (std::size_t j = 0; j < y_.size(); ++j) {
-    if (now[j] == y_[j])
-      continue;  // adds no rounding either; and here an infinite output passes by
+    if (now[j] == y_[j]) continue;  // adds no rounding either, and skips an infinite output
     const double d = now[j] - y_[j];
     sum += static_cast<long double>(std::isfinite(d) ? u_[j] : 1) * d;
     rounding += std::abs(u_[j] * y_[j]);
@@ -170,7 +170,7 @@ Line Objective::along_entry(Array x, std::int64_t i) const {
     const double moved = static_cast<double>(x.data()[i]) - static_cast<double>(before);
     Difference d = difference();
     x.data()[i] = before;
-    d.value *= t / moved;  // x + t was rounded; not finite where it did not move at all
+    d.value *= t / moved;  // x + t was rounded; not finite if it did not move at all
     return d;
   };
 }

@@ -11,14 +11,14 @@
 
 HEED_BEGIN
 
-/// Variables with a copy of their values, to which they are set back at the end.
+/// Variables with a copy of their values, which is restored on destruction.
 class Originals {
  public:
   explicit Originals(const std::vector<NamedTensor>& parameters);
   Originals(const Originals&) = delete;
   Originals& operator=(const Originals&) = delete;
   ~Originals();
-  /// The name of a variable whose values are no longer the same bits, or "".
+  /// The name of a variable whose bits have changed, or "".
   std::string changed() const;
 
  private:
@@ -28,7 +28,7 @@ class Originals {
 
 class Objective {
  public:
-  /// Runs f, forward and backward, and looks whether it is a function at all.
+  /// Runs f, forward and backward, and checks that it is a function at all.
   Objective(std::function<Tensor()> f, const std::vector<NamedTensor>& parameters,
             std::uint64_t seed, bool ignore_infinite_outputs);
 
@@ -43,9 +43,9 @@ class Objective {
   /// The analytic gradient of s with respect to the variable of that number.
   const std::vector<double>& gradient(std::size_t number) const { return gradients_[number]; }
 
-  /// s at the variables' present values, less s at their original ones.
+  /// s at the variables' current values, less s at their original ones.
   Difference difference() const;
-  /// s as entry i of x moves by t, or as all of x moves by t times the direction d; x is set back.
+  /// s as entry i of x moves by t, or as x moves by t times the direction d; x is then restored.
   Line along_entry(Array x, std::int64_t i) const;
   Line along(Array x, std::vector<double> d) const;
   /// The derivative of each output with respect to entry i of x, times that output's weight.

@@ -9,7 +9,7 @@ HEED_BEGIN
 namespace {
 
 constexpr int halvings = 20;  // from ε^(1/5) down to about 1e-9 in float64
-constexpr int patience = 12;  // halvings without progress, after which all is noise
+constexpr int patience = 12;  // halvings without progress; beyond them is only noise
 constexpr int doublings = 5;
 
 /// s at ±h and ±2h, less s(0).
@@ -31,8 +31,8 @@ struct Stencil {
   }
 };
 
-/// A smooth function's gap between right and left slope shrinks by 4 as h is halved; a kink's
-/// stays.
+/// The gap between right and left slope shrinks by 4 as h is halved if the function is smooth; at a
+/// kink it stays.
 bool gap_stays(const Stencil& wide, const Stencil& narrow, double within) {
   const double gap = narrow.gap();
   const double slopes = std::max(std::abs(narrow.from_left()), std::abs(narrow.from_right()));
@@ -40,7 +40,7 @@ bool gap_stays(const Stencil& wide, const Stencil& narrow, double within) {
          std::abs(gap - wide.gap()) <= within * std::abs(gap);
 }
 
-/// True if the two agree better than any before.
+/// True if the two agree better than any previous pair.
 bool keep_better(Slope& best, const Stencil& a, const Stencil& b) {
   const double difference = std::abs(a.central() - b.central());
   if (!std::isfinite(difference)) return false;
@@ -77,7 +77,7 @@ Slope measure_slope(const Line& line, double expected, double step,
     const bool at_kink = kink && gap_stays(now, next, 1e-6);
     now = next;
     if (at_kink) break;
-    // A kink close to x looks like one at x until the steps are smaller than its distance.
+    // A kink near x looks like one at x until the steps are smaller than its distance.
     if (kink || !best.finite) continue;
     if (stuck == patience) break;
     if (best.uncertainty <= 0.1 * tolerance(best.value) || now.rounding() > 10 * best.uncertainty)
@@ -89,7 +89,7 @@ Slope measure_slope(const Line& line, double expected, double step,
     best.right = now.from_right();
     return best;
   }
-  now = first;  // where rounding is the trouble, larger steps see more
+  now = first;  // if rounding dominates, larger steps are more precise
   for (int k = 0; k < doublings && best.finite && best.uncertainty > 0.1 * tolerance(best.value);
        ++k) {
     const double h = 2 * now.h;

@@ -7,7 +7,7 @@
 HEED_BEGIN
 
 /// s(t) − s(0), summed from the differences of the single outputs, which loses fewer digits than
-/// the difference of two sums; and about how large a part of it may be rounding.
+/// the difference of two sums; and an estimate of its rounding error.
 struct Difference {
   double value = 0;
   double rounding = 0;
@@ -16,14 +16,14 @@ using Line = std::function<Difference(double t)>;
 
 struct Slope {
   double value = 0;
-  double uncertainty = 0;  ///< what two step sizes differ by, or what rounding may amount to
+  double uncertainty = 0;  ///< the difference of two step sizes, or the possible rounding
   bool finite = false;     ///< some step size gave a number
-  bool kink = false;       ///< left and right slopes settle on different values
+  bool kink = false;       ///< left and right slopes converge to different values
   double left = 0, right = 0;
 };
 
-/// The slope, as exactly as needed to say whether it lies within `tolerance(slope)` of `expected`:
-/// one stencil if it does at once, else smaller and smaller steps until two agree.
+/// The slope, as precisely as needed to decide whether it lies within `tolerance(slope)` of
+/// `expected`: one stencil if its result does, else smaller and smaller steps until two agree.
 Slope measure_slope(const Line& line, double expected, double step,
                     const std::function<double(double)>& tolerance);
 
