@@ -31,8 +31,8 @@ HWY_INLINE real inner(const real* x, const real* y, std::int64_t n) {
   return hn::GetLane(hn::SumOfLanes(Tag(), hn::Add(even, odd)));
 }
 
-/// Asks for a row of keys and values ahead of its use: each row lies in an array of its own, so the
-/// processor cannot predict it.
+/// Prefetches a row of keys and values: each row is in a separate array, so the processor cannot
+/// predict it.
 HWY_INLINE void fetch(const real* row, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(real)}) hwy::Prefetch(row + i);
 }
@@ -50,7 +50,7 @@ HWY_INLINE void each_head(const HeadLayout& layout, const Body& body) {
   }
 }
 
-/// Row by row, so that each is read once, from one place.
+/// Row by row, so that each is read only once.
 void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadLayout layout,
                    real* scores) {
   const std::int64_t size = layout.size;

@@ -87,7 +87,7 @@ void attention_add_to_lse(const real* scores, std::int64_t rows, std::int64_t co
     const KeyRange reads = visible.columns(r, cols);
     const double a = lse[r * stride];
     const double b = log_sum_exp_row(scores + reads.begin, reads.end - reads.begin);
-    const double high = a < b ? b : a, low = a < b ? a : b;  // a NaN stays in one of them
+    const double high = a < b ? b : a, low = a < b ? a : b;  // a NaN remains in one of them
     const bool alone = low == -std::numeric_limits<double>::infinity() || std::isinf(high);
     lse[r * stride] = static_cast<real>(alone ? high : high + std::log1p(std::exp(low - high)));
   }

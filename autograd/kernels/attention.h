@@ -8,7 +8,7 @@
 HEED_BEGIN
 namespace kernels {
 
-/// How the columns of a row are divided: q has heads · size of them, k and v key_heads · size each.
+/// The division of a row's columns: q has heads · size of them, k and v key_heads · size each.
 /// Query head h reads key head h / (heads / key_heads): grouped queries, Ainslie et al. 2023.
 struct HeadLayout {
   std::int64_t heads = 1, key_heads = 1, size = 0;
@@ -20,8 +20,7 @@ struct KeyRange {
   std::int64_t begin = 0, end = 0;
 };
 
-/// The keys that each row of a tile reads: row r reads rows[r], of which the tile holds those from
-/// key `first` on (its column 0).
+/// The keys that each row of a tile reads: row r reads rows[r]; the tile's column 0 is key `first`.
 struct Visible {
   const KeyRange* rows = nullptr;
   std::int64_t first = 0;
@@ -37,13 +36,13 @@ struct Visible {
 void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                        real* lse, std::int64_t stride);
 /// lse[r · stride] = log(exp(lse[r · stride]) + Σ exp(scores of the row)) over the keys that the row
-/// reads: starting from −inf, it sums up a row tile by tile.
+/// reads: starting from −inf, it accumulates a row tile by tile.
 void attention_add_to_lse(const real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                           real* lse, std::int64_t stride);
-/// The same weights again, from the scores and the lse that the forward pass kept.
+/// Recomputes the weights from the scores and the lse saved by the forward pass.
 void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                              const real* lse, std::int64_t stride);
-/// dscores = weights ⊙ (dweights − delta[r]), 0 where a row does not read; dscores may be dweights.
+/// dscores = weights ⊙ (dweights − delta[r]), 0 for keys that a row does not read; dscores may be dweights.
 void attention_softmax_grad(const real* weights, const real* dweights, real* dscores,
                             std::int64_t rows, std::int64_t cols, Visible visible,
                             const real* delta);

@@ -18,7 +18,7 @@ struct RowSums {
   double deficit = 0;  ///< Σ (m − x_j)
 };
 
-/// Both sums over a part of a row, in blocks; where `keep`, x becomes exp(x − m).
+/// Both sums over a part of a row, in blocks; if `keep`, x becomes exp(x − m).
 HWY_INLINE void add_sums(RowSums& sums, real* x, real m, std::int64_t n, bool smooth, bool keep) {
   HWY_ALIGN real buffer[exp_block];
   for (std::int64_t at = 0; at < n; at += exp_block) {
@@ -57,7 +57,7 @@ RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, rea
   if (!with_grad) return result;
 
   const double total = 1 + sums.others;
-  const double p_target = logits[target] / total;  // of use where the target is not the largest
+  const double p_target = logits[target] / total;  // used if the target is not the largest
   const Vector factor = set(static_cast<real>(scale / total)),
                shift = set(static_cast<real>(scale * share));
   each(n, [=](std::int64_t j, auto io)

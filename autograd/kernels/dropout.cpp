@@ -20,8 +20,8 @@ using Words = hn::Vec<WordTag>;
 constexpr std::int64_t word_lanes = static_cast<std::int64_t>(hn::MaxLanes(WordTag()));
 constexpr std::int64_t chunk = 128;  // values from 16 blocks of Philox
 
-/// A Philox counter for each 64-bit lane, in the low halves; the high halves hold rubbish, which
-/// the 32-bit products do not see. So a round needs no shuffle.
+/// A Philox counter for each 64-bit lane, in the low halves; the 32-bit products ignore the high
+/// halves, which hold garbage. So a round needs no shuffle.
 struct Counters {
   Words c[4];
 
@@ -65,10 +65,10 @@ HWY_INLINE void philox_chunk(const RandomKey& key, std::uint32_t position, std::
   }
 }
 
-/// Which of the values [e, e + lanes) of a chunk stay: those whose 16 bits are not below the
-/// threshold, which comes shifted into the upper half of a word.
+/// Which of the values [e, e + lanes) of a chunk are kept: those whose 16 bits are not below the
+/// threshold, which is passed shifted into the upper half of a word.
 HWY_INLINE Mask kept(const std::uint32_t* words, std::int64_t e, std::uint32_t threshold) {
-  // e and lanes divide 16 or are divided by it, so a vector never crosses into another half.
+  // e and lanes are divisors or multiples of 16, so a vector never crosses into another half.
   using BitsTag = hn::Rebind<std::uint32_t, Tag>;
   const BitsTag d;
   auto bits = hn::LoadU(d, words + e / 32 * 16 + e % 16);

@@ -1,7 +1,7 @@
 #pragma once
 /// Functions of one value: their names and, in double, their formulas and derivatives. These are
-/// the plain twins of simd/maps-inl.h. A new function has a place in the enum, in its names and in
-/// each function below; the tests take it from here.
+/// the plain twins of simd/maps-inl.h. A new function goes into the enum, its names and each
+/// function below; the tests then include it.
 #include <cmath>
 
 #include "autograd/base/enum_names.h"
@@ -17,10 +17,10 @@ constexpr auto names_of(Map) {
 }
 
 inline constexpr std::size_t map_count = names_of(Map{}).size();
-/// What may stand between two layers: the maps before neg.
+/// The number of activations: the maps before neg.
 inline constexpr std::size_t activation_count = static_cast<std::size_t>(Map::neg);
 
-/// What f's derivative is worked out from: x, y = f(x), or neither.
+/// What f's derivative is computed from: x, y = f(x), or neither.
 constexpr bool map_needs_x(Map f) {
   return f == Map::log || f == Map::gelu || f == Map::gelu_tanh || f == Map::silu;
 }
@@ -61,7 +61,7 @@ inline double map_value(Map f, double x) {
       return x <= 0 ? 0 : x;
     case Map::sigmoid:
       return maps::sigmoid(x);
-    // These three are 0 at -inf, where their formulas would say -inf * 0.
+    // These three are 0 at -inf, where their formulas would compute -inf * 0.
     case Map::gelu:
       return x < -40 ? 0 : x * maps::normal_cdf(x);
     case Map::gelu_tanh:
@@ -72,7 +72,7 @@ inline double map_value(Map f, double x) {
   return x;
 }
 
-/// f'(x), from x or from y = f(x), whichever map_needs_x and map_needs_y promise.
+/// f'(x), from x or from y = f(x), as map_needs_x and map_needs_y say.
 inline double map_derivative(Map f, double x, double y) {
   switch (f) {
     case Map::neg:

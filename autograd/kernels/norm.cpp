@@ -16,14 +16,14 @@ HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
-// The forward passes work in double. That costs little more than float, since memory is the limit,
-// and keeps rows far from 0, rows of 1e38, and gain and bias that cancel exact.
+// The forward passes use double. It costs little more than float, because memory is the bottleneck,
+// and rows far from 0, rows of 1e38, and gain and bias that cancel stay exact.
 
 HWY_INLINE double mean_of(const real* x, std::int64_t n) {
   const double count = static_cast<double>(n);
   double mu = wide_sum(n, [=](std::int64_t i, auto io) HWY_ATTR { return io.load(x + i); }) / count;
 #ifdef HEED_DOUBLE
-  // A sum of doubles rounds; the mean of what is left mends it, so that equal values have no
+  // A sum of doubles rounds; the mean of the remainders corrects it, so that equal values have no
   // variance.
   mu += wide_sum(n, [=](std::int64_t i, auto io)
                         HWY_ATTR { return hn::Sub(io.load(x + i), set_wide(mu)); }) /
@@ -80,8 +80,8 @@ void rms_norm(const real* x, const real* gain, real eps, real* y, real* rrms, st
   }
 }
 
-/// What all values of a row's gradient share: the mean of x, with the digits that rounding to real
-/// took from it, mean(g) and mean(g ⊙ x̂). RMS norm has the last alone; its mean is 0 by definition.
+/// What all values of a row's gradient share: the mean of x, with the digits lost in rounding to
+/// real, mean(g) and mean(g ⊙ x̂). RMS norm has only the last; its mean is 0 by definition.
 struct RowMeans {
   double x = 0, g = 0, gz = 0;
 };
@@ -163,7 +163,7 @@ HWY_INLINE void norm_grad(const real* x, const real* gain, const real* mean, con
       means[k] =
           row_means<centred>(x + row, gain, centred ? mean[r + k] : 0, rstd[r + k], dy + row, cols);
     }
-    // First the columns: dx may be dy.
+    // The columns first: dx may be dy.
     if (columns) {
       (four ? norm_dgain<4, centred> : norm_dgain<1, centred>)(x + at, means, rstd + r, dy + at,
                                                                sum_gain, sum_bias, cols);

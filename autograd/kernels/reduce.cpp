@@ -39,7 +39,7 @@ std::int64_t first_above(const real* x, std::int64_t from, real bound, std::int6
   const auto above = [=](std::int64_t i)
                          HWY_ATTR { return hn::Gt(hn::LoadU(Tag(), x + i), limit); };
   std::int64_t i = from;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {  // almost all of a row of logits is passed over
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {  // skips almost all of a row of logits
     const Mask any = hn::Or(hn::Or(above(i), above(i + lanes)),
                             hn::Or(above(i + 2 * lanes), above(i + 3 * lanes)));
     if (!hn::AllFalse(Tag(), any)) break;

@@ -7,8 +7,8 @@
 HEED_BEGIN
 namespace kernels {
 
-/// y = softmax(x) of one row of n values. -inf is a mask; a row of nothing but -inf gives zeros.
-/// Returns log Σ exp(x) (-inf for such a row). y may be x. Values of +inf share the row evenly, as
+/// y = softmax(x) of one row of n values. -inf is a mask; a row of only -inf gives zeros.
+/// Returns log Σ exp(x) (-inf for that row). y may be x. Values of +inf share the row evenly, as
 /// in the limit; NaN gives NaN throughout. Both results are within 4 units in the last place.
 real softmax_row(const real* x, real* y, std::int64_t n);
 /// log Σ exp(x) of one row.
@@ -17,22 +17,22 @@ real log_sum_exp_row(const real* x, std::int64_t n);
 void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n);
 
 /// y = x − log Σ exp(x) of one row, the logarithm of softmax_row's result, within 4 units in the
-/// last place; y may be x. A masked value stays -inf, as do all of a row of nothing else.
+/// last place; y may be x. A masked value stays -inf, even if all are masked.
 void log_softmax_row(const real* x, real* y, std::int64_t n);
 /// dx = dy − exp(y) Σ dy of one row, in double; dx may be dy. Where y is -inf, dy is left out and
 /// dx is 0.
 void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n);
 
 /// Per row: mean[r], rstd[r] = 1/√(var + eps) (biased variance), y = (x − mean) rstd · gain + bias.
-/// gain and bias may be null (1 and 0). Computed in double. A row without variance gives bias, also
-/// for eps = 0. Where a row holds infinities, y is their limit as they grow together (±1 for them,
-/// 0 for the rest, normalised), mean is infinite or NaN and rstd 0, so that the gradient shows NaN.
+/// gain and bias may be null (1 and 0). Computed in double. A row without variance gives bias, even
+/// for eps = 0. If a row holds infinities, y is the limit as they grow together (±1 for them, 0 for
+/// the rest, normalised), mean is infinite or NaN and rstd 0, so that the gradient is NaN.
 void layer_norm(const real* x, const real* gain, const real* bias, real eps, real* y, real* mean,
                 real* rstd, std::int64_t rows, std::int64_t cols);
 /// With x̂ = (x − mean) rstd and g = dy ⊙ gain:
 /// dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)); dgain += Σ_r dy ⊙ x̂; dbias += Σ_r dy. Each of the three
-/// targets may be null. x̂ and all sums are in double. (`mean` alone would not do: rounded to real,
-/// it may be off by more than a row far from 0 deviates from it.)
+/// targets may be null. x̂ and all sums are in double. (`mean` alone is not enough: rounded to real,
+/// its error may exceed the deviations of a row far from 0.)
 void layer_norm_grad(const real* x, const real* gain, const real* mean, const real* rstd,
                      const real* dy, real* dx, real* dgain, real* dbias, std::int64_t rows,
                      std::int64_t cols);

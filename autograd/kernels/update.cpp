@@ -14,7 +14,7 @@ HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
-// A sum of 0 · w is 0 where all weights are finite, and NaN otherwise.
+// A sum of 0 · w is 0 if all weights are finite, and NaN otherwise.
 HWY_INLINE bool all_numbers(Vector watch) { return hn::AllTrue(Tag(), hn::Eq(watch, watch)); }
 
 bool adam(const AdamStep& step, const real* g, real* w, real* m, real* v, std::int64_t n) {

@@ -1,7 +1,7 @@
 #pragma once
 /// Matrix products of operands rounded to bfloat16 (8 bits of exponent, 7 of fraction) with sums in
-/// float: about twice as fast as float where the processor has instructions for it. The products
-/// are oneDNN's; the library is loaded when it is first asked for.
+/// float: about twice as fast as float if the processor has instructions for it. The products are
+/// oneDNN's; the library is loaded on first use.
 #include <cstdint>
 #include <string>
 
@@ -10,10 +10,10 @@
 HEED_BEGIN
 namespace kernels {
 
-/// A message saying why this program cannot use bf16 on this machine; empty if it can.
+/// Why this program cannot use bf16 on this machine; empty if it can.
 const std::string& bf16_obstacle();
 
-/// While one is alive, gemm on this thread uses bf16 where that is faster: large products, alpha 1.
+/// While one is alive, gemm on this thread uses bf16 if that is faster: large products, alpha 1.
 class Bf16Scope {
  public:
   explicit Bf16Scope(bool wanted);
@@ -25,7 +25,7 @@ class Bf16Scope {
   bool before_;
 };
 
-/// True if gemm takes bf16 for a product of this size now.
+/// True if gemm currently uses bf16 for a product of this size.
 bool takes_bf16(std::int64_t m, std::int64_t n, std::int64_t k, real alpha, real beta);
 /// C = op(A) op(B), or C += op(A) op(B); shapes and distances as for gemm.
 void gemm_bf16(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,

@@ -17,7 +17,7 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
           const real* a, std::int64_t lda, const real* b, std::int64_t ldb, real beta, real* c,
           std::int64_t ldc);
 
-/// "OpenBLAS 0.3.21 ... SkylakeX", as the library describes itself.
+/// The library's own description: "OpenBLAS 0.3.21 ... SkylakeX".
 const char* blas_name();
 
 }  // namespace kernels

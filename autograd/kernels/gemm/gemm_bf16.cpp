@@ -38,8 +38,8 @@ bool takes_bf16(std::int64_t m, std::int64_t n, std::int64_t k, real alpha, real
 
 namespace {
 
-/// oneDNN's functions, found at run time: the library takes as long to load as all of heed, and few
-/// runs want it.
+/// oneDNN's functions, resolved at run time: the library takes as long to load as all of heed, and
+/// few runs need it.
 struct OneDnn {
   std::string obstacle;
   dnnl_engine_t engine = nullptr;
@@ -100,7 +100,7 @@ struct OneDnn {
     find(primitive_destroy, "dnnl_primitive_destroy");
     find(stream_destroy, "dnnl_stream_destroy");
     find(set_threads,
-         "omp_set_num_threads");  // of the OpenMP library that oneDNN has brought along
+         "omp_set_num_threads");  // of the OpenMP library that oneDNN loaded
     if (!obstacle.empty()) return;
     constexpr auto needed = static_cast<unsigned>(dnnl_cpu_isa_avx512_core_bf16);
     if ((static_cast<unsigned>(cpu_isa()) & needed) != needed) {
@@ -116,7 +116,7 @@ void check(dnnl_status_t status, const char* what) {
   throw Error(Exit::failed, std::string("oneDNN: ") + what + " fails");
 }
 
-/// Describes a matrix [rows, cols], stored transposed or not; by strides alone, where it is not
+/// Describes a matrix [rows, cols], stored transposed or not; by strides alone if the size is not
 /// known yet.
 dnnl_memory_desc_t matrix(dnnl_data_type_t type, Trans stored, std::int64_t rows, std::int64_t cols,
                           std::int64_t distance) {
@@ -128,12 +128,12 @@ dnnl_memory_desc_t matrix(dnnl_data_type_t type, Trans stored, std::int64_t rows
   return described;
 }
 
-/// The products of one thread: one primitive for each way that operands can be stored, of any size.
+/// The products of one thread: one primitive per storage order of the operands, for any size.
 class Products {
  public:
   Products() {
     const OneDnn& dnnl = OneDnn::get();
-    dnnl.set_threads(1);  // of this thread; parallelism lives above the ops
+    dnnl.set_threads(1);  // of this thread; parallelism is above the ops
     check(dnnl.stream_create(&stream_, dnnl.engine, dnnl_stream_default_flags), "making a stream");
   }
 
@@ -207,7 +207,7 @@ class Products {
 
 using Halves = std::vector<std::uint16_t, ArenaAllocator<std::uint16_t>>;
 
-/// A matrix as stored, row by row without gaps.
+/// A matrix as stored, row-major without gaps.
 Halves rounded(const float* x, std::int64_t rows, std::int64_t cols, std::int64_t distance) {
   Halves y(static_cast<std::size_t>(rows * cols));
   if (distance == cols) {

@@ -22,7 +22,7 @@ namespace kernels::HWY_NAMESPACE {
 // Multiplication", section 6).
 constexpr std::int64_t panel_width = 2 * lanes;
 constexpr int tall = HWY_TARGET == HWY_AVX2 ? 6 : 12;  // of 16 registers, or 32
-// A block of A stays in the second cache, one panel of B as deep in the first.
+// A block of A stays in the L2 cache, one panel of B of the same depth in the L1 cache.
 constexpr std::int64_t block_rows = 21 * 12, block_depth = 256;
 
 std::int64_t packed_size(std::int64_t n, std::int64_t k) {
@@ -61,7 +61,7 @@ template <int rows>
 HWY_INLINE void tile(const Block& it) {
   const bool whole = it.width == panel_width;
   Vector left[rows], right[rows];
-  HWY_ALIGN real part[panel_width] = {};  // of C, where it has fewer columns than a panel
+  HWY_ALIGN real part[panel_width] = {};  // of C, if it has fewer columns than a panel
 #pragma GCC unroll 12
   for (int r = 0; r < rows; ++r) {
     const real* const c = it.c + r * it.ldc;
@@ -88,7 +88,7 @@ HWY_INLINE void tile(const Block& it) {
   }
 }
 
-/// tile<rows>, for rows that only the running program knows.
+/// tile<rows>, for a number of rows known at run time.
 template <int most>
 HWY_INLINE void some_rows(std::int64_t rows, const Block& it) {
   if constexpr (most > 0) {

@@ -1,11 +1,11 @@
 #pragma once
-/// Matrix products, counted where they happen. Off by default; gemm then looks at one pointer.
+/// Counts matrix products as they are executed. Off by default; gemm then only tests one pointer.
 ///
-/// Two counts, because they answer two questions. A product of m x k and k x n has 2 m n k FLOPs:
-///   executed  what gemm multiplies: attention skips blocks that a mask hides, and multiplies some
-///             scores again instead of keeping them
-///   model     what the definition of the model asks for: attention counts in full, masked or not,
-///             however it is computed. This is the count that papers and other programs give.
+/// There are two counts. A product of m x k and k x n has 2 m n k FLOPs:
+///   executed  what gemm multiplies: attention skips blocks that a mask hides, and recomputes some
+///             scores instead of storing them
+///   model     what the definition of the model requires: attention counts in full, masked or not,
+///             however it is computed. Papers and other programs report this count.
 #include <cstdint>
 #include <vector>
 
@@ -14,7 +14,7 @@
 HEED_BEGIN
 namespace kernels {
 
-/// Who multiplies: BLAS, oneDNN in bf16 (bf16.h), or heed with weights laid out once (packed.h).
+/// Who multiplies: BLAS, oneDNN in bf16 (bf16.h), or heed with packed weights (packed.h).
 enum class Multiplier { blas, bf16, packed };
 
 /// A product as gemm executes it: C = alpha op(A) op(B) + beta C.
@@ -40,8 +40,8 @@ struct ProductFlops {
   double executed = 0, model = 0;
 };
 
-/// While one lives, the products of this thread are added to `flops` and, where wanted, listed in
-/// the order of their execution. Of two, the younger one counts.
+/// While one is alive, the products of this thread are added to `flops` and, if requested, listed in
+/// the order of their execution. Of two, the newer one counts.
 class ProductLog {
  public:
   explicit ProductLog(ProductFlops& flops, std::vector<Product>* products = nullptr)
@@ -65,11 +65,12 @@ class ProductLog {
   ProductFlops& flops_;
   std::vector<Product>* products_;
   ProductLog* before_;
-  int whole_ = 0;  ///< computations that have named their model FLOPs, and are not finished
+  int whole_ = 0;  ///< unfinished computations that have declared their model FLOPs
 };
 
-/// For a computation whose products differ from its definition's: while one lives, they count as
-/// executed alone, and `flops()` is the computation's count of model FLOPs. Not called without a log.
+/// For a computation whose products differ from its definition's: while one is alive, they count
+/// only as executed, and `flops()` is the computation's count of model FLOPs. Not called without a
+/// log.
 class CountedAsWhole {
  public:
   template <class Flops>

@@ -1,6 +1,6 @@
 #pragma once
-/// The plain twins of the kernels: one loop each, in the order of the formula and in double, so
-/// that they can be read against the text and the fast kernels tested against them.
+/// The plain twins of the kernels: one loop each, in the order of the formula and in double, to be
+/// read next to the source of the formula and to test the fast kernels against.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -14,8 +14,8 @@ inline double largest(const real* x, std::int64_t n) {
   }
   return m;
 }
-/// exp(x − m) with m the largest value of the row. An infinite m is taken as the limit: values that
-/// are +inf share the row evenly; where all are -inf nothing has any weight.
+/// exp(x − m) with m the largest value of the row. For an infinite m it is the limit: values that
+/// are +inf share the row evenly; if all are -inf, all weights are 0.
 inline double weight(double x, double m) {
   if (x == -infinity) return 0;
   return x == m ? 1 : std::exp(x - m);
@@ -86,7 +86,7 @@ inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t targ
     result.loss = (1 - eps) * result.nll;
     if (eps > 0) result.loss += eps * (deficit / static_cast<double>(n) + log_total);
   }
-  if (m == -infinity) result.correct = false;  // nothing is likely
+  if (m == -infinity) result.correct = false;  // no class has a probability above 0
   if (!with_grad) return result;
   const double total = m == -infinity ? 1 : 1 + others;
   for (std::int64_t j = 0; j < n; ++j) {
@@ -99,7 +99,7 @@ inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t targ
   return result;
 }
 
-/// What normalisation sees of a row: the values, or where some are infinite their limit as these
+/// The input of normalisation for a row: the values, or, if some are infinite, their limit as these
 /// grow together: ±1 for them and 0 for the rest. NaN stays.
 inline double seen(double x, bool row_has_infinity) {
   if (!row_has_infinity || std::isnan(x)) return x;
@@ -136,7 +136,7 @@ inline void layer_norm_grad(const real* x, const real* gain, const real* mean, c
                             std::int64_t cols) {
   std::vector<double> sum_gain(cols), sum_bias(cols);
   for (std::int64_t r = 0; r < rows; ++r) {
-    double rest = 0;  // what rounding took from the mean
+    double rest = 0;  // what the mean lost in rounding
     for (std::int64_t c = 0; c < cols; ++c) rest += double{x[r * cols + c]} - mean[r];
     const double mu = mean[r] + rest / static_cast<double>(cols);
     const auto z = [&](std::int64_t c) { return (double{x[r * cols + c]} - mu) * rstd[r]; };

@@ -1,5 +1,5 @@
 /// e^x for vectors of float or double, to within one unit in the last place, with nothing flushed
-/// to zero and NaN kept: the heart of softmax, cross-entropy and the activations.
+/// to zero and NaN kept: used by softmax, cross-entropy and the activations.
 #if defined(HEED_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KERNELS_EXP_INL_H_
 #undef HEED_KERNELS_EXP_INL_H_
@@ -48,8 +48,8 @@ struct ExpConstants<double> {
       1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
 };
 
-/// e^x as (1 + m) 2^n with m in [-0.3, 0.42] and n an integer. Kept apart so that a factor can join
-/// before anything is rounded: here for 1 + m, in times_power for denormal results.
+/// e^x as (1 + m) 2^n with m in [-0.3, 0.42] and n an integer. Separate so that a factor can be
+/// applied before anything is rounded: here for 1 + m, in times_power for denormal results.
 template <class V>
 struct Power {
   V m, n;
@@ -102,7 +102,7 @@ HWY_INLINE V times_power(V v, V n) {
     }
   }
 #endif
-  // In two steps, for 2^n alone may be no normal number. Only the second one rounds.
+  // In two steps, because 2^n alone may not be a normal number. Only the second step rounds.
   const V half = hn::Round(hn::Mul(n, hn::Set(d, static_cast<T>(0.5))));
   const auto power = [&](V k) HWY_ATTR {
     constexpr int mantissa = std::numeric_limits<T>::digits - 1;
@@ -120,9 +120,8 @@ HWY_INLINE V exp_negative(V x, V rest) {
   return times_power(e.one_plus_m(), e.n);
 }
 
-/// e^(x − m) for x ≤ m and finite m, also correct to the last place where x − m has to be rounded:
-/// the part that is lost comes from the two-sum of Knuth (The Art of Computer Programming
-/// 2, 4.2.2).
+/// e^(x − m) for x ≤ m and finite m, correct to the last place even if x − m must be rounded: the
+/// lost part comes from the two-sum of Knuth (The Art of Computer Programming 2, 4.2.2).
 template <class V>
 HWY_INLINE V exp_difference(V x, V m) {
   const V s = hn::Sub(x, m);

@@ -15,9 +15,9 @@
 #include "autograd/base/real.h"
 #include "hwy/highway.h"
 
-/// 1 where there are vectors with a fused multiply and add, which exp and related functions need for their
-/// last digits, and partial loads: on x86 from AVX2 on. Elsewhere the kernels are their plain twins
-/// (packed.cpp: BLAS).
+/// 1 if the target has vectors with fused multiply-add, which exp and related functions need for
+/// their last digits, and partial loads: on x86 from AVX2 on. Elsewhere the plain twins are the
+/// kernels (packed.cpp: BLAS).
 #undef HEED_SIMD
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2)
 #define HEED_SIMD 0
@@ -97,7 +97,7 @@ HWY_INLINE void each(std::int64_t n, const Body& body) {
   if (i < n) body(i, Part<Tag>(n - i));
 }
 
-/// The same for half vectors, which are worked on in double.
+/// The same for half vectors, which are processed in double.
 struct WideWhole {
   HWY_INLINE Wide load(const real* p) const { return widen(Whole<NarrowTag>().load(p)); }
   HWY_INLINE Wide keep(Wide v) const { return v; }

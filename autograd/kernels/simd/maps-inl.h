@@ -1,5 +1,5 @@
 /// The functions of maps.h and their derivatives, on vectors of `real`. `value(x)` is f(x)
-/// and `gradient(x, y, dy)` is dy f'(x), from the one of x and y = f(x) that the function wants.
+/// and `gradient(x, y, dy)` is dy f'(x), from the one of x and y = f(x) that the function needs.
 #if defined(HEED_KERNELS_MAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KERNELS_MAPS_INL_H_
 #undef HEED_KERNELS_MAPS_INL_H_
@@ -93,7 +93,7 @@ HWY_INLINE Vector times_sigmoid(Vector x, Power<Vector> e) {
   const SigmoidParts s(e);
   return hn::IfThenElse(negative(x), s.small(x), hn::Mul(x, s.c));
 }
-/// σ(u) + x σ(u) σ(−u) u', the derivative of x σ(u); `far` is where the second term is nothing (and
+/// σ(u) + x σ(u) σ(−u) u', the derivative of x σ(u); `far` marks where the second term vanishes (and
 /// might be inf · 0).
 HWY_INLINE Vector times_sigmoid_slope(Vector x, Power<Vector> e, Vector du, Mask far) {
   const SigmoidParts s(e);
@@ -164,8 +164,7 @@ struct Gelu {
     const Vector four = set(4), t = hn::Abs(x), sum = hn::Add(t, four);
     const Vector part = hn::Div(x, sum), scaled = scaled_tail(hn::Abs(part));
     const Vector product = hn::Mul(part, scaled);
-    // What rounding took from the sum and the product goes into m, or float would be off by 4.5
-    // ulp.
+    // The rounding errors of the sum and the product go into m, or float would be off by 4.5 ulp.
     const Vector lost_sum = hn::Sub(t, hn::Sub(sum, four)),
                  lost = hn::MulSub(part, scaled, product);
     const Vector inverse = hn::NegMulAdd(hn::Abs(part), set(real(0.25)), set(real(0.25)));  // 1/sum
@@ -191,8 +190,8 @@ struct GeluTanh {
   static constexpr bool needs_x = true, needs_y = false;
   static constexpr double c = 1.5957691216057307118, k = 0.044715;  // 2 √(2/π)
 
-  /// e^−|2u|, 2u = c x (1 + k x²), as (1 + tanh u) / 2 = σ(2u). In float the exponent is worked out
-  /// in double, for its error is multiplied by its size.
+  /// e^−|2u|, 2u = c x (1 + k x²), as (1 + tanh u) / 2 = σ(2u). In float the exponent is computed in
+  /// double, because its error is multiplied by its size.
   static HWY_INLINE Power<Vector> power(Vector x) {
 #ifdef HEED_DOUBLE
     const Vector u =

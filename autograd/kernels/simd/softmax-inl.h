@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 
-/// The largest value. With NaN among them the result may be any of the values: callers notice by
+/// The largest value. With NaN among them the result may be any of the values: callers detect it by
 /// the sum of exponentials, which is then NaN.
 HWY_INLINE real row_max(const real* x, std::int64_t n) {
   constexpr real low = -std::numeric_limits<real>::infinity();
@@ -33,7 +33,7 @@ HWY_INLINE real row_max(const real* x, std::int64_t n) {
   return hn::GetLane(hn::MaxOfLanes(Tag(), hn::Max(hn::Max(m0, m1), hn::Max(m2, m3))));
 }
 
-constexpr std::int64_t exp_block = 1024;  // stays in the first cache while it is summed
+constexpr std::int64_t exp_block = 1024;  // stays in the L1 cache while it is summed
 
 /// y = exp(x − m) for one block of a row, m ≥ x and finite; returns the sum. y may be x.
 HWY_INLINE double exp_of_block(const real* x, real m, real* y, std::int64_t n) {
@@ -41,7 +41,7 @@ HWY_INLINE double exp_of_block(const real* x, real m, real* y, std::int64_t n) {
               HWY_ATTR { io.store(exp_difference(io.load(x + i), set(m)), y + i); });
   return wide_sum(n, [=](std::int64_t i, auto io) HWY_ATTR { return io.load(y + i); });
 }
-/// The same for a whole row; where y is null only the sum is wanted.
+/// The same for a whole row; if y is null, only the sum is computed.
 HWY_INLINE double exp_of_row(const real* x, real m, real* y, std::int64_t n) {
   HWY_ALIGN real buffer[exp_block];
   double total = 0;
@@ -51,7 +51,7 @@ HWY_INLINE double exp_of_row(const real* x, real m, real* y, std::int64_t n) {
   return total;
 }
 
-/// Where the first value equal to m is, or n.
+/// The index of the first value equal to m, or n.
 HWY_INLINE std::int64_t find_first(const real* x, real m, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
@@ -62,10 +62,10 @@ HWY_INLINE std::int64_t find_first(const real* x, real m, std::int64_t n) {
   return i;
 }
 
-/// log Σ exp(x), m the largest value and `total` the sum of exp(x − m), good to float precision.
-/// Where m and log(total) cancel to something smaller than the other values' part, an error of that
-/// part in float would show: the sum is done again in double, leaving out the 1 that the largest
-/// value gives.
+/// log Σ exp(x), m the largest value and `total` the sum of exp(x − m), accurate to float precision.
+/// If m and log(total) cancel to something smaller than the other values' part, an error of that
+/// part in float would be visible: the sum is recomputed in double, without the 1 of the largest
+/// value.
 HWY_INLINE double log_total(const real* x, real m, double total, std::int64_t n) {
   const double result = m + std::log(total);
   const bool cancels = m < 0 && std::abs(result) * total < total - 1;

@@ -1,6 +1,6 @@
 #pragma once
-/// Which instruction sets the kernels are compiled for; to be included before anything of Highway.
-/// Each kernel is built for the sets below and chosen at start by the processor: AVX-512 and AVX2
+/// The instruction sets that the kernels are compiled for; include it before anything of Highway.
+/// Each kernel is built for the sets below and selected at start by processor: AVX-512 and AVX2
 /// with FMA on x86, NEON on Arm. Older processors run the plain twins.
 #include "hwy/detect_targets.h"
 
