@@ -1,6 +1,6 @@
-"""Every sample exactly once an epoch, over stops and kills, seen from outside: one sample a batch, whose
-record says which. Of pairs, target tokens are counted, and no two have as many. Of windows of a text,
-nll tells: each is another pair of letters, and the learning rate is too small to change a weight."""
+"""Every sample exactly once per epoch, across stops and kills, seen from outside: one sample per batch,
+identified by its record. Pairs are identified by their number of target tokens, which is unique; windows
+of a text by nll: each is a different pair of letters, and the learning rate is too small to change a weight."""
 import collections
 import json
 import random

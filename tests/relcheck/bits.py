@@ -1,4 +1,4 @@
-"""The same bits: over repeats, threads and stops; every sample once an epoch; sentences alone or together."""
+"""The same bits: across repeats, threads and stops; every sample once per epoch; sentences alone or together."""
 import os
 import shutil
 import signal

@@ -1,4 +1,4 @@
-"""Checkpoints as they lie on the disk, read without heed."""
+"""Checkpoints on disk, read without heed."""
 import errno
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A sentence decoded or scored alone or among others, with and without cached keys: the same text and figures."""
+"""A sentence decoded or scored alone or in a batch, with and without cached keys: the same text and figures."""
 import json
 import random
 

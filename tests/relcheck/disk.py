@@ -1,5 +1,5 @@
-"""Real disks and pipes that take no more: a full file system, a limit on file sizes, /dev/full, a reader
-that has gone."""
+"""Real disks and pipes that accept no more data: a full file system, a limit on file sizes, /dev/full, a
+reader that has exited."""
 import os
 import resource
 import shlex

@@ -1,8 +1,8 @@
-"""A disk with a cache in front of it: what may be left of a folder when the power fails.
+"""A disk with a write cache: what may remain of a folder when the power fails.
 
 A file's bytes are safe once fsync has returned, a name once fsync of its folder has. Everything newer
-is pending, and of the pending things any choice may have reached the disk, in any order: of a file's
-bytes whole blocks, none, zeros, or what lay on the disk before; of a folder's names each single change.
+is pending, and any subset of it may have reached the disk, in any order: of a file's bytes whole
+blocks, none, zeros, or the disk's previous contents; of a folder's names each single change.
 """
 import os
 

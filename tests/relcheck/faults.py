@@ -1,4 +1,4 @@
-"""Disks that fail: the n-th call on a file of the run goes wrong, for every n of three small runs."""
+"""Failing disks: the n-th call on a file of the run fails, for every n of three small runs."""
 import concurrent.futures
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Runs that are interrupted: begun or gone on with, watched, stopped, and what they leave behind."""
+"""Interrupted runs: started or resumed, watched, stopped, and the files they leave."""
 import json
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""SIGKILL at any moment, half of them aimed into saves: the run goes on, and ends with the same bits."""
+"""SIGKILL at any moment, half of them aimed at saves: the run resumes, and ends with the same bits."""
 import collections
 import os
 import re

@@ -1,4 +1,4 @@
-"""Memory and descriptors stay where they are over a long run, and heed show foretells the peak."""
+"""Memory and descriptors do not grow over a long run, and heed show predicts the peak."""
 import json
 import os
 import random

@@ -1,4 +1,4 @@
-"""Several runs on one folder: one works, the others leave everything as it is and exit 6."""
+"""Several runs on one folder: one works, the others change nothing and exit 6."""
 import os
 import pathlib
 import signal

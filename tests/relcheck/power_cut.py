@@ -1,10 +1,10 @@
-"""Power cuts: states that a disk may hold after any call of a training run, and what heed makes of them.
+"""Power cuts: states that a disk may hold after any call of a training run, and how heed handles them.
 
-The log of the fault shim is played on a model of a disk (disk_model.py). After every call the power
-fails, several times, each time with another choice of what was not on the disk yet. In each state, what
-`heed resume` and `heed eval` would take is compared with what the run had written. The same is done with
-a disk that only claims to have written a file's bytes: there checkpoints are lost, and none that is torn
-is taken.
+The log of the fault shim is replayed on a model of a disk (disk_model.py). After every call the power
+fails several times, each time with a different choice of what was not yet on disk. In each state, what
+`heed resume` and `heed eval` would load is compared with what the run had written. The same is done with
+a disk that only claims to have written a file's bytes: there checkpoints are lost, but no torn one is
+loaded.
 """
 import hashlib
 import json

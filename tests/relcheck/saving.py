@@ -1,5 +1,5 @@
-"""What a save costs: work in the short form, time in the long one, from the first file of a checkpoint to the link
-that reports it.
+"""The cost of a save: work in the short form, time in the long one, from the first file of a checkpoint to the
+link that reports it.
 """
 import collections
 import os

@@ -1,4 +1,4 @@
-"""The fault shim (fault_shim.c): built, put under heed, and its log read."""
+"""The fault shim (fault_shim.c): builds it, preloads it into heed, and reads its log."""
 import dataclasses
 import os
 import pathlib

@@ -1,7 +1,7 @@
 """What a signal does to a run; and two runs on one folder.
 
-How soon a run ends is told by what it still does: the step in progress, and no other; no more of a validation. By
-the clock it is told in the long form.
+How soon a run ends is measured by what it still does: the current step, and no other; no more of a validation.
+Only the long form measures time.
 """
 import json
 import shutil
