@@ -45,7 +45,7 @@ void rms_norm_grad(const real* x, const real* gain, const real* rrms, const real
 
 /// Label-smoothed cross-entropy of one row of n logits against a target class, as PyTorch defines
 /// it: loss = (1 − ε) (−log p[t]) + ε/n Σ_j (−log p[j]), p = softmax(logits). Overwrites the logits
-/// with scale · d loss / d logits = scale (p − (1 − ε) onehot(t) − ε/n) where `with_grad`.
+/// with scale · d loss / d logits = scale (p − (1 − ε) onehot(t) − ε/n) if `with_grad`.
 ///
 /// -inf masks a class: as the target, or with ε > 0, it makes the loss +inf. So does any logit of
 /// +inf, because training must not continue from there; the gradient is then that of softmax's limit. NaN

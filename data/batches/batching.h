@@ -11,8 +11,8 @@ namespace heed {
 struct Dataset;
 
 struct BatchOptions {
-  /// Limit for the rows of either side of a batch, <s> or </s> counted; a longer sample is a batch
-  /// of its own.
+  /// Limit for the rows of either side of a batch, <s> or </s> counted; a longer sample is a
+  /// separate batch.
   std::int64_t batch_tokens = 4096;
   std::int64_t batch_sequences = 0;  ///< > 0: this many samples per batch instead
   std::int64_t context = 0;          ///< tokens per window of a text

@@ -87,7 +87,7 @@ HWY_INLINE auto as_integer(V n) {
 }
 
 /// v · 2^n, rounded once, for n ≤ 128 (1024 for double) and v near 1; 0 for n far below any
-/// denormal, even where v is NaN because n is -inf.
+/// denormal, even if v is NaN because n is -inf.
 template <class V>
 HWY_INLINE V times_power(V v, V n) {
   const hn::DFromV<V> d;

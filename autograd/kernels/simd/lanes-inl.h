@@ -166,7 +166,7 @@ HWY_INLINE std::array<double, terms> wide_sums(std::int64_t n, const Term& term)
   }
   return totals;
 }
-/// One such sum, of term(i, io).
+/// One sum in that order, of term(i, io).
 template <class Term>
 HWY_INLINE double wide_sum(std::int64_t n, const Term& term) {
   return wide_sums<1>(

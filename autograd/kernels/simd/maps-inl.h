@@ -76,19 +76,19 @@ struct Relu {
   }
 };
 
-/// What σ(x) and σ(−x) are made of: σ(|x|) = c and σ(−|x|) = c e, with e = e^−|x|.
+/// The parts of σ(x) and σ(−x): σ(|x|) = c and σ(−|x|) = c e, with e = e^−|x|.
 struct SigmoidParts {
   Power<Vector> e;
   Vector c;
   HWY_INLINE explicit SigmoidParts(Power<Vector> power) : e(power) {
     c = hn::Div(set(1), hn::Add(set(1), times_power(e.one_plus_m(), e.n)));
   }
-  /// factor · σ(−|x|), rounded once where it is denormal.
+  /// factor · σ(−|x|), rounded once if it is denormal.
   HWY_INLINE Vector small(Vector factor) const {
     return times_power(e.times(hn::Mul(factor, c)), e.n);
   }
 };
-/// x σ(u) for u of the sign of x; 0 where x is so negative that it vanishes, -inf included.
+/// x σ(u) for u of the sign of x; 0 if x is so negative that it vanishes, -inf included.
 HWY_INLINE Vector times_sigmoid(Vector x, Power<Vector> e) {
   const SigmoidParts s(e);
   return hn::IfThenElse(negative(x), s.small(x), hn::Mul(x, s.c));
