@@ -116,16 +116,18 @@ soon 'grep -qs "train step" err'
 kill -HUP $!
 wait $!
 equal 'exit code after a hangup' $? 129
-says 'stopped by signal 1; go on with: heed resume lost'
+says 'stopped by SIGHUP (hangup); to continue: heed resume lost'
 [ -e lost/last/state.json ] || fail 'a hangup lost the run'
 
-for signal in 1 15; do                                   # as a shell and timeout(1) send it: twice at once
+for signal in 1 2 15; do                                 # as a shell and timeout(1) send it: twice at once
+  case $signal in 1) name='SIGHUP (hangup)' ;; 2) name='SIGINT (Ctrl-C)' ;; 15) name=SIGTERM ;; esac
   rm -rf lost err
   "$heed" train tiny.yaml --run lost train.steps=100000 train.save_every=1000000 train.validate_every=1000000 2>err &
   soon 'grep -qs "train step" err'
   kill -$signal $!; kill -$signal $!
   wait $!
   equal "exit code after $signal twice at once" $? $((128 + signal))
+  says "stopped by $name"
   [ -e lost/last/state.json ] || fail "$signal twice at once lost the run"
 done
 

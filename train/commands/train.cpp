@@ -82,8 +82,8 @@ int logged(Talk& talk, const Work& work) {
 int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
                const ExperimentData& data, Talk& talk, bool json) {
   if (const int signal = trainer.train(); signal != 0) {
-    talk.line(
-        fmt::format("stopped by signal {}; go on with: heed resume {}", signal, run.path.string()));
+    talk.line(fmt::format("stopped by {}; to continue: heed resume {}", signal_text(signal),
+                          run.path.string()));
     return 128 + signal;
   }
   trainer.choose_weights();

@@ -46,6 +46,15 @@ void on_signal(int number) {
 
 }  // namespace
 
+std::string signal_text(int number) {
+  switch (number) {
+    case SIGINT: return "SIGINT (Ctrl-C)";
+    case SIGTERM: return "SIGTERM";
+    case SIGHUP: return "SIGHUP (hangup)";
+    default: return "signal " + std::to_string(number);
+  }
+}
+
 SignalRequests::SignalRequests() {
   struct sigaction action {};
   action.sa_handler = on_signal;
