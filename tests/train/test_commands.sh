@@ -84,7 +84,11 @@ status 2 eval runs/tiny --source src
 status 2 eval runs/tiny --text src
 says '--text is for language models'
 status 2 eval runs/tiny --split test --source src --target tgt
-status 3 eval runs/nowhere
+for command in eval show resume generate 'score --target src'; do   # as for a config that is missing
+  status 2 $command runs/nowhere
+  says 'runs/nowhere'
+done
+status 2 eval runs/nowhere
 says 'no run here'
 status 3 eval runs/tiny --weights 77
 says 'no weights called 77; there are: average, best, last, 15, 30'
@@ -184,7 +188,8 @@ data: {train: {source: nowhere.de, target: nowhere.en}}
 CONFIG
 status 0 show absent.yaml
 holds out 'an upper bound'
-status 3 show runs
+status 2 show runs
+says 'no run here'
 status 0 gradcheck tiny.yaml --entries 3
 holds out '^embedding.weight .* 3 \+ 2 directions .* ok$' 'parameters have the right gradient'
 status 0 gradcheck tiny.yaml --entries 1 --json model.norm=post model.activation=gelu model.positions=learned

@@ -101,14 +101,14 @@ mkdir mine; echo '{"tool": "another"}' >mine/run.json; mkdir mine/checkpoints; e
 status 2 train tiny.yaml --run mine --overwrite
 holds mine/checkpoints/weights precious
 rm -r mine; mkdir mine; cp tiny.yaml mine/config.yaml; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
-status 3 resume mine
+status 2 resume mine
 says 'no run here (there is a config.yaml, but neither a run.json nor a checkpoint)'
 equal 'files that resume left in a folder that is no run' "$(ls -A mine | wc -l)" 2
 status 2 train tiny.yaml --run mine --overwrite
 for lock in 'precious' '4711'; do                        # another program's
   echo "$lock" >mine/.lock
   status 2 train tiny.yaml --run mine --overwrite
-  status 3 resume mine
+  status 2 resume mine
   holds mine/.lock "^$lock\$"
   holds mine/checkpoints/weights precious
 done
@@ -118,7 +118,7 @@ says 'mine/.lock is there already'
 status 2 train tiny.yaml --run mine --overwrite
 holds mine/.lock '^4711$'
 : >mine/.lock; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
-status 3 resume mine
+status 2 resume mine
 equal 'what resume wrote into a lock that is not its own' "$(wc -c <mine/.lock | tr -d ' ')" 0
 status 2 train tiny.yaml --run mine --overwrite
 holds mine/checkpoints/weights precious

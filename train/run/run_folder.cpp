@@ -91,7 +91,7 @@ void require_run(const RunFolder& run) {
   read_run_config(run);
   if (is_record(run.path / "run.json") || !CheckpointFolder(run.path).steps().empty()) return;
   RunLock::refuse_if_held(run.path);  // which is about to become one
-  throw Error(Exit::bad_input,
+  throw Error(Exit::usage,
               fmt::format("{}: no run here (there is a config.yaml, but neither a run.json nor a "
                           "checkpoint)",
                           std::filesystem::absolute(run.path).lexically_normal().string()));
@@ -100,7 +100,7 @@ void require_run(const RunFolder& run) {
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides) {
   std::error_code ignored;
   if (!is_there(run.config())) {
-    throw Error(Exit::bad_input,
+    throw Error(Exit::usage,
                 fmt::format("{}: no run here (there is no config.yaml)",
                             std::filesystem::absolute(run.path).lexically_normal().string()));
   }
