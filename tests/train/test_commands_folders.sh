@@ -90,21 +90,27 @@ equal 'eval with a note that cannot be said' $? 0
 # ---- folders that are no run's -------------------------------------------------------------------------
 for name in run.json metrics.jsonl train.log best last average tokenizer.vocab; do
   mkdir mine; echo precious >mine/$name
-  status 2 train tiny.yaml --run mine
-  says "mine/$name is there already"
-  status 2 train tiny.yaml --run mine --overwrite
-  says "mine/$name is not a run's"
+  for overwrite in '' --overwrite; do                    # neither sends to the other
+    status 2 train tiny.yaml --run mine $overwrite
+    says "mine/$name is not known to be a run's" 'even with --overwrite: choose another folder with --run'
+  done
   holds mine/$name '^precious$'
   rm -r mine
 done
 mkdir mine; echo '{"tool": "another"}' >mine/run.json; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
-status 2 train tiny.yaml --run mine --overwrite
+for overwrite in '' --overwrite; do
+  status 2 train tiny.yaml --run mine $overwrite
+  says "mine/checkpoints is not known to be a run's" 'even with --overwrite: choose another'
+done
 holds mine/checkpoints/weights precious
 rm -r mine; mkdir mine; cp tiny.yaml mine/config.yaml; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
 status 2 resume mine
 says 'no run here (there is a config.yaml, but neither a run.json nor a checkpoint)'
 equal 'files that resume left in a folder that is no run' "$(ls -A mine | wc -l)" 2
-status 2 train tiny.yaml --run mine --overwrite
+for overwrite in '' --overwrite; do
+  status 2 train tiny.yaml --run mine $overwrite
+  says "mine/config.yaml is not known to be a run's" 'even with --overwrite: choose another'
+done
 for lock in 'precious' '4711'; do                        # another program's
   echo "$lock" >mine/.lock
   status 2 train tiny.yaml --run mine --overwrite
@@ -114,7 +120,7 @@ for lock in 'precious' '4711'; do                        # another program's
 done
 rm -r mine; mkdir mine; echo 4711 >mine/.lock
 status 2 train tiny.yaml --run mine
-says 'mine/.lock is there already'
+says "mine/.lock is not known to be a run's"
 status 2 train tiny.yaml --run mine --overwrite
 holds mine/.lock '^4711$'
 : >mine/.lock; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
@@ -122,6 +128,11 @@ status 2 resume mine
 equal 'what resume wrote into a lock that is not its own' "$(wc -c <mine/.lock | tr -d ' ')" 0
 status 2 train tiny.yaml --run mine --overwrite
 holds mine/checkpoints/weights precious
+cp -r runs/tiny unknown; rm unknown/run.json unknown/.lock # one that can be resumed is not sent away
+for overwrite in '' --overwrite; do
+  status 2 train tiny.yaml --run unknown $overwrite
+  says 'even with --overwrite: continue the run with `heed resume unknown`, choose another'
+done
 cp -r runs/tiny older; echo 4711 >older/.lock            # a run, all the same
 status 0 resume older train.steps=31
 rm -r mine; mkdir mine; echo precious >mine/notes.txt      # not in the way
