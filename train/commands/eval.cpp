@@ -43,13 +43,25 @@ Subject files_subject(const EvalCommand& options, const Config& config) {
   return {"files", read_split(files, lm, config.data.lowercase, "files")};
 }
 
+/// What to do where the config lacks the split that is to be evaluated.
+[[noreturn]] void refuse_split(const std::string& name, bool other_exists, bool lm) {
+  const std::string other = name == "test" ? "valid" : "test";
+  const char* const files = lm ? "--text FILE" : "--source FILE --target FILE";
+  if (other_exists)
+    refuse(fmt::format("the config has no {} split: choose --split {}, or give {}", name, other,
+                       files));
+  refuse(fmt::format("the config has neither a valid nor a test split: give {}", files));
+}
+
 /// One split, reading no other where its files say what belongs to it.
 Subject split_subject(const EvalCommand& options, const Config& config) {
   const bool lm = config.task == Task::lm;
   const DataOptions& data = config.data;
   const bool synthetic = data.synthetic.name != SyntheticKind::none;
-  const bool has_test =
-      synthetic ? data.synthetic.test > 0 : names_files(data.test) || data.test_fraction > 0;
+  const bool has_test = synthetic ? data.synthetic.test > 0
+                                  : names_files(data.test) || data.test_fraction > 0,
+             has_valid = synthetic ? data.synthetic.valid > 0
+                                   : names_files(data.valid) || data.valid_fraction > 0;
   const std::string name = !options.split.empty() ? options.split : has_test ? "test" : "valid";
   const bool test = name == "test";
   const FilesOptions& files = test ? data.test : data.valid;
@@ -58,9 +70,7 @@ Subject split_subject(const EvalCommand& options, const Config& config) {
   if (synthetic || (test ? data.test_fraction : data.valid_fraction) > 0)
     corpus = read_corpus(data, lm, config.seed);
   Split& split = test ? corpus.test : corpus.valid;
-  if (split.empty())
-    refuse(fmt::format("the config has no {} split: choose another with --split, or name files",
-                       name));
+  if (split.empty()) refuse_split(name, test ? has_valid : has_test, lm);
   return {name, std::move(split)};
 }
 
