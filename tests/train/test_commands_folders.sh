@@ -74,6 +74,42 @@ for signal in HUP INT; do                                # ignored: by nohup, or
   equal 'lines of output' "$(lines kept-$signal)" 4
 done
 
+# ---- outputs that are read as well ----------------------------------------------------------------------
+cp src before
+ln -s src soft; ln src hard; mkdir sub; ln -s ../src sub/deep
+unchanged() { checks=$((checks + 1)); cmp -s src before || fail "$1 wrote over its input"; }
+for name in src ./src soft hard sub/deep "$work/src"; do
+  for command in "generate runs/tiny --input src" "score runs/tiny --source src --target before" \
+                 "score runs/tiny --source before --target src" "eval runs/tiny --source src --target before" \
+                 "eval runs/tiny --source before --target src"; do
+    status 2 $command --output $name
+    says "--output: $name is the same file as src, which is read"
+    unchanged "$command --output $name"
+  done
+done
+"$heed" generate runs/tiny --output soft <src >out 2>err; equal 'an output that is standard input' $? 2
+says '--output: soft is the same file as standard input'
+"$heed" generate runs/tiny --input src >>hard 2>err; equal 'an input that is standard output' $? 2
+says '--output: standard output is the same file as src'
+unchanged 'generate >>'
+cat >split.yaml <<CONFIG
+data: {train: {source: src, target: src}, test: {source: src, target: before}}
+tokenizer: {kind: char}
+model: {d_model: 8, heads: 2, d_ff: 8, layers: 1}
+train: {steps: 1}
+CONFIG
+status 0 train split.yaml --run split
+for name in soft before; do
+  status 2 eval split --output $name
+  says "--output: $name is the same file as"
+done
+unchanged 'eval of a split'
+cmp -s src before || fail 'the reference was written over'
+status 0 generate runs/tiny --input src --output another  # and what is not read is replaced, as ever
+status 0 generate runs/tiny --input src --output another
+same another
+rm hard
+
 # ---- a standard error that cannot be written ----------------------------------------------------------
 for command in "train nowhere.yaml" "eval nowhere" "fetch nothing" "score runs/tiny --target src" "trian"; do
   "$heed" $command >out 2>err

@@ -74,6 +74,20 @@ Subject split_subject(const EvalCommand& options, const Config& config) {
   return {name, std::move(split)};
 }
 
+/// The files that hold what is evaluated.
+std::vector<std::string> files_read(const EvalCommand& options, const Config& config) {
+  std::vector<std::string> all;
+  for (const auto* files : {&options.source, &options.target, &options.text})
+    all.insert(all.end(), files->begin(), files->end());
+  if (!all.empty()) return all;
+  const DataOptions& data = config.data;  // all splits: one may be a fraction of another
+  for (const FilesOptions* split : {&data.train, &data.valid, &data.test}) {
+    for (const auto* files : {&split->source, &split->target, &split->text})
+      all.insert(all.end(), files->begin(), files->end());
+  }
+  return all;
+}
+
 void print_record(const Evaluation& e, const Subject& subject, const TrainedModel& trained) {
   nlohmann::json record = e.json();
   record["split"] = subject.name;
@@ -98,6 +112,8 @@ int eval_command(const EvalCommand& options) {
   }
   if (options.json && is_standard_output(options.output))
     refuse("--json and the translations cannot both go to standard output");
+  if (!options.output.empty())
+    refuse_output_over_input(options.output, files_read(options, config));
   const bool own_files =
       !options.source.empty() || !options.target.empty() || !options.text.empty();
   const Subject subject =

@@ -146,6 +146,7 @@ int generate_command(const GenerateCommand& options) {
     throw Error(Exit::usage,
                 "--prompt is for language models; this model translates the lines of --input");
   }
+  if (!options.prompt) refuse_output_over_input(options.output, {options.input});
   Generator generator(trained, options.seed.value_or(trained.config.seed));
   if (options.prompt) {
     write_output(options.output,

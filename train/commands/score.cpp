@@ -118,6 +118,7 @@ int score_command(const ScoreCommand& options) {
                 "--source is for task seq2seq; a language model scores --target alone");
   if (options.source == "-" && options.target == "-")
     throw Error(Exit::usage, "--source and --target cannot both be standard input");
+  refuse_output_over_input(options.output, {options.source, options.target});
   Team team(trained.config.threads);
   std::vector<Score> scores;
   write_output(options.output, [&](const Sink& sink) {  // which cannot be written fails at once
