@@ -119,6 +119,11 @@ absent fetched/input.txt
 status 2 fetch shakespeare
 status 0 --help
 holds out '^  gradcheck '
+for command in eval generate score; do                  # examples of keys that the command uses
+  status 0 $command --help
+  holds out 'config keys to change, such as threads=1 or decode\.'
+  checks=$((checks + 1)); grep -q 'train\.steps' out && fail "$command --help speaks of train.steps"
+done
 status 0 generate --help
 holds out 'Examples:'
 

@@ -24,21 +24,24 @@ CLI::App* add_command(CLI::App& app, Job& job, const char* name, const char* hel
   return command;
 }
 
-void add_overrides(CLI::App* command, std::vector<std::string>& overrides) {
+/// `example`: a key that this command makes use of.
+void add_overrides(CLI::App* command, std::vector<std::string>& overrides, const char* example) {
   command
       ->add_option("key=value", overrides,
-                   "config keys to change, such as threads=1 or train.steps=200")
+                   fmt::format("config keys to change, such as threads=1 or {}", example))
       ->type_name("");
 }
 
-void add_config(CLI::App* command, std::string& config, std::vector<std::string>& overrides) {
+void add_config(CLI::App* command, std::string& config, std::vector<std::string>& overrides,
+                const char* example) {
   command->add_option("CONFIG", config, "the experiment, a YAML file")->required()->type_name("");
-  add_overrides(command, overrides);
+  add_overrides(command, overrides, example);
 }
 
-void add_run(CLI::App* command, std::string& run, std::vector<std::string>& overrides) {
+void add_run(CLI::App* command, std::string& run, std::vector<std::string>& overrides,
+             const char* example) {
   command->add_option("RUN", run, "run folder, such as runs/dates")->required()->type_name("");
-  add_overrides(command, overrides);
+  add_overrides(command, overrides, example);
 }
 
 void add_weights(CLI::App* command, std::string& weights) {
@@ -81,7 +84,7 @@ void add_train(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   options->command = typed;
   CLI::App* const command = add_command(
       app, job, "train", "train a model; ends with the test metrics", options, train_command);
-  add_config(command, options->config, options->overrides);
+  add_config(command, options->config, options->overrides, "train.steps=200");
   command->add_option("--run", options->run, "run folder (default: runs/<name>)")
       ->type_name("FOLDER")
       ->group(results);
@@ -102,7 +105,7 @@ void add_resume(CLI::App& app, Job& job, const std::vector<std::string>& typed) 
   options->command = typed;
   CLI::App* const command = add_command(
       app, job, "resume", "go on from the newest valid checkpoint", options, resume_command);
-  add_run(command, options->run, options->overrides);
+  add_run(command, options->run, options->overrides, "train.steps=4000");
   add_json(command, options->json, "the final metrics");
   command->footer(
       "Examples:\n  heed resume runs/dates\n  heed resume runs/dates train.steps=4000\n"
@@ -113,7 +116,7 @@ void add_eval(CLI::App& app, Job& job) {
   const auto options = std::make_shared<EvalCommand>();
   CLI::App* const command =
       add_command(app, job, "eval", "metrics on a split or on given files", options, eval_command);
-  add_run(command, options->run, options->overrides);
+  add_run(command, options->run, options->overrides, "decode.beam=10");
   command
       ->add_option("--split", options->split,
                    "valid or test (default: test, or valid where there is no test)")
@@ -152,7 +155,7 @@ void add_generate(CLI::App& app, Job& job) {
     options->overrides.insert(options->overrides.end(), shortcuts->begin(), shortcuts->end());
     job = [options] { return generate_command(*options); };
   });
-  add_run(command, options->run, options->overrides);
+  add_run(command, options->run, options->overrides, "decode.length_penalty=1");
   CLI::Option* const input =
       command
           ->add_option("--input", options->input,
@@ -217,7 +220,7 @@ void add_score(CLI::App& app, Job& job) {
   const auto options = std::make_shared<ScoreCommand>();
   CLI::App* const command = add_command(
       app, job, "score", "log-probability of given outputs, one per line", options, score_command);
-  add_run(command, options->run, options->overrides);
+  add_run(command, options->run, options->overrides, "decode.precision=bf16");
   command
       ->add_option("--source", options->source,
                    "lines that were translated (not for language models)")
@@ -248,7 +251,7 @@ void add_gradcheck(CLI::App& app, Job& job) {
   CLI::App* const command = add_command(
       app, job, "gradcheck", "check every parameter gradient of that very model, in float64",
       options, gradcheck_command);
-  add_config(command, options->config, options->overrides);
+  add_config(command, options->config, options->overrides, "model.norm=post");
   command
       ->add_option("--entries", options->entries,
                    "checked of each parameter (default: as many as fit in about 40 s)")
@@ -275,7 +278,7 @@ void add_show(CLI::App& app, Job& job) {
   command->add_option("CONFIG|RUN", options->config, "an experiment (a YAML file), or a run folder")
       ->required()
       ->type_name("");
-  add_overrides(command, options->overrides);
+  add_overrides(command, options->overrides, "model.d_model=512");
   add_json(command, options->json, "all of it");
   command->footer(
       "FLOPs are those of the matrix products of forward and backward, attention counted in full. "
@@ -291,7 +294,7 @@ void add_bench(CLI::App& app, Job& job) {
   CLI::App* const command = add_command(
       app, job, "bench", "tokens/s, GFLOP/s, share of this machine's gemm rate, time by op",
       options, bench_command);
-  add_config(command, options->config, options->overrides);
+  add_config(command, options->config, options->overrides, "train.batch_tokens=8192");
   command
       ->add_option("--steps", options->steps,
                    "steps to measure (default: about ten seconds of them)")
