@@ -35,6 +35,20 @@ status 2 train
 status 2 trian tiny.yaml
 says 'did you mean train?'
 status 2
+holds err '^Usage: heed' '^  gradcheck '
+equal 'output of heed without arguments' "$(lines out)" 0
+status 0 --help
+cp out help
+status 0 help
+checks=$((checks + 1)); cmp -s out help || fail 'heed help and heed --help differ'
+for command in train eval help; do
+  status 0 $command --help
+  cp out help
+  status 0 help $command
+  checks=$((checks + 1)); cmp -s out help || fail "heed help $command and heed $command --help differ"
+done
+status 2 help trian
+says 'trian: no such command (did you mean train?)'
 
 # ---- wrong data -------------------------------------------------------------------------------------
 files() {   # files SOURCE TARGET: a config that trains on them

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 
+#include "autograd/base/error.h"
+#include "autograd/base/message_text.h"
 #include "train/commands/commands.h"
 
 namespace heed {
@@ -324,7 +328,39 @@ void add_fetch(CLI::App& app, Job& job) {
   command->footer("Example:\n  heed fetch multi30k --to data/multi30k");
 }
 
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+void print_help(CLI::App& app, const std::string& name) {
+  const std::vector<const CLI::App*> all = commands_of(app);
+  const auto about = std::ranges::find(all, name, &CLI::App::get_name);
+  if (about == all.end() && !name.empty()) throw Error(Exit::usage, unknown_command(app, name));
+  app.clear();  // or its help would be that of `help`, the command that was given
+  fmt::print("{}", name.empty() ? app.help() : (*about)->help(app.get_name()));
+}
+
+void add_help(CLI::App& app, Job& job) {
+  const auto name = std::make_shared<std::string>();
+  CLI::App* const command = app.add_subcommand("help", "the help of a command");
+  command->add_option("COMMAND", *name, "a command (default: heed itself)")->type_name("");
+  command->callback([&app, &job, name] {
+    job = [&app, name] {
+      print_help(app, *name);
+      return 0;
+    };
+  });
+}
+
 }  // namespace
+
+std::string unknown_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+  const std::string near = nearest(word, names);
+  return fmt::format("{}: no such command{}\n(heed --help lists the commands)", shown(word),
+                     near.empty() ? "" : fmt::format(" (did you mean {}?)", near));
+}
 
 void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   add_train(app, job, typed);
@@ -336,6 +372,7 @@ void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed
   add_show(app, job);
   add_bench(app, job);
   add_fetch(app, job);
+  add_help(app, job);
 }
 
 }  // namespace heed

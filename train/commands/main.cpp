@@ -14,7 +14,6 @@
 #include <system_error>
 
 #include "autograd/base/error.h"
-#include "autograd/base/message_text.h"
 #include "train/commands/command_line.h"
 #include "train/run/version.h"
 #include "train/terminal/talk.h"
@@ -24,16 +23,6 @@ namespace {
 using namespace heed;
 
 constexpr std::string_view no_output = "cannot write standard output";
-
-/// The first word is no command: what to say about it.
-std::string unknown_command(const CLI::App& app, const std::string& word) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
-  const std::string near = nearest(word, names);
-  return fmt::format("{}: no such command{}", shown(word),
-                     near.empty() ? "" : fmt::format(" (did you mean {}?)", near));
-}
 
 /// A closed standard stream must not become the number of a file that is opened next.
 void keep_standard_streams() {
@@ -107,12 +96,15 @@ int main(int argc, char** argv) {
       "after saving, 141 the reader of standard output left (as in | head).");
   Job job;
   add_commands(app, job, {argv, argv + argc});
+  if (argc == 1) {
+    tell(app.help());
+    return static_cast<int>(Exit::usage);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() != 0 && argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
-      tell(
-          fmt::format("heed: {}\n(heed --help lists the commands)", unknown_command(app, argv[1])));
+      tell(fmt::format("heed: {}", unknown_command(app, argv[1])));
       return static_cast<int>(Exit::usage);
     }
     std::ostringstream help;
