@@ -71,12 +71,18 @@ void add_files(CLI::App* command, const char* name, std::vector<std::string>& fi
       ->group(choices);
 }
 
+/// An override that was given by an option: "decode.beam=3" and "--beam 3".
+struct Shortcut {
+  std::string override, typed;
+};
+
 /// An option that is another way to write key=value; `implied` overrides come with it.
-CLI::Option* add_shortcut(CLI::App* command, const char* name, std::vector<std::string>& shortcuts,
+CLI::Option* add_shortcut(CLI::App* command, const char* name, std::vector<Shortcut>& shortcuts,
                           const char* key, const std::vector<std::string>& implied) {
-  const auto take = [&shortcuts, key, implied](const std::string& value) {
-    shortcuts.insert(shortcuts.end(), implied.begin(), implied.end());
-    shortcuts.push_back(fmt::format("{}={}", key, value));
+  const auto take = [&shortcuts, name, key, implied](const std::string& value) {
+    const std::string typed = fmt::format("{} {}", name, value);
+    for (const std::string& other : implied) shortcuts.push_back({other, typed});
+    shortcuts.push_back({fmt::format("{}={}", key, value), typed});
   };
   return command->add_option_function<std::string>(name, take, fmt::format("the same as {}=…", key))
       ->type_name("N")
@@ -150,14 +156,31 @@ void add_eval(CLI::App& app, Job& job) {
       "  heed eval runs/multi30k-de-en --source test.de --target test.en decode.beam=10");
 }
 
+/// An error about a shortcut names what was typed.
+Error as_typed(const Error& error, const std::vector<Shortcut>& shortcuts) {
+  std::string message = error.what();
+  for (const Shortcut& shortcut : shortcuts) {
+    const std::string place = fmt::format("command line: {}:", shortcut.override);
+    if (const std::size_t at = message.find(place); at != std::string::npos)
+      message.replace(at, place.size(), shortcut.typed + ":");
+  }
+  return {error.code, message};
+}
+
 void add_generate(CLI::App& app, Job& job) {
   const auto options = std::make_shared<GenerateCommand>();
-  const auto shortcuts = std::make_shared<std::vector<std::string>>();
+  const auto shortcuts = std::make_shared<std::vector<Shortcut>>();
   CLI::App* const command =
       app.add_subcommand("generate", "translate lines, or continue text: greedy, beam, sampling");
   command->callback([options, shortcuts, &job] {
-    options->overrides.insert(options->overrides.end(), shortcuts->begin(), shortcuts->end());
-    job = [options] { return generate_command(*options); };
+    for (const Shortcut& shortcut : *shortcuts) options->overrides.push_back(shortcut.override);
+    job = [options, shortcuts] {
+      try {
+        return generate_command(*options);
+      } catch (const Error& error) {
+        throw as_typed(error, *shortcuts);
+      }
+    };
   });
   add_run(command, options->run, options->overrides, "decode.length_penalty=1");
   CLI::Option* const input =
@@ -178,7 +201,10 @@ void add_generate(CLI::App& app, Job& job) {
   add_shortcut(command, "--max-length", *shortcuts, "decode.max_length", {});
   command
       ->add_flag_callback(
-          "--sample", [shortcuts] { shortcuts->push_back("decode.sample=true"); },
+          "--sample",
+          [shortcuts] {
+            shortcuts->push_back({"decode.sample=true", "--sample"});
+          },
           "draw tokens at random instead of searching")
       ->excludes(beam)
       ->group(choices);
