@@ -14,6 +14,7 @@ for file in config.yaml run.json train.log metrics.jsonl tokenizer.vocab best/mo
   [ -e runs/tiny/$file ] || fail "runs/tiny/$file is missing"
 done
 cp out trained.json
+checks=$((checks + 1)); grep -q 'going on\|finished already' err && fail 'a new run is said to be resumed'
 
 status 2 train tiny.yaml
 says 'already holds a run' 'heed resume runs/tiny'

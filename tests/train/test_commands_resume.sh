@@ -15,13 +15,22 @@ status 0 resume longer train.steps=40 threads=1
 says "note: train.steps is another from here on, in the run's config.yaml too"
 holds longer/config.yaml 'steps: 40' 'threads: 2'
 status 0 resume longer
-says 'going on from step 40'
+says 'finished already, at step 40 (train.steps=40)' 'raise train.steps: heed resume longer train.steps=…'
+checks=$((checks + 1)); grep -q 'going on' err && fail 'a finished run is said to go on'
 checks=$((checks + 1)); grep -q 'edited\|another from here' err && fail 'the config that was taken over is a change still'
 status 2 train tiny.yaml --run never train.steps.x=3
 says 'train.steps.x=3: unknown key'
 status 2 resume longer optim.lr.foo.bar=3
 says 'optim.lr.foo.bar=3: unknown key'
 absent never
+
+status 0 resume longer train.steps=0 train.epochs=1
+says 'finished already, at step 40 (train.epochs=1)'
+status 0 resume longer train.epochs=0 train.minutes=1e-9
+says 'finished already, at step 40 (train.minutes=1e-09)'
+status 0 train tiny.yaml --run early train.steps=1000 train.validate_every=1 'train.early_stopping={metric: loss, patience: 1}' optim.lr=1e-30
+status 0 resume early
+says 'finished already, at step ' '(train.early_stopping.patience=1)'
 
 cp -r runs/tiny dropped
 status 0 resume dropped train.steps=35 model.dropout=0.3

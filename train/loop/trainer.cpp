@@ -75,10 +75,32 @@ double Trainer::share_done() const {
 
 bool Trainer::finished() const { return stopped_early_ || share_done() >= 1; }
 
+std::string Trainer::reached_limit() const {
+  if (stopped_early_)
+    return fmt::format("train.early_stopping.patience={}", config_.train.early_stopping.patience);
+  if (config_.train.steps > 0 && progress_.step >= config_.train.steps)
+    return fmt::format("train.steps={}", config_.train.steps);
+  if (config_.train.epochs > 0 && batches_->epochs_done() >= config_.train.epochs)
+    return fmt::format("train.epochs={}", config_.train.epochs);
+  return fmt::format("train.minutes={}", config_.train.minutes);
+}
+
+void Trainer::tell_where_it_stands() {
+  if (progress_.step == 0) return;
+  if (!finished()) return talk_.line(fmt::format("going on from step {}", progress_.step));
+  const std::string limit = reached_limit();
+  talk_.line(
+      fmt::format("finished already, at step {} ({}); only its test is repeated. To train "
+                  "further, raise {}: heed resume {} {}=…",
+                  progress_.step, limit, limit.substr(0, limit.find('=')), run_.path.string(),
+                  limit.substr(0, limit.find('='))));
+}
+
 int Trainer::train() {
   if (!metrics_) metrics_.emplace(run_.metrics());
   stream_.seek(progress_.position);
   batches_ = std::make_unique<Prefetcher>(stream_);
+  tell_where_it_stands();
   if (!finished()) remove_average();  // the mean of checkpoints that will be old
   if (progress_.validation_due) validate();
   while (!finished() && signals_->stop() == 0) {

@@ -49,6 +49,9 @@ class Trainer {
 
  private:
   bool finished() const;
+  /// Which key has ended a run that is finished: "train.steps=2000".
+  std::string reached_limit() const;
+  void tell_where_it_stands();  ///< of a run that is resumed
   double share_done() const;  ///< of the run, 0 to 1
   void one_step();
   /// The step at hand was not finite: leaves it out, or ends the run with what it has.

@@ -40,7 +40,6 @@ void Trainer::restore() {
       progress_.without_better >= config_.train.early_stopping.patience) {
     stopped_early_ = true;
   }
-  talk_.line(fmt::format("going on from step {}", progress_.step));
 }
 
 void Trainer::adapt_progress(const Progress& now) {

@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(a_newer_checkpoint_that_cannot_be_read_is_not_overtaken) {
   std::filesystem::remove(weights);
   std::filesystem::rename(aside, weights);
   BOOST_TEST(run.train(true) == 0);
-  BOOST_TEST(get(run.paths().log()).find("going on from step 20") != std::string::npos);
+  BOOST_TEST(get(run.paths().log()).find("finished already, at step 20") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_begun_where_every_checkpoint_is_damaged) {
