@@ -14,12 +14,12 @@ for file in config.yaml run.json train.log metrics.jsonl tokenizer.vocab best/mo
   [ -e runs/tiny/$file ] || fail "runs/tiny/$file is missing"
 done
 cp out trained.json
-checks=$((checks + 1)); grep -q 'going on\|finished already' err && fail 'a new run is said to be resumed'
+checks=$((checks + 1)); grep -q 'continuing\|finished already' err && fail 'a new run is said to be resumed'
 
 status 2 train tiny.yaml
 says 'already holds a run' 'heed resume runs/tiny'
 status 0 resume runs/tiny train.steps=40
-says 'going on from step 30' 'step     40'
+says 'continuing from step 30' 'step     40'
 cp runs/tiny/run.json kept.json
 sed -i 's/"cpu": ".*"/"cpu": "another"/' runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40

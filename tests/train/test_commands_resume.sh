@@ -16,7 +16,7 @@ says "note: train.steps is another from here on, in the run's config.yaml too"
 holds longer/config.yaml 'steps: 40' 'threads: 2'
 status 0 resume longer
 says 'finished already, at step 40 (train.steps=40)' 'raise train.steps: heed resume longer train.steps=…'
-checks=$((checks + 1)); grep -q 'going on' err && fail 'a finished run is said to go on'
+checks=$((checks + 1)); grep -q 'continuing' err && fail 'a finished run is said to go on'
 checks=$((checks + 1)); grep -q 'edited\|another from here' err && fail 'the config that was taken over is a change still'
 status 2 train tiny.yaml --run never train.steps.x=3
 says 'train.steps.x=3: unknown key'
@@ -74,7 +74,7 @@ for way in none link empty; do
 done
 rmdir unmounted/checkpoints; mv elsewhere unmounted/checkpoints
 status 0 resume unmounted train.steps=33
-says 'going on from step 30'
+says 'continuing from step 30'
 cp -rL runs/tiny copied                                  # without its links
 status 0 eval copied
 status 3 resume copied

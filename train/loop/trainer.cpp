@@ -87,7 +87,7 @@ std::string Trainer::reached_limit() const {
 
 void Trainer::tell_where_it_stands() {
   if (progress_.step == 0) return;
-  if (!finished()) return talk_.line(fmt::format("going on from step {}", progress_.step));
+  if (!finished()) return talk_.line(fmt::format("continuing from step {}", progress_.step));
   const std::string limit = reached_limit();
   talk_.line(
       fmt::format("finished already, at step {} ({}); only its test is repeated. To train "

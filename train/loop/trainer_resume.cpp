@@ -17,7 +17,7 @@ void Trainer::restore() {
   checkpoints_.refuse_loss(newest);
   if (!newest.checkpoint) {
     repair_metrics();
-    talk_.line("no checkpoint to go on from: beginning at step 0");
+    talk_.line("no checkpoint to continue from: starting at step 0");
     return;
   }
   const std::filesystem::path folder = newest.checkpoint->folder;
