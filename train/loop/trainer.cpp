@@ -62,6 +62,15 @@ Metric Trainer::deciding_metric() const {
   return config_.train.early_stopping.metric.value_or(config_.train.best);
 }
 
+double Trainer::deciding_value(const Evaluation& e) const {
+  // Translations of a model whose loss is NaN have a BLEU as well, but it is no model.
+  return std::isfinite(e.loss) ? e.value(deciding_metric()) : e.loss;
+}
+
+bool Trainer::has_validation() const {
+  return data_.valid.source.size() > 0 || !data_.valid.stream.empty();
+}
+
 double Trainer::share_done() const {
   double share = 0;
   if (config_.train.steps > 0)
@@ -198,13 +207,12 @@ void Trainer::report(const StepResult& result, double lr) {
 void Trainer::validate() {
   last_validated_ = progress_.step;
   progress_.validation_due = false;
-  if (data_.valid.source.size() == 0 && data_.valid.stream.empty()) return;
+  if (!has_validation()) return;
   const std::optional<Evaluation> e = validation_figures();
   progress_.validation_due = !e;
   if (!e) return;
   const Metric metric = deciding_metric();
-  // Translations of a model whose loss is NaN have a BLEU as well, but it is no model.
-  const double value = std::isfinite(e->loss) ? e->value(metric) : e->loss;
+  const double value = deciding_value(*e);
   const bool better = is_better(metric, value, progress_.best);
   if (better) {
     progress_.best = value;
@@ -227,7 +235,7 @@ void Trainer::validate() {
 }
 
 std::optional<Evaluation> Trainer::validation_figures() {
-  team_.interrupt_when([this] { return signals_->stop() != 0; });
+  team_.interrupt_when([this] { return signals_ && signals_->stop() != 0; });
   std::optional<Evaluation> e;
   try {
     e = evaluate_loss(*model_, data_.valid, config_.train.batch_tokens, context_of(config_), team_);
@@ -288,26 +296,55 @@ void Trainer::remove_average() {
   if (std::filesystem::exists(run_.average())) remove_folder_at_once(run_.average());
 }
 
-void Trainer::choose_weights() {
-  std::filesystem::path folder;
-  if (config_.train.average > 1) {
-    std::vector<std::string> skipped;
-    const Average mean = write_average(run_, checkpoints_, config_.train.average, skipped);
-    folder = mean.folder;
-    for (const std::string& damaged : skipped) talk_.line("left out of the mean: " + damaged);
-    if (mean.checkpoints < config_.train.average) {
-      talk_.line(
-          fmt::format("the mean is of {} checkpoints, not of train.average's {}: there are "
-                      "no more that are whole",
-                      mean.checkpoints, config_.train.average));
-    }
-  } else {
-    remove_average();  // of a time when the config asked for one
-    folder = find_weights(run_, "");
-    check_file(folder, "model.safetensors");
+WeightsInfo Trainer::choose_weights() {
+  nlohmann::json figures{{"metric", metric_name(deciding_metric())}};
+  if (progress_.best)
+    figures.update({{"best", *progress_.best}, {"best_step", progress_.best_step}});
+  const bool mean = config_.train.average > 1 && mean_is_better(figures);
+  if (!mean) remove_average();
+  const std::filesystem::path folder = find_weights(run_, "");
+  const WeightsInfo weights(folder, check_file(folder, "model.safetensors"));
+  if (!mean) {
+    load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->parameters(),
+                 (folder / "model.safetensors").string());
   }
-  load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->parameters(),
-               (folder / "model.safetensors").string());
+  figures.update({{"weights_name", weights.name}, {"weights_steps", weights.steps}});
+  record("weights", figures);
+  talk_.line("weights: " + weights.text());
+  return weights;
+}
+
+bool Trainer::mean_is_better(nlohmann::json& figures) {
+  const std::int64_t first = first_averaged_step(progress_.step);
+  std::vector<std::string> damaged;
+  const std::vector<std::int64_t> steps =
+      load_average(checkpoints_, config_.train.average, first, model_->parameters(), damaged);
+  for (const std::string& why : damaged) talk_.line("left out of the mean: " + why);
+  if (std::ssize(steps) < config_.train.average) {
+    talk_.line(fmt::format(
+        "train.average={}, but the last fifth of the run (from step {}) has {} "
+        "intact checkpoint{} (train.save_every={}): {}",
+        config_.train.average, first, steps.size(), steps.size() == 1 ? "" : "s",
+        config_.train.save_every, steps.size() < 2 ? "there is no mean" : "the mean is of these"));
+  }
+  if (steps.size() < 2) return false;
+  figures["mean_of_steps"] = steps;
+  if (has_validation()) {
+    const double value = deciding_value(validation_figures().value());
+    figures["average"] = value;
+    const bool better = is_better(deciding_metric(), value, progress_.best);
+    talk_.line(
+        fmt::format("the mean of {} checkpoints has {} {:.5g} on the validation data, the best "
+                    "checkpoint {}: the {} is used",
+                    steps.size(), metric_name(deciding_metric()), value,
+                    progress_.best ? fmt::format("{:.5g}", *progress_.best) : "none",
+                    better           ? "mean"
+                    : progress_.best ? "best checkpoint"
+                                     : "last checkpoint"));
+    if (!better) return false;
+  }
+  write_average(run_, model_->parameters(), steps);
+  return true;
 }
 
 std::optional<Evaluation> Trainer::final_evaluation() {

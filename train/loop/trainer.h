@@ -19,6 +19,7 @@
 #include "train/run/checkpoint_folder.h"
 #include "train/run/jsonl.h"
 #include "train/run/run_folder.h"
+#include "train/run/weights_info.h"
 #include "train/tasks/evaluate.h"
 #include "train/tasks/session.h"
 #include "train/terminal/signals.h"
@@ -37,9 +38,10 @@ class Trainer {
   /// Trains to the end, or until a signal asks to stop; saves. Returns the signal or 0. Until this
   /// or restore(), nothing in the run's folder is touched.
   int train();
-  /// After training: the mean of the last checkpoints, if the config asks for it, becomes the run's
-  /// weights; otherwise the best checkpoint's do. Loads them.
-  void choose_weights();
+  /// After training: loads and records the run's weights. They are the best checkpoint's; or the mean
+  /// of the last ones, if the config asks for it and it is better on the validation data (without
+  /// such data, always).
+  WeightsInfo choose_weights();
   /// The metrics of the test split, or of the validation split where there is no other; recorded.
   std::optional<Evaluation> final_evaluation();
 
@@ -52,7 +54,7 @@ class Trainer {
   /// Which key has ended a run that is finished: "train.steps=2000".
   std::string reached_limit() const;
   void tell_where_it_stands();  ///< of a run that is resumed
-  double share_done() const;  ///< of the run, 0 to 1
+  double share_done() const;    ///< of the run, 0 to 1
   void one_step();
   /// The step at hand was not finite: leaves it out, or ends the run with what it has.
   void give_up_step(const Error& error);
@@ -77,7 +79,12 @@ class Trainer {
   /// Points `best` at the checkpoint that was; where that is lost, at none.
   void find_best();
   void remove_average();  ///< if there is one
+  /// Puts the mean of the last checkpoints into the model, judges it, and keeps it in RUN/average if
+  /// it is better than the best checkpoint. Adds what it found to `figures`.
+  bool mean_is_better(nlohmann::json& figures);
   Metric deciding_metric() const;
+  double deciding_value(const Evaluation& e) const;
+  bool has_validation() const;
 
   const Config& config_;
   RunFolder run_;

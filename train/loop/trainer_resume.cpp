@@ -71,7 +71,7 @@ void Trainer::repair_metrics() {
     const auto at = r.value("step", std::int64_t{0});
     return at <= progress_.step &&
            !(progress_.validation_due && at == progress_.step && kind == "valid") &&
-           kind != "test" && kind != "final-valid";
+           kind != "weights" && kind != "test" && kind != "final-valid";
   };
   const JsonlRepair repair = repair_jsonl(run_.metrics(), keep);
   if (repair.damaged_line > 0) {

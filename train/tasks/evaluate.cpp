@@ -13,6 +13,12 @@
 
 HEED_BEGIN
 
+std::string metric_name(Metric metric) {
+  constexpr const char* names[] = {"loss",        "perplexity", "token_accuracy",
+                                   "exact_match", "bleu",       "chrf"};
+  return names[static_cast<std::size_t>(metric)];
+}
+
 bool needs_outputs(Metric metric) {
   return metric == Metric::exact_match || metric == Metric::bleu || metric == Metric::chrf;
 }

@@ -46,6 +46,7 @@ std::vector<std::string> translate_lines(const Model& model, const Sequences& so
                                          const Tokenizer& target, const DecodeOptions& options,
                                          std::uint64_t seed, Team& team);
 
+std::string metric_name(Metric metric);  ///< as in a config
 /// True for the metrics that need a search.
 bool needs_outputs(Metric metric);
 bool higher_is_better(Metric metric);
