@@ -10,10 +10,12 @@ says 'step     30' 'the run is in runs/tiny'
 holds out '"exact_match":' '"bleu_signature":"'
 equal 'lines of JSON' "$(lines out)" 1
 for file in config.yaml run.json train.log metrics.jsonl tokenizer.vocab best/model.safetensors \
-            last/state.json average/model.safetensors; do
+            last/state.json; do
   [ -e runs/tiny/$file ] || fail "runs/tiny/$file is missing"
 done
 cp out trained.json
+says 'weights: best, step ' ' (runs/tiny/best)'
+holds trained.json '"run":"runs/tiny"' '"split":"test"' '"weights":"/[^"]*/step-000000[13][05]"' '"weights_name":"best"'
 checks=$((checks + 1)); grep -q 'continuing\|finished already' err && fail 'a new run is said to be resumed'
 
 status 2 train tiny.yaml
@@ -72,7 +74,7 @@ done
 status 0 eval runs/tiny --split valid --json
 holds out '"split":"valid"' '"sentences":40'
 status 0 eval runs/tiny --weights 15 --json
-holds out 'step-00000015'
+holds out '"weights":"/[^"]*/step-00000015"' '"weights_name":"step"' '"weights_steps":\[15\]'
 printf 'a b c\nb\n' >src
 printf 'a b c\nb\n' >tgt
 status 0 eval runs/tiny --source src --target tgt --pretokenised --output translated --json
@@ -80,6 +82,24 @@ holds out '"split":"files"' '"sentences":2' 'tok:none'
 equal 'lines of translations' "$(lines translated)" 2
 status 0 eval runs/tiny
 holds out 'perplexity' 'BLEU = '
+
+# ---- which weights: said by every command that reads some ---------------------------------------------
+status 0 train tiny.yaml --run mean train.save_every=3 train.average=2 data.synthetic.valid=0 data.synthetic.test=0 --json
+says 'weights: average, mean of steps 30, 27 (mean/average)'
+equal 'lines of JSON without data to evaluate on' "$(lines out)" 1
+holds out '^\{"run":"mean","weights":"/[^"]*/mean/average","weights_name":"average","weights_steps":\[30,27\]\}$'
+holds mean/metrics.jsonl '"kind":"weights".*"weights_name":"average","weights_steps":\[30,27\]'
+for command in "eval mean --source src --target tgt" "generate mean --input src" "score mean --source src --target tgt"; do
+  status 0 $command
+  says 'heed: weights: average, mean of steps 30, 27 (mean/average)'
+  status 0 $command --weights last
+  says 'heed: weights: last, step 30 (mean/last)'
+  status 0 $command --weights 27
+  says 'heed: weights: step 27 (mean/checkpoints/step-00000027)'
+done
+cp -r mean/average alone; rm alone/state.json
+status 0 generate mean --input src --weights alone
+says 'heed: weights: alone'
 status 2 eval runs/tiny --split train
 status 2 eval runs/tiny data.synthetic.test=0 --split test
 says 'the config has no test split: choose --split valid, or give --source FILE --target FILE'
@@ -98,7 +118,7 @@ done
 status 2 eval runs/nowhere
 says 'no run here'
 status 3 eval runs/tiny --weights 77
-says 'no weights called 77; there are: average, best, last, 15, 30'
+says 'no weights called 77; there are: best, last, 15, 30'
 status 2 generate runs/tiny --sample --beam 3
 status 2 generate runs/tiny --beam 3 --top-k 2
 
@@ -181,7 +201,7 @@ total=$(awk '{ s += $1; n += $2 } END { printf "%.5f", -s / n }' out)
 status 0 eval runs/tiny --source src --target tgt --json
 equal 'loss as the sum of scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
 status 0 score runs/tiny --source src --target tgt --json
-holds out '^\{"log_prob":\[-[0-9.,-]*\],"tokens":\[[0-9,]*\]\}$'
+holds out '^\{"log_prob":\[-[0-9.,-]*\],"tokens":\[[0-9,]*\],"weights":"[^"]*","weights_name":"[a-z]*","weights_steps":\[[0-9,]*\]\}$'
 status 2 score runs/tiny --target tgt
 printf 'a\n' >short
 status 3 score runs/tiny --source src --target short

@@ -91,7 +91,7 @@ std::vector<std::string> files_read(const EvalCommand& options, const Config& co
 void print_record(const Evaluation& e, const Subject& subject, const TrainedModel& trained) {
   nlohmann::json record = e.json();
   record["split"] = subject.name;
-  record["weights"] = std::filesystem::weakly_canonical(trained.weights).string();
+  record.update(trained.weights.json());
   if (trained.config.task == Task::seq2seq) record["beam"] = trained.config.decode.beam;
   fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
@@ -142,7 +142,7 @@ int eval_command(const EvalCommand& options) {
   if (!std::isfinite(e.loss)) {
     throw Error(Exit::non_finite,
                 fmt::format("the loss of {} is not finite: the weights in {} are of no use",
-                            subject.name, trained.weights.string()));
+                            subject.name, trained.weights.folder.string()));
   }
   return 0;
 }

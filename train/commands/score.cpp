@@ -94,8 +94,8 @@ std::vector<Score> score_text(const TrainedModel& trained, const ScoreCommand& o
   return scores;
 }
 
-/// A line for each score, or all of them as one JSON object.
-std::string listed(const std::vector<Score>& scores, bool json) {
+/// A line for each score, or all of them as one JSON object with the weights they are of.
+std::string listed(const std::vector<Score>& scores, const WeightsInfo& weights, bool json) {
   std::string text;
   nlohmann::json log_probs = nlohmann::json::array(), tokens = nlohmann::json::array();
   for (const Score& s : scores) {
@@ -103,7 +103,10 @@ std::string listed(const std::vector<Score>& scores, bool json) {
     log_probs.push_back(s.log_prob);
     tokens.push_back(s.tokens);
   }
-  return json ? nlohmann::json{{"log_prob", log_probs}, {"tokens", tokens}}.dump() + "\n" : text;
+  if (!json) return text;
+  nlohmann::json record{{"log_prob", log_probs}, {"tokens", tokens}};
+  record.update(weights.json());
+  return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
@@ -123,14 +126,14 @@ int score_command(const ScoreCommand& options) {
   std::vector<Score> scores;
   write_output(options.output, [&](const Sink& sink) {  // which cannot be written fails at once
     scores = lm ? score_text(trained, options, team) : score_pairs(trained, options, team);
-    sink(listed(scores, options.json));
+    sink(listed(scores, trained.weights, options.json));
   });
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (std::isfinite(scores[i].log_prob)) continue;
     throw Error(Exit::non_finite,
                 fmt::format("line {}: its log-probability is not finite: the weights in {} are of "
                             "no use",
-                            i + 1, trained.weights.string()));
+                            i + 1, trained.weights.folder.string()));
   }
   return 0;
 }

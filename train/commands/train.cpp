@@ -38,6 +38,10 @@ std::string counted(std::int64_t n, std::string_view noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
+bool has_test(const ExperimentData& data) {
+  return data.test.size() > 0 || !data.test.stream.empty();
+}
+
 std::int64_t count_values(const Parameters& parameters) {
   std::int64_t n = 0;
   for (const NamedTensor& p : parameters) n += p.tensor.size();
@@ -78,6 +82,16 @@ int logged(Talk& talk, const Work& work) {
   }
 }
 
+/// What --json prints: without validation and test data, what there is all the same.
+void print_record(const std::optional<Evaluation>& e, const WeightsInfo& weights,
+                  const RunFolder& run, const ExperimentData& data) {
+  nlohmann::json record = e ? e->json() : nlohmann::json::object();
+  if (e) record["split"] = has_test(data) ? "test" : "valid";
+  record.update(weights.json());
+  record["run"] = run.path.string();
+  fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 /// From a trainer that stands where it shall begin, to the end.
 int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
                const ExperimentData& data, Talk& talk, bool json) {
@@ -86,13 +100,13 @@ int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
                           run.path.string()));
     return 128 + signal;
   }
-  trainer.choose_weights();
+  const WeightsInfo weights = trainer.choose_weights();
   const std::optional<Evaluation> e = trainer.final_evaluation();
+  if (json) print_record(e, weights, run, data);
   if (e) {
-    const bool test = data.test.size() > 0 || !data.test.stream.empty();
+    const bool test = has_test(data);
     talk.line(fmt::format("{}  {}", test ? "test" : "valid", e->text()));
     if (config.task == Task::seq2seq) show_samples(test ? data.test : data.valid, *e, talk);
-    if (json) fmt::print("{}\n", e->json().dump());
     if (!std::isfinite(e->loss)) {
       throw Error(Exit::non_finite,
                   fmt::format("the loss of the {} split is not finite: the weights are of no use; "
