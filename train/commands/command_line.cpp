@@ -62,7 +62,7 @@ void add_json(CLI::App* command, bool& json, const char* what) {
       ->group(results);
 }
 
-/// An option that may come several times, with one file each.
+/// An option that may be given several times, with one file each.
 void add_files(CLI::App* command, const char* name, std::vector<std::string>& files,
                const char* help) {
   command->add_option(name, files, help)
@@ -98,12 +98,12 @@ void add_train(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   command->add_option("--run", options->run, "run folder (default: runs/<name>)")
       ->type_name("FOLDER")
       ->group(results);
-  command->add_flag("--overwrite", options->overwrite, "replace a run that the folder holds")
+  command->add_flag("--overwrite", options->overwrite, "replace the run in that folder")
       ->group(results);
   add_json(command, options->json, "the final metrics");
   command->footer(
-      "Progress goes to standard error. ^C saves a checkpoint and stops; heed resume goes on from "
-      "there.\n"
+      "Progress goes to standard error. Ctrl-C saves a checkpoint and stops; heed resume continues "
+      "from it.\n"
       "Examples:\n"
       "  heed train configs/dates.yaml\n"
       "  heed train configs/copy.yaml --run /tmp/copy train.steps=200 'model.layers={encoder: 1, "
@@ -114,12 +114,12 @@ void add_resume(CLI::App& app, Job& job, const std::vector<std::string>& typed) 
   const auto options = std::make_shared<ResumeCommand>();
   options->command = typed;
   CLI::App* const command = add_command(
-      app, job, "resume", "go on from the newest valid checkpoint", options, resume_command);
+      app, job, "resume", "continue from the newest valid checkpoint", options, resume_command);
   add_run(command, options->run, options->overrides, "train.steps=4000");
   add_json(command, options->json, "the final metrics");
   command->footer(
       "Examples:\n  heed resume runs/dates\n  heed resume runs/dates train.steps=4000\n"
-      "Keys that are given become the run's, in its config.yaml (threads aside).");
+      "The keys given here, except threads, are written to the run's config.yaml.");
 }
 
 void add_eval(CLI::App& app, Job& job) {
@@ -133,13 +133,13 @@ void add_eval(CLI::App& app, Job& job) {
       ->check(CLI::IsMember({"valid", "test"}))
       ->type_name("NAME")
       ->group(choices);
-  add_files(command, "--source", options->source, "lines to translate, instead of a split");
-  add_files(command, "--target", options->target, "what they should become");
-  add_files(command, "--text", options->text, "language models: a text, instead of a split");
+  add_files(command, "--source", options->source, "lines to translate instead of a split");
+  add_files(command, "--target", options->target, "reference translations");
+  add_files(command, "--text", options->text, "language models: a text instead of a split");
   add_weights(command, options->weights);
   command
       ->add_flag("--pretokenised", options->pretokenised,
-                 "lines are cut into words already: BLEU at spaces, not 13a")
+                 "lines are already tokenised: BLEU splits at spaces, not by 13a")
       ->group(choices);
   command
       ->add_option("--output", options->output,
@@ -148,9 +148,11 @@ void add_eval(CLI::App& app, Job& job) {
       ->group(results);
   add_json(command, options->json, "the metrics");
   command->footer(
-      "Loss is natural, a token, without label smoothing; accuracy and exact match are shares; "
-      "BLEU and\n"
-      "chrF2 are per cent. Files may be gzip. Options with FILE may be given several times.\n"
+      "The loss is the mean negative log-likelihood of a token in nats, without label smoothing. "
+      "Accuracy\n"
+      "and exact match are fractions; BLEU and chrF2 are percentages. Files may be compressed with "
+      "gzip.\n"
+      "Options with FILE may be given several times.\n"
       "Examples:\n"
       "  heed eval runs/dates --json\n"
       "  heed eval runs/multi30k-de-en --source test.de --target test.en decode.beam=10");
@@ -191,7 +193,7 @@ void add_generate(CLI::App& app, Job& job) {
           ->group(choices);
   command
       ->add_option("--prompt", options->prompt,
-                   "language models: continue this text, and print it as it is")
+                   "language models: continue this text; the output is printed unescaped")
       ->excludes(input)
       ->type_name("TEXT")
       ->group(choices);
@@ -225,7 +227,7 @@ void add_generate(CLI::App& app, Job& job) {
       ->group(choices);
   command
       ->add_option("--chunk", options->chunk,
-                   "lines read before they are answered (default: 2048; 1 at a terminal)")
+                   "lines read before any is translated (default: 2048; 1 at a terminal)")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("N")
       ->group(choices);
@@ -236,10 +238,12 @@ void add_generate(CLI::App& app, Job& job) {
   command->footer(
       "One line of output for each line of input, always; an empty line stays empty. A language "
       "model's\n"
-      "line is the prompt and what follows, with newlines shown as \\n; an empty prompt begins a "
+      "line is the prompt and its continuation, with newlines shown as \\n; an empty prompt starts "
+      "a "
       "text.\n"
-      "--temperature, --top-k and --top-p mean --sample. Of a very long line the first 4096 tokens "
-      "count.\n"
+      "--beam 1 always takes the likeliest token. --temperature, --top-k and --top-p imply "
+      "--sample.\n"
+      "Of a very long line, only the first 4096 tokens are used.\n"
       "Examples:\n"
       "  echo '3 March 2021' | heed generate runs/dates\n"
       "  heed generate runs/multi30k-de-en --input test.de.gz --output test.en --beam 10\n"
@@ -267,20 +271,20 @@ void add_score(CLI::App& app, Job& job) {
       ->group(results);
   add_json(command, options->json, "two lists, log_prob and tokens,");
   command->footer(
-      "Prints, for each target line, the natural logarithm of its probability and, behind a tab, "
+      "Prints, for each target line, the natural logarithm of its probability and, after a tab, "
       "its number\n"
-      "of tokens. Both count the end token. A language model knows no end token: its lines are "
+      "of tokens. Both include the end token. A language model has no end token: each line is "
       "scored as if\n"
-      "they stood behind a newline, and only their own tokens count.\n"
+      "it followed a newline, and only its own tokens count.\n"
       "Example:\n"
       "  heed score runs/multi30k-de-en --source test.de --target test.en");
 }
 
 void add_gradcheck(CLI::App& app, Job& job) {
   const auto options = std::make_shared<GradcheckCommand>();
-  CLI::App* const command = add_command(
-      app, job, "gradcheck", "check every parameter gradient of that very model, in float64",
-      options, gradcheck_command);
+  CLI::App* const command =
+      add_command(app, job, "gradcheck", "check every parameter gradient of the model in float64",
+                  options, gradcheck_command);
   add_config(command, options->config, options->overrides, "model.norm=post");
   command
       ->add_option("--entries", options->entries,
@@ -290,11 +294,12 @@ void add_gradcheck(CLI::App& app, Job& job) {
       ->group(choices);
   add_json(command, options->json, "the table");
   command->footer(
-      "Takes a few sequences of the training data, dropout and label smoothing on, and compares "
+      "Takes a few sequences of the training data, with dropout and label smoothing, and compares "
       "the gradient\n"
-      "with the five-point stencil: some entries of each parameter, and two random directions "
-      "through all of\n"
-      "them. Right is within 1e-6 relative or 1e-8 absolute. Exits with 1 where a gradient is "
+      "with a five-point finite difference: for some entries of each parameter, and along two "
+      "random "
+      "directions.\n"
+      "A gradient is right within 1e-6 (relative) or 1e-8 (absolute). Exits with 1 if one is "
       "wrong.\n"
       "Example:\n"
       "  heed gradcheck configs/dates.yaml model.norm=post model.activation=gelu");
@@ -311,10 +316,10 @@ void add_show(CLI::App& app, Job& job) {
   add_overrides(command, options->overrides, "model.d_model=512");
   add_json(command, options->json, "all of it");
   command->footer(
-      "FLOPs are those of the matrix products of forward and backward, attention counted in full. "
-      "Memory is\n"
-      "an estimate. What depends on data that are not there is an estimate too, and is called so.\n"
-      "Example:\n"
+      "FLOPs are those of the matrix products of forward and backward, with attention counted in "
+      "full. Memory\n"
+      "is an estimate; so is what depends on missing data, and it is marked as such.\n"
+      "Examples:\n"
       "  heed show configs/multi30k-de-en.yaml model.d_model=512 model.heads=8\n"
       "  heed show reference      every key with its meaning, choices and default");
 }
@@ -337,9 +342,8 @@ void add_bench(CLI::App& app, Job& job) {
 
 void add_fetch(CLI::App& app, Job& job) {
   const auto options = std::make_shared<FetchCommand>();
-  CLI::App* const command =
-      add_command(app, job, "fetch", "get a well-known data set, and check its SHA-256", options,
-                  fetch_command);
+  CLI::App* const command = add_command(
+      app, job, "fetch", "download a data set and check its SHA-256", options, fetch_command);
   command->add_option("NAME", options->name, "multi30k, tinyshakespeare or mnist")
       ->required()
       ->type_name("");
