@@ -1,5 +1,5 @@
 #pragma once
-/// What can be typed: the subcommands, their arguments and their help.
+/// The command line: the subcommands, their arguments and their help.
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace heed {
 
-/// What to do once the whole command line has been understood.
+/// What to do after the whole command line has been parsed.
 using Job = std::function<int()>;
 
-/// Adds all subcommands; parsing then fills `job`, which must live as long. `typed` is the whole
+/// Adds all subcommands; parsing then sets `job`, which must outlive `app`. `typed` is the whole
 /// command line, for run.json.
 void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed);
 

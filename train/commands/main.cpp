@@ -24,11 +24,11 @@ using namespace heed;
 
 constexpr std::string_view no_output = "cannot write standard output";
 
-/// A closed standard stream must not become the number of a file that is opened next.
+/// The descriptor of a closed standard stream must not be given to the next file that is opened.
 void keep_standard_streams() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
-    // Opened the wrong way round, so that using it is still an error.
+    // Opened in the wrong direction, so that using it is still an error.
     if (open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
       std::_Exit(static_cast<int>(Exit::io));
   }
@@ -48,8 +48,8 @@ int output_failed(std::string_view message) {
   return static_cast<int>(Exit::io);
 }
 
-/// Runs the job and says what went wrong, if anything did; also when the last bytes cannot be
-/// written.
+/// Runs the job and reports what went wrong, if anything did, including a failure to write the last
+/// bytes.
 int run(const Job& job) {
   try {
     const int status = job();

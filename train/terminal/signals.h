@@ -6,9 +6,9 @@ namespace heed {
 /// "SIGINT (Ctrl-C)": a signal that asks for a stop, for people.
 std::string signal_text(int number);
 
-/// While one lives: SIGINT, SIGTERM and SIGHUP (a lost terminal; not under nohup) ask for a stop, a
-/// second one (0.1 s later or more, and no hangup) ends the process at once, and SIGUSR1 asks for a
-/// checkpoint. Afterwards SIGUSR1 is ignored.
+/// While an object lives, SIGINT, SIGTERM and SIGHUP (a lost terminal; not under nohup) ask for a stop,
+/// a second one (at least 0.1 s later, and no hangup) ends the process at once, and SIGUSR1 asks for
+/// a checkpoint. Afterwards SIGUSR1 is ignored.
 class SignalRequests {
  public:
   SignalRequests();
