@@ -25,7 +25,7 @@ says 'continuing from step 30' 'step     40'
 cp runs/tiny/run.json kept.json
 sed -i 's/"cpu": ".*"/"cpu": "another"/' runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40
-says 'warning: not what the run was started with, so its bits may differ: cpu: ' '; it was another'
+says 'warning: differs from what the run was started with, so its bits may differ: cpu: ' '; it was another'
 rm runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40
 holds err 'warning: .*run\.json.*cannot be compared'
@@ -44,7 +44,7 @@ status 0 eval runs/tiny
 says 'note: runs/tiny/config.yaml: it was edited since the run began'
 cp kept.yaml runs/tiny/config.yaml
 status 0 resume runs/tiny train.steps=40 data.synthetic.symbols=4
-says 'data.train: its tokens are others' 'data.valid: its tokens are others'
+says 'data.train: its tokens differ' 'data.valid: its tokens differ'
 cp runs/tiny/tokenizer.vocab kept.vocab
 sed -i 's/b/x/' runs/tiny/tokenizer.vocab
 for command in resume eval generate; do

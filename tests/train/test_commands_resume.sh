@@ -12,12 +12,12 @@ says 'model.activation: a run keeps its model'
 status 2 resume runs/tiny tokenizer.lowercase=true data.lowercase=true
 cp -r runs/tiny longer
 status 0 resume longer train.steps=40 threads=1
-says "note: train.steps is another from here on, in the run's config.yaml too"
+says "note: train.steps changes from this step on, also in the run's config.yaml"
 holds longer/config.yaml 'steps: 40' 'threads: 2'
 status 0 resume longer
 says 'finished already, at step 40 (train.steps=40)' 'raise train.steps: heed resume longer train.steps=…'
 checks=$((checks + 1)); grep -q 'continuing' err && fail 'a finished run is said to go on'
-checks=$((checks + 1)); grep -q 'edited\|another from here' err && fail 'the config that was taken over is a change still'
+checks=$((checks + 1)); grep -q 'edited\|changes from this' err && fail 'the config that was taken over is still a change'
 status 2 train tiny.yaml --run never train.steps.x=3
 says 'train.steps.x=3: unknown key'
 status 2 resume longer optim.lr.foo.bar=3
@@ -40,19 +40,19 @@ status 0 resume dropped train.steps=40 optim.name=adamw
 cp -r runs/tiny reseeded
 status 0 resume reseeded train.steps=31
 status 0 resume reseeded seed=7 train.shards=3 train.steps=35 data.synthetic.symbols=4
-says 'data.train: its tokens are others' 'so epoch ' ' begins again'
+says 'data.train: its tokens differ' 'so epoch ' ' starts again'
 holds reseeded/run.json '"seed": 7' '"shards": 3'
 status 0 resume reseeded train.steps=40
-checks=$((checks + 1)); grep -q warning err && fail 'seed and data that were taken over are others still'
+checks=$((checks + 1)); grep -q warning err && fail 'seed and data that were taken over still differ'
 cp -r runs/tiny unjudged
 status 0 resume unjudged data.synthetic.valid=0 train.steps=31
 [ -L unjudged/best ] || fail 'without validation data the best is forgotten'
 holds unjudged/last/state.json '"validation_due": false'
 cp -r runs/tiny judged
 status 0 resume judged train.best=token_accuracy train.steps=60 optim.lr=0.01
-says 'the deciding metric or the validation data are others' '(best)'
+says 'the deciding metric or the validation data differ' '(best)'
 status 0 resume judged train.steps=70
-checks=$((checks + 1)); grep -q 'deciding metric' err && fail 'the metric that was taken over is another still'
+checks=$((checks + 1)); grep -q 'deciding metric' err && fail 'the metric that was taken over still differs'
 for record in '[]' '"x"' '{"files":"x"}' '{"files":[]}'; do
   echo "$record" >judged/run.json
   status 0 resume judged train.steps=71 threads=1
@@ -101,14 +101,14 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   if as_nobody eval others; then                         # where the program can be reached
     as_nobody resume others train.steps=45
     equal 'resume beside a checkpoint of another user' $? 0
-    says "warning: an old checkpoint stays: cannot remove"
-    equal 'times it is said' "$(grep -c 'checkpoint stays' err)" 1
+    says "warning: an old checkpoint was not removed: cannot remove"
+    equal 'times it is said' "$(grep -c 'checkpoint was not removed' err)" 1
     chmod +t others/checkpoints; chown 0:0 others/checkpoints; chmod 1777 others/checkpoints
     mkdir -m 755 others/checkpoints/.step-00000050.tmp others/checkpoints/.step-00000050.old
     touch others/checkpoints/.step-00000050.tmp/x others/checkpoints/.step-00000050.old/x
     as_nobody resume others train.steps=65
     equal 'resume in a folder with the sticky bit' $? 0
-    says 'warning: an old checkpoint stays: cannot remove others/checkpoints/.step-00000050.tmp'
+    says 'warning: an old checkpoint was not removed: cannot remove others/checkpoints/.step-00000050.tmp'
     chmod 700 others; chown 0:0 others
     as_nobody eval others
     equal 'eval of what may not be looked at' $? 4

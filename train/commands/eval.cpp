@@ -141,7 +141,7 @@ int eval_command(const EvalCommand& options) {
   options.json ? print_record(e, subject, trained) : print_for_people(e, subject);
   if (!std::isfinite(e.loss)) {
     throw Error(Exit::non_finite,
-                fmt::format("the loss of {} is not finite: the weights in {} are of no use",
+                fmt::format("the loss of {} is not finite: the weights in {} are unusable",
                             subject.name, trained.weights.folder.string()));
   }
   return 0;

@@ -51,7 +51,7 @@ std::int64_t count_values(const Parameters& parameters) {
 /// A few test lines with what the model makes of them, evenly picked.
 void show_samples(const Dataset& split, const Evaluation& e, Talk& talk) {
   const std::size_t n = e.outputs.size(), shown = std::min<std::size_t>(n, 10);
-  if (shown > 0) talk.line("some of them:");
+  if (shown > 0) talk.line("examples:");
   for (std::size_t i = 0; i < shown; ++i) {
     const std::size_t k = i * n / shown;
     const bool right = e.outputs[k] == split.target_lines[k];
@@ -67,7 +67,7 @@ void explain_precision(const Config& config, Talk& talk) {
   }
 }
 
-/// Does it, and puts a failure into the log as well: who looks in the morning looks there.
+/// Does it, and writes a failure into the log as well.
 template <class Work>
 int logged(Talk& talk, const Work& work) {
   try {
@@ -109,7 +109,7 @@ int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
     if (config.task == Task::seq2seq) show_samples(test ? data.test : data.valid, *e, talk);
     if (!std::isfinite(e->loss)) {
       throw Error(Exit::non_finite,
-                  fmt::format("the loss of the {} split is not finite: the weights are of no use; "
+                  fmt::format("the loss of the {} split is not finite: the weights are unusable; "
                               "the run is in {}",
                               test ? "test" : "validation", run.path.string()));
     }
@@ -118,8 +118,8 @@ int run_to_end(Trainer& trainer, const Config& config, const RunFolder& run,
   return 0;
 }
 
-/// The keys in which a run is gone on with by another config than its own, but for the number of
-/// threads, which is the machine's. Throws where the weights would become another model's.
+/// The keys in which the config of a resumed run differs from its own, except the number of threads,
+/// which depends on the machine. Throws where the weights would not fit the model any longer.
 std::vector<std::string> changed_keys(const Config& config, const RunFolder& run) {
   std::vector<std::string> changed;
   const Config own = read_run_config(run);
@@ -130,15 +130,15 @@ std::vector<std::string> changed_keys(const Config& config, const RunFolder& run
     const bool other_moments = key == "optim.name" && (config.optim.name == OptimizerKind::sgd) !=
                                                           (own.optim.name == OptimizerKind::sgd);
     if (other_moments)
-      throw Error(
-          Exit::usage,
-          "optim.name: a run keeps its moments, which Adam and SGD do not share; heed train "
-          "begins a new one");
+      throw Error(Exit::usage,
+                  "optim.name: a run keeps its moments, which Adam and SGD do not share; start a "
+                  "new run with "
+                  "heed train");
     if (fixed)
       throw Error(
           Exit::usage,
-          fmt::format("{}: a run keeps its {}, for its weights go with no other; heed train "
-                      "begins a new one",
+          fmt::format("{}: a run keeps its {}, because its weights fit no other; start a new run "
+                      "with heed train",
                       key, key.substr(0, key.find('.'))));
     changed.push_back(key);
   }
@@ -151,14 +151,15 @@ int go_on(const Config& config, const RunFolder& run, const ResumeCommand& optio
   const Tokenizers tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
   const ExperimentData data = load_data(config, &tokenizers);
   for (const std::string& change : changed_surroundings(run, config, data)) {
-    talk.line(fmt::format("warning: not what the run was started with, so its bits may differ: {}",
-                          change));
+    talk.line(fmt::format(
+        "warning: differs from what the run was started with, so its bits may differ: {}", change));
   }
   explain_precision(config, talk);
   Trainer trainer(config, run, data, talk);
   trainer.restore();
   for (const std::string& key : changed)
-    talk.line(fmt::format("note: {} is another from here on, in the run's config.yaml too", key));
+    talk.line(
+        fmt::format("note: {} changes from this step on, also in the run's config.yaml", key));
   if (!changed.empty()) adopt_config(run, config, data);
   return run_to_end(trainer, config, run, data, talk, options.json);
 }

@@ -27,7 +27,7 @@ std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
       std::ceil(config.train.epochs * static_cast<double>(stream.batches_in(0))));
 }
 
-/// What a batch's number hangs on, in a few words.
+/// What determines the batch of a given number, as text to compare.
 std::string batches_of(const Config& config, const ExperimentData& data) {
   const BatchOptions options = batch_options(config);
   return fmt::format("{} seed {} tokens {} sequences {} context {}", data.sums.train, options.seed,
@@ -123,7 +123,7 @@ int Trainer::train() {
   if (last_saved_ != progress_.step) save(false, !finished());
   talk_.end_progress();
   if (progress_.skipped > 0) {
-    talk_.line(fmt::format("{} of {} steps were left out, as they were not finite",
+    talk_.line(fmt::format("{} of {} steps were skipped because they were not finite",
                            progress_.skipped, progress_.step));
   }
   const int signal = signals_->stop();
@@ -154,13 +154,14 @@ void Trainer::one_step() {
 }
 
 std::string Trainer::advice(std::int64_t from, bool skipping) const {
-  std::string anew = "begin anew: heed train with --overwrite and a smaller optim.lr";
-  if (from == 0) return anew;
+  std::string restart = "start again: heed train with --overwrite and a smaller optim.lr";
+  if (from == 0) return restart;
   return fmt::format(
-      "to go on from step {}: heed resume {} with a smaller optim.lr{}\nwhere that ends likewise, "
-      "its weights are of no use any more; {}",
-      from, run_.path.string(),
-      skipping ? "" : ", or train.on_nonfinite=skip to leave such steps out", anew);
+      "to continue from step {}: heed resume {} with a smaller optim.lr{}\nif that fails in the "
+      "same "
+      "way, its weights are no longer usable; {}",
+      from, run_.path.string(), skipping ? "" : ", or train.on_nonfinite=skip to skip such steps",
+      restart);
 }
 
 void Trainer::give_up_step(const Error& error) {
@@ -227,9 +228,9 @@ void Trainer::validate() {
   if (better) save(true);
   if (config_.train.early_stopping.metric &&
       progress_.without_better >= config_.train.early_stopping.patience) {
-    talk_.line(
-        fmt::format("step {:>6}  stopping early: no better for {} validations (best at step {})",
-                    progress_.step, progress_.without_better, progress_.best_step));
+    talk_.line(fmt::format(
+        "step {:>6}  stopping early: no improvement in {} validations (best at step {})",
+        progress_.step, progress_.without_better, progress_.best_step));
     stopped_early_ = true;
   }
 }
@@ -277,7 +278,8 @@ void Trainer::save(bool is_best, bool on_request) {
 
 void Trainer::tell_what_stays(const std::vector<std::string>& reasons) {
   for (const std::string& reason : reasons)
-    if (stays_.insert(reason).second) talk_.line("warning: an old checkpoint stays: " + reason);
+    if (stays_.insert(reason).second)
+      talk_.line("warning: an old checkpoint was not removed: " + reason);
 }
 
 void Trainer::check_finite(std::span<const NamedTensor> moments) const {
@@ -287,7 +289,7 @@ void Trainer::check_finite(std::span<const NamedTensor> moments) const {
       squares += kernels::sum_squares(t.tensor.value().data(), t.tensor.size());
     if (std::isfinite(squares)) continue;
     throw Error(Exit::non_finite,
-                fmt::format("step {}: not saved, as it is not finite: {}", progress_.step,
+                fmt::format("step {}: not saved because it is not finite: {}", progress_.step,
                             find_non_finite(tensors, "the tensor")->text()));
   }
 }

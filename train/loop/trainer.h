@@ -73,8 +73,8 @@ class Trainer {
   void record(const std::string& kind, const nlohmann::json& fields);
   /// Cuts off what was recorded after the checkpoint gone on from, and goes on recording.
   void repair_metrics();
-  /// Where config or data are others than the checkpoint's: begins the epoch again, for the
-  /// numbers of its batches mean other samples, and judges anew which weights are the best.
+  /// Where config or data differ from the checkpoint's: starts the epoch again, because the numbers
+  /// of its batches mean other samples, and chooses the best weights again.
   void adapt_progress(const Progress& now);
   /// Points `best` at the checkpoint that was; where that is lost, at none.
   void find_best();

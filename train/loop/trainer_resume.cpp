@@ -1,4 +1,4 @@
-/// Going on with a run: what the checkpoint, the config, the data and the files say must agree.
+/// Resuming a run: checkpoint, config, data and files must agree.
 #include <fmt/format.h>
 
 #include <utility>
@@ -46,8 +46,8 @@ void Trainer::adapt_progress(const Progress& now) {
   Progress& p = progress_;
   if (!p.batches.empty() && p.batches != now.batches && p.position.batch > 0) {
     talk_.line(
-        fmt::format("note: data, seed or size of the batches are others, so epoch {} begins "
-                    "again; {} of its batches were done",
+        fmt::format("note: the data, the seed or the batch size differ, so epoch {} starts again; "
+                    "{} of its batches were done",
                     p.position.epoch, p.position.batch));
     p.position.batch = 0;
   }
@@ -55,8 +55,9 @@ void Trainer::adapt_progress(const Progress& now) {
   if (data_.sums.valid.empty()) return;  // nothing will be judged
   if (p.best && !p.judged_by.empty() && p.judged_by != now.judged_by) {
     talk_.line(
-        "note: the deciding metric or the validation data are others: which checkpoint is the best "
-        "is judged anew, from here on");
+        "note: the deciding metric or the validation data differ: the best checkpoint is chosen "
+        "again, "
+        "from this step on");
     p.best.reset();
     p.without_better = 0;
     p.validation_due = true;
@@ -91,8 +92,8 @@ void Trainer::find_best() {
   } catch (const Error& lost) {
     if (lost.code != Exit::bad_input) throw;
     talk_.line(
-        fmt::format("the best checkpoint, of step {}, is lost; the best of the validations to come "
-                    "takes its place, or the last checkpoint where there are none: {}",
+        fmt::format("the best checkpoint, of step {}, is lost; the best of the next validations "
+                    "replaces it, or the last checkpoint if there are none: {}",
                     progress_.best_step, lost.what()));
     progress_.best.reset();
     return remove_tree(run_.path / "best");

@@ -138,7 +138,7 @@ std::vector<std::string> changed_surroundings(const RunFolder& run, const Config
   for (const char* split : {"train", "valid", "test"}) {
     const std::string before = text_at(*then, {"data", split});
     if (then->contains("data") && before != text_at(now, {"data", split}))
-      changed.push_back(fmt::format("data.{}: its tokens are others", split));
+      changed.push_back(fmt::format("data.{}: its tokens differ", split));
   }
   return changed;
 }

@@ -169,8 +169,7 @@ BOOST_AUTO_TEST_CASE(another_deciding_metric_judges_anew) {
   run.config.train.steps = 40;
   run.talk.log_to(run.paths().log());
   BOOST_TEST(run.train(true) == 0);
-  BOOST_TEST(
-      contains(get(run.paths().log()), "the deciding metric or the validation data are others"));
+  BOOST_TEST(contains(get(run.paths().log()), "the deciding metric or the validation data differ"));
   const Progress end = Progress::from(run.state_with_clocks(40));
   BOOST_TEST(end.best.value() <= 1);
   BOOST_TEST(end.best_step >= 20);
