@@ -158,11 +158,11 @@ says 'only its first 4095'
 status 2 generate runs/tiny --prompt a
 for wrong in '--beam 0' '--temperature 0' '--temperature x' '--max-length 0' '--top-p 2' '--top-k -1'; do
   status 2 generate runs/tiny --input src $wrong         # named as it was typed
-  says "heed: $wrong: expected "
+  says "heed: $wrong: "
   checks=$((checks + 1)); grep -q 'decode\.' err && fail "$wrong is answered with a key"
 done
 status 2 generate runs/tiny --input src decode.beam=0
-says 'decode.beam=0: expected'
+says "decode.beam=0: 0 is out of range"
 status 3 generate runs/tiny --input nowhere --output never
 says 'nowhere: no such file'
 printf 'a b\nb \377\n' >broken
