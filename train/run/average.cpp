@@ -35,6 +35,8 @@ std::vector<Source> open_sources(const CheckpointFolder& checkpoints, std::int64
 
 }  // namespace
 
+std::int64_t first_averaged_step(std::int64_t last_step) { return last_step - (last_step + 4) / 5; }
+
 std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints, std::int64_t count,
                                        std::int64_t first, std::span<const NamedTensor> parameters,
                                        std::vector<std::string>& damaged) {

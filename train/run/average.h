@@ -12,11 +12,9 @@
 
 HEED_BEGIN
 
-/// Checkpoints that are averaged lie in the last fifth of the run: those further apart differ too
-/// much for their mean to be of use. The first step of that fifth.
-inline std::int64_t first_averaged_step(std::int64_t last_step) {
-  return last_step - last_step / 5;
-}
+/// The first step of the last fifth of a run (rounded up, for very short ones): checkpoints that lie
+/// further apart differ too much for their mean to be of use.
+std::int64_t first_averaged_step(std::int64_t last_step);
 
 /// Sets the parameters to the mean, value by value, of the newest `count` checkpoints from step
 /// `first` on, and returns their steps, newest first; with fewer than two, it changes nothing.
