@@ -244,7 +244,8 @@ void add_train(std::vector<Field>& table) {
           choice(HEED_KEY(train.best), metrics,
                  "What makes a checkpoint the best, unless early_stopping has a metric."),
           whole(HEED_KEY(train.average), {1, 1000},
-                "Average the last so many checkpoints of the last fifth of the run, if that beats the best."),
+                "Average the last so many checkpoints of the last fifth of the run, if that beats "
+                "the best."),
       });
 }
 

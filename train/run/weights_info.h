@@ -22,7 +22,7 @@ struct WeightsInfo {
   /// The weights of a checkpoint, or of a mean of checkpoints.
   WeightsInfo(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 
-  std::string text() const;     ///< "best, step 2000 (runs/dates/best)"
+  std::string text() const;  ///< "best, step 2000 (runs/dates/best)"
   /// {"weights": "/…/checkpoints/step-00002000", "weights_name": "best", "weights_steps": [2000]}
   nlohmann::json json() const;
 };
