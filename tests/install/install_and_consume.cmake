@@ -26,7 +26,15 @@ function(expect text)
   endif()
 endfunction()
 
-step(${CMAKE_COMMAND} --install ${HEED_BUILD} --prefix ${dir}/first)
+# After `./heed` alone, not all libraries are built: this one the program does not need.
+set(library ${HEED_BUILD}/optim/libheed_optim_f64.a)
+file(RENAME ${library} ${library}.aside)
+execute_process(COMMAND ${CMAKE_COMMAND} --install ${HEED_BUILD} --prefix ${dir}/first
+                RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
+file(RENAME ${library}.aside ${library})   # the old one, so that nothing is linked again
+if(status)
+  fail("a library that was not built yet: exit status ${status}\n${out}")
+endif()
 # An installed tree may be moved, and must not lean on the sources or on the build.
 file(RENAME ${dir}/first "${dir}/the prefix")
 file(GLOB_RECURSE configs "${dir}/the prefix/*.cmake")

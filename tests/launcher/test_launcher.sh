@@ -24,15 +24,26 @@ for room in autograd nn optim data train; do mkdir "$clone/$room"; : >"$clone/$r
 : >"$clone/CMakeLists.txt"; : >"$clone/CMakePresets.json"
 cp "$launcher" "$clone/heed"
 
-for tool in sh cat cp date dirname env find flock grep mkdir mv nproc readlink rm sleep touch; do
+for tool in sh cat cp date dirname env find flock grep mkdir mv nproc readlink rm sed sleep tail touch; do
   ln -s "$(command -v $tool)" "$bin/$tool"
 done
 # "Installed" is what the file `installed` names.
 fake dpkg-query <<END
 for p in "\$@"; do grep -qx -- "\$p" "$dir/installed" && printf ' %s=installed ' "\$p"; done; true
 END
+# until_err TEXT: waits until the launcher has said it
+fake until_err <<END
+began=\$(date +%s)
+until grep -qsF "\$1" "$dir/err"; do
+  [ \$((\$(date +%s) - began)) -lt $patience ] || break
+  real_sleep 0.1
+done
+END
 fake apt-get <<END
 [ -f "$dir/apt-fails" ] && { echo 'E: no such mirror'; exit 100; }
+case "\$*" in
+  *' install '*) [ -f "$dir/reported" ] && { echo 'Setting up g++ (12.2)'; until_err 'installing packages, '; } ;;
+esac
 for p in "\$@"; do echo "\$p"; done >>"$dir/installed"
 END
 fake sudo <<'END'
@@ -52,6 +63,7 @@ case "\$*" in
       [ \$((\$(date +%s) - began)) -lt $patience ] || break
       sleep 0.05
     done
+    [ -f "$dir/reported" ] && { echo '[120/350] Building CXX object x'; until_err 'building, '; }
     mkdir -p build/release/train; cp "$dir/program" build/release/train/heed ;;
   *)
     [ -f "$dir/configure-fails" ] && { echo 'CMake Error: planted'; exit 1; }
@@ -118,6 +130,17 @@ expect calls 'sudo env DEBIAN_FRONTEND=noninteractive apt-get'
 grep 'apt-get.* install' "$calls" | grep -q ' g++' && fail "$what: installs what is there"
 expect calls 'cmake --preset release'; expect calls 'cmake --build --preset release --target heed'
 expect out "in $dir"; expect out '[my file.yaml]'; expect out '[a=b]'; expect out '[]'
+
+what='long work is reported on'
+ln -s "$(command -v sleep)" "$bin/real_sleep"
+fake sleep <<'END'
+exec real_sleep 0.1
+END
+echo cmake >"$dir/installed"; : >"$dir/reported"; rm -r "$clone/build"; run show
+rm "$dir/reported" "$bin/sleep"; mv "$bin/real_sleep" "$bin/sleep"
+expect_status 0
+expect err 'installing packages, '; expect err ' s: Setting up g++ (12.2)'
+expect err 'building, '; expect err ' s: 120 of 350 steps'
 
 all_built
 what='with nothing to do, runs at once'

@@ -140,7 +140,7 @@ def stops(check, ground):
 
 def averages(check, ground):
     """The mean of the last checkpoints must not depend on those that stops have left in between."""
-    overrides = ["train.average=3", "train.steps=60", "train.keep=5"]
+    overrides = ["train.average=3", "train.steps=60", "train.keep=5", "train.save_every=5", "data.synthetic.valid=0"]
     whole = ground.train("synthetic", "whole", *overrides)
     run = ground.folder("stopped")
     for step in (15, 35, 47, 53):

@@ -117,7 +117,7 @@ void measure_resume(Measures& measures, const fs::path& run) {
       const std::string how = fmt::format("resume, {}: {}", file, damage.name);
       warned(done.status == 0 && contains(done.talk, "skipped a damaged checkpoint: ") &&
                  contains(done.talk, (folder ? newest : newest / file).string()) &&
-                 contains(done.talk, fmt::format("going on from step {}", kOlder)),
+                 contains(done.talk, fmt::format("continuing from step {}", kOlder)),
              how, done);
       same(same_weights(run, copy.path()), how + ": other weights", done);
     }

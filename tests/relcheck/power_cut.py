@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -184,8 +185,7 @@ def goes_on(ground, state, must, folder, scenario):
     done = ground.run("resume", run)
     if done.returncode != 0:
         return f"exit {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1]}"
-    begun = max([int(line.split()[-1]) for line in done.stderr.splitlines() if line.startswith("going on from")],
-                default=0)
+    begun = max(map(int, re.findall(r"^(?:continuing from|finished already, at) step (\d+)", done.stderr, re.M)), default=0)
     if begun < max(must, default=0):
         return f"went on from step {begun}, not from {max(must)}"
     return "" if digest(run) == scenario.end else "other bits at the end"

@@ -67,7 +67,7 @@ data: {synthetic: {name: copy, train: 600, valid: 40, test: 30, max_length: 5, s
 tokenizer: {kind: char}
 model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, dropout: 0.1}
 optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
-train: {steps: 30, batch_tokens: 256, validate_every: 15, save_every: 15, log_every: 10, average: 2}
+train: {steps: 30, batch_tokens: 256, validate_every: 15, save_every: 15, log_every: 10}
 decode: {beam: 2, max_length: 12}
 CONFIG
 }

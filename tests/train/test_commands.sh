@@ -10,19 +10,22 @@ says 'step     30' 'the run is in runs/tiny'
 holds out '"exact_match":' '"bleu_signature":"'
 equal 'lines of JSON' "$(lines out)" 1
 for file in config.yaml run.json train.log metrics.jsonl tokenizer.vocab best/model.safetensors \
-            last/state.json average/model.safetensors; do
+            last/state.json; do
   [ -e runs/tiny/$file ] || fail "runs/tiny/$file is missing"
 done
 cp out trained.json
+says 'weights: best, step ' ' (runs/tiny/best)'
+holds trained.json '"run":"runs/tiny"' '"split":"test"' '"weights":"/[^"]*/step-000000[13][05]"' '"weights_name":"best"'
+checks=$((checks + 1)); grep -q 'continuing\|finished already' err && fail 'a new run is said to be resumed'
 
 status 2 train tiny.yaml
 says 'already holds a run' 'heed resume runs/tiny'
 status 0 resume runs/tiny train.steps=40
-says 'going on from step 30' 'step     40'
+says 'continuing from step 30' 'step     40'
 cp runs/tiny/run.json kept.json
 sed -i 's/"cpu": ".*"/"cpu": "another"/' runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40
-says 'warning: not what the run was started with, so its bits may differ: cpu: ' '; it was another'
+says 'warning: differs from what the run was started with, so its bits may differ: cpu: ' '; it was another'
 rm runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40
 holds err 'warning: .*run\.json.*cannot be compared'
@@ -71,7 +74,7 @@ done
 status 0 eval runs/tiny --split valid --json
 holds out '"split":"valid"' '"sentences":40'
 status 0 eval runs/tiny --weights 15 --json
-holds out 'step-00000015'
+holds out '"weights":"/[^"]*/step-00000015"' '"weights_name":"step"' '"weights_steps":\[15\]'
 printf 'a b c\nb\n' >src
 printf 'a b c\nb\n' >tgt
 status 0 eval runs/tiny --source src --target tgt --pretokenised --output translated --json
@@ -79,15 +82,43 @@ holds out '"split":"files"' '"sentences":2' 'tok:none'
 equal 'lines of translations' "$(lines translated)" 2
 status 0 eval runs/tiny
 holds out 'perplexity' 'BLEU = '
+
+# ---- which weights: said by every command that reads some ---------------------------------------------
+status 0 train tiny.yaml --run mean train.save_every=3 train.average=2 data.synthetic.valid=0 data.synthetic.test=0 --json
+says 'weights: average, mean of steps 30, 27 (mean/average)'
+equal 'lines of JSON without data to evaluate on' "$(lines out)" 1
+holds out '^\{"run":"mean","weights":"/[^"]*/mean/average","weights_name":"average","weights_steps":\[30,27\]\}$'
+holds mean/metrics.jsonl '"kind":"weights".*"weights_name":"average","weights_steps":\[30,27\]'
+for command in "eval mean --source src --target tgt" "generate mean --input src" "score mean --source src --target tgt"; do
+  status 0 $command
+  says 'heed: weights: average, mean of steps 30, 27 (mean/average)'
+  status 0 $command --weights last
+  says 'heed: weights: last, step 30 (mean/last)'
+  status 0 $command --weights 27
+  says 'heed: weights: step 27 (mean/checkpoints/step-00000027)'
+done
+cp -r mean/average alone; rm alone/state.json
+status 0 generate mean --input src --weights alone
+says 'heed: weights: alone'
 status 2 eval runs/tiny --split train
+status 2 eval runs/tiny data.synthetic.test=0 --split test
+says 'the config has no test split: choose --split valid, or give --source FILE --target FILE'
+for split in '' '--split valid' '--split test'; do
+  status 2 eval runs/tiny data.synthetic.test=0 data.synthetic.valid=0 $split
+  says 'the config has neither a valid nor a test split: give --source FILE --target FILE'
+done
 status 2 eval runs/tiny --source src
 status 2 eval runs/tiny --text src
 says '--text is for language models'
 status 2 eval runs/tiny --split test --source src --target tgt
-status 3 eval runs/nowhere
+for command in eval show resume generate 'score --target src'; do   # as for a config that is missing
+  status 2 $command runs/nowhere
+  says 'runs/nowhere'
+done
+status 2 eval runs/nowhere
 says 'no run here'
 status 3 eval runs/tiny --weights 77
-says 'no weights called 77; there are: average, best, last, 15, 30'
+says 'no weights called 77; there are: best, last, 15, 30'
 status 2 generate runs/tiny --sample --beam 3
 status 2 generate runs/tiny --beam 3 --top-k 2
 
@@ -125,8 +156,13 @@ equal 'lines out, one of them of 1 MB' "$(lines out)" 8
 says 'only its first 4095'
 
 status 2 generate runs/tiny --prompt a
-status 2 generate runs/tiny --input src --beam 0
-says 'decode.beam'
+for wrong in '--beam 0' '--temperature 0' '--temperature x' '--max-length 0' '--top-p 2' '--top-k -1'; do
+  status 2 generate runs/tiny --input src $wrong         # named as it was typed
+  says "heed: $wrong: "
+  checks=$((checks + 1)); grep -q 'decode\.' err && fail "$wrong is answered with a key"
+done
+status 2 generate runs/tiny --input src decode.beam=0
+says "decode.beam=0: 0 is out of range"
 status 3 generate runs/tiny --input nowhere --output never
 says 'nowhere: no such file'
 printf 'a b\nb \377\n' >broken
@@ -144,8 +180,15 @@ if [ -w /dev/full ]; then
   status 4 generate runs/tiny --input src --output /dev/full
 fi
 "$heed" generate runs/tiny --input src >&- 2>err; equal 'generate with closed output' $? 4
-{ "$heed" generate runs/tiny --input many --chunk 1 2>err; echo $? >code; } | head -n 1 >/dev/null
-case $(cat code) in 0|4) ;; *) fail "generate with a reader that leaves ended with $(cat code)" ;; esac
+mkfifo late                                              # asked only when the reader has left
+{ "$heed" generate runs/tiny --input late 2>err; echo $? >code; } | { exec <&-; cat src >late; }
+equal 'exit code of generate with a reader that leaves' "$(cat code)" 141
+checks=$((checks + 1)); grep -q 'annot write' err && fail 'a reader that leaves is complained of'
+for command in '--help' 'show reference' 'eval runs/tiny --json'; do
+  { "$heed" $command 2>err; echo $? >code; } | true
+  case $(cat code) in 0|141) ;; *) fail "$command with a reader that leaves ended with $(cat code)" ;; esac
+  checks=$((checks + 1)); grep -q 'annot write' err && fail "$command: a reader that leaves is complained of"
+done
 
 # ---- score ----------------------------------------------------------------------------------------
 printf 'a b c\nb\nd e\n' >src
@@ -158,7 +201,7 @@ total=$(awk '{ s += $1; n += $2 } END { printf "%.5f", -s / n }' out)
 status 0 eval runs/tiny --source src --target tgt --json
 equal 'loss as the sum of scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
 status 0 score runs/tiny --source src --target tgt --json
-holds out '^\{"log_prob":\[-[0-9.,-]*\],"tokens":\[[0-9,]*\]\}$'
+holds out '^\{"log_prob":\[-[0-9.,-]*\],"tokens":\[[0-9,]*\],"weights":"[^"]*","weights_name":"[a-z]*","weights_steps":\[[0-9,]*\]\}$'
 status 2 score runs/tiny --target tgt
 printf 'a\n' >short
 status 3 score runs/tiny --source src --target short
@@ -177,7 +220,8 @@ data: {train: {source: nowhere.de, target: nowhere.en}}
 CONFIG
 status 0 show absent.yaml
 holds out 'an upper bound'
-status 3 show runs
+status 2 show runs
+says 'no run here'
 status 0 gradcheck tiny.yaml --entries 3
 holds out '^embedding.weight .* 3 \+ 2 directions .* ok$' 'parameters have the right gradient'
 status 0 gradcheck tiny.yaml --entries 1 --json model.norm=post model.activation=gelu model.positions=learned

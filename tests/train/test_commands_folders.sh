@@ -74,6 +74,42 @@ for signal in HUP INT; do                                # ignored: by nohup, or
   equal 'lines of output' "$(lines kept-$signal)" 4
 done
 
+# ---- outputs that are read as well ----------------------------------------------------------------------
+cp src before
+ln -s src soft; ln src hard; mkdir sub; ln -s ../src sub/deep
+unchanged() { checks=$((checks + 1)); cmp -s src before || fail "$1 wrote over its input"; }
+for name in src ./src soft hard sub/deep "$work/src"; do
+  for command in "generate runs/tiny --input src" "score runs/tiny --source src --target before" \
+                 "score runs/tiny --source before --target src" "eval runs/tiny --source src --target before" \
+                 "eval runs/tiny --source before --target src"; do
+    status 2 $command --output $name
+    says "--output: $name is the same file as src, which is read"
+    unchanged "$command --output $name"
+  done
+done
+"$heed" generate runs/tiny --output soft <src >out 2>err; equal 'an output that is standard input' $? 2
+says '--output: soft is the same file as standard input'
+"$heed" generate runs/tiny --input src >>hard 2>err; equal 'an input that is standard output' $? 2
+says '--output: standard output is the same file as src'
+unchanged 'generate >>'
+cat >split.yaml <<CONFIG
+data: {train: {source: src, target: src}, test: {source: src, target: before}}
+tokenizer: {kind: char}
+model: {d_model: 8, heads: 2, d_ff: 8, layers: 1}
+train: {steps: 1}
+CONFIG
+status 0 train split.yaml --run split
+for name in soft before; do
+  status 2 eval split --output $name
+  says "--output: $name is the same file as"
+done
+unchanged 'eval of a split'
+cmp -s src before || fail 'the reference was written over'
+status 0 generate runs/tiny --input src --output another  # and what is not read is replaced, as ever
+status 0 generate runs/tiny --input src --output another
+same another
+rm hard
+
 # ---- a standard error that cannot be written ----------------------------------------------------------
 for command in "train nowhere.yaml" "eval nowhere" "fetch nothing" "score runs/tiny --target src" "trian"; do
   "$heed" $command >out 2>err
@@ -90,38 +126,49 @@ equal 'eval with a note that cannot be said' $? 0
 # ---- folders that are no run's -------------------------------------------------------------------------
 for name in run.json metrics.jsonl train.log best last average tokenizer.vocab; do
   mkdir mine; echo precious >mine/$name
-  status 2 train tiny.yaml --run mine
-  says "mine/$name exists and does not belong to a run"
-  status 2 train tiny.yaml --run mine --overwrite
-  says "mine/$name does not belong to a run"
+  for overwrite in '' --overwrite; do                    # neither sends to the other
+    status 2 train tiny.yaml --run mine $overwrite
+    says "mine/$name is not known to be a run's" 'even with --overwrite: choose another folder with --run'
+  done
   holds mine/$name '^precious$'
   rm -r mine
 done
 mkdir mine; echo '{"tool": "another"}' >mine/run.json; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
-status 2 train tiny.yaml --run mine --overwrite
+for overwrite in '' --overwrite; do
+  status 2 train tiny.yaml --run mine $overwrite
+  says "mine/checkpoints is not known to be a run's" 'even with --overwrite: choose another'
+done
 holds mine/checkpoints/weights precious
 rm -r mine; mkdir mine; cp tiny.yaml mine/config.yaml; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
-status 3 resume mine
+status 2 resume mine
 says 'no run here (there is a config.yaml, but neither a run.json nor a checkpoint)'
 equal 'files that resume left in a folder that is no run' "$(ls -A mine | wc -l)" 2
-status 2 train tiny.yaml --run mine --overwrite
+for overwrite in '' --overwrite; do
+  status 2 train tiny.yaml --run mine $overwrite
+  says "mine/config.yaml is not known to be a run's" 'even with --overwrite: choose another'
+done
 for lock in 'precious' '4711'; do                        # another program's
   echo "$lock" >mine/.lock
   status 2 train tiny.yaml --run mine --overwrite
-  status 3 resume mine
+  status 2 resume mine
   holds mine/.lock "^$lock\$"
   holds mine/checkpoints/weights precious
 done
 rm -r mine; mkdir mine; echo 4711 >mine/.lock
 status 2 train tiny.yaml --run mine
-says 'mine/.lock exists and does not belong to a run'
+says "mine/.lock is not known to be a run's"
 status 2 train tiny.yaml --run mine --overwrite
 holds mine/.lock '^4711$'
 : >mine/.lock; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
-status 3 resume mine
+status 2 resume mine
 equal 'what resume wrote into a lock that is not its own' "$(wc -c <mine/.lock | tr -d ' ')" 0
 status 2 train tiny.yaml --run mine --overwrite
 holds mine/checkpoints/weights precious
+cp -r runs/tiny unknown; rm unknown/run.json unknown/.lock # one that can be resumed is not sent away
+for overwrite in '' --overwrite; do
+  status 2 train tiny.yaml --run unknown $overwrite
+  says 'even with --overwrite: continue the run with `heed resume unknown`, choose another'
+done
 cp -r runs/tiny older; echo 4711 >older/.lock            # a run, all the same
 status 0 resume older train.steps=31
 rm -r mine; mkdir mine; echo precious >mine/notes.txt      # not in the way

@@ -15,13 +15,22 @@ status 0 resume longer train.steps=40 threads=1
 says "note: train.steps is now 40, and was 30; the run's config.yaml says so too"
 holds longer/config.yaml 'steps: 40' 'threads: 2'
 status 0 resume longer
-says 'going on from step 40'
-checks=$((checks + 1)); grep -q 'edited\|another from here' err && fail 'the config that was taken over is a change still'
+says 'finished already, at step 40 (train.steps=40)' 'raise train.steps: heed resume longer train.steps=…'
+checks=$((checks + 1)); grep -q 'continuing' err && fail 'a finished run is said to go on'
+checks=$((checks + 1)); grep -q 'edited\|says so too' err && fail 'the config that was taken over is still a change'
 status 2 train tiny.yaml --run never train.steps.x=3
 says 'train.steps.x=3: unknown key'
 status 2 resume longer optim.lr.foo.bar=3
 says 'optim.lr.foo.bar=3: unknown key'
 absent never
+
+status 0 resume longer train.steps=0 train.epochs=1
+says 'finished already, at step 40 (train.epochs=1)'
+status 0 resume longer train.epochs=0 train.minutes=1e-9
+says 'finished already, at step 40 (train.minutes=1e-09)'
+status 0 train tiny.yaml --run early train.steps=1000 train.validate_every=1 'train.early_stopping={metric: loss, patience: 1}' optim.lr=1e-30
+status 0 resume early
+says 'finished already, at step ' '(train.early_stopping.patience=1)'
 
 cp -r runs/tiny dropped
 status 0 resume dropped train.steps=35 model.dropout=0.3
@@ -31,10 +40,10 @@ status 0 resume dropped train.steps=40 optim.name=adamw
 cp -r runs/tiny reseeded
 status 0 resume reseeded train.steps=31
 status 0 resume reseeded seed=7 train.shards=3 train.steps=35 data.synthetic.symbols=4
-says 'data.train: its tokens differ' 'so epoch ' ' begins again'
+says 'data.train: its tokens differ' 'so epoch ' ' starts again'
 holds reseeded/run.json '"seed": 7' '"shards": 3'
 status 0 resume reseeded train.steps=40
-checks=$((checks + 1)); grep -q warning err && fail 'seed and data that were taken over are others still'
+checks=$((checks + 1)); grep -q warning err && fail 'seed and data that were taken over still differ'
 cp -r runs/tiny unjudged
 status 0 resume unjudged data.synthetic.valid=0 train.steps=31
 [ -L unjudged/best ] || fail 'without validation data the best is forgotten'
@@ -43,7 +52,7 @@ cp -r runs/tiny judged
 status 0 resume judged train.best=token_accuracy train.steps=60 optim.lr=0.01
 says 'the deciding metric or the validation data differ' '(best)'
 status 0 resume judged train.steps=70
-checks=$((checks + 1)); grep -q 'deciding metric' err && fail 'the metric that was taken over is another still'
+checks=$((checks + 1)); grep -q 'deciding metric' err && fail 'the metric that was taken over still differs'
 for record in '[]' '"x"' '{"files":"x"}' '{"files":[]}'; do
   echo "$record" >judged/run.json
   status 0 resume judged train.steps=71 threads=1
@@ -65,7 +74,7 @@ for way in none link empty; do
 done
 rmdir unmounted/checkpoints; mv elsewhere unmounted/checkpoints
 status 0 resume unmounted train.steps=33
-says 'going on from step 30'
+says 'continuing from step 30'
 cp -rL runs/tiny copied                                  # without its links
 status 0 eval copied
 status 3 resume copied
@@ -92,14 +101,14 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   if as_nobody eval others; then                         # where the program can be reached
     as_nobody resume others train.steps=45
     equal 'resume beside a checkpoint of another user' $? 0
-    says "warning: an old checkpoint stays: cannot remove"
-    equal 'times it is said' "$(grep -c 'checkpoint stays' err)" 1
+    says "warning: an old checkpoint was not removed: cannot remove"
+    equal 'times it is said' "$(grep -c 'checkpoint was not removed' err)" 1
     chmod +t others/checkpoints; chown 0:0 others/checkpoints; chmod 1777 others/checkpoints
     mkdir -m 755 others/checkpoints/.step-00000050.tmp others/checkpoints/.step-00000050.old
     touch others/checkpoints/.step-00000050.tmp/x others/checkpoints/.step-00000050.old/x
     as_nobody resume others train.steps=65
     equal 'resume in a folder with the sticky bit' $? 0
-    says 'warning: an old checkpoint stays: cannot remove others/checkpoints/.step-00000050.tmp'
+    says 'warning: an old checkpoint was not removed: cannot remove others/checkpoints/.step-00000050.tmp'
     chmod 700 others; chown 0:0 others
     as_nobody eval others
     equal 'eval of what may not be looked at' $? 4
@@ -116,7 +125,7 @@ soon 'grep -qs "train step" err'
 kill -HUP $!
 wait $!
 equal 'exit code after a hangup' $? 129
-says 'stopped by signal 1; go on with: heed resume lost'
+says 'stopped by SIGHUP (hangup); to continue: heed resume lost'
 [ -e lost/last/state.json ] || fail 'a hangup lost the run'
 
 for other in 1 2; do       # twice at once, as a shell and timeout(1) send it; a pause makes sure of that, on any machine
@@ -128,6 +137,7 @@ for other in 1 2; do       # twice at once, as a shell and timeout(1) send it; a
   got=$?                                                 # of the one that was taken first
   case $got in 143 | $((128 + other))) got=either ;; esac
   equal "exit code after 15 and $other at once" "$got" either
+  says 'stopped by SIG'
   [ -e lost/last/state.json ] || fail "15 and $other at once lost the run"
 done
 

@@ -109,8 +109,8 @@ printf 'a b c\nd a\nb b d c\n' >src
 status 0 generate old --input src
 equal 'its translations' "$(tr '\n' '/' <out)" 'a b c/d a/b b d d/'
 status 0 resume old train.steps=310
-says 'going on from step 300'
-checks=$((checks + 1)); grep -q -e 'data\.' -e 'begins again' err && fail 'the data of the old run are taken for others'
+says 'continuing from step 300'
+checks=$((checks + 1)); grep -q -e 'data\.' -e 'starts again' err && fail 'the data of the old run are taken for others'
 status 0 eval old --weights last --json
 near 'its loss after ten more steps' "$(number loss)" 0.20817754294861826
 

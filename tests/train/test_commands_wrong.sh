@@ -35,6 +35,20 @@ status 2 train
 status 2 trian tiny.yaml
 says 'did you mean train?'
 status 2
+holds err '^Usage: heed' '^  gradcheck '
+equal 'output of heed without arguments' "$(lines out)" 0
+status 0 --help
+cp out help
+status 0 help
+checks=$((checks + 1)); cmp -s out help || fail 'heed help and heed --help differ'
+for command in train eval help; do
+  status 0 $command --help
+  cp out help
+  status 0 help $command
+  checks=$((checks + 1)); cmp -s out help || fail "heed help $command and heed $command --help differ"
+done
+status 2 help trian
+says 'trian: no such command (did you mean train?)'
 
 # ---- wrong data -------------------------------------------------------------------------------------
 files() {   # files SOURCE TARGET: a config that trains on them
@@ -70,7 +84,7 @@ says 'data.valid: a text of 0 tokens'
 mkdir -p mine/checkpoints
 echo kept >mine/checkpoints/precious
 status 2 train tiny.yaml --run mine --overwrite
-says 'mine/checkpoints is not a run' 'choose another folder with --run'
+says "mine/checkpoints is not known to be a run's" 'choose another folder with --run'
 holds mine/checkpoints/precious kept
 files empty empty
 status 3 train files.yaml --run never
@@ -119,6 +133,11 @@ absent fetched/input.txt
 status 2 fetch shakespeare
 status 0 --help
 holds out '^  gradcheck '
+for command in eval generate score; do                  # examples of keys that the command uses
+  status 0 $command --help
+  holds out 'config keys to change, such as threads=1 or decode\.'
+  checks=$((checks + 1)); grep -q 'train\.steps' out && fail "$command --help speaks of train.steps"
+done
 status 0 generate --help
 holds out 'Examples:'
 

@@ -190,18 +190,20 @@ BOOST_AUTO_TEST_CASE(a_shorter_run_needs_a_shorter_warmup) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(averaging_over_most_of_the_run_is_warned_about) {
+BOOST_AUTO_TEST_CASE(averaging_over_more_than_the_last_fifth_of_the_run_is_warned_about) {
   const auto warnings = [&](const std::string& train) {
     return heed::parse_config(copy + "train: " + train, "exp.yaml", {}).warnings;
   };
   const std::string says =
-      "exp.yaml:2:31: train.average: the mean of 5 checkpoints, 500 steps apart, reaches back over "
-      "more than half of the 2000 steps and may be worse than the best of them; lower average or "
+      "exp.yaml:2:31: train.average: 5 checkpoints, 500 steps apart, reach back over more than the "
+      "last fifth of the 2000 steps, and only those within it are averaged; lower average or "
       "save_every";
   BOOST_TEST(warnings("{steps: 2000, average: 5}") == std::vector{says},
              boost::test_tools::per_element());
-  BOOST_TEST(warnings("{steps: 2000, average: 5, save_every: 200}").empty());
-  BOOST_TEST(warnings("{steps: 2000, average: 5, save_every: 201}").size() == 1u);
+  BOOST_TEST(warnings("{steps: 2000, average: 5, save_every: 100}").empty());
+  BOOST_TEST(warnings("{steps: 2000, average: 5, save_every: 101}").size() == 1u);
+  BOOST_TEST(warnings("{steps: 11, average: 2, save_every: 3}").empty());  // a fifth, rounded up
+  BOOST_TEST(warnings("{steps: 11, average: 2, save_every: 4}").size() == 1u);
   BOOST_TEST(warnings("{steps: 100, average: 1}").empty());
   BOOST_TEST(warnings("{steps: 0, epochs: 2, average: 9}").empty());  // unknown how long
 }

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 
+#include "autograd/base/error.h"
+#include "autograd/base/message_text.h"
 #include "train/commands/commands.h"
 
 namespace heed {
@@ -24,21 +28,24 @@ CLI::App* add_command(CLI::App& app, Job& job, const char* name, const char* hel
   return command;
 }
 
-void add_overrides(CLI::App* command, std::vector<std::string>& overrides) {
+/// `example`: a key that this command makes use of.
+void add_overrides(CLI::App* command, std::vector<std::string>& overrides, const char* example) {
   command
       ->add_option("key=value", overrides,
-                   "config keys to change, such as threads=1 or train.steps=200")
+                   fmt::format("config keys to change, such as threads=1 or {}", example))
       ->type_name("");
 }
 
-void add_config(CLI::App* command, std::string& config, std::vector<std::string>& overrides) {
+void add_config(CLI::App* command, std::string& config, std::vector<std::string>& overrides,
+                const char* example) {
   command->add_option("CONFIG", config, "the experiment, a YAML file")->required()->type_name("");
-  add_overrides(command, overrides);
+  add_overrides(command, overrides, example);
 }
 
-void add_run(CLI::App* command, std::string& run, std::vector<std::string>& overrides) {
+void add_run(CLI::App* command, std::string& run, std::vector<std::string>& overrides,
+             const char* example) {
   command->add_option("RUN", run, "run folder, such as runs/dates")->required()->type_name("");
-  add_overrides(command, overrides);
+  add_overrides(command, overrides, example);
 }
 
 void add_weights(CLI::App* command, std::string& weights) {
@@ -55,7 +62,7 @@ void add_json(CLI::App* command, bool& json, const char* what) {
       ->group(results);
 }
 
-/// An option that may come several times, with one file each.
+/// An option that may be given several times, with one file each.
 void add_files(CLI::App* command, const char* name, std::vector<std::string>& files,
                const char* help) {
   command->add_option(name, files, help)
@@ -64,12 +71,18 @@ void add_files(CLI::App* command, const char* name, std::vector<std::string>& fi
       ->group(choices);
 }
 
+/// An override that was given by an option: "decode.beam=3" and "--beam 3".
+struct Shortcut {
+  std::string override, typed;
+};
+
 /// An option that is another way to write key=value; `implied` overrides come with it.
-CLI::Option* add_shortcut(CLI::App* command, const char* name, std::vector<std::string>& shortcuts,
+CLI::Option* add_shortcut(CLI::App* command, const char* name, std::vector<Shortcut>& shortcuts,
                           const char* key, const std::vector<std::string>& implied) {
-  const auto take = [&shortcuts, key, implied](const std::string& value) {
-    shortcuts.insert(shortcuts.end(), implied.begin(), implied.end());
-    shortcuts.push_back(fmt::format("{}={}", key, value));
+  const auto take = [&shortcuts, name, key, implied](const std::string& value) {
+    const std::string typed = fmt::format("{} {}", name, value);
+    for (const std::string& other : implied) shortcuts.push_back({other, typed});
+    shortcuts.push_back({fmt::format("{}={}", key, value), typed});
   };
   return command->add_option_function<std::string>(name, take, fmt::format("the same as {}=…", key))
       ->type_name("N")
@@ -81,16 +94,16 @@ void add_train(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   options->command = typed;
   CLI::App* const command = add_command(
       app, job, "train", "train a model; ends with the test metrics", options, train_command);
-  add_config(command, options->config, options->overrides);
+  add_config(command, options->config, options->overrides, "train.steps=200");
   command->add_option("--run", options->run, "run folder (default: runs/<name>)")
       ->type_name("FOLDER")
       ->group(results);
-  command->add_flag("--overwrite", options->overwrite, "replace a run that the folder holds")
+  command->add_flag("--overwrite", options->overwrite, "replace the run in that folder")
       ->group(results);
   add_json(command, options->json, "the final metrics");
   command->footer(
-      "Progress goes to standard error. ^C saves a checkpoint and stops; heed resume goes on from "
-      "there.\n"
+      "Progress goes to standard error. Ctrl-C saves a checkpoint and stops; heed resume continues "
+      "from it.\n"
       "Examples:\n"
       "  heed train configs/dates.yaml\n"
       "  heed train configs/copy.yaml --run /tmp/copy train.steps=200 'model.layers={encoder: 1, "
@@ -101,32 +114,32 @@ void add_resume(CLI::App& app, Job& job, const std::vector<std::string>& typed) 
   const auto options = std::make_shared<ResumeCommand>();
   options->command = typed;
   CLI::App* const command = add_command(
-      app, job, "resume", "go on from the newest valid checkpoint", options, resume_command);
-  add_run(command, options->run, options->overrides);
+      app, job, "resume", "continue from the newest valid checkpoint", options, resume_command);
+  add_run(command, options->run, options->overrides, "train.steps=4000");
   add_json(command, options->json, "the final metrics");
   command->footer(
       "Examples:\n  heed resume runs/dates\n  heed resume runs/dates train.steps=4000\n"
-      "Keys that are given become the run's, in its config.yaml (threads aside).");
+      "The keys given here, except threads, are written to the run's config.yaml.");
 }
 
 void add_eval(CLI::App& app, Job& job) {
   const auto options = std::make_shared<EvalCommand>();
   CLI::App* const command =
       add_command(app, job, "eval", "metrics on a split or on given files", options, eval_command);
-  add_run(command, options->run, options->overrides);
+  add_run(command, options->run, options->overrides, "decode.beam=10");
   command
       ->add_option("--split", options->split,
                    "valid or test (default: test, or valid where there is no test)")
       ->check(CLI::IsMember({"valid", "test"}))
       ->type_name("NAME")
       ->group(choices);
-  add_files(command, "--source", options->source, "lines to translate, instead of a split");
-  add_files(command, "--target", options->target, "what they should become");
-  add_files(command, "--text", options->text, "language models: a text, instead of a split");
+  add_files(command, "--source", options->source, "lines to translate instead of a split");
+  add_files(command, "--target", options->target, "reference translations");
+  add_files(command, "--text", options->text, "language models: a text instead of a split");
   add_weights(command, options->weights);
   command
       ->add_flag("--pretokenised", options->pretokenised,
-                 "lines are cut into words already: BLEU at spaces, not 13a")
+                 "lines are already tokenised: BLEU splits at spaces, not by 13a")
       ->group(choices);
   command
       ->add_option("--output", options->output,
@@ -135,24 +148,43 @@ void add_eval(CLI::App& app, Job& job) {
       ->group(results);
   add_json(command, options->json, "the metrics");
   command->footer(
-      "Loss is natural, a token, without label smoothing; accuracy and exact match are shares; "
-      "BLEU and\n"
-      "chrF2 are per cent. Files may be gzip. Options with FILE may be given several times.\n"
+      "The loss is the mean negative log-likelihood of a token in nats, without label smoothing. "
+      "Accuracy\n"
+      "and exact match are fractions; BLEU and chrF2 are percentages. Files may be compressed with "
+      "gzip.\n"
+      "Options with FILE may be given several times.\n"
       "Examples:\n"
       "  heed eval runs/dates --json\n"
       "  heed eval runs/multi30k-de-en --source test.de --target test.en decode.beam=10");
 }
 
+/// An error about a shortcut names what was typed.
+Error as_typed(const Error& error, const std::vector<Shortcut>& shortcuts) {
+  std::string message = error.what();
+  for (const Shortcut& shortcut : shortcuts) {
+    const std::string place = fmt::format("command line: {}:", shortcut.override);
+    if (const std::size_t at = message.find(place); at != std::string::npos)
+      message.replace(at, place.size(), shortcut.typed + ":");
+  }
+  return {error.code, message};
+}
+
 void add_generate(CLI::App& app, Job& job) {
   const auto options = std::make_shared<GenerateCommand>();
-  const auto shortcuts = std::make_shared<std::vector<std::string>>();
+  const auto shortcuts = std::make_shared<std::vector<Shortcut>>();
   CLI::App* const command =
       app.add_subcommand("generate", "translate lines, or continue text: greedy, beam, sampling");
   command->callback([options, shortcuts, &job] {
-    options->overrides.insert(options->overrides.end(), shortcuts->begin(), shortcuts->end());
-    job = [options] { return generate_command(*options); };
+    for (const Shortcut& shortcut : *shortcuts) options->overrides.push_back(shortcut.override);
+    job = [options, shortcuts] {
+      try {
+        return generate_command(*options);
+      } catch (const Error& error) {
+        throw as_typed(error, *shortcuts);
+      }
+    };
   });
-  add_run(command, options->run, options->overrides);
+  add_run(command, options->run, options->overrides, "decode.length_penalty=1");
   CLI::Option* const input =
       command
           ->add_option("--input", options->input,
@@ -161,7 +193,7 @@ void add_generate(CLI::App& app, Job& job) {
           ->group(choices);
   command
       ->add_option("--prompt", options->prompt,
-                   "language models: continue this text, and print it as it is")
+                   "language models: continue this text; the output is printed unescaped")
       ->excludes(input)
       ->type_name("TEXT")
       ->group(choices);
@@ -171,7 +203,10 @@ void add_generate(CLI::App& app, Job& job) {
   add_shortcut(command, "--max-length", *shortcuts, "decode.max_length", {});
   command
       ->add_flag_callback(
-          "--sample", [shortcuts] { shortcuts->push_back("decode.sample=true"); },
+          "--sample",
+          [shortcuts] {
+            shortcuts->push_back({"decode.sample=true", "--sample"});
+          },
           "draw tokens at random instead of searching")
       ->excludes(beam)
       ->group(choices);
@@ -192,7 +227,7 @@ void add_generate(CLI::App& app, Job& job) {
       ->group(choices);
   command
       ->add_option("--chunk", options->chunk,
-                   "lines read before they are answered (default: 2048; 1 at a terminal)")
+                   "lines read before any is translated (default: 2048; 1 at a terminal)")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("N")
       ->group(choices);
@@ -203,10 +238,12 @@ void add_generate(CLI::App& app, Job& job) {
   command->footer(
       "One line of output for each line of input, always; an empty line stays empty. A language "
       "model's\n"
-      "line is the prompt and what follows, with newlines shown as \\n; an empty prompt begins a "
+      "line is the prompt and its continuation, with newlines shown as \\n; an empty prompt starts "
+      "a "
       "text.\n"
-      "--temperature, --top-k and --top-p mean --sample. Of a very long line the first 4096 tokens "
-      "count.\n"
+      "--beam 1 always takes the likeliest token. --temperature, --top-k and --top-p imply "
+      "--sample.\n"
+      "Of a very long line, only the first 4096 tokens are used.\n"
       "Examples:\n"
       "  echo '3 March 2021' | heed generate runs/dates\n"
       "  heed generate runs/multi30k-de-en --input test.de.gz --output test.en --beam 10\n"
@@ -217,7 +254,7 @@ void add_score(CLI::App& app, Job& job) {
   const auto options = std::make_shared<ScoreCommand>();
   CLI::App* const command = add_command(
       app, job, "score", "log-probability of given outputs, one per line", options, score_command);
-  add_run(command, options->run, options->overrides);
+  add_run(command, options->run, options->overrides, "decode.precision=bf16");
   command
       ->add_option("--source", options->source,
                    "lines that were translated (not for language models)")
@@ -234,21 +271,21 @@ void add_score(CLI::App& app, Job& job) {
       ->group(results);
   add_json(command, options->json, "two lists, log_prob and tokens,");
   command->footer(
-      "Prints, for each target line, the natural logarithm of its probability and, behind a tab, "
+      "Prints, for each target line, the natural logarithm of its probability and, after a tab, "
       "its number\n"
-      "of tokens. Both count the end token. A language model knows no end token: its lines are "
+      "of tokens. Both include the end token. A language model has no end token: each line is "
       "scored as if\n"
-      "they stood behind a newline, and only their own tokens count.\n"
+      "it followed a newline, and only its own tokens count.\n"
       "Example:\n"
       "  heed score runs/multi30k-de-en --source test.de --target test.en");
 }
 
 void add_gradcheck(CLI::App& app, Job& job) {
   const auto options = std::make_shared<GradcheckCommand>();
-  CLI::App* const command = add_command(
-      app, job, "gradcheck", "check every parameter gradient of that very model, in float64",
-      options, gradcheck_command);
-  add_config(command, options->config, options->overrides);
+  CLI::App* const command =
+      add_command(app, job, "gradcheck", "check every parameter gradient of the model in float64",
+                  options, gradcheck_command);
+  add_config(command, options->config, options->overrides, "model.norm=post");
   command
       ->add_option("--entries", options->entries,
                    "checked of each parameter (default: as many as fit in about 40 s)")
@@ -257,11 +294,12 @@ void add_gradcheck(CLI::App& app, Job& job) {
       ->group(choices);
   add_json(command, options->json, "the table");
   command->footer(
-      "Takes a few sequences of the training data, dropout and label smoothing on, and compares "
+      "Takes a few sequences of the training data, with dropout and label smoothing, and compares "
       "the gradient\n"
-      "with the five-point stencil: some entries of each parameter, and two random directions "
-      "through all of\n"
-      "them. Right is within 1e-6 relative or 1e-8 absolute. Exits with 1 where a gradient is "
+      "with a five-point finite difference: for some entries of each parameter, and along two "
+      "random "
+      "directions.\n"
+      "A gradient is right within 1e-6 (relative) or 1e-8 (absolute). Exits with 1 if one is "
       "wrong.\n"
       "Example:\n"
       "  heed gradcheck configs/dates.yaml model.norm=post model.activation=gelu");
@@ -276,7 +314,7 @@ void add_show(CLI::App& app, Job& job) {
                                   ->add_option("CONFIG|RUN", options->config,
                                                "an experiment (a YAML file), or a run folder")
                                   ->type_name("");
-  add_overrides(command, options->overrides);
+  add_overrides(command, options->overrides, "model.d_model=512");
   add_json(command, options->json, "all of it");
   command
       ->add_flag("--schema", options->schema,
@@ -288,10 +326,10 @@ void add_show(CLI::App& app, Job& job) {
     job = [options] { return show_command(*options); };
   });
   command->footer(
-      "FLOPs are those of the matrix products of forward and backward, attention counted in full. "
-      "Memory is\n"
-      "an estimate. What depends on data that are not there is an estimate too, and is called so.\n"
-      "Example:\n"
+      "FLOPs are those of the matrix products of forward and backward, with attention counted in "
+      "full. Memory\n"
+      "is an estimate; so is what depends on missing data, and it is marked as such.\n"
+      "Examples:\n"
       "  heed show configs/multi30k-de-en.yaml model.d_model=512 model.heads=8\n"
       "  heed show reference      every key with its meaning, choices and default\n"
       "  heed show --schema > heed.schema.json");
@@ -302,7 +340,7 @@ void add_bench(CLI::App& app, Job& job) {
   CLI::App* const command = add_command(
       app, job, "bench", "tokens/s, GFLOP/s, share of this machine's gemm rate, time by op",
       options, bench_command);
-  add_config(command, options->config, options->overrides);
+  add_config(command, options->config, options->overrides, "train.batch_tokens=8192");
   command
       ->add_option("--steps", options->steps,
                    "steps to measure (default: about ten seconds of them)")
@@ -315,9 +353,8 @@ void add_bench(CLI::App& app, Job& job) {
 
 void add_fetch(CLI::App& app, Job& job) {
   const auto options = std::make_shared<FetchCommand>();
-  CLI::App* const command =
-      add_command(app, job, "fetch", "get a well-known data set, and check its SHA-256", options,
-                  fetch_command);
+  CLI::App* const command = add_command(
+      app, job, "fetch", "download a data set and check its SHA-256", options, fetch_command);
   command
       ->add_option("NAME", options->name,
                    "multi30k, tinyshakespeare, or mnist (pictures, which no task reads yet)")
@@ -334,7 +371,39 @@ void add_fetch(CLI::App& app, Job& job) {
   command->footer("Example:\n  heed fetch multi30k --to data/multi30k");
 }
 
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+void print_help(CLI::App& app, const std::string& name) {
+  const std::vector<const CLI::App*> all = commands_of(app);
+  const auto about = std::ranges::find(all, name, &CLI::App::get_name);
+  if (about == all.end() && !name.empty()) throw Error(Exit::usage, unknown_command(app, name));
+  app.clear();  // or its help would be that of `help`, the command that was given
+  fmt::print("{}", name.empty() ? app.help() : (*about)->help(app.get_name()));
+}
+
+void add_help(CLI::App& app, Job& job) {
+  const auto name = std::make_shared<std::string>();
+  CLI::App* const command = app.add_subcommand("help", "the help of a command");
+  command->add_option("COMMAND", *name, "a command (default: heed itself)")->type_name("");
+  command->callback([&app, &job, name] {
+    job = [&app, name] {
+      print_help(app, *name);
+      return 0;
+    };
+  });
+}
+
 }  // namespace
+
+std::string unknown_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+  const std::string near = nearest(word, names);
+  return fmt::format("{}: no such command{}\n(heed --help lists the commands)", shown(word),
+                     near.empty() ? "" : fmt::format(" (did you mean {}?)", near));
+}
 
 void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   add_train(app, job, typed);
@@ -346,6 +415,7 @@ void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed
   add_show(app, job);
   add_bench(app, job);
   add_fetch(app, job);
+  add_help(app, job);
 }
 
 }  // namespace heed

@@ -1,5 +1,5 @@
 #pragma once
-/// What can be typed: the subcommands, their arguments and their help.
+/// The command line: the subcommands, their arguments and their help.
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
@@ -7,11 +7,14 @@
 
 namespace heed {
 
-/// What to do once the whole command line has been understood.
+/// What to do after the whole command line has been parsed.
 using Job = std::function<int()>;
 
-/// Adds all subcommands; parsing then fills `job`, which must live as long. `typed` is the whole
+/// Adds all subcommands; parsing then sets `job`, which must outlive `app`. `typed` is the whole
 /// command line, for run.json.
 void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed);
+
+/// What to say of a word that is not a command.
+std::string unknown_command(const CLI::App& app, const std::string& word);
 
 }  // namespace heed

@@ -1,5 +1,5 @@
 #pragma once
-/// What the command line can do, one function a command. Each returns the exit status and throws
+/// The commands, one function for each. They return the exit status and throw
 /// Error.
 #include <cstdint>
 #include <optional>
@@ -32,9 +32,9 @@ struct EvalCommand {
   std::string weights;  ///< best, last, average, a step, a folder; empty: as find_weights says
   std::string split;    ///< valid or test; empty: test, or valid where there is no test
   std::vector<std::string> source, target, text;  ///< files instead of a split
-  bool pretokenised = false;                      ///< BLEU of text cut into words already
+  bool pretokenised = false;                      ///< BLEU of text that is already tokenised
   bool json = false;
-  std::string output;  ///< where to write the translations, if anywhere
+  std::string output;  ///< where to write the translations; empty: nowhere
 };
 int eval_command(const EvalCommand& options);
 
@@ -45,7 +45,7 @@ struct GenerateCommand {
   std::string input = "-", output = "-";
   std::optional<std::string> prompt;  ///< lm: this text instead of lines of input
   std::optional<std::uint64_t> seed;  ///< of sampling; unset: the config's
-  std::int64_t chunk = 0;  ///< lines read before any is answered; 0: 1 at a terminal, else 2048
+  std::int64_t chunk = 0;  ///< lines read before any is translated; 0: 1 at a terminal, else 2048
 };
 int generate_command(const GenerateCommand& options);
 
@@ -62,7 +62,7 @@ int score_command(const ScoreCommand& options);
 struct GradcheckCommand {
   std::string config;
   std::vector<std::string> overrides;
-  std::int64_t entries = 0;  ///< checked of each parameter; 0: as many as fit in about 40 seconds
+  std::int64_t entries = 0;  ///< checked of each parameter; 0: as many as about 40 seconds allow
   bool json = false;
 };
 int gradcheck_command(const GradcheckCommand& options);

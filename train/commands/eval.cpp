@@ -24,12 +24,24 @@ struct Subject {
   Split split;
 };
 
+/// What to do where the config lacks the split that is to be evaluated.
+[[noreturn]] void refuse_split(const std::string& name, bool other_exists, bool reads_text) {
+  const std::string other = name == "test" ? "valid" : "test";
+  const char* const files = reads_text ? "--text FILE" : "--source FILE --target FILE";
+  if (other_exists)
+    refuse(fmt::format("the config has no {} split: choose --split {}, or give {}", name, other,
+                       files));
+  refuse(fmt::format("the config has neither a valid nor a test split: give {}", files));
+}
+
 /// One split, reading no other where its files say what belongs to it.
 Subject split_subject(const EvalCommand& options, const Task& task) {
   const DataOptions& data = task.config().data;
   const bool synthetic = data.synthetic.name != SyntheticKind::none;
-  const bool has_test =
-      synthetic ? data.synthetic.test > 0 : names_files(data.test) || data.test_fraction > 0;
+  const bool has_test = synthetic ? data.synthetic.test > 0
+                                  : names_files(data.test) || data.test_fraction > 0,
+             has_valid = synthetic ? data.synthetic.valid > 0
+                                   : names_files(data.valid) || data.valid_fraction > 0;
   const std::string name = !options.split.empty() ? options.split : has_test ? "test" : "valid";
   const bool test = name == "test";
   const FilesOptions& files = test ? data.test : data.valid;
@@ -37,16 +49,28 @@ Subject split_subject(const EvalCommand& options, const Task& task) {
   Corpus corpus;
   if (synthetic || (test ? data.test_fraction : data.valid_fraction) > 0) corpus = task.read();
   Split& split = test ? corpus.test : corpus.valid;
-  if (split.empty())
-    refuse(fmt::format("the config has no {} split: choose another with --split, or name files",
-                       name));
+  if (split.empty()) refuse_split(name, test ? has_valid : has_test, task.info().reads_text);
   return {name, std::move(split)};
+}
+
+/// The files that hold what is evaluated.
+std::vector<std::string> files_read(const EvalCommand& options, const Config& config) {
+  std::vector<std::string> all;
+  for (const auto* files : {&options.source, &options.target, &options.text})
+    all.insert(all.end(), files->begin(), files->end());
+  if (!all.empty()) return all;
+  const DataOptions& data = config.data;  // all splits: one may be a fraction of another
+  for (const FilesOptions* split : {&data.train, &data.valid, &data.test}) {
+    for (const auto* files : {&split->source, &split->target, &split->text})
+      all.insert(all.end(), files->begin(), files->end());
+  }
+  return all;
 }
 
 void print_record(const Evaluation& e, const Subject& subject, const TrainedModel& trained) {
   nlohmann::json record = e.json();
   record["split"] = subject.name;
-  record["weights"] = std::filesystem::weakly_canonical(trained.weights).string();
+  record.update(trained.weights.json());
   fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
@@ -69,6 +93,8 @@ int eval_command(const EvalCommand& options) {
   const FilesOptions given{options.source, options.target, options.text};
   const bool own_files = names_files(given) || !given.target.empty();
   if (own_files && !options.split.empty()) refuse("--split and files exclude one another");
+  if (!options.output.empty())
+    refuse_output_over_input(options.output, files_read(options, trained.config));
   const Subject subject =
       own_files ? Subject{"files", task.read_given(given)} : split_subject(options, task);
   const Dataset data = task.encode(subject.split, trained.tokenizers, false);
@@ -89,8 +115,8 @@ int eval_command(const EvalCommand& options) {
   options.json ? print_record(e, subject, trained) : print_for_people(e, subject);
   if (!std::isfinite(e.loss())) {
     throw Error(Exit::non_finite,
-                fmt::format("the loss of {} is not finite: the weights in {} are of no use",
-                            subject.name, trained.weights.string()));
+                fmt::format("the loss of {} is not finite: the weights in {} are unusable",
+                            subject.name, trained.weights.folder.string()));
   }
   return 0;
 }

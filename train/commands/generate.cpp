@@ -51,6 +51,7 @@ int generate_command(const GenerateCommand& options) {
     throw Error(Exit::bad_input, "--prompt: invalid UTF-8");
   }
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
+  if (!options.prompt) refuse_output_over_input(options.output, {options.input});
   Team team(trained.config.threads);
   const std::unique_ptr<Answers> answers =
       trained.task->answers(trained.with(team), options.seed.value_or(trained.config.seed));

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -9,10 +10,10 @@
 #include <iostream>
 #include <new>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
 #include "autograd/base/error.h"
-#include "autograd/base/message_text.h"
 #include "train/commands/command_line.h"
 #include "train/run/version.h"
 #include "train/terminal/talk.h"
@@ -21,45 +22,52 @@ namespace {
 
 using namespace heed;
 
-/// The first word is no command: what to say about it.
-std::string unknown_command(const CLI::App& app, const std::string& word) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
-  const std::string near = nearest(word, names);
-  return fmt::format("{}: no such command{}", shown(word),
-                     near.empty() ? "" : fmt::format(" (did you mean {}?)", near));
-}
+constexpr std::string_view no_output = "cannot write standard output";
 
-/// A closed standard stream must not become the number of a file that is opened next.
+/// The descriptor of a closed standard stream must not be given to the next file that is opened.
 void keep_standard_streams() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
-    // Opened the wrong way round, so that using it is still an error.
+    // Opened in the wrong direction, so that using it is still an error.
     if (open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
       std::_Exit(static_cast<int>(Exit::io));
   }
 }
 
-/// Runs the job and says what went wrong, if anything did; also when the last bytes cannot be
-/// written.
+/// Whether standard output is a pipe that nobody reads any longer, as in `heed … | head`.
+bool reader_left() {
+  pollfd out{STDOUT_FILENO, 0, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+/// What cannot be written to standard output is no error where its reader has had enough: then the
+/// status is that of a program which SIGPIPE ends, and nothing is said.
+int output_failed(std::string_view message) {
+  if (reader_left()) return 128 + SIGPIPE;
+  tell(fmt::format("heed: {}", message));
+  return static_cast<int>(Exit::io);
+}
+
+/// Runs the job and reports what went wrong, if anything did, including a failure to write the last
+/// bytes.
 int run(const Job& job) {
   try {
     const int status = job();
     if (std::fflush(stdout) != 0) {
-      throw std::system_error(errno, std::generic_category(), "cannot write standard output");
+      throw std::system_error(errno, std::generic_category(), std::string(no_output));
     }
     return status;
   } catch (const Error& e) {
+    if (std::string_view(e.what()).starts_with(no_output)) return output_failed(e.what());
     tell(fmt::format("heed: {}", e.what()));
     return static_cast<int>(e.code);
   } catch (const std::bad_alloc&) {
     tell("heed: out of memory");
     return static_cast<int>(Exit::io);
   } catch (const std::system_error& e) {  // fmt's when it cannot print, the file system's, threads'
-    tell(fmt::format("heed: {}", std::ferror(stdout)
-                                     ? "cannot write standard output: " + e.code().message()
-                                     : std::string(e.what())));
+    if (std::ferror(stdout))
+      return output_failed(fmt::format("{}: {}", no_output, e.code().message()));
+    tell(fmt::format("heed: {}", e.what()));
     return static_cast<int>(Exit::io);
   } catch (const std::exception& e) {
     tell(fmt::format("heed: {}", e.what()));
@@ -71,8 +79,8 @@ int run(const Job& job) {
 
 int main(int argc, char** argv) {
   keep_standard_streams();
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error like any other,
-  std::signal(SIGXFSZ, SIG_IGN);  // and so is a file that may not grow
+  std::signal(SIGPIPE, SIG_IGN);  // a training goes on without a reader of its messages
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like any other
   CLI::App app{"heed trains Transformers from a YAML file, on the CPU.", "heed"};
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("heed {}", version));
@@ -82,18 +90,21 @@ int main(int argc, char** argv) {
         e.what());
   });
   app.footer(
-      "heed COMMAND --help says more. Data go to standard output, talk to standard error.\n"
+      "heed COMMAND --help says more. Data go to standard output, messages to standard error.\n"
       "Exit status: 0 done, 1 failed, 2 usage or config, 3 bad input file, 4 disk, memory or I/O,\n"
       "5 loss or gradient not finite, 6 run folder locked, 129, 130 and 143 stopped by a signal,\n"
-      "after saving.");
+      "after saving, 141 the reader of standard output left (as in | head).");
   Job job;
   add_commands(app, job, {argv, argv + argc});
+  if (argc == 1) {
+    tell(app.help());
+    return static_cast<int>(Exit::usage);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() != 0 && argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
-      tell(
-          fmt::format("heed: {}\n(heed --help lists the commands)", unknown_command(app, argv[1])));
+      tell(fmt::format("heed: {}", unknown_command(app, argv[1])));
       return static_cast<int>(Exit::usage);
     }
     std::ostringstream help;

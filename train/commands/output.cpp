@@ -159,6 +159,22 @@ bool is_standard_output(const std::string& path) {
   return there && open_already(path, about) == STDOUT_FILENO;
 }
 
+void refuse_output_over_input(const std::string& output, const std::vector<std::string>& inputs) {
+  const auto look = [](const std::string& path, int standard, struct stat& about) {
+    const int failed = path == "-" ? ::fstat(standard, &about) : ::stat(path.c_str(), &about);
+    return failed == 0 && S_ISREG(about.st_mode);
+  };
+  struct stat written {
+  }, read{};
+  if (!look(output, STDOUT_FILENO, written)) return;
+  for (const std::string& input : inputs) {
+    if (!look(input, STDIN_FILENO, read) || !same_file(read, written)) continue;
+    throw Error(Exit::usage, fmt::format("--output: {} is the same file as {}, which is read",
+                                         output == "-" ? "standard output" : output,
+                                         input == "-" ? "standard input" : input));
+  }
+}
+
 void write_output(const std::string& path, const std::function<void(const Sink&)>& produce) {
   const auto write_to = [&](int number, const std::string& name) {
     produce([&](std::string_view text) { write_all(number, as_bytes(text), name); });

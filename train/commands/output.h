@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace heed {
 
@@ -13,6 +14,10 @@ using Sink = std::function<void(std::string_view)>;
 /// already (/dev/stdout) are written to as they are. Throws Error(io) where writing fails, or another
 /// process is writing the same file.
 void write_output(const std::string& path, const std::function<void(const Sink&)>& produce);
+
+/// Throws Error(usage) where the output is a regular file that is read as well, by whatever name:
+/// through links, as standard input or standard output ("-"). `inputs` are the names of files.
+void refuse_output_over_input(const std::string& output, const std::vector<std::string>& inputs);
 
 /// Whether that is where standard output goes: "-", /dev/stdout, or a file's own name.
 bool is_standard_output(const std::string& path);

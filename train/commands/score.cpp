@@ -13,8 +13,8 @@ namespace heed {
 
 namespace {
 
-/// A line for each score, or all of them as one JSON object.
-std::string listed(const std::vector<LineScore>& scores, bool json) {
+/// A line for each score, or all of them as one JSON object with the weights they are of.
+std::string listed(const std::vector<LineScore>& scores, const WeightsInfo& weights, bool json) {
   std::string text;
   nlohmann::json log_probs = nlohmann::json::array(), tokens = nlohmann::json::array();
   for (const LineScore& s : scores) {
@@ -22,7 +22,10 @@ std::string listed(const std::vector<LineScore>& scores, bool json) {
     log_probs.push_back(s.log_prob);
     tokens.push_back(s.tokens);
   }
-  return json ? nlohmann::json{{"log_prob", log_probs}, {"tokens", tokens}}.dump() + "\n" : text;
+  if (!json) return text;
+  nlohmann::json record{{"log_prob", log_probs}, {"tokens", tokens}};
+  record.update(weights.json());
+  return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
@@ -31,18 +34,19 @@ int score_command(const ScoreCommand& options) {
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   if (options.source == "-" && options.target == "-")
     throw Error(Exit::usage, "--source and --target cannot both be standard input");
+  refuse_output_over_input(options.output, {options.source, options.target});
   Team team(trained.config.threads);
   std::vector<LineScore> scores;
   write_output(options.output, [&](const Sink& sink) {  // which cannot be written fails at once
     scores = trained.task->score(trained.with(team), options.source, options.target);
-    sink(listed(scores, options.json));
+    sink(listed(scores, trained.weights, options.json));
   });
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (std::isfinite(scores[i].log_prob)) continue;
     throw Error(Exit::non_finite,
-                fmt::format("line {}: its log-probability is not finite: the weights in {} are of "
-                            "no use",
-                            i + 1, trained.weights.string()));
+                fmt::format("line {}: its log-probability is not finite: the weights in {} are "
+                            "unusable",
+                            i + 1, trained.weights.folder.string()));
   }
   return 0;
 }

@@ -40,7 +40,7 @@ void explain_precision(const Config& config, Talk& talk) {
   }
 }
 
-/// Does it, and puts a failure into the log as well: who looks in the morning looks there.
+/// Does it, and writes a failure into the log as well.
 template <class Work>
 int logged(Talk& talk, const Work& work) {
   try {
@@ -55,24 +55,34 @@ int logged(Talk& talk, const Work& work) {
   }
 }
 
+/// What --json prints: without validation and test data, what there is all the same.
+void print_record(const std::optional<Evaluation>& e, const std::string& split,
+                  const WeightsInfo& weights, const RunFolder& run) {
+  nlohmann::json record = e ? e->json() : nlohmann::json::object();
+  if (e) record["split"] = split;
+  record.update(weights.json());
+  record["run"] = run.path.string();
+  fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 /// From a trainer that stands where it shall begin, to the end.
 int run_to_end(Trainer& trainer, const RunFolder& run, const ExperimentData& data, Talk& talk,
                bool json) {
   if (const int signal = trainer.train(); signal != 0) {
-    talk.line(
-        fmt::format("stopped by signal {}; go on with: heed resume {}", signal, run.path.string()));
+    talk.line(fmt::format("stopped by {}; to continue: heed resume {}", signal_text(signal),
+                          run.path.string()));
     return 128 + signal;
   }
-  trainer.choose_weights();
+  const WeightsInfo weights = trainer.choose_weights();
   const std::optional<Evaluation> e = trainer.final_evaluation();
+  const bool test = !data.test.empty();
+  if (json) print_record(e, test ? "test" : "valid", weights, run);
   if (e) {
-    const bool test = !data.test.empty();
     talk.line(fmt::format("{}  {}", test ? "test" : "valid", e->text()));
     show_examples(trainer, test ? data.test : data.valid, *e, talk);
-    if (json) fmt::print("{}\n", e->json().dump());
     if (!std::isfinite(e->loss())) {
       throw Error(Exit::non_finite,
-                  fmt::format("the loss of the {} split is not finite: the weights are of no use; "
+                  fmt::format("the loss of the {} split is not finite: the weights are unusable; "
                               "the run is in {}",
                               test ? "test" : "validation", run.path.string()));
     }
@@ -88,8 +98,8 @@ int go_on(const Config& config, const RunFolder& run, const ResumeCommand& optio
   const Tokenizers tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
   const ExperimentData data = load_data(config, &tokenizers);
   for (const std::string& change : changed_surroundings(run, config, data.sums)) {
-    talk.line(fmt::format("warning: not what the run was started with, so its bits may differ: {}",
-                          change));
+    talk.line(fmt::format(
+        "warning: differs from what the run was started with, so its bits may differ: {}", change));
   }
   explain_precision(config, talk);
   Trainer trainer(config, run, data, talk);

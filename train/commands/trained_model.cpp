@@ -16,9 +16,9 @@ HEED_BEGIN
 namespace {
 
 /// Throws Error(bad_input) where the sum is wrong, with what else there is.
-void check_weights(const RunFolder& run, const std::filesystem::path& weights) {
+WeightsInfo check_weights(const RunFolder& run, const std::filesystem::path& weights) {
   try {
-    check_file(weights, "model.safetensors");
+    return {weights, check_file(weights, "model.safetensors")};
   } catch (const Error& e) {
     if (e.code != Exit::bad_input) throw;
     const std::string others = weights_there(run);
@@ -39,23 +39,22 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
       !note.empty()) {
     tell("heed: " + note);
   }
-  trained.weights = find_weights(folder, name);
+  const std::filesystem::path weights = find_weights(folder, name);
   for (const std::string& note : check_files(folder)) tell("heed: note: " + note);
   trained.tokenizers = Tokenizers::load(folder.path, trained.config.tokenizer.kind);
   trained.task = make_task(trained.config);
   trained.model = build_unfilled(trained.config, sizes_of(trained.tokenizers));
-  const std::filesystem::path file = trained.weights / "model.safetensors";
+  const std::filesystem::path file = weights / "model.safetensors";
   // A folder from elsewhere, given by its path, may hold weights and nothing else.
   std::error_code ignored;
   const auto top = std::filesystem::weakly_canonical(folder.path, ignored);
-  const auto inside =
-      std::filesystem::weakly_canonical(trained.weights, ignored).lexically_relative(top);
+  const auto inside = std::filesystem::weakly_canonical(weights, ignored).lexically_relative(top);
   const bool own = !inside.empty() && *inside.begin() != "..";
-  if (own ||
-      std::filesystem::exists(std::filesystem::symlink_status(trained.weights / "state.json"))) {
-    check_weights(folder, trained.weights);
-  }
+  const bool has_state =
+      std::filesystem::exists(std::filesystem::symlink_status(weights / "state.json"));
+  trained.weights = own || has_state ? check_weights(folder, weights) : WeightsInfo(weights);
   load_weights(SafetensorsFile::read(file), trained.model->state(), file.string());
+  tell("heed: weights: " + trained.weights.text());
   return trained;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "train/run/weights_info.h"
 #include "train/tasks/task.h"
 
 HEED_BEGIN
@@ -12,11 +13,12 @@ HEED_BEGIN
 struct TrainedModel {
   Config config;
   Tokenizers tokenizers;
-  std::filesystem::path weights;  ///< the folder they came from
+  WeightsInfo weights;
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
 
-  /// `name` as in find_weights. Throws Error(bad_input) where something is missing or does not fit.
+  /// `name` as in find_weights. Says on standard error which weights these are. Throws
+  /// Error(bad_input) where something is missing or does not fit.
   static TrainedModel open(const std::string& run, const std::vector<std::string>& overrides,
                            const std::string& name);
 

@@ -284,13 +284,14 @@ class Checker {
         synthetic() ? data.synthetic.valid > 0 : data.valid_fraction > 0 || any_file(data.valid);
     if (train.early_stopping.metric && !validates)
       complain({"train.early_stopping.metric", "data.valid"}, "needs validation data");
-    if (train.average > 1 && train.steps > 0 &&
-        2 * train.average * train.save_every > train.steps) {
-      warn({"train.average", "train.save_every", "train.steps"},
-           fmt::format("the mean of {} checkpoints, {} steps apart, reaches back over more than "
-                       "half of the {} steps and may be worse than the best of them; lower "
-                       "average or save_every",
-                       train.average, train.save_every, train.steps));
+    const std::int64_t averaged = (train.steps + 4) / 5;  // the run's last fifth, rounded up
+    if (train.average > 1 && train.steps > 0 && (train.average - 1) * train.save_every > averaged) {
+      warn(
+          {"train.average", "train.save_every", "train.steps"},
+          fmt::format("{} checkpoints, {} steps apart, reach back over more than the last fifth of "
+                      "the {} steps, and only those within it are averaged; lower average or "
+                      "save_every",
+                      train.average, train.save_every, train.steps));
     }
   }
 

@@ -272,7 +272,8 @@ void add_train(Table& table) {
           choice(HEED_KEY(train.best),
                  "What makes a checkpoint the best, unless early_stopping has a metric."),
           whole(HEED_KEY(train.average), Whole{1, 1000},
-                "The final weights are the mean of so many checkpoints, the last ones."),
+                "Average the last so many checkpoints of the last fifth of the run, if that beats "
+                "the best."),
       });
   const Field& metric = find(table, "train.early_stopping.metric");
   find(table, "train.early_stopping.patience").only(metric.key, all_but(metric, "none"));

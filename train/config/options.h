@@ -37,7 +37,7 @@ struct TrainOptions {
   std::int64_t keep = 3;              ///< checkpoints kept (best and last always are)
   EarlyStoppingOptions early_stopping;
   Metric best = Metric::loss;  ///< what makes a checkpoint the best (early_stopping.metric wins)
-  std::int64_t average = 1;    ///< final weights: mean of the last so many checkpoints
+  std::int64_t average = 1;    ///< of the last checkpoints, if that beats the best
 };
 
 struct DecodeOptions {

@@ -26,7 +26,7 @@ std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
       std::ceil(config.train.epochs * static_cast<double>(stream.batches_in(0))));
 }
 
-/// What the numbers of batches depend on, in a few words.
+/// What determines the batch of a given number, as text to compare.
 std::string batches_of(const Config& config, const ExperimentData& data) {
   const BatchOptions options = batch_options(config);
   return fmt::format("{} seed {} tokens {} sequences {} context {}", data.sums.train, options.seed,
@@ -62,6 +62,11 @@ Metric Trainer::deciding_metric() const {
   return config_.train.early_stopping.metric.value_or(config_.train.best);
 }
 
+double Trainer::deciding_value(const Evaluation& e) const {
+  // The outputs of a model whose loss is NaN may have a BLEU, but the model is not usable.
+  return std::isfinite(e.loss()) ? e.value(deciding_metric()) : e.loss();
+}
+
 double Trainer::share_done() const {
   double share = 0;
   if (config_.train.steps > 0)
@@ -75,12 +80,33 @@ double Trainer::share_done() const {
 
 bool Trainer::finished() const { return stopped_early_ || share_done() >= 1; }
 
+std::string Trainer::reached_limit() const {
+  if (stopped_early_)
+    return fmt::format("train.early_stopping.patience={}", config_.train.early_stopping.patience);
+  if (config_.train.steps > 0 && progress_.step >= config_.train.steps)
+    return fmt::format("train.steps={}", config_.train.steps);
+  if (config_.train.epochs > 0 && batches_->epochs_done() >= config_.train.epochs)
+    return fmt::format("train.epochs={}", config_.train.epochs);
+  return fmt::format("train.minutes={}", config_.train.minutes);
+}
+
+void Trainer::tell_where_it_stands() {
+  if (progress_.step == 0) return;
+  if (!finished()) return talk_.line(fmt::format("continuing from step {}", progress_.step));
+  const std::string limit = reached_limit(), key = limit.substr(0, limit.find('='));
+  talk_.line(
+      fmt::format("finished already, at step {} ({}); only its test is repeated. To train "
+                  "further, raise {}: heed resume {} {}=…",
+                  progress_.step, limit, key, run_.path.string(), key));
+}
+
 // ---- the loop ------------------------------------------------------------------------------------
 
 int Trainer::train() {
   if (!metrics_) metrics_.emplace(run_.metrics());
   stream_.seek(progress_.position);
   batches_ = std::make_unique<Prefetcher>(stream_);
+  tell_where_it_stands();
   if (!finished()) remove_average();  // its checkpoints will be outdated
   if (progress_.validation_due) validate();
   while (!finished() && signals_->stop() == 0) {
@@ -94,7 +120,7 @@ int Trainer::train() {
   if (last_saved_ != progress_.step) save(false, !finished());
   talk_.end_progress();
   if (progress_.skipped > 0) {
-    talk_.line(fmt::format("{} of {} steps were left out because they were not finite",
+    talk_.line(fmt::format("{} of {} steps were skipped because they were not finite",
                            progress_.skipped, progress_.step));
   }
   const int signal = signals_->stop();
@@ -125,13 +151,13 @@ void Trainer::one_step() {
 }
 
 std::string Trainer::advice(std::int64_t from, bool skipping) const {
-  std::string again = "start over: heed train with --overwrite and a smaller optim.lr";
-  if (from == 0) return again;
+  const std::string restart = "start again: heed train with --overwrite and a smaller optim.lr";
+  if (from == 0) return restart;
   return fmt::format(
-      "to go on from step {}: heed resume {} with a smaller optim.lr{}\nif that ends the same way, "
-      "its weights are no longer usable; {}",
-      from, run_.path.string(),
-      skipping ? "" : ", or train.on_nonfinite=skip to leave such steps out", again);
+      "to continue from step {}: heed resume {} with a smaller optim.lr{}\nif that fails in the "
+      "same way, its weights are no longer usable; {}",
+      from, run_.path.string(), skipping ? "" : ", or train.on_nonfinite=skip to skip such steps",
+      restart);
 }
 
 void Trainer::give_up_step(const Error& error) {
@@ -185,8 +211,7 @@ void Trainer::validate() {
   progress_.validation_due = !e;
   if (!e) return;
   const Metric metric = deciding_metric();
-  // The outputs of a model whose loss is NaN may have a BLEU, but the model is not usable.
-  const double value = std::isfinite(e->loss()) ? e->value(metric) : e->loss();
+  const double value = deciding_value(*e);
   const bool better = is_better(metric, value, progress_.best);
   if (better) {
     progress_.best = value;
@@ -201,15 +226,15 @@ void Trainer::validate() {
   if (better) save(true);
   if (config_.train.early_stopping.metric &&
       progress_.without_better >= config_.train.early_stopping.patience) {
-    talk_.line(
-        fmt::format("step {:>6}  stopping early: no better for {} validations (best at step {})",
-                    progress_.step, progress_.without_better, progress_.best_step));
+    talk_.line(fmt::format(
+        "step {:>6}  stopping early: no improvement in {} validations (best at step {})",
+        progress_.step, progress_.without_better, progress_.best_step));
     stopped_early_ = true;
   }
 }
 
 std::optional<Evaluation> Trainer::validation_figures() {
-  team_.interrupt_when([this] { return signals_->stop() != 0; });
+  team_.interrupt_when([this] { return signals_ && signals_->stop() != 0; });
   std::optional<Evaluation> e;
   try {
     e = task_->evaluate(trained(), data_.valid, {.only = deciding_metric()});
@@ -245,7 +270,8 @@ void Trainer::save(bool is_best, bool on_request) {
 
 void Trainer::tell_what_stays(const std::vector<std::string>& reasons) {
   for (const std::string& reason : reasons)
-    if (stays_.insert(reason).second) talk_.line("warning: an old checkpoint stays: " + reason);
+    if (stays_.insert(reason).second)
+      talk_.line("warning: an old checkpoint was not removed: " + reason);
 }
 
 void Trainer::check_finite(std::span<const NamedTensor> moments) const {
@@ -255,7 +281,7 @@ void Trainer::check_finite(std::span<const NamedTensor> moments) const {
       squares += kernels::sum_squares(t.tensor.value().data(), t.tensor.size());
     if (std::isfinite(squares)) continue;
     throw Error(Exit::non_finite,
-                fmt::format("step {}: not saved, as it is not finite: {}", progress_.step,
+                fmt::format("step {}: not saved because it is not finite: {}", progress_.step,
                             find_non_finite(tensors, "the tensor")->text()));
   }
 }
@@ -276,7 +302,7 @@ void Trainer::restore() {
   checkpoints_.refuse_loss(newest);
   if (!newest.checkpoint) {
     repair_metrics();
-    talk_.line("no checkpoint to go on from: beginning at step 0");
+    talk_.line("no checkpoint to continue from: starting at step 0");
     return;
   }
   const std::filesystem::path folder = newest.checkpoint->folder;
@@ -299,14 +325,13 @@ void Trainer::restore() {
       progress_.without_better >= config_.train.early_stopping.patience) {
     stopped_early_ = true;
   }
-  talk_.line(fmt::format("going on from step {}", progress_.step));
 }
 
 void Trainer::adapt_progress(const Progress& now) {
   Progress& p = progress_;
   if (!p.batches.empty() && p.batches != now.batches && p.position.batch > 0) {
     talk_.line(
-        fmt::format("note: the data, the seed or the batch size differ, so epoch {} begins "
+        fmt::format("note: the data, the seed or the batch size differ, so epoch {} starts "
                     "again; {} of its batches were done",
                     p.position.epoch, p.position.batch));
     p.position.batch = 0;
@@ -316,7 +341,7 @@ void Trainer::adapt_progress(const Progress& now) {
   if (p.best && !p.judged_by.empty() && p.judged_by != now.judged_by) {
     talk_.line(
         "note: the deciding metric or the validation data differ, so the best checkpoint is chosen "
-        "again from here on");
+        "again from this step on");
     p.best.reset();
     p.without_better = 0;
     p.validation_due = true;
@@ -331,7 +356,7 @@ void Trainer::repair_metrics() {
     const auto at = r.value("step", std::int64_t{0});
     return at <= progress_.step &&
            !(progress_.validation_due && at == progress_.step && kind == "valid") &&
-           kind != "test" && kind != "final-valid";
+           kind != "weights" && kind != "test" && kind != "final-valid";
   };
   const JsonlRepair repair = repair_jsonl(run_.metrics(), keep);
   if (repair.damaged_line > 0) {
@@ -351,7 +376,7 @@ void Trainer::find_best() {
   } catch (const Error& lost) {
     if (lost.code != Exit::bad_input) throw;
     talk_.line(
-        fmt::format("the best checkpoint, of step {}, is lost; the best of the coming validations "
+        fmt::format("the best checkpoint, of step {}, is lost; the best of the next validations "
                     "replaces it, or the last checkpoint if there are none: {}",
                     progress_.best_step, lost.what()));
     progress_.best.reset();
@@ -366,26 +391,55 @@ void Trainer::remove_average() {
   if (std::filesystem::exists(run_.average())) remove_folder_at_once(run_.average());
 }
 
-void Trainer::choose_weights() {
-  std::filesystem::path folder;
-  if (config_.train.average > 1) {
-    std::vector<std::string> skipped;
-    const Average mean = write_average(run_, checkpoints_, config_.train.average, skipped);
-    folder = mean.folder;
-    for (const std::string& damaged : skipped) talk_.line("left out of the mean: " + damaged);
-    if (mean.checkpoints < config_.train.average) {
-      talk_.line(
-          fmt::format("the mean is of {} checkpoints, not of train.average's {}: there are "
-                      "no more that are whole",
-                      mean.checkpoints, config_.train.average));
-    }
-  } else {
-    remove_average();  // from when the config asked for one
-    folder = find_weights(run_, "");
-    check_file(folder, "model.safetensors");
+WeightsInfo Trainer::choose_weights() {
+  nlohmann::json figures{{"metric", info_of(deciding_metric()).name}};
+  if (progress_.best)
+    figures.update({{"best", *progress_.best}, {"best_step", progress_.best_step}});
+  const bool mean = config_.train.average > 1 && mean_is_better(figures);
+  if (!mean) remove_average();
+  const std::filesystem::path folder = find_weights(run_, "");
+  const WeightsInfo weights(folder, check_file(folder, "model.safetensors"));
+  if (!mean) {
+    load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),
+                 (folder / "model.safetensors").string());
   }
-  load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),
-               (folder / "model.safetensors").string());
+  figures.update({{"weights_name", weights.name}, {"weights_steps", weights.steps}});
+  record("weights", figures);
+  talk_.line("weights: " + weights.text());
+  return weights;
+}
+
+bool Trainer::mean_is_better(nlohmann::json& figures) {
+  const std::int64_t first = first_averaged_step(progress_.step);
+  std::vector<std::string> damaged;
+  const std::vector<std::int64_t> steps =
+      load_average(checkpoints_, config_.train.average, first, model_->state(), damaged);
+  for (const std::string& why : damaged) talk_.line("left out of the mean: " + why);
+  if (std::ssize(steps) < config_.train.average) {
+    talk_.line(fmt::format(
+        "train.average={}, but the last fifth of the run (from step {}) has {} "
+        "intact checkpoint{} (train.save_every={}): {}",
+        config_.train.average, first, steps.size(), steps.size() == 1 ? "" : "s",
+        config_.train.save_every, steps.size() < 2 ? "there is no mean" : "the mean is of these"));
+  }
+  if (steps.size() < 2) return false;
+  figures["mean_of_steps"] = steps;
+  if (!data_.valid.empty()) {
+    const double value = deciding_value(validation_figures().value());
+    figures["average"] = value;
+    const bool better = is_better(deciding_metric(), value, progress_.best);
+    talk_.line(
+        fmt::format("the mean of {} checkpoints has {} {:.5g} on the validation data, the best "
+                    "checkpoint {}: the {} is used",
+                    steps.size(), info_of(deciding_metric()).name, value,
+                    progress_.best ? fmt::format("{:.5g}", *progress_.best) : "none",
+                    better           ? "mean"
+                    : progress_.best ? "best checkpoint"
+                                     : "last checkpoint"));
+    if (!better) return false;
+  }
+  write_average(run_, model_->state(), steps);
+  return true;
 }
 
 std::optional<Evaluation> Trainer::final_evaluation() {

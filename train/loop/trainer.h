@@ -19,6 +19,7 @@
 #include "train/run/checkpoint_folder.h"
 #include "train/run/jsonl.h"
 #include "train/run/run_folder.h"
+#include "train/run/weights_info.h"
 #include "train/tasks/task.h"
 #include "train/terminal/signals.h"
 #include "train/terminal/talk.h"
@@ -36,9 +37,10 @@ class Trainer {
   /// Trains to the end, or until a signal asks to stop; saves. Returns the signal or 0. Until this
   /// or restore(), nothing in the run's folder is touched.
   int train();
-  /// After training: loads the mean of the last checkpoints, if the config asks for it, otherwise
-  /// the best checkpoint, as the run's weights.
-  void choose_weights();
+  /// After training: loads and records the run's weights. They are the best checkpoint's; or the mean
+  /// of the last ones, if the config asks for it and it is better on the validation data (without
+  /// such data, always).
+  WeightsInfo choose_weights();
   /// The metrics of the test split, or of the validation split where there is no other; recorded.
   std::optional<Evaluation> final_evaluation();
 
@@ -50,7 +52,10 @@ class Trainer {
 
  private:
   bool finished() const;
-  double share_done() const;  ///< of the run, 0 to 1
+  /// Which key has ended a run that is finished: "train.steps=2000".
+  std::string reached_limit() const;
+  void tell_where_it_stands();  ///< of a run that is resumed
+  double share_done() const;    ///< of the run, 0 to 1
   void one_step();
   /// This step was not finite: leaves it out, or ends the run with what it has.
   void give_up_step(const Error& error);
@@ -69,13 +74,17 @@ class Trainer {
   void record(const std::string& kind, const nlohmann::json& fields);
   /// Cuts off what was recorded after the checkpoint, and continues recording.
   void repair_metrics();
-  /// Where config or data differ from the checkpoint's: begins the epoch again, since the numbers
-  /// of its batches stand for other samples, and chooses the best weights again.
+  /// Where config or data differ from the checkpoint's: starts the epoch again, because the numbers
+  /// of its batches mean other samples, and chooses the best weights again.
   void adapt_progress(const Progress& now);
   /// Points `best` at the best checkpoint; at none where that one is lost.
   void find_best();
   void remove_average();  ///< if there is one
+  /// Puts the mean of the last checkpoints into the model, judges it, and keeps it in RUN/average if
+  /// it is better than the best checkpoint. Adds what it found to `figures`.
+  bool mean_is_better(nlohmann::json& figures);
   Metric deciding_metric() const;
+  double deciding_value(const Evaluation& e) const;
 
   const Config& config_;
   RunFolder run_;

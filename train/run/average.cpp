@@ -1,55 +1,70 @@
 #include "train/run/average.h"
 
-#include <map>
-
 #include "autograd/base/error.h"
 #include "train/run/safetensors.h"
+#include "train/run/weights.h"
 
-namespace heed {
+HEED_BEGIN
 
-Average write_average(const RunFolder& run, const CheckpointFolder& checkpoints, std::int64_t count,
-                      std::vector<std::string>& skipped) {
+namespace {
+
+struct Source {
+  std::int64_t step;
+  SafetensorsFile file;
+};
+
+std::vector<Source> open_sources(const CheckpointFolder& checkpoints, std::int64_t count,
+                                 std::int64_t first, std::vector<std::string>& damaged) {
+  std::vector<Source> sources;
   std::vector<std::int64_t> steps = checkpoints.steps();
-  std::vector<SafetensorsFile> files;
-  nlohmann::json used = nlohmann::json::array();
-  for (; !steps.empty() && static_cast<std::int64_t>(files.size()) < count; steps.pop_back()) {
+  for (; !steps.empty() && std::ssize(sources) < count && steps.back() >= first; steps.pop_back()) {
     try {
       const Checkpoint checkpoint = open_checkpoint(checkpoints.folder_of(steps.back()));
-      // Where a run was stopped must not show in its weights.
-      if (!files.empty() && checkpoint.state.contains("on_request")) continue;
-      files.push_back(SafetensorsFile::read(checkpoint.folder / "model.safetensors"));
-      used.push_back(checkpoint.step);
-    } catch (const Error& damaged) {
-      if (damaged.code != Exit::bad_input) throw;
-      skipped.emplace_back(damaged.what());
+      if (!sources.empty() && checkpoint.state.contains("on_request")) continue;
+      sources.push_back(
+          {checkpoint.step, SafetensorsFile::read(checkpoint.folder / "model.safetensors")});
+    } catch (const Error& error) {
+      if (error.code != Exit::bad_input) throw;
+      damaged.emplace_back(error.what());
     }
   }
-  if (files.empty()) throw Error(Exit::bad_input, run.path.string() + ": no checkpoint to average");
-  std::vector<std::vector<float>> means;
-  std::vector<TensorView> views;
-  for (const TensorView& t : files.front().tensors()) {
-    std::vector<double> sum(t.size());
-    for (const SafetensorsFile& file : files) {
-      const TensorView* const same = file.find(t.name);
-      if (same == nullptr || same->shape != t.shape || same->dtype != DType::f32) {
-        throw Error(Exit::bad_input,
-                    run.path.string() + ": the checkpoints to average differ in " + t.name);
-      }
-      const std::span<const float> values = same->values<float>();
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += double{values[i]};
-    }
-    std::vector<float> mean(sum.size());
-    for (std::size_t i = 0; i < sum.size(); ++i)
-      mean[i] = static_cast<float>(sum[i] / static_cast<double>(files.size()));
-    means.push_back(std::move(mean));
-    views.push_back(
-        {t.name, DType::f32, t.shape, std::as_bytes(std::span<const float>(means.back()))});
-  }
-  const std::vector<CheckpointFile> content{{"model.safetensors", [&](FileWriter& file) {
-                                               write_safetensors(file, views, {{"format", "pt"}});
-                                             }}};
-  write_files(run.average(), used.front(), content, {{"mean_of_steps", used}});
-  return {run.average(), static_cast<std::int64_t>(files.size())};
+  return sources;
 }
 
-}  // namespace heed
+}  // namespace
+
+std::int64_t first_averaged_step(std::int64_t last_step) { return last_step - (last_step + 4) / 5; }
+
+std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints, std::int64_t count,
+                                       std::int64_t first, std::span<const NamedTensor> parameters,
+                                       std::vector<std::string>& damaged) {
+  const std::vector<Source> files = open_sources(checkpoints, count, first, damaged);
+  std::vector<std::int64_t> steps;
+  for (const Source& source : files) steps.push_back(source.step);
+  if (files.size() < 2) return steps;
+  for (const Source& source : files)  // strict: each fits the model
+    load_weights(source.file, parameters, checkpoints.folder_of(source.step).string());
+  for (const NamedTensor& p : parameters) {
+    std::vector<double> sum(static_cast<std::size_t>(p.tensor.size()));
+    for (const Source& source : files) {
+      const std::span<const float> values = source.file.find(p.name)->values<float>();
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += double{values[i]};
+    }
+    Tensor into = p.tensor;  // a handle; writes reach the model
+    real* const mean = into.mutable_value().data();
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      mean[i] = static_cast<real>(sum[i] / static_cast<double>(files.size()));
+  }
+  return steps;
+}
+
+void write_average(const RunFolder& run, std::span<const NamedTensor> parameters,
+                   const std::vector<std::int64_t>& steps) {
+  const std::vector<CheckpointFile> content{
+      {"model.safetensors", [&](FileWriter& file) {
+         write_safetensors(file, tensor_views(parameters), {{"format", "pt"}});
+       }}};
+  write_files(run.average(), steps.front(), content, {{"mean_of_steps", steps}});
+}
+
+HEED_END

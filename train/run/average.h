@@ -1,24 +1,31 @@
 #pragma once
+/// The mean of the weights of several checkpoints (Vaswani et al. 2017, section 6.1, average their
+/// last 5 to 20).
 #include <cstdint>
-#include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "autograd/named_tensor.h"
 #include "train/run/checkpoint_folder.h"
 #include "train/run/run_folder.h"
 
-namespace heed {
+HEED_BEGIN
 
-struct Average {
-  std::filesystem::path folder;
-  std::int64_t checkpoints = 0;  ///< that the mean is of
-};
+/// The first step of the last fifth of a run (rounded up, for very short ones): checkpoints that lie
+/// further apart differ too much for their mean to be of use.
+std::int64_t first_averaged_step(std::int64_t last_step);
 
-/// Writes RUN/average: the mean, value by value, of the weights of the newest `count` checkpoints
-/// (Vaswani et al. 2017, section 6.1, average their last 5 to 20). Damaged ones are passed over and
-/// added to `skipped`, for a warning. Throws Error(bad_input) where there is no
-/// valid checkpoint.
-Average write_average(const RunFolder& run, const CheckpointFolder& checkpoints, std::int64_t count,
-                      std::vector<std::string>& skipped);
+/// Sets the parameters to the mean, value by value, of the newest `count` checkpoints from step
+/// `first` on, and returns their steps, newest first; with fewer than two, it changes nothing.
+/// Damaged checkpoints are left out and added to `damaged`; so are, silently, those that were saved on
+/// request, because where a run was stopped must not change its weights.
+std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints, std::int64_t count,
+                                       std::int64_t first, std::span<const NamedTensor> parameters,
+                                       std::vector<std::string>& damaged);
 
-}  // namespace heed
+/// Writes the parameters, the mean of these steps, to RUN/average.
+void write_average(const RunFolder& run, std::span<const NamedTensor> parameters,
+                   const std::vector<std::int64_t>& steps);
+
+HEED_END

@@ -138,9 +138,12 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
 
 }  // namespace
 
-void check_file(const fs::path& folder, const std::string& name) {
-  for (const FileEntry& entry : read_state(folder).files) {
-    if (entry.name == name) return check_content(folder / name, entry);
+Checkpoint check_file(const fs::path& folder, const std::string& name) {
+  StateFile state = read_state(folder);
+  for (const FileEntry& entry : state.files) {
+    if (entry.name != name) continue;
+    check_content(folder / name, entry);
+    return {state.step, folder, std::move(state.state)};
   }
   throw Error(Exit::bad_input,
               fmt::format("{}: {} has no entry for {}", folder.string(), kState, name));

@@ -85,8 +85,8 @@ class CheckpointFolder {
 /// Writes a folder of files with their sums, whole or not at all, replacing one of that name.
 void write_files(const std::filesystem::path& folder, std::int64_t step,
                  std::span<const CheckpointFile> files, const nlohmann::json& state);
-/// Checks the sum of one file of such a folder. Throws as below.
-void check_file(const std::filesystem::path& folder, const std::string& name);
+/// Checks the sum of one file of such a folder. Returns what state.json says, and throws as below.
+Checkpoint check_file(const std::filesystem::path& folder, const std::string& name);
 /// Checks every sum of a checkpoint (or of a link to one). Throws Error(bad_input), naming the file
 /// that is missing, of another length, or changed; Error(io) where the system does not let us look.
 Checkpoint open_checkpoint(const std::filesystem::path& folder);

@@ -51,36 +51,53 @@ std::filesystem::path first_there(const RunFolder& run, std::vector<std::string>
   throw Error(Exit::usage, message);
 }
 
+/// Whether a run has left its mark: its lock, which stays where clearing was cut short and where an
+/// older heed's record is broken; or its record.
+bool is_run(const RunFolder& run) {
+  return RunLock::left_in(run.path, false) || is_record(run.path / "run.json");
+}
+
+/// What --overwrite does not replace is refused without it in the same words.
+[[noreturn]] void refuse_foreign(const RunFolder& run, const std::filesystem::path& there) {
+  const bool resumable = is_there(run.config()) && !CheckpointFolder(run.path).steps().empty();
+  refuse(run,
+         fmt::format(
+             "{} is not known to be a run's (there is no run.json of one), so heed does "
+             "not replace it, even with --overwrite: {}choose another folder with "
+             "--run, or move it away",
+             there.string(),
+             resumable ? fmt::format("continue the run with `heed resume {}`, ", run.path.string())
+                       : ""));
+}
+
 }  // namespace
 
 void refuse_existing_run(const RunFolder& run) {
   const std::string where = run.path.string();
-  if (is_there(run.config()))
-    refuse(run, fmt::format("{} already holds a run: continue it with `heed resume {}`, choose "
-                            "another folder with --run, or replace it with --overwrite",
-                            where, where));
-  if (is_there(run.path / "checkpoints"))
+  for (const std::filesystem::path& there : {run.config(), run.path / "checkpoints"}) {
+    if (!is_there(there)) continue;
+    if (!is_run(run)) refuse_foreign(run, there);
+    if (there == run.config())
+      refuse(run, fmt::format("{} already holds a run: continue it with `heed resume {}`, choose "
+                              "another folder with --run, or replace it with --overwrite",
+                              where, where));
     refuse(run, fmt::format("{} holds checkpoints, but no config.yaml: put it back to resume, or "
                             "replace the run with --overwrite, which removes them",
                             where));
+  }
   const std::filesystem::path there = first_there(run, {".lock"});
   // Only now: another process may have begun in the meantime, and a run that had hardly begun left a
   // lock as well.
   if (there.empty() || RunLock::left_in(run.path, true)) return;
-  refuse(run, fmt::format("{} exists and does not belong to a run: choose another folder with "
-                          "--run, because this run would overwrite it",
-                          there.string()));
+  refuse_foreign(run, there);
 }
 
 void refuse_foreign_folder(const RunFolder& run) {
   const std::filesystem::path there = first_there(run, {"config.yaml", "checkpoints"});
-  // The lock stays where clearing was cut short; an older heed's run may have a broken record.
-  if (RunLock::left_in(run.path, false) || is_record(run.path / "run.json")) return;
+  if (is_run(run)) return;
   const bool foreign_lock = is_there(run.path / ".lock") && !RunLock::left_in(run.path, true);
   if (there.empty() && !foreign_lock) return;
-  refuse(run, fmt::format("{} does not belong to a run (there is no run.json of one), and "
-                          "--overwrite would remove it: choose another folder with --run",
-                          (there.empty() ? run.path / ".lock" : there).string()));
+  refuse_foreign(run, there.empty() ? run.path / ".lock" : there);
 }
 
 void clear_run(const RunFolder& run) {
@@ -94,7 +111,7 @@ void require_run(const RunFolder& run) {
   read_run_config(run);
   if (is_record(run.path / "run.json") || !CheckpointFolder(run.path).steps().empty()) return;
   RunLock::refuse_if_held(run.path);  // which is about to become one
-  throw Error(Exit::bad_input,
+  throw Error(Exit::usage,
               fmt::format("{}: no run here (there is a config.yaml, but neither a run.json nor a "
                           "checkpoint)",
                           std::filesystem::absolute(run.path).lexically_normal().string()));
@@ -119,7 +136,7 @@ void restore_old_defaults(Config& config, const std::string& text,
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides) {
   std::error_code ignored;
   if (!is_there(run.config())) {
-    throw Error(Exit::bad_input,
+    throw Error(Exit::usage,
                 fmt::format("{}: no run here (there is no config.yaml)",
                             std::filesystem::absolute(run.path).lexically_normal().string()));
   }

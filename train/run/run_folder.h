@@ -28,9 +28,9 @@ void refuse_existing_run(const RunFolder& run);
 void refuse_foreign_folder(const RunFolder& run);
 /// Removes what a run has left in its folder, but for its lock, which the caller holds.
 void clear_run(const RunFolder& run);
-/// The config of a run folder; throws Error(bad_input) where there is none.
+/// The config of a run folder; throws Error(usage) where there is none, as for a missing CONFIG.
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {});
-/// Throws Error(bad_input) where there is nothing of a run but, possibly, a config.yaml.
+/// Throws Error(usage) where no run has left anything but, perhaps, a config.yaml.
 void require_run(const RunFolder& run);
 /// What --weights may name here, for a message: "; there are: best, last, 100, 200", or nothing.
 std::string weights_there(const RunFolder& run);

@@ -41,7 +41,7 @@ int terminal_width(int descriptor) {
   return known ? size.ws_col : 80;
 }
 
-/// What cannot be shown is lost; progress is no reason to stop a training.
+/// What cannot be written is dropped: progress is no reason to stop training.
 void write_to_stderr(std::string_view text) {
   while (!text.empty()) {
     const ssize_t put =

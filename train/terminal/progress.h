@@ -1,6 +1,6 @@
 #pragma once
-/// How far a long job has come: on a terminal one line that is redrawn, elsewhere a line now and
-/// then.
+/// The progress of a long job: on a terminal one line that is redrawn, elsewhere one line every
+/// few seconds.
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -10,7 +10,7 @@
 
 namespace heed {
 
-/// What the place that is written to can show.
+/// What the output can show.
 struct ProgressStyle {
   bool terminal = false;  ///< lines can be redrawn
   bool color = false;
@@ -24,25 +24,25 @@ ProgressStyle detect_style(int descriptor);
 
 struct ProgressState {
   std::int64_t step = 0;
-  std::int64_t total = 0;  ///< 0: not known
+  std::int64_t total = 0;  ///< 0: unknown
   std::optional<double> loss{};
   std::optional<double> learning_rate{};
   std::optional<double> tokens_per_second{};
-  std::optional<double> seconds_left{};  ///< unset: reckoned from the steps so far
+  std::optional<double> seconds_left{};  ///< unset: estimated from the steps so far
 };
 
 std::string format_duration(double seconds);  ///< "0:07", "12:34", "3:05:09", "2d 04:10"
 std::string format_quantity(double value);    ///< "950", "12.3k", "4.56M"
-/// `cells` columns, a share of `fraction` of them full.
+/// `cells` columns, of which `fraction` are full.
 std::string format_bar(double fraction, int cells, const ProgressStyle& style);
-/// "train ━━━━━╸────  42%  4200/10000  loss 2.345  12.3k tok/s  lr 8.8e-04  ETA 3:05"; what is
-/// least needed is left out until it fits the width.
+/// "train ━━━━━╸────  42%  4200/10000  loss 2.345  12.3k tok/s  lr 8.8e-04  ETA 3:05"; the least
+/// important fields are left out until the line fits the width.
 std::string format_bar_line(std::string_view label, const ProgressState& state,
                             const ProgressStyle& style);
-/// The same as words for a log, without a bar.
+/// The same in words, without a bar, for a log.
 std::string format_plain_line(std::string_view label, const ProgressState& state);
 
-/// Draws. May be used by several threads.
+/// Draws the progress. Several threads may use it.
 class ProgressBar {
  public:
   using Sink = std::function<void(std::string_view)>;
@@ -50,18 +50,18 @@ class ProgressBar {
 
   /// On stderr.
   explicit ProgressBar(std::string label);
-  /// Anywhere, by any clock (for tests). Without a terminal, lines come `plain_seconds` apart.
+  /// To any sink, with any clock (for tests). Without a terminal, lines come `plain_seconds` apart.
   ProgressBar(std::string label, ProgressStyle style, Sink sink, Clock clock,
               double plain_seconds = 10.0);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  /// Shows a state, unless the last one was shown a moment ago; the first and the last always.
+  /// Shows a state, unless another was shown a moment ago; always the first and the last.
   void update(const ProgressState& state);
-  /// Writes a line for good, above the bar.
+  /// Writes a permanent line above the bar.
   void note(std::string_view line);
-  /// Takes the bar away.
+  /// Removes the bar.
   void finish();
 
  private:
@@ -75,10 +75,10 @@ class ProgressBar {
   Clock clock_;
   double interval_;  // seconds between two showings
   std::optional<double> shown_at_;
-  std::string drawn_;  // the bar that stands there now
+  std::string drawn_;  // the bar as it is shown now
   std::optional<std::int64_t> last_step_;
   double last_time_ = 0.0;
-  std::optional<double> seconds_per_step_;  // recent steps count more
+  std::optional<double> seconds_per_step_;  // recent steps weigh more
 };
 
 }  // namespace heed

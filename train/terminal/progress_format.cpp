@@ -14,8 +14,8 @@ constexpr std::string_view kBold = "\x1b[1m", kDim = "\x1b[2m", kCyan = "\x1b[36
                            kReset = "\x1b[0m";
 constexpr int kNarrowestBar = 10, kWidestBar = 30;  // columns
 
-/// Part of a line: what it says, how many columns it takes, and what is dropped first (the
-/// highest).
+/// Part of a line: its text, its columns, and how soon it is dropped (the highest
+/// first).
 struct Field {
   std::string text;
   int columns = 0;

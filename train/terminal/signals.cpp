@@ -11,14 +11,14 @@ namespace heed {
 
 namespace {
 
-// Not sig_atomic_t: any thread may be the one that takes a signal, and others read these. Without
-// locks, they may be written in a handler.
+// Not sig_atomic_t: any thread may receive the signal, and others read these. Being lock-free,
+// they may be written in a handler.
 std::atomic<int> stop_signal{0};
 std::atomic<std::int64_t> stop_time{0};
 std::atomic<bool> save_wanted{false};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free &&
               std::atomic<std::int64_t>::is_always_lock_free);
-constexpr std::int64_t same_wish = 100'000'000;  // nanoseconds
+constexpr std::int64_t same_request = 100'000'000;  // nanoseconds
 struct sigaction before_int, before_term, before_hup;
 
 std::int64_t nanoseconds() {
@@ -27,9 +27,9 @@ std::int64_t nanoseconds() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-/// A lost terminal sends SIGHUP twice (the shell, then the system), timeout(1) its signal as well
-/// (to the process, then to its group): what comes at once is one wish, and a hangup is never
-/// another.
+/// A lost terminal sends SIGHUP twice (from the shell, then the system), and timeout(1) sends its
+/// signal twice (to the process, then to its group): signals that arrive together are one request,
+/// and a hangup is never a second one.
 void on_signal(int number) {
   if (number == SIGUSR1) {
     save_wanted = true;
@@ -39,12 +39,25 @@ void on_signal(int number) {
   std::int64_t first = 0;
   if (stop_time.compare_exchange_strong(first, now)) {
     stop_signal = number;
-  } else if (number != SIGHUP && now - first > same_wish) {
+  } else if (number != SIGHUP && now - first > same_request) {
     _exit(128 + number);
   }
 }
 
 }  // namespace
+
+std::string signal_text(int number) {
+  switch (number) {
+    case SIGINT:
+      return "SIGINT (Ctrl-C)";
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGHUP:
+      return "SIGHUP (hangup)";
+    default:
+      return "signal " + std::to_string(number);
+  }
+}
 
 SignalRequests::SignalRequests() {
   struct sigaction action {};
@@ -58,7 +71,7 @@ SignalRequests::SignalRequests() {
   sigaction(SIGTERM, &action, &before_term);
   sigaction(SIGUSR1, &action, nullptr);
   sigaction(SIGHUP, nullptr, &before_hup);
-  if (before_hup.sa_handler != SIG_IGN)  // nohup's wish is kept
+  if (before_hup.sa_handler != SIG_IGN)  // respect nohup
     sigaction(SIGHUP, &action, nullptr);
 }
 
@@ -66,7 +79,7 @@ SignalRequests::~SignalRequests() {
   sigaction(SIGINT, &before_int, nullptr);
   sigaction(SIGTERM, &before_term, nullptr);
   sigaction(SIGHUP, &before_hup, nullptr);
-  signal(SIGUSR1, SIG_IGN);  // nothing is left to save; by default it would end the process
+  signal(SIGUSR1, SIG_IGN);  // nothing is left to save, and by default it would end the process
 }
 
 int SignalRequests::stop() const { return stop_signal; }

@@ -1,10 +1,14 @@
 #pragma once
+#include <string>
 
 namespace heed {
 
-/// While one lives: SIGINT, SIGTERM and SIGHUP (a lost terminal; not under nohup) ask for a stop, a
-/// second one (0.1 s later or more, and no hangup) ends the process at once, and SIGUSR1 asks for a
-/// checkpoint. Afterwards SIGUSR1 is ignored.
+/// "SIGINT (Ctrl-C)": a signal that asks for a stop, for people.
+std::string signal_text(int number);
+
+/// While an object lives, SIGINT, SIGTERM and SIGHUP (a lost terminal; not under nohup) ask for a stop,
+/// a second one (at least 0.1 s later, and no hangup) ends the process at once, and SIGUSR1 asks for
+/// a checkpoint. Afterwards SIGUSR1 is ignored.
 class SignalRequests {
  public:
   SignalRequests();

@@ -1,5 +1,5 @@
 #pragma once
-/// What a training run says to people: on stderr, and in the run's train.log.
+/// The messages of a training run, on stderr and in the run's train.log.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -20,12 +20,12 @@ struct TrainingState {
 class Talk {
  public:
   Talk() : bar_(std::make_unique<ProgressBar>("train")) {}
-  /// From now on lines go into this file as well (appended). A line that cannot be written there
-  /// throws Error(io).
+  /// From now on, appends each line to this file as well. A line that cannot be written there throws
+  /// Error(io).
   void log_to(const std::filesystem::path& file);
 
   void line(const std::string& text);
-  /// Into the file alone: what will be said elsewhere.
+  /// Writes to the file alone, what is printed elsewhere.
   void log(const std::string& text);
   void progress(const TrainingState& state);
   void end_progress() { bar_->finish(); }
@@ -36,8 +36,8 @@ class Talk {
   std::filesystem::path log_path_;
 };
 
-/// A line on standard error, of a command that keeps no log. Where it cannot be written there is no
-/// place left to say so, and the status is what it would have been.
+/// Writes a line to standard error, for a command without a log. A failure to write it is ignored: it
+/// could not be reported, and does not change the exit status.
 void tell(std::string_view line);
 /// The same of the program itself: "heed: ...".
 void tell_note(std::string_view line);

@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_weight_that_hides_behind_a_relu_is_found_in_its_step) {
   BOOST_CHECK_EXCEPTION(trainer.train(), Error, [](const Error& e) {
     return e.code == Exit::non_finite && contains(e.what(), "step 1: the loss is ") &&
            contains(e.what(), "but a weight is not finite") && contains(e.what(), "linear1.bias") &&
-           contains(e.what(), "start over: heed train with --overwrite");
+           contains(e.what(), "start again: heed train with --overwrite");
   });
   BOOST_TEST(run.checkpoints().steps().empty());
 }

@@ -164,13 +164,15 @@ BOOST_AUTO_TEST_CASE(the_average_is_the_mean_of_the_last_checkpoints) {
   const TempFolder folder;
   Config c = small_run();
   c.train.average = 3;
+  c.train.save_every = 2;
   c.train.keep = 1;
   Run run(c, folder / "run");
+  run.data.valid = {};  // the mean is taken, as there is nothing to judge it by
   Trainer trainer(run.config, run.paths(), run.data, run.talk);
   trainer.train();
   trainer.choose_weights();
   std::vector<SafetensorsFile> files;
-  for (const std::int64_t step : {20, 30, 40}) {
+  for (const std::int64_t step : {36, 38, 40}) {
     files.push_back(SafetensorsFile::read(run.checkpoints().folder_of(step) / "model.safetensors"));
   }
   const SafetensorsFile average =
@@ -192,21 +194,23 @@ BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_left_out_of_the_mean) {
   const TempFolder folder;
   Config c = small_run();
   c.train.average = c.train.keep = 3;
+  c.train.save_every = 2;
   Run run(c, folder / "run");
+  run.data.valid = {};
   Trainer trainer(run.config, run.paths(), run.data, run.talk);
   trainer.train();
-  std::ofstream(run.checkpoints().folder_of(30) / "model.safetensors", std::ios::app) << "x";
+  std::ofstream(run.checkpoints().folder_of(38) / "model.safetensors", std::ios::app) << "x";
   trainer.choose_weights();
   const nlohmann::json state =
       nlohmann::json::parse(std::ifstream(run.paths().average() / "state.json"));
-  BOOST_TEST((state.at("state").at("mean_of_steps") == nlohmann::json{40, 20}));
+  BOOST_TEST((state.at("state").at("mean_of_steps") == nlohmann::json{40, 36}));
   const auto values = [&](const std::filesystem::path& where, const std::string& name) {
     const SafetensorsFile file = SafetensorsFile::read(where / "model.safetensors");
     const std::span<const float> found = file.find(name)->values<float>();
     return std::vector<float>(found.begin(), found.end());
   };
   for (const NamedTensor& p : trainer.model().parameters()) {
-    const std::vector<float> a = values(run.checkpoints().folder_of(20), p.name),
+    const std::vector<float> a = values(run.checkpoints().folder_of(36), p.name),
                              b = values(run.checkpoints().folder_of(40), p.name),
                              mean = values(run.paths().average(), p.name);
     for (std::size_t i = 0; i < mean.size(); ++i)
@@ -218,7 +222,9 @@ BOOST_AUTO_TEST_CASE(an_old_mean_does_not_outlive_further_training) {
   const TempFolder folder;
   Config c = small_run();
   c.train.average = 2;
+  c.train.save_every = 4;
   Run run(c, folder / "run");
+  run.data.valid = {};
   {
     Trainer trainer(run.config, run.paths(), run.data, run.talk);
     trainer.train();
@@ -229,6 +235,76 @@ BOOST_AUTO_TEST_CASE(an_old_mean_does_not_outlive_further_training) {
   run.config.train.steps = 60;
   run.train(true);
   BOOST_TEST(!std::filesystem::exists(run.paths().average()));
+}
+
+/// Trains, chooses, and checks that what was recorded agrees with what was chosen.
+nlohmann::json chosen(Run& run) {
+  run.talk.log_to(run.paths().log());
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  trainer.train();
+  const WeightsInfo weights = trainer.choose_weights();
+  const nlohmann::json record = run.metrics().back();
+  BOOST_TEST(record.at("kind") == "weights");
+  BOOST_TEST(record.at("weights_name") == weights.name);
+  BOOST_TEST(record.at("weights_steps") == weights.steps);
+  BOOST_TEST(std::filesystem::exists(run.paths().average()) == (weights.name == "average"));
+  BOOST_TEST((find_weights(run.paths(), "") == weights.folder));  // what eval and generate take
+  const SafetensorsFile file = SafetensorsFile::read(weights.folder / "model.safetensors");
+  for (const NamedTensor& p : trainer.model().parameters()) {
+    const std::span<const float> values = file.find(p.name)->values<float>();
+    BOOST_TEST(std::ranges::equal(values, p.tensor.value().values()), p.name);
+  }
+  return record;
+}
+
+BOOST_AUTO_TEST_CASE(a_mean_that_is_worse_than_the_best_is_not_used) {
+  const TempFolder folder;
+  Config c = small_run(20);  // the loss falls all the time, so earlier weights only spoil the last
+  c.model.dropout = 0;
+  c.optim.lr = 2e-3;
+  c.train.save_every = c.train.validate_every = 1;
+  c.train.average = 5;
+  Run run(c, folder / "run");
+  const nlohmann::json record = chosen(run);
+  BOOST_TEST(record.at("weights_name") == "best");
+  BOOST_TEST(record.at("best_step") == 20);
+  BOOST_TEST(record.at("mean_of_steps") == nlohmann::json({20, 19, 18, 17, 16}));
+  BOOST_TEST(record.at("average").get<double>() > record.at("best").get<double>());
+  BOOST_TEST(record.at("metric") == "loss");
+}
+
+BOOST_AUTO_TEST_CASE(a_mean_that_is_better_than_the_best_is_used) {
+  const TempFolder folder;
+  Config c = small_run(200);  // steps so large that the weights wander about what they look for
+  c.optim.lr = 5e-2;
+  c.train.save_every = 4;
+  c.train.validate_every = 200;
+  c.train.average = 10;
+  Run run(c, folder / "run");
+  const nlohmann::json record = chosen(run);
+  BOOST_TEST(record.at("weights_name") == "average");
+  BOOST_TEST(record.at("average").get<double>() < record.at("best").get<double>());
+  const auto before = run.metrics();
+  Trainer again(run.config, run.paths(), run.data, run.talk);  // resuming makes the same choice
+  again.restore();
+  again.train();
+  BOOST_TEST(again.choose_weights().name == "average");
+  BOOST_TEST((run.metrics() == before));
+}
+
+BOOST_AUTO_TEST_CASE(checkpoints_that_lie_far_apart_are_not_averaged) {
+  const TempFolder folder;
+  Config c = small_run();  // 40 steps, a checkpoint every 10
+  c.train.average = 3;
+  Run run(c, folder / "run");
+  BOOST_TEST(chosen(run).at("weights_name") == "best");
+  BOOST_TEST(get(run.paths().log())
+                 .find("train.average=3, but the last fifth of the run (from step "
+                       "32) has 1 intact checkpoint (train.save_every=10): there "
+                       "is no mean") != std::string::npos);
+  Run unjudged(c, folder / "unjudged");
+  unjudged.data.valid = {};
+  BOOST_TEST(chosen(unjudged).at("weights_name") == "last");
 }
 
 BOOST_AUTO_TEST_CASE(stopped_before_the_first_step_there_is_no_best) {

@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(other_batches_begin_the_epoch_again) {
     BOOST_TEST(after.position.epoch == before.position.epoch);
     BOOST_TEST(after.position.batch == 1);
     BOOST_TEST(contains(get(copy.paths().log()),
-                        fmt::format("so epoch {} begins again; {} of its", before.position.epoch,
+                        fmt::format("so epoch {} starts again; {} of its", before.position.epoch,
                                     before.position.batch)));
   }
 }
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_newer_checkpoint_that_cannot_be_read_is_not_overtaken) {
   std::filesystem::remove(weights);
   std::filesystem::rename(aside, weights);
   BOOST_TEST(run.train(true) == 0);
-  BOOST_TEST(get(run.paths().log()).find("going on from step 20") != std::string::npos);
+  BOOST_TEST(get(run.paths().log()).find("continuing from step 20") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_begun_where_every_checkpoint_is_damaged) {
