@@ -158,13 +158,14 @@ std::vector<std::string> changes_on_resume(const Config& run, const Config& now)
   for (const std::string& key : differences(run, now)) {
     const Field& field = *find_field(key);
     const std::string before = field.print(run), after = field.print(now);
-    const auto& [verdict, reason, alike] = field.on_resume;
+    const ResumeRule& rule = field.on_resume;
     const auto is_alike = [&](const std::string& value) {
-      return std::ranges::find(alike, value) != alike.end();
+      return std::ranges::find(rule.alike, value) != rule.alike.end();
     };
-    if (verdict == ResumeRule::Verdict::refuse && !(is_alike(before) && is_alike(after)))
-      throw Error(Exit::usage, fmt::format("{}: {}; heed train starts a new run", key, reason));
-    if (verdict != ResumeRule::Verdict::ignore)
+    if (rule.verdict == ResumeRule::Verdict::refuse && !(is_alike(before) && is_alike(after)))
+      throw Error(Exit::usage,
+                  fmt::format("{}: {}; heed train starts a new run", key, rule.reason));
+    if (rule.verdict != ResumeRule::Verdict::ignore)
       changes.push_back(fmt::format("{} is now {}, and was {}", key, after, before));
   }
   return changes;
