@@ -39,9 +39,9 @@ checks=$((checks + 1)); grep -q 'note: threads' err && fail 'the number of threa
 cp runs/tiny/config.yaml kept.yaml
 sed -i 's/^  log_every: .*/  log_every: 11/' runs/tiny/config.yaml
 status 0 resume runs/tiny train.steps=40
-says 'config.yaml: it was edited since the run began'
+says 'config.yaml: it was edited after the run began'
 status 0 eval runs/tiny
-says 'note: runs/tiny/config.yaml: it was edited since the run began'
+says 'note: runs/tiny/config.yaml: it was edited after the run began'
 cp kept.yaml runs/tiny/config.yaml
 status 0 resume runs/tiny train.steps=40 data.synthetic.symbols=4
 says 'data.train: its tokens differ' 'data.valid: its tokens differ'

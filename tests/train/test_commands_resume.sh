@@ -69,7 +69,7 @@ for way in none link empty; do
     empty) rm unmounted/checkpoints; mkdir unmounted/checkpoints ;;
   esac
   status 3 resume unmounted
-  says 'last is there, but no checkpoint' 'its disk mounted?'
+  says 'last exists, but no checkpoint' 'its disk not mounted?'
   equal "metrics while checkpoints are away ($way)" "$(cksum <unmounted/metrics.jsonl)" "$(cksum <kept.jsonl)"
 done
 rmdir unmounted/checkpoints; mv elsewhere unmounted/checkpoints
@@ -91,7 +91,7 @@ status 0 resume copied
 mkdir copied/aside; mv copied/checkpoints/step-* copied/aside
 mv copied/aside/step-00000030 copied/checkpoints/.step-00000030.old
 status 3 resume copied
-says 'no checkpoint is there, but copied/checkpoints/.step-00000030.old' 'rename it to step-'
+says 'no checkpoint exists except copied/checkpoints/.step-00000030.old' 'rename it to step-'
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   chmod 755 "$work"; chmod 755 "$heed" 2>/dev/null
   as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$heed" "$@" >out 2>err; }
