@@ -54,7 +54,7 @@ struct HeaderEntry {
   std::uint64_t begin = 0, end = 0;
 };
 
-/// {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, with exactly the bytes that the shape needs.
+/// {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, of the size that the shape needs.
 HeaderEntry read_entry(const std::string& name, const nlohmann::json& about,
                        const std::string& file) {
   const auto fail = [&](const std::string& what) {
@@ -221,8 +221,8 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
     fail(fmt::format("header of {} bytes; at most {} are allowed (is it a safetensors file?)",
                      header_length, safetensors_longest_header));
   if (header_length > size)
-    fail(fmt::format("header of {} bytes, but the file has only {} (cut short?)", header_length,
-                     size));
+    fail(
+        fmt::format("header of {} bytes, but only {} are there (cut short?)", header_length, size));
   std::string json(header_length, '\0');
   take(std::as_writable_bytes(std::span(json)));
   size -= header_length;
