@@ -238,7 +238,7 @@ counted=$(number gflop_per_step)
 status 0 show tiny.yaml --json 'bench={sequences: 16, source_length: 7, target_length: 9, vocabulary: 20}'
 equal 'GFLOP that show and bench count' "$(number gflop_per_step)" "$counted"
 status 0 bench tiny.yaml --steps 3
-holds out 'tokens .* a second' '^  products .* ms alone' '^  blas +OpenBLAS' '^  Affine ' '^  gradient sums, update '
+holds out 'tokens .* per second' '^  products .* ms alone' '^  blas +OpenBLAS' '^  Affine ' '^  gradient sums, update '
 
 # ---- a language model -----------------------------------------------------------------------------
 awk 'BEGIN { for (i = 0; i < 400; i++) print "abc abd " (i % 7) }' >text

@@ -47,7 +47,7 @@ done
 status 4 eval runs/tiny --source src --target src --output nowhere/out
 equal 'figures of an eval whose output has no place' "$(lines out)" 0
 status 2 generate runs/tiny --input src --output ''
-says '--output: the name of a file, or -'
+says '--output: expected a file name or -'
 echo before >kept
 "$heed" generate runs/tiny --input src --output /dev/fd/3 3>>kept 2>err
 equal 'an output appended through a descriptor' "$(head -n 1 kept)" before

@@ -12,12 +12,12 @@ says 'model.activation: a run keeps its model'
 status 2 resume runs/tiny tokenizer.lowercase=true data.lowercase=true
 cp -r runs/tiny longer
 status 0 resume longer train.steps=40 threads=1
-says "note: train.steps is now 40, and was 30; the run's config.yaml says so too"
+says "note: train.steps is now 40, and was 30; recorded in the run's config.yaml"
 holds longer/config.yaml 'steps: 40' 'threads: 2'
 status 0 resume longer
 says 'finished already, at step 40 (train.steps=40)' 'raise train.steps: heed resume longer train.steps=…'
 checks=$((checks + 1)); grep -q 'continuing' err && fail 'a finished run is said to go on'
-checks=$((checks + 1)); grep -q 'edited\|says so too' err && fail 'the config that was taken over is still a change'
+checks=$((checks + 1)); grep -q 'edited\|recorded in' err && fail 'the config that was taken over is still a change'
 status 2 train tiny.yaml --run never train.steps.x=3
 says 'train.steps.x=3: unknown key'
 status 2 resume longer optim.lr.foo.bar=3

@@ -21,8 +21,8 @@ struct Hypothesis {
 };
 
 /// Extends hypotheses token by token until each has ended. A finished hypothesis occupies a place
-/// in its sentence's beam, so a search ends after `beam` of them; finished sentences leave the batch.
-/// Ties: the earlier hypothesis, then the smaller token, wins.
+/// in its sentence's beam, so a search ends after `beam` of them; finished sentences leave the
+/// batch. Ties: the earlier hypothesis, then the smaller token, wins.
 class Search {
  public:
   /// limit: tokens a hypothesis may have; numbers: of the sentences, for the random keys of
@@ -57,8 +57,8 @@ class Search {
   std::vector<std::vector<Hypothesis>> finished_;  // of each sentence
 };
 
-/// A model whose weights do not change during this object's lifetime, so that decoding can pack them
-/// once for all steps, using as much memory again. The model must outlive it.
+/// A model whose weights do not change during this object's lifetime, so that decoding can pack
+/// them once for all steps, using as much memory again. The model must outlive it.
 struct FrozenModel {
   explicit FrozenModel(const Model& of);  ///< a Generative one; else throws std::bad_cast
   const Generative& model;
@@ -72,8 +72,8 @@ inline constexpr std::int64_t usual_batches = 4;
 /// Translates every source sequence, in batches of similar lengths spread over the team: at least
 /// `batches`, but none smaller than 32 hypotheses.
 /// Each sentence's result is a function of the sentence, the options, the seed and, when
-/// sampling, the sentence's number: its index in `source`, unless `numbers` is given. In bf16 it also
-/// depends on the batches: small products stay in float32 (kernels/bf16.h).
+/// sampling, the sentence's number: its index in `source`, unless `numbers` is given. In bf16 it
+/// also depends on the batches: small products stay in float32 (kernels/bf16.h).
 std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& source,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
                                   std::span<const std::int64_t> numbers = {},

@@ -108,8 +108,8 @@ void download(const std::string& url, const fs::path& into, const FetchFile& fil
     throw Error(Exit::io, fmt::format("cannot fetch {}: {}", url, curl_reason(result)));
 }
 
-/// The path of a file in a folder given by --from: there or in a subfolder named after the set, under
-/// its local or original name, packed or not.
+/// The path of a file in a folder given by --from: there or in a subfolder named after the set,
+/// under its local or original name, packed or not.
 fs::path find_in(const fs::path& from, const FetchSet& set, const FetchFile& file) {
   const std::string at_source = fs::path(file.url).filename().string();
   const std::string bare =

@@ -11,8 +11,8 @@ struct ProgramResult {
 };
 
 /// Runs a program found in PATH and waits for it. Its stdin is empty; `keep` selects the stream to
-/// capture, standard output (1) or error (2); the other is discarded. Throws Error(failed) if there is
-/// no such program.
+/// capture, standard output (1) or error (2); the other is discarded. Throws Error(failed) if there
+/// is no such program.
 ProgramResult run_program(const std::vector<std::string>& arguments, int keep);
 
 }  // namespace heed

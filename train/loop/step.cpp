@@ -144,8 +144,8 @@ void TrainStep::add_to(std::size_t left, std::size_t right) {
 }
 
 double TrainStep::sum_shards() {
-  // A parameter that no shard used has a zero gradient; one that only later shards used needs an array
-  // for the sum.
+  // A parameter that no shard used has a zero gradient; one that only later shards used needs an
+  // array for the sum.
   GradientList& total = gradients_.front();
   for (std::size_t p = 0; p < total.size(); ++p) {
     if (!total[p].defined()) total[p] = Array::zeros(optimizer_.parameters()[p].tensor.shape());

@@ -35,9 +35,9 @@ class TrainStep {
 
   /// Step number `step` (1, 2, …; it keys the dropout) on a batch cut into shards. The bits of the
   /// result depend on the shards, not on the threads. Throws Error(Exit::non_finite), with the
-  /// weights unchanged, if the loss or the gradients' norm is NaN or infinite; the message tells where
-  /// that began (nonfinite.h). A non-finite weight that does not affect the loss is found when it is
-  /// updated: the step is completed, then Error(Exit::non_finite) is thrown.
+  /// weights unchanged, if the loss or the gradients' norm is NaN or infinite; the message tells
+  /// where that began (nonfinite.h). A non-finite weight that does not affect the loss is found
+  /// when it is updated: the step is completed, then Error(Exit::non_finite) is thrown.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
 
  private:
@@ -50,8 +50,8 @@ class TrainStep {
                         double normalizer);
   [[noreturn]] void refuse(std::span<const Batch> shards, std::int64_t step, double loss,
                            double gradient_norm);
-  /// Called when shard i has its gradients. Computes the sums of the tree that are ready, except the
-  /// root, so that few sets of gradients exist at a time.
+  /// Called when shard i has its gradients. Computes the sums of the tree that are ready, except
+  /// the root, so that few sets of gradients exist at a time.
   void merge_into_tree(std::size_t i);
   void add_to(std::size_t left, std::size_t right);
   double sum_shards();

@@ -111,7 +111,8 @@ int Trainer::train() {
   if (progress_.validation_due) validate();
   while (!finished() && signals_->stop() == 0) {
     one_step();
-    // Before saving, so that the checkpoint records whether it is the best; after the last step too.
+    // Before saving, so that the checkpoint records whether it is the best; after the last step
+    // too.
     if (progress_.step % config_.train.validate_every == 0 || finished()) validate();
     if (progress_.step % config_.train.save_every == 0) save(false);
     if (signals_->take_save()) save(false, true);

@@ -30,16 +30,16 @@ class Trainer {
  public:
   Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk);
 
-  /// Continues from the newest valid checkpoint of the run, or starts at step 0 if none was saved yet;
-  /// reports what it skipped. Throws Error(bad_input) if all checkpoints are damaged, and Error(io) if
-  /// the disk fails.
+  /// Continues from the newest valid checkpoint of the run, or starts at step 0 if none was saved
+  /// yet; reports what it skipped. Throws Error(bad_input) if all checkpoints are damaged, and
+  /// Error(io) if the disk fails.
   void restore();
-  /// Trains to the end, or until a signal requests a stop; saves. Returns the signal or 0. Before this
-  /// or restore(), nothing in the run's folder is changed.
+  /// Trains to the end, or until a signal requests a stop; saves. Returns the signal or 0. Before
+  /// this or restore(), nothing in the run's folder is changed.
   int train();
   /// After training: loads and records the run's weights. They are the best checkpoint's; or the mean
-  /// of the last ones, if the config requests it and it is better on the validation data (always, without
-  /// validation data).
+  /// of the last ones, if the config requests it and it is better on the validation data (always,
+  /// without validation data).
   WeightsInfo choose_weights();
   /// The metrics of the test split, or of the validation split if there is none; recorded.
   std::optional<Evaluation> final_evaluation();
@@ -80,8 +80,8 @@ class Trainer {
   /// Points `best` at the best checkpoint, or removes the link if that one is lost.
   void find_best();
   void remove_average();  ///< if there is one
-  /// Loads the mean of the last checkpoints into the model, evaluates it, and keeps it in RUN/average if
-  /// it is better than the best checkpoint. Adds the results to `figures`.
+  /// Loads the mean of the last checkpoints into the model, evaluates it, and keeps it in
+  /// RUN/average if it is better than the best checkpoint. Adds the results to `figures`.
   bool mean_is_better(nlohmann::json& figures);
   Metric deciding_metric() const;
   double deciding_value(const Evaluation& e) const;

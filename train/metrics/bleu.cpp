@@ -18,7 +18,8 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The ASCII symbols that are always separate tokens: all but letters, digits, and ' , - . (rule 1).
+/// The ASCII symbols that are always separate tokens: all but letters, digits, and ' , - . (rule
+/// 1).
 bool stands_alone(char c) {
   const auto in = [c](char first, char last) { return c >= first && c <= last; };
   return in('{', '~') || in('[', '`') || in(' ', '&') || in('(', '+') || in(':', '@') || c == '/';

@@ -37,17 +37,17 @@ struct BleuScore {
   std::string text() const;
 };
 
-/// Scores lines against one or more sets of reference lines, line by line. Throws Error(bad_input) if
-/// the numbers of lines differ or there is no reference set.
+/// Scores lines against one or more sets of reference lines, line by line. Throws Error(bad_input)
+/// if the numbers of lines differ or there is no reference set.
 BleuScore corpus_bleu(std::span<const std::string> hypotheses,
                       std::span<const std::vector<std::string>> reference_sets,
                       const BleuOptions& options = {});
 BleuScore corpus_bleu(std::span<const std::string> hypotheses,
                       const std::vector<std::string>& references, const BleuOptions& options = {});
 
-/// Precisions, brevity penalty and score from the counts and lengths alone. The k-th precision that is
-/// 0 becomes 1 / (2^k total) ("exp" smoothing, as NIST's; method 3 in Chen and Cherry, 2014); no match
-/// at all scores 0.
+/// Precisions, brevity penalty and score from the counts and lengths alone. The k-th precision that
+/// is 0 becomes 1 / (2^k total) ("exp" smoothing, as NIST's; method 3 in Chen and Cherry, 2014); no
+/// match at all scores 0.
 void compute_bleu(BleuScore& counts);
 
 /// The words of a line according to mteval-v13a, joined by single spaces.

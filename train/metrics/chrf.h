@@ -21,9 +21,9 @@ struct ChrfScore {
 };
 
 /// Scores lines against reference lines. Precision and recall are means over the orders for
-/// which both sides have n-grams ("effective order"); if a reference line is too short for an order,
-/// its hypothesis does not count for that order either. Throws Error(bad_input) if the numbers of
-/// lines differ.
+/// which both sides have n-grams ("effective order"); if a reference line is too short for an
+/// order, its hypothesis does not count for that order either. Throws Error(bad_input) if the
+/// numbers of lines differ.
 ChrfScore corpus_chrf(std::span<const std::string> hypotheses,
                       std::span<const std::string> references, const ChrfOptions& options = {});
 

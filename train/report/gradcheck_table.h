@@ -9,7 +9,8 @@
 
 HEED_BEGIN
 
-/// A parameter, checked entry by entry and, unless all entries were checked, along random directions.
+/// A parameter, checked entry by entry and, unless all entries were checked, along random
+/// directions.
 struct GradcheckRow {
   std::string name, shape;
   std::int64_t entries = 0;     ///< values in the parameter

@@ -98,7 +98,8 @@ MemoryEstimate probe_training(const Task& task, const Model& model,
   // Neighbours are summed as soon as both exist (step.h): a sum of each size may wait while all
   // threads are working.
   e.gradients = set * std::min(shards, threads * (1 + std::floor(std::log2(shards / threads))));
-  // Real shards differ in size, and there are gaps between blocks: measured on runs of several models.
+  // Real shards differ in size, and there are gaps between blocks: measured on runs of several
+  // models.
   constexpr double spread = 1.15;
   e.activations = threads * std::max(spread * of_thread - set, 0.0);
   return e;

@@ -31,8 +31,8 @@ Stretch of_b(const Product& p) {
 }
 Stretch of_c(const Product& p) { return stretch(p.c, p.m, p.n, p.ldc); }
 
-/// Maps ranges of addresses into one array. Overlapping ranges overlap there as well, and each keeps
-/// its alignment relative to cache lines.
+/// Maps ranges of addresses into one array. Overlapping ranges overlap there as well, and each
+/// keeps its alignment relative to cache lines.
 class Places {
  public:
   explicit Places(std::vector<Stretch> used) {

@@ -10,10 +10,11 @@
 
 HEED_BEGIN
 
-/// The same products in the same order, on operands laid out in memory as the shard's were: products that
-/// share memory in the shard share it here, and weights are read in place. So a product that finds its
-/// operands in a cache during a step finds them there here as well, or the step waited for them in
-/// an op that is omitted here. Hence the replay cannot take longer than the step.
+/// The same products in the same order, on operands laid out in memory as the shard's were:
+/// products that share memory in the shard share it here, and weights are read in place. So a
+/// product that finds its operands in a cache during a step finds them there here as well, or the
+/// step waited for them in an op that is omitted here. Hence the replay cannot take longer than the
+/// step.
 class ProductReplay {
  public:
   /// Some operands hold arbitrary values: infinities and NaN take no longer than others.

@@ -12,14 +12,14 @@
 
 HEED_BEGIN
 
-/// The first step of the last fifth of a run (rounded up): checkpoints further apart differ too much
-/// for their mean to be useful.
+/// The first step of the last fifth of a run (rounded up): checkpoints further apart differ too
+/// much for their mean to be useful.
 std::int64_t first_averaged_step(std::int64_t last_step);
 
 /// Sets the parameters to the elementwise mean of the newest `count` checkpoints from step `first`
 /// on, and returns their steps, newest first; with fewer than two, it changes nothing. Damaged
-/// checkpoints are skipped and added to `damaged`. Checkpoints saved on request are skipped silently,
-/// because the step at which a run was stopped must not change its weights.
+/// checkpoints are skipped and added to `damaged`. Checkpoints saved on request are skipped
+/// silently, because the step at which a run was stopped must not change its weights.
 std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints, std::int64_t count,
                                        std::int64_t first, std::span<const NamedTensor> parameters,
                                        std::vector<std::string>& damaged);

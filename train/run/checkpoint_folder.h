@@ -4,11 +4,11 @@
 ///   RUN/checkpoints/step-00001000/{…, state.json}
 ///   RUN/last -> checkpoints/step-00001000        RUN/best -> checkpoints/step-00000500
 ///
-/// Writing one: all files are written to a hidden sibling folder and flushed to disk; then state.json,
-/// which holds the SHA-256 of every file and of itself; then the folder is renamed and its parent
-/// flushed. Only then are the links updated, and after that older checkpoints removed. So whenever the
-/// process is killed or the power fails, every folder with a step's name is intact, or its sums show
-/// that it is not.
+/// Writing one: all files are written to a hidden sibling folder and flushed to disk; then
+/// state.json, which holds the SHA-256 of every file and of itself; then the folder is renamed and
+/// its parent flushed. Only then are the links updated, and after that older checkpoints removed.
+/// So whenever the process is killed or the power fails, every folder with a step's name is intact,
+/// or its sums show that it is not.
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -40,7 +40,8 @@ class CheckpointFolder {
   explicit CheckpointFolder(std::filesystem::path run) : run_(std::move(run)) {}
 
   /// Writes a checkpoint, replacing one of the same step, and points `last` at it (and `best`, if
-  /// requested). The caller holds the RunLock. Throws Error(io), leaving all earlier ones unchanged.
+  /// requested). The caller holds the RunLock. Throws Error(io), leaving all earlier ones
+  /// unchanged.
   std::filesystem::path save(std::int64_t step, std::span<const CheckpointFile> files,
                              const nlohmann::json& state, bool is_best = false) const;
 
@@ -49,13 +50,14 @@ class CheckpointFolder {
   /// Points the link "best" or "last" at a checkpoint. Throws as check_links() does.
   void link(const std::string& name, std::int64_t step) const;
 
-  /// Removes the oldest, but never the `keep` newest (at least two), nor those that `best` and `last`
-  /// point at; also removes what a killed process left unfinished. Checkpoints that are visibly damaged
-  /// or whose state has "on_request" do not count towards `keep`: a mean needs that many regular ones.
-  /// Returns why something could not be removed, if it belongs to another user or is in use.
+  /// Removes the oldest, but never the `keep` newest (at least two), nor those that `best` and
+  /// `last` point at; also removes what a killed process left unfinished. Checkpoints that are
+  /// visibly damaged or whose state has "on_request" do not count towards `keep`: a mean needs that
+  /// many regular ones. Returns why something could not be removed, if it belongs to another user
+  /// or is in use.
   std::vector<std::string> prune(std::int64_t keep) const;
-  /// Removes what a killed process left half written or half removed. Returns why something could not
-  /// be removed, if it belongs to another user or is in use.
+  /// Removes what a killed process left half written or half removed. Returns why something could
+  /// not be removed, if it belongs to another user or is in use.
   std::vector<std::string> remove_unfinished() const;
 
   /// The steps that have a folder, ascending, damaged ones included.
@@ -82,7 +84,8 @@ class CheckpointFolder {
 /// Writes a folder of files with their sums atomically, replacing one of that name.
 void write_files(const std::filesystem::path& folder, std::int64_t step,
                  std::span<const CheckpointFile> files, const nlohmann::json& state);
-/// Checks the sum of one file of such a folder. Returns the checkpoint that state.json describes; throws as below.
+/// Checks the sum of one file of such a folder. Returns the checkpoint that state.json describes;
+/// throws as below.
 Checkpoint check_file(const std::filesystem::path& folder, const std::string& name);
 /// Checks every sum of a checkpoint (or of a link to one). Throws Error(bad_input), naming the file
 /// that is missing, of another length, or changed; Error(io) if the system refuses to read it.

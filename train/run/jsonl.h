@@ -26,8 +26,8 @@ class JsonlWriter {
 struct JsonlRepair {
   std::int64_t records = 0;  ///< kept
   std::int64_t bytes_removed = 0;
-  /// The line (from 1) at which the file was cut because it was not a record and others followed; the
-  /// whole file was copied to PATH.damaged first. 0: no more was lost than a crash can cause.
+  /// The line (from 1) at which the file was cut because it was not a record and others followed;
+  /// the whole file was copied to PATH.damaged first. 0: no more was lost than a crash can cause.
   std::int64_t damaged_line = 0;
 };
 

@@ -51,8 +51,8 @@ std::filesystem::path first_there(const RunFolder& run, std::vector<std::string>
   throw Error(Exit::usage, message);
 }
 
-/// Whether the folder is a run's: it has a run's lock, which remains if clearing was interrupted or if
-/// an older heed's record is broken; or a run's record.
+/// Whether the folder is a run's: it has a run's lock, which remains if clearing was interrupted or
+/// if an older heed's record is broken; or a run's record.
 bool is_run(const RunFolder& run) {
   return RunLock::left_in(run.path, false) || is_record(run.path / "run.json");
 }
@@ -86,8 +86,8 @@ void refuse_existing_run(const RunFolder& run) {
                             where));
   }
   const std::filesystem::path there = first_there(run, {".lock"});
-  // Only now: another process may have started in the meantime, and a run that had hardly started left
-  // a lock as well.
+  // Only now: another process may have started in the meantime, and a run that had hardly started
+  // left a lock as well.
   if (there.empty() || RunLock::left_in(run.path, true)) return;
   refuse_foreign(run, there);
 }

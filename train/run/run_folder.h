@@ -1,6 +1,6 @@
 #pragma once
-/// A run folder: everything about a run except its data, which stay at the paths in the config. It is
-/// sufficient for decoding and for sharing the model.
+/// A run folder: everything about a run except its data, which stay at the paths in the config. It
+/// is sufficient for decoding and for sharing the model.
 ///
 ///   config.yaml  run.json  train.log  metrics.jsonl  tokenizer.*  checkpoints/step-…  best  last
 ///   average/
@@ -32,7 +32,8 @@ void clear_run(const RunFolder& run);
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {});
 /// Throws Error(usage) if the folder holds nothing of a run, except perhaps a config.yaml.
 void require_run(const RunFolder& run);
-/// The weights that --weights can name here, for a message: "; there are: best, last, 100, 200", or nothing.
+/// The weights that --weights can name here, for a message: "; there are: best, last, 100, 200", or
+/// nothing.
 std::string weights_there(const RunFolder& run);
 /// The folder of weights that NAME means: best, last, average, a step number, or a path.
 /// Empty: the average if there is one, else best, else last.

@@ -6,9 +6,9 @@
 
 namespace heed {
 
-/// Holds the lock on a run folder during its lifetime. The kernel releases the lock when the process
-/// ends, however it ends, so a lock is never stale; the file `.lock` stays and contains "heed 1234",
-/// the process that holds or last held the lock.
+/// Holds the lock on a run folder during its lifetime. The kernel releases the lock when the
+/// process ends, however it ends, so a lock is never stale; the file `.lock` stays and contains
+/// "heed 1234", the process that holds or last held the lock.
 class RunLock {
  public:
   /// Throws Error(locked), naming the folder and the holder, if another process holds it; the
@@ -16,7 +16,8 @@ class RunLock {
   explicit RunLock(const std::filesystem::path& run);
   /// Throws the same if another process holds it; does not take the lock.
   static void refuse_if_held(const std::filesystem::path& run);
-  /// Whether heed has ever held the lock: its mark stays. An empty file may result from a full disk.
+  /// Whether heed has ever held the lock: its mark stays. An empty file may result from a full
+  /// disk.
   static bool left_in(const std::filesystem::path& run, bool even_empty);
 
  private:

@@ -14,8 +14,8 @@ HEED_BEGIN
 std::vector<TensorView> tensor_views(std::span<const NamedTensor> parameters);
 
 /// Copies a file's tensors into the parameters of the same names. Strict: throws Error(bad_input),
-/// listing every name that is missing from the file, unknown to the model, or of a different shape or
-/// type, and then copies nothing.
+/// listing every name that is missing from the file, unknown to the model, or of a different shape
+/// or type, and then copies nothing.
 void load_weights(const SafetensorsFile& file, std::span<const NamedTensor> parameters,
                   const std::string& file_name);
 

@@ -127,8 +127,8 @@ class LanguageModelTask final : public Task {
     return std::make_unique<Continuations>(trained, config_, seed);
   }
 
-  /// Each line follows a newline, so that its first token is scored as well. Longer lines continue in
-  /// further windows, as in evaluation.
+  /// Each line follows a newline, so that its first token is scored as well. Longer lines continue
+  /// in further windows, as in evaluation.
   std::vector<LineScore> score(const Trained& trained, const std::string& source,
                                const std::string& target) const override {
     if (!source.empty()) {

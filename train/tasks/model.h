@@ -14,8 +14,8 @@ inline std::unique_ptr<Model> build_model(const Config& config, const Vocabulary
 }
 /// The same with uninitialised weights, which take no memory until they are written.
 std::unique_ptr<Model> build_unfilled(Config config, const VocabularySizes& vocabulary);
-/// A model to train. Throws Error(io), before allocating, if weights, gradients and moments alone need
-/// more memory than the machine has.
+/// A model to train. Throws Error(io), before allocating, if weights, gradients and moments alone
+/// need more memory than the machine has.
 std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySizes& vocabulary);
 
 /// The least memory for training a model, in bytes, whatever its batches: no activations, and

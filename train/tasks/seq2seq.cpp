@@ -86,8 +86,8 @@ class Seq2SeqTask final : public Task {
     return tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
   }
 
-  /// Lines of 4,096 tokens and the end token are accepted, or longer ones if the model was trained on
-  /// them.
+  /// Lines of 4,096 tokens and the end token are accepted, or longer ones if the model was trained
+  /// on them.
   void check_evaluable(const Dataset& data, const std::string& what) const override {
     EvaluationLimits limits;
     if (config_.model.positions == PositionKind::learned)

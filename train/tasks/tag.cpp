@@ -1,5 +1,5 @@
-/// task: tag. One label for each token of a line, with an encoder alone. Source lines hold the tokens,
-/// target lines the labels.
+/// task: tag. One label for each token of a line, with an encoder alone. Source lines hold the
+/// tokens, target lines the labels.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
-/// The task of an experiment. The trainer, the checkpoints and the commands know only this interface;
-/// each task is one file, train/tasks/NAME.cpp, and one row of train/config/tasks.h.
+/// The task of an experiment. The trainer, the checkpoints and the commands know only this
+/// interface; each task is one file, train/tasks/NAME.cpp, and one row of train/config/tasks.h.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -54,8 +54,8 @@ class Task {
   const TaskInfo& info() const { return info_of(config_.task); }
 
   // ---- data
-  /// All data of training. `tokenizers`, if given, are used unchanged. Throws Error(bad_input) for data
-  /// that cannot be trained or evaluated on.
+  /// All data of training. `tokenizers`, if given, are used unchanged. Throws Error(bad_input) for
+  /// data that cannot be trained or evaluated on.
   ExperimentData load(const Tokenizers* tokenizers) const;
   Corpus read() const { return read_corpus(config_.data, info().reads_text, config_.seed); }
   /// One split from its files; `name` is for messages.

@@ -6,9 +6,9 @@ namespace heed {
 /// "SIGINT (Ctrl-C)": the name of a stop signal, for messages.
 std::string signal_text(int number);
 
-/// During an object's lifetime, SIGINT, SIGTERM and SIGHUP (a lost terminal; not under nohup) request a
-/// stop, a second one (at least 0.1 s later, not a hangup) ends the process at once, and SIGUSR1
-/// requests a checkpoint. Afterwards SIGUSR1 is ignored.
+/// During an object's lifetime, SIGINT, SIGTERM and SIGHUP (a lost terminal; not under nohup)
+/// request a stop, a second one (at least 0.1 s later, not a hangup) ends the process at once, and
+/// SIGUSR1 requests a checkpoint. Afterwards SIGUSR1 is ignored.
 class SignalRequests {
  public:
   SignalRequests();
