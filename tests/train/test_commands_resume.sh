@@ -69,7 +69,7 @@ for way in none link empty; do
     empty) rm unmounted/checkpoints; mkdir unmounted/checkpoints ;;
   esac
   status 3 resume unmounted
-  says 'last exists, but no checkpoint' 'its disk not mounted?'
+  says 'last exists, but no checkpoint' 'its disk unmounted?'
   equal "metrics while checkpoints are away ($way)" "$(cksum <unmounted/metrics.jsonl)" "$(cksum <kept.jsonl)"
 done
 rmdir unmounted/checkpoints; mv elsewhere unmounted/checkpoints

@@ -219,7 +219,8 @@ BOOST_AUTO_TEST_CASE(refuses_a_broken_header) {
   check_refused(
       "{" + entry("a", "F32", "[1]", "[0,4]") + "," + entry("a", "F32", "[1]", "[4,8]") + "}", 8,
       "duplicate key \"a\"");
-  check_refused("{\"__metadata__\":{\"k\":1}}", 0, "__metadata__ must hold strings; \"k\" is not one");
+  check_refused("{\"__metadata__\":{\"k\":1}}", 0,
+                "__metadata__ must hold strings; \"k\" is not one");
   check_refused("{\"__metadata__\":{\"k\":\"a\",\"k\":\"b\"}}", 0, "duplicate key \"k\"");
   check_refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "duplicate key \"__metadata__\"");
   check_refused("{\"__metadata__\":\"x\"}", 0, "__metadata__ must be an object");

@@ -129,7 +129,7 @@ void add_eval(CLI::App& app, Job& job) {
   add_run(command, options->run, options->overrides, "decode.beam=10");
   command
       ->add_option("--split", options->split,
-                   "valid or test (default: test, or valid where there is no test)")
+                   "valid or test (default: test, or valid if there is no test)")
       ->check(CLI::IsMember({"valid", "test"}))
       ->type_name("NAME")
       ->group(choices);
@@ -148,7 +148,7 @@ void add_eval(CLI::App& app, Job& job) {
       ->group(results);
   add_json(command, options->json, "the metrics");
   command->footer(
-      "The loss is the mean negative log-likelihood of a token in nats, without label smoothing. "
+      "The loss is the mean negative log-likelihood per token in nats, without label smoothing. "
       "Accuracy\n"
       "and exact match are fractions; BLEU and chrF2 are percentages. Files may be compressed with "
       "gzip.\n"
@@ -328,7 +328,7 @@ void add_show(CLI::App& app, Job& job) {
   command->footer(
       "FLOPs are those of the matrix products of forward and backward, with attention counted in "
       "full. Memory\n"
-      "is an estimate; so is what depends on missing data, and it is marked as such.\n"
+      "is an estimate; so are figures that depend on missing data, and they are marked as such.\n"
       "Examples:\n"
       "  heed show configs/multi30k-de-en.yaml model.d_model=512 model.heads=8\n"
       "  heed show reference      every key with its meaning, choices and default\n"

@@ -28,9 +28,8 @@ int resume_command(const ResumeCommand& options);
 struct EvalCommand {
   std::string run;
   std::vector<std::string> overrides;
-  std::string
-      weights;        ///< best, last, average, a step, a folder; empty: the default of find_weights
-  std::string split;  ///< valid or test; empty: test, or valid if there is no test
+  std::string weights;  ///< as in find_weights: best, last, average, a step, a folder, or empty
+  std::string split;    ///< valid or test; empty: test, or valid if there is no test
   std::vector<std::string> source, target, text;  ///< files instead of a split
   bool pretokenised = false;                      ///< BLEU of text that is already tokenised
   bool json = false;

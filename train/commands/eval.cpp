@@ -85,8 +85,7 @@ int eval_command(const EvalCommand& options) {
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   const Task& task = *trained.task;
   if (options.pretokenised && !task.info().has(Metric::bleu))
-    refuse(
-        fmt::format("--pretokenised is for BLEU, which task {} does not have", task.info().name));
+    refuse(fmt::format("--pretokenised is for BLEU, which task {} lacks", task.info().name));
   if (!options.output.empty() && task.info().reads_text)
     refuse("--output is for tasks whose evaluation produces a line per input line");
   if (options.json && is_standard_output(options.output))

@@ -19,7 +19,7 @@ void write_output(const std::string& path, const std::function<void(const Sink&)
 /// through links, as standard input or standard output ("-"). `inputs` are the names of files.
 void refuse_output_over_input(const std::string& output, const std::vector<std::string>& inputs);
 
-/// Whether that is where standard output goes: "-", /dev/stdout, or a file's own name.
+/// Whether `path` is standard output: "-", /dev/stdout, or a file's own name.
 bool is_standard_output(const std::string& path);
 
 }  // namespace heed

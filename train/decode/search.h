@@ -25,7 +25,7 @@ struct Hypothesis {
 /// batch. Ties: the earlier hypothesis, then the smaller token, wins.
 class Search {
  public:
-  /// limit: tokens a hypothesis may have; numbers: of the sentences, for the random keys of
+  /// limit: the maximum tokens of a hypothesis; numbers: of the sentences, for the random keys of
   /// sampling.
   Search(const DecodeOptions& options, std::int64_t limit, std::uint64_t seed,
          std::vector<std::int64_t> numbers)

@@ -26,8 +26,7 @@ bool learns_slowly(const TokenizerOptions& t) {
 }
 
 Vocabulary bound(const Config& config, const std::string& why) {
-  const bool listed =
-      config.tokenizer.kind == TokenizerKind::characters;  // all of the text's characters
+  const bool listed = config.tokenizer.kind == TokenizerKind::characters;  // all of the text's
   const std::int64_t size = listed ? guessed_characters : config.tokenizer.vocab_size;
   return {{size, size, config.tokenizer.shared},
           fmt::format("{}: {}", listed ? "a guess" : "tokenizer.vocab_size, an upper bound", why)};

@@ -276,11 +276,10 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
   }
   if (newest.checkpoint) return;
   if (!newest.skipped.empty())
-    throw Error(
-        Exit::bad_input,
-        fmt::format("{}: every checkpoint is damaged, so there is nothing to continue from; "
-                    "heed train with --overwrite starts over",
-                    run_.string()));
+    throw Error(Exit::bad_input,
+                fmt::format("{}: every checkpoint is damaged: nothing to continue from; "
+                            "heed train with --overwrite starts over",
+                            run_.string()));
   for (const fs::path& path : entries_of(run_ / "checkpoints")) {
     if (path.filename().string().starts_with(fmt::format(".{}", kPrefix)) &&
         path.extension() == ".old" && is_there(path / kState))
@@ -291,11 +290,10 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
   }
   std::error_code ignored;  // `last` is created with the first checkpoint
   if (fs::exists(fs::symlink_status(run_ / "last", ignored)))
-    throw Error(
-        Exit::bad_input,
-        fmt::format("{} exists, but no checkpoint: was {} moved, or is its disk not mounted? "
-                    "heed train with --overwrite starts over",
-                    (run_ / "last").string(), (run_ / "checkpoints").string()));
+    throw Error(Exit::bad_input,
+                fmt::format("{} exists, but no checkpoint: was {} moved or its disk unmounted? "
+                            "heed train with --overwrite starts over",
+                            (run_ / "last").string(), (run_ / "checkpoints").string()));
 }
 
 CheckpointFolder::Newest CheckpointFolder::newest_valid() const {

@@ -62,7 +62,7 @@ bool is_run(const RunFolder& run) {
   const bool resumable = is_there(run.config()) && !CheckpointFolder(run.path).steps().empty();
   refuse(run,
          fmt::format(
-             "{} is not known to be a run's (there is no run.json of one), so heed does "
+             "{} is not known to belong to a run (there is no run.json), so heed does "
              "not replace it, even with --overwrite: {}choose another folder with "
              "--run, or move it away",
              there.string(),

@@ -15,8 +15,7 @@
 namespace heed {
 namespace {
 
-constexpr std::string_view mark =
-    "heed ";  // "heed 1234\n": the process that holds or last held the lock
+constexpr std::string_view mark = "heed ";  // "heed 1234\n": the current or last holder
 
 std::string text_of(int descriptor) {
   std::array<char, 32> text{};

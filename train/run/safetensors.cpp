@@ -18,8 +18,7 @@
 namespace heed {
 namespace {
 
-static_assert(std::endian::native == std::endian::little,
-              "elements are written as they are in memory");
+static_assert(std::endian::native == std::endian::little, "elements are written as in memory");
 
 struct DTypeRow {
   DType dtype;

@@ -29,9 +29,8 @@ class Translations final : public Answers {
   std::vector<std::string> lines(const std::vector<std::string>& input,
                                  std::int64_t first) override {
     Sequences source;
-    std::vector<std::size_t> places;  // of the lines that are not empty
-    std::vector<std::int64_t>
-        numbers;  // their numbers in the whole input: a sample must not depend on the chunk
+    std::vector<std::size_t> places;    // of the lines that are not empty
+    std::vector<std::int64_t> numbers;  // in all input: a sample must not depend on the chunk
     for (std::size_t i = 0; i < input.size(); ++i) {
       const std::int64_t number = first + static_cast<std::int64_t>(i);
       std::vector<std::int32_t> ids = trained_.tokenizers.source->encode(

@@ -63,7 +63,7 @@ ExperimentData Task::load(const Tokenizers* tokenizers) const {
   data.test = evaluated(corpus.test, "data.test");
   data.sums = {digest(data.train), digest(data.valid), digest(data.test)};
   const BatchStream anything_to_train_on(data.train,
-                                         batch_options(config_));  // throws if there is none
+                                         batch_options(config_));  // throws if none
   return data;
 }
 
