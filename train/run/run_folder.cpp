@@ -60,14 +60,13 @@ bool is_run(const RunFolder& run) {
 /// The refusal of a folder that --overwrite does not replace; the same without --overwrite.
 [[noreturn]] void refuse_foreign(const RunFolder& run, const std::filesystem::path& there) {
   const bool resumable = is_there(run.config()) && !CheckpointFolder(run.path).steps().empty();
-  refuse(run,
-         fmt::format(
-             "{} is not known to belong to a run (there is no run.json), so heed does "
-             "not replace it, even with --overwrite: {}choose another folder with "
-             "--run, or move it away",
-             there.string(),
-             resumable ? fmt::format("continue the run with `heed resume {}`, ", run.path.string())
-                       : ""));
+  refuse(run, fmt::format("{} is not known to belong to a run (there is no run.json), so heed does "
+                          "not replace it, even with --overwrite: {}choose another folder with "
+                          "--run, or move it away",
+                          there.string(),
+                          resumable ? fmt::format("continue the run with `heed resume {}`, ",
+                                                  run.path.string())
+                                    : ""));
 }
 
 }  // namespace
