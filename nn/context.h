@@ -1,6 +1,6 @@
 #pragma once
-/// Where a layer runs: which rows belong together, what they may look at, whether the model trains,
-/// and, while it decodes, what it remembers.
+/// The context in which a layer runs: the rows of each sequence, the memory they attend to, whether
+/// the model trains, and, when decoding, its cache.
 #include <cstdint>
 #include <numeric>
 #include <span>
@@ -15,8 +15,8 @@ namespace heed {
 /// Sequences lie end to end in a matrix of rows: sequence i owns rows [offsets[i], offsets[i + 1]).
 using Offsets = std::span<const std::int32_t>;
 
-/// One run of a model over one shard: whether it trains (dropout on), and where its random numbers
-/// come from. Each dropout takes the next key, so a mask is a function of (seed, step, shard, number
+/// One run of a model over one shard: whether it trains (dropout on), and the source of its random
+/// numbers. Each dropout takes the next key, so a mask is a function of (seed, step, shard, number
 /// of the dropout).
 struct Pass {
   bool training = false;
@@ -33,23 +33,24 @@ struct Pass {
 
 HEED_BEGIN
 
-/// What cross-attention reads: the encoder's rows. Sequence i of x reads sequence i of the memory.
+/// The input of cross-attention: the encoder's rows. Sequence i of x reads sequence i of the
+/// memory.
 struct Memory {
   Tensor rows;  ///< [memory rows, d]
   Offsets offsets;
 };
 
-/// What one layer remembers: rows of keys and values side by side, [rows, 2 d]. (The running state of
+/// The cache of one layer: rows of keys and values side by side, [rows, 2 d]. (The running state of
 /// a convolution or a recurrent layer would be one more member, a row for each hypothesis, which
 /// Cache::select copies.)
 struct LayerCache {
-  std::vector<Array> own;  ///< own[t]: of position t, a row for each hypothesis of that moment
+  std::vector<Array> own;  ///< own[t]: position t, a row for each hypothesis at that step
   Array memory;            ///< of the memory, computed when first needed
 };
 
-/// What decoding remembers, so that a step computes one new row for each hypothesis and not whole
-/// sequences again. Rows of keys and values never move: when a beam search keeps, drops or copies
-/// hypotheses, only `paths` and `sequence` change, and they are common to all layers.
+/// The cache of decoding, so that a step computes one new row per hypothesis instead of whole
+/// sequences. Rows of keys and values never move: when a beam search keeps, drops or copies
+/// hypotheses, only `paths` and `sequence` change, and they are shared by all layers.
 struct Cache {
   std::int64_t position = -1;                    ///< of each hypothesis's newest row
   std::vector<std::vector<std::int32_t>> paths;  ///< paths[i][t]: hypothesis i's row in own[t]
@@ -59,7 +60,7 @@ struct Cache {
   explicit Cache(std::int64_t hypotheses) : paths(hypotheses), sequence(hypotheses) {
     std::iota(sequence.begin(), sequence.end(), 0);
   }
-  /// Each hypothesis grows by a row: hypothesis i's is row i of the new position.
+  /// Adds a row to each hypothesis: row i of the new position is hypothesis i's.
   void grow() {
     ++position;
     for (std::size_t i = 0; i < paths.size(); ++i) paths[i].push_back(static_cast<std::int32_t>(i));
@@ -76,14 +77,14 @@ struct Cache {
   }
 };
 
-/// Where a block runs. With a cache, x holds one new row for each hypothesis, and no gradients are
-/// recorded.
+/// The context in which a block runs. With a cache, x holds one new row for each hypothesis, and no
+/// gradients are recorded.
 struct Context {
   Offsets offsets;       ///< of the rows of x
   const Memory* memory;  ///< for blocks with cross-attention; else nullptr
   Pass& pass;
   Cache* cache = nullptr;  ///< decoding: row i of x is the new row of hypothesis i
-  std::size_t layer = 0;   ///< whose part of the cache a block uses; the stack counts it up
+  std::size_t layer = 0;   ///< the layer whose cache a block uses; incremented by the stack
   std::span<const ScoreTermPtr> terms = {};  ///< of self-attention's scores (Positions)
 
   /// The position of a sequence's first row.

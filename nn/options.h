@@ -17,14 +17,14 @@ constexpr auto names_of(NormPlace) { return enum_names<NormPlace>("pre", "post")
 enum class NormKind { layer, rms };
 constexpr auto names_of(NormKind) { return enum_names<NormKind>("layer", "rms"); }
 
-/// none: any values, for weights that will come from a file (not a choice of configs).
+/// none: any values, for weights that will be read from a file (not available in configs).
 enum class InitKind { xavier, normal, none };
 constexpr auto names_of(InitKind) { return enum_names<InitKind, 1>("xavier", "normal"); }
 
 /// Probability that a value is dropped while training (Srivastava et al. 2014), by place. One number
 /// sets all.
 struct DropoutRates {
-  double residual = 0.1;    ///< embeddings, and what a sublayer adds to its input
+  double residual = 0.1;    ///< embeddings, and a sublayer's output before the sum
   double attention = 0.1;   ///< attention weights
   double activation = 0.1;  ///< values between the two feed-forward layers
 
@@ -54,7 +54,7 @@ struct ModelOptions {
   bool final_norm = true;  ///< a norm after the last layer of a stack
   NormKind norm_kind = NormKind::layer;
   double norm_eps = 1e-5;
-  bool tie_embeddings = true;    ///< source, target and output share one matrix where they can
+  bool tie_embeddings = true;    ///< source, target and output share one matrix if possible
   bool scale_embeddings = true;  ///< multiply embeddings by sqrt(d_model)
   InitKind init = InitKind::xavier;
   double init_std = 0.02;             ///< only for InitKind::normal

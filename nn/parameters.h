@@ -1,6 +1,6 @@
 #pragma once
-/// What all layers have in common: a layer lists its parameters by name and takes their first values
-/// from an Init.
+/// Common to all layers: a layer lists its parameters by name and takes their initial values from
+/// an Init.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,21 +13,21 @@ HEED_BEGIN
 /// The parameters of a layer, in a fixed order. The tensors share their values with the layer's.
 using Parameters = std::vector<NamedTensor>;
 
-/// Appends the parameters of a part, with "name." before theirs; with "", as they are.
+/// Appends the parameters of a part, their names prefixed with "name."; with "", unprefixed.
 template <class Part>
 void append(Parameters& all, const std::string& name, const Part& part) {
   const std::string prefix = name.empty() ? "" : name + ".";
   for (NamedTensor& p : part.parameters()) all.push_back({prefix + p.name, std::move(p.tensor)});
 }
 
-/// Makes the first values of parameters. Each has its own random stream, numbered in order of
+/// Creates the initial values of parameters. Each has its own random stream, numbered in order of
 /// creation, so a layer added at the end of a model leaves the values of the others unchanged.
 class Init {
  public:
   Init(InitKind kind, double std, std::uint64_t seed) : kind_(kind), std_(std), seed_(seed) {}
 
   /// A weight [out, in]. xavier: uniform within ±√(6 / (in + out)) (Glorot and Bengio 2010);
-  /// normal: N(0, std²); none: any values, which cost no memory before they are written.
+  /// normal: N(0, std²); none: any values, which take no memory until they are written.
   Tensor matrix(std::int64_t out, std::int64_t in);
   /// An embedding table [n, d]: N(0, 1/d) with xavier, so that a table scaled by √d starts at unit
   /// variance (Vaswani et al. 2017, section 3.4); N(0, std²) with normal.

@@ -14,8 +14,7 @@ class Optimizer {
   /// Keeps handles to the parameters' values and allocates their moments, initially zero.
   Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters);
 
-  /// Starts the next step: its learning rate, and what gradients are multiplied by first
-  /// (clipping).
+  /// Starts the next step: its learning rate, and the factor applied to gradients first (clipping).
   void begin_step(double lr, double grad_scale);
   /// Updates values [begin, end) of a parameter from its gradient (the whole array's data). Ranges
   /// are independent: threads may share the work without changing the result. Returns whether the

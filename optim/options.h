@@ -1,5 +1,5 @@
 #pragma once
-/// How weights are updated, as plain values. Read from the YAML section `optim`; used by both
+/// The settings of the optimizer, as plain values. Read from the YAML section `optim`; used by both
 /// builds.
 #include <array>
 #include <cstdint>

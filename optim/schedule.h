@@ -9,12 +9,12 @@
 namespace heed {
 
 /// The learning rate of step t = 1, 2, …: options.lr is the peak, reached at the end of warmup,
-/// which rises in a straight line. After it:
+/// which is linear. After it:
 /// - noam, inverse_sqrt: lr √(warmup / t) (Vaswani et al. 2017, section 5.3, scaled to its peak)
-/// - cosine: from lr down half a cosine to min_lr at the last step, and min_lr from there on
-/// - linear: from lr down a straight line to min_lr, likewise
+/// - cosine: from lr along half a cosine to min_lr at the last step, then min_lr
+/// - linear: from lr along a straight line to min_lr, likewise
 /// - constant: lr
-/// total_steps is where the run ends; schedule.steps, where given, takes its place.
+/// total_steps is the end of the run; schedule.steps, if given, replaces it.
 inline double learning_rate(const OptimOptions& options, std::int64_t step,
                             std::int64_t total_steps) {
   const ScheduleOptions& schedule = options.schedule;

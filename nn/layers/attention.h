@@ -24,8 +24,8 @@ struct MultiHeadAttention {
 
   MultiHeadAttention(const ModelOptions& options, Sees which, Init& init);
 
-  /// x: [rows, d] → [rows, d]. With a cache, the keys and values of x join it. Throws Error where a
-  /// memory is needed and there is none, or a cache is used while a tape records.
+  /// x: [rows, d] → [rows, d]. With a cache, the keys and values of x join it. Throws Error if a
+  /// memory is needed and there is none, or if a cache is used while a tape records.
   Tensor operator()(const Tensor& x, const Context& context) const;
   Parameters parameters() const;
 

@@ -33,7 +33,7 @@ struct Residual {
   }
 };
 
-/// A layer of a Transformer: self-attention, attention to the memory where the kind has it,
+/// A layer of a Transformer: self-attention, attention to the memory if the kind has it,
 /// feed-forward, each with its residual.
 struct TransformerBlock {
   MultiHeadAttention self_attention;

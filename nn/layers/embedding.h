@@ -7,7 +7,7 @@
 
 HEED_BEGIN
 
-/// Rows of a table by token id, multiplied by √d where `scaled` (Vaswani et al. 2017, section 3.4).
+/// Rows of a table by token id, multiplied by √d if `scaled` (Vaswani et al. 2017, section 3.4).
 struct Embedding {
   Tensor weight;  ///< [vocabulary, d]
   bool scaled = true;

@@ -1,5 +1,5 @@
 #pragma once
-/// The patterns that a config can choose for self-attention. A new one has a file of its own in
+/// The patterns that a config can choose for self-attention. A new one has its own file in
 /// autograd/ops/attention/, and here its include, its value, its name and its row; the tests take it
 /// from here. (Attention to a memory always reads all of it.)
 

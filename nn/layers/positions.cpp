@@ -37,7 +37,7 @@ Places places(Offsets offsets, std::int64_t first) {
   return all;
 }
 
-/// The table is the same at each step, so each thread keeps the rows it has needed so far.
+/// The table does not change, so each thread caches the rows it has needed so far.
 const Array& sinusoids_up_to(std::int64_t n, std::int64_t d) {
   thread_local Array kept;
   if (!kept.defined() || kept.cols() != d || kept.rows() < n)

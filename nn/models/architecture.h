@@ -1,10 +1,10 @@
 #pragma once
-/// What kinds of model there are, as plain values. Used by both builds.
+/// The kinds of model, as plain values. Used by both builds.
 #include <cstdint>
 
 namespace heed {
 
-/// What a model is made of: an encoder of the source, a decoder of the target, or both.
+/// The parts of a model: an encoder of the source, a decoder of the target, or both.
 enum class Architecture { encoder_decoder, decoder, encoder };
 constexpr bool has_encoder(Architecture a) { return a != Architecture::decoder; }
 constexpr bool has_decoder(Architecture a) { return a != Architecture::encoder; }

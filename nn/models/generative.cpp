@@ -27,13 +27,13 @@ namespace {
 
 /// Rows of the encoder, [source rows, d], computed some sequences at a time.
 Array encode_in_parts(const Generative& model, const SideView& source) {
-  constexpr std::int32_t part = 2048;  // rows: what a layer computes stays in the caches
+  constexpr std::int32_t part = 2048;  // rows: a layer's results stay in the caches
   const Offsets offsets = source.offsets;
   const std::int32_t total = offsets.back(), parts = std::max(1, (total + part - 1) / part);
   Array memory;
   std::size_t begin = 0;
   for (std::int32_t i = 1; begin + 1 < offsets.size(); ++i) {
-    // Whole sequences up to the part's share of all rows: no part is left with a few.
+    // Whole sequences up to an equal share of all rows, so that no part has only a few.
     const auto share = static_cast<std::int32_t>(std::int64_t{total} * std::min(i, parts) / parts);
     std::size_t end = begin + 1;
     while (end + 1 < offsets.size() && offsets[end] < share) ++end;
@@ -67,7 +67,7 @@ class CachedDecoding final : public Decoding {
     std::vector<std::int32_t> offsets(tokens.size() + 1);  // each hypothesis: a sequence of one row
     std::iota(offsets.begin(), offsets.end(), 0);
     const Tensor rows = model_.decoder_rows(tokens, {offsets, &memory_, pass, &cache_});
-    memory_.rows = {};  // each layer has its keys and values now
+    memory_.rows = {};  // each layer has its own keys and values now
     return model_.output()(rows).value();
   }
   void select(std::span<const std::int32_t> parents) override { cache_.select(parents); }

@@ -1,6 +1,6 @@
 #pragma once
-/// What the program needs of a model: parameters and the loss of a batch; of one that generates,
-/// also logits and decoding.
+/// The interface of a model: parameters and the loss of a batch; for one that generates, also
+/// logits and decoding.
 #include <memory>
 #include <span>
 
@@ -29,29 +29,29 @@ struct Rows {
 struct LossOptions {
   double label_smoothing = 0;
   double normalizer = 1;         ///< the sum over labels is divided by it
-  LossCounts* counts = nullptr;  ///< where the loss counts, if anywhere
+  LossCounts* counts = nullptr;  ///< receives the loss's counts, if not null
 };
 
 class Model {
  public:
   virtual ~Model() = default;
-  /// What is trained, in a fixed order.
+  /// The trained tensors, in a fixed order.
   virtual Parameters parameters() const = 0;
-  /// What belongs to the model but is not trained, such as running means.
+  /// Tensors of the model that are not trained, such as running means.
   virtual Parameters buffers() const { return {}; }
   /// All that a checkpoint holds of the model: parameters, then buffers.
   Parameters state() const;
   /// The loss of a batch, a scalar: Σ over labels / normalizer.
   virtual Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const = 0;
-  /// Positions that a sequence may have; 0 where there is no limit.
+  /// The maximum number of positions of a sequence; 0: no limit.
   virtual std::int64_t position_limit() const = 0;
 };
 
-/// Hypotheses being decoded: one sequence of tokens each, growing together, one token a step.
+/// Hypotheses being decoded: one sequence of tokens each, growing together, one token per step.
 class Decoding {
  public:
   virtual ~Decoding() = default;
-  /// Appends tokens[i] to hypothesis i and returns the logits of what follows: [hypotheses,
+  /// Appends tokens[i] to hypothesis i and returns the logits of the next token: [hypotheses,
   /// vocabulary].
   virtual Array step(std::span<const std::int32_t> tokens) = 0;
   /// Hypothesis i becomes a continuation of old hypothesis parents[i]; there may be more or fewer.
@@ -61,7 +61,7 @@ class Decoding {
 /// A model that generates tokens: an optional encoder, a decoder, an output projection.
 class Generative : public Model {
  public:
-  /// What the decoder's cross-attention reads. Nothing in a language model.
+  /// What the decoder's cross-attention reads. Empty for a language model.
   virtual Memory encode(const SideView& source, Pass& pass) const;
   /// The decoder's last rows, before the output projection: n ids → [n, d].
   virtual Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const = 0;
@@ -75,8 +75,8 @@ class Generative : public Model {
   /// Label-smoothed cross-entropy; the logits never exist at once.
   Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const final;
   /// Begins decoding: one hypothesis for each source sequence, or `count` of them without a source.
-  /// Not `cached`, each step runs the whole model on all tokens so far: slow, and so simple that the
-  /// cached way is tested against it. The model must outlive the result, and the source need not.
+  /// Without `cached`, each step runs the whole model on all tokens so far: slow, but a simple
+  /// reference for testing the cache. The model must outlive the result; the source need not.
   std::unique_ptr<Decoding> decode(const SideView& source, std::int64_t count,
                                    bool cached = true) const;
 };

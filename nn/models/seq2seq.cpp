@@ -11,7 +11,7 @@ namespace {
 /// table too (`embedding.weight`).
 class Seq2Seq final : public Generative {
  public:
-  // The order in which the parts are made decides on their random streams (Init).
+  // The order of construction determines the parts' random streams (Init).
   Seq2Seq(const ModelOptions& options, std::int64_t source_vocabulary,
           std::int64_t target_vocabulary, bool shared_vocabulary, std::uint64_t seed)
       : options_(options),

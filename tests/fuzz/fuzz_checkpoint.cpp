@@ -111,7 +111,7 @@ void target(std::string_view input) {
   } catch (const Error& error) {
     require_refusal(error, Exit::bad_input, "");
   }
-  if (!newest.checkpoint) throw Error(Exit::bad_input, "no checkpoint to go on from");
+  if (!newest.checkpoint) throw Error(Exit::bad_input, "no checkpoint to continue from");
   require_whole(*newest.checkpoint);
   if (newest.skipped.empty()) {  // as after a save
     must_work([&] {

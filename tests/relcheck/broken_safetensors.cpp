@@ -162,13 +162,13 @@ void json(Cases& cases) {
       [](std::size_t size) { return "\"a\":{\"shape\":" + std::string(size, '['); }, 0,
       "nested more than 3 levels");
   cases.header("metadata in metadata", R"("__metadata__":{"a":{"b":"c"}})", 0,
-               "__metadata__ must hold texts; \"a\" is none");
+               "__metadata__ must hold strings; \"a\" is not one");
   cases.header("metadata that is a list", R"("__metadata__":["a"])", 0,
                "__metadata__ must be an object");
   cases.header("metadata that is nothing", R"("__metadata__":null)", 0,
                "__metadata__ must be an object");
   cases.header("metadata that is true", R"("__metadata__":{"k":true})", 0,
-               "must hold texts; \"k\" is none");
+               "must hold strings; \"k\" is not one");
   cases.header("an escaped key twice in metadata", R"("__metadata__":{"k":"1","\u006b":"2"})", 0,
                "duplicate key \"k\"");
 }

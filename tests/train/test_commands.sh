@@ -39,9 +39,9 @@ checks=$((checks + 1)); grep -q 'note: threads' err && fail 'the number of threa
 cp runs/tiny/config.yaml kept.yaml
 sed -i 's/^  log_every: .*/  log_every: 11/' runs/tiny/config.yaml
 status 0 resume runs/tiny train.steps=40
-says 'config.yaml: it was edited since the run began'
+says 'config.yaml: it was edited after the run began'
 status 0 eval runs/tiny
-says 'note: runs/tiny/config.yaml: it was edited since the run began'
+says 'note: runs/tiny/config.yaml: it was edited after the run began'
 cp kept.yaml runs/tiny/config.yaml
 status 0 resume runs/tiny train.steps=40 data.synthetic.symbols=4
 says 'data.train: its tokens differ' 'data.valid: its tokens differ'
@@ -238,7 +238,7 @@ counted=$(number gflop_per_step)
 status 0 show tiny.yaml --json 'bench={sequences: 16, source_length: 7, target_length: 9, vocabulary: 20}'
 equal 'GFLOP that show and bench count' "$(number gflop_per_step)" "$counted"
 status 0 bench tiny.yaml --steps 3
-holds out 'tokens .* a second' '^  products .* ms alone' '^  blas +OpenBLAS' '^  Affine ' '^  gradient sums, update '
+holds out 'tokens .* per second' '^  products .* ms alone' '^  blas +OpenBLAS' '^  Affine ' '^  gradient sums, update '
 
 # ---- a language model -----------------------------------------------------------------------------
 awk 'BEGIN { for (i = 0; i < 400; i++) print "abc abd " (i % 7) }' >text

@@ -47,7 +47,7 @@ done
 status 4 eval runs/tiny --source src --target src --output nowhere/out
 equal 'figures of an eval whose output has no place' "$(lines out)" 0
 status 2 generate runs/tiny --input src --output ''
-says '--output: the name of a file, or -'
+says '--output: expected a file name or -'
 echo before >kept
 "$heed" generate runs/tiny --input src --output /dev/fd/3 3>>kept 2>err
 equal 'an output appended through a descriptor' "$(head -n 1 kept)" before
@@ -128,7 +128,7 @@ for name in run.json metrics.jsonl train.log best last average tokenizer.vocab; 
   mkdir mine; echo precious >mine/$name
   for overwrite in '' --overwrite; do                    # neither sends to the other
     status 2 train tiny.yaml --run mine $overwrite
-    says "mine/$name is not known to be a run's" 'even with --overwrite: choose another folder with --run'
+    says "mine/$name is not known to belong to a run" 'even with --overwrite: choose another folder with --run'
   done
   holds mine/$name '^precious$'
   rm -r mine
@@ -136,7 +136,7 @@ done
 mkdir mine; echo '{"tool": "another"}' >mine/run.json; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
 for overwrite in '' --overwrite; do
   status 2 train tiny.yaml --run mine $overwrite
-  says "mine/checkpoints is not known to be a run's" 'even with --overwrite: choose another'
+  says "mine/checkpoints is not known to belong to a run" 'even with --overwrite: choose another'
 done
 holds mine/checkpoints/weights precious
 rm -r mine; mkdir mine; cp tiny.yaml mine/config.yaml; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
@@ -145,7 +145,7 @@ says 'no run here (there is a config.yaml, but neither a run.json nor a checkpoi
 equal 'files that resume left in a folder that is no run' "$(ls -A mine | wc -l)" 2
 for overwrite in '' --overwrite; do
   status 2 train tiny.yaml --run mine $overwrite
-  says "mine/config.yaml is not known to be a run's" 'even with --overwrite: choose another'
+  says "mine/config.yaml is not known to belong to a run" 'even with --overwrite: choose another'
 done
 for lock in 'precious' '4711'; do                        # another program's
   echo "$lock" >mine/.lock
@@ -156,7 +156,7 @@ for lock in 'precious' '4711'; do                        # another program's
 done
 rm -r mine; mkdir mine; echo 4711 >mine/.lock
 status 2 train tiny.yaml --run mine
-says "mine/.lock is not known to be a run's"
+says "mine/.lock is not known to belong to a run"
 status 2 train tiny.yaml --run mine --overwrite
 holds mine/.lock '^4711$'
 : >mine/.lock; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights

@@ -12,12 +12,12 @@ says 'model.activation: a run keeps its model'
 status 2 resume runs/tiny tokenizer.lowercase=true data.lowercase=true
 cp -r runs/tiny longer
 status 0 resume longer train.steps=40 threads=1
-says "note: train.steps is now 40, and was 30; the run's config.yaml says so too"
+says "note: train.steps is now 40, and was 30; recorded in the run's config.yaml"
 holds longer/config.yaml 'steps: 40' 'threads: 2'
 status 0 resume longer
 says 'finished already, at step 40 (train.steps=40)' 'raise train.steps: heed resume longer train.steps=…'
 checks=$((checks + 1)); grep -q 'continuing' err && fail 'a finished run is said to go on'
-checks=$((checks + 1)); grep -q 'edited\|says so too' err && fail 'the config that was taken over is still a change'
+checks=$((checks + 1)); grep -q 'edited\|recorded in' err && fail 'the config that was taken over is still a change'
 status 2 train tiny.yaml --run never train.steps.x=3
 says 'train.steps.x=3: unknown key'
 status 2 resume longer optim.lr.foo.bar=3
@@ -69,7 +69,7 @@ for way in none link empty; do
     empty) rm unmounted/checkpoints; mkdir unmounted/checkpoints ;;
   esac
   status 3 resume unmounted
-  says 'last is there, but no checkpoint' 'its disk mounted?'
+  says 'last exists, but no checkpoint' 'its disk unmounted?'
   equal "metrics while checkpoints are away ($way)" "$(cksum <unmounted/metrics.jsonl)" "$(cksum <kept.jsonl)"
 done
 rmdir unmounted/checkpoints; mv elsewhere unmounted/checkpoints
@@ -91,7 +91,7 @@ status 0 resume copied
 mkdir copied/aside; mv copied/checkpoints/step-* copied/aside
 mv copied/aside/step-00000030 copied/checkpoints/.step-00000030.old
 status 3 resume copied
-says 'no checkpoint is there, but copied/checkpoints/.step-00000030.old' 'rename it to step-'
+says 'no checkpoint exists except copied/checkpoints/.step-00000030.old' 'rename it to step-'
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   chmod 755 "$work"; chmod 755 "$heed" 2>/dev/null
   as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$heed" "$@" >out 2>err; }

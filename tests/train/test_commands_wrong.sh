@@ -84,7 +84,7 @@ says 'data.valid: a text of 0 tokens'
 mkdir -p mine/checkpoints
 echo kept >mine/checkpoints/precious
 status 2 train tiny.yaml --run mine --overwrite
-says "mine/checkpoints is not known to be a run's" 'choose another folder with --run'
+says "mine/checkpoints is not known to belong to a run" 'choose another folder with --run'
 holds mine/checkpoints/precious kept
 files empty empty
 status 3 train files.yaml --run never

@@ -219,7 +219,8 @@ BOOST_AUTO_TEST_CASE(refuses_a_broken_header) {
   check_refused(
       "{" + entry("a", "F32", "[1]", "[0,4]") + "," + entry("a", "F32", "[1]", "[4,8]") + "}", 8,
       "duplicate key \"a\"");
-  check_refused("{\"__metadata__\":{\"k\":1}}", 0, "__metadata__ must hold texts; \"k\" is none");
+  check_refused("{\"__metadata__\":{\"k\":1}}", 0,
+                "__metadata__ must hold strings; \"k\" is not one");
   check_refused("{\"__metadata__\":{\"k\":\"a\",\"k\":\"b\"}}", 0, "duplicate key \"k\"");
   check_refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "duplicate key \"__metadata__\"");
   check_refused("{\"__metadata__\":\"x\"}", 0, "__metadata__ must be an object");
@@ -274,7 +275,7 @@ BOOST_AUTO_TEST_CASE(more_than_memory_holds_is_not_read) {
   const std::string bytes =
       file_with("{" + entry("a", "U8", "[" + size + "]", "[0," + size + "]") + "}", 0);
   const std::string_view claimed(bytes.data(), bytes.size() + (std::size_t{1} << 62));
-  HEED_CHECK_ERROR(Exit::io, "m: no memory for its " + size + " bytes",
+  HEED_CHECK_ERROR(Exit::io, "m: not enough memory for its " + size + " bytes",
                    SafetensorsFile::parse(claimed, "m"));
 }
 

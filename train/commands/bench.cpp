@@ -32,14 +32,14 @@ namespace {
 double process_seconds() {
   std::ifstream stat("/proc/self/stat");
   std::string all((std::istreambuf_iterator<char>(stat)), {});
-  // Fields after the name, which is in brackets and may hold anything; the start is field 22.
+  // Fields after the name, which is in parentheses and can contain anything; the start is field 22.
   std::istringstream fields(all.substr(std::min(all.size(), all.rfind(')') + 2)));
   std::string field;
   for (int i = 3; i <= 22 && fields >> field; ++i) {
   }
   const double ticks = field.empty() ? 0 : std::stod(field);
   timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);  // the clock that the start is told by
+  clock_gettime(CLOCK_BOOTTIME, &now);  // the clock of the start time
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) -
          ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
@@ -49,7 +49,7 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-/// Sequences of random tokens, all of the config's bench lengths.
+/// Sequences of random tokens, all with the config's bench lengths.
 Batch random_batch(const Task& task, std::uint64_t number) {
   const BenchOptions& bench = task.config().bench;
   Random random({task.config().seed, Stream::data, number, 0});
@@ -64,7 +64,7 @@ struct Measured {
   std::vector<double> steps, replays;  ///< seconds of each step, and of its products alone
   kernels::ProductFlops flops;         ///< of all measured steps
   double tokens = 0;                   ///< tokens with a label, of all measured steps
-  double peak_rss_mb = 0;              ///< of training, without what replaying takes
+  double peak_rss_mb = 0;              ///< of training, excluding the replay
   double first_step_ms = 0;
   std::int64_t allocations = 0;  ///< of arrays, in the measured steps
   std::int64_t parameters = 0;
@@ -113,7 +113,7 @@ class Bench {
     return seconds;
   }
 
-  /// A step, the same once more with its ops timed and its products listed, and these alone.
+  /// A step; the step repeated with its ops timed and its products listed; then the products alone.
   void round(Measured& m) {
     m.steps.push_back(step());
     m.allocations += allocations_;
@@ -134,7 +134,7 @@ class Bench {
     m.replays.push_back(seconds_now() - start);
   }
 
-  /// The most that arrays took at a time during the last step.
+  /// The peak memory of arrays during the last step.
   std::int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
@@ -169,16 +169,16 @@ Measured measure(const Config& config, std::int64_t wanted_steps) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   m.peak_rss_mb = static_cast<double>(usage.ru_maxrss) / 1024;
-  Measured unmeasured;  // the first replay asks for memory
+  Measured unmeasured;  // the first replay allocates memory
   bench.round(unmeasured);
-  constexpr double seconds = 10, turns = 3;  // a step is taken three times a round, more or less
+  constexpr double seconds = 10, turns = 3;  // a round takes about three times as long as a step
   const auto rounds =
       wanted_steps > 0
           ? wanted_steps
           : std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds / turns / warm), 5, 400);
   for (std::int64_t i = 0; i < rounds; ++i) {
     bench.round(m);
-    // The process has grown by what replaying takes: of later steps, add what arrays needed more.
+    // The process has grown by the replay's memory: add only the growth of later steps' arrays.
     m.peak_rss_mb += static_cast<double>(std::max<std::int64_t>(bench.peak_bytes() - peak, 0)) /
                      static_cast<double>(1 << 20);
     peak = std::max(peak, bench.peak_bytes());
@@ -186,7 +186,7 @@ Measured measure(const Config& config, std::int64_t wanted_steps) {
   return m;
 }
 
-/// The middle of the ratios of each step's two times.
+/// The median of the ratios of each step's two times.
 double share_of_products(const Measured& m) {
   std::vector<double> shares;
   for (std::size_t i = 0; i < m.steps.size(); ++i) shares.push_back(m.replays[i] / m.steps[i]);
@@ -222,17 +222,18 @@ int bench_command(const BenchCommand& options) {
     return 0;
   }
   fmt::print("{}: {} parameters, {} steps measured\n", config.name, m.parameters, m.steps.size());
-  fmt::print("  step        {:10.2f} ms (median)\n  tokens      {:10.0f} a second\n", 1e3 * step,
+  fmt::print("  step        {:10.2f} ms (median)\n  tokens      {:10.0f} per second\n", 1e3 * step,
              tokens / step);
-  fmt::print("  model       {:10.4g} GFLOP a step, {:.1f} GFLOP/s\n", model_gflop,
+  fmt::print("  model       {:10.4g} GFLOP per step, {:.1f} GFLOP/s\n", model_gflop,
              model_gflop / step);
   fmt::print(
       "  products    {:10.2f} ms alone, {:.0f} % of the step: {:.4g} GFLOP executed, {:.1f} "
       "GFLOP/s\n",
       1e3 * products, 100 * share, executed_gflop, executed_gflop / products);
-  // It chooses its code by the processor and by OPENBLAS_CORETYPE, and may choose half the speed.
+  // OpenBLAS chooses its kernels by processor and OPENBLAS_CORETYPE; a wrong choice can halve the
+  // speed.
   fmt::print("  blas         {}\n", kernels::blas_name());
-  fmt::print("  memory      {:10.1f} MB at most; {:.2f} allocations a step\n", m.peak_rss_mb,
+  fmt::print("  memory      {:10.1f} MB at most; {:.2f} allocations per step\n", m.peak_rss_mb,
              record["allocations_per_step"].get<double>());
   fmt::print("  first step  {:10.1f} ms after process start\n\n{}", m.first_step_ms,
              m.profile.table());

@@ -28,7 +28,7 @@ CLI::App* add_command(CLI::App& app, Job& job, const char* name, const char* hel
   return command;
 }
 
-/// `example`: a key that this command makes use of.
+/// `example`: a key that this command uses.
 void add_overrides(CLI::App* command, std::vector<std::string>& overrides, const char* example) {
   command
       ->add_option("key=value", overrides,
@@ -62,7 +62,7 @@ void add_json(CLI::App* command, bool& json, const char* what) {
       ->group(results);
 }
 
-/// An option that may be given several times, with one file each.
+/// An option that can be given several times, with one file each.
 void add_files(CLI::App* command, const char* name, std::vector<std::string>& files,
                const char* help) {
   command->add_option(name, files, help)
@@ -71,12 +71,12 @@ void add_files(CLI::App* command, const char* name, std::vector<std::string>& fi
       ->group(choices);
 }
 
-/// An override that was given by an option: "decode.beam=3" and "--beam 3".
+/// An override given as an option: "decode.beam=3" and "--beam 3".
 struct Shortcut {
   std::string override, typed;
 };
 
-/// An option that is another way to write key=value; `implied` overrides come with it.
+/// An option equivalent to key=value; it also sets the `implied` overrides.
 CLI::Option* add_shortcut(CLI::App* command, const char* name, std::vector<Shortcut>& shortcuts,
                           const char* key, const std::vector<std::string>& implied) {
   const auto take = [&shortcuts, name, key, implied](const std::string& value) {
@@ -129,7 +129,7 @@ void add_eval(CLI::App& app, Job& job) {
   add_run(command, options->run, options->overrides, "decode.beam=10");
   command
       ->add_option("--split", options->split,
-                   "valid or test (default: test, or valid where there is no test)")
+                   "valid or test (default: test, or valid if there is no test)")
       ->check(CLI::IsMember({"valid", "test"}))
       ->type_name("NAME")
       ->group(choices);
@@ -148,7 +148,7 @@ void add_eval(CLI::App& app, Job& job) {
       ->group(results);
   add_json(command, options->json, "the metrics");
   command->footer(
-      "The loss is the mean negative log-likelihood of a token in nats, without label smoothing. "
+      "The loss is the mean negative log-likelihood per token in nats, without label smoothing. "
       "Accuracy\n"
       "and exact match are fractions; BLEU and chrF2 are percentages. Files may be compressed with "
       "gzip.\n"
@@ -158,7 +158,7 @@ void add_eval(CLI::App& app, Job& job) {
       "  heed eval runs/multi30k-de-en --source test.de --target test.en decode.beam=10");
 }
 
-/// An error about a shortcut names what was typed.
+/// Errors about a shortcut name the option as typed.
 Error as_typed(const Error& error, const std::vector<Shortcut>& shortcuts) {
   std::string message = error.what();
   for (const Shortcut& shortcut : shortcuts) {
@@ -216,7 +216,7 @@ void add_generate(CLI::App& app, Job& job) {
   sampling("--temperature", "decode.temperature");
   sampling("--top-k", "decode.top_k");
   sampling("--top-p", "decode.top_p");
-  command->add_option("--seed", options->seed, "of sampling (default: the config's)")
+  command->add_option("--seed", options->seed, "seed of sampling (default: the config's)")
       ->check([](const std::string& text) {
         std::uint64_t value = 0;
         const char* const end = text.data() + text.size();
@@ -328,7 +328,7 @@ void add_show(CLI::App& app, Job& job) {
   command->footer(
       "FLOPs are those of the matrix products of forward and backward, with attention counted in "
       "full. Memory\n"
-      "is an estimate; so is what depends on missing data, and it is marked as such.\n"
+      "is an estimate; so are figures that depend on missing data, and they are marked as such.\n"
       "Examples:\n"
       "  heed show configs/multi30k-de-en.yaml model.d_model=512 model.heads=8\n"
       "  heed show reference      every key with its meaning, choices and default\n"
@@ -357,7 +357,7 @@ void add_fetch(CLI::App& app, Job& job) {
       app, job, "fetch", "download a data set and check its SHA-256", options, fetch_command);
   command
       ->add_option("NAME", options->name,
-                   "multi30k, tinyshakespeare, or mnist (pictures, which no task reads yet)")
+                   "multi30k, tinyshakespeare, or mnist (images, which no task reads yet)")
       ->required()
       ->type_name("");
   command->add_option("--to", options->to, "folder to put it into (default: data/<name>)")
@@ -379,7 +379,7 @@ void print_help(CLI::App& app, const std::string& name) {
   const std::vector<const CLI::App*> all = commands_of(app);
   const auto about = std::ranges::find(all, name, &CLI::App::get_name);
   if (about == all.end() && !name.empty()) throw Error(Exit::usage, unknown_command(app, name));
-  app.clear();  // or its help would be that of `help`, the command that was given
+  app.clear();  // otherwise its help would be that of `help`, the command given
   fmt::print("{}", name.empty() ? app.help() : (*about)->help(app.get_name()));
 }
 

@@ -14,7 +14,7 @@ using Job = std::function<int()>;
 /// command line, for run.json.
 void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed);
 
-/// What to say of a word that is not a command.
+/// The message for a word that is not a command.
 std::string unknown_command(const CLI::App& app, const std::string& word);
 
 }  // namespace heed

@@ -1,6 +1,5 @@
 #pragma once
-/// The commands, one function for each. They return the exit status and throw
-/// Error.
+/// The commands, one function each. They return the exit status and throw Error.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,8 +28,8 @@ int resume_command(const ResumeCommand& options);
 struct EvalCommand {
   std::string run;
   std::vector<std::string> overrides;
-  std::string weights;  ///< best, last, average, a step, a folder; empty: as find_weights says
-  std::string split;    ///< valid or test; empty: test, or valid where there is no test
+  std::string weights;  ///< as in find_weights: best, last, average, a step, a folder, or empty
+  std::string split;    ///< valid or test; empty: test, or valid if there is no test
   std::vector<std::string> source, target, text;  ///< files instead of a split
   bool pretokenised = false;                      ///< BLEU of text that is already tokenised
   bool json = false;

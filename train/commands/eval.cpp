@@ -18,13 +18,13 @@ namespace {
 
 bool names_files(const FilesOptions& files) { return !files.source.empty() || !files.text.empty(); }
 
-/// What is evaluated, and what it is called.
+/// The data to evaluate, and their name.
 struct Subject {
   std::string name;
   Split split;
 };
 
-/// What to do where the config lacks the split that is to be evaluated.
+/// Refuses because the config lacks the requested split; the message lists the alternatives.
 [[noreturn]] void refuse_split(const std::string& name, bool other_exists, bool reads_text) {
   const std::string other = name == "test" ? "valid" : "test";
   const char* const files = reads_text ? "--text FILE" : "--source FILE --target FILE";
@@ -34,7 +34,7 @@ struct Subject {
   refuse(fmt::format("the config has neither a valid nor a test split: give {}", files));
 }
 
-/// One split, reading no other where its files say what belongs to it.
+/// One split, without reading the others if its own files determine it.
 Subject split_subject(const EvalCommand& options, const Task& task) {
   const DataOptions& data = task.config().data;
   const bool synthetic = data.synthetic.name != SyntheticKind::none;
@@ -53,7 +53,7 @@ Subject split_subject(const EvalCommand& options, const Task& task) {
   return {name, std::move(split)};
 }
 
-/// The files that hold what is evaluated.
+/// The files that contain the data to evaluate.
 std::vector<std::string> files_read(const EvalCommand& options, const Config& config) {
   std::vector<std::string> all;
   for (const auto* files : {&options.source, &options.target, &options.text})
@@ -85,14 +85,14 @@ int eval_command(const EvalCommand& options) {
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   const Task& task = *trained.task;
   if (options.pretokenised && !task.info().has(Metric::bleu))
-    refuse(fmt::format("--pretokenised is about BLEU, which task {} has not", task.info().name));
+    refuse(fmt::format("--pretokenised is for BLEU, which task {} lacks", task.info().name));
   if (!options.output.empty() && task.info().reads_text)
-    refuse("--output is for tasks whose evaluation gives a line for each line");
+    refuse("--output is for tasks whose evaluation produces a line per input line");
   if (options.json && is_standard_output(options.output))
     refuse("--json and the outputs cannot both go to standard output");
   const FilesOptions given{options.source, options.target, options.text};
   const bool own_files = names_files(given) || !given.target.empty();
-  if (own_files && !options.split.empty()) refuse("--split and files exclude one another");
+  if (own_files && !options.split.empty()) refuse("--split and files cannot be combined");
   if (!options.output.empty())
     refuse_output_over_input(options.output, files_read(options, trained.config));
   const Subject subject =
@@ -107,7 +107,7 @@ int eval_command(const EvalCommand& options) {
   if (options.output.empty()) {
     evaluate();
   } else {
-    write_output(options.output, [&](const Sink& sink) {  // which cannot be written fails at once
+    write_output(options.output, [&](const Sink& sink) {  // an unwritable output fails at once
       evaluate();
       for (const std::string& line : e.outputs) sink(one_line(line) + "\n");
     });

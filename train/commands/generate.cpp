@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{8} << 20;
 
-/// Fills `lines` with the next chunk; false where there is none.
+/// Fills `lines` with the next chunk; false if there is none.
 bool next_chunk(LineReader& reader, std::int64_t count, std::vector<std::string>& lines) {
   lines.clear();
   std::size_t bytes = 0;

@@ -24,14 +24,14 @@ namespace heed {
 namespace {
 
 constexpr double allowed_seconds = 40;
-constexpr std::int64_t stencil =
-    4;  // passes forward that an entry or a direction takes, if it is right
+constexpr std::int64_t stencil = 4;  // forward passes per entry or direction, if it is correct
 constexpr int directions = 2;
 constexpr std::int64_t fewest_entries = 4, most_entries = 256;
 
-/// A few sequences of the training data: of the first batches of three, the one whose tokens are
-/// nearest to forty. More would only take time, as the loss is computed thousands of times; with
-/// fewer, attention has little to do. Windows of a text are cut short to the same end.
+/// A few sequences of the training data: of the first batches of three, the one whose number of
+/// tokens is nearest to forty. More would only take longer, as the loss is computed thousands of
+/// times; with fewer, attention is hardly exercised. Windows of a text are shortened for the same
+/// reason.
 Batch small_batch(const Config& config, const Dataset& data) {
   constexpr std::int64_t looked_at = 16, wanted_tokens = 40;
   BatchOptions options;
@@ -50,8 +50,8 @@ Batch small_batch(const Config& config, const Dataset& data) {
   return best;
 }
 
-/// Checks some entries of every parameter (all, where that is as quick), and directions through
-/// those of which not all entries were checked.
+/// Checks some entries of every parameter (all, if that is as quick), and random directions for the
+/// parameters of which not all entries were checked.
 class ModelCheck {
  public:
   ModelCheck(std::function<Tensor()> loss, Parameters parameters, std::int64_t entries)

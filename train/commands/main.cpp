@@ -24,32 +24,31 @@ using namespace heed;
 
 constexpr std::string_view no_output = "cannot write standard output";
 
-/// The descriptor of a closed standard stream must not be given to the next file that is opened.
+/// The descriptor of a closed standard stream must not be reused for the next opened file.
 void keep_standard_streams() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
-    // Opened in the wrong direction, so that using it is still an error.
+    // Opened in the wrong mode, so that using it is still an error.
     if (open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
       std::_Exit(static_cast<int>(Exit::io));
   }
 }
 
-/// Whether standard output is a pipe that nobody reads any longer, as in `heed … | head`.
+/// Whether standard output is a pipe whose reader has exited, as in `heed … | head`.
 bool reader_left() {
   pollfd out{STDOUT_FILENO, 0, 0};
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-/// What cannot be written to standard output is no error where its reader has had enough: then the
-/// status is that of a program which SIGPIPE ends, and nothing is said.
+/// A failed write to standard output is not an error if the reader has exited: the status is then
+/// that of a program ended by SIGPIPE, without a message.
 int output_failed(std::string_view message) {
   if (reader_left()) return 128 + SIGPIPE;
   tell(fmt::format("heed: {}", message));
   return static_cast<int>(Exit::io);
 }
 
-/// Runs the job and reports what went wrong, if anything did, including a failure to write the last
-/// bytes.
+/// Runs the job and reports any failure, including that of writing the last bytes.
 int run(const Job& job) {
   try {
     const int status = job();
@@ -79,8 +78,8 @@ int run(const Job& job) {
 
 int main(int argc, char** argv) {
   keep_standard_streams();
-  std::signal(SIGPIPE, SIG_IGN);  // a training goes on without a reader of its messages
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like any other
+  std::signal(SIGPIPE, SIG_IGN);  // training continues without a reader of its messages
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is an ordinary error
   CLI::App app{"heed trains Transformers from a YAML file, on the CPU.", "heed"};
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("heed {}", version));
@@ -90,7 +89,8 @@ int main(int argc, char** argv) {
         e.what());
   });
   app.footer(
-      "heed COMMAND --help says more. Data go to standard output, messages to standard error.\n"
+      "See heed COMMAND --help for details. Data go to standard output, messages to standard "
+      "error.\n"
       "Exit status: 0 done, 1 failed, 2 usage or config, 3 bad input file, 4 disk, memory or I/O,\n"
       "5 loss or gradient not finite, 6 run folder locked, 129, 130 and 143 stopped by a signal,\n"
       "after saving, 141 the reader of standard output left (as in | head).");

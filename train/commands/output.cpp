@@ -27,7 +27,7 @@ bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// While one lives, a signal that ends the process removes an unfinished file first.
+/// During its lifetime, a signal that ends the process first removes the unfinished file.
 class Unfinished {
  public:
   Unfinished(const std::filesystem::path& file, const struct stat& about) {
@@ -35,10 +35,10 @@ class Unfinished {
     ours = about;
     for (std::size_t i = 0; i < ending.size(); ++i) {
       sigaction(ending[i], nullptr, &before_[i]);
-      if (before_[i].sa_handler == SIG_IGN) continue;  // nohup's wish, or the shell's
+      if (before_[i].sa_handler == SIG_IGN) continue;  // set by nohup or the shell
       struct sigaction action {};
       action.sa_handler = &Unfinished::remove;
-      action.sa_flags = SA_RESETHAND;  // once; then the signal does what it always did
+      action.sa_flags = SA_RESETHAND;  // once; then the default action
       sigaction(ending[i], &action, nullptr);
     }
   }
@@ -51,7 +51,7 @@ class Unfinished {
 
  private:
   static void remove(int number) {
-    struct stat there {};  // once finished and renamed, another process may have begun one
+    struct stat there {};  // after renaming, another process may have started one
     if (::stat(path, &there) == 0 && same_file(there, ours)) ::unlink(path);
     ::raise(number);
   }
@@ -74,8 +74,8 @@ int descriptor_in(const std::string& path) {
   return -1;
 }
 
-/// The descriptor that is this file already (/dev/stdout, /dev/fd/3, the name of the file that
-/// standard output goes to), or -1: a file of its own would push aside what the shell has opened.
+/// The open descriptor of this file (/dev/stdout, /dev/fd/3, the name of the file that standard
+/// output goes to), or -1. Writing a new file would replace the one that the shell has opened.
 int open_already(const std::string& path, const struct stat& file) {
   for (const int number : {descriptor_in(path), STDOUT_FILENO, STDERR_FILENO}) {
     struct stat open {};
@@ -85,32 +85,32 @@ int open_already(const std::string& path, const struct stat& file) {
   return -1;
 }
 
-/// Where a chain of links ends; the file itself may be missing.
+/// The end of a chain of links; the file itself may be missing.
 std::filesystem::path behind_links(std::filesystem::path path) {
   std::error_code error;
   for (int links = 0; std::filesystem::is_symlink(path, error); ++links) {
     if (links == 40) throw_io("open", path, ELOOP);
     const std::filesystem::path target = std::filesystem::read_symlink(path, error);
     if (error) throw_io("read the link", path, error.value());
-    path = path.parent_path() / target;  // an absolute target stands alone
+    path = path.parent_path() / target;  // an absolute target replaces it
   }
   return path;
 }
 
-/// The unfinished file's name, while no other process writes there too.
+/// Exclusive use of the unfinished file's name.
 class Claim {
  public:
   explicit Claim(const std::filesystem::path& unfinished) {
     for (;;) {
       file_ = open_file(unfinished, O_WRONLY | O_CREAT | O_NOFOLLOW);
-      // A disk that knows no locks must not keep anybody from writing.
+      // A file system without locks must not prevent writing.
       if (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         throw Error(Exit::io,
                     fmt::format("{}: another process is writing it", unfinished.string()));
       struct stat there {};
       if (::fstat(file_.get(), &about_) == 0 && ::stat(unfinished.c_str(), &there) == 0 &&
           same_file(about_, there))
-        return;  // and not one that has just been finished and renamed
+        return;  // not one that has just been finished and renamed
     }
   }
   const struct stat& about() const { return about_; }
@@ -120,7 +120,7 @@ class Claim {
   struct stat about_ {};
 };
 
-/// As a whole, or not at all. A file that is replaced hands on its permissions.
+/// Atomically. A replaced file passes on its permissions.
 void write_whole_file(const std::filesystem::path& path,
                       const std::function<void(const Sink&)>& produce) {
   struct stat before {};
@@ -134,8 +134,8 @@ void write_whole_file(const std::filesystem::path& path,
   });
 }
 
-/// To a device or a pipe. Opened with the first text, for a pipe's reader may come after what is
-/// read here.
+/// To a device or a pipe. Opened at the first write, because a pipe's reader may start only after
+/// the input here has been read.
 void write_special(const std::string& path, const std::function<void(const Sink&)>& produce) {
   std::optional<FileDescriptor> file;
   const auto open = [&] {
@@ -145,7 +145,7 @@ void write_special(const std::string& path, const std::function<void(const Sink&
     open();
     write_all(file->get(), as_bytes(text), path);
   });
-  open();  // of nothing, a reader wants the end
+  open();  // even without output, a reader needs the end of file
   file->close(path);
 }
 
@@ -179,7 +179,7 @@ void write_output(const std::string& path, const std::function<void(const Sink&)
   const auto write_to = [&](int number, const std::string& name) {
     produce([&](std::string_view text) { write_all(number, as_bytes(text), name); });
   };
-  if (path.empty()) throw Error(Exit::usage, "--output: the name of a file, or -");
+  if (path.empty()) throw Error(Exit::usage, "--output: expected a file name or -");
   if (path == "-") return write_to(STDOUT_FILENO, "standard output");
   struct stat about {};
   const bool there = ::stat(path.c_str(), &about) == 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// Where the lines of a command go.
+/// The output of a command's lines.
 #include <functional>
 #include <string>
 #include <string_view>
@@ -9,17 +9,17 @@ namespace heed {
 
 using Sink = std::function<void(std::string_view)>;
 
-/// Lets `produce` write to a file, or to standard output for "-". A file appears whole, or not at
-/// all when `produce` throws; links are followed. A device, a pipe and what is standard output
-/// already (/dev/stdout) are written to as they are. Throws Error(io) where writing fails, or another
-/// process is writing the same file.
+/// Lets `produce` write to a file, or to standard output for "-". A file is written atomically, and
+/// not at all if `produce` throws; links are followed. A device, a pipe and standard output itself
+/// (/dev/stdout) are written directly. Throws Error(io) if writing fails or another process is
+/// writing the same file.
 void write_output(const std::string& path, const std::function<void(const Sink&)>& produce);
 
-/// Throws Error(usage) where the output is a regular file that is read as well, by whatever name:
+/// Throws Error(usage) if the output is a regular file that is also an input, under any name:
 /// through links, as standard input or standard output ("-"). `inputs` are the names of files.
 void refuse_output_over_input(const std::string& output, const std::vector<std::string>& inputs);
 
-/// Whether that is where standard output goes: "-", /dev/stdout, or a file's own name.
+/// Whether `path` is standard output: "-", /dev/stdout, or a file's own name.
 bool is_standard_output(const std::string& path);
 
 }  // namespace heed

@@ -13,7 +13,7 @@ namespace heed {
 
 namespace {
 
-/// A line for each score, or all of them as one JSON object with the weights they are of.
+/// One line per score, or all scores as one JSON object with their weights' names.
 std::string listed(const std::vector<LineScore>& scores, const WeightsInfo& weights, bool json) {
   std::string text;
   nlohmann::json log_probs = nlohmann::json::array(), tokens = nlohmann::json::array();
@@ -37,7 +37,7 @@ int score_command(const ScoreCommand& options) {
   refuse_output_over_input(options.output, {options.source, options.target});
   Team team(trained.config.threads);
   std::vector<LineScore> scores;
-  write_output(options.output, [&](const Sink& sink) {  // which cannot be written fails at once
+  write_output(options.output, [&](const Sink& sink) {  // an unwritable output fails at once
     scores = trained.task->score(trained.with(team), options.source, options.target);
     sink(listed(scores, trained.weights, options.json));
   });

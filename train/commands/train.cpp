@@ -40,7 +40,7 @@ void explain_precision(const Config& config, Talk& talk) {
   }
 }
 
-/// Does it, and writes a failure into the log as well.
+/// Runs it, and also logs a failure.
 template <class Work>
 int logged(Talk& talk, const Work& work) {
   try {
@@ -49,13 +49,13 @@ int logged(Talk& talk, const Work& work) {
     talk.end_progress();
     try {
       talk.log(fmt::format("ended by an error: {}", e.what()));
-    } catch (const Error&) {  // a full disk, perhaps; the first error is what matters
+    } catch (const Error&) {  // perhaps a full disk; the first error matters
     }
     throw;
   }
 }
 
-/// What --json prints: without validation and test data, what there is all the same.
+/// Prints the JSON of --json; without validation and test data, only the remaining keys.
 void print_record(const std::optional<Evaluation>& e, const std::string& split,
                   const WeightsInfo& weights, const RunFolder& run) {
   nlohmann::json record = e ? e->json() : nlohmann::json::object();
@@ -65,7 +65,7 @@ void print_record(const std::optional<Evaluation>& e, const std::string& split,
   fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-/// From a trainer that stands where it shall begin, to the end.
+/// Trains from the trainer's current state to the end.
 int run_to_end(Trainer& trainer, const RunFolder& run, const ExperimentData& data, Talk& talk,
                bool json) {
   if (const int signal = trainer.train(); signal != 0) {
@@ -105,7 +105,7 @@ int go_on(const Config& config, const RunFolder& run, const ResumeCommand& optio
   Trainer trainer(config, run, data, talk);
   trainer.restore();
   for (const std::string& change : changed)
-    talk.line(fmt::format("note: {}; the run's config.yaml says so too", change));
+    talk.line(fmt::format("note: {}; recorded in the run's config.yaml", change));
   if (!changed.empty()) adopt_config(run, config, data.sums);
   return run_to_end(trainer, run, data, talk, options.json);
 }
@@ -122,13 +122,13 @@ int train_command(const TrainCommand& options) {
   Talk talk;
   for (const std::string& warning : config.warnings) talk.line("warning: " + warning);
   const ExperimentData data = load_data(config);  // first: bad data leaves nothing behind
-  Trainer trainer(config, run, data, talk);       // and a model that does not fit, no less
+  Trainer trainer(config, run, data, talk);       // nor does a model that does not fit
   create_folders(run.path);
   const RunLock lock(run.path);
   if (options.overwrite) {
     clear_run(run);
   } else {
-    refuse_existing_run(run);  // another process may have been faster
+    refuse_existing_run(run);  // another process may have started a run
   }
   begin_run(run, config, data.tokenizers, data.sums, options.command);
   talk.log_to(run.log());

@@ -15,7 +15,7 @@ HEED_BEGIN
 
 namespace {
 
-/// Throws Error(bad_input) where the sum is wrong, with what else there is.
+/// Throws Error(bad_input) if the sum is wrong; the message lists the other weights.
 WeightsInfo check_weights(const RunFolder& run, const std::filesystem::path& weights) {
   try {
     return {weights, check_file(weights, "model.safetensors")};
@@ -45,7 +45,7 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   trained.task = make_task(trained.config);
   trained.model = build_unfilled(trained.config, sizes_of(trained.tokenizers));
   const std::filesystem::path file = weights / "model.safetensors";
-  // A folder from elsewhere, given by its path, may hold weights and nothing else.
+  // A folder from elsewhere, given by its path, may contain only weights.
   std::error_code ignored;
   const auto top = std::filesystem::weakly_canonical(folder.path, ignored);
   const auto inside = std::filesystem::weakly_canonical(weights, ignored).lexically_relative(top);

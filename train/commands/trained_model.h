@@ -17,8 +17,8 @@ struct TrainedModel {
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
 
-  /// `name` as in find_weights. Says on standard error which weights these are. Throws
-  /// Error(bad_input) where something is missing or does not fit.
+  /// `name` as in find_weights. Reports the weights on standard error. Throws Error(bad_input) if
+  /// something is missing or does not fit.
   static TrainedModel open(const std::string& run, const std::vector<std::string>& overrides,
                            const std::string& name);
 

@@ -24,13 +24,13 @@ constexpr auto better = [](const auto& a, const auto& b) {
   return a.parent != b.parent ? a.parent < b.parent : a.token < b.token;
 };
 
-/// A token that a model must not produce: these ids stand for no text.
+/// A token that a model must not produce: these ids represent no text.
 bool forbidden(std::int64_t token) { return token == Tokenizer::bos || token == Tokenizer::unk; }
 
 std::int64_t parts_of(std::int64_t whole, std::int64_t size) { return (whole + size - 1) / size; }
 
-/// Lines of a batch, so that there are `batches` where their hypotheses allow it. Each step reads
-/// every weight, so a batch of a few lines would cost as much as one of many.
+/// Lines per batch, giving `batches` batches if there are enough hypotheses. Each step reads every
+/// weight, so a batch of few lines would cost as much as one of many.
 std::int64_t batch_size(const DecodeOptions& options, std::int64_t lines, std::int64_t batches) {
   const std::int64_t beam = options.sample ? 1 : std::max<std::int64_t>(options.beam, 1);
   const std::int64_t few = std::max<std::int64_t>(32 / beam, 1);
@@ -78,7 +78,7 @@ void Search::sampled_token(const Array& logits, std::int64_t row,
   if (options_.top_k > 0 && options_.top_k < static_cast<std::int64_t>(order.size())) {
     order.resize(static_cast<std::size_t>(options_.top_k));
   }
-  // Weights relative to the likeliest token; top_p keeps the smallest head of them with that share.
+  // Weights relative to the likeliest token; top_p keeps the shortest prefix with that share.
   std::vector<double> weight;
   weight.reserve(order.size());
   for (const std::int32_t t : order)
@@ -117,7 +117,7 @@ std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t
     std::vector<Live> next;
     std::vector<std::int32_t> parents;
     tokens.clear();
-    for (std::size_t row = 0; row < live_.size();) {  // the hypotheses of a sentence stand together
+    for (std::size_t row = 0; row < live_.size();) {  // the hypotheses of a sentence are adjacent
       const std::int32_t sentence = live_[row].sentence;
       const std::int64_t places =
           beam - static_cast<std::int64_t>(finished_[static_cast<std::size_t>(sentence)].size());
@@ -169,7 +169,7 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& so
   const Generative& model = frozen.model;
   std::vector<std::int64_t> order(static_cast<std::size_t>(source.size()));
   std::iota(order.begin(), order.end(), 0);
-  // The longest first: then no thread is left with the longest batch at the end.
+  // The longest first, so that no thread is left with the longest batch at the end.
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
     return source.length(a) > source.length(b);
   });
@@ -215,8 +215,8 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
   const std::int64_t context = model.position_limit();
   std::int64_t left = std::max<std::int64_t>(options.max_length, 1);
   while (left > 0) {
-    // Feed what the model can still look back on, all but the last token, then search on from
-    // there.
+    // Feed the tokens that the model can still attend to, except the last, then continue the search
+    // from there.
     std::size_t from = 0;
     if (context > 0 && static_cast<std::int64_t>(text.size()) > context) {
       from = text.size() - static_cast<std::size_t>(std::max<std::int64_t>(context / 2, 1));
@@ -232,7 +232,7 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
     const std::vector<std::int32_t> found = search.run(*decoding, {fed.back()}).front().tokens;
     text.insert(text.end(), found.begin(), found.end());
     if (static_cast<std::int64_t>(found.size()) < std::min(left, std::max<std::int64_t>(room, 1)))
-      break;  // ended by itself
+      break;  // ended with </s>
     left -= static_cast<std::int64_t>(found.size());
   }
   return {text.begin() + static_cast<std::ptrdiff_t>(prompt.size()), text.end()};

@@ -15,23 +15,23 @@ HEED_BEGIN
 
 struct Hypothesis {
   std::vector<std::int32_t> tokens;  ///< without specials
-  double log_prob = 0;               ///< Σ log p, of </s> too where the search came to it
-  double score = 0;  ///< log_prob / ((5 + n) / 6)^α, n tokens with </s>, if it came (Wu et al.
+  double log_prob = 0;               ///< Σ log p, including </s> if the search reached it
+  double score = 0;  ///< log_prob / ((5 + n) / 6)^α, n tokens, including </s> if reached (Wu et al.
                      ///< 2016, section 7)
 };
 
-/// Extends hypotheses token by token until each has ended. A finished hypothesis takes up a place
-/// of its sentence's beam, so a search ends after `beam` of them; sentences that are done leave the
-/// batch. Equal scores: the earlier hypothesis, then the smaller token, wins.
+/// Extends hypotheses token by token until each has ended. A finished hypothesis occupies a place
+/// in its sentence's beam, so a search ends after `beam` of them; finished sentences leave the
+/// batch. Ties: the earlier hypothesis, then the smaller token, wins.
 class Search {
  public:
-  /// limit: tokens a hypothesis may have; numbers: of the sentences, for the random keys of
+  /// limit: the maximum tokens of a hypothesis; numbers: of the sentences, for the random keys of
   /// sampling.
   Search(const DecodeOptions& options, std::int64_t limit, std::uint64_t seed,
          std::vector<std::int64_t> numbers)
       : options_(options), limit_(limit), seed_(seed), numbers_(std::move(numbers)) {}
 
-  /// One hypothesis a sentence is alive in `decoding`; `tokens` are the last tokens of their
+  /// `decoding` has one hypothesis per sentence; `tokens` are the last tokens of their
   /// prompts, not yet fed. Returns the best hypothesis of each sentence.
   std::vector<Hypothesis> run(Decoding& decoding, std::vector<std::int32_t> tokens);
 
@@ -57,31 +57,31 @@ class Search {
   std::vector<std::vector<Hypothesis>> finished_;  // of each sentence
 };
 
-/// A model whose weights stay as they are while this lives, so that decoding may lay them out once
-/// for all its steps, in as much memory again. The model must outlive it.
+/// A model whose weights do not change during this object's lifetime, so that decoding can pack
+/// them once for all steps, using as much memory again. The model must outlive it.
 struct FrozenModel {
-  explicit FrozenModel(const Model& of);  ///< one that generates: std::bad_cast of any other
+  explicit FrozenModel(const Model& of);  ///< a Generative one; else throws std::bad_cast
   const Generative& model;
   mutable kernels::PackedWeights weights;
 };
 
-/// Batches of translate() by default. Not the number of threads: what depends on the batches must
-/// not depend on the machine.
+/// The default number of batches of translate(). Not the number of threads: results that depend on
+/// the batches must not depend on the machine.
 inline constexpr std::int64_t usual_batches = 4;
 
-/// Translates every source sequence, in batches of similar lengths spread over the team: `batches` or
-/// more, but no smaller ones than 32 hypotheses.
-/// Each sentence's result is a function of the sentence, the options, the seed and, where it is
-/// sampled, the sentence's number: its place in `source`, unless `numbers` says otherwise. In bf16
-/// it is one of the batches too: small products keep float32 (kernels/bf16.h).
+/// Translates every source sequence, in batches of similar lengths spread over the team: at least
+/// `batches`, but none smaller than 32 hypotheses.
+/// Each sentence's result is a function of the sentence, the options, the seed and, when
+/// sampling, the sentence's number: its index in `source`, unless `numbers` is given. In bf16 it
+/// also depends on the batches: small products stay in float32 (kernels/bf16.h).
 std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& source,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
                                   std::span<const std::int64_t> numbers = {},
                                   std::int64_t batches = usual_batches);
 
 /// Continues a prompt (ids; empty: begins with </s>) with a language model by up to
-/// options.max_length tokens. A prompt with continuation longer than the model's context goes on
-/// from its last half.
+/// options.max_length tokens. If prompt and continuation outgrow the model's context, decoding
+/// continues from the last half.
 std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::span<const std::int32_t> prompt,
                                         const DecodeOptions& options, std::uint64_t seed,

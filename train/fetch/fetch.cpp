@@ -20,7 +20,7 @@ constexpr std::string_view kGitHub = "https://raw.githubusercontent.com";
 
 bool ends_in_gz(const std::string& name) { return name.ends_with(".gz"); }
 
-/// A name that only this process uses, gone at the end of its life.
+/// A temporary file of this process, removed on destruction.
 struct PartFile {
   fs::path path;
   explicit PartFile(const fs::path& final_path)
@@ -31,11 +31,10 @@ struct PartFile {
   PartFile& operator=(const PartFile&) = delete;
 };
 
-/// The most bytes that a file may have as it comes: gzip adds little to what cannot be packed.
+/// The maximum size of a file as downloaded: gzip adds little to incompressible data.
 std::uint64_t longest(const FetchFile& file) { return file.size + file.size / 100 + 4096; }
 
-/// The unpacked content of a file that came, after a look at its size and sum. `where` it came
-/// from.
+/// The unpacked content of a downloaded file, with its size and sum verified; `where`: its origin.
 std::string checked_content(const std::string& bytes, const FetchFile& file,
                             const std::string& where) {
   std::string content = is_gzip(bytes) ? unpack_gzip(bytes, file.size, where) : bytes;
@@ -109,8 +108,8 @@ void download(const std::string& url, const fs::path& into, const FetchFile& fil
     throw Error(Exit::io, fmt::format("cannot fetch {}: {}", url, curl_reason(result)));
 }
 
-/// Where a file lies in a folder given by --from: there or in a folder named after the set, under
-/// its name here or at its source, packed or not.
+/// The path of a file in a folder given by --from: there or in a subfolder named after the set,
+/// under its local or original name, packed or not.
 fs::path find_in(const fs::path& from, const FetchSet& set, const FetchFile& file) {
   const std::string at_source = fs::path(file.url).filename().string();
   const std::string bare =

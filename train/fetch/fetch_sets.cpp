@@ -8,12 +8,12 @@ namespace {
 
 constexpr std::string_view kMulti30k = "/multi30k/dataset/master/data/task1/";
 
-/// Raw text, packed there too.
+/// Raw text, compressed at the source too.
 FetchFile raw(const std::string& name, std::uint64_t size, const std::string& sha256) {
   return {name + ".gz", fmt::format("{}raw/{}.gz", kMulti30k, name), size, sha256};
 }
 
-/// Lower-cased, normalised, tokenised by Moses; there not packed.
+/// Lower-cased, normalised, tokenised by Moses; uncompressed at the source.
 FetchFile tok(const std::string& name, std::uint64_t size, const std::string& sha256) {
   return {name + ".gz", fmt::format("{}tok/{}", kMulti30k, name), size, sha256};
 }
@@ -51,7 +51,7 @@ FetchSet tinyshakespeare() {
 FetchSet mnist() {
   return {"mnist",
           "MNIST's 10,000 test digits (github.com/fgnt/mnist): by Yann LeCun and Corinna Cortes; "
-          "mind their terms. heed has no task that reads pictures yet",
+          "observe their terms. heed has no task that reads images yet",
           {{"t10k-images-idx3-ubyte.gz", "/fgnt/mnist/master/t10k-images-idx3-ubyte.gz", 7840016,
             "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"},
            {"t10k-labels-idx1-ubyte.gz", "/fgnt/mnist/master/t10k-labels-idx1-ubyte.gz", 10008,

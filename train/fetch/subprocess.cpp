@@ -14,14 +14,14 @@
 #include "autograd/base/files.h"
 #include "autograd/base/uninterrupted.h"
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): glibc has it only for GNU
+extern char** environ;  // NOLINT(readability-redundant-declaration): glibc declares it only for GNU
 
 namespace heed {
 namespace {
 
 constexpr std::size_t kMostText = std::size_t{1} << 16;  // bytes
 
-/// Where a child's standard streams go.
+/// The destinations of a child's standard streams.
 struct Redirections {
   posix_spawn_file_actions_t actions;
   Redirections(int keep, int into) {

@@ -9,13 +9,13 @@ HEED_BEGIN
 
 namespace {
 
-/// The sequence that owns a row.
+/// The sequence that a row belongs to.
 std::size_t owner(std::span<const std::int32_t> offsets, std::int64_t row) {
   return static_cast<std::size_t>(std::upper_bound(offsets.begin(), offsets.end(), row) -
                                   offsets.begin() - 1);
 }
 
-/// The sample that a row belongs to, where the rows are those of one side and no other.
+/// The sample that a row belongs to, if the number of rows matches exactly one side.
 std::optional<std::int64_t> sample_of(const Batch& shard, const NonFinite& found) {
   const auto rows_are = [&](const Side& side) {
     return !side.offsets.empty() && found.shape.rows() == side.rows();

@@ -1,5 +1,5 @@
 #pragma once
-/// Where a step that went wrong began to go wrong.
+/// Where a non-finite value first appeared in a step.
 #include <span>
 #include <string>
 
@@ -8,9 +8,9 @@
 
 HEED_BEGIN
 
-/// Repeats the shards of a step whose loss or gradients are not finite, looking at every tensor on
-/// the way, and says which was the first to hold NaN or an infinity, in which shard, and which
-/// samples that shard is made of. Takes a few times as long as the step.
+/// Repeats the shards of a step whose loss or gradients are not finite, checking every tensor, and
+/// reports which was the first to hold NaN or infinity, in which shard, and which samples that
+/// shard consists of. Takes a few times as long as the step.
 std::string explain_non_finite(const Model& model, std::span<const NamedTensor> parameters,
                                std::span<const Batch> shards, std::int64_t step,
                                const StepOptions& options);

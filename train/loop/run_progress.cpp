@@ -30,7 +30,7 @@ nlohmann::json Progress::json() const {
 
 namespace {
 
-/// Throws what nlohmann::json throws where a field is missing or of another type.
+/// Throws nlohmann::json's exceptions if a field is missing or of the wrong type.
 Progress read_progress(const nlohmann::json& state) {
   Progress p;
   p.step = whole_number(state.at("step"));

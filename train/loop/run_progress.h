@@ -1,5 +1,5 @@
 #pragma once
-/// How far a run has come.
+/// The progress of a run.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,7 +10,7 @@
 
 HEED_BEGIN
 
-/// What a checkpoint remembers besides weights and moments.
+/// The state in a checkpoint besides weights and moments.
 struct Progress {
   std::int64_t step = 0;           ///< steps done
   Position position;               ///< of the next batch
@@ -19,11 +19,11 @@ struct Progress {
   std::optional<double> best;      ///< best value of the deciding metric
   std::int64_t best_step = 0;
   std::int64_t without_better = 0;    ///< validations since
-  std::string judged_by;              ///< metric and data that `best` is of
-  std::string batches;                ///< what `position` counts: data, seed, size
-  bool validation_due = false;        ///< at this step; a signal has put it off
-  std::int64_t skipped = 0;           ///< steps left out, as they were not finite
-  std::int64_t skipped_in_a_row = 0;  ///< of them, the last without another between
+  std::string judged_by;              ///< the metric and data of `best`
+  std::string batches;                ///< what `position` refers to: data, seed, size
+  bool validation_due = false;        ///< at this step; postponed by a signal
+  std::int64_t skipped = 0;           ///< steps skipped because they were not finite
+  std::int64_t skipped_in_a_row = 0;  ///< of them, the latest consecutive ones
   LossCounts window;                  ///< since the last record of training
   double window_seconds = 0;
 

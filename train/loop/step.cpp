@@ -54,7 +54,7 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   if (tokens == 0) throw Error(Exit::failed, "a batch without labels");
   gradients_.resize(shards.size());
   for (GradientList& list : gradients_) list.resize(optimizer_.parameters().size());
-  drop_gradients();  // of a step that was not finished
+  drop_gradients();  // of an unfinished step
   counts_.assign(shards.size(), LossCounts{});
   one_half_.assign(shards.size(), false);
 
@@ -64,12 +64,12 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
     merge_into_tree(static_cast<std::size_t>(i));
   });
 
-  // 3. Their gradients are summed in a fixed tree, begun above; the norm of the sum comes with it.
+  // 3. Their gradients are summed in a fixed tree, started above, together with the sum's norm.
   StepResult result;
   for (const LossCounts& c : counts_) add_counts(result.counts, c);
   result.gradient_norm = std::sqrt(sum_shards());
 
-  // 4. Nothing that is not finite reaches the weights.
+  // 4. Non-finite values never reach the weights.
   const double loss = result.counts.loss / static_cast<double>(tokens);
   if (!std::isfinite(loss) || !std::isfinite(result.gradient_norm))
     refuse(shards, step, loss, result.gradient_norm);
@@ -114,11 +114,11 @@ void TrainStep::forward_backward(const Batch& shard, std::int64_t number, std::i
 
 void TrainStep::merge_into_tree(std::size_t i) {
   const std::size_t count = gradients_.size();
-  // A sum of 2 width shards is made of two of width shards, the right one of which may be short.
+  // A sum of 2 width shards combines two of width shards; the right one may have fewer.
   for (std::size_t width = 1; 2 * width < count; width *= 2) {
     const std::size_t left = i / (2 * width) * (2 * width), right = left + width;
     i = left;
-    if (right >= count) continue;  // alone: it is the sum
+    if (right >= count) continue;  // no partner: it is the sum
     {
       const std::lock_guard lock(tree_mutex_);
       one_half_[right] = !one_half_[right];
@@ -144,8 +144,8 @@ void TrainStep::add_to(std::size_t left, std::size_t right) {
 }
 
 double TrainStep::sum_shards() {
-  // A parameter that no shard has touched has a zero gradient; one that only later shards have
-  // touched needs a place for the sum.
+  // A parameter that no shard used has a zero gradient; one that only later shards used needs an
+  // array for the sum.
   GradientList& total = gradients_.front();
   for (std::size_t p = 0; p < total.size(); ++p) {
     if (!total[p].defined()) total[p] = Array::zeros(optimizer_.parameters()[p].tensor.shape());

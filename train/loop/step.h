@@ -26,7 +26,7 @@ struct StepResult {
   double gradient_norm = 0;  ///< before clipping
 };
 
-/// Gradients of one shard, in the order of the parameters; undefined where there is none.
+/// Gradients of one shard, in the order of the parameters; undefined if a parameter has none.
 using GradientList = std::vector<Array>;
 
 class TrainStep {
@@ -35,9 +35,9 @@ class TrainStep {
 
   /// Step number `step` (1, 2, …; it keys the dropout) on a batch cut into shards. The bits of the
   /// result depend on the shards, not on the threads. Throws Error(Exit::non_finite), with the
-  /// weights as they were, where the loss or the gradients' norm is NaN or infinite; the message
-  /// says where that began (nonfinite.h). A weight that is not finite and does not show in the loss is
-  /// found when it is updated: the step is complete then, and Error(Exit::non_finite) is thrown.
+  /// weights unchanged, if the loss or the gradients' norm is NaN or infinite; the message tells
+  /// where that began (nonfinite.h). A non-finite weight that does not affect the loss is found
+  /// when it is updated: the step is completed, then Error(Exit::non_finite) is thrown.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
 
  private:
@@ -50,14 +50,14 @@ class TrainStep {
                         double normalizer);
   [[noreturn]] void refuse(std::span<const Batch> shards, std::int64_t step, double loss,
                            double gradient_norm);
-  /// Shard i has its gradients. Computes the sums of the tree that are ready, except for the root, so
-  /// that few sets of gradients exist at a time.
+  /// Called when shard i has its gradients. Computes the sums of the tree that are ready, except
+  /// the root, so that few sets of gradients exist at a time.
   void merge_into_tree(std::size_t i);
   void add_to(std::size_t left, std::size_t right);
   double sum_shards();
   /// Returns whether all weights were finite before.
   bool update(double lr, double grad_scale);
-  void drop_gradients();  ///< but keep the lists, for the next step
+  void drop_gradients();  ///< keeps the lists for the next step
 
   const Model& model_;
   Optimizer& optimizer_;
@@ -65,16 +65,16 @@ class TrainStep {
   StepOptions options_;
   std::vector<Piece> pieces_;
   std::vector<GradientList> gradients_;  ///< of each shard; the sum ends up in the first
-  std::vector<bool> one_half_;  ///< of each sum, named by its right half: one half is ready
+  std::vector<bool> one_half_;  ///< of each sum, indexed by its right half: one half is ready
   std::mutex tree_mutex_;
   std::vector<LossCounts> counts_;  ///< of each shard
-  std::vector<double> squares_;     ///< of each piece: its part of the squared norm
+  std::vector<double> squares_;     ///< of each piece: its contribution to the squared norm
 };
 
 /// The loss of shard number `number` of a step, divided by `normalizer`.
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
                   double normalizer, const StepOptions& options, LossCounts* counts);
-/// The same, and backward.
+/// The same, followed by backward.
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
                           std::int64_t step, double normalizer, const StepOptions& options,
                           LossCounts* counts);

@@ -26,7 +26,7 @@ std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
       std::ceil(config.train.epochs * static_cast<double>(stream.batches_in(0))));
 }
 
-/// What determines the batch of a given number, as text to compare.
+/// Everything that determines the n-th batch, as text to compare.
 std::string batches_of(const Config& config, const ExperimentData& data) {
   const BatchOptions options = batch_options(config);
   return fmt::format("{} seed {} tokens {} sequences {} context {}", data.sums.train, options.seed,
@@ -111,7 +111,8 @@ int Trainer::train() {
   if (progress_.validation_due) validate();
   while (!finished() && signals_->stop() == 0) {
     one_step();
-    // Before saving, so that the checkpoint knows whether it is the best; the last step's too.
+    // Before saving, so that the checkpoint records whether it is the best; after the last step
+    // too.
     if (progress_.step % config_.train.validate_every == 0 || finished()) validate();
     if (progress_.step % config_.train.save_every == 0) save(false);
     if (signals_->take_save()) save(false, true);
@@ -124,7 +125,7 @@ int Trainer::train() {
                            progress_.skipped, progress_.step));
   }
   const int signal = signals_->stop();
-  signals_.reset();  // everything is saved: from here on a signal ends the process
+  signals_.reset();  // everything is saved: from here on, a signal ends the process
   return signal;
 }
 
@@ -132,7 +133,7 @@ void Trainer::one_step() {
   const double begin = seconds_now();
   const Batch batch = batches_->next();
   const double lr = learning_rate(config_.optim, progress_.step + 1, total_steps_);
-  StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // of a step left out
+  StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // of a skipped step
   try {
     result = step_.run(shard(batch, config_.train.shards, cost_), progress_.step + 1, lr);
     progress_.skipped_in_a_row = 0;
@@ -184,7 +185,7 @@ void Trainer::give_up_step(const Error& error) {
 
 void Trainer::report(const StepResult& result, double lr) {
   const LossCounts& window = progress_.window;
-  if (window.tokens == 0) return;  // all steps were left out
+  if (window.tokens == 0) return;  // all steps were skipped
   const double tokens = static_cast<double>(window.tokens),
                tokens_per_second = tokens / progress_.window_seconds;
   talk_.progress({progress_.step, total_steps_, share_done(), progress_.seconds,
@@ -276,7 +277,7 @@ void Trainer::tell_what_stays(const std::vector<std::string>& reasons) {
 
 void Trainer::check_finite(std::span<const NamedTensor> moments) const {
   for (const std::span<const NamedTensor> tensors : {std::span(optimizer_.parameters()), moments}) {
-    double squares = 0;  // in double: finite exactly where every value is
+    double squares = 0;  // in double: finite if and only if every value is
     for (const NamedTensor& t : tensors)
       squares += kernels::sum_squares(t.tensor.value().data(), t.tensor.size());
     if (std::isfinite(squares)) continue;
@@ -312,9 +313,9 @@ void Trainer::restore() {
                (folder / "training.safetensors").string());
   const Progress now = std::exchange(progress_, Progress::from(newest.checkpoint->state));
   adapt_progress(now);
-  stream_.seek(progress_.position);  // before the folder is touched: the data may differ
+  stream_.seek(progress_.position);  // before changing the folder: the data may differ
   optimizer_.set_steps(progress_.step - progress_.skipped);
-  // Where a validation is still due, the checkpoint is saved again with its result.
+  // If a validation is still due, the checkpoint is saved again with its result.
   if (!progress_.validation_due) last_saved_ = last_validated_ = progress_.step;
   repair_metrics();
   // The process may have been killed after the checkpoint was named and before its links were set.
@@ -337,7 +338,7 @@ void Trainer::adapt_progress(const Progress& now) {
     p.position.batch = 0;
   }
   p.batches = now.batches;
-  if (data_.sums.valid.empty()) return;  // nothing will be judged
+  if (data_.sums.valid.empty()) return;  // nothing to validate on
   if (p.best && !p.judged_by.empty() && p.judged_by != now.judged_by) {
     talk_.line(
         "note: the deciding metric or the validation data differ, so the best checkpoint is chosen "
@@ -350,7 +351,7 @@ void Trainer::adapt_progress(const Progress& now) {
 }
 
 void Trainer::repair_metrics() {
-  // What was recorded after the checkpoint will be recorded again, and so will the final figures.
+  // Records after the checkpoint will be written again, and so will the final figures.
   const auto keep = [this](const nlohmann::json& r) {
     const std::string kind = r.value("kind", "");
     const auto at = r.value("step", std::int64_t{0});
@@ -371,7 +372,7 @@ void Trainer::repair_metrics() {
 void Trainer::find_best() {
   if (!progress_.best) return remove_tree(run_.path / "best");  // of a newer, damaged checkpoint
   try {
-    if (progress_.best_step != progress_.step)  // that one was checked already
+    if (progress_.best_step != progress_.step)  // that one is already checked
       open_checkpoint(checkpoints_.folder_of(progress_.best_step));
   } catch (const Error& lost) {
     if (lost.code != Exit::bad_input) throw;

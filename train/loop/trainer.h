@@ -30,18 +30,18 @@ class Trainer {
  public:
   Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk);
 
-  /// Continues from the newest valid checkpoint of the run, or begins where none was saved yet;
-  /// reports what it skipped. Throws Error(bad_input) where all checkpoints are damaged, and
-  /// Error(io) where the disk fails.
+  /// Continues from the newest valid checkpoint of the run, or starts at step 0 if none was saved
+  /// yet; reports what it skipped. Throws Error(bad_input) if all checkpoints are damaged, and
+  /// Error(io) if the disk fails.
   void restore();
-  /// Trains to the end, or until a signal asks to stop; saves. Returns the signal or 0. Until this
-  /// or restore(), nothing in the run's folder is touched.
+  /// Trains to the end, or until a signal requests a stop; saves. Returns the signal or 0. Before
+  /// this or restore(), nothing in the run's folder is changed.
   int train();
   /// After training: loads and records the run's weights. They are the best checkpoint's; or the mean
-  /// of the last ones, if the config asks for it and it is better on the validation data (without
-  /// such data, always).
+  /// of the last ones, if the config requests it and it is better on the validation data (always,
+  /// without validation data).
   WeightsInfo choose_weights();
-  /// The metrics of the test split, or of the validation split where there is no other; recorded.
+  /// The metrics of the test split, or of the validation split if there is none; recorded.
   std::optional<Evaluation> final_evaluation();
 
   const Model& model() const { return *model_; }
@@ -52,36 +52,36 @@ class Trainer {
 
  private:
   bool finished() const;
-  /// Which key has ended a run that is finished: "train.steps=2000".
+  /// The key that ended a finished run: "train.steps=2000".
   std::string reached_limit() const;
-  void tell_where_it_stands();  ///< of a run that is resumed
+  void tell_where_it_stands();  ///< of a resumed run
   double share_done() const;    ///< of the run, 0 to 1
   void one_step();
-  /// This step was not finite: leaves it out, or ends the run with what it has.
+  /// Called for a non-finite step: skips it, or saves and ends the run.
   void give_up_step(const Error& error);
-  /// What to do after that, with the run saved as it was after step `from`.
+  /// Advice for the user after that; the run was saved as of step `from`.
   std::string advice(std::int64_t from, bool skipping) const;
-  /// A warning for each reason, the first time.
+  /// Warns of each reason once.
   void tell_what_stays(const std::vector<std::string>& reasons);
-  /// Throws Error(non_finite) where a weight or moment is.
+  /// Throws Error(non_finite) if a weight or moment is not finite.
   void check_finite(std::span<const NamedTensor> moments) const;
   void report(const StepResult& result, double lr);
   void validate();
-  /// The figures of a validation; none where a signal came before they were complete.
+  /// The figures of a validation; none if a signal arrived before they were complete.
   std::optional<Evaluation> validation_figures();
-  /// `on_request`: no checkpoint was due; averages leave it out.
+  /// `on_request`: no checkpoint was due; averages skip it.
   void save(bool is_best, bool on_request = false);
   void record(const std::string& kind, const nlohmann::json& fields);
-  /// Cuts off what was recorded after the checkpoint, and continues recording.
+  /// Removes the records after the checkpoint, and continues recording.
   void repair_metrics();
-  /// Where config or data differ from the checkpoint's: starts the epoch again, because the numbers
-  /// of its batches mean other samples, and chooses the best weights again.
+  /// If config or data differ from the checkpoint's: restarts the epoch, because its batch numbers
+  /// refer to other samples, and chooses the best weights again.
   void adapt_progress(const Progress& now);
-  /// Points `best` at the best checkpoint; at none where that one is lost.
+  /// Points `best` at the best checkpoint, or removes the link if that one is lost.
   void find_best();
   void remove_average();  ///< if there is one
-  /// Puts the mean of the last checkpoints into the model, judges it, and keeps it in RUN/average if
-  /// it is better than the best checkpoint. Adds what it found to `figures`.
+  /// Loads the mean of the last checkpoints into the model, evaluates it, and keeps it in
+  /// RUN/average if it is better than the best checkpoint. Adds the results to `figures`.
   bool mean_is_better(nlohmann::json& figures);
   Metric deciding_metric() const;
   double deciding_value(const Evaluation& e) const;
@@ -97,10 +97,10 @@ class Trainer {
   TrainStep step_;
   BatchStream stream_;
   TokenCost cost_;            ///< cuts batches into shards
-  std::int64_t total_steps_;  ///< where schedules end; 0: the run is limited by time alone
+  std::int64_t total_steps_;  ///< the end of schedules; 0: only time limits the run
   std::unique_ptr<Prefetcher> batches_;
   CheckpointFolder checkpoints_;
-  std::optional<JsonlWriter> metrics_;                    ///< from train() or restore() on
+  std::optional<JsonlWriter> metrics_;                    ///< set by train() or restore()
   std::optional<SignalRequests> signals_{std::in_place};  ///< until training is over
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;

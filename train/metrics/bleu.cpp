@@ -18,7 +18,8 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The ASCII signs that always stand alone: all but letters, digits, and ' , - . (rule 1).
+/// The ASCII symbols that are always separate tokens: all but letters, digits, and ' , - . (rule
+/// 1).
 bool stands_alone(char c) {
   const auto in = [c](char first, char last) { return c >= first && c <= last; };
   return in('{', '~') || in('[', '`') || in(' ', '&') || in('(', '+') || in(':', '@') || c == '/';
@@ -61,7 +62,7 @@ std::string separate_signs(std::string_view text) {
 
 // ---- counting -------------------------------------------------------------------------------
 
-using Counts = std::unordered_map<std::string, std::int64_t>;  // an n-gram, and how often it stands
+using Counts = std::unordered_map<std::string, std::int64_t>;  // an n-gram and its count
 
 struct Line {
   std::array<Counts, bleu_order> ngrams;
@@ -85,7 +86,7 @@ Line count_line(std::string_view text, const BleuOptions& options) {
   return line;
 }
 
-/// Adds one line's counts; the references' counts of an n-gram are the highest of any of them.
+/// Adds one line's counts; the references' count of an n-gram is the maximum over them.
 void add_line(BleuScore& sums, const Line& hypothesis, const std::vector<Line>& references) {
   sums.hypothesis_length += hypothesis.length;
   const auto distance = [&](const Line& reference) {
@@ -111,7 +112,7 @@ void add_line(BleuScore& sums, const Line& hypothesis, const std::vector<Line>& 
 }  // namespace
 
 std::string tokenize_13a(std::string_view line) {
-  while (!line.empty()) {  // trailing white space first, as it may follow a hyphen
+  while (!line.empty()) {  // trailing white space first: it may follow a hyphen
     std::size_t at = line.size() - 1;
     while (at > 0 && (static_cast<unsigned char>(line[at]) & 0xC0u) == 0x80u) --at;
     if (at + space_length(line, at) != line.size()) break;
@@ -127,19 +128,19 @@ std::string tokenize_13a(std::string_view line) {
   replace_all(text, "&gt;", ">");
 
   text = separate_signs(fmt::format(" {} ", text));
-  // A point or comma stands alone unless a digit comes before it …
+  // A period or comma is a separate token unless a digit precedes it …
   text = rewrite_pairs(
       text, [](char a, char b) { return !is_digit(a) && is_point(b); },
       [](std::string& out, char a, char b) {
         out.append({a, ' ', b, ' '});
       });
-  // … and after it;
+  // … and follows it;
   text = rewrite_pairs(
       text, [](char a, char b) { return is_point(a) && !is_digit(b); },
       [](std::string& out, char a, char b) {
         out.append({' ', a, ' ', b});
       });
-  // a hyphen after a digit stands alone.
+  // a hyphen after a digit is a separate token.
   text = rewrite_pairs(
       text, [](char a, char b) { return is_digit(a) && b == '-'; },
       [](std::string& out, char a, char b) {

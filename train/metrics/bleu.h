@@ -10,10 +10,10 @@
 
 namespace heed {
 
-/// How a line is cut into words.
+/// How a line is split into words.
 enum class BleuTokenizer {
   v13a,  ///< NIST's mteval-v13a, for detokenised text
-  none,  ///< at white space, for text that is tokenised already
+  none,  ///< at white space, for text that is already tokenised
 };
 
 struct BleuOptions {
@@ -37,20 +37,20 @@ struct BleuScore {
   std::string text() const;
 };
 
-/// Scores lines against one or more sets of reference lines, line by line. No line of a set may be
-/// missing: throws Error(bad_input) when the numbers of lines differ or there is no reference set.
+/// Scores lines against one or more sets of reference lines, line by line. Throws Error(bad_input)
+/// if the numbers of lines differ or there is no reference set.
 BleuScore corpus_bleu(std::span<const std::string> hypotheses,
                       std::span<const std::vector<std::string>> reference_sets,
                       const BleuOptions& options = {});
 BleuScore corpus_bleu(std::span<const std::string> hypotheses,
                       const std::vector<std::string>& references, const BleuOptions& options = {});
 
-/// Precisions, brevity penalty and score from the counts and lengths alone. A precision of 0 of
-/// n-th order becomes 1 / (2^k total) where it is the k-th such ("exp" smoothing, NIST's way;
-/// method 3 in Chen and Cherry, 2014); no match at all scores 0.
+/// Precisions, brevity penalty and score from the counts and lengths alone. The k-th precision that
+/// is 0 becomes 1 / (2^k total) ("exp" smoothing, as NIST's; method 3 in Chen and Cherry, 2014); no
+/// match at all scores 0.
 void compute_bleu(BleuScore& counts);
 
-/// The words of a line after mteval-v13a, joined by single spaces.
+/// The words of a line according to mteval-v13a, joined by single spaces.
 std::string tokenize_13a(std::string_view line);
 
 }  // namespace heed

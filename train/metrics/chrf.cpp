@@ -13,7 +13,7 @@
 namespace heed {
 namespace {
 
-/// The characters of a line without its white space. A byte that belongs to no character is one.
+/// The characters of a line without its white space. An invalid byte counts as one.
 std::u32string characters(std::string_view line) {
   std::u32string out;
   for (std::size_t at = 0; at < line.size();) {

@@ -20,10 +20,10 @@ struct ChrfScore {
   std::string signature;  ///< how it was computed, in sacreBLEU's form
 };
 
-/// Scores lines against reference lines. Precision and recall are means over those orders of which
-/// both sides have n-grams ("effective order"); an order that a reference line is too short for
-/// does not count in that line's hypothesis. Throws Error(bad_input) when the numbers of lines
-/// differ.
+/// Scores lines against reference lines. Precision and recall are means over the orders for
+/// which both sides have n-grams ("effective order"); if a reference line is too short for an
+/// order, its hypothesis does not count for that order either. Throws Error(bad_input) if the
+/// numbers of lines differ.
 ChrfScore corpus_chrf(std::span<const std::string> hypotheses,
                       std::span<const std::string> references, const ChrfOptions& options = {});
 

@@ -81,7 +81,7 @@ nlohmann::json GradcheckTable::json() const {
                           {"directions", row.directions},
                           {"kinks", row.kinks},
                           {"largest", row.largest},
-                          {"worst_error", row.worst_error},  // null where infinite
+                          {"worst_error", row.worst_error},  // null if infinite
                           {"status", to_string(row.status)},
                           {"passed", passes(row.status)},
                           {"cause", row.cause}});

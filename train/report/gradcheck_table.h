@@ -1,5 +1,5 @@
 #pragma once
-/// What `heed gradcheck` makes of the checks of a model's parameters.
+/// The results of `heed gradcheck` for a model's parameters, as a table.
 #include <string>
 #include <vector>
 
@@ -9,15 +9,15 @@
 
 HEED_BEGIN
 
-/// A parameter, as it was checked entry by entry and, where not all entries were, along random
+/// A parameter, checked entry by entry and, unless all entries were checked, along random
 /// directions.
 struct GradcheckRow {
   std::string name, shape;
   std::int64_t entries = 0;     ///< values in the parameter
-  std::int64_t checked = 0;     ///< of them, one by one
-  std::int64_t directions = 0;  ///< through all of them
+  std::int64_t checked = 0;     ///< of these, individually
+  std::int64_t directions = 0;  ///< random ones, through all entries
   std::int64_t kinks = 0;
-  double largest = 0;      ///< derivative met
+  double largest = 0;      ///< largest derivative found
   double worst_error = 0;  ///< infinite for NaN
   GradcheckStatus status = GradcheckStatus::ok;
   std::string cause;  ///< of a failure
@@ -25,11 +25,11 @@ struct GradcheckRow {
 
 struct GradcheckTable {
   std::vector<GradcheckRow> rows;  ///< in the order of the parameters
-  std::string problem;             ///< what is wrong with the loss as a whole, or ""
+  std::string problem;             ///< a defect of the loss itself, or ""
 
-  /// Takes in a result; a parameter that has a row already gets both in one.
+  /// Adds a result; a second result of a parameter is merged into its row.
   void add(const GradcheckResult& result);
-  /// Something was checked, and nothing was wrong.
+  /// Something was checked, and everything passed.
   bool passed() const;
   std::string text() const;
   nlohmann::json json() const;

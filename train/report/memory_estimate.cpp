@@ -16,7 +16,7 @@ namespace heed {
 
 namespace {
 
-/// Bytes of this process that are in memory now.
+/// The resident bytes of this process.
 std::int64_t resident() {
   std::ifstream file("/proc/self/statm");
   std::int64_t all = 0, pages = 0;
@@ -26,12 +26,12 @@ std::int64_t resident() {
 
 constexpr double probe_flops = 4e10;  // half a second's work
 
-/// What a shard takes.
+/// The work and memory of a shard.
 struct Probe {
   double flops = 0;        ///< model FLOPs
   double tape = 0;         ///< bytes held between forward and backward
   double peak = 0;         ///< bytes, with the gradients
-  double from_system = 0;  ///< bytes that had not been asked for before
+  double from_system = 0;  ///< bytes newly requested from the system
 };
 
 Probe probe(const Config& config, const Model& model, const Batch& batch) {
@@ -71,8 +71,8 @@ MemoryEstimate probe_training(const Task& task, const Model& model,
   const std::int64_t source_length = length(work.source_tokens),
                      target_length = length(work.target_tokens);
 
-  // A shard of sequences of average length, as many as half a second allows: of each weight and
-  // token, training multiplies about 6 times (Kaplan et al. 2020, section 2.1).
+  // A shard of sequences of average length, as many as half a second allows: training takes about 6
+  // FLOPs per weight and token (Kaplan et al. 2020, section 2.1).
   const double values = set / sizeof(float), of_shard = std::max(work.sequences / shards, 1.0),
                of_sequence =
                    6 * values * static_cast<double>(std::max(source_length, target_length)),
@@ -87,19 +87,19 @@ MemoryEstimate probe_training(const Task& task, const Model& model,
   const Probe shard = probe(config, model, batch);
   work.flops = shard.flops * (work.source_tokens + work.target_tokens) /
                static_cast<double>(batch.source.rows() + batch.target.rows());
-  // What else has grown is the BLAS's, which packs matrices into a buffer for each thread.
+  // The rest of the growth is the BLAS's, which packs matrices into a buffer per thread.
   const double packed =
       std::max(static_cast<double>(resident() - resident_before) - shard.from_system, 0.0);
-  // The tape grows with the shard, and so does what backward works with; gradients do not.
+  // The tape and backward's working memory grow with the shard; gradients do not.
   const double of_thread =
       std::max(scale * shard.tape, set) + scale * (shard.peak - std::max(shard.tape, set));
 
   e.program += threads * packed;
-  // Neighbours are summed as soon as both are there (step.h): a sum of each size may wait while all
-  // threads are at work.
+  // Neighbours are summed as soon as both exist (step.h): a sum of each size may wait while all
+  // threads are working.
   e.gradients = set * std::min(shards, threads * (1 + std::floor(std::log2(shards / threads))));
-  // Real shards differ in size from one another, and between blocks there are gaps: from runs of
-  // several models.
+  // Real shards differ in size, and there are gaps between blocks: measured on runs of several
+  // models.
   constexpr double spread = 1.15;
   e.activations = threads * std::max(spread * of_thread - set, 0.0);
   return e;

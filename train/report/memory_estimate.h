@@ -1,5 +1,5 @@
 #pragma once
-/// What training takes, measured by running a little of it: the work of a step, and the memory.
+/// The work of a training step and the memory of training, measured by running a small part of it.
 #include <optional>
 
 #include "nn/models/model.h"
@@ -25,9 +25,9 @@ inline MemoryEstimate at_least(const Config& config, const Model& model) {
   return {least_memory(config, model), std::nullopt};
 }
 
-/// Runs a shard of sequences of average length (or, where that would take long, a smaller one). Sets
-/// work.flops from the products that were counted, and estimates the memory from how much was in use
-/// at a time; the rest is arithmetic. Text, its tokens and decoding are left out.
+/// Runs a shard of sequences of average length (a smaller one if that would take long). Sets
+/// work.flops from the counted products, and estimates the memory from the peak in use; the rest is
+/// arithmetic. Text, its tokens and decoding are not included.
 MemoryEstimate probe_training(const Task& task, const Model& model,
                               const VocabularySizes& vocabulary, StepWork& work);
 

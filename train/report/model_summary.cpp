@@ -14,19 +14,19 @@ namespace heed {
 namespace {
 
 constexpr std::int64_t looked_at = 16;       // batches of real data
-constexpr std::int64_t guessed_length = 32;  // tokens of a sequence where nothing is known
+constexpr std::int64_t guessed_length = 32;  // tokens per sequence if nothing is known
 constexpr std::int64_t guessed_characters = 100;
 
 // ---- the vocabulary -------------------------------------------------------------------------
 
-/// SentencePiece takes its time to learn; all others are quick.
+/// Learning a SentencePiece vocabulary is slow; all others are quick.
 bool learns_slowly(const TokenizerOptions& t) {
   return t.kind == TokenizerKind::sentencepiece && t.model.empty() &&
          (t.source_model.empty() || t.target_model.empty());
 }
 
 Vocabulary bound(const Config& config, const std::string& why) {
-  const bool listed = config.tokenizer.kind == TokenizerKind::characters;  // all that the text has
+  const bool listed = config.tokenizer.kind == TokenizerKind::characters;  // all of the text's
   const std::int64_t size = listed ? guessed_characters : config.tokenizer.vocab_size;
   return {{size, size, config.tokenizer.shared},
           fmt::format("{}: {}", listed ? "a guess" : "tokenizer.vocab_size, an upper bound", why)};
@@ -75,7 +75,7 @@ StepWork real_work(const Task& task, const Split& train, const Tokenizers& token
   return work;
 }
 
-/// Vocabulary and work as far as the data on this machine tell.
+/// Vocabulary and work, as far as the data on this machine determine them.
 void look_at_data(const Task& task, const std::optional<Tokenizers>& own, ModelSummary& summary) {
   const Config& config = task.config();
   std::string why = "SentencePiece learns from the training files when training begins";
@@ -120,7 +120,7 @@ std::vector<LayerSummary> layers_of(const Parameters& parameters) {
 
 // ---- the table ------------------------------------------------------------------------------
 
-/// "a, b, c, …" in lines of about 100 columns, the further ones below the first.
+/// "a, b, c, …" in lines of about 100 columns, continuation lines aligned with the first.
 std::string wrapped(const std::vector<std::string>& words, std::size_t indent) {
   std::string text;
   std::size_t column = indent;
@@ -138,7 +138,7 @@ std::string wrapped(const std::vector<std::string>& words, std::size_t indent) {
   return text;
 }
 
-/// One entry a layer; equal layers that follow one another share one.
+/// One entry per layer; consecutive equal layers share one.
 std::string layer_table(const std::vector<LayerSummary>& layers) {
   std::string t = fmt::format("{:<24} {:>12}  parameters\n", "layer", "values");
   for (std::size_t i = 0, next = 0; i < layers.size(); i = next) {
@@ -165,7 +165,7 @@ ModelSummary summarize_model(const Config& config, const std::optional<Tokenizer
   if (!own && config.bench.sequences > 0) {
     s.vocabulary = {{config.bench.vocabulary, config.bench.vocabulary, true}, "bench.vocabulary"};
     s.work = equal_sequences(*task, config.bench.sequences, config.bench.source_length,
-                             config.bench.target_length, "the batch that bench makes up");
+                             config.bench.target_length, "the synthetic batch of heed bench");
   } else {
     look_at_data(*task, own, s);
   }
@@ -173,10 +173,10 @@ ModelSummary summarize_model(const Config& config, const std::optional<Tokenizer
     const std::unique_ptr<Model> model = build_unfilled(config, s.vocabulary.sizes);
     s.layers = layers_of(model->parameters());
     s.memory = at_least(config, *model);
-  }  // gone, so that the model below takes the same memory
+  }  // freed, so that the model below uses the same memory
   for (const LayerSummary& layer : s.layers) s.parameters += layer.values;
   s.machine = machine_memory();
-  if (s.memory.total() <= s.machine) {  // or running a shard would take all there is
+  if (s.memory.total() <= s.machine) {  // otherwise running a shard would exhaust it
     const std::unique_ptr<Model> model = build_model(config, s.vocabulary.sizes);
     s.memory = probe_training(*task, *model, s.vocabulary.sizes, s.work);
   }
@@ -232,7 +232,7 @@ std::string ModelSummary::text() const {
       "  program     {}\n  weights     {}\n  gradients   {}{}\n  moments     {}\n  activations "
       "{}\n",
       megabytes(memory.program), megabytes(memory.weights), megabytes(memory.gradients),
-      memory.activations ? "  of as many shards as have them at a time" : "  of one shard",
+      memory.activations ? "  of as many shards as have them at once" : "  of one shard",
       megabytes(memory.moments),
       memory.activations ? megabytes(*memory.activations) + "  while shards run"
                          : "  not measured: there is no room to run a shard");

@@ -1,6 +1,5 @@
 #pragma once
-/// What a config amounts to before it runs: its model, layer by layer, the work of a step, the
-/// memory.
+/// A summary of a config before it runs: the model layer by layer, the work of a step, the memory.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,7 +15,7 @@
 
 namespace heed {
 
-/// Vocabulary sizes, and where they are from.
+/// Vocabulary sizes and their source.
 struct Vocabulary {
   VocabularySizes sizes;
   std::string basis;  ///< "learned from the training data", "at most: …"
@@ -34,14 +33,14 @@ struct ModelSummary {
   std::vector<LayerSummary> layers;
   std::int64_t parameters = 0;
   MemoryEstimate memory;
-  double machine = 0;  ///< bytes that it has
+  double machine = 0;  ///< bytes of this machine
 
   nlohmann::json json() const;
   std::string text() const;
 };
 
-/// `own`: the tokenizers of a run, where there is one. Without them they are made from the training
-/// data as far as that is quick; what cannot be known is estimated, and `basis` says so.
+/// `own`: the tokenizers of a run, if there is one. Without them, tokenizers are built from the
+/// training data if that is quick; unknown values are estimated, and `basis` says so.
 ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& own);
 
 }  // namespace heed

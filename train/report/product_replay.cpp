@@ -31,8 +31,8 @@ Stretch of_b(const Product& p) {
 }
 Stretch of_c(const Product& p) { return stretch(p.c, p.m, p.n, p.ldc); }
 
-/// Gives stretches of addresses a place in one array. Those that overlap overlap there as well, and
-/// each lies as it did with respect to cache lines.
+/// Maps ranges of addresses into one array. Overlapping ranges overlap there as well, and each
+/// keeps its alignment relative to cache lines.
 class Places {
  public:
   explicit Places(std::vector<Stretch> used) {
@@ -47,7 +47,7 @@ class Places {
       bytes_ += end - used[i].begin;
     }
   }
-  /// Of an address within a stretch, in values.
+  /// The offset of an address within a range, in values.
   std::int64_t offset(std::uintptr_t address) const {
     const auto& [begin, offset] = *std::prev(offsets_.upper_bound(address));
     return static_cast<std::int64_t>((offset + address - begin) / sizeof(real));
@@ -56,14 +56,14 @@ class Places {
 
  private:
   static constexpr std::uintptr_t line = 64;
-  std::map<std::uintptr_t, std::uintptr_t> offsets_;  // of merged stretches, by where they begin
+  std::map<std::uintptr_t, std::uintptr_t> offsets_;  // of merged ranges, by their first address
   std::uintptr_t bytes_ = 0;
 };
 
 }  // namespace
 
 ProductReplay::ProductReplay(std::vector<Product> products, std::span<const NamedTensor> weights) {
-  std::map<std::uintptr_t, std::uintptr_t> weight_ends;  // by where they begin
+  std::map<std::uintptr_t, std::uintptr_t> weight_ends;  // by first address
   for (const NamedTensor& w : weights) {
     const Array& values = w.tensor.value();
     if (values.size() == 0) continue;

@@ -1,6 +1,6 @@
 #pragma once
-/// The matrix products of a shard, executed again with nothing between them: the time that a step
-/// would take if it consisted of its products alone.
+/// The matrix products of a shard, executed again with nothing between them: the time a step would
+/// take if it consisted of its products alone.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,19 +10,19 @@
 
 HEED_BEGIN
 
-/// The same products in the same order, on operands that lie in memory as the shard's did: where two
-/// products of the shard use the same memory, so do they here, and each weight is read where it is.
-/// So whatever finds its operands in a cache during a step finds them there now, or would have
-/// waited for them in an op that is left out; and the rest of the step is left out. This is why the
-/// replay cannot take longer than the step.
+/// The same products in the same order, on operands laid out in memory as the shard's were:
+/// products that share memory in the shard share it here, and weights are read in place. So a
+/// product that finds its operands in a cache during a step finds them there here as well, or the
+/// step waited for them in an op that is omitted here. Hence the replay cannot take longer than the
+/// step.
 class ProductReplay {
  public:
-  /// Not all operands have values that mean anything: infinities and NaN take no longer than others.
+  /// Some operands hold arbitrary values: infinities and NaN take no longer than others.
   ProductReplay(std::vector<kernels::Product> products, std::span<const NamedTensor> weights);
 
-  /// Executes the products on the calling thread. The memory is that which the shard has given back.
+  /// Executes the products on the calling thread. It reuses the memory that the shard has freed.
   void run() const;
-  /// Values of all operands but the weights.
+  /// Number of values of all operands except weights.
   std::int64_t values() const { return values_; }
 
  private:

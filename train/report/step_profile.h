@@ -1,5 +1,5 @@
 #pragma once
-/// Where the time of a training step goes, op by op, and which matrix products it executes.
+/// The time of a training step, op by op, and the matrix products it executes.
 #include <span>
 #include <string>
 #include <vector>
@@ -13,15 +13,14 @@
 
 HEED_BEGIN
 
-/// The products of a shard, forward and backward, in the order of their execution. Addresses say
-/// which operands are the same; what was there may be gone.
+/// The products of a shard, forward and backward, in the order of their execution. Addresses
+/// identify operands; the memory may have been freed since.
 struct ShardProducts {
   kernels::ProductFlops flops;
   std::vector<kernels::Product> list;
 };
 
-/// Steps, each taken a second time without its update and with every op timed. All figures are means
-/// of one step.
+/// Steps, each repeated without its update and with every op timed. All figures are means per step.
 class StepProfile {
  public:
   /// Forward and backward of the shards of a step that took `step_seconds`, on the same threads.
@@ -31,12 +30,12 @@ class StepProfile {
                                  const StepOptions& options, Team& team);
 
   struct Row {
-    std::string name;  ///< of an op, or of what is no op
+    std::string name;  ///< of an op, or of the time outside ops
     std::int64_t calls = 0;
     double forward = 0, backward = 0;  ///< seconds of an op, divided by the number of threads
     double seconds = 0;                ///< of the step
   };
-  /// The ops, the costliest first; then what is no op. Together they take step_seconds().
+  /// The ops, the most expensive first; then the time outside ops. The sum is step_seconds().
   std::vector<Row> rows() const;
   double step_seconds() const { return steps_ / count(); }
   std::string table() const;
@@ -47,8 +46,8 @@ class StepProfile {
 
   std::int64_t added_ = 0, threads_ = 1;
   double steps_ = 0;    ///< seconds of all steps
-  double phases_ = 0;   ///< of their forward and backward phases, begin to end
-  double working_ = 0;  ///< in these phases: of all threads, with a shard in hand
+  double phases_ = 0;   ///< of their forward and backward phases, start to end
+  double working_ = 0;  ///< in these phases: of all threads while processing a shard
   OpTimes ops_;         ///< of all threads
 };
 

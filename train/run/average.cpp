@@ -42,7 +42,7 @@ std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints, std:
   std::vector<std::int64_t> steps;
   for (const Source& source : files) steps.push_back(source.step);
   if (files.size() < 2) return steps;
-  for (const Source& source : files)  // strict: each fits the model
+  for (const Source& source : files)  // strict: each must fit the model
     load_weights(source.file, parameters, checkpoints.folder_of(source.step).string());
   for (const NamedTensor& p : parameters) {
     std::vector<double> sum(static_cast<std::size_t>(p.tensor.size()));
@@ -50,7 +50,7 @@ std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints, std:
       const std::span<const float> values = source.file.find(p.name)->values<float>();
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += double{values[i]};
     }
-    Tensor into = p.tensor;  // a handle; writes reach the model
+    Tensor into = p.tensor;  // a handle: writes change the model
     real* const mean = into.mutable_value().data();
     for (std::size_t i = 0; i < sum.size(); ++i)
       mean[i] = static_cast<real>(sum[i] / static_cast<double>(files.size()));

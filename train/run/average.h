@@ -12,19 +12,19 @@
 
 HEED_BEGIN
 
-/// The first step of the last fifth of a run (rounded up, for very short ones): checkpoints that lie
-/// further apart differ too much for their mean to be of use.
+/// The first step of the last fifth of a run (rounded up): checkpoints further apart differ too
+/// much for their mean to be useful.
 std::int64_t first_averaged_step(std::int64_t last_step);
 
-/// Sets the parameters to the mean, value by value, of the newest `count` checkpoints from step
-/// `first` on, and returns their steps, newest first; with fewer than two, it changes nothing.
-/// Damaged checkpoints are left out and added to `damaged`; so are, silently, those that were saved on
-/// request, because where a run was stopped must not change its weights.
+/// Sets the parameters to the elementwise mean of the newest `count` checkpoints from step `first`
+/// on, and returns their steps, newest first; with fewer than two, it changes nothing. Damaged
+/// checkpoints are skipped and added to `damaged`. Checkpoints saved on request are skipped
+/// silently, because the step at which a run was stopped must not change its weights.
 std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints, std::int64_t count,
                                        std::int64_t first, std::span<const NamedTensor> parameters,
                                        std::vector<std::string>& damaged);
 
-/// Writes the parameters, the mean of these steps, to RUN/average.
+/// Writes the parameters (the mean of these steps) to RUN/average.
 void write_average(const RunFolder& run, std::span<const NamedTensor> parameters,
                    const std::vector<std::int64_t>& steps);
 

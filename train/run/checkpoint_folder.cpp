@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::string_view kState = "state.json";
 constexpr std::uint64_t kLongestState = std::uint64_t{16} << 20;  // bytes
-constexpr std::int64_t kFewest = 2;  // checkpoints that pruning always leaves
+constexpr std::int64_t kFewest = 2;  // checkpoints that pruning always keeps
 constexpr std::string_view kPrefix = "step-";
 
 std::string step_name(std::int64_t step) { return fmt::format("{}{:08}", kPrefix, step); }
 
-/// The step in a name that step_name could have given.
+/// The step in a name of step_name's form.
 std::optional<std::int64_t> step_in(const std::string& name) {
   if (!name.starts_with(kPrefix) || name.size() > 30) return std::nullopt;
   std::int64_t step = 0;
@@ -42,8 +42,8 @@ bool is_plain_name(const std::string& name) {
 
 // ---- state.json -----------------------------------------------------------------------------
 // {"files": {"model.safetensors": {"bytes": 1234, "sha256": "…"}}, "state": {…}, "step": 1000,
-//  "sha256": "…"}: the last is the sum of the same object without it. There is one way to write it,
-// and only that way is read, so that a change of any bit shows.
+//  "sha256": "…"}: the last is the SHA-256 of the same object without it. Only the canonical
+// form is accepted, so that any changed bit is detected.
 
 std::string state_text(const nlohmann::json& content) {
   return content.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -60,7 +60,7 @@ struct FileEntry {
   std::string sha256;
 };
 
-/// state.json and what it says about the files, which are not opened yet.
+/// state.json, and its entries for the files, which are not opened yet.
 struct StateFile {
   std::int64_t step = 0;
   nlohmann::json state;
@@ -81,7 +81,7 @@ StateFile read_state(const fs::path& folder) {
     for (const auto& [name, about] : content.at("files").items()) {
       if (!is_plain_name(name))
         throw Error(Exit::bad_input,
-                    fmt::format("{}: \"{}\" is no plain file name", path.string(), name));
+                    fmt::format("{}: \"{}\" is not a plain file name", path.string(), name));
       result.files.push_back({name, static_cast<std::uint64_t>(whole_number(about.at("bytes"))),
                               about.at("sha256").get<std::string>()});
     }
@@ -109,8 +109,8 @@ void check_content(const fs::path& path, const FileEntry& entry) {
                             path.string(), kState));
 }
 
-/// Whether prune counts it: not where it is visibly damaged (the cheap half of open_checkpoint:
-/// everything but the files' sums), nor where it was an extra one, made on request.
+/// Whether prune counts it: not if it is visibly damaged (the cheap half of open_checkpoint:
+/// everything except the files' sums) or was saved on request.
 bool counts(const fs::path& folder) {
   try {
     const StateFile state = read_state(folder);
@@ -201,8 +201,8 @@ void CheckpointFolder::check_links() const {
   if (folders.empty()) return;
   throw Error(
       Exit::bad_input,
-      fmt::format("{} {}, where a link to a checkpoint belongs (a copy made without links "
-                  "has such): remove {} to go on; the checkpoints themselves stay",
+      fmt::format("{} {}, where a link to a checkpoint belongs (as in a copy made without "
+                  "links): remove {} to continue; the checkpoints themselves stay",
                   fmt::join(folders, " and "), folders.size() > 1 ? "are folders" : "is a folder",
                   folders.size() > 1 ? "them" : "it"));
 }
@@ -220,7 +220,7 @@ std::vector<std::int64_t> CheckpointFolder::steps() const {
     std::error_code error;
     if (fs::is_directory(path, error)) {
       found.push_back(*step);
-    } else if (error && exit_of_reading(error.value()) == Exit::io) {  // it may be a whole one
+    } else if (error && exit_of_reading(error.value()) == Exit::io) {  // it may be intact
       throw_io("look at", path, error.value());
     }
   }
@@ -267,9 +267,9 @@ std::vector<std::string> CheckpointFolder::remove_unfinished() const {
 void CheckpointFolder::refuse_loss(const Newest& newest) const {
   if (!newest.unreadable.empty()) {
     const std::string older =
-        newest.checkpoint        ? fmt::format("go on from step {}", newest.checkpoint->step)
+        newest.checkpoint        ? fmt::format("continue from step {}", newest.checkpoint->step)
         : newest.skipped.empty() ? "begin at step 0"
-                                 : "have none at all, for every other one is damaged";
+                                 : "have none at all: every other one is damaged";
     throw Error(Exit::io, fmt::format("these checkpoints cannot be read: {}; resume when they can, "
                                       "or remove them to {}",
                                       fmt::join(newest.unreadable, "; "), older));
@@ -277,21 +277,21 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
   if (newest.checkpoint) return;
   if (!newest.skipped.empty())
     throw Error(Exit::bad_input,
-                fmt::format("{}: every checkpoint is damaged, so there is nothing to go on from; "
+                fmt::format("{}: every checkpoint is damaged: nothing to continue from; "
                             "heed train with --overwrite starts over",
                             run_.string()));
   for (const fs::path& path : entries_of(run_ / "checkpoints")) {
     if (path.filename().string().starts_with(fmt::format(".{}", kPrefix)) &&
         path.extension() == ".old" && is_there(path / kState))
       throw Error(Exit::bad_input,
-                  fmt::format("no checkpoint is there, but {}, which was about to be replaced or "
-                              "removed and may be whole: rename it to step-…, or remove it",
+                  fmt::format("no checkpoint exists except {}, which was about to be replaced or "
+                              "removed and may be intact: rename it to step-…, or remove it",
                               path.string()));
   }
-  std::error_code ignored;  // `last` is made with the first
+  std::error_code ignored;  // `last` is created with the first checkpoint
   if (fs::exists(fs::symlink_status(run_ / "last", ignored)))
     throw Error(Exit::bad_input,
-                fmt::format("{} is there, but no checkpoint: is {} where it was, its disk mounted? "
+                fmt::format("{} exists, but no checkpoint: was {} moved or its disk unmounted? "
                             "heed train with --overwrite starts over",
                             (run_ / "last").string(), (run_ / "checkpoints").string()));
 }

@@ -1,14 +1,14 @@
 #pragma once
-/// The checkpoints of a run, as folders and files; what is in the files is not known here.
+/// The checkpoints of a run, as folders and files, regardless of the files' contents.
 ///
 ///   RUN/checkpoints/step-00001000/{…, state.json}
 ///   RUN/last -> checkpoints/step-00001000        RUN/best -> checkpoints/step-00000500
 ///
-/// Writing one: all files go into a hidden folder next to its place, each pushed to the disk; then
-/// state.json, which holds the SHA-256 of every file and of itself; then one rename and the parent
-/// folder pushed to the disk. Only then the links move, and only after that older ones are removed.
-/// So whenever the process is killed or the power fails, every folder with a step's name is whole, or
-/// its sums show that it is not.
+/// Writing one: all files are written to a hidden sibling folder and flushed to disk; then
+/// state.json, which holds the SHA-256 of every file and of itself; then the folder is renamed and
+/// its parent flushed. Only then are the links updated, and after that older checkpoints removed.
+/// So whenever the process is killed or the power fails, every folder with a step's name is intact,
+/// or its sums show that it is not.
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -22,13 +22,13 @@
 
 namespace heed {
 
-/// A file to go into a checkpoint.
+/// A file of a checkpoint to be written.
 struct CheckpointFile {
   std::string name;  ///< plain file name; not state.json
   std::function<void(FileWriter&)> write;
 };
 
-/// A checkpoint whose sums were found right.
+/// A checkpoint whose sums are verified.
 struct Checkpoint {
   std::int64_t step = 0;
   std::filesystem::path folder;
@@ -40,24 +40,24 @@ class CheckpointFolder {
   explicit CheckpointFolder(std::filesystem::path run) : run_(std::move(run)) {}
 
   /// Writes a checkpoint, replacing one of the same step, and points `last` at it (and `best`, if
-  /// asked). The caller holds the RunLock. Throws Error(io); then all earlier ones are as they
-  /// were.
+  /// requested). The caller holds the RunLock. Throws Error(io), leaving all earlier ones
+  /// unchanged.
   std::filesystem::path save(std::int64_t step, std::span<const CheckpointFile> files,
                              const nlohmann::json& state, bool is_best = false) const;
 
-  /// Throws Error(bad_input) where "last" or "best" is a folder of its own.
+  /// Throws Error(bad_input) if "last" or "best" is a folder instead of a link.
   void check_links() const;
   /// Points the link "best" or "last" at a checkpoint. Throws as check_links() does.
   void link(const std::string& name, std::int64_t step) const;
 
-  /// Removes the oldest, but never the `keep` newest (nor the two newest, whatever `keep` says),
-  /// nor those that `best` and `last` point at; also removes what a killed process left unfinished.
-  /// A checkpoint that is visibly damaged counts for nothing, and so does one whose state has
-  /// "on_request": a mean needs as many that were due. Returns why something stays, where it is another
-  /// user's or in use.
+  /// Removes the oldest, but never the `keep` newest (at least two), nor those that `best` and
+  /// `last` point at; also removes what a killed process left unfinished. Checkpoints that are
+  /// visibly damaged or whose state has "on_request" do not count towards `keep`: a mean needs that
+  /// many regular ones. Returns why something could not be removed, if it belongs to another user
+  /// or is in use.
   std::vector<std::string> prune(std::int64_t keep) const;
-  /// Removes what a killed process has left half written or half removed. Returns why something
-  /// stays, where it is another user's or in use.
+  /// Removes what a killed process left half written or half removed. Returns why something could
+  /// not be removed, if it belongs to another user or is in use.
   std::vector<std::string> remove_unfinished() const;
 
   /// The steps that have a folder, ascending, damaged ones included.
@@ -67,28 +67,28 @@ class CheckpointFolder {
   std::optional<std::int64_t> linked(const std::string& link) const;
 
   struct Newest {
-    std::optional<Checkpoint> checkpoint;  ///< none: nothing is there to go on from
-    std::vector<std::string> skipped;      ///< newer ones that are damaged, and how
-    std::vector<std::string> unreadable;   ///< newer ones that the system does not let us read
+    std::optional<Checkpoint> checkpoint;  ///< none: nothing to continue from
+    std::vector<std::string> skipped;      ///< newer ones that are damaged, with the reason
+    std::vector<std::string> unreadable;   ///< newer ones that the system refuses to read
   };
-  /// The newest whose sums are right.
+  /// The newest whose sums are correct.
   Newest newest_valid() const;
-  /// Throws where to go on from the newest valid one, or to begin at step 0, could cost what was
-  /// saved: Error(io) where another cannot be read, Error(bad_input) where all are damaged, or there
-  /// is none any more.
+  /// Throws if continuing from the newest valid one, or starting at step 0, could lose saved work:
+  /// Error(io) if another cannot be read, Error(bad_input) if all are damaged or none is left.
   void refuse_loss(const Newest& newest) const;
 
  private:
   std::filesystem::path run_;
 };
 
-/// Writes a folder of files with their sums, whole or not at all, replacing one of that name.
+/// Writes a folder of files with their sums atomically, replacing one of that name.
 void write_files(const std::filesystem::path& folder, std::int64_t step,
                  std::span<const CheckpointFile> files, const nlohmann::json& state);
-/// Checks the sum of one file of such a folder. Returns what state.json says, and throws as below.
+/// Checks the sum of one file of such a folder. Returns the checkpoint that state.json describes;
+/// throws as below.
 Checkpoint check_file(const std::filesystem::path& folder, const std::string& name);
 /// Checks every sum of a checkpoint (or of a link to one). Throws Error(bad_input), naming the file
-/// that is missing, of another length, or changed; Error(io) where the system does not let us look.
+/// that is missing, of another length, or changed; Error(io) if the system refuses to read it.
 Checkpoint open_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace heed

@@ -14,8 +14,8 @@ namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
-/// `.NAME.END`, a name that a folder has while it is being made or removed; what a killed process
-/// left there is removed. `.NAME.2.END`, and so on, where something has it that stays.
+/// `.NAME.END`, the name of a folder while it is being written or removed; what a killed process
+/// left there is removed. `.NAME.2.END` and so on, if what is there cannot be removed.
 fs::path passing_name(const fs::path& folder, std::string_view end) {
   constexpr int most = 9;
   for (int number = 1;; ++number) {
@@ -28,7 +28,7 @@ fs::path passing_name(const fs::path& folder, std::string_view end) {
   }
 }
 
-/// Lets two folders trade names in one step (Linux; false where the file system cannot).
+/// Exchanges the names of two folders atomically (Linux; false if the file system cannot).
 bool exchange(const fs::path& a, const fs::path& b) {
   return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;
 }
@@ -42,7 +42,7 @@ FolderTransaction::FolderTransaction(fs::path folder)
 
 FolderTransaction::~FolderTransaction() {
   if (committed_) return;
-  std::error_code ignored;  // already on the way out; the next transaction removes what is left
+  std::error_code ignored;  // an error is already in flight; the next transaction cleans up
   fs::remove_all(temporary_, ignored);
 }
 

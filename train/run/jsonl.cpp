@@ -18,7 +18,7 @@ bool usable(std::string_view line, const std::function<bool(const nlohmann::json
     return record.is_object() && (!keep || keep(record));
   } catch (const Error&) {
     return false;
-  } catch (const nlohmann::json::exception&) {  // `keep` found a field missing or of another type
+  } catch (const nlohmann::json::exception&) {  // `keep` found a field missing or of the wrong type
     return false;
   }
 }
@@ -35,7 +35,7 @@ void JsonlWriter::append(const nlohmann::json& record) {
   try {
     write_all(file_.get(), as_bytes(line), path_);
   } catch (const Error&) {
-    // The disk is full, most likely. If taking back fails as well, repair_jsonl cuts it off later.
+    // The disk is probably full. If truncating fails as well, repair_jsonl removes the rest later.
     if (before >= 0) static_cast<void>(::ftruncate(file_.get(), before) == 0);
     throw;
   }

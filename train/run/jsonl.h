@@ -1,5 +1,5 @@
 #pragma once
-/// Records, one JSON object a line, appended while a run goes on (metrics.jsonl).
+/// Records, one JSON object per line, appended during a run (metrics.jsonl).
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -10,12 +10,12 @@
 namespace heed {
 
 /// Appends records, each with one write, so that a killed process leaves at most its last line
-/// broken. A record that cannot be written whole is taken back.
+/// incomplete. A record that is only partly written is removed again.
 class JsonlWriter {
  public:
   explicit JsonlWriter(std::filesystem::path path);
   void append(const nlohmann::json& record);
-  /// Pushes all records to the disk; to be called before a checkpoint counts on them.
+  /// Flushes all records to disk; to be called before a checkpoint relies on them.
   void sync();
 
  private:
@@ -24,16 +24,16 @@ class JsonlWriter {
 };
 
 struct JsonlRepair {
-  std::int64_t records = 0;  ///< that remain
+  std::int64_t records = 0;  ///< kept
   std::int64_t bytes_removed = 0;
-  /// From 1: the line at which the file was cut, where it was no record and others followed; the whole
-  /// file was copied to PATH.damaged first. 0: nothing was lost but what a crash may cost.
+  /// The line (from 1) at which the file was cut because it was not a record and others followed;
+  /// the whole file was copied to PATH.damaged first. 0: no more was lost than a crash can cause.
   std::int64_t damaged_line = 0;
 };
 
-/// Cuts the file at its first line that is incomplete, no JSON, or that `keep` refuses
-/// (resuming at step 1000 refuses what was recorded later, because it will come again). A missing
-/// file has no records.
+/// Cuts the file at its first line that is incomplete, not JSON, or rejected by `keep` (resuming at
+/// step 1000 rejects later records, because they will be written again). A missing file has no
+/// records.
 JsonlRepair repair_jsonl(const std::filesystem::path& path,
                          const std::function<bool(const nlohmann::json&)>& keep = {});
 

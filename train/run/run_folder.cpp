@@ -16,7 +16,7 @@ namespace heed {
 
 namespace {
 
-/// What a run writes besides config.yaml, checkpoints/ and .lock.
+/// The files of a run other than config.yaml, checkpoints/ and .lock.
 std::vector<std::string> names_of_a_run() {
   std::vector<std::string> names{
       "run.json", "metrics.jsonl", "metrics.jsonl.damaged", "train.log", "best", "last", "average"};
@@ -26,7 +26,7 @@ std::vector<std::string> names_of_a_run() {
   return names;
 }
 
-/// Whether a file is the record of a run, and not another program's file of that name.
+/// Whether a file is the record of a run, not another program's file of that name.
 bool is_record(const std::filesystem::path& file) {
   try {
     const nlohmann::json record = parse_json(read_bytes(file, 1 << 20), file.string());
@@ -37,7 +37,7 @@ bool is_record(const std::filesystem::path& file) {
   }
 }
 
-/// The first of these names, or of the names of a run, that exists; empty where none does.
+/// The first of these names, or of the names of a run, that exists; empty if none does.
 std::filesystem::path first_there(const RunFolder& run, std::vector<std::string> names) {
   for (std::string& name : names_of_a_run()) names.push_back(std::move(name));
   for (const std::string& name : names)
@@ -45,29 +45,28 @@ std::filesystem::path first_there(const RunFolder& run, std::vector<std::string>
   return {};
 }
 
-/// Throws Error(usage); or Error(locked) where another heed is writing these files.
+/// Throws Error(usage); or Error(locked) if another heed process is writing these files.
 [[noreturn]] void refuse(const RunFolder& run, const std::string& message) {
   RunLock::refuse_if_held(run.path);
   throw Error(Exit::usage, message);
 }
 
-/// Whether a run has left its mark: its lock, which stays where clearing was cut short and where an
-/// older heed's record is broken; or its record.
+/// Whether the folder is a run's: it has a run's lock, which remains if clearing was interrupted or
+/// if an older heed's record is broken; or a run's record.
 bool is_run(const RunFolder& run) {
   return RunLock::left_in(run.path, false) || is_record(run.path / "run.json");
 }
 
-/// What --overwrite does not replace is refused without it in the same words.
+/// The refusal of a folder that --overwrite does not replace; the same without --overwrite.
 [[noreturn]] void refuse_foreign(const RunFolder& run, const std::filesystem::path& there) {
   const bool resumable = is_there(run.config()) && !CheckpointFolder(run.path).steps().empty();
-  refuse(run,
-         fmt::format(
-             "{} is not known to be a run's (there is no run.json of one), so heed does "
-             "not replace it, even with --overwrite: {}choose another folder with "
-             "--run, or move it away",
-             there.string(),
-             resumable ? fmt::format("continue the run with `heed resume {}`, ", run.path.string())
-                       : ""));
+  refuse(run, fmt::format("{} is not known to belong to a run (there is no run.json), so heed does "
+                          "not replace it, even with --overwrite: {}choose another folder with "
+                          "--run, or move it away",
+                          there.string(),
+                          resumable ? fmt::format("continue the run with `heed resume {}`, ",
+                                                  run.path.string())
+                                    : ""));
 }
 
 }  // namespace
@@ -86,8 +85,8 @@ void refuse_existing_run(const RunFolder& run) {
                             where));
   }
   const std::filesystem::path there = first_there(run, {".lock"});
-  // Only now: another process may have begun in the meantime, and a run that had hardly begun left a
-  // lock as well.
+  // Only now: another process may have started in the meantime, and a run that had hardly started
+  // left a lock as well.
   if (there.empty() || RunLock::left_in(run.path, true)) return;
   refuse_foreign(run, there);
 }
@@ -101,8 +100,8 @@ void refuse_foreign_folder(const RunFolder& run) {
 }
 
 void clear_run(const RunFolder& run) {
-  remove_tree(run.config());  // first: without it this is no run,
-  sync_folder(run.path);      // also after a power cut
+  remove_tree(run.config());  // first: without it this is not a run,
+  sync_folder(run.path);      // even after a power failure
   for (const std::string& name : names_of_a_run()) remove_tree(run.path / name);
   remove_tree(run.path / "checkpoints");  // last: refuse_existing_run looks for it
 }
@@ -110,7 +109,7 @@ void clear_run(const RunFolder& run) {
 void require_run(const RunFolder& run) {
   read_run_config(run);
   if (is_record(run.path / "run.json") || !CheckpointFolder(run.path).steps().empty()) return;
-  RunLock::refuse_if_held(run.path);  // which is about to become one
+  RunLock::refuse_if_held(run.path);  // it may be about to become a run
   throw Error(Exit::usage,
               fmt::format("{}: no run here (there is a config.yaml, but neither a run.json nor a "
                           "checkpoint)",
@@ -119,7 +118,7 @@ void require_run(const RunFolder& run) {
 
 namespace {
 
-/// A resolved config holds every key, so one without optim.decay was written before that key existed, when every
+/// A resolved config holds every key, so one without optim.decay predates that key, when every
 /// parameter was decayed.
 void restore_old_defaults(Config& config, const std::string& text,
                           const std::vector<std::string>& overrides) {
@@ -170,7 +169,7 @@ std::filesystem::path find_weights(const RunFolder& run, const std::string& name
   } else {
     choices = {name};
   }
-  // The first that exists. If it is damaged, no other takes its place silently.
+  // The first that exists. If it is damaged, no other silently replaces it.
   for (const auto& choice : choices) {
     if (std::filesystem::exists(std::filesystem::symlink_status(choice))) return choice;
   }

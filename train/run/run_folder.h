@@ -1,6 +1,6 @@
 #pragma once
-/// A run folder: everything about a run but its data, which stay where the config says. It is enough
-/// to decode with, or to give to others.
+/// A run folder: everything about a run except its data, which stay at the paths in the config. It
+/// is sufficient for decoding and for sharing the model.
 ///
 ///   config.yaml  run.json  train.log  metrics.jsonl  tokenizer.*  checkpoints/step-…  best  last
 ///   average/
@@ -21,21 +21,22 @@ struct RunFolder {
   std::filesystem::path average() const { return path / "average"; }
 };
 
-/// Throws Error(usage) where the folder holds a run already, with what to do about it.
+/// Throws Error(usage) if the folder already holds a run; the message lists the options.
 void refuse_existing_run(const RunFolder& run);
-/// Throws Error(usage) where the folder holds files that clear_run would remove, but not those of a
-/// run.
+/// Throws Error(usage) if the folder holds files that clear_run would remove but that are not a
+/// run's.
 void refuse_foreign_folder(const RunFolder& run);
-/// Removes what a run has left in its folder, but for its lock, which the caller holds.
+/// Removes a run's files from its folder, except its lock, which the caller holds.
 void clear_run(const RunFolder& run);
-/// The config of a run folder; throws Error(usage) where there is none, as for a missing CONFIG.
+/// The config of a run folder; throws Error(usage) if there is none, as for a missing CONFIG.
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {});
-/// Throws Error(usage) where no run has left anything but, perhaps, a config.yaml.
+/// Throws Error(usage) if the folder holds nothing of a run, except perhaps a config.yaml.
 void require_run(const RunFolder& run);
-/// What --weights may name here, for a message: "; there are: best, last, 100, 200", or nothing.
+/// The weights that --weights can name here, for a message: "; there are: best, last, 100, 200", or
+/// nothing.
 std::string weights_there(const RunFolder& run);
 /// The folder of weights that NAME means: best, last, average, a step number, or a path.
-/// Empty: the average where there is one, else best, else last.
+/// Empty: the average if there is one, else best, else last.
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name);
 
 }  // namespace heed

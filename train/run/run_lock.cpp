@@ -15,7 +15,7 @@
 namespace heed {
 namespace {
 
-constexpr std::string_view mark = "heed ";  // "heed 1234\n": the process that has the lock, or had
+constexpr std::string_view mark = "heed ";  // "heed 1234\n": the current or last holder
 
 std::string text_of(int descriptor) {
   std::array<char, 32> text{};
@@ -23,7 +23,7 @@ std::string text_of(int descriptor) {
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
 }
 
-/// " (process 1234)", or nothing where the holder has not written its number yet.
+/// " (process 1234)", or "" if the holder has not written its number yet.
 std::string holder(int descriptor) {
   const std::string text = text_of(descriptor);
   std::string digits;
@@ -46,14 +46,14 @@ int try_lock(int descriptor, int kind) {
 RunLock::RunLock(const std::filesystem::path& run) {
   const std::filesystem::path path = run / ".lock";
   file_ = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
-  // A process that only looks holds a shared lock for a moment: wait for it. That of a run is exclusive.
+  // A process that only checks holds a shared lock briefly: wait for it. A run's lock is exclusive.
   for (int tries = 0; try_lock(file_.get(), LOCK_EX) < 0; ++tries) {
     if (errno != EWOULDBLOCK) throw_io("lock", path, errno);
     if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get());
     ::flock(file_.get(), LOCK_UN);
     ::usleep(5'000);
   }
-  // The number only serves messages; a full disk must not keep anybody from resuming.
+  // The number is only for messages; a full disk must not prevent resuming.
   const std::string number = fmt::format("{}{}\n", mark, ::getpid());
   if (::ftruncate(file_.get(), 0) == 0)
     static_cast<void>(::pwrite(file_.get(), number.data(), number.size(), 0) == 0);

@@ -1,22 +1,23 @@
 #pragma once
-/// One process at a time writes into a run folder.
+/// Only one process at a time writes to a run folder.
 #include <filesystem>
 
 #include "autograd/base/files.h"
 
 namespace heed {
 
-/// Holds the lock on a run folder for as long as it lives. The kernel drops the lock when the
-/// process ends, however it ends, so a lock is never stale; the file `.lock` that carries it stays
-/// and says "heed 1234", the process that has it or had it last.
+/// Holds the lock on a run folder during its lifetime. The kernel releases the lock when the
+/// process ends, however it ends, so a lock is never stale; the file `.lock` stays and contains
+/// "heed 1234", the process that holds or last held the lock.
 class RunLock {
  public:
-  /// Throws Error(locked), naming the folder and the holder, when another process has it; then no
-  /// byte of the folder has changed. Throws Error(io) where the file system has no locks.
+  /// Throws Error(locked), naming the folder and the holder, if another process holds it; the
+  /// folder is unchanged then. Throws Error(io) if the file system does not support locks.
   explicit RunLock(const std::filesystem::path& run);
-  /// Throws the same where another process has it, and does not take the lock.
+  /// Throws the same if another process holds it; does not take the lock.
   static void refuse_if_held(const std::filesystem::path& run);
-  /// Whether a heed has ever had the lock: its mark stays. An empty file may be from a full disk.
+  /// Whether heed has ever held the lock: its mark stays. An empty file may result from a full
+  /// disk.
   static bool left_in(const std::filesystem::path& run, bool even_empty);
 
  private:

@@ -51,8 +51,8 @@ nlohmann::json describe(const Config& config, const SplitSums& sums) {
           {"data", {{"train", sums.train}, {"valid", sums.valid}, {"test", sums.test}}}};
 }
 
-/// The commit of the folder in which heed was started, with "-dirty" where files that git knows have
-/// changed since; empty where there is no git, or no repository.
+/// The commit of the folder in which heed was started, with "-dirty" if tracked files have changed
+/// since; empty without git or a repository.
 std::string git_revision() {
   try {
     ProgramResult git = run_program({"git", "--no-optional-locks", "describe", "--always",
@@ -60,7 +60,7 @@ std::string git_revision() {
                                     STDOUT_FILENO);
     while (git.text.ends_with('\n')) git.text.pop_back();
     return git.status == 0 && invalid_utf8(git.text) == std::string::npos ? git.text : "";
-  } catch (const Error&) {  // no such program, or no more processes
+  } catch (const Error&) {  // no git, or no more processes
     return "";
   }
 }
@@ -73,7 +73,7 @@ nlohmann::json read_record(const RunFolder& run) {
   return record;
 }
 
-/// The record; none where it is lost or broken, and then `why`.
+/// The record; none if it is missing or broken, with the reason in `why`.
 std::optional<nlohmann::json> find_record(const RunFolder& run, std::string& why) {
   try {
     return read_record(run);
@@ -84,7 +84,7 @@ std::optional<nlohmann::json> find_record(const RunFolder& run, std::string& why
   }
 }
 
-/// The text under keys, one inside the other; empty where there is none.
+/// The string under nested keys; empty if there is none.
 std::string text_at(const nlohmann::json& record, std::initializer_list<std::string> keys) {
   const nlohmann::json* at = &record;
   for (const std::string& key : keys) {
@@ -137,7 +137,7 @@ std::vector<std::string> check_files(const RunFolder& run) {
   }
   const std::string before = text_at(*record, {"files", "config.yaml"});
   if (before.empty() || sha256_file(run.config()) == before) return {};
-  return {run.config().string() + ": it was edited since the run began"};
+  return {run.config().string() + ": it was edited after the run began"};
 }
 
 std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config,

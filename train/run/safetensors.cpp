@@ -18,7 +18,7 @@
 namespace heed {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "elements are written as they lie");
+static_assert(std::endian::native == std::endian::little, "elements are written as in memory");
 
 struct DTypeRow {
   DType dtype;
@@ -53,7 +53,7 @@ struct HeaderEntry {
   std::uint64_t begin = 0, end = 0;
 };
 
-/// {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, with as many bytes as the shape needs.
+/// {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, of the size that the shape needs.
 HeaderEntry read_entry(const std::string& name, const nlohmann::json& about,
                        const std::string& file) {
   const auto fail = [&](const std::string& what) {
@@ -109,14 +109,15 @@ TensorMetadata read_metadata(const nlohmann::json& about, const std::string& fil
   if (about.size() > safetensors_most_names)
     fail(fmt::format("has more than {} names", safetensors_most_names));
   for (const auto& [key, value] : about.items()) {
-    if (!value.is_string()) fail(fmt::format("must hold texts; \"{}\" is none", shown(key, 200)));
+    if (!value.is_string())
+      fail(fmt::format("must hold strings; \"{}\" is not one", shown(key, 200)));
     metadata.emplace(key, value.get<std::string>());
   }
   return metadata;
 }
 
-/// Entries must follow one another from byte 0 to the last; zero-sized ones may stand anywhere
-/// between two others.
+/// Entries must be contiguous from byte 0 to the last; zero-sized ones may be anywhere between two
+/// others.
 void check_layout(std::vector<HeaderEntry>& entries, std::uint64_t data_size,
                   const std::string& name) {
   std::sort(entries.begin(), entries.end(), [](const HeaderEntry& a, const HeaderEntry& b) {
@@ -137,7 +138,7 @@ void check_layout(std::vector<HeaderEntry>& entries, std::uint64_t data_size,
     at = entry.end;
   }
   if (at != data_size)
-    fail(fmt::format("{} bytes after the last tensor belong to none", data_size - at));
+    fail(fmt::format("{} bytes after the last tensor belong to no tensor", data_size - at));
 }
 
 /// The header for tensors in this order: JSON, padded with spaces so that the data is aligned.
@@ -239,7 +240,7 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
   }
   check_layout(entries, size, name);
 
-  // Other programs may have packed the elements unaligned: each tensor gets words of its own.
+  // Other programs may have written elements unaligned: each tensor gets its own words.
   const auto words_of = [](const HeaderEntry& entry) {
     return (entry.end - entry.begin + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
   };
@@ -249,7 +250,7 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
     Block* const block = arena_allocate(words * sizeof(std::uint64_t));
     file.data_.reset(static_cast<std::uint64_t*>(block->memory()));
   } catch (const Error&) {
-    throw Error(Exit::io, fmt::format("{}: no memory for its {} bytes", name, size));
+    throw Error(Exit::io, fmt::format("{}: not enough memory for its {} bytes", name, size));
   }
   std::uint64_t* place = file.data_.get();
   for (HeaderEntry& entry : entries) {

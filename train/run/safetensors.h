@@ -22,9 +22,9 @@ enum class DType { boolean, u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64
 
 std::string_view dtype_name(DType dtype);  ///< as in the file: "F32"
 std::optional<DType> dtype_from_name(std::string_view name);
-std::size_t dtype_size(DType dtype);  ///< bytes an element
+std::size_t dtype_size(DType dtype);  ///< bytes per element
 
-/// Bounds of what a file may hold; checked before memory is taken.
+/// Limits of a file's contents, checked before memory is allocated.
 inline constexpr std::uint64_t safetensors_longest_header = std::uint64_t{4} << 20;  // bytes
 inline constexpr std::size_t safetensors_highest_rank = 8;
 inline constexpr std::size_t safetensors_most_names = 65'536;  // tensors; also keys of metadata
@@ -38,7 +38,7 @@ struct TensorView {
 
   std::int64_t size() const;        ///< elements
   std::string description() const;  ///< "F32 [512, 256]"
-  /// The elements as T, which must be of the dtype's size. The bytes of a file read are always
+  /// The elements as T, which must have the dtype's size. The bytes of a SafetensorsFile are always
   /// aligned.
   template <class T>
   std::span<const T> values() const {
@@ -49,7 +49,7 @@ struct TensorView {
 using TensorMetadata = std::map<std::string, std::string>;
 
 /// A file read whole into memory. Reading throws Error(bad_input), naming the file and the place,
-/// for anything the format does not allow: a header that is cut short, too long or no JSON;
+/// for anything the format does not allow: a header that is truncated, too long or not JSON;
 /// duplicate names; unknown types; more than 8 dimensions; sizes that overflow or disagree with the shape;
 /// elements that overlap, leave gaps, or end before or after the file does.
 class SafetensorsFile {
@@ -60,10 +60,10 @@ class SafetensorsFile {
 
   /// In the order of their bytes.
   const std::vector<TensorView>& tensors() const& { return tensors_; }
-  /// Null when there is none of that name.
+  /// Null if there is none of that name.
   const TensorView* find(std::string_view name) const&;
   const TensorMetadata& metadata() const& { return metadata_; }
-  // Views into a file that is about to vanish, as in `for (auto& t : read(path).tensors())`.
+  // Views into a temporary, as in `for (auto& t : read(path).tensors())`.
   const std::vector<TensorView>& tensors() && = delete;
   const TensorView* find(std::string_view name) && = delete;
   const TensorMetadata& metadata() && = delete;
@@ -73,21 +73,21 @@ class SafetensorsFile {
   SafetensorsFile& operator=(SafetensorsFile&&) noexcept = default;
 
  private:
-  /// Hands out the file's next bytes.
+  /// Returns the file's next bytes.
   using Take = std::function<void(std::span<std::byte>)>;
 
   SafetensorsFile() = default;
-  /// Header first: nothing is read, and no memory taken, that it has not been checked to describe.
+  /// Header first: it is checked before any memory is allocated or data read according to it.
   static SafetensorsFile load(std::uint64_t size, const Take& take, const std::string& name);
 
   std::vector<TensorView> tensors_;
-  std::map<std::string, std::size_t, std::less<>> index_;  // name to place in tensors_
+  std::map<std::string, std::size_t, std::less<>> index_;  // name to index in tensors_
   TensorMetadata metadata_;
   struct GiveBack {
     void operator()(std::uint64_t* words) const noexcept;
   };
-  // 64-bit words, so that elements are aligned; from the heap of all arrays, which will use them
-  // again: a file is read to be copied into tensors.
+  // 64-bit words, so that elements are aligned; from the heap of all arrays, which reuses them
+  // later: a file is read to be copied into tensors.
   std::unique_ptr<std::uint64_t[], GiveBack> data_;
 };
 
@@ -97,7 +97,7 @@ class SafetensorsFile {
 void write_safetensors(FileWriter& file, std::span<const TensorView> tensors,
                        const TensorMetadata& metadata = {});
 
-/// The same as a file, which appears whole or not at all.
+/// The same as a file, written atomically.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                        const TensorMetadata& metadata = {});
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr DType own_type = sizeof(real) == 4 ? DType::f32 : DType::f64;
 
-/// A line each, of the first few.
+/// One line for each of the first few.
 std::string listed(const std::vector<std::string>& misfits) {
   constexpr std::size_t most = 8;
   std::string text;
@@ -64,7 +64,7 @@ void load_weights(const SafetensorsFile& file, std::span<const NamedTensor> para
   }
   for (const NamedTensor& p : parameters) {
     const TensorView& t = *file.find(p.name);
-    Tensor into = p.tensor;  // a handle; writes reach the model
+    Tensor into = p.tensor;  // a handle: writes change the model
     const auto copy = [&](auto values) {
       real* const target = into.mutable_value().data();
       for (std::size_t i = 0; i < values.size(); ++i) target[i] = static_cast<real>(values[i]);

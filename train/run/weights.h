@@ -1,5 +1,5 @@
 #pragma once
-/// Between parameters in memory and tensors in files.
+/// Conversion between parameters in memory and tensors in files.
 #include <filesystem>
 #include <span>
 #include <string>
@@ -13,9 +13,9 @@ HEED_BEGIN
 /// Views of the parameters' values, under their names.
 std::vector<TensorView> tensor_views(std::span<const NamedTensor> parameters);
 
-/// Copies a file's tensors into the parameters of the same names. Strict: throws Error(bad_input)
-/// that lists every name that is missing from the file, not known to the model, or of a different shape
-/// or type, and then nothing has been copied.
+/// Copies a file's tensors into the parameters of the same names. Strict: throws Error(bad_input),
+/// listing every name that is missing from the file, unknown to the model, or of a different shape
+/// or type, and then copies nothing.
 void load_weights(const SafetensorsFile& file, std::span<const NamedTensor> parameters,
                   const std::string& file_name);
 

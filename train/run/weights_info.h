@@ -1,5 +1,5 @@
 #pragma once
-/// Which weights a folder holds: every command that reads weights says so.
+/// Which weights a folder holds: every command that reads weights reports them.
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ struct WeightsInfo {
       steps;  ///< the weights are of this step, or the mean of these; may be unknown
 
   WeightsInfo() = default;
-  /// Weights of which nothing else is known.
+  /// Weights without a checkpoint's record.
   explicit WeightsInfo(const std::filesystem::path& folder);
   /// The weights of a checkpoint, or of a mean of checkpoints.
   WeightsInfo(const std::filesystem::path& folder, const Checkpoint& checkpoint);

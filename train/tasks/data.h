@@ -1,6 +1,6 @@
 #pragma once
-/// What an experiment consists of, in memory. Free of `real`: `heed gradcheck` reads its data here
-/// and builds its model in float64.
+/// The data of an experiment, in memory. Independent of `real`: `heed gradcheck` reads its data
+/// here and builds its model in float64.
 #include "data/batches/batcher.h"
 #include "data/batches/dataset.h"
 #include "data/tokenizers/tokenizer.h"
@@ -15,7 +15,7 @@ struct ExperimentData {
   SplitSums sums;
 };
 
-/// Reads the files, makes or loads the tokenizers, encodes: Task::load of the config's task.
+/// Reads the files, builds or loads the tokenizers, encodes: Task::load of the config's task.
 ExperimentData load_data(const Config& config, const Tokenizers* tokenizers = nullptr);
 
 VocabularySizes sizes_of(const Tokenizers& tokenizers);
@@ -23,8 +23,8 @@ VocabularySizes sizes_of(const Tokenizers& tokenizers);
 /// How training data are cut into batches.
 BatchOptions batch_options(const Config& config);
 
-/// What to tell people where this machine cannot provide the precision that a key asks for; empty
-/// where it can.
+/// A note for the user if this machine does not support the precision that a key requests; else
+/// empty.
 std::string precision_note(Precision precision, std::string_view key);
 
 }  // namespace heed

@@ -1,5 +1,5 @@
 #pragma once
-/// What a model is worth on a split.
+/// The metrics of a model on a split.
 #include <array>
 #include <optional>
 #include <string>
@@ -14,17 +14,17 @@ namespace heed {
 struct Evaluation {
   std::int64_t sentences = 0;        ///< windows, for a language model
   std::int64_t tokens = 0;           ///< labels: target tokens, </s> counted
-  std::vector<std::string> outputs;  ///< one for each source line, where the task makes them
+  std::vector<std::string> outputs;  ///< one per source line, if the task produces them
   nlohmann::json notes;              ///< further keys of json()
-  std::vector<std::string> details;  ///< further lines for people
+  std::vector<std::string> details;  ///< further lines of text
 
-  double value(Metric metric) const;  ///< NaN where it was not computed
+  double value(Metric metric) const;  ///< NaN if it was not computed
   double loss() const { return value(Metric::loss); }
   bool has(Metric metric) const { return figure(metric).has_value(); }
   void set(Metric metric, double value) { figures_[static_cast<std::size_t>(metric)] = value; }
 
   nlohmann::json json() const;
-  /// "loss 1.234  perplexity 3.43  …", for people.
+  /// "loss 1.234  perplexity 3.43  …"
   std::string text() const;
 
  private:
@@ -34,7 +34,7 @@ struct Evaluation {
   std::array<std::optional<double>, metric_table.size()> figures_;
 };
 
-/// A value that is no number is never better; any number is better than none.
+/// NaN is never better; any number is better than none.
 bool is_better(Metric metric, double value, std::optional<double> best);
 
 }  // namespace heed

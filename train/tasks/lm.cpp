@@ -1,4 +1,4 @@
-/// task: lm. A language model of running text, by a decoder alone.
+/// task: lm. A decoder-only language model of running text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,11 +34,11 @@ class Continuations final : public Answers {
   std::string continuation(const std::string& prompt) override { return continue_line(prompt, 0); }
 
  private:
-  /// Prompt and continuation, as the tokenizer spells them.
+  /// Prompt and continuation, as decoded by the tokenizer.
   std::string continue_line(const std::string& prompt, std::int64_t number) const {
     const Tokenizer& tokenizer = *trained_.tokenizers.target;
     const std::string text = config_.data.lowercase ? lowercase(prompt) : prompt;
-    // A text begins as its lines do: after a newline.
+    // A text begins like its lines: after a newline.
     const std::vector<std::int32_t> ids = tokenizer.encode(text.empty() ? "\n" : text);
     const std::vector<std::int32_t> more =
         continue_text(model_, ids, config_.decode, seed_, number);
@@ -61,7 +61,7 @@ struct Windows {
   std::vector<Batch> batches;
   std::vector<std::size_t> lines;
 
-  /// What `read` predicts is `next`: y2 … yn after y1 … yn−1.
+  /// `next` is the target of `read`: y2 … yn after y1 … yn−1.
   void add(std::size_t line, std::span<const std::int32_t> read, std::span<const std::int32_t> next,
            std::int64_t most) {
     if (batches.empty() ||
@@ -106,7 +106,7 @@ class LanguageModelTask final : public Task {
     return e;
   }
 
-  /// A text that begins as a line does, cut to a few lines.
+  /// A text that begins at a line's start, cut to a few lines.
   std::vector<std::string> examples(const Trained& trained, const Dataset&,
                                     const Evaluation&) const override {
     constexpr std::size_t most_lines = 10;
@@ -127,8 +127,8 @@ class LanguageModelTask final : public Task {
     return std::make_unique<Continuations>(trained, config_, seed);
   }
 
-  /// A line of a text comes after a newline, so that its first token is scored as well. Longer
-  /// lines go on in further windows, as in evaluation.
+  /// Each line follows a newline, so that its first token is scored as well. Longer lines continue
+  /// in further windows, as in evaluation.
   std::vector<LineScore> score(const Trained& trained, const std::string& source,
                                const std::string& target) const override {
     if (!source.empty()) {

@@ -15,8 +15,8 @@ HEED_BEGIN
 
 namespace {
 
-/// The smallest limit of the groups (cgroups) that this process is in, as a container or a batch
-/// system sets it; infinite where there is none.
+/// The smallest limit of the groups (cgroups) that this process is in, as set by a container or a
+/// batch system; infinite if there is none.
 double group_memory() {
   double least = std::numeric_limits<double>::infinity();
   std::ifstream groups("/proc/self/cgroup");  // "0::/a/b" in version 2, "9:memory:/a/b" in 1
@@ -26,9 +26,9 @@ double group_memory() {
     if ((!first && !second) || path == std::string::npos) continue;
     const std::filesystem::path top = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
     const char* const name = second ? "memory.max" : "memory.limit_in_bytes";
-    // Upwards, and last the top itself: within a container the path may be one of outside.
+    // Upwards to the top itself: within a container the path may be that of the host.
     for (std::filesystem::path at = line.substr(path + 1);; at = at.parent_path()) {
-      double bytes = 0;  // "max" is no number
+      double bytes = 0;  // "max" is not a number
       if (std::ifstream(top / at / name) >> bytes) least = std::min(least, bytes);
       if (at.empty()) break;
     }

@@ -1,4 +1,4 @@
-/// task: seq2seq. Lines to lines, by an encoder and a decoder.
+/// task: seq2seq. Lines to lines, with an encoder and a decoder.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ HEED_BEGIN
 namespace {
 
 /// Attention takes time and memory with the square of the length, so a line as long as a book would
-/// stop all others: this much of it is translated.
+/// block all others: only this much of it is translated.
 constexpr std::int64_t longest_source = 4096;  // tokens
 
 class Translations final : public Answers {
@@ -29,8 +29,8 @@ class Translations final : public Answers {
   std::vector<std::string> lines(const std::vector<std::string>& input,
                                  std::int64_t first) override {
     Sequences source;
-    std::vector<std::size_t> places;    // of the lines that hold something
-    std::vector<std::int64_t> numbers;  // and in all input: a sample must not depend on the chunk
+    std::vector<std::size_t> places;    // of the lines that are not empty
+    std::vector<std::int64_t> numbers;  // in all input: a sample must not depend on the chunk
     for (std::size_t i = 0; i < input.size(); ++i) {
       const std::int64_t number = first + static_cast<std::int64_t>(i);
       std::vector<std::int32_t> ids = trained_.tokenizers.source->encode(
@@ -51,7 +51,7 @@ class Translations final : public Answers {
   }
 
  private:
-  /// Two for each thread, so that none waits long for the last; one thread takes all at once.
+  /// Two per thread, so that none waits long at the end; one thread takes all at once.
   std::int64_t batches() const {
     if (config_.decode.precision == Precision::bf16) return usual_batches;
     return trained_.team.threads() == 1 ? 1 : 2 * trained_.team.threads();
@@ -85,8 +85,8 @@ class Seq2SeqTask final : public Task {
     return tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
   }
 
-  /// Lines of 4,096 tokens and their end may be asked for, or longer ones where the model was
-  /// trained on longer ones.
+  /// Lines of 4,096 tokens and the end token are accepted, or longer ones if the model was trained
+  /// on them.
   void check_evaluable(const Dataset& data, const std::string& what) const override {
     EvaluationLimits limits;
     if (config_.model.positions == PositionKind::learned)
@@ -104,7 +104,7 @@ class Seq2SeqTask final : public Task {
     Evaluation e = evaluate_loss(trained, data);
     if (request.only && e.has(*request.only)) return e;
     DecodeOptions options = config_.decode;
-    if (request.only) {  // the final figures come from the search the config asks for
+    if (request.only) {  // the final metrics use the config's search
       options.beam = 1;
       options.sample = false;
     }

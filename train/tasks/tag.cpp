@@ -1,5 +1,5 @@
-/// task: tag. One label for each token of a line, by an encoder alone. Source lines hold the tokens,
-/// target lines the labels.
+/// task: tag. One label for each token of a line, with an encoder alone. Source lines hold the
+/// tokens, target lines the labels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t longest_line = 4096;  // tokens
 
-/// The labels are not a side of their own: they belong to the rows of the source.
+/// The labels are not a separate side: they belong to the rows of the source.
 class LabelBatching final : public SequenceBatching {
  protected:
   Rows rows(const Dataset& data, std::int64_t sample) const override {
@@ -38,7 +38,7 @@ const Batching& labelled() {
 
 using Labels = std::vector<std::int32_t>;
 
-/// The likeliest label of each row, specials left out: for each sample of a dataset.
+/// The likeliest label of each row, specials excluded, for each sample of a dataset.
 std::vector<Labels> likeliest_labels(const Trained& trained, const Dataset& data,
                                      const std::vector<Batch>& batches) {
   const auto& model = dynamic_cast<const Tagger&>(trained.model);
@@ -74,7 +74,7 @@ class TagTask final : public Task {
     options.keep_lines = !training;
     Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
     data.batching = &labelled();
-    if (training && !is_even(data)) {  // lines were left out: look for the line's number
+    if (training && !is_even(data)) {  // lines were skipped: find the line's number
       options.training = false;
       check_even(tokenize(split, *tokenizers.source, *tokenizers.target, options, threads()),
                  "data.train");
@@ -163,8 +163,8 @@ class TagTask final : public Task {
       throw Error(
           Exit::bad_input,
           fmt::format("{}: line {} differs in tokens ({}) and labels ({}): each token needs "
-                              "one label; with tokenizer.kind: word, both are separated by spaces",
-                              what, i + 1, tokens, labels));
+                      "one label; with tokenizer.kind: word, both are separated by spaces",
+                      what, i + 1, tokens, labels));
     }
   }
 

@@ -33,7 +33,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(Exit::usage, message); }
 
-/// SHA-256 of what training sees of a split; nothing of an empty one.
+/// SHA-256 of what training sees of a split; empty for an empty one.
 std::string digest(const Dataset& data) {
   if (data.empty()) return "";
   Sha256 sum;
@@ -62,7 +62,8 @@ ExperimentData Task::load(const Tokenizers* tokenizers) const {
   data.valid = evaluated(corpus.valid, "data.valid");
   data.test = evaluated(corpus.test, "data.test");
   data.sums = {digest(data.train), digest(data.valid), digest(data.test)};
-  const BatchStream anything_to_train_on(data.train, batch_options(config_));  // throws where not
+  const BatchStream anything_to_train_on(data.train,
+                                         batch_options(config_));  // throws if none
   return data;
 }
 
@@ -212,7 +213,7 @@ std::string precision_note(Precision precision, std::string_view key) {
   if (precision != Precision::bf16) return "";  // and oneDNN is not even loaded
   const std::string& obstacle = kernels::bf16_obstacle();
   if (obstacle.empty()) return "";
-  return fmt::format("note: {} is bf16, but {}; going on in float32", key, obstacle);
+  return fmt::format("note: {} is bf16, but {}; using float32 instead", key, obstacle);
 }
 
 }  // namespace heed

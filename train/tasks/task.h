@@ -1,6 +1,6 @@
 #pragma once
-/// What an experiment is about. The trainer, the checkpoints and the commands know this interface
-/// only; each task is one file, train/tasks/NAME.cpp, and one row of train/config/tasks.h.
+/// The task of an experiment. The trainer, the checkpoints and the commands know only this
+/// interface; each task is one file, train/tasks/NAME.cpp, and one row of train/config/tasks.h.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,7 +15,7 @@
 
 HEED_BEGIN
 
-/// A model with what it takes to use it. All must outlive the call.
+/// A model and what is needed to use it. All must outlive the call.
 struct Trained {
   const Model& model;
   const Tokenizers& tokenizers;
@@ -24,25 +24,25 @@ struct Trained {
 
 /// How much an evaluation computes.
 struct EvaluationRequest {
-  /// Validation within training: as little as this metric needs, by greedy search. Unset: all.
+  /// Validation during training: only what this metric needs, with greedy search. Unset: all.
   std::optional<Metric> only = std::nullopt;
-  bool pretokenised = false;  ///< BLEU of text that is cut into words already
+  bool pretokenised = false;  ///< BLEU of text that is already tokenised
 };
 
-/// log p of a line, and of how many tokens.
+/// log p of a line, and its number of tokens.
 struct LineScore {
   double log_prob = 0;
   std::int64_t tokens = 0;
 };
 
-/// `heed generate` at work.
+/// The generator behind `heed generate`.
 class Answers {
  public:
   virtual ~Answers() = default;
-  /// One line of output for each of input; `first` is the number of the first, from 0.
+  /// One output line per input line; `first` is the number of the first, from 0.
   virtual std::vector<std::string> lines(const std::vector<std::string>& input,
                                          std::int64_t first) = 0;
-  /// The prompt and how it goes on. Throws Error(usage) where a task has no such thing.
+  /// The prompt and its continuation. Throws Error(usage) if the task has no prompts.
   virtual std::string continuation(const std::string& prompt);
 };
 
@@ -54,22 +54,22 @@ class Task {
   const TaskInfo& info() const { return info_of(config_.task); }
 
   // ---- data
-  /// All that training reads. `tokenizers`, where given, are used as they are. Throws
-  /// Error(bad_input) for what cannot be trained or evaluated on.
+  /// All data of training. `tokenizers`, if given, are used unchanged. Throws Error(bad_input) for
+  /// data that cannot be trained or evaluated on.
   ExperimentData load(const Tokenizers* tokenizers) const;
   Corpus read() const { return read_corpus(config_.data, info().reads_text, config_.seed); }
   /// One split from its files; `name` is for messages.
   Split read_files(const FilesOptions& files, const std::string& name) const;
-  /// Files named on the command line instead of a split. Throws Error(usage) where they are not the
-  /// ones that this task reads.
+  /// Files named on the command line instead of a split. Throws Error(usage) if they are not of the
+  /// kind that this task reads.
   Split read_given(const FilesOptions& files) const;
-  /// A split as token ids; training leaves out what it cannot use, evaluation nothing.
+  /// A split as token ids; training skips samples that it cannot use, evaluation none.
   virtual Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const = 0;
-  /// Throws Error(bad_input), naming `what` and the line, where the model cannot be asked about it.
+  /// Throws Error(bad_input), naming `what` and the line, if the model cannot process it.
   virtual void check_evaluable(const Dataset& data, const std::string& what) const = 0;
-  /// "data: 50000 pairs, …", for people.
+  /// "data: 50000 pairs, …", for messages.
   virtual std::string describe(const ExperimentData& data) const = 0;
-  /// Sequences of equal length, made up: `id(n)` gives a token id below n. For measuring.
+  /// Synthetic sequences of equal length: `id(n)` gives a token id below n. For benchmarks.
   Batch made_up_batch(std::int64_t sequences, std::int64_t source_length,
                       std::int64_t target_length, const VocabularySizes& vocabulary,
                       const std::function<std::int32_t(std::int64_t)>& id) const;
@@ -77,24 +77,24 @@ class Task {
   // ---- a trained model
   virtual Evaluation evaluate(const Trained& trained, const Dataset& data,
                               const EvaluationRequest& request) const = 0;
-  /// What the model makes of some of the data, for people, a line each; `e` is its evaluation.
+  /// Examples of the model's outputs, one per line, human-readable; `e` is its evaluation.
   virtual std::vector<std::string> examples(const Trained& trained, const Dataset& data,
                                             const Evaluation& e) const = 0;
   virtual std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t seed) const = 0;
-  /// Throws Error(usage) where the files are not those that this task scores.
+  /// Throws Error(usage) if the files are not of the kind that this task scores.
   virtual std::vector<LineScore> score(const Trained& trained, const std::string& source,
                                        const std::string& target) const = 0;
 
  protected:
-  /// The pairs to score. Throws Error(usage) where a file is not named.
+  /// The pairs to score. Throws Error(usage) if a file is not given.
   Split read_scored(const std::string& source, const std::string& target) const;
   /// "data: 50000 pairs, …"
   static std::string describe_pairs(const ExperimentData& data, std::string_view noun);
-  /// Some lines with what the model makes of them, evenly picked.
+  /// Some lines with the model's outputs, evenly spaced.
   static std::vector<std::string> example_pairs(const Dataset& data, const Evaluation& e);
-  /// A line as the model was trained to see it.
+  /// A line as the model saw it in training.
   std::string prepared(const std::string& line) const;
-  /// Teacher-forced loss, perplexity and token accuracy. `totals`, where given, gets the sums.
+  /// Teacher-forced loss, perplexity and token accuracy. `totals`, if given, receives the sums.
   Evaluation evaluate_loss(const Trained& trained, const Dataset& data,
                            LossCounts* totals = nullptr) const;
   /// The batches of an evaluation.
@@ -106,7 +106,7 @@ class Task {
 
 std::unique_ptr<Task> make_task(const Config& config);
 
-/// A text cut to a width that fits a screen, in characters, with … where it goes on; on one line.
+/// A text on one line, cut to a width that fits a screen, in characters, with … at the cut.
 std::string excerpt(std::string_view text, std::size_t most = 100);
 
 HEED_END

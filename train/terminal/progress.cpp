@@ -41,7 +41,7 @@ int terminal_width(int descriptor) {
   return known ? size.ws_col : 80;
 }
 
-/// What cannot be written is dropped: progress is no reason to stop training.
+/// Write errors are ignored: progress is no reason to stop training.
 void write_to_stderr(std::string_view text) {
   while (!text.empty()) {
     const ssize_t put =
@@ -83,7 +83,7 @@ ProgressState ProgressBar::with_estimate(ProgressState state, double now) {
     const double seconds = now - last_time_;
     const double each = seconds / static_cast<double>(state.step - *last_step_);
     const double weight = 1.0 - std::exp(-seconds / kMemorySeconds);
-    // The first interval alone is the whole estimate.
+    // The first interval is the whole estimate.
     seconds_per_step_ =
         seconds_per_step_ ? *seconds_per_step_ + weight * (each - *seconds_per_step_) : each;
   }

@@ -1,6 +1,6 @@
 #pragma once
-/// The progress of a long job: on a terminal one line that is redrawn, elsewhere one line every
-/// few seconds.
+/// The progress of a long job: one line that is redrawn on a terminal, elsewhere one line every few
+/// seconds.
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -10,11 +10,11 @@
 
 namespace heed {
 
-/// What the output can show.
+/// The capabilities of the output.
 struct ProgressStyle {
   bool terminal = false;  ///< lines can be redrawn
   bool color = false;
-  bool unicode = false;  ///< else ASCII only
+  bool unicode = false;  ///< otherwise ASCII only
   int width = 80;        ///< columns
 };
 
@@ -36,13 +36,13 @@ std::string format_quantity(double value);    ///< "950", "12.3k", "4.56M"
 /// `cells` columns, of which `fraction` are full.
 std::string format_bar(double fraction, int cells, const ProgressStyle& style);
 /// "train ━━━━━╸────  42%  4200/10000  loss 2.345  12.3k tok/s  lr 8.8e-04  ETA 3:05"; the least
-/// important fields are left out until the line fits the width.
+/// important fields are dropped until the line fits the width.
 std::string format_bar_line(std::string_view label, const ProgressState& state,
                             const ProgressStyle& style);
 /// The same in words, without a bar, for a log.
 std::string format_plain_line(std::string_view label, const ProgressState& state);
 
-/// Draws the progress. Several threads may use it.
+/// Draws the progress. Thread-safe.
 class ProgressBar {
  public:
   using Sink = std::function<void(std::string_view)>;
@@ -50,14 +50,14 @@ class ProgressBar {
 
   /// On stderr.
   explicit ProgressBar(std::string label);
-  /// To any sink, with any clock (for tests). Without a terminal, lines come `plain_seconds` apart.
+  /// To any sink, with any clock (for tests). Without a terminal, lines are `plain_seconds` apart.
   ProgressBar(std::string label, ProgressStyle style, Sink sink, Clock clock,
               double plain_seconds = 10.0);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  /// Shows a state, unless another was shown a moment ago; always the first and the last.
+  /// Shows a state, unless another was shown just before; the first and the last are always shown.
   void update(const ProgressState& state);
   /// Writes a permanent line above the bar.
   void note(std::string_view line);
@@ -70,15 +70,15 @@ class ProgressBar {
   std::mutex mutex_;
   std::string label_;
   ProgressStyle style_;
-  bool watch_width_ = false;  // ask the terminal for its width each time
+  bool watch_width_ = false;  // query the terminal's width each time
   Sink sink_;
   Clock clock_;
-  double interval_;  // seconds between two showings
+  double interval_;  // seconds between updates
   std::optional<double> shown_at_;
-  std::string drawn_;  // the bar as it is shown now
+  std::string drawn_;  // the bar as currently shown
   std::optional<std::int64_t> last_step_;
   double last_time_ = 0.0;
-  std::optional<double> seconds_per_step_;  // recent steps weigh more
+  std::optional<double> seconds_per_step_;  // recent steps have more weight
 };
 
 }  // namespace heed

@@ -14,8 +14,7 @@ constexpr std::string_view kBold = "\x1b[1m", kDim = "\x1b[2m", kCyan = "\x1b[36
                            kReset = "\x1b[0m";
 constexpr int kNarrowestBar = 10, kWidestBar = 30;  // columns
 
-/// Part of a line: its text, its columns, and how soon it is dropped (the highest
-/// first).
+/// Part of a line: its text, its columns, and its drop priority (the highest is dropped first).
 struct Field {
   std::string text;
   int columns = 0;

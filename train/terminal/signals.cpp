@@ -11,8 +11,8 @@ namespace heed {
 
 namespace {
 
-// Not sig_atomic_t: any thread may receive the signal, and others read these. Being lock-free,
-// they may be written in a handler.
+// Not sig_atomic_t: any thread may receive the signal, and others read these. Lock-free atomics may
+// be written in a handler.
 std::atomic<int> stop_signal{0};
 std::atomic<std::int64_t> stop_time{0};
 std::atomic<bool> save_wanted{false};
@@ -28,8 +28,8 @@ std::int64_t nanoseconds() {
 }
 
 /// A lost terminal sends SIGHUP twice (from the shell, then the system), and timeout(1) sends its
-/// signal twice (to the process, then to its group): signals that arrive together are one request,
-/// and a hangup is never a second one.
+/// signal twice (to the process, then to its group): signals that arrive together count as one
+/// request, and a hangup never counts as a second one.
 void on_signal(int number) {
   if (number == SIGUSR1) {
     save_wanted = true;

@@ -3,12 +3,12 @@
 
 namespace heed {
 
-/// "SIGINT (Ctrl-C)": a signal that asks for a stop, for people.
+/// "SIGINT (Ctrl-C)": the name of a stop signal, for messages.
 std::string signal_text(int number);
 
-/// While an object lives, SIGINT, SIGTERM and SIGHUP (a lost terminal; not under nohup) ask for a stop,
-/// a second one (at least 0.1 s later, and no hangup) ends the process at once, and SIGUSR1 asks for
-/// a checkpoint. Afterwards SIGUSR1 is ignored.
+/// During an object's lifetime, SIGINT, SIGTERM and SIGHUP (a lost terminal; not under nohup)
+/// request a stop, a second one (at least 0.1 s later, not a hangup) ends the process at once, and
+/// SIGUSR1 requests a checkpoint. Afterwards SIGUSR1 is ignored.
 class SignalRequests {
  public:
   SignalRequests();
@@ -16,8 +16,8 @@ class SignalRequests {
   SignalRequests(const SignalRequests&) = delete;
   SignalRequests& operator=(const SignalRequests&) = delete;
 
-  int stop() const;        ///< the signal that asked for a stop, or 0
-  bool take_save() const;  ///< whether a checkpoint was asked for since the last call
+  int stop() const;        ///< the signal that requested a stop, or 0
+  bool take_save() const;  ///< whether a checkpoint was requested since the last call
 };
 
 }  // namespace heed

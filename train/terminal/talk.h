@@ -20,12 +20,11 @@ struct TrainingState {
 class Talk {
  public:
   Talk() : bar_(std::make_unique<ProgressBar>("train")) {}
-  /// From now on, appends each line to this file as well. A line that cannot be written there throws
-  /// Error(io).
+  /// From now on, also appends each line to this file. Throws Error(io) if that fails.
   void log_to(const std::filesystem::path& file);
 
   void line(const std::string& text);
-  /// Writes to the file alone, what is printed elsewhere.
+  /// Writes only to the file, for text that is printed elsewhere.
   void log(const std::string& text);
   void progress(const TrainingState& state);
   void end_progress() { bar_->finish(); }
@@ -39,7 +38,7 @@ class Talk {
 /// Writes a line to standard error, for a command without a log. A failure to write it is ignored: it
 /// could not be reported, and does not change the exit status.
 void tell(std::string_view line);
-/// The same of the program itself: "heed: ...".
+/// The same, prefixed with "heed: ".
 void tell_note(std::string_view line);
 
 }  // namespace heed

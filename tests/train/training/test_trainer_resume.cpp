@@ -192,10 +192,10 @@ BOOST_AUTO_TEST_CASE(a_newer_checkpoint_that_cannot_be_read_is_not_overtaken) {
     });
     BOOST_TEST((run.metrics() == metrics));
   };
-  check_refused("go on from step 10");
+  check_refused("continue from step 10");
   BOOST_TEST(get(run.paths().log()).find("damaged") == std::string::npos);
   std::filesystem::rename(older / "state.json", older_aside);
-  check_refused("have none at all, for every other one is damaged");
+  check_refused("have none at all: every other one is damaged");
   BOOST_TEST(get(run.paths().log()).find("skipped a damaged checkpoint") != std::string::npos);
   std::filesystem::rename(older_aside, older / "state.json");
   std::filesystem::rename(older, older_aside);
