@@ -92,6 +92,15 @@ says '--output: soft is the same file as standard input'
 "$heed" generate runs/tiny --input src >>hard 2>err; equal 'an input that is standard output' $? 2
 says '--output: standard output is the same file as src'
 unchanged 'generate >>'
+for name in config.yaml run.json metrics.jsonl tokenizer.vocab last/model.safetensors; do    # nor the run itself
+  cp runs/tiny/$name kept
+  for command in "generate runs/tiny --input src" "score runs/tiny --source src --target before" \
+                 "eval runs/tiny --source src --target before"; do
+    status 2 $command --output runs/tiny/$name
+    says "--output: runs/tiny/$name is the same file as"
+  done
+  checks=$((checks + 1)); cmp -s runs/tiny/$name kept || fail "an output replaced the run's $name"
+done
 cat >split.yaml <<CONFIG
 data: {train: {source: src, target: src}, test: {source: src, target: before}}
 tokenizer: {kind: char}

@@ -9,6 +9,7 @@
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
+#include "train/run/run_folder.h"
 
 namespace heed {
 
@@ -93,8 +94,10 @@ int eval_command(const EvalCommand& options) {
   const FilesOptions given{options.source, options.target, options.text};
   const bool own_files = names_files(given) || !given.target.empty();
   if (own_files && !options.split.empty()) refuse("--split and files cannot be combined");
-  if (!options.output.empty())
+  if (!options.output.empty()) {
+    refuse_output_over_input(options.output, files_of({options.run}));
     refuse_output_over_input(options.output, files_read(options, trained.config));
+  }
   const Subject subject =
       own_files ? Subject{"files", task.read_given(given)} : split_subject(options, task);
   const Dataset data = task.encode(subject.split, trained.tokenizers, false);

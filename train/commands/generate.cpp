@@ -8,6 +8,7 @@
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
+#include "train/run/run_folder.h"
 
 namespace heed {
 
@@ -51,7 +52,9 @@ int generate_command(const GenerateCommand& options) {
     throw Error(Exit::bad_input, "--prompt: invalid UTF-8");
   }
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
-  if (!options.prompt) refuse_output_over_input(options.output, {options.input});
+  std::vector<std::string> read = files_of({options.run});
+  if (!options.prompt) read.push_back(options.input);
+  refuse_output_over_input(options.output, read);
   Team team(trained.config.threads);
   const std::unique_ptr<Answers> answers =
       trained.task->answers(trained.with(team), options.seed.value_or(trained.config.seed));

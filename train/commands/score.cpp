@@ -8,6 +8,7 @@
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
+#include "train/run/run_folder.h"
 
 namespace heed {
 
@@ -34,7 +35,9 @@ int score_command(const ScoreCommand& options) {
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   if (options.source == "-" && options.target == "-")
     throw Error(Exit::usage, "--source and --target cannot both be standard input");
-  refuse_output_over_input(options.output, {options.source, options.target});
+  std::vector<std::string> read = files_of({options.run});
+  read.insert(read.end(), {options.source, options.target});
+  refuse_output_over_input(options.output, read);
   Team team(trained.config.threads);
   std::vector<LineScore> scores;
   write_output(options.output, [&](const Sink& sink) {  // an unwritable output fails at once

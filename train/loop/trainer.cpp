@@ -94,10 +94,10 @@ void Trainer::tell_where_it_stands() {
   if (progress_.step == 0) return;
   if (!finished()) return talk_.line(fmt::format("continuing from step {}", progress_.step));
   const std::string limit = reached_limit(), key = limit.substr(0, limit.find('='));
-  talk_.line(
-      fmt::format("finished already, at step {} ({}); only its test is repeated. To train "
-                  "further, raise {}: heed resume {} {}=…",
-                  progress_.step, limit, key, run_.path.string(), key));
+  talk_.line(fmt::format(
+      "finished already, at step {} ({}); its weights are chosen and tested again. To train "
+      "further, raise {}: heed resume {} {}=…",
+      progress_.step, limit, key, run_.path.string(), key));
 }
 
 // ---- the loop ------------------------------------------------------------------------------------

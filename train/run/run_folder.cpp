@@ -124,13 +124,26 @@ void restore_old_defaults(Config& config, const std::string& text,
                           const std::vector<std::string>& overrides) {
   const bool given = text.find("\n  decay:") != std::string::npos ||
                      std::ranges::any_of(overrides, [](const std::string& override_text) {
-                       return override_text.starts_with("optim.decay=");
+                       return override_text.starts_with("optim.decay=") ||
+                              (override_text.starts_with("optim=") &&
+                               override_text.find(" decay:") != std::string::npos);
                      });
   if (!given && config.optim.name != OptimizerKind::adam)
     config.optim.decay = DecayedParameters::all;
 }
 
 }  // namespace
+
+std::vector<std::string> files_of(const RunFolder& run) {
+  std::vector<std::string> files{run.config().string(), (run.path / ".lock").string()};
+  for (const std::string& name : names_of_a_run()) files.push_back((run.path / name).string());
+  std::error_code ignored;
+  for (const std::filesystem::path& folder : {run.path / "checkpoints", run.average()}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored))
+      files.push_back(entry.path().string());
+  }
+  return files;
+}
 
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides) {
   std::error_code ignored;

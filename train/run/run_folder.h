@@ -26,6 +26,8 @@ void refuse_existing_run(const RunFolder& run);
 /// Throws Error(usage) if the folder holds files that clear_run would remove but that are not a
 /// run's.
 void refuse_foreign_folder(const RunFolder& run);
+/// The files that make up a run, which no output may overwrite.
+std::vector<std::string> files_of(const RunFolder& run);
 /// Removes a run's files from its folder, except its lock, which the caller holds.
 void clear_run(const RunFolder& run);
 /// The config of a run folder; throws Error(usage) if there is none, as for a missing CONFIG.

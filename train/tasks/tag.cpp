@@ -38,10 +38,18 @@ const Batching& labelled() {
 
 using Labels = std::vector<std::int32_t>;
 
+/// The first id of a vocabulary that is not a special piece.
+std::int32_t first_label(const Tokenizer& labels) {
+  std::int32_t id = Tokenizer::eos + 1;
+  while (id < labels.size() && labels.special(labels.piece(id)) == id) ++id;
+  return id;
+}
+
 /// The likeliest label of each row, specials excluded, for each sample of a dataset.
 std::vector<Labels> likeliest_labels(const Trained& trained, const Dataset& data,
                                      const std::vector<Batch>& batches) {
   const auto& model = dynamic_cast<const Tagger&>(trained.model);
+  const std::int32_t first = first_label(*trained.tokenizers.target);
   std::vector<Labels> all(static_cast<std::size_t>(data.size()));
   trained.team.run(static_cast<std::int64_t>(batches.size()), [&](std::int64_t number) {
     const NoGrad no_grad;
@@ -53,8 +61,8 @@ std::vector<Labels> likeliest_labels(const Trained& trained, const Dataset& data
       Labels& labels = all[batch.samples[i]];
       for (std::int64_t row = batch.source.offsets[i]; row < batch.source.offsets[i + 1]; ++row) {
         const real* const z = logits.row(row);
-        const real* const best = std::max_element(
-            std::min(z + Tokenizer::eos + 1, z + logits.cols() - 1), z + logits.cols());
+        const real* const best =
+            std::max_element(std::min(z + first, z + logits.cols() - 1), z + logits.cols());
         labels.push_back(static_cast<std::int32_t>(best - z));
       }
     }

@@ -119,6 +119,22 @@ BOOST_AUTO_TEST_CASE(a_tagger_learns_how_deep_brackets_are) {
   BOOST_TEST(run.count("valid") == 4);
 }
 
+BOOST_AUTO_TEST_CASE(no_special_piece_is_a_label) {
+  const TempFolder folder;
+  Config c = tag_run(1);
+  c.tokenizer.specials = {"<pad>", "<mask>"};
+  c.data.synthetic.max_length = 4;
+  for (const std::uint64_t seed : {1, 2, 3}) {  // untrained, so that every id has its turn
+    c.seed = seed;
+    Run run(c, folder / std::to_string(seed));
+    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    const std::vector<std::string>& source = run.data.test.source_lines;
+    const auto labels = trainer.task().answers(trainer.trained(), 1)->lines(source, 0);
+    for (std::size_t i = 0; i < source.size(); ++i)
+      BOOST_TEST(std::ranges::count(labels[i], ' ') == std::ranges::count(source[i], ' '));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_tag_run_resumed_is_the_run_that_was_not_interrupted) {
   const TempFolder folder;
   Run whole(tag_run(40), folder / "whole"), parts(tag_run(20), folder / "parts");
