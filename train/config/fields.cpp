@@ -13,7 +13,7 @@ namespace {
 using Whole = Range<std::int64_t>;
 using Number = Range<double>;
 
-/// A key and its member in one: the key is the member's path in Config.
+/// Expands to a key and an accessor of its member; the key is the member's path in Config.
 #define HEED_KEY(member) \
 #member, [](auto& config) -> auto& { return config.member; }
 /// For the few keys that are called otherwise.
