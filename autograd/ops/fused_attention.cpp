@@ -403,7 +403,9 @@ Tensor cross_attention(const Tensor& q, const Tensor& kv,
         op, q.shape(), kv.shape());
   }
   const HeadLayout layout = options.layout(op, q.shape()[1], false);
-  if (kv.shape()[1] != 2 * layout.key_heads * layout.size) {
+  // Rows without columns may have any number of heads: 2 · heads could overflow.
+  const std::int64_t kv_columns = kv.shape()[1];
+  if (kv_columns % 2 != 0 || kv_columns / 2 != layout.key_heads * layout.size) {
     fail("[{}] expected kv [tokens, 2 · {} · {}] for q {}, got {}", op, layout.key_heads,
          layout.size, q.shape(), kv.shape());
   }

@@ -283,6 +283,12 @@ BOOST_AUTO_TEST_CASE(wrong_operands_are_refused) {
               "expected q [query tokens, heads size] and kv");
   EXPECT_FAIL(cross_attention(x, Tensor(random_array({5, 24}, 1)), whole, Ids{0, 2, 5}, {}),
               "[cross_attention] 1 sequences of queries, 2 of keys");
+  // Rows without columns fit any number of heads.
+  const Tensor none = Tensor(Array({5, 0}));
+  const AttentionOptions many{.heads = std::numeric_limits<std::int64_t>::max()};
+  BOOST_TEST(cross_attention(none, none, whole, whole, many).shape() == none.shape());
+  EXPECT_FAIL(cross_attention(none, kv, whole, whole, many),
+              "2 · 9223372036854775807 · 0] for q [5, 0], got [5, 8]");
   EXPECT_FAIL(AttentionStep({.heads = 5}, 12),
               "[attention_step] expected q [tokens, 5 size], got 12 columns");
   EXPECT_FAIL(window_pattern(-1, 0), "[window_pattern] expected reaches of at least 0, got -1");
