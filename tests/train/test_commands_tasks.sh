@@ -43,7 +43,15 @@ cmp -s out plain || fail 'labels depend on the chunk'
 printf '1 1\n\n1 2 2 1\n1 1 1 1 1\n' >tgt
 status 0 score runs/tag --source src --target tgt
 equal 'labels scored' "$(cut -f2 out | tr '\n' ' ')" '2 0 4 5 '
+equal 'score of an empty line' "$(sed -n 2p out | cut -f1)" 0.000000
 total=$(awk '{ s += $1; n += $2 } END { printf "%.5f", -s / n }' out)
+status 0 eval runs/tag --source src --target tgt --json
+printf '( )\n\n( )\n( )\n' >three
+status 0 generate runs/tag --input three
+{ head -n 1 out && printf '\n9 1\n9 9\n'; } >unknown
+status 0 eval runs/tag --source three --target unknown --json
+says 'files: 3 of 6 labels never occur in the training data'
+equal 'exact match without the empty line' "$(number exact_match | cut -c1-5)" 0.333
 status 0 eval runs/tag --source src --target tgt --json
 equal 'loss as the mean of scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
 status 0 show tag.yaml

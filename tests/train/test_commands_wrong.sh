@@ -29,6 +29,12 @@ status 2 train tiny.yaml --run never model.d_model=30 model.heads=4
 says 'model.d_model=30: 30 is not a multiple of heads'
 status 2 train tiny.yaml --run never train.stpes=3 decode.beam=-1
 says 'train.stpes' 'did you mean steps?' 'decode.beam'
+status 2 train runs/tiny
+says 'runs/tiny is a folder, not a config; heed resume continues a run'
+status 2 train tiny.yaml --run ''
+says '--run: expected a folder'
+status 2 show reference seed=2
+says 'seed=2: the page of all keys takes no overrides'
 status 2 train nowhere.yaml
 says "$work/nowhere.yaml"
 status 2 train

@@ -186,20 +186,13 @@ Measured measure(const Config& config, std::int64_t wanted_steps) {
   return m;
 }
 
-/// The median of the ratios of each step's two times.
-double share_of_products(const Measured& m) {
-  std::vector<double> shares;
-  for (std::size_t i = 0; i < m.steps.size(); ++i) shares.push_back(m.replays[i] / m.steps[i]);
-  return median(shares);
-}
-
 }  // namespace
 
 int bench_command(const BenchCommand& options) {
   const Config config = read_config(options.config, options.overrides);
   const Measured m = measure(config, options.steps);
   const auto steps = static_cast<double>(m.steps.size());
-  const double step = median(m.steps), products = median(m.replays), share = share_of_products(m),
+  const double step = median(m.steps), products = median(m.replays), share = products / step,
                model_gflop = m.flops.model / steps / 1e9,
                executed_gflop = m.flops.executed / steps / 1e9, tokens = m.tokens / steps;
   const nlohmann::json record{{"step_ms", 1e3 * step},

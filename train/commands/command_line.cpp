@@ -28,6 +28,13 @@ CLI::App* add_command(CLI::App& app, Job& job, const char* name, const char* hel
   return command;
 }
 
+/// An option of one value, listed under `group`; `type` names the value.
+template <class T>
+CLI::Option* add_choice(CLI::App* command, const char* group, const char* name, T& value,
+                        const char* type, const char* help) {
+  return command->add_option(name, value, help)->type_name(type)->group(group);
+}
+
 /// `example`: a key that this command uses.
 void add_overrides(CLI::App* command, std::vector<std::string>& overrides, const char* example) {
   command
@@ -49,12 +56,8 @@ void add_run(CLI::App* command, std::string& run, std::vector<std::string>& over
 }
 
 void add_weights(CLI::App* command, std::string& weights) {
-  command
-      ->add_option(
-          "--weights", weights,
-          "best, last, average, a step, or a folder (default: average, else best, else last)")
-      ->type_name("W")
-      ->group(choices);
+  add_choice(command, choices, "--weights", weights, "W",
+             "best, last, average, a step, or a folder (default: average, else best, else last)");
 }
 
 void add_json(CLI::App* command, bool& json, const char* what) {
@@ -95,9 +98,8 @@ void add_train(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   CLI::App* const command = add_command(
       app, job, "train", "train a model; ends with the test metrics", options, train_command);
   add_config(command, options->config, options->overrides, "train.steps=200");
-  command->add_option("--run", options->run, "run folder (default: runs/<name>)")
-      ->type_name("FOLDER")
-      ->group(results);
+  add_choice(command, results, "--run", options->run, "FOLDER", "run folder (default: runs/<name>)")
+      ->check([](const std::string& folder) { return folder.empty() ? "expected a folder" : ""; });
   command->add_flag("--overwrite", options->overwrite, "replace the run in that folder")
       ->group(results);
   add_json(command, options->json, "the final metrics");
@@ -127,12 +129,9 @@ void add_eval(CLI::App& app, Job& job) {
   CLI::App* const command =
       add_command(app, job, "eval", "metrics on a split or on given files", options, eval_command);
   add_run(command, options->run, options->overrides, "decode.beam=10");
-  command
-      ->add_option("--split", options->split,
-                   "valid or test (default: test, or valid if there is no test)")
-      ->check(CLI::IsMember({"valid", "test"}))
-      ->type_name("NAME")
-      ->group(choices);
+  add_choice(command, choices, "--split", options->split, "NAME",
+             "valid or test (default: test, or valid if there is no test)")
+      ->check(CLI::IsMember({"valid", "test"}));
   add_files(command, "--source", options->source, "lines to translate instead of a split");
   add_files(command, "--target", options->target, "reference translations");
   add_files(command, "--text", options->text, "language models: a text instead of a split");
@@ -141,11 +140,8 @@ void add_eval(CLI::App& app, Job& job) {
       ->add_flag("--pretokenised", options->pretokenised,
                  "lines are already tokenised: BLEU splits at spaces, not by 13a")
       ->group(choices);
-  command
-      ->add_option("--output", options->output,
-                   "write the translations to a file (- for standard output)")
-      ->type_name("FILE")
-      ->group(results);
+  add_choice(command, results, "--output", options->output, "FILE",
+             "write the translations to a file (- for standard output)");
   add_json(command, options->json, "the metrics");
   command->footer(
       "The loss is the mean negative log-likelihood per token in nats, without label smoothing. "
@@ -186,17 +182,11 @@ void add_generate(CLI::App& app, Job& job) {
   });
   add_run(command, options->run, options->overrides, "decode.length_penalty=1");
   CLI::Option* const input =
-      command
-          ->add_option("--input", options->input,
-                       "lines to translate or continue, plain or gzip (default: -, standard input)")
-          ->type_name("FILE")
-          ->group(choices);
-  command
-      ->add_option("--prompt", options->prompt,
-                   "language models: continue this text; the output is printed unescaped")
-      ->excludes(input)
-      ->type_name("TEXT")
-      ->group(choices);
+      add_choice(command, choices, "--input", options->input, "FILE",
+                 "lines to translate or continue, plain or gzip (default: -, standard input)");
+  add_choice(command, choices, "--prompt", options->prompt, "TEXT",
+             "language models: continue this text; the output is printed unescaped")
+      ->excludes(input);
   add_weights(command, options->weights);
   CLI::Option* const beam =
       add_shortcut(command, "--beam", *shortcuts, "decode.beam", {"decode.sample=false"});
@@ -225,16 +215,11 @@ void add_generate(CLI::App& app, Job& job) {
       })
       ->type_name("N")
       ->group(choices);
-  command
-      ->add_option("--chunk", options->chunk,
-                   "lines read before any is translated (default: 2048; 1 at a terminal)")
-      ->check(CLI::Range(1, 1'000'000))
-      ->type_name("N")
-      ->group(choices);
-  command
-      ->add_option("--output", options->output, "where the lines go (default: -, standard output)")
-      ->type_name("FILE")
-      ->group(results);
+  add_choice(command, choices, "--chunk", options->chunk, "N",
+             "lines read before any is translated (default: 2048; 1 at a terminal)")
+      ->check(CLI::Range(1, 1'000'000));
+  add_choice(command, results, "--output", options->output, "FILE",
+             "where the lines go (default: -, standard output)");
   command->footer(
       "One line of output for each line of input, always; an empty line stays empty. A language "
       "model's\n"
@@ -255,20 +240,13 @@ void add_score(CLI::App& app, Job& job) {
   CLI::App* const command = add_command(
       app, job, "score", "log-probability of given outputs, one per line", options, score_command);
   add_run(command, options->run, options->overrides, "decode.precision=bf16");
-  command
-      ->add_option("--source", options->source,
-                   "lines that were translated (not for language models)")
-      ->type_name("FILE")
-      ->group(choices);
-  command->add_option("--target", options->target, "lines to score, plain or gzip")
-      ->required()
-      ->type_name("FILE")
-      ->group(choices);
+  add_choice(command, choices, "--source", options->source, "FILE",
+             "lines that were translated (not for language models)");
+  add_choice(command, choices, "--target", options->target, "FILE", "lines to score, plain or gzip")
+      ->required();
   add_weights(command, options->weights);
-  command
-      ->add_option("--output", options->output, "where the lines go (default: -, standard output)")
-      ->type_name("FILE")
-      ->group(results);
+  add_choice(command, results, "--output", options->output, "FILE",
+             "where the lines go (default: -, standard output)");
   add_json(command, options->json, "two lists, log_prob and tokens,");
   command->footer(
       "Prints, for each target line, the natural logarithm of its probability and, after a tab, "
@@ -286,12 +264,9 @@ void add_gradcheck(CLI::App& app, Job& job) {
       add_command(app, job, "gradcheck", "check every parameter gradient of the model in float64",
                   options, gradcheck_command);
   add_config(command, options->config, options->overrides, "model.norm=post");
-  command
-      ->add_option("--entries", options->entries,
-                   "checked of each parameter (default: as many as fit in about 40 s)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
-      ->type_name("N")
-      ->group(choices);
+  add_choice(command, choices, "--entries", options->entries, "N",
+             "checked of each parameter (default: as many as fit in about 40 s)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   add_json(command, options->json, "the table");
   command->footer(
       "Takes a few sequences of the training data, with dropout and label smoothing, and compares "
@@ -341,12 +316,9 @@ void add_bench(CLI::App& app, Job& job) {
       app, job, "bench", "tokens/s, GFLOP/s, share of this machine's gemm rate, time by op",
       options, bench_command);
   add_config(command, options->config, options->overrides, "train.batch_tokens=8192");
-  command
-      ->add_option("--steps", options->steps,
-                   "steps to measure (default: about ten seconds of them)")
-      ->check(CLI::Range(1, 1'000'000))
-      ->type_name("N")
-      ->group(choices);
+  add_choice(command, choices, "--steps", options->steps, "N",
+             "steps to measure (default: about ten seconds of them)")
+      ->check(CLI::Range(1, 1'000'000));
   add_json(command, options->json, "the figures");
   command->footer("Example:\n  heed bench configs/bench/nmt-small.yaml threads=2");
 }
@@ -360,14 +332,10 @@ void add_fetch(CLI::App& app, Job& job) {
                    "multi30k, tinyshakespeare, or mnist (images, which no task reads yet)")
       ->required()
       ->type_name("");
-  command->add_option("--to", options->to, "folder to put it into (default: data/<name>)")
-      ->type_name("FOLDER")
-      ->group(results);
-  command
-      ->add_option("--from", options->from,
-                   "take the files from this folder instead of the network")
-      ->type_name("FOLDER")
-      ->group(choices);
+  add_choice(command, results, "--to", options->to, "FOLDER",
+             "folder to put it into (default: data/<name>)");
+  add_choice(command, choices, "--from", options->from, "FOLDER",
+             "take the files from this folder instead of the network");
   command->footer("Example:\n  heed fetch multi30k --to data/multi30k");
 }
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "autograd/base/error.h"
 #include "train/commands/commands.h"
 #include "train/config/config.h"
 #include "train/report/model_summary.h"
@@ -12,6 +13,10 @@
 namespace heed {
 
 int show_command(const ShowCommand& options) {
+  if ((options.schema || options.config == "reference") && !options.overrides.empty()) {
+    throw Error(Exit::usage, fmt::format("{}: the page of all keys takes no overrides",
+                                         options.overrides.front()));
+  }
   if (options.schema) {
     fmt::print("{}", json_schema());
     return 0;

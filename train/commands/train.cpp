@@ -114,6 +114,11 @@ int go_on(const Config& config, const RunFolder& run, const ResumeCommand& optio
 
 int train_command(const TrainCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);  // until there is something to save
+  if (std::filesystem::is_directory(options.config)) {
+    throw Error(
+        Exit::usage,
+        fmt::format("{} is a folder, not a config; heed resume continues a run", options.config));
+  }
   const Config config = read_config(options.config, options.overrides);
   const RunFolder run{options.run.empty() ? std::filesystem::path("runs") / config.name
                                           : std::filesystem::path(options.run)};

@@ -95,8 +95,16 @@ class TagTask final : public Task {
     const std::int64_t limit = line_limit(config_.model);
     for (std::int64_t i = 0; i < data.size(); ++i) {
       if (data.source.length(i) <= limit) continue;
-      throw Error(Exit::bad_input, fmt::format("{}: line {} has {} tokens; at most {} are taken",
-                                               what, i + 1, data.source.length(i), limit));
+      throw Error(Exit::bad_input,
+                  fmt::format("{}: line {} has {} tokens; the model takes at most {}{}", what,
+                              i + 1, data.source.length(i), limit,
+                              limit < longest_line ? " (model.max_positions)" : ""));
+    }
+    if (const auto unknown = std::ranges::count(data.target.ids, Tokenizer::unk); unknown > 0) {
+      tell_note(
+          fmt::format("{}: {} of {} labels never occur in the training data; the model cannot "
+                      "answer them",
+                      what, unknown, data.target.ids.size()));
     }
   }
 
@@ -109,13 +117,15 @@ class TagTask final : public Task {
     Evaluation e = evaluate_loss(trained, data);
     if (request.only && e.has(*request.only)) return e;
     const std::vector<Labels> found = likeliest_labels(trained, data, batches_of(data));
-    std::int64_t exact = 0;
+    std::int64_t exact = 0, lines = 0;  // of lines with tokens
     for (std::int64_t i = 0; i < data.size(); ++i) {
-      exact += std::ranges::equal(found[i], data.target[i]) ? 1 : 0;
       e.outputs.push_back(trained.tokenizers.target->decode(found[i]));
+      if (found[i].empty()) continue;
+      ++lines;
+      exact += std::ranges::equal(found[i], data.target[i]) ? 1 : 0;
     }
     e.set(Metric::exact_match,
-          static_cast<double>(exact) / static_cast<double>(std::max<std::int64_t>(data.size(), 1)));
+          static_cast<double>(exact) / static_cast<double>(std::max<std::int64_t>(lines, 1)));
     return e;
   }
 
@@ -151,7 +161,7 @@ class TagTask final : public Task {
       LossCounts counts;
       const Batch one = make_batch(data, {i});
       if (!one.labels.empty()) trained.model.loss(rows_of(one), {.counts = &counts}, pass);
-      scores[i] = {-counts.nll, counts.tokens};
+      scores[i] = {0 - counts.nll, counts.tokens};  // 0, not -0, for an empty line
     });
     return scores;
   }

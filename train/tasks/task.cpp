@@ -91,11 +91,13 @@ Split Task::read_scored(const std::string& source, const std::string& target) co
 }
 
 std::string Task::describe_pairs(const ExperimentData& data, std::string_view noun) {
-  std::string left_out;
-  if (data.train.left_out_long + data.train.left_out_empty > 0) {
-    left_out = fmt::format(" ({} too long and {} empty ones left out)", data.train.left_out_long,
-                           data.train.left_out_empty);
-  }
+  std::vector<std::string> reasons;
+  if (const auto n = data.train.left_out_long; n > 0)
+    reasons.push_back(fmt::format("{} too long", n));
+  if (const auto n = data.train.left_out_empty; n > 0)
+    reasons.push_back(fmt::format("{} empty", n));
+  const std::string left_out =
+      reasons.empty() ? "" : fmt::format(" ({} left out)", fmt::join(reasons, " and "));
   return fmt::format(
       "data: {} {}{}, {} to validate on, {} to test on; vocabulary {}{}", data.train.size(), noun,
       left_out, data.valid.size(), data.test.size(), data.tokenizers.source->size(),
