@@ -4,8 +4,8 @@
 ///   {"valid": [4, 6], "newest": 6, "last": 6, "weights": "…/model.safetensors", "error": ""}
 ///
 /// valid: the steps with correct checksums. newest: the step to resume from, or 0. last: the step
-/// that the link points to, or 0. weights: what eval would use, with a verified checksum. error: why
-/// a run with a checkpoint could not be resumed or used.
+/// that the link points to, or 0. weights: what eval would use, with a verified checksum. error:
+/// why a run with a checkpoint could not be resumed or used.
 #include <fmt/format.h>
 
 #include <filesystem>

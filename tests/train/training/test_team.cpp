@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(every_job_runs_once) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(many_short_rounds_lose_nothing) {
+BOOST_AUTO_TEST_CASE(many_short_rounds_lose_no_job) {
   Team team(4);
   std::int64_t expected = 0;
   std::atomic<std::int64_t> sum{0};
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(several_threads_take_part_and_no_more_than_asked_for) {
   std::set<std::thread::id> who;
   std::mutex mutex;
   std::condition_variable all_here;
-  team.run(3, [&](std::int64_t) {  // each job waits for the others, so no thread can do two of them
+  team.run(3, [&](std::int64_t) {  // each job waits for the others, so no thread can run two
     std::unique_lock lock(mutex);
     who.insert(std::this_thread::get_id());
     all_here.notify_all();
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(several_threads_take_part_and_no_more_than_asked_for) {
   BOOST_TEST(who.count(std::this_thread::get_id()) == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(an_exception_comes_out_and_the_team_goes_on) {
+BOOST_AUTO_TEST_CASE(an_exception_is_rethrown_and_the_team_remains_usable) {
   for (const std::int64_t threads : {1, 2, 4}) {
     Team team(threads);
     for (const std::int64_t thrower : {0, 5, 9}) {
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(an_exception_comes_out_and_the_team_goes_on) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_team_that_never_ran_ends) {
+BOOST_AUTO_TEST_CASE(an_unused_team_can_be_destroyed) {
   for (int i = 0; i < 20; ++i) Team team(4);
   Team all(0);
   BOOST_TEST(all.threads() == available_processors());
