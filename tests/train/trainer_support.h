@@ -25,7 +25,7 @@ struct Run {
   RunFolder paths() const { return {folder}; }
   CheckpointFolder checkpoints() const { return CheckpointFolder(folder); }
 
-  /// Trains to the end; with `restore`, from the newest checkpoint. Returns the signal that stopped it.
+  /// Trains to the end, optionally from the newest checkpoint. Returns the signal that stopped it.
   int train(bool restore) {
     Trainer trainer(config, paths(), data, talk);
     if (restore) trainer.restore();

@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(skipped_steps_are_counted_and_recorded) {
   BOOST_TEST(run.state(30).at("skipped") == 1);
   BOOST_TEST(plain.state(30).at("skipped") == 0);
   BOOST_TEST((run.file(30, "model.safetensors") != plain.file(30, "model.safetensors")));
-  // Both have read the same batches;Adam has taken one step fewer.
+  // Both have read the same batches; Adam has taken one step fewer.
   BOOST_TEST(run.state(30).at("batch") == plain.state(30).at("batch"));
   Run again(c, temp.path / "run");
   Trainer resumed(again.config, again.paths(), again.data, again.talk);
