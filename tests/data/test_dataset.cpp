@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(every_line_is_a_sample) {
   BOOST_TEST(data.left_out_empty == 0);
 }
 
-BOOST_AUTO_TEST_CASE(training_leaves_out_and_counts) {
+BOOST_AUTO_TEST_CASE(training_skips_and_counts_lines) {
   const Dataset data =
       tokenize(split, words(), words(), {.training = true, .max_length = 3, .keep_lines = false});
   BOOST_TEST(data.size() == 3);
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(the_same_on_any_number_of_threads) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_failure_on_a_thread_arrives) {
+BOOST_AUTO_TEST_CASE(an_error_on_a_thread_is_rethrown) {
   struct Failing : Tokenizer {
     TokenizerKind kind() const override { return TokenizerKind::words; }
     std::int64_t size() const override { return 3; }
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_failure_on_a_thread_arrives) {
   expect_error(Exit::failed, {"line 4999"}, [&] { tokenize(big, Failing(), Failing(), {}, 3); });
 }
 
-BOOST_AUTO_TEST_CASE(a_running_text) {
+BOOST_AUTO_TEST_CASE(a_continuous_text) {
   std::string text;
   for (const auto& line : sentences(3000, 3)) text += line + "\n";
   const Split lm{.source = {}, .target = {}, .text = text + "no end"};
