@@ -1,5 +1,5 @@
-/// Random graphs of ops. The input is a program: a sequence of 'v' or 'c' (a variable or a constant)
-/// with a shape, and op bytes with operands; then backward from the last result. A wrong shape must
+/// Random graphs of ops. The input is a program: 'v' or 'c' (a variable or a constant) with a
+/// shape, and op bytes with operands; then backward from the last result. A wrong shape must
 /// throw Error; a valid one must run, forward and backward, with finite results and gradients for
 /// tame operands.
 #include <algorithm>

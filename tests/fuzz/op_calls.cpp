@@ -50,8 +50,7 @@ Tensor call_slice(Operands& o) {
   return slice(x, axis, begin, end);
 }
 Tensor call_concat(Operands& o) {
-  const std::array<Tensor, 3> parts = {o.tensor(), o.tensor(),
-                                       o.tensor()};  // braces guarantee the order
+  const std::array<Tensor, 3> parts = {o.tensor(), o.tensor(), o.tensor()};  // braces: in order
   const auto count = static_cast<std::size_t>(o.extent()) % 4;
   return concat(std::span(parts).first(count), o.axis());
 }

@@ -34,9 +34,8 @@ int main(int argc, char** argv) {
   int accepted = 0, refused = 0;
   for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
     const std::string bytes = heed::fuzz::get(entry.path());
-    std::fprintf(stderr, "%s\n",
-                 entry.path().c_str());  // after a crash, the last name is the input
-    alarm(heed::test::patience);         // ends a hang
+    std::fprintf(stderr, "%s\n", entry.path().c_str());  // names the input of a crash
+    alarm(heed::test::patience);                         // ends a hang
     ++(heed::fuzz::accepts(bytes) ? accepted : refused);
     alarm(0);
   }

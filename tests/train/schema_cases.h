@@ -1,6 +1,6 @@
 #pragma once
-/// Configs of the tests as JSON, for test_schema.py: with HEED_SCHEMA_CASES=FILE in the environment,
-/// each config that a test reads is appended to FILE, one JSON object a line.
+/// Configs of the tests as JSON, for test_schema.py: if HEED_SCHEMA_CASES=FILE is set, each config
+/// that a test reads is appended to FILE, one JSON object per line.
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
