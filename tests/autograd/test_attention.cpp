@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_decoding_step_equals_the_row_of_the_whole_sequence) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_step_to_no_key_gives_zeros) {
+BOOST_AUTO_TEST_CASE(a_step_without_keys_returns_zeros) {
   AttentionStep step({.heads = 2, .terms = {std::make_shared<Alibi>()}}, 4);
   const Array q = random_array({4}, 1);
   Array out = Array::full({4}, 7);

@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(right_gradients_pass) {
   BOOST_TEST(gradcheck([](const Tensor& a, const Tensor& b) { return add(a, b); }, x, x));
 }
 
-BOOST_AUTO_TEST_CASE(a_smooth_function_has_a_tiny_error) {
+BOOST_AUTO_TEST_CASE(a_correct_gradient_has_a_tiny_error) {
   const GradcheckResult result = gradcheck([](const Tensor& x) { return tanh(x); }, normal({100}));
   BOOST_REQUIRE(result.passed());
   BOOST_TEST(result.parameters[0].worst_error < 1e-10);

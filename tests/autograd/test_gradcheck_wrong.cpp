@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(right_values_in_wrong_places) {
                "permuted: right values in wrong places");
 }
 
-BOOST_AUTO_TEST_CASE(a_forgotten_tail) {
+BOOST_AUTO_TEST_CASE(a_missing_tail) {
   const auto tail = square_with([](const Array& x, const Array&, const Array& dy) {
     const Array dx = right(x, dy);
     return generate(x.shape(), [&](auto i) { return i % 10 < 8 ? dx.data()[i] : 0; });

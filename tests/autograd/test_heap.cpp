@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(the_peak_is_counted_from_its_reset) {
   BOOST_TEST(heap.counters().peak_bytes == live);
 }
 
-BOOST_AUTO_TEST_CASE(threads_share_it) {
+BOOST_AUTO_TEST_CASE(threads_share_a_heap) {
   Heap& heap = new_heap();
   std::vector<int> whole(4);
   std::vector<std::thread> threads;

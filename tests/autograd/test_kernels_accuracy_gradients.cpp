@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(gain_and_bias_over_many_rows) {
 }
 
 // The ends of float's range, where the difference of two values overflows.
-BOOST_AUTO_TEST_CASE(nothing_finite_gives_an_infinite_gradient) {
+BOOST_AUTO_TEST_CASE(finite_inputs_give_finite_gradients) {
   const Row ends = {Limits::max(), -Limits::max(),       Limits::max(),
                     Limits::min(), Limits::denorm_min(), 0,
                     real(-1e38),   -Limits::max(),       Limits::max()};

@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(first_above_equals_its_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(the_order_is_the_same_for_every_instruction_set_and_place) {
+BOOST_AUTO_TEST_CASE(the_order_is_the_same_for_every_instruction_set_and_alignment) {
   const std::int64_t n = 4099;
   const std::vector<real> x = normal_values(n, 1, 3);
   std::vector<double> results;
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(the_order_is_the_same_for_every_instruction_set_and_place) 
   for (const double result : results) BOOST_CHECK_EQUAL(result, results[0]);
 }
 
-BOOST_AUTO_TEST_CASE(sums_are_better_than_float) {
+BOOST_AUTO_TEST_CASE(sums_are_more_precise_than_float) {
   // 2^24 + 1 + 1 + … is exact, unlike in float.
   std::vector<real> x(10000, 1);
   x[0] = 16777216;

@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(fractions_of_a_text) {
                [&] { f.read(true); });
 }
 
-BOOST_AUTO_TEST_CASE(a_text_without_a_last_newline_gets_one_before_the_next) {
+BOOST_AUTO_TEST_CASE(a_text_without_a_final_newline_gets_one_before_the_next) {
   Files f;
   f.options.train.text = {f.dir.write("a", "abc def"), f.dir.write("b", "ghi")};
   BOOST_TEST(f.read(true).train.text == "abc def\nghi");
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(errors) {
   expect_error(Exit::bad_input, {"empty.txt.gz: empty file"}, [&] { f.read(true); });
 }
 
-BOOST_AUTO_TEST_CASE(a_broken_later_split_is_found_too) {
+BOOST_AUTO_TEST_CASE(a_broken_later_split_is_detected) {
   Files f;
   f.pairs(f.options.train, "train", "x\n", "x\n");
   f.pairs(f.options.test, "test", "x\n", "\xFF\n");

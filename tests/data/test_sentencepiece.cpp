@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(long_lines_encoded_in_parts_equal_whole_lines) {
   BOOST_TEST(!example().encode(std::string(8'200, '\x80')).empty());
 }
 
-BOOST_AUTO_TEST_CASE(lines_of_any_length_can_be_learnt_from) {
+BOOST_AUTO_TEST_CASE(lines_of_any_length_can_be_learned) {
   Random random({.seed = 1, .stream = Stream::check, .index = 0, .part = 0});
   std::string noise, words;
   while (noise.size() < 200'000) noise += static_cast<char>('a' + random.below(26));

@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_side_that_costs_more_weighs_more) {
   BOOST_TEST(shard(batch, 2, {10, 1})[0].sequences() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(equal_sequences_are_dealt_evenly) {
+BOOST_AUTO_TEST_CASE(equal_sequences_are_distributed_evenly) {
   const Dataset data = counting_text(12 * 64 + 1);
   const auto batches = evaluation_batches(data, {.batch_sequences = 12, .context = 64});
   BOOST_TEST(batches.size() == 1u);

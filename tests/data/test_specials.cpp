@@ -24,7 +24,7 @@ std::unique_ptr<Tokenizer> learn(TokenizerKind kind, const Lines& specials,
 
 BOOST_AUTO_TEST_SUITE(specials)
 
-BOOST_AUTO_TEST_CASE(they_follow_the_first_three) {
+BOOST_AUTO_TEST_CASE(specials_follow_the_first_three) {
   for (const TokenizerKind kind : kinds) {
     const auto t = learn(kind, names);
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(they_follow_the_first_three) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(text_never_becomes_one_and_decoding_drops_them) {
+BOOST_AUTO_TEST_CASE(text_never_becomes_a_special_and_decoding_drops_specials) {
   for (const TokenizerKind kind : kinds) {
     const auto t = learn(kind, names);
     const std::string line = sentences(1, 1)[0], marked = line + " <mask> " + line;

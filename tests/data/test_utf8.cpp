@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(malformed_sequences) {
   BOOST_TEST(heed::invalid_utf8("") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(one_line_per_line) {
+BOOST_AUTO_TEST_CASE(one_line_stays_on_one_line) {
   BOOST_TEST(heed::one_line("a\nb\r\nc") == "a b  c");
   BOOST_TEST(heed::one_line("a\xE2\x82z") == "a\uFFFD\uFFFDz");
   BOOST_TEST(heed::one_line("grün 日本") == "grün 日本");

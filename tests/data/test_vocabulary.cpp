@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(saved_and_loaded) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_form_of_the_file) {
+BOOST_AUTO_TEST_CASE(the_file_format) {
   const TempDir dir;
   const auto t = learn(TokenizerKind::characters, {"a \\\n\t\x01é"});
   BOOST_TEST(slurp(t->save(dir / "v")) == "<unk>\n<s>\n</s>\n\\x01\n\\t\n\\n\n\\s\n\\\\\na\né\n");

@@ -181,7 +181,7 @@ def fused_attention(q, k, v, heads, q_offsets, k_offsets, causal):
 
 
 def attention_fused(group):
-    # 70 and 37 rows are no multiples of tiles of 16, 32 or 64 rows.
+    # 70 and 37 rows are not multiples of the tile sizes 16, 32 and 64.
     settings = [("self", (3, 5, 1), (3, 5, 1), 2, 6), ("one_head", (4, 2), (4, 2), 1, 3),
                 ("empty", (3, 0, 2), (3, 0, 2), 2, 4), ("long", (70, 3), (70, 3), 2, 4),
                 ("cross", (3, 5, 1), (2, 4, 6), 2, 6), ("cross_long", (37,), (70,), 1, 8)]

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(linear) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(embedding_scaled_or_not) {
+BOOST_AUTO_TEST_CASE(embedding_scaled_and_unscaled) {
   for (const bool scaled : {true, false}) {
     Init init = some_init();
     const Embedding layer(7, 5, scaled, init);

@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(the_peak_is_at_the_end_of_warmup) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(there_is_no_jump_anywhere) {
+BOOST_AUTO_TEST_CASE(schedules_are_continuous) {
   constexpr std::int64_t warmup = 1000, steps = 5000;
   for (const ScheduleKind kind : kinds) {
     for (const double floor : {0.0, 1e-4}) {
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(there_is_no_jump_anywhere) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(warmup_is_a_straight_line_from_the_first_step) {
+BOOST_AUTO_TEST_CASE(warmup_is_linear_from_the_first_step) {
   for (const ScheduleKind kind : kinds) {
     const OptimOptions o = options(kind, 8);
     for (std::int64_t t = 1; t <= 8; ++t) {

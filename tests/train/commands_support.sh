@@ -45,8 +45,8 @@ absent() {
     [ ! -e "$path" ] || fail "$path was left behind"
   done
 }
-# soon CONDITION: waits for a condition as long as the last background process runs; the limit only ends a test that
-# hangs
+# soon CONDITION: waits for a condition as long as the last background process runs; the
+# limit only ends a test that hangs
 soon() {
   began=$(date +%s)
   until eval "$1"; do

@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_shorter_run_needs_a_shorter_warmup) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(averaging_over_more_than_the_last_fifth_of_the_run_is_warned_about) {
+BOOST_AUTO_TEST_CASE(a_mean_over_more_than_the_last_fifth_gives_a_warning) {
   const auto warnings = [&](const std::string& train) {
     return heed::parse_config(copy + "train: " + train, "exp.yaml", {}).warnings;
   };

@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(packed_files_may_arrive_packed) {
   BOOST_TEST(server.stored("plain.txt") == kPlain);
 }
 
-BOOST_AUTO_TEST_CASE(other_content_is_refused_and_deleted) {
+BOOST_AUTO_TEST_CASE(other_content_is_refused_and_not_kept) {
   Server server;
   put(server.root / "a/plain.txt", "plain texT");
   HEED_CHECK_ERROR(

@@ -91,7 +91,7 @@ void best_of_all(const TableDecoding::Table& table, std::int64_t limit, double a
 
 BOOST_AUTO_TEST_SUITE(searching)
 
-BOOST_AUTO_TEST_CASE(greedy_is_a_beam_of_one_is_the_argmax) {
+BOOST_AUTO_TEST_CASE(greedy_equals_a_beam_of_one_and_the_argmax) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto table = [seed](std::int32_t s, const Tokens& tokens) {
       return random_row(seed, s, tokens, 9);

@@ -64,7 +64,7 @@ void check_shares(const std::vector<Hypothesis>& drawn, std::map<std::int32_t, d
 
 BOOST_AUTO_TEST_SUITE(sampling_tokens)
 
-BOOST_AUTO_TEST_CASE(frequencies_are_the_probabilities) {
+BOOST_AUTO_TEST_CASE(frequencies_match_the_probabilities) {
   const std::vector<Hypothesis> drawn = draw(sampling());
   check_shares(drawn, {{2, 0.05}, {3, 0.4}, {4, 0.25}, {5, 0.2}, {6, 0.1}});
   for (std::size_t i = 0; i < 100; ++i) {
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(temperature_sharpens_and_flattens) {
   check_shares(draw(cold), {{3, 1}});
 }
 
-BOOST_AUTO_TEST_CASE(top_k_keeps_the_likeliest) {
+BOOST_AUTO_TEST_CASE(top_k_keeps_the_most_likely) {
   for (const std::int64_t k : {1, 2, 3, 99}) {
     DecodeOptions o = sampling();
     o.top_k = k;

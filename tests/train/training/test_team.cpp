@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(many_short_rounds_lose_no_job) {
   BOOST_TEST(sum == expected);
 }
 
-BOOST_AUTO_TEST_CASE(a_round_ends_when_all_its_jobs_have) {
+BOOST_AUTO_TEST_CASE(a_round_ends_after_all_its_jobs) {
   Team team(3);
   for (int round = 0; round < 50; ++round) {
     std::vector<int> done(6);  // not atomic: run() makes what the jobs wrote visible
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_round_ends_when_all_its_jobs_have) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(several_threads_take_part_and_no_more_than_asked_for) {
+BOOST_AUTO_TEST_CASE(several_threads_participate_up_to_the_requested_number) {
   Team team(3);
   std::set<std::thread::id> who;
   std::mutex mutex;

@@ -36,7 +36,7 @@ class Stopper final : public OpObserver {
 
 BOOST_AUTO_TEST_SUITE(resuming)
 
-BOOST_AUTO_TEST_CASE(twenty_steps_and_twenty_more_are_forty) {
+BOOST_AUTO_TEST_CASE(two_runs_of_twenty_steps_equal_one_of_forty) {
   const TempFolder folder;
   Run whole(small_run(40), folder / "whole"), parts(small_run(20), folder / "parts");
   whole.train(false);
