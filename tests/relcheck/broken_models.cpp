@@ -154,7 +154,7 @@ std::string learnt_model() {
 }
 
 /// The same with a changed node in the trie of its character map.
-std::string led_astray(std::size_t node, const std::string& bytes) {
+std::string with_node(std::size_t node, const std::string& bytes) {
   const std::string name = "nmt_nfkc";
   std::string model = learnt_model();
   std::size_t at = model.find(name) + name.size();
@@ -166,10 +166,10 @@ std::string led_astray(std::size_t node, const std::string& bytes) {
 }
 
 void normalisers(Cases& cases) {
-  cases.file("a trie with a wrong root", led_astray(0, std::string("\0\xFE\xFF\x7F", 4)), "");
-  cases.file("a trie with a wrong inner node", led_astray(1000, std::string("\0\xFE\xFF\x7F", 4)),
+  cases.file("a trie with a wrong root", with_node(0, std::string("\0\xFE\xFF\x7F", 4)), "");
+  cases.file("a trie with a wrong inner node", with_node(1000, std::string("\0\xFE\xFF\x7F", 4)),
              "");
-  cases.file("a text offset beyond the texts", led_astray(1000, "\xFF\xFF\xFF\xFF"), "");
+  cases.file("a text offset beyond the texts", with_node(1000, "\xFF\xFF\xFF\xFF"), "");
 
   const auto map = [&](const std::string& name, const std::string& bytes) {
     cases.file(name, kPieces + kTrainer + text_field(3, text_field(2, bytes)), "");

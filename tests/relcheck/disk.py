@@ -42,7 +42,7 @@ class Runs:
     def train(self, run, *more):
         return "train", self.config, "--run", run, *SMALL, *more
 
-    def goes_on(self, run):
+    def resumes(self, run):
         """Continues the run with enough room; returns "" if it ends with the same bits, or why not."""
         begun = (run / "config.yaml").exists()
         done = self.ground.run(*(("resume", run) if begun else self.train(run)), timeout=PATIENCE)
@@ -109,7 +109,7 @@ def full_disk(check, runs, shim):
         why = "" if done.returncode == 0 else refusal(done, "No space left", "disk-mount/work")
         if not why and must - whole_steps(run):
             why = f"of the reported steps {must}, {must - whole_steps(run)} are missing"
-        tally.add(limit, why or runs.goes_on(run))
+        tally.add(limit, why or runs.resumes(run))
     tally.line(check, f"full tmpfs ({stopped} full): exit 4, named, resumes")
     check("disk: full tmpfs: runs stopped by it", stopped, "some, not all", 0 < stopped < tally.all)
 
@@ -128,7 +128,7 @@ def file_size_limit(check, runs):
                 signal.signal(signal.SIGXFSZ, action)
             done = runs.ground.run(*runs.train(run), preexec_fn=little, timeout=PATIENCE)
             tally.add(f"files of {limit} bytes, SIGXFSZ {name}",
-                      refusal(done, "File too large", run) or runs.goes_on(run))
+                      refusal(done, "File too large", run) or runs.resumes(run))
         tally.line(check, f"file size limit, SIGXFSZ {name}: exit 4, resumes")
 
 
@@ -216,7 +216,7 @@ def full_metrics(check, runs):
         why = refusal(runs.ground.run(*runs.train(run), timeout=PATIENCE), run / name, "No space left")
         (run / name).unlink()
         tally = Tally()
-        tally.add(f"{name} is /dev/full", why or runs.goes_on(run))
+        tally.add(f"{name} is /dev/full", why or runs.resumes(run))
         tally.line(check, f"{name} is /dev/full: exit 4, named, resumes")
 
 

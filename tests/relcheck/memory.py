@@ -76,7 +76,7 @@ def steady(check, ground):
     check("memory: descriptors that stay open", f"{first}, later {second}", "equal", first == second)
 
 
-def foretold(check, ground):
+def predicted(check, ground):
     """Compares the estimate of heed show with the peak of a training run, for several models."""
     words = random.Random(3)
     lines = [" ".join(words.choices(["lorem", "ipsum", "dolor", "sit", "amet"], k=words.randint(3, 20)))
@@ -113,4 +113,4 @@ def foretold(check, ground):
 
 def measure(check, ground):
     steady(check, ground)
-    foretold(check, ground)
+    predicted(check, ground)

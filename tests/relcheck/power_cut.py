@@ -177,7 +177,7 @@ class Verdicts:
         return ""
 
 
-def goes_on(ground, state, must, folder, scenario):
+def resumes(ground, state, must, folder, scenario):
     """Resumes a state; returns "" if the result has the same bits, or what is wrong."""
     put_on_disk(state, folder)
     run = folder / "run"
@@ -211,7 +211,7 @@ def examine(verdicts, per_point, random, lies=False, keep=0):
     return kept
 
 
-def tell(case, wrong):
+def report_wrong(case, wrong):
     for why in sorted(set(wrong))[:5]:
         note(f"{case}: {wrong.count(why)} times: {why}")
 
@@ -223,11 +223,11 @@ def examine_scenario(ground, scenario):
         honest, liar = (Verdicts(recording, loader, place) for _ in range(2))
         kept = examine(honest, 160 if ground.long else 2, ground.random, keep=40 if ground.long else 4)
         examine(liar, 2 if ground.long else 1, ground.random, lies=True)
-    went = [goes_on(ground, state, must, place, scenario) for state, must in kept]
+    went = [resumes(ground, state, must, place, scenario) for state, must in kept]
     note(f"{scenario.name}: {len(honest.seen)} states, and {len(liar.seen)} of a lying disk")
-    tell(f"{scenario.name}, lost", honest.lost)
-    tell(f"{scenario.name}, accepted", honest.corrupt + liar.corrupt)
-    tell(f"{scenario.name}, resume", list(filter(None, went)))
+    report_wrong(f"{scenario.name}, lost", honest.lost)
+    report_wrong(f"{scenario.name}, accepted", honest.corrupt + liar.corrupt)
+    report_wrong(f"{scenario.name}, resume", list(filter(None, went)))
     return honest, liar, went
 
 
