@@ -1,4 +1,4 @@
-// Ops on rows (softmax, norms), embedding, dropout, attention and the losses.
+// Ops on rows (softmax, norms), embedding, dropout.
 #include <limits>
 
 #include "tests/autograd/op_table.h"

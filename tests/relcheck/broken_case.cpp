@@ -182,7 +182,7 @@ void measure_sound(Measures& measures, const std::vector<BrokenCase>& cases) {
     const Outcome outcome = outcome_of(sound, scratch.path);
     accepted += outcome.status == -1;
     if (outcome.status != -1)
-      Measures::note(fmt::format("unbroken, {}: {}", sound.name, short_form(outcome.message)));
+      Measures::note(fmt::format("intact, {}: {}", sound.name, short_form(outcome.message)));
   }
   measures.all_of("intact files: accepted", accepted, cases.size());
 }

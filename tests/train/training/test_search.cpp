@@ -1,4 +1,4 @@
-// Greedy search and beam search with a model given as a table.
+// Greedy search, beam search and sampling with a model given as a table.
 #include "train/decode/search.h"
 
 #include <algorithm>
