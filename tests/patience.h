@@ -2,8 +2,8 @@
 
 namespace heed::test {
 
-/// Seconds that a test waits for something that comes soon on any machine. It says nothing about
-/// speed: it only ends a test that hangs. The tests in Python and in shell read it from here.
+/// Seconds that a test waits for an event that is due soon on any machine. It does not test speed
+/// and only ends a test that hangs. The Python and shell tests read it from this file.
 constexpr unsigned patience = 600;
 
 }  // namespace heed::test

@@ -1,6 +1,6 @@
 #pragma once
-/// Limits of time that hold on every machine, busy or not: of the processor's time (a wait for it
-/// does not count), and of one piece of work beside another.
+/// Time limits that hold on every machine, busy or not: they limit processor time, which excludes
+/// waiting, relative to other work.
 #include <algorithm>
 #include <ctime>
 #include <limits>
@@ -9,15 +9,15 @@
 
 namespace heed::test {
 
-/// Seconds that the threads of this process have worked.
+/// Processor seconds of all threads of this process.
 inline double processor_seconds() {
   std::timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Processor seconds of the quickest of several times. What else a machine does (another program in
-/// the same caches, on the other half of a core) makes work slower, never quicker.
+/// Processor seconds of the fastest of several runs. Other programs that share the caches or the
+/// core make work slower, never faster.
 template <class Work>
 double least_seconds(int times, const Work& work) {
   double least = std::numeric_limits<double>::infinity();
@@ -29,9 +29,9 @@ double least_seconds(int times, const Work& work) {
   return least;
 }
 
-/// Processor seconds of work like a parser's, always the same: texts are made, sorted into a tree,
-/// looked for and freed. Built like the code it stands beside, with the same optimisation and
-/// sanitizers. 50 ms on one core of an AMD EPYC (Zen 4), in a release build.
+/// Processor seconds of a fixed amount of work like a parser's: strings are created, inserted into
+/// a tree, looked up and freed. Built with the same optimisation and sanitizers as the tested code.
+/// 50 ms on one core of an AMD EPYC (Zen 4), in a release build.
 inline double yardstick() {
   static const double seconds = least_seconds(3, [] {
     std::map<std::string, std::size_t> seen;
@@ -45,9 +45,9 @@ inline double yardstick() {
   return seconds;
 }
 
-/// How many times as long work takes that is eight times as large: 8 where time grows in proportion,
-/// 64 where it grows with the square. `small` and `large` work once and return processor seconds;
-/// both are repeated, the more often the longer the answer stays above `growth_limit`.
+/// The ratio of the times for work of eight times the size: 8 if time grows linearly, 64 if
+/// quadratically. `small` and `large` work once and return processor seconds; both are repeated as
+/// long as the ratio stays above `growth_limit`, up to a maximum.
 constexpr double growth_limit = 24;
 template <class Small, class Large>
 double growth(const Small& small, const Large& large) {

@@ -1,11 +1,11 @@
 #pragma once
-/// What the tests of accuracy share: errors in units in the last place, rows of awkward values, and
-/// the truth about them in long double.
+/// Shared by the tests of accuracy: errors in units in the last place, rows of difficult values,
+/// and reference results in long double.
 ///
-/// The unit is that of the right result (of the smallest denormal, near 0). Where a result is a sum
-/// whose terms may cancel, either `slack` forgives a few of the last places that double has at the
-/// largest term, for what is summed in double; or the unit is that of float at the largest term,
-/// where a term is itself rounded to float. Each test says which.
+/// The unit is that of the exact result (near 0, the smallest denormal). If the result is a sum
+/// whose terms may cancel, then either `slack` allows an error of a few units of double at the
+/// largest term, for sums in double; or the unit is that of float at the largest term, if terms are
+/// rounded to float. Each test states which.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -18,18 +18,18 @@ namespace testing {
 
 using big = long double;
 constexpr big infinite = std::numeric_limits<big>::infinity();
-/// In float nothing may be off by more than 4. Double has less room above it: sums of 65,536 values
-/// have no wider type.
+/// The limit in float is 4. In double, sums of 65,536 values have no wider type, so the limit is
+/// higher.
 constexpr double limit = in_float ? 4 : 64;
-/// A few last places of double, for sums of up to 65,536 terms.
+/// A few units in the last place of double, for sums of up to 65,536 terms.
 constexpr big in_sum = in_float ? 0x1p-49L : 0x1p-44L;
 
-/// The last place of float or double at v.
+/// The unit in the last place of float or double at v.
 inline big unit_at(big v) {
   return std::nextafter(static_cast<real>(std::abs(v)), inf) - static_cast<real>(std::abs(v));
 }
 
-/// Reports the worst error seen, so that the log shows how much room is left.
+/// Reports the worst error, so that the log shows the margin.
 class Worst {
  public:
   explicit Worst(std::string what, double allowed = limit)
@@ -40,7 +40,7 @@ class Worst {
     BOOST_CHECK_LE(worst_, allowed_);
     BOOST_CHECK_GT(count_, 0);
   }
-  /// `largest`: the unit is that of this term where it is larger than the result.
+  /// `largest`: the unit is that of this term if it is larger than the result.
   void see(real got, big want, double at = 0, big slack = 0, big largest = 0) {
     ++count_;
     double error = ulps(got, want);
@@ -50,9 +50,9 @@ class Worst {
       if (apart <= slack) error = 0;
     }
     worst_ = std::max(worst_, error);
-    if (error > allowed_ && ++failures_ <= 5) {  // five of a kind are enough to read
-      BOOST_ERROR(what_ << " at " << at << ": " << got << " where " << want << " is right, "
-                        << error << " ulp");
+    if (error > allowed_ && ++failures_ <= 5) {  // print at most five
+      BOOST_ERROR(what_ << " at " << at << ": " << got << ", expected " << want << ", " << error
+                        << " ulp");
     }
   }
 
@@ -98,8 +98,8 @@ inline void add_pairs(std::vector<Row>& rows) {
   }
 }
 
-/// Random values of several scales; then with odd ones strewn in: any of the finite ones, −inf,
-/// +inf, all of them.
+/// Random values of several scales; then with special values inserted: finite ones, −inf, +inf, or
+/// all of them.
 inline void add_random(std::vector<Row>& rows) {
   const std::vector<Row> strewn = {{0, Limits::denorm_min(), real(-1e-40), real(1e38), real(-1e38)},
                                    {-inf},
@@ -152,7 +152,7 @@ inline bool all_finite(const Row& x) {
   return std::all_of(x.begin(), x.end(), [](real v) { return std::isfinite(v); });
 }
 
-/// Σ exp(x_j − m) over all but the first largest; an infinite m is taken as a limit.
+/// Σ exp(x_j − m) over all but the first maximum; the limit if m is infinite.
 struct RowTruth {
   big m = -infinite, others = 0;
   std::size_t largest = 0;
@@ -170,7 +170,7 @@ struct RowTruth {
     if (x == -inf) return 0;
     return x == m ? 1 : std::exp(x - m);
   }
-  /// The softmax of one value; zeros where all are −inf.
+  /// The softmax of one value; 0 if all are −inf.
   big softmax(real x) const { return m == -infinite && !has_nan ? 0 : weight(x) / (1 + others); }
   big log_sum() const {
     return std::isinf(m) && !has_nan ? m : m + std::log1p(has_nan ? not_a_number : others);
@@ -182,7 +182,7 @@ struct RowTruth {
   }
 };
 
-/// Normalisation of what it sees: infinities at their limit, as the kernels promise.
+/// Normalisation with limits for infinities, as in the kernels.
 struct NormTruth {
   std::vector<big> seen;
   big mean = 0, variance = 0, square = 0, largest = 0, eps;
@@ -200,7 +200,7 @@ struct NormTruth {
       largest = std::max(largest, std::abs(v));
     }
     mean /= n;
-    big error = 0;  // 65,536 doubles do not fit into a long double exactly either
+    big error = 0;  // a long double does not hold a sum of 65,536 doubles exactly
     for (const big v : seen) error += (v - mean) / n;
     mean += error;
     for (const big v : seen) variance += (v - mean) * (v - mean) / n;

@@ -1,7 +1,7 @@
 #pragma once
-/// The patterns and score terms that attention's tests go through, each with a plain definition beside
-/// it. A new one needs a row here: it is then checked against finite differences, against composed
-/// ops, and in decoding.
+/// The patterns and score terms that the attention tests use, each with a reference definition. A
+/// new one needs a row here: it is then checked against finite differences, against composed ops,
+/// and in decoding.
 #include <functional>
 #include <string>
 #include <vector>
@@ -13,9 +13,9 @@
 
 HEED_BEGIN
 
-// ---- kinds that only the tests have, to show what can be expressed ----------------------------------
+// ---- kinds that exist only in the tests ----------------------------------------------------------
 
-/// Two stretches: the first `prefix` keys, and a causal window behind them.
+/// Two stretches: the first `prefix` keys, and a causal window after them.
 struct PrefixAndWindow final : Pattern {
   std::int64_t prefix = 2, back = 3;
   void stretches(const QueryBlock& block, Stretches& into) const override {
@@ -24,7 +24,7 @@ struct PrefixAndWindow final : Pattern {
   }
 };
 
-/// Any set of pairs: stretch n holds the n-th run of keys of each query.
+/// Any set of pairs: stretch n contains the n-th run of keys of each query.
 struct PairsPattern final : Pattern {
   std::function<bool(std::int64_t, std::int64_t)> reads;
   explicit PairsPattern(std::function<bool(std::int64_t, std::int64_t)> pairs)
@@ -44,13 +44,13 @@ struct PairsPattern final : Pattern {
   }
 };
 
-/// A number for each key's distance from the query, all far ones alike.
+/// An index for the distance of a key from the query; all large distances share one.
 inline std::int64_t distance_row(std::int64_t query, std::int64_t key) {
   return std::clamp<std::int64_t>(key - query, -2, 2) + 2;
 }
 constexpr std::int64_t distances = 5;
 
-/// S_ij += B[distance, head]: a trained bias (as T5 has). B: [distances, heads]
+/// S_ij += B[distance, head]: a trained bias (as in T5). B: [distances, heads]
 struct DistanceBias final : ScoreTerm {
   Tensor bias;
   explicit DistanceBias(Tensor b) : bias(std::move(b)) {}
@@ -72,7 +72,7 @@ struct DistanceBias final : ScoreTerm {
   }
 };
 
-/// S_ij += ⟨q_i, A[distance]⟩ (as Shaw et al. 2018 have it). A: [distances, size]
+/// S_ij += ⟨q_i, A[distance]⟩ (as in Shaw et al. 2018). A: [distances, size]
 struct DistanceKeys final : ScoreTerm {
   Tensor keys;
   explicit DistanceKeys(Tensor a) : keys(std::move(a)) {}
@@ -122,7 +122,7 @@ inline std::vector<PatternCase> pattern_cases() {
       {"window 3", window_pattern(3, 0), window(3, 0)},
       {"window 0", window_pattern(0, 0), window(0, 0)},
       {"window 2 and 1", window_pattern(2, 1), window(2, 1), true},
-      {"window of everything", window_pattern(most, most), [](auto, auto) { return true; }, true},
+      {"window over all keys", window_pattern(most, most), [](auto, auto) { return true; }, true},
       {"prefix and window", std::make_shared<PrefixAndWindow>(),
        [](auto i, auto j) { return j < 2 || (i - 3 <= j && j <= i); }, true},
       {"any pairs", std::make_shared<PairsPattern>(odd), odd, true},
@@ -131,15 +131,15 @@ inline std::vector<PatternCase> pattern_cases() {
 
 struct TermCase {
   std::string name;
-  Shape parameter;  ///< of the tensor it learns; none for a constant
-  std::function<ScoreTermPtr(const Tensor&)> make;  ///< from that tensor
-  /// The same of composed ops, for a head's q [rows, size]: [rows, keys].
+  Shape parameter;                                  ///< of its parameter; none for a constant
+  std::function<ScoreTermPtr(const Tensor&)> make;  ///< from that parameter
+  /// The same with composed ops, for a head's q [rows, size]: [rows, keys].
   std::function<Tensor(const Tensor& parameter, const Tensor& q, std::int64_t keys,
                        std::int64_t head, std::int64_t heads)>
       composed;
 };
 
-/// distance_row of every pair of a query and a key, row by row.
+/// distance_row of every pair of query and key, in row-major order.
 inline std::vector<std::int32_t> distance_rows(std::int64_t rows, std::int64_t keys) {
   std::vector<std::int32_t> all;
   for (std::int64_t i = 0; i < rows; ++i) {
@@ -149,7 +149,7 @@ inline std::vector<std::int32_t> distance_rows(std::int64_t rows, std::int64_t k
   return all;
 }
 
-/// Terms for a layout, with parameters of the shapes that it asks for.
+/// Terms for a layout, with parameters of the required shapes.
 inline std::vector<TermCase> term_cases(const HeadLayout& layout) {
   const auto alibi = [](const Tensor&, const Tensor& q, std::int64_t keys, std::int64_t head,
                         std::int64_t heads) {

@@ -1,5 +1,5 @@
 #pragma once
-/// What several tests of this folder say often.
+/// Shared checks and values.
 #include <boost/test/unit_test.hpp>
 #include <initializer_list>
 #include <ostream>
@@ -23,7 +23,7 @@
   } while (false)
 
 namespace heed {
-/// How Boost.Test prints a shape.
+/// Prints a shape in messages of Boost.Test.
 inline std::ostream& boost_test_print_type(std::ostream& out, const Shape& shape) {
   return out << shape.str();
 }
@@ -45,7 +45,7 @@ inline Array random_array(const Shape& shape, std::uint64_t seed) {
   return x;
 }
 
-/// Shape and every value: to the last bit, or up to `tolerance` (absolute; NaN never passes).
+/// Compares shape and values: bitwise, or up to `tolerance` (absolute; NaN never passes).
 inline bool same(const Array& a, const Array& b, double tolerance = 0) {
   if (a.shape() != b.shape()) return false;
   for (std::int64_t i = 0; i < a.size(); ++i) {

@@ -1,6 +1,6 @@
 #pragma once
-/// What the tests of the kernels share: awkward values, distances in units in the last place, and a
-/// loop over the instruction sets of this machine, the plain twins' among them.
+/// Shared by the tests of the kernels: difficult values, distances in units in the last place, and
+/// a loop over the instruction sets of this machine, including that of the plain twins.
 #include <hwy/highway.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -41,13 +41,13 @@ void for_each_target(const Body& body) {
        std::initializer_list<std::int64_t>{HWY_AVX3, HWY_AVX2, HWY_SSE4, HWY_NEON, plain}) {
     if (target != plain && !(machine & target)) continue;
     Restore::choose(target);
-    const bool vectors = target != plain && target != HWY_SSE4;  // lanes-inl.h says why
+    const bool vectors = target != plain && target != HWY_SSE4;  // see lanes-inl.h
     const std::string name = vectors ? hwy::TargetName(target) : "plain";
     BOOST_TEST_CONTEXT("instruction set " << name) { body(name); }
   }
 }
 
-/// |a − b| in units in the last place of b; 0 where both are NaN or the same infinity.
+/// |a − b| in units in the last place of b; 0 if both are NaN or the same infinity.
 inline double ulps(real a, long double b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : 1e30;
   const auto nearest = static_cast<real>(b);
@@ -59,17 +59,17 @@ inline double ulps(real a, long double b) {
   return static_cast<double>(std::abs(a - b) / unit);
 }
 
-/// Equal up to `tolerance` times `scale` (or the size of b, if larger), NaN and infinities exactly.
+/// Equal up to `tolerance` times `scale` (or |b|, if larger); NaN and infinities must match.
 inline bool close(real a, real b, double tolerance, double scale = 0) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   if (std::isinf(a) || std::isinf(b)) return a == b;
   const double size = std::max(scale, std::abs(double{b}));
-  // Plain twins in double multiply by up to 800 after a value has become denormal.
+  // Plain twins in double multiply denormal values by up to 800.
   const double slack = (in_float ? 2 : 1000) * double{Limits::denorm_min()};
   return std::abs(double{a} - double{b}) <= tolerance * size + slack;
 }
 
-/// Bits, so that -0 is not 0 and NaN is NaN.
+/// Bitwise: -0 differs from 0, and NaN equals NaN.
 inline bool same(real a, real b) {
   return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b));
 }
@@ -81,8 +81,8 @@ inline std::vector<real> normal_values(std::int64_t n, double size, std::uint64_
   return x;
 }
 
-/// Values at which something may go wrong: zeros, denormals, the ends of the range, infinities,
-/// NaN, and the places where exponentials and tails run out.
+/// Difficult values: zeros, denormals, the ends of the range, infinities, NaN, and the points where
+/// exponentials and tails overflow or underflow.
 inline std::vector<real> awkward_values() {
   std::vector<real> x = {0,
                          not_a_number,
@@ -131,8 +131,8 @@ inline std::vector<real> awkward_values() {
   return x;
 }
 
-/// A copy of x that ends `shift` values before a page that may not be touched: not even a read of a
-/// vector that goes beyond the end passes. What lies on both sides is compared when it goes.
+/// A copy of x that ends `shift` values before an inaccessible page, so that even a vector read
+/// beyond the end fails. The destructor checks that the bytes on both sides are unchanged.
 class Guarded {
  public:
   explicit Guarded(const std::vector<real>& x, std::int64_t shift = 0)
@@ -170,9 +170,8 @@ inline void check_close(const std::vector<real>& fast, const std::vector<real>& 
                         double tolerance, double scale = 0) {
   BOOST_REQUIRE_EQUAL(fast.size(), plain.size());
   for (std::size_t i = 0; i < fast.size(); ++i) {
-    BOOST_CHECK_MESSAGE(
-        close(fast[i], plain[i], tolerance, scale),
-        "value " << i << ": " << fast[i] << " where the plain twin has " << plain[i]);
+    BOOST_CHECK_MESSAGE(close(fast[i], plain[i], tolerance, scale),
+                        "value " << i << ": " << fast[i] << ", plain twin: " << plain[i]);
   }
 }
 inline void check_same(const std::vector<real>& a, const std::vector<real>& b) {
@@ -182,7 +181,7 @@ inline void check_same(const std::vector<real>& a, const std::vector<real>& b) {
   }
 }
 
-/// Every length up to twice the widest vector and one, then some of the lengths of real rows.
+/// Every length up to twice the widest vector plus one, then typical row lengths.
 inline std::vector<std::int64_t> lengths() {
   std::vector<std::int64_t> n;
   for (std::int64_t i = 0; i <= 33; ++i) n.push_back(i);

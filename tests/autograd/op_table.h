@@ -1,6 +1,6 @@
 #pragma once
-/// The gradcheck table: every op of autograd/ops.h has a row, every row a list of cases. A new op
-/// that has no row fails the test beside it.
+/// The gradcheck table: every op of autograd/ops.h has a row, every row a list of cases. An op
+/// without a row fails test_op_table.cpp.
 #include <functional>
 #include <string>
 #include <vector>
@@ -31,7 +31,7 @@ std::vector<OpRow> row_op_rows();
 std::vector<OpRow> attention_rows();
 std::vector<OpRow> loss_rows();
 
-/// Random values of the given shape in [low, high]; each call gives other ones, each run the same.
+/// Random values of the given shape in [low, high]; they differ between calls but not between runs.
 Tensor uniform(const Shape& shape, real low = -1, real high = 1);
 /// The same in [0.2, 1.2] with a random sign: away from 0, where division and relu have no slope.
 Tensor off_zero(const Shape& shape);

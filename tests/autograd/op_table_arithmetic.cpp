@@ -1,4 +1,4 @@
-// Ops on single values: arithmetic with broadcasting, functions of one value, sums.
+// Elementwise ops: arithmetic with broadcasting, functions of one value; sums.
 #include "tests/autograd/op_table.h"
 
 HEED_BEGIN
@@ -9,7 +9,7 @@ using Inputs = std::vector<Tensor>;
 using Unary = Tensor (*)(const Tensor&);
 using Binary = Tensor (*)(const Tensor&, const Tensor&);
 
-/// Ranks 0 to 4, odd sizes, size 1 and 0, more values than a vector register holds.
+/// Ranks 0 to 4, odd sizes, sizes 1 and 0, more values than a vector register holds.
 const std::vector<Shape> shapes = {{},     {1},       {0},       {7},          {37},
                                    {3, 5}, {2, 0, 3}, {2, 3, 5}, {1, 1, 1, 1}, {2, 1, 3, 5}};
 
@@ -32,9 +32,9 @@ const std::vector<Pair> broadcasts = {
     {{2, 3, 1, 5}, {3, 4, 1}},
     {{2, 3, 4, 5}, {1, 3, 1, 5}},  // every other axis
     {{1, 3, 1, 5}, {2, 3, 4, 5}},
-    {{2, 1, 1, 5}, {2, 3, 4, 5}},  // two neighbouring axes
+    {{2, 1, 1, 5}, {2, 3, 4, 5}},  // two adjacent axes
     {{1, 1, 1}, {2, 3, 2}},
-    {{0}, {1}},  // nothing
+    {{0}, {1}},  // empty
     {{0, 3}, {3}},
     {{2, 1}, {2, 0}},
 };

@@ -23,7 +23,7 @@ OpRow attention_row() {
         Case{"a batch", {2, 3, 4}, {2, 5, 4}, {2, 5, 3}, {}},
         Case{"heads, shared keys", {2, 2, 3, 2}, {2, 1, 3, 2}, {2, 1, 3, 2}, {}},
         Case{"causal", {2, 3, 2}, {2, 3, 2}, {2, 3, 2}, causal_mask(3)},
-        Case{"nothing to see",
+        Case{"no visible key",
              {2, 2},
              {3, 2},
              {3, 2},
@@ -60,7 +60,7 @@ const std::vector<Lengths> crossed = {{"fewer keys", {0, 4, 6}, {0, 1, 3}},
                                       {"a sequence without keys", {0, 2, 3}, {0, 0, 4}},
                                       {"across a tile", {0, 2}, {0, 35}}};
 
-/// Every pattern with no term and with all of them, every term alone, and grouped heads.
+/// Every pattern with no term and with all terms, every term alone, and grouped heads.
 void add_kinds(OpRow& self, OpRow& cross) {
   const HeadLayout layout{4, 2, 2};
   const Ids offsets{0, 4, 9};
@@ -176,7 +176,7 @@ std::vector<OpRow> loss_rows() {
       }
     }
   }
-  // Chunks hold at least 64 rows, and fewer than these where there are this many classes.
+  // With so many classes, chunks have fewer rows than this, but at least 64.
   projected.cases.push_back(
       {"scaled afterwards", {uniform({3, 2}), uniform({5, 2}), uniform({5})}, [](const Inputs& x) {
          return scale(projected_cross_entropy(x[0], x[1], x[2], Ids{0, 4, 2}, real(0.1), 3), -2);

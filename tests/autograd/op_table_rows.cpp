@@ -1,4 +1,4 @@
-// Ops that treat each row alike (softmax, norms), embedding, dropout, attention and the losses.
+// Ops on rows (softmax, norms), embedding, dropout.
 #include <limits>
 
 #include "tests/autograd/op_table.h"
@@ -27,7 +27,7 @@ std::vector<Mask> masks() {
           {"that hides a whole row",
            {3, 2},
            Array({3, 2}, std::vector<real>{0, 1, -inf, -inf, -inf, 0})},
-          {"that hides all", {2, 3}, Array::scalar(-inf)},
+          {"that hides everything", {2, 3}, Array::scalar(-inf)},
           {"finite", {2, 5}, uniform({2, 5}).value()}};
 }
 
@@ -49,7 +49,7 @@ OpRow softmax_row(const char* name, Tensor (*f)(const Tensor&, const Array&)) {
 }
 
 std::vector<OpRow> norm_rows() {
-  // A generous eps keeps rows of one or two values from having a curvature no stencil can follow.
+  // A large eps limits the curvature in rows of one or two values, which finite differences need.
   constexpr real eps = real(0.1);
   OpRow layer{"layer_norm", {}}, rms{"rms_norm", {}};
   for (const Shape& shape : shapes) {

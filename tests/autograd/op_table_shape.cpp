@@ -1,4 +1,4 @@
-// Ops that move values, and products of matrices.
+// Ops that move values, and matrix products.
 #include "tests/autograd/op_table.h"
 
 HEED_BEGIN
@@ -74,7 +74,7 @@ OpRow concat_row() {
                {"columns", {uniform({2, 3}), uniform({2, 1}), uniform({2, 5})}, joined(-1)},
                {"the middle", {uniform({2, 1, 3}), uniform({2, 4, 3})}, joined(1)},
                {"rank 4", {uniform({2, 3, 1, 2}), uniform({2, 3, 4, 2})}, joined(2)},
-               {"of no rows", {uniform({0, 3}), uniform({0, 3})}, joined(1)},
+               {"without rows", {uniform({0, 3}), uniform({0, 3})}, joined(1)},
                {"x x",
                 {uniform({2, 3})},
                 [](const Inputs& x) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Ops with a backward that a test writes itself: right, or wrong on purpose.
+/// Ops with a correct or deliberately wrong backward, given by the test.
 #include <functional>
 #include <memory>
 #include <string>

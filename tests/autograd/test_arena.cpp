@@ -18,7 +18,7 @@ using namespace heed;
 
 namespace {
 
-/// With a sanitizer the arena keeps nothing, and there is nothing to count.
+/// With a sanitizer the arena keeps no memory, so there is nothing to count.
 bool arena_keeps() {
   arena_release(arena_allocate(100));
   const auto before = arena_counters().system_allocations;
@@ -30,7 +30,7 @@ bool arena_keeps() {
 
 BOOST_AUTO_TEST_SUITE(arena)
 
-BOOST_AUTO_TEST_CASE(every_byte_is_there_and_blocks_do_not_overlap) {
+BOOST_AUTO_TEST_CASE(every_byte_is_usable_and_blocks_do_not_overlap) {
   std::vector<std::pair<Block*, std::size_t>> blocks;
   for (std::size_t bytes = 0; bytes < 3000; ++bytes)
     blocks.emplace_back(arena_allocate(bytes), bytes);
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(every_byte_is_there_and_blocks_do_not_overlap) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(blocks_come_back_with_one_reference) {
+BOOST_AUTO_TEST_CASE(reused_blocks_have_one_reference) {
   if (!arena_keeps()) return;
   Block* block = arena_allocate(5000);
   block->references = 5;
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(blocks_come_back_with_one_reference) {
   arena_release(again);
 }
 
-BOOST_AUTO_TEST_CASE(the_same_sizes_again_ask_nothing_of_the_system) {
+BOOST_AUTO_TEST_CASE(the_same_sizes_again_need_no_system_allocation) {
   if (!arena_keeps()) return;
   const auto round = [] {
     std::vector<Block*> blocks;
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(the_same_sizes_again_ask_nothing_of_the_system) {
   BOOST_TEST(arena_counters().system_bytes == before.system_bytes);
 }
 
-BOOST_AUTO_TEST_CASE(blocks_freed_by_another_thread_come_home) {
+BOOST_AUTO_TEST_CASE(blocks_freed_by_another_thread_return_to_their_arena) {
   if (!arena_keeps()) return;
   const auto round = [] {
     std::vector<Block*> blocks;
@@ -87,12 +87,12 @@ BOOST_AUTO_TEST_CASE(blocks_freed_by_another_thread_come_home) {
     }).join();
   };
   round();
-  const auto before = arena_counters().live_bytes;  // what the arenas hold
+  const auto before = arena_counters().live_bytes;  // in all arenas
   for (int i = 0; i < 5; ++i) round();
   BOOST_TEST(arena_counters().live_bytes == before);
 }
 
-BOOST_AUTO_TEST_CASE(a_new_thread_takes_over_the_arena_of_one_that_ended) {
+BOOST_AUTO_TEST_CASE(a_new_thread_reuses_the_arena_of_an_ended_one) {
   if (!arena_keeps()) return;
   const auto worker = [] {
     std::thread([] {
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_new_thread_takes_over_the_arena_of_one_that_ended) {
   BOOST_TEST(arena_counters().live_bytes == before);
 }
 
-/// Lives longer than its thread's arena, and asks for memory in its last moment.
+/// Outlives its thread's arena, and allocates in its destructor.
 struct LastOfItsThread {
   Block* early = nullptr;
   bool* alone = nullptr;
@@ -124,17 +124,17 @@ struct LastOfItsThread {
   }
 };
 
-BOOST_AUTO_TEST_CASE(after_its_arena_is_given_back_a_thread_has_one_of_its_own) {
+BOOST_AUTO_TEST_CASE(a_thread_gets_a_new_arena_after_returning_its_own) {
   bool alone = false;
   std::thread([&] {
-    thread_local LastOfItsThread last;  // made first, gone last
+    thread_local LastOfItsThread last;  // constructed first, destroyed last
     last.alone = &alone;
     last.early = arena_allocate(5000);
   }).join();
   BOOST_TEST(alone);
 }
 
-BOOST_AUTO_TEST_CASE(one_thread_takes_while_another_gives_back) {
+BOOST_AUTO_TEST_CASE(one_thread_allocates_while_another_releases) {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<Block*> waiting;
@@ -165,8 +165,8 @@ BOOST_AUTO_TEST_CASE(one_thread_takes_while_another_gives_back) {
   BOOST_TEST(intact);
 }
 
-/// In a process that may have 96 MiB more: takes blocks until none is left, gives all back, and
-/// takes as many again. True where the end of memory was an Error, and did no harm.
+/// Limits the process to 96 MiB more, allocates blocks until memory is exhausted, releases all, and
+/// allocates as many again. True if exhaustion was an Error and did no harm.
 bool whole_after_the_end_of_memory() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -193,9 +193,9 @@ bool whole_after_the_end_of_memory() {
   return refused && count > 20;
 }
 
-BOOST_AUTO_TEST_CASE(where_memory_ends_an_error_comes_and_nothing_is_lost) {
+BOOST_AUTO_TEST_CASE(exhausted_memory_is_an_error_without_a_leak) {
 #ifdef __SANITIZE_THREAD__
-  return;  // that sanitizer wants memory too, and ends the program where there is none
+  return;  // that sanitizer allocates too, and aborts when memory is exhausted
 #endif
   if (!arena_keeps()) return;
   const pid_t child = ::fork();
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(where_memory_ends_an_error_comes_and_nothing_is_lost) {
   BOOST_TEST(status == 0);
 }
 
-BOOST_AUTO_TEST_CASE(more_than_there_is) {
+BOOST_AUTO_TEST_CASE(a_size_larger_than_memory) {
   try {
     arena_release(arena_allocate(std::size_t{1} << 60));
     BOOST_ERROR("got 2^60 bytes");

@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(shapes) {
   BOOST_TEST(shape.str() == "[2, 3, 4]");
 }
 
-BOOST_AUTO_TEST_CASE(shapes_that_cannot_be) {
+BOOST_AUTO_TEST_CASE(invalid_shapes) {
   EXPECT_FAIL((Shape{2, -1}), "at least 0, got -1");
   EXPECT_FAIL((Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}), "at most 8 axes");
   EXPECT_FAIL((Shape{2, 3}[2]), "axis 2 does not exist in [2, 3]");
@@ -112,14 +112,14 @@ BOOST_AUTO_TEST_CASE(sliced_shares) {
   EXPECT_FAIL(Array::scalar(1).sliced(0, 1), "do not lie within []");
 }
 
-BOOST_AUTO_TEST_CASE(a_slice_keeps_the_whole_alive) {
+BOOST_AUTO_TEST_CASE(a_slice_keeps_the_whole_array_alive) {
   Array part;
   {
     Array whole({2, 2}, std::vector<real>{1, 2, 3, 4});
     part = whole.sliced(1, 2);
   }
   const Array other({2, 2},
-                    std::vector<real>{9, 9, 9, 9});  // would take the same memory, were it free
+                    std::vector<real>{9, 9, 9, 9});  // would reuse the memory if it were free
   BOOST_TEST(part.row(0)[0] == 3);
   BOOST_TEST(part.row(0)[1] == 4);
 }

@@ -1,4 +1,4 @@
-// Every pattern and every score term: against composed ops, and in decoding against whole sequences.
+// Every pattern and every score term: against composed ops, and decoding against whole sequences.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
@@ -15,8 +15,8 @@ using Ids = std::vector<std::int32_t>;
 constexpr bool in_double = sizeof(real) == 8;
 const double tolerance = in_double ? 1e-12 : 2e-5;
 
-/// Attention by its definition, of one sequence: q [queries, heads size], k and v [keys, key_heads
-/// size], each head with ops that are checked elsewhere.
+/// Attention of one sequence by its definition, with ops checked elsewhere: q [queries, heads
+/// size], k and v [keys, key_heads size].
 Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const HeadLayout& layout,
                 const PatternCase& pattern, const std::vector<TermCase>& terms,
                 const std::vector<Tensor>& parameters) {
@@ -40,7 +40,7 @@ Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const HeadLay
   return concat(heads, 1);
 }
 
-/// q, k and v of some sequences, a pattern and terms: the op, its composed twin, and steps.
+/// q, k and v of some sequences, a pattern and terms: the op, its composed equivalent, and steps.
 struct Case {
   HeadLayout layout;
   PatternCase pattern;
@@ -92,7 +92,7 @@ struct Case {
       }
     }
   }
-  /// Each row once more, from rows that lie apart; `growing`: before the later keys exist.
+  /// Each row recomputed from separate rows; `growing`: before the later keys exist.
   void check_steps(bool growing) const {
     const Array whole = self().value();
     AttentionStep step(options, q.shape()[1]);
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(op_equals_composed_ops) {
 BOOST_AUTO_TEST_CASE(op_equals_composed_ops_in_blocks_and_tiles) {
   for (const HeadLayout layout : {HeadLayout{2, 2, 3}, HeadLayout{4, 2, 2}}) {
     for (const PatternCase& pattern : pattern_cases()) {
-      if (pattern.name == "any pairs") continue;  // hundreds of stretches a block
+      if (pattern.name == "any pairs") continue;  // hundreds of stretches per block
       BOOST_TEST_CONTEXT(pattern.name) {
         Case(layout, pattern, term_cases(layout), {0, 190, 200}).check_twin();
       }
@@ -160,14 +160,14 @@ BOOST_AUTO_TEST_CASE(op_equals_composed_ops_in_blocks_and_tiles) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_step_of_decoding_equals_the_row_of_the_whole) {
+BOOST_AUTO_TEST_CASE(a_decoding_step_equals_the_row_of_the_whole_sequence) {
   for_each_case({0, 7, 7, 8, 19}, [](const Case& c) {
     c.check_steps(false);
     if (!c.pattern.looks_ahead) c.check_steps(true);
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_step_to_no_key_gives_zeros) {
+BOOST_AUTO_TEST_CASE(a_step_without_keys_returns_zeros) {
   AttentionStep step({.heads = 2, .terms = {std::make_shared<Alibi>()}}, 4);
   const Array q = random_array({4}, 1);
   Array out = Array::full({4}, 7);
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_step_to_no_key_gives_zeros) {
   BOOST_TEST(same(out, Array::zeros({4})));
 }
 
-BOOST_AUTO_TEST_CASE(stretches_hold_what_a_pattern_reads_in_blocks_of_any_size) {
+BOOST_AUTO_TEST_CASE(stretches_equal_the_pattern_in_blocks_of_any_size) {
   for (const PatternCase& pattern : pattern_cases()) {
     for (const std::int64_t keys : {0, 1, 9, 40}) {
       for (const std::int64_t rows : {1, 4, 40}) {
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(stretches_hold_what_a_pattern_reads_in_blocks_of_any_size) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_window_visits_no_key_out_of_reach) {
+BOOST_AUTO_TEST_CASE(a_window_visits_no_key_outside) {
   const std::int64_t n = 100'000, back = 100, ahead = 20, rows = 64;
   std::int64_t visited = 0;
   for (std::int64_t first = 0; first + rows <= n; first += rows) {
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(a_window_visits_no_key_out_of_reach) {
   BOOST_TEST(visited <= n / rows * (rows + back + ahead));
 }
 
-BOOST_AUTO_TEST_CASE(keys_out_of_the_window_have_no_influence) {
+BOOST_AUTO_TEST_CASE(keys_outside_the_window_have_no_influence) {
   for (const std::int64_t n : {12, 300}) {
     const PatternCase pattern{"window", window_pattern(4, 1), {}, true};
     const Case c({2, 1, 3}, pattern, {}, {0, static_cast<std::int32_t>(n)});
@@ -242,11 +242,11 @@ BOOST_AUTO_TEST_CASE(keys_out_of_the_window_have_no_influence) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(slopes_of_alibi_are_the_papers) {
+BOOST_AUTO_TEST_CASE(slopes_of_alibi_equal_the_papers) {
   for (std::int64_t h = 0; h < 8; ++h)
     BOOST_TEST(Alibi::slope(h, 8) == static_cast<real>(std::exp2(-static_cast<double>(h + 1))));
   BOOST_TEST(Alibi::slope(0, 1) == static_cast<real>(std::exp2(-8.0)));
-  // Not a power of two: the published code's values.
+  // Not a power of two: the values of the published code.
   const double three[] = {std::exp2(-4.0), std::exp2(-8.0), std::exp2(-2.0)};
   for (std::int64_t h = 0; h < 3; ++h)
     BOOST_TEST(Alibi::slope(h, 3) == static_cast<real>(three[h]));

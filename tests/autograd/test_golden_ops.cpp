@@ -32,17 +32,17 @@ class GoldenCase {
   Array array(const std::string& name) const {
     const TensorView* view = find(name);
     if (view == nullptr || view->dtype != DType::f64)
-      fail("{}/{} is not there, or no F64", name_, name);
+      fail("{}/{} is missing or not F64", name_, name);
     return array(*view);
   }
   std::vector<std::int32_t> ints(const std::string& name) const {
     const TensorView* view = find(name);
     if (view == nullptr || view->dtype != DType::i32)
-      fail("{}/{} is not there, or no I32", name_, name);
+      fail("{}/{} is missing or not I32", name_, name);
     const auto values = view->values<std::int32_t>();
     return {values.begin(), values.end()};
   }
-  /// What is added to the scores: nothing, the tensor `mask`, or −inf where that is 0.
+  /// The mask added to the scores: none, the tensor `mask`, or −inf where `mask` is 0.
   Array mask() const {
     const std::string kind = attributes.value("mask", "none");
     if (kind == "none") return {};
@@ -167,7 +167,7 @@ const std::map<std::string, Run>& runs() {
   return table;
 }
 
-/// At 1e-11, relative to max(1, |value|).
+/// Compares at 1e-11, relative to max(1, |value|).
 void compare(const char* what, std::size_t i, const Array& ours, const Array& golden) {
   BOOST_TEST_CONTEXT(what << " " << i) {
     BOOST_TEST((ours.shape() == golden.shape()),
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(ops_agree_with_pytorch) {
     const auto op = c.get<std::string>("op");
     BOOST_TEST_CONTEXT(name) {
       const auto run = runs().find(op);
-      BOOST_TEST_REQUIRE((run != runs().end()), "nobody knows how to run " << op);
+      BOOST_TEST_REQUIRE((run != runs().end()), "unknown op " << op);
       ++seen[op];
       check_case(c, run->second);
       if (op == "attention_fused" && c.ints("q_offsets") == c.ints("k_offsets")) {

@@ -1,4 +1,4 @@
-// The gradient checker on right gradients, kinks and hard functions.
+// The gradient checker on correct gradients, kinks and difficult functions.
 #include "autograd/gradcheck.h"
 
 #include <boost/test/unit_test.hpp>
@@ -37,7 +37,7 @@ auto elementwise(F f, DF df) {
       });
 }
 
-/// A whole model with two kinks for each hidden unit and example, roughly.
+/// A model with about two kinks per hidden unit and example.
 struct Perceptron {
   Tensor w1 = Tensor::variable(normal({64, 16}, 5)), b1 = Tensor::variable(normal({64}, 6));
   Tensor w2 = Tensor::variable(normal({10, 64}, 7)), b2 = Tensor::variable(normal({10}, 8));
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(right_gradients_pass) {
   BOOST_TEST(gradcheck([](const Tensor& a, const Tensor& b) { return add(a, b); }, x, x));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_nearly_right_stays_exact) {
+BOOST_AUTO_TEST_CASE(a_correct_gradient_has_a_tiny_error) {
   const GradcheckResult result = gradcheck([](const Tensor& x) { return tanh(x); }, normal({100}));
   BOOST_REQUIRE(result.passed());
   BOOST_TEST(result.parameters[0].worst_error < 1e-10);
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(the_callers_tensors_are_left_alone) {
   BOOST_TEST(untouched);
 }
 
-BOOST_AUTO_TEST_CASE(nothing_to_check_passes_and_says_so) {
+BOOST_AUTO_TEST_CASE(an_empty_check_passes_and_says_so) {
   const GradcheckResult empty = gradcheck(square, Array(Shape{0, 3}));
   BOOST_TEST(empty);
   BOOST_TEST(says(empty.report(), "nothing was checked"));
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(nothing_to_check_passes_and_says_so) {
       gradcheck([](const Tensor& a, const Tensor&) { return square(a); }, normal({2}), Tensor()));
 }
 
-BOOST_AUTO_TEST_CASE(strong_curvature_is_no_failure) {
+BOOST_AUTO_TEST_CASE(strong_curvature_passes) {
   const auto inverse = [](const Tensor& x) { return div(Tensor(Array::scalar(1)), x); };
   BOOST_TEST(gradcheck(inverse, array_of({5}, {1e-3, 1e-2, -1e-2, 1, 1000})));
   BOOST_TEST(
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(a_kink_does_not_excuse_a_wrong_value) {
   BOOST_TEST(says(result.report(), "a kink: slope"));
 }
 
-BOOST_AUTO_TEST_CASE(kinks_alone_show_nothing) {
+BOOST_AUTO_TEST_CASE(a_check_at_kinks_only_proves_nothing) {
   EXPECT_WRONG(gradcheck([](const Tensor& x) { return relu(x); }, Array::zeros({3})),
                "every entry sits on a kink");
 }
@@ -237,14 +237,14 @@ BOOST_AUTO_TEST_CASE(directions_find_one_wrong_parameter) {
   BOOST_TEST((result.parameters[2].status == GradcheckStatus::wrong));
 }
 
-BOOST_AUTO_TEST_CASE(some_entries_can_be_enough) {
+BOOST_AUTO_TEST_CASE(a_subset_of_entries_can_be_checked) {
   const GradcheckResult result = gradcheck({.max_entries = 7}, square, normal({10, 10}));
   BOOST_TEST(result);
   BOOST_TEST(result.parameters[0].checked == 7);
   BOOST_TEST(says(result.report(), "7 of 100 entries"));
 }
 
-BOOST_AUTO_TEST_CASE(a_display_is_told_and_may_stop_early) {
+BOOST_AUTO_TEST_CASE(a_display_receives_progress_and_may_stop_early) {
   std::vector<std::string> told;
   GradcheckOptions options;
   options.names = {"a", "b"};
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_display_is_told_and_may_stop_early) {
   BOOST_TEST(told.size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(infinite_outputs_may_be_left_out) {
+BOOST_AUTO_TEST_CASE(infinite_outputs_may_be_ignored) {
   const Array mask = array_of({3}, {0, -INFINITY, 0});
   const auto f = [&](const Tensor& x) { return log_softmax(x, mask); };
   EXPECT_WRONG(gradcheck(f, normal({2, 3})), "f's result is -inf at [0, 1]");

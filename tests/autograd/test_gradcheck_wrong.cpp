@@ -1,4 +1,4 @@
-// A wrong gradient must fail, and the report must say what is wrong with it.
+// A wrong gradient must fail, and the report must name the error.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -15,13 +15,13 @@ using Backward = Planted::Backward;
 
 Array value(const Tensor& x) { return x.value(); }
 
-/// x² with a backward of one's own for 2 x dy.
+/// x² with the given backward instead of 2 x dy.
 auto square_with(const Backward& df) {
   return planted([](const Array& x) { return value(mul(x, x)); }, df);
 }
 Array right(const Array& x, const Array& dy) { return value(scale(mul(x, dy), 2)); }
 
-/// Right values of x² in places of one's own: entry i of dx is right[place(i)].
+/// Correct values of x²'s gradient in the given places: entry i of dx is right[place(i)].
 template <class Place>
 auto square_rearranged(Place place) {
   return square_with([place](const Array& x, const Array&, const Array& dy) {
@@ -30,7 +30,7 @@ auto square_rearranged(Place place) {
   });
 }
 
-/// a [4, 3] + b [3], where the backward to b is one's own.
+/// a [4, 3] + b [3] with the given backward to b.
 struct AddRows {
   std::function<Array(const Array& dy)> db;
   Array forward(const Array& a, const Array& b) { return value(add(a, b)); }
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(softmax_without_its_second_term) {
   EXPECT_WRONG(gradcheck(in_logs, normal({3, 4})), "like log-softmax's -exp(y) sum(dy)");
 }
 
-BOOST_AUTO_TEST_CASE(a_sum_would_hide_what_the_random_cotangent_shows) {
+BOOST_AUTO_TEST_CASE(a_random_cotangent_reveals_what_a_sum_hides) {
   const auto empty =
       planted([](const Array& x) { return value(softmax(x)); },
               [](const Array& x, const Array&, const Array&) { return Array::zeros(x.shape()); });
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(right_values_in_wrong_places) {
                "permuted: right values in wrong places");
 }
 
-BOOST_AUTO_TEST_CASE(a_forgotten_tail) {
+BOOST_AUTO_TEST_CASE(a_missing_tail) {
   const auto tail = square_with([](const Array& x, const Array&, const Array& dy) {
     const Array dx = right(x, dy);
     return generate(x.shape(), [&](auto i) { return i % 10 < 8 ? dx.data()[i] : 0; });
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(nan_never_passes) {
   EXPECT_WRONG(gradcheck(only_here, Array::full({2}, 1)), "f is not finite next to this point");
 }
 
-BOOST_AUTO_TEST_CASE(f_has_to_be_a_function) {
+BOOST_AUTO_TEST_CASE(f_must_be_a_function) {
   int calls = 0;
   const auto counts = [&](const Tensor& x) { return scale(x, static_cast<real>(++calls)); };
   EXPECT_WRONG(gradcheck(counts, normal({3})), "f is not a function");
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(f_has_to_be_a_function) {
   EXPECT_WRONG(gradcheck([](const Tensor&) { return Tensor(); }, normal({3})), "undefined tensor");
 }
 
-BOOST_AUTO_TEST_CASE(f_must_leave_its_inputs_alone) {
+BOOST_AUTO_TEST_CASE(f_must_not_change_its_inputs) {
   const auto overwrites = [](const Tensor& x) {
     Tensor copy = x;
     copy.mutable_value().data()[0] = 5;
@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(the_wrong_parameter_of_a_layer_is_named) {
   EXPECT_WRONG(result, "weight [3, 4]: ok, 12 entries");
 }
 
-BOOST_AUTO_TEST_CASE(parameters_have_to_be_variables) {
+BOOST_AUTO_TEST_CASE(parameters_must_be_variables) {
   const Tensor constant(normal({2})), variable = Tensor::variable(normal({2}));
   const auto f = [&] { return mul(constant, variable); };
   const std::vector<NamedTensor> frozen{{"frozen", constant}, {"w", variable}};

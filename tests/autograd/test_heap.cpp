@@ -10,7 +10,7 @@ using namespace heed;
 
 namespace {
 
-/// A heap cannot go, as blocks may come back at any time; one that nobody knows would be a leak.
+/// Heaps are never destroyed, as blocks may be released at any time; the list avoids leak reports.
 Heap& new_heap() {
   static auto* all = new std::vector<Heap*>;
   return *all->emplace_back(new Heap);
@@ -18,8 +18,8 @@ Heap& new_heap() {
 
 constexpr std::size_t mib = 1 << 20;
 
-/// Takes and gives back blocks of random sizes, up to `most` at a time. Each is filled with a byte of
-/// its own, which must be in all of it when it goes.
+/// Allocates and releases blocks of random sizes, up to `most` at a time. Each is filled with its
+/// own byte, which must be unchanged when the block is released.
 bool random_blocks_stay_whole(Heap& heap, unsigned seed, int times, std::size_t most) {
   std::mt19937 random(seed);
   struct Held {
@@ -58,7 +58,7 @@ bool random_blocks_stay_whole(Heap& heap, unsigned seed, int times, std::size_t 
 
 BOOST_AUTO_TEST_SUITE(heap)
 
-BOOST_AUTO_TEST_CASE(blocks_do_not_overlap_and_all_is_joined_again) {
+BOOST_AUTO_TEST_CASE(blocks_do_not_overlap_and_are_merged_again) {
   Heap& heap = new_heap();
   heap.release(heap.allocate(64 * mib));
   for (unsigned seed = 0; seed < 20; ++seed) {
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(blocks_do_not_overlap_and_all_is_joined_again) {
   BOOST_TEST(after.system_allocations == 1);
 }
 
-BOOST_AUTO_TEST_CASE(the_smallest_that_fits_is_taken) {
+BOOST_AUTO_TEST_CASE(the_smallest_fitting_piece_is_used) {
   Heap& heap = new_heap();
   heap.release(heap.allocate(64 * mib));
   Block* const large = heap.allocate(3 * mib);
@@ -81,17 +81,17 @@ BOOST_AUTO_TEST_CASE(the_smallest_that_fits_is_taken) {
   heap.release(medium);
   Block* const taken = heap.allocate(2 * mib - 500);
   BOOST_TEST(taken == medium);
-  Block* const next = heap.allocate(2 * mib);  // there are still 3 MiB in one piece, and nearly 60
+  Block* const next = heap.allocate(2 * mib);  // the free pieces have 3 MiB and nearly 60
   BOOST_TEST((next >= large && next < large + 3 * mib / sizeof(Block)));
   for (Block* block : {between, another, taken, next}) heap.release(block);
   BOOST_TEST(heap.counters().system_allocations == 1);
 }
 
-BOOST_AUTO_TEST_CASE(sizes_that_always_differ_find_room_in_what_others_left) {
+BOOST_AUTO_TEST_CASE(varying_sizes_fit_into_freed_memory) {
   Heap& heap = new_heap();
   std::mt19937 random(1);
   std::int64_t most = 0;
-  for (int step = 0; step < 300; ++step) {  // of training: a tape is written, then walked back
+  for (int step = 0; step < 300; ++step) {  // forward allocates a tape, backward frees it
     const double length = 0.7 + 0.6 * static_cast<double>(random()) / 4294967296.0;
     std::vector<Block*> tape;
     for (int layer = 0; layer < 12; ++layer) {
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(sizes_that_always_differ_find_room_in_what_others_left) {
   BOOST_TEST(static_cast<double>(after.system_bytes) < 1.2 * static_cast<double>(most));
 }
 
-BOOST_AUTO_TEST_CASE(the_peak_is_counted_from_when_it_was_forgotten) {
+BOOST_AUTO_TEST_CASE(the_peak_is_counted_from_its_reset) {
   Heap& heap = new_heap();
   Block* const kept = heap.allocate(mib);
   heap.release(heap.allocate(5 * mib));
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(the_peak_is_counted_from_when_it_was_forgotten) {
   BOOST_TEST(heap.counters().peak_bytes == live);
 }
 
-BOOST_AUTO_TEST_CASE(threads_share_it) {
+BOOST_AUTO_TEST_CASE(threads_share_a_heap) {
   Heap& heap = new_heap();
   std::vector<int> whole(4);
   std::vector<std::thread> threads;
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(threads_share_it) {
   BOOST_TEST(heap.counters().live_bytes == 0);
 }
 
-BOOST_AUTO_TEST_CASE(memory_is_warm_when_it_is_asked_for_again) {
+BOOST_AUTO_TEST_CASE(repeated_sizes_need_no_system_allocation) {
   Heap& heap = new_heap();
   const auto round = [&] {
     std::vector<Block*> blocks;

@@ -1,5 +1,5 @@
 /// Values against long double, in units in the last place (accuracy.h), on every instruction set
-/// and in the plain twins, which are what runs where there are no vectors.
+/// and in the plain twins, which run on machines without vectors.
 #include <bit>
 #include <type_traits>
 
@@ -13,8 +13,8 @@ using kernels::Map;
 
 namespace {
 
-/// Runs body(name) for each set; the plain twins work in double, so in double they have no more to
-/// show than their formulas.
+/// Runs body(name) for each instruction set; in the double build without the plain twins, which are
+/// no more precise.
 template <class Body>
 void for_each_accurate_target(const Body& body) {
   for_each_target([&](const std::string& target) {
@@ -56,8 +56,8 @@ big reference(Map f, big x) {
   }
 }
 
-/// Awkward values, random ones of several scales, even steps, magnitudes down to the denormals, and
-/// every so many of all the bit patterns there are, NaNs among them.
+/// Difficult values, random ones of several scales, even steps, magnitudes down to the denormals,
+/// and evenly spaced bit patterns, including NaNs.
 const Row& arguments() {
   static const Row values = [] {
     Row x = awkward_values();
@@ -79,7 +79,7 @@ const Row& arguments() {
   return values;
 }
 
-/// The most that each may err, in units in the last place.
+/// The largest permitted error of each, in units in the last place.
 double allowed(Map f) {
   switch (f) {
     case Map::neg:
@@ -92,7 +92,7 @@ double allowed(Map f) {
     case Map::gelu:
       return limit;
     case Map::gelu_tanh:
-      return in_float ? 4 : 5000;  // no wider type to work out u in
+      return in_float ? 4 : 5000;  // no wider type to compute u
     default:
       return 4;
   }
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(maps) {
 
 BOOST_AUTO_TEST_CASE(softmax_and_log_sum_exp) {
   for_each_accurate_target([](const std::string& target) {
-    Worst weights("softmax " + target), in_place("log Σ exp beside softmax, in place " + target),
+    Worst weights("softmax " + target), in_place("log Σ exp with softmax, in place " + target),
         sums("log Σ exp " + target);
     for (const Row& x : test_rows()) {
       const auto n = static_cast<std::int64_t>(x.size());
@@ -133,8 +133,8 @@ BOOST_AUTO_TEST_CASE(softmax_and_log_sum_exp) {
   });
 }
 
-// Short rows whose largest value and logarithm nearly cancel. In double the 1 of the largest value
-// is forgiven its last places too: there is no wider type for 1 + the others.
+// Short rows whose largest value and logarithm nearly cancel. In double the sum 1 + the others may
+// also be off by a few units, as there is no wider type.
 BOOST_AUTO_TEST_CASE(log_sum_exp_next_to_zero) {
   for_each_accurate_target([](const std::string& target) {
     Worst sums("log Σ exp next to 0 " + target);
@@ -189,8 +189,8 @@ BOOST_AUTO_TEST_CASE(cross_entropy) {
   });
 }
 
-// The mean and the sums are in double: where x and the mean cancel, or x̂ gain and bias, the last
-// places of double of the larger one are forgiven.
+// The mean and the sums are in double: if x and the mean cancel, or x̂ gain and bias, an error of a
+// few units of double of the larger one is allowed.
 BOOST_AUTO_TEST_CASE(norms) {
   const real eps = real(1e-5);
   for_each_accurate_target([&](const std::string& target) {

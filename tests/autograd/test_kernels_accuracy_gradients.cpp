@@ -1,6 +1,6 @@
 /// Gradients at finite inputs against long double, in float: finite, and within 4 units in the
-/// last place of their largest term. What a kernel is given (y of softmax, say) counts as exact.
-/// Built for float only: in double finite differences say the same (test_op_table.cpp).
+/// last place of their largest term. Inputs of a kernel (such as y of softmax) count as exact.
+/// Built for float only: in double, finite differences cover this (test_op_table.cpp).
 #include "accuracy.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/rows.h"
@@ -11,7 +11,7 @@ using kernels::Map;
 
 namespace {
 
-/// Body for each finite row, with its length.
+/// Runs body for each finite row and its length.
 template <class Body>
 void for_each_finite_row(const Body& body) {
   std::int64_t rows = 0;
@@ -23,7 +23,7 @@ void for_each_finite_row(const Body& body) {
   BOOST_CHECK_GT(rows, 100);
 }
 
-/// g = dy ⊙ gain of a row, and the terms of a norm's gradient that all its values share.
+/// g = dy ⊙ gain of a row, and the terms of a norm's gradient shared by all values.
 struct NormGradientTruth {
   NormTruth norm;
   bool centred;
@@ -43,11 +43,11 @@ struct NormGradientTruth {
   }
   big z(std::size_t i) const { return centred ? norm.layer(i) : norm.rms(i); }
   big dx(std::size_t i) const { return root * (g[i] - mean_g - z(i) * mean_gz); }
-  /// rstd is kept as a float, so each term may be off by a last place of its own.
+  /// rstd is stored as a float, so each term may be off by its own unit.
   big largest_term(std::size_t i) const {
     return root * std::max({std::abs(g[i]), std::abs(mean_g), std::abs(z(i) * mean_gz)});
   }
-  /// Of what is summed in double: the mean of x, and those of g and g ⊙ x̂.
+  /// For the sums in double: the means of x, g and g ⊙ x̂.
   big slack(std::size_t i) const {
     return in_sum * root * largest_g * (1 + std::abs(z(i)) * largest_z) * (1 + largest_z);
   }
@@ -93,7 +93,8 @@ BOOST_AUTO_TEST_CASE(softmax_and_log_softmax) {
 // scale (p − wanted): p is rounded to float, so the unit is that of the larger of the two.
 BOOST_AUTO_TEST_CASE(cross_entropy) {
   for_each_target([](const std::string& target) {
-    Worst hard("gradient of cross-entropy " + target), soft("the same, smoothed " + target);
+    Worst hard("gradient of cross-entropy " + target),
+        soft("gradient of smoothed cross-entropy " + target);
     for_each_finite_row([&](const Row& x, std::int64_t n) {
       const RowTruth truth(x);
       for (const std::size_t t : {std::size_t{0}, x.size() / 2, truth.largest}) {
@@ -105,7 +106,7 @@ BOOST_AUTO_TEST_CASE(cross_entropy) {
           const big share = big{smoothing} / static_cast<big>(n);
           for (std::size_t j = 0; j < x.size(); ++j) {
             const big p = truth.softmax(x[j]), wanted = share + (j == t ? 1 - big{smoothing} : 0);
-            // p − 1 of a target that is the largest keeps its digits.
+            // p − 1 keeps its digits if the target has the largest p.
             const big g = j == t && j == truth.largest
                               ? smoothing - truth.others / (1 + truth.others) - share
                               : p - wanted;
@@ -158,7 +159,7 @@ BOOST_AUTO_TEST_CASE(norms_of_rows_far_from_zero) {
   });
 }
 
-// Over as many rows as a batch has tokens: float sums would lose more than 4 places.
+// Over as many rows as a batch has tokens: sums in float would be off by more than 4 units.
 BOOST_AUTO_TEST_CASE(gain_and_bias_over_many_rows) {
   const std::int64_t rows = 30001, cols = 5;
   const real eps = real(1e-5);
@@ -195,8 +196,8 @@ BOOST_AUTO_TEST_CASE(gain_and_bias_over_many_rows) {
   });
 }
 
-// The ends of float's range, where differences of two values overflow.
-BOOST_AUTO_TEST_CASE(nothing_finite_gives_an_infinite_gradient) {
+// The ends of float's range, where the difference of two values overflows.
+BOOST_AUTO_TEST_CASE(finite_inputs_give_finite_gradients) {
   const Row ends = {Limits::max(), -Limits::max(),       Limits::max(),
                     Limits::min(), Limits::denorm_min(), 0,
                     real(-1e38),   -Limits::max(),       Limits::max()};

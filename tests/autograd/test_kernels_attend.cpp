@@ -13,7 +13,7 @@ namespace {
 
 const double tolerance = 8 * std::numeric_limits<real>::epsilon();
 
-/// Cached rows [keys, values], each in an array of its own.
+/// Cached rows [keys, values], each in a separate array.
 struct Cache {
   std::deque<Guarded> arrays;
   std::vector<const real*> rows;
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(one_query_of_every_size_equals_the_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(nan_and_infinity_show_in_their_head_alone) {
+BOOST_AUTO_TEST_CASE(nan_and_infinity_appear_in_their_head_only) {
   for_each_target([](const std::string&) {
     const HeadLayout layout{6, 3, 19};
     const std::int64_t n = 4, size = layout.size, key_d = layout.key_heads * size;

@@ -12,7 +12,7 @@ namespace {
 
 const double epsilon = Limits::epsilon();
 
-/// What rows read: all of them the whole tile, or a range that moves by a key from row to row.
+/// The keys that rows read: all the whole tile, or a range that moves by one key per row.
 struct Sizes {
   std::int64_t rows, cols;
   std::vector<KeyRange> reads;
@@ -26,7 +26,7 @@ Sizes moving(std::int64_t rows, std::int64_t cols, KeyRange reads, std::int64_t 
   return s;
 }
 
-/// Widths around the vectors'; ranges that begin and end before, within and behind the tile.
+/// Widths near those of vectors; ranges that begin and end before, within and after the tile.
 std::vector<Sizes> all_sizes() {
   std::vector<Sizes> all;
   for (const std::int64_t cols : {0, 1, 3, 7, 8, 15, 16, 17, 31, 33, 64, 130}) {
@@ -56,7 +56,7 @@ std::vector<real> values(const Sizes& s, std::uint64_t seed, bool awkward) {
 
 BOOST_AUTO_TEST_SUITE(kernels_attention)
 
-BOOST_AUTO_TEST_CASE(weights_made_again_equal_their_plain_twin) {
+BOOST_AUTO_TEST_CASE(recomputed_weights_equal_their_plain_twin) {
   for_each_target([](const std::string&) {
     for (const Sizes& s : all_sizes()) {
       for (const bool awkward : {false, true}) {
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(sums_of_stretches_are_the_sum_of_the_row) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_stretch_of_nothing_adds_nothing) {
+BOOST_AUTO_TEST_CASE(an_empty_stretch_adds_nothing) {
   const std::vector<real> hidden = {1, 2, -inf, -inf};
   real lse[] = {-inf, 3, inf, not_a_number};
   const std::vector<real> before(std::begin(lse), std::end(lse));
@@ -115,11 +115,11 @@ BOOST_AUTO_TEST_CASE(a_stretch_of_nothing_adds_nothing) {
   kernels::attention_add_to_lse(hidden.data(), 4, 1, {none, 0}, lse, 1);  // no row reads a key
   check_same({std::begin(lse), std::end(lse)}, before);
   kernels::attention_add_to_lse(hidden.data() + 2, 1, 2, {&all, 0}, lse + 1,
-                                1);  // keys that are masked
+                                1);  // masked keys
   BOOST_CHECK_EQUAL(lse[1], 3);
 }
 
-BOOST_AUTO_TEST_CASE(nan_and_infinity_show_in_the_sums) {
+BOOST_AUTO_TEST_CASE(nan_and_infinity_appear_in_the_sums) {
   for (const real odd : {not_a_number, inf}) {
     for (const bool earlier : {false, true}) {
       const std::vector<real> x = {1, earlier ? real(2) : odd};

@@ -1,4 +1,4 @@
-// bfloat16: the rounding, bit by bit, and products against the same products of rounded operands.
+// bfloat16: the bits of the rounding, and products against float products of rounded operands.
 #include <bit>
 #include <cstring>
 
@@ -8,7 +8,7 @@
 
 using namespace heed;
 using namespace heed::testing;
-using kernels::Trans;  // NOLINT(misc-unused-using-decls): where bf16 is not built, nothing uses it
+using kernels::Trans;  // NOLINT(misc-unused-using-decls): unused without bf16
 
 namespace {
 
@@ -29,15 +29,15 @@ BOOST_AUTO_TEST_CASE(rounding_is_to_nearest_even) {
   BOOST_TEST(rounded(0.0F) == 0);
   BOOST_TEST(rounded(-0.0F) == 0x8000);
   BOOST_TEST(from_bits(0x3F807FFF) == 0x3F80);  // just below half way: down
-  BOOST_TEST(from_bits(0x3F808000) == 0x3F80);  // half way: to the even one, below
-  BOOST_TEST(from_bits(0x3F818000) == 0x3F82);  // half way: to the even one, above
+  BOOST_TEST(from_bits(0x3F808000) == 0x3F80);  // half way: to even, down
+  BOOST_TEST(from_bits(0x3F818000) == 0x3F82);  // half way: to even, up
   BOOST_TEST(from_bits(0x3F808001) == 0x3F81);  // just above: up
-  BOOST_TEST(from_bits(0x7F7FFFFF) == 0x7F80);  // the largest float is beyond the largest bf16
+  BOOST_TEST(from_bits(0x7F7FFFFF) == 0x7F80);  // the largest float exceeds the largest bf16
   BOOST_TEST(from_bits(0x7F800000) == 0x7F80);  // infinity
   BOOST_TEST(from_bits(0xFF800000) == 0xFF80);
   BOOST_TEST(from_bits(0x00000001) == 0x0000);  // the smallest denormal
   BOOST_TEST(from_bits(0x00018000) == 0x0002);
-  BOOST_TEST(from_bits(0x7F800001) == 0x7FC0);  // a NaN whose fraction is cut off is still one
+  BOOST_TEST(from_bits(0x7F800001) == 0x7FC0);  // a NaN with a truncated fraction is still NaN
   BOOST_TEST(from_bits(0xFFFFFFFF) == 0xFFFF);
 }
 
@@ -64,7 +64,7 @@ float widened(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
-/// A matrix of `rows` lines, `distance` apart, with rubbish between them.
+/// A matrix of `rows` rows, `distance` apart, with garbage between them.
 std::vector<real> matrix(std::int64_t rows, std::int64_t distance, std::uint64_t seed) {
   return normal_values(rows * distance, 1, seed);
 }
@@ -99,19 +99,19 @@ void check_product(Trans ta, Trans tb, real beta) {
     for (std::int64_t j = 0; j < ldc; ++j) {
       const auto at = static_cast<std::size_t>(i * ldc + j);
       if (j >= n) {
-        BOOST_REQUIRE(c[at] == before[at]);  // not its own
+        BOOST_REQUIRE(c[at] == before[at]);  // outside of C
         continue;
       }
       const double right = entry(ta, tb, k, a, lda, b, ldb, i, j) + double{beta} * before[at];
       worst = std::max(worst, std::abs(c[at] - right));
     }
   }
-  BOOST_TEST(worst < 1e-4);  // sums of 150 terms of size 1, in float; unrounded they are 1e-1 off
+  BOOST_TEST(worst < 1e-4);  // float sums of 150 terms; unrounded operands give 1e-1
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(products_are_those_of_rounded_operands) {
+BOOST_AUTO_TEST_CASE(products_equal_those_of_rounded_operands) {
   if (!kernels::bf16_obstacle().empty()) {
     BOOST_TEST_MESSAGE("no bf16: " << kernels::bf16_obstacle());
     return;

@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(equals_its_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_value_depends_on_its_place_alone) {
+BOOST_AUTO_TEST_CASE(a_value_depends_on_its_position_only) {
   const std::vector<real> x(1000, 1);
   std::vector<real> whole(1000), parts(1000);
   kernels::dropout(key, 256, real(0.3), x.data(), whole.data(), 1000);
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_value_depends_on_its_place_alone) {
   check_same(parts, whole);
 }
 
-BOOST_AUTO_TEST_CASE(drops_as_often_as_asked_and_keeps_the_mean) {
+BOOST_AUTO_TEST_CASE(drops_at_its_rate_and_keeps_the_mean) {
   const std::int64_t n = 1 << 20;
   const std::vector<real> x(n, 1);
   std::vector<real> y(n);
@@ -70,11 +70,11 @@ BOOST_AUTO_TEST_CASE(drops_as_often_as_asked_and_keeps_the_mean) {
     const double deviation = std::sqrt(p * (1 - p) / n);
     BOOST_CHECK_SMALL(dropped / n - p, 5 * deviation);
     BOOST_CHECK_SMALL(sum / n - 1, 5 * deviation / (1 - p));
-    BOOST_CHECK_SMALL(pairs / n - p * p, 5 * p / std::sqrt(n));  // neighbours are independent
+    BOOST_CHECK_SMALL(pairs / n - p * p, 5 * p / std::sqrt(n));  // adjacent values are independent
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_dropped_infinity_is_gone) {
+BOOST_AUTO_TEST_CASE(a_dropped_infinity_becomes_zero) {
   for_each_target([](const std::string&) {
     std::vector<real> x(300, inf), y(300);
     kernels::dropout(key, 0, real(0.5), x.data(), y.data(), 300);

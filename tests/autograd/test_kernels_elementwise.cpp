@@ -18,11 +18,11 @@ const auto all_maps = [] {
   return all;
 }();
 
-/// The plain twins compute in double: in the float build they are the truth, in the double build
-/// they err themselves, gelu's tail by about x² units.
+/// The plain twins compute in double: in the float build they are exact enough, in the double build
+/// they have errors of their own, in gelu's tail of about x² units.
 const double tolerance = in_float ? 5e-7 : 1e-12;
 
-/// Awkward values first, then random ones.
+/// Difficult values first, then random ones.
 std::vector<real> inputs(std::int64_t n) {
   std::vector<real> x = awkward_values(), rest = normal_values(n, 3, 7);
   if (n < 200) std::rotate(x.begin(), x.begin() + n % static_cast<std::int64_t>(x.size()), x.end());
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(maps_equal_their_plain_twins) {
         kernels::map(f, in.data(), out.data(), n);
         check_close(out.values(), want, tolerance);
         kernels::map(f, in.data(), in.data(), n);
-        check_same(in.values(), out.values());  // wherever the arrays lie
+        check_same(in.values(), out.values());  // at any alignment
       }
     }
   });
@@ -108,14 +108,14 @@ BOOST_AUTO_TEST_CASE(map_gradients_equal_their_plain_twins) {
         Guarded dx(dy, 3);
         kernels::map_grad(f, kernels::map_needs_x(f) ? x.data() : nullptr,
                           kernels::map_needs_y(f) ? y.data() : nullptr, dx.data(), dx.data(), n);
-        // A slope may pass through 0, so the scale is that of dy.
+        // A slope may be near 0, so the scale is that of dy.
         check_close(dx.values(), want, 2 * tolerance, 1);
       }
     }
   });
 }
 
-BOOST_AUTO_TEST_CASE(nan_appears_only_where_it_went_in) {
+BOOST_AUTO_TEST_CASE(nan_stays_in_its_place) {
   for_each_target([](const std::string&) {
     const std::vector<real> x = awkward_values();
     const auto n = static_cast<std::int64_t>(x.size());

@@ -9,7 +9,7 @@ namespace {
 
 const double epsilon = Limits::epsilon();
 
-/// Random rows, one with masked values, one of nothing else, and rows with what is no number.
+/// Random rows, one with masked values, one fully masked, and rows with NaN and infinities.
 std::vector<Row> rows_of(std::int64_t n) {
   std::vector<Row> rows = {normal_values(n, 1, 1), normal_values(n, 40, 2), Row(n, -inf)};
   if (n == 0) return rows;
@@ -50,14 +50,14 @@ BOOST_AUTO_TEST_CASE(gradients_equal_their_plain_twin) {
         plain::log_softmax_row_grad(y.data(), dy.data(), want.data(), n);
         Guarded dx(dy, 3);
         kernels::log_softmax_row_grad(y.data(), dx.data(), dx.data(), n);
-        // The twin adds n values up one by one: in double its sum is off by some of their places.
+        // The twin adds n values one by one, with a rounding error in double.
         check_close(dx.values(), want, 2 * epsilon, in_float ? 1e-5 : static_cast<double>(n));
       }
     }
   });
 }
 
-// Its limit, as softmax has it: values of +inf share the row, and the rest has nothing.
+// The limit, as in softmax: values of +inf share the row, and the others have probability 0.
 BOOST_AUTO_TEST_CASE(infinite_values_share_the_row) {
   for_each_target([](const std::string&) {
     Row x(40, 1), y(40), dx(40);

@@ -28,7 +28,7 @@ Array matrix(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
   return {Shape{rows, cols}, normal_values(rows * cols, 1, seed)};
 }
 
-/// C = A Bᵀ through the door that all products take.
+/// C = A Bᵀ with gemm.
 std::vector<real> product(const Array& a, const real* b, std::int64_t n) {
   std::vector<real> c(static_cast<std::size_t>(a.rows() * n));
   kernels::gemm(Trans::no, Trans::yes, a.rows(), n, a.cols(), 1, a.data(), a.cols(), b, a.cols(), 0,
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_stay_in_their_row_and_column) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(only_rows_of_what_was_added_are_packed) {
+BOOST_AUTO_TEST_CASE(only_rows_of_added_weights_are_packed) {
   if (!has_layout()) return;
   const Array first = matrix(40, 16, 1), second = matrix(5, 8, 2), other = matrix(40, 16, 3);
   PackedWeights weights;
@@ -95,8 +95,8 @@ BOOST_AUTO_TEST_CASE(only_rows_of_what_was_added_are_packed) {
   BOOST_TEST(weights.find(first.data(), 39, 16) != weights.find(first.data(), 40, 16));
   BOOST_TEST(weights.find(first.data(), 41, 16) == nullptr);      // more rows than there are
   BOOST_TEST(weights.find(first.row(30), 11, 16) == nullptr);     // the same, from the middle
-  BOOST_TEST(weights.find(first.data(), 40, 8) == nullptr);       // rows of another length
-  BOOST_TEST(weights.find(first.data() + 1, 10, 16) == nullptr);  // no beginning of a row
+  BOOST_TEST(weights.find(first.data(), 40, 8) == nullptr);       // another row length
+  BOOST_TEST(weights.find(first.data() + 1, 10, 16) == nullptr);  // not the beginning of a row
   BOOST_TEST(weights.find(other.data(), 40, 16) == nullptr);
   BOOST_TEST(PackedWeights().find(first.data(), 40, 16) == nullptr);
 }
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(gemm_takes_packed_weights_within_a_scope) {
   {
     const PackedScope scope(weights);
     const std::vector<real> chains = twin(a.data(), b.data(), {9, 50, 700});
-    BOOST_TEST((before != chains));  // or nothing would show who multiplied
+    BOOST_TEST((before != chains));  // otherwise the bits would not show which code ran
     check_same(product(a, b.data(), 50), chains);
     check_same(product(a, b.row(20), 30), twin(a.data(), b.row(20), {9, 30, 700}));
     check_same(product(a, free.data(), 50), of_free);
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(gemm_takes_packed_weights_within_a_scope) {
   check_same(product(a, b.data(), 50), before);
 }
 
-BOOST_AUTO_TEST_CASE(other_products_with_the_weights_stay_as_they_are) {
+BOOST_AUTO_TEST_CASE(other_products_with_the_weights_are_unchanged) {
   const Array a = matrix(8, 24, 1), b = matrix(20, 20, 2);  // more of A than is multiplied
   PackedWeights weights;
   weights.add(b);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(threads_share_one_layout) {
   const Array a = matrix(3, 64, 1), b = matrix(300, 64, 2);
   PackedWeights weights;
   weights.add(b);
-  constexpr std::int64_t parts = 20;  // of B, all wanted by all threads at once
+  constexpr std::int64_t parts = 20;  // of B, all used by all threads at once
   std::barrier begin(8);
   std::vector<std::vector<real>> found(8);
   std::vector<std::thread> threads;

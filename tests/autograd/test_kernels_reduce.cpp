@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(sums_equal_their_plain_twins) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(first_above_finds_what_its_plain_twin_finds) {
+BOOST_AUTO_TEST_CASE(first_above_equals_its_plain_twin) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       std::vector<real> x = normal_values(n, 1, 7);
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(first_above_finds_what_its_plain_twin_finds) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(the_order_is_the_same_for_every_instruction_set_and_place) {
+BOOST_AUTO_TEST_CASE(the_order_is_the_same_for_every_instruction_set_and_alignment) {
   const std::int64_t n = 4099;
   const std::vector<real> x = normal_values(n, 1, 3);
   std::vector<double> results;
@@ -57,8 +57,8 @@ BOOST_AUTO_TEST_CASE(the_order_is_the_same_for_every_instruction_set_and_place) 
   for (const double result : results) BOOST_CHECK_EQUAL(result, results[0]);
 }
 
-BOOST_AUTO_TEST_CASE(sums_are_better_than_float) {
-  // 2^24 + 1 + 1 + … is lost in float; here nothing is.
+BOOST_AUTO_TEST_CASE(sums_are_more_precise_than_float) {
+  // 2^24 + 1 + 1 + … is exact, unlike in float.
   std::vector<real> x(10000, 1);
   x[0] = 16777216;
   BOOST_CHECK_EQUAL(kernels::sum(x.data(), 10000), real(16777216 + 9999));
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(sums_are_better_than_float) {
   BOOST_CHECK_CLOSE_FRACTION(kernels::sum_squares(big.data(), 2), 2e76, 1e-6);
 }
 
-BOOST_AUTO_TEST_CASE(nan_and_infinity_come_through) {
+BOOST_AUTO_TEST_CASE(nan_and_infinity_propagate) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : {1, 5, 16, 33, 500}) {
       for (const std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {

@@ -9,8 +9,7 @@ namespace {
 
 const double epsilon = Limits::epsilon();
 
-/// Rows of n values: random, far apart, equal, masked, and with each kind of value that is no
-/// number.
+/// Rows of n values: random, far apart, equal, masked, and with NaN and each infinity.
 std::vector<std::vector<real>> rows_of(std::int64_t n) {
   std::vector<std::vector<real>> rows = {normal_values(n, 1, 1), normal_values(n, 40, 2),
                                          std::vector<real>(n, real(0.1)),
@@ -23,7 +22,7 @@ std::vector<std::vector<real>> rows_of(std::int64_t n) {
     rows.push_back(base);
     rows.back()[at] = special;
   }
-  rows.push_back(base);  // NaN before and after +inf, which a maximum may lose
+  rows.push_back(base);  // NaN before and after +inf, which a maximum may miss
   rows.back()[0] = inf;
   rows.back()[static_cast<std::size_t>(n - 1)] = not_a_number;
   rows.push_back(std::vector<real>(n, inf));
@@ -43,7 +42,7 @@ BOOST_AUTO_TEST_CASE(softmax_equals_its_plain_twin) {
         Guarded in(x, 1), out(x, 2);
         const real log_sum = kernels::softmax_row(in.data(), out.data(), n);
         BOOST_CHECK_MESSAGE(close(log_sum, want_log, 8 * epsilon, 0.01),
-                            log_sum << " is not " << want_log);
+                            log_sum << ", expected " << want_log);
         BOOST_CHECK(same(kernels::log_sum_exp_row(in.data(), n), log_sum));
         check_close(out.values(), want, in_float ? 4 * epsilon : 1e-13);
         BOOST_CHECK(same(kernels::softmax_row(in.data(), in.data(), n), log_sum));  // in place
@@ -83,7 +82,7 @@ BOOST_AUTO_TEST_CASE(cross_entropy_equals_its_plain_twin) {
             Guarded logits(x, 1);
             const auto bare =
                 kernels::cross_entropy_row(logits.data(), n, t, smoothing, real(0.25), false);
-            check_same(logits.values(), x);  // untouched without a gradient
+            check_same(logits.values(), x);  // unchanged without a gradient
             const auto fast =
                 kernels::cross_entropy_row(logits.data(), n, t, smoothing, real(0.25), true);
             check_close(logits.values(), want, in_float ? 4 * epsilon : 1e-13,
@@ -94,8 +93,9 @@ BOOST_AUTO_TEST_CASE(cross_entropy_equals_its_plain_twin) {
               return (std::isnan(a) && std::isnan(b)) || a == b ||
                      std::abs(a - b) <= tolerance * std::abs(b);
             };
-            BOOST_CHECK_MESSAGE(agree(fast.loss, twin.loss), fast.loss << " is not " << twin.loss);
-            BOOST_CHECK_MESSAGE(agree(fast.nll, twin.nll), fast.nll << " is not " << twin.nll);
+            BOOST_CHECK_MESSAGE(agree(fast.loss, twin.loss),
+                                fast.loss << ", expected " << twin.loss);
+            BOOST_CHECK_MESSAGE(agree(fast.nll, twin.nll), fast.nll << ", expected " << twin.nll);
             BOOST_CHECK(agree(fast.loss, bare.loss) && agree(fast.nll, bare.nll));
           }
         }
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(norm_gradients_equal_their_plain_twins) {
           check_close(got2.values(), dx2, 4 * epsilon, size);
           check_close(got_gain2.values(), dgain2, 4 * epsilon, 20);
         }
-        // Each target may be left out.
+        // Each target may be ignored.
         Guarded only_bias(start);
         std::vector<real> dbias = start;
         plain::layer_norm_grad(x.data(), nullptr, mean.data(), rstd.data(), dy.data(), nullptr,
@@ -209,8 +209,8 @@ BOOST_AUTO_TEST_CASE(norm_gradients_equal_their_plain_twins) {
   });
 }
 
-// The norm of a row with an infinity is finite, but the infinity must not pass unseen.
-BOOST_AUTO_TEST_CASE(an_infinity_shows_in_the_gradient_of_a_norm) {
+// The norm of a row with an infinity is finite, but the gradient must reveal the infinity.
+BOOST_AUTO_TEST_CASE(an_infinity_appears_in_the_gradient_of_a_norm) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : {2, 5, 16, 40}) {
       std::vector<real> x = normal_values(n, 1, 1), y(x.size()), z(x.size());

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(adam_equals_its_plain_twin) {
 }
 
 BOOST_AUTO_TEST_CASE(adam_keeps_the_digits_of_beta2) {
-  // 1 − 0.999 in float is 0.00100005; v after one step from 0 must be 0.001 g².
+  // 1 − 0.999 in float is 0.00100005; after one step from 0, v must equal 0.001 g².
   const kernels::AdamStep step{.lr = 1e-3,
                                .beta1 = 0.9,
                                .beta2 = 0.999,
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(adam_keeps_the_digits_of_beta2) {
   real g = 1, w = 0, m = 0, v = 0;
   kernels::adam(step, &g, &w, &m, &v, 1);
   BOOST_CHECK_CLOSE_FRACTION(v, 0.001, 4 * Limits::epsilon());
-  BOOST_CHECK_CLOSE_FRACTION(w, -1e-3, 1e-6);  // the first step is lr, whatever the gradient
+  BOOST_CHECK_CLOSE_FRACTION(w, -1e-3, 1e-6);  // the first step is lr for any gradient
 }
 
 BOOST_AUTO_TEST_CASE(sgd_equals_its_plain_twin) {
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(sgd_equals_its_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_weight_that_is_not_finite_is_noticed_wherever_it_stands) {
+BOOST_AUTO_TEST_CASE(a_non_finite_weight_is_detected_at_any_index) {
   const kernels::AdamStep step{.lr = 1e-3,
                                .beta1 = 0.9,
                                .beta2 = 0.98,
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_weight_that_is_not_finite_is_noticed_wherever_it_stands) 
           if (n == 0) continue;
           std::vector<real> broken = weights;
           broken[static_cast<std::size_t>(at)] = value;
-          BOOST_TEST(!finite(broken), n << " values, the one at " << at);
+          BOOST_TEST(!finite(broken), n << " values, the bad one at " << at);
         }
       }
     }

@@ -1,4 +1,4 @@
-// Fused attention where sequences are so long that queries are taken in blocks and keys in tiles.
+// Fused attention with sequences so long that queries are split into blocks and keys into tiles.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -24,7 +24,7 @@ double inner(const Array& a, const Array& b) {
 
 BOOST_AUTO_TEST_SUITE(long_attention)
 
-BOOST_AUTO_TEST_CASE(blocks_and_tiles_give_what_the_composed_op_gives) {
+BOOST_AUTO_TEST_CASE(blocks_and_tiles_equal_the_composed_op) {
   struct Case {
     std::int64_t queries, keys;
     bool causal;
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(blocks_and_tiles_give_what_the_composed_op_gives) {
 }
 
 BOOST_AUTO_TEST_CASE(dropout_drops_the_same_weights_backward_in_every_tile) {
-  if (!in_double) return;  // differences of float say nothing here
+  if (!in_double) return;  // finite differences are too coarse in float
   const std::int64_t n = 1300;
   const AttentionOptions options{
       .heads = 2,
@@ -77,8 +77,8 @@ BOOST_AUTO_TEST_CASE(dropout_drops_the_same_weights_backward_in_every_tile) {
   BOOST_TEST(inner(gradients[variable], direction) == slope, boost::test_tools::tolerance(1e-7));
 }
 
-BOOST_AUTO_TEST_CASE(no_sequence_head_or_tile_drops_as_another_does) {
-  // One query with equal weights for all keys: dv of a key is 0 exactly where its weight was dropped.
+BOOST_AUTO_TEST_CASE(no_two_sequences_heads_or_tiles_share_a_mask) {
+  // One query with equal weights for all keys: dv of a key is 0 exactly if its weight was dropped.
   constexpr std::int64_t heads = 2, sequences = 2, tiles = 2, tile = 1024, width = heads * d;
   const AttentionOptions options{
       .heads = heads,

@@ -1,4 +1,4 @@
-// Queries that read no key: exactly 0, no NaN in any gradient, and the bits of the other rows stay.
+// Queries that read no key: output exactly 0, no NaN in any gradient, other rows bitwise unchanged.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -50,7 +50,7 @@ Array rows_of(const Array& x, std::int64_t begin, std::int64_t end) {
                std::vector<real>(x.row(begin), x.row(begin) + (end - begin) * x.cols()));
 }
 
-/// An output and the gradients of what it was made of.
+/// An output and the gradients of its inputs.
 struct Outcome {
   Array y;
   std::vector<Array> gradients;
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(fused_attention_to_empty_sources) {
   struct Case {
     std::vector<std::int32_t> queries, keys;
   };
-  // The last one is long enough for several blocks of queries and tiles of keys.
+  // The last sequence is long enough for several blocks of queries and tiles of keys.
   for (const Case& c : {Case{{3, 2, 4}, {0, 5, 1}}, Case{{3, 2, 4}, {5, 0, 1}},
                         Case{{3, 2, 4}, {5, 1, 0}}, Case{{1, 1, 1, 1}, {0, 1, 0, 0}},
                         Case{{150, 70, 9}, {200, 0, 1}}, Case{{65, 300, 80}, {0, 0, 1100}}}) {
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(self_attention_with_empty_sequences) {
   }
 }
 
-// Scores that all overflow to −inf leave a query without a key as well.
+// If all scores overflow to −inf, the query also has no key.
 BOOST_AUTO_TEST_CASE(a_query_whose_scores_are_all_minus_infinity) {
   const std::int64_t d = 2;
   const real huge = std::sqrt(std::numeric_limits<real>::max()) * 8;

@@ -1,4 +1,4 @@
-// Every op against finite differences, and no op without such a check.
+// Checks every op against finite differences, and that no op lacks a check.
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 #include <regex>
@@ -20,7 +20,7 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-/// The names of all functions in ops.h that return a Tensor (or the two of attention).
+/// The names of all functions in ops.h that return a Tensor, or the pair returned by attention.
 std::set<std::string> declared_ops() {
   const std::string text = read_file(std::string(HEED_SOURCE_DIR) + "/autograd/ops.h");
   const std::regex declaration("(?:^|\n)(?:Tensor|AttentionResult)\\s+(\\w+)\\s*\\(");
@@ -32,7 +32,7 @@ std::set<std::string> declared_ops() {
 
 Tensor flat(const Tensor& x) { return reshape(x, {x.size()}); }
 
-/// Checks f for all inputs but those that are held constant.
+/// Checks f for all inputs except constant ones.
 GradcheckResult check(const OpCase& c, const std::function<Tensor(const std::vector<Tensor>&)>& f,
                       std::size_t constant) {
   std::vector<Tensor> inputs;
@@ -59,7 +59,7 @@ void check_case(const OpCase& c) {
     BOOST_TEST_CONTEXT("input " << i << " constant")
     if (c.inputs[i].defined()) BOOST_TEST(check(c, c.f, i));
   }
-  // The inputs are used elsewhere too, and backward comes there first: the op has to add.
+  // The inputs have another use, which backward reaches first: the op must add its gradient.
   const auto used_twice = [&](const std::vector<Tensor>& x) {
     std::vector<Tensor> parts{flat(c.f(x))};
     for (const Tensor& one : x) {
@@ -67,7 +67,7 @@ void check_case(const OpCase& c) {
     }
     return concat(parts, 0);
   };
-  BOOST_TEST_CONTEXT("inputs used elsewhere too") BOOST_TEST(check(c, used_twice, none));
+  BOOST_TEST_CONTEXT("inputs used twice") BOOST_TEST(check(c, used_twice, none));
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_SUITE(op_table_suite)
 
 BOOST_AUTO_TEST_CASE(every_op_has_a_row_and_every_row_an_op) {
   const std::set<std::string> declared = declared_ops();
-  BOOST_TEST(declared.size() > 30u);  // the pattern still finds them
+  BOOST_TEST(declared.size() > 30u);  // the pattern still matches
   std::set<std::string> rows;
   for (const OpRow& row : op_table()) {
     BOOST_TEST(rows.insert(row.op).second, row.op << " has two rows");
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(every_op_has_a_row_and_every_row_an_op) {
     BOOST_TEST(!row.cases.empty(), row.op << " has no case");
     std::set<std::string> names;
     for (const OpCase& c : row.cases)
-      BOOST_TEST(names.insert(c.name).second, row.op << ": two cases " << c.name);
+      BOOST_TEST(names.insert(c.name).second, row.op << ": duplicate case " << c.name);
   }
   for (const std::string& op : declared)
     BOOST_TEST(rows.contains(op), op << " has no row in the gradcheck table");
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(without_variables_nothing_is_recorded_and_values_are_the_sa
         BOOST_TEST(recorded.shape() == plain.shape());
         BOOST_TEST(std::ranges::equal(recorded.value().values(), plain.value().values()));
         const NoGrad no_grad;
-        const Tensor unrecorded = c.f(variables);  // x itself, for a dropout of nothing
+        const Tensor unrecorded = c.f(variables);  // x itself, for dropout with p = 0
         BOOST_TEST((!unrecorded.needs_grad() || unrecorded.node()->leaf()));
       }
     }

@@ -1,4 +1,4 @@
-// What finite differences do not show: values at the edges, sharing of memory, masks, randomness.
+// What finite differences do not test: edge cases, sharing of memory, masks, randomness.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -45,8 +45,8 @@ BOOST_AUTO_TEST_CASE(arithmetic_with_broadcasting) {
   BOOST_TEST(scale(matrix, 0).value().data()[5] == 0);
 }
 
-BOOST_AUTO_TEST_CASE(every_way_to_broadcast_two_shapes_of_up_to_four_axes) {
-  // Against the rule itself, index by index: each axis of each input is there, is 1, or is missing.
+BOOST_AUTO_TEST_CASE(every_broadcast_of_two_shapes_of_up_to_four_axes) {
+  // Against the definition, index by index: each axis of each input is full, 1, or missing.
   const std::int64_t extents[] = {2, 3, 1, 4};
   const auto shape_of = [&](int ones, int missing) {
     Shape shape;
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(sums_and_means) {
   BOOST_TEST(mean(Array({0, 3}), 1).shape() == Shape{0});
 }
 
-BOOST_AUTO_TEST_CASE(relu_has_slope_zero_at_zero_and_nan_is_seen) {
+BOOST_AUTO_TEST_CASE(relu_has_slope_zero_at_zero_and_propagates_nan) {
   const Tensor x = variable({3}, {-0.0, 0, 1});
   BOOST_TEST(same(backward(sum(relu(x)))[x], array_of({3}, {0, 0, 1})));
   const Tensor x_nan = Array::full({9}, std::numeric_limits<real>::quiet_NaN());
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(moving_values) {
              static_cast<real>(((0 * 3 + 2) * 2 + 1) * 5 + 4));
 }
 
-BOOST_AUTO_TEST_CASE(moving_values_shares_them_where_it_can) {
+BOOST_AUTO_TEST_CASE(moving_ops_share_memory_if_possible) {
   const Tensor x = array_of({4, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   BOOST_TEST(reshape(x, {2, 6}).value().data() == x.value().data());
   BOOST_TEST(slice(x, 0, 1, 3).value().data() == x.value().row(1));
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_mask_hides_entries_and_whole_rows) {
   const Array log_y = log_softmax(x, mask).value();
   BOOST_TEST(same(log_y, array_of({2, 3}, {std::log(0.5), -inf, std::log(0.5), -inf, -inf, -inf}),
                   10 * tiny));
-  // The gradient never becomes NaN, and a hidden entry gets and gives none.
+  // The gradient is never NaN, and a hidden entry neither receives nor contributes any.
   const Array dy = array_of({2, 3}, {1, 100, 2, 3, 4, 5});
   const Array of_softmax = backward(softmax(x, mask), dy)[x],
               of_log = backward(log_softmax(x, mask), dy)[x];
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_mask_hides_entries_and_whole_rows) {
 }
 
 BOOST_AUTO_TEST_CASE(norms_of_large_values_keep_their_digits) {
-  // Var = E[x²] − E[x]² would lose every digit here in float.
+  // Var = E[x²] − E[x]² would lose all digits in float.
   const Tensor x = array_of({1, 4}, {10000, 10001, 10002, 10003});
   const Array y = layer_norm(x, Tensor(), Tensor(), 0).value();
   const double s = std::sqrt(1.25);
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(norms_of_large_values_keep_their_digits) {
                   array_of({1, 2}, {3 / std::sqrt(12.5), 8 / std::sqrt(12.5)}), tiny * 4));
 }
 
-BOOST_AUTO_TEST_CASE(embedding_adds_up_repeated_ids) {
+BOOST_AUTO_TEST_CASE(embedding_sums_gradients_of_repeated_ids) {
   const Tensor table = variable({3, 2}, {1, 2, 3, 4, 5, 6});
   const std::vector<std::int32_t> ids = {2, 0, 2};
   const Tensor y = embedding(table, ids, 10);
@@ -177,18 +177,18 @@ BOOST_AUTO_TEST_CASE(embedding_adds_up_repeated_ids) {
   BOOST_TEST(embedding(table, {}).shape() == (Shape{0, 2}));
 }
 
-BOOST_AUTO_TEST_CASE(dropout_drops_its_share_and_scales_the_rest) {
+BOOST_AUTO_TEST_CASE(dropout_drops_at_its_rate_and_scales_the_rest) {
   constexpr std::int64_t n = 100000;
   const Tensor x = Tensor::variable(Array::full({n}, 1));
   for (const double p : {0.1, 0.5, 0.9}) {
     const Tensor y = dropout(x, static_cast<real>(p), dropout_key(1));
     const auto dropped = static_cast<double>(zeros_in(y.value()));
     BOOST_TEST(std::abs(dropped - n * p) < 5 * std::sqrt(n * p * (1 - p)));
-    // All that is kept is scaled alike, so that the mean stays; p is rounded to 1/65536.
+    // Kept values are scaled so that the mean is preserved; p is rounded to 1/65536.
     for (const real value : y.value().values()) {
       if (value != 0 && std::abs(value * (1 - p) - 1) > 1e-4) BOOST_ERROR("kept value " << value);
     }
-    // Backward drops and scales the very same values.
+    // Backward drops and scales the same values.
     BOOST_TEST(same(backward(sum(y))[x], y.value()));
   }
 }
@@ -198,18 +198,18 @@ BOOST_AUTO_TEST_CASE(dropout_is_a_function_of_its_key) {
   const Array y = dropout(x, real(0.5), dropout_key(1)).value();
   BOOST_TEST(same(y, dropout(x, real(0.5), dropout_key(1)).value()));
   BOOST_TEST(!same(y, dropout(x, real(0.5), dropout_key(2)).value()));
-  // What is dropped does not depend on the values, nor on what else is in the array.
+  // Dropping depends neither on the values nor on the rest of the array.
   const Array shorter = dropout(Array::full({300}, 3), real(0.5), dropout_key(1)).value();
   for (std::int64_t i = 0; i < 300; ++i) BOOST_TEST((shorter.data()[i] == 0) == (y.data()[i] == 0));
 }
 
-BOOST_AUTO_TEST_CASE(dropout_of_nothing_is_the_same_tensor) {
+BOOST_AUTO_TEST_CASE(dropout_with_p_zero_returns_its_input) {
   const Tensor x = variable({2}, {1, 2});
   BOOST_TEST(dropout(x, 0, dropout_key(1)).node().get() == x.node().get());
   BOOST_TEST(same(dropout_add(x, x, 0, dropout_key(1)).value(), array_of({2}, {2, 4})));
 }
 
-BOOST_AUTO_TEST_CASE(dropout_add_is_dropout_and_add) {
+BOOST_AUTO_TEST_CASE(dropout_add_equals_dropout_and_add) {
   const Tensor x = Tensor::variable(Array::full({500}, 2)),
                r = Tensor::variable(Array::full({500}, 3));
   const Tensor fused = dropout_add(x, r, real(0.3), dropout_key(4));
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(dropout_add_is_dropout_and_add) {
   BOOST_TEST(same(by_fused[r], by_composed[r]));
 }
 
-BOOST_AUTO_TEST_CASE(affine_map_with_dropout_is_its_three_parts) {
+BOOST_AUTO_TEST_CASE(affine_map_with_dropout_equals_its_three_parts) {
   using kernels::Map;
   const RandomKey key{3, Stream::dropout, 4, 5};
   const real p = real(0.25);
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(attention_returns_weights_that_sum_to_one) {
   BOOST_TEST(causal_mask(0).size() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(the_loss_of_several_chunks_is_that_of_all_rows) {
+BOOST_AUTO_TEST_CASE(the_loss_in_chunks_equals_that_of_all_rows) {
   // A chunk holds at most 4,096 rows.
   const std::int64_t rows = 4100, in = 2, classes = 3;
   std::vector<std::int32_t> targets;
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(the_loss_of_several_chunks_is_that_of_all_rows) {
                bias = Tensor::variable(random_array({classes}, 3));
   const Tensor chunked = projected_cross_entropy(x, weight, bias, targets, real(0.1), 7),
                whole = cross_entropy(affine(x, weight, bias), targets, real(0.1), 7);
-  const double tolerance = sizeof(real) == 8 ? 1e-9 : 0.05;  // of a loss of hundreds
+  const double tolerance = sizeof(real) == 8 ? 1e-9 : 0.05;  // for a loss in the hundreds
   BOOST_TEST(same(chunked.value(), whole.value(), tolerance));
   const Gradients a = backward(chunked), b = backward(whole);
   for (const Tensor& p : {x, weight, bias}) BOOST_TEST(same(a[p], b[p], tolerance));

@@ -1,4 +1,4 @@
-// Wrong arguments are refused before anything is computed, with "[op] expected …, got …".
+// Wrong arguments are refused before any computation, with "[op] expected …, got …".
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(shapes_that_do_not_broadcast) {
   EXPECT_FAIL(div(of({4}), of({3})), "[div] expected");
 }
 
-BOOST_AUTO_TEST_CASE(matrices_that_blas_cannot_count) {  // its numbers have 32 bits
+BOOST_AUTO_TEST_CASE(matrices_too_large_for_blas) {  // it counts in 32 bits
   using kernels::Trans;
   const std::int64_t many = std::int64_t{1} << 31;
   EXPECT_FAIL(

@@ -8,7 +8,7 @@ using namespace heed;
 
 BOOST_AUTO_TEST_SUITE(random_numbers)
 
-// Known answers of the authors' own implementation, Random123's kat_vectors, philox4x32 10.
+// Known answers of the authors' implementation, Random123's kat_vectors, philox4x32 10.
 BOOST_AUTO_TEST_CASE(philox_gives_the_published_values) {
   static_assert(philox({0, 0, 0, 0}, 0, 0) ==
                 PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_CASE(philox_gives_the_published_values) {
   BOOST_TEST((pi == PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-BOOST_AUTO_TEST_CASE(every_part_of_a_key_and_the_position_count) {
+BOOST_AUTO_TEST_CASE(every_part_of_a_key_and_the_position_matter) {
   const RandomKey key{.seed = 1, .stream = Stream::dropout, .index = 2, .part = 3};
   const std::vector<RandomKey> others = {
       {.seed = 2, .stream = Stream::dropout, .index = 2, .part = 3},
@@ -47,10 +47,10 @@ BOOST_AUTO_TEST_CASE(below_is_even) {
   Random random(RandomKey{.seed = 4, .stream = Stream::check, .index = 0, .part = 0});
   std::vector<int> counts(7);
   for (int i = 0; i < 70000; ++i) ++counts[random.below(7)];
-  // 10,000 expected of each, standard deviation 93: five of them are 460.
+  // 10,000 of each expected; five standard deviations of 93 are about 460.
   for (const int count : counts) BOOST_TEST(std::abs(count - 10000) < 460);
   for (int i = 0; i < 100; ++i) BOOST_TEST(random.below(1) == 0u);
-  // Plain multiplication would give each third value of this range twice as often.
+  // Plain multiplication would return every third value of this range twice as often.
   const std::uint32_t n = 3u << 30;
   int low = 0;
   for (int i = 0; i < 30000; ++i) low += random.below(n) % 3 == 0;
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(uniform_and_normal) {
     normal_squares += z * z;
     normal_fourth += z * z * z * z;
   }
-  // Five standard deviations of each mean.
+  // Within five standard deviations of each mean.
   BOOST_TEST(std::abs(sum / n - 0.5) < 5 * std::sqrt(1.0 / 12 / n));
   BOOST_TEST(std::abs(squares / n - 1.0 / 3) < 5 * std::sqrt(4.0 / 45 / n));
   BOOST_TEST(std::abs(normal_sum / n) < 5 * std::sqrt(1.0 / n));

@@ -57,8 +57,8 @@ BOOST_AUTO_TEST_CASE(a_tensor_used_in_many_places_collects_all_gradients) {
   BOOST_TEST(same(g[x], array_of({2}, {2 * 6 + 27 + 1, 2 * 10 + 75 + 1})));
 }
 
-BOOST_AUTO_TEST_CASE(both_sides_of_an_addition_do_not_share_their_gradient) {
-  // add hands the same array dy to a and b; what is then added to one must not reach the other.
+BOOST_AUTO_TEST_CASE(the_operands_of_an_addition_do_not_share_a_gradient) {
+  // add passes the same array dy to a and b; adding to one must not change the other.
   const Tensor a = variable({2}, {1, 2}), b = variable({2}, {3, 4});
   const Tensor total = add(add(a, b), scale(a, 10));
   const Gradients g = backward(sum(total));
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(both_sides_of_an_addition_do_not_share_their_gradient) {
   BOOST_TEST(same(g[b], array_of({2}, {1, 1})));
 }
 
-BOOST_AUTO_TEST_CASE(a_given_cotangent_is_left_as_it_was) {
+BOOST_AUTO_TEST_CASE(a_given_cotangent_is_not_changed) {
   const Tensor x = variable({2}, {1, 2});
   const Array cotangent = array_of({2}, {5, 7});
   const Gradients g = backward(add(x, scale(x, 2)), cotangent);
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(constants_are_not_recorded) {
   EXPECT_FAIL(g[c], "a constant has no gradient");
 }
 
-BOOST_AUTO_TEST_CASE(no_grad_holds_for_its_scope_and_thread) {
+BOOST_AUTO_TEST_CASE(no_grad_applies_to_its_scope_and_thread) {
   const Tensor x = variable({2}, {1, 2});
   {
     const NoGrad outer;
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(backward_consumes_the_graph) {
   const Tensor loss = sum(y);
   backward(loss);
   EXPECT_FAIL(backward(loss), "walked already");
-  EXPECT_FAIL(backward(sum(y)), "walked already");  // the lower part, under a new top
+  EXPECT_FAIL(backward(sum(y)), "walked already");  // shares a consumed part with a new root
 }
 
 BOOST_AUTO_TEST_CASE(backward_can_keep_the_graph) {
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(backward_frees_what_it_has_consumed) {
   BOOST_TEST(kept.value().unique());
 }
 
-BOOST_AUTO_TEST_CASE(what_backward_refuses) {
+BOOST_AUTO_TEST_CASE(errors_of_backward) {
   const Tensor x = variable({2}, {1, 2});
   EXPECT_FAIL(backward(mul(x, x)), "expected a loss of one value, got shape [2]");
   EXPECT_FAIL(backward(mul(x, x), Array::zeros({3})), "cotangent [3] for a result [2]");
@@ -178,20 +178,20 @@ BOOST_AUTO_TEST_CASE(a_chain_of_a_million_ops_on_a_small_stack) {
     BOOST_TEST(y.item() == 3);
     const Gradients g = backward(y);
     BOOST_TEST(same(g[x], array_of({}, {1})));
-    y = Tensor();  // the walked chain is taken down
+    y = Tensor();  // frees the chain after backward
     y = chain(x, length);
-    y = Tensor();  // and one that was never walked
+    y = Tensor();  // and a chain without backward
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_ladder_has_exponentially_many_paths_but_is_walked_once) {
+BOOST_AUTO_TEST_CASE(a_ladder_with_exponentially_many_paths_is_walked_once) {
   Tensor y = variable({}, {1});
   const Tensor x = y;
   for (int i = 0; i < 60; ++i) y = scale(add(y, y), real(0.5));
   BOOST_TEST(same(backward(y)[x], array_of({}, {1})));
 }
 
-BOOST_AUTO_TEST_CASE(shards_share_parameters_and_run_backward_at_once) {
+BOOST_AUTO_TEST_CASE(shards_share_parameters_and_run_backward_concurrently) {
   Array values({8, 8});
   for (std::int64_t i = 0; i < values.size(); ++i)
     values.data()[i] = static_cast<real>(i % 13 - 6) / 16;
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(shards_share_parameters_and_run_backward_at_once) {
   BOOST_TEST(equal == shards * rounds);
 }
 
-BOOST_AUTO_TEST_CASE(training_steps_ask_nothing_of_the_system_after_the_first) {
+BOOST_AUTO_TEST_CASE(training_steps_after_the_first_need_no_system_allocation) {
   Tensor w = Tensor::variable(Array::full({16, 16}, real(0.1)));
   const std::vector<std::int32_t> ids = {1, 5, 3, 1};
   const auto step = [&] {
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(training_steps_ask_nothing_of_the_system_after_the_first) {
   arena_release(arena_allocate(100));
   const auto warm = arena_counters().system_allocations;
   arena_release(arena_allocate(100));
-  if (arena_counters().system_allocations != warm) return;  // a sanitizer watches: nothing is kept
+  if (arena_counters().system_allocations != warm) return;  // with a sanitizer no memory is kept
   for (int i = 0; i < 3; ++i) step();
   const ArenaCounters before = arena_counters();
   for (int i = 0; i < 20; ++i) step();

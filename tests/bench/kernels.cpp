@@ -1,4 +1,4 @@
-// How fast the kernels are, one by one: bytes or FLOPs a second on one thread.
+// The speed of each kernel: bytes or FLOPs per second on one thread.
 //   build/release/tests/bench/bench_kernels [--benchmark_filter=REGEX]
 #include "autograd/attention.h"
 #include "autograd/kernels/dropout.h"
@@ -20,7 +20,7 @@ using namespace heed;
 
 namespace {
 
-constexpr std::int64_t rows = 512;  // where a kernel works on many
+constexpr std::int64_t rows = 512;  // for kernels that work on several rows
 
 std::vector<real> values(std::int64_t n, std::uint64_t seed = 1) {
   Random random({.seed = seed, .stream = Stream::check, .index = 0, .part = 0});
@@ -29,13 +29,13 @@ std::vector<real> values(std::int64_t n, std::uint64_t seed = 1) {
   return x;
 }
 
-/// Reads and writes of `arrays` arrays of n values for each iteration.
+/// Counts reads and writes of `arrays` arrays of n values per iteration.
 void moves(benchmark::State& state, std::int64_t n, std::int64_t arrays) {
   state.SetBytesProcessed(state.iterations() * n * arrays *
                           static_cast<std::int64_t>(sizeof(real)));
 }
 
-/// C = A Bᵀ, as in a layer; with bf16 where `bf16`.
+/// C = A Bᵀ, as in a layer; in bf16 if `bf16`.
 void product(benchmark::State& state, bool bf16) {
   if (bf16 && !kernels::bf16_obstacle().empty()) {
     return state.SkipWithError(kernels::bf16_obstacle().c_str());
@@ -58,7 +58,7 @@ void shapes(benchmark::internal::Benchmark* b) {
 BENCHMARK_CAPTURE(product, float32, false)->Apply(shapes);
 BENCHMARK_CAPTURE(product, bf16, true)->Args({1024, 1024, 256})->Args({1024, 2048, 512});
 
-/// The same with B laid out once, as decoding has it.
+/// The same with B packed once, as in decoding.
 void packed_product(benchmark::State& state) {
   const std::int64_t m = state.range(0), n = state.range(1), k = state.range(2);
   const auto a = values(m * k), b = values(n * k, 2);

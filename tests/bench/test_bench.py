@@ -1,4 +1,4 @@
-"""Do the benchmark scripts count and compare rightly? Exits 77, skipped, where there is no PyTorch."""
+"""Checks that the benchmark scripts count and compare correctly. Exits 77 (skipped) without PyTorch."""
 import json
 import os
 import pathlib
@@ -23,7 +23,7 @@ torch.set_num_threads(1)
 
 class Flops(unittest.TestCase):
     def counted(self, workload):
-        """The matrix FLOPs of one step as PyTorch's profiler sees them, product by product."""
+        """The matrix FLOPs of one step, as counted by PyTorch's profiler."""
         torch_step.OPTIONS = type("Options", (), {"dropout": "none", "attention": "baddbmm",
                                                   "precision": "float32"})
         step = torch_step.trainer(workload)
@@ -32,14 +32,14 @@ class Flops(unittest.TestCase):
         products = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm")
         return sum(e.flops for e in profile.key_averages() if e.key in products)
 
-    def test_formula_is_what_pytorch_multiplies(self):
+    def test_formula_agrees_with_the_profiler(self):
         for lm in (True, False):
             workload = Workload("small", 24, 3, 40, 2, 19, 5, 7, lm=lm)
             self.assertEqual(self.counted(workload), workload.flops())
 
 
 class Compare(unittest.TestCase):
-    """compare against a heed of known speed: a script that prints what it is told."""
+    """Runs compare with a fake heed: a script that prints a given report."""
 
     def compare(self, report, code=0):
         with tempfile.TemporaryDirectory() as folder:

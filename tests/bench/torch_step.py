@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Times training steps of PyTorch, at its best on a CPU, on the shapes of configs/bench/.
+"""Times optimised PyTorch training steps on a CPU with the shapes of configs/bench/.
 
     torch_step.py WORKLOAD [--steps N] [--threads N] [--dropout plain|bytes] …
 
 Prints one JSON object: step_ms (median), tokens_per_s, gflop_per_step, gflops, peak_rss_mb. The model
-is written as one does who knows where PyTorch 1.13 spends its time on CPUs: time-first layout, so
-that the heads are views; one product for q, k, v; baddbmm that scales and masks; foreach Adam. The
-program starts itself again under OpenBLAS's OpenMP build and a malloc that keeps its memory.
+is optimised for PyTorch 1.13 on CPUs: time-first layout, so that the heads are views; one product for
+q, k, v; baddbmm, which scales and masks; foreach Adam. The program restarts itself with OpenBLAS's
+OpenMP build and a malloc that keeps its memory.
 """
 import argparse
 import json
@@ -24,7 +24,7 @@ DROPOUT, SMOOTHING = 0.1, 0.1
 
 
 def restart_under(threads, isa):
-    """Variables that libraries read once, at their start: set them and begin anew."""
+    """Sets variables that libraries read only at their start, and restarts the program."""
     wanted = {"OMP_NUM_THREADS": str(threads), "ATEN_CPU_CAPABILITY": isa,
               "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_MMAP_THRESHOLD_": str(1 << 40),
               "MALLOC_TOP_PAD_": str(1 << 28)}
@@ -41,12 +41,12 @@ def arguments():
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--isa", choices=("avx2", "avx512"), default="avx512",
-                        help="vector width of PyTorch's own loops")
+                        help="instruction set of PyTorch's loops")
     parser.add_argument("--attention", choices=("baddbmm", "sdpa"), default="baddbmm")
     parser.add_argument("--dropout", choices=("plain", "bytes", "none"), default="plain",
-                        help="bytes: eight masks from one random number, not PyTorch's own dropout")
+                        help="bytes: eight mask values from one random number instead of PyTorch's dropout")
     parser.add_argument("--precision", choices=("float32", "bf16"), default="float32",
-                        help="bf16: under autocast")
+                        help="bf16: with autocast")
     parser.add_argument("--profile", action="store_true", help="time by op, to stderr")
     return parser.parse_args()
 
@@ -61,8 +61,8 @@ from torch import nn  # noqa: E402
 
 
 class BytesDropout(torch.autograd.Function):
-    """Dropout with p = 26/256. bernoulli_ draws one by one on one thread and costs more than many a
-    product; random bytes are eight times as cheap, and the comparison runs on all threads.
+    """Dropout with p = 26/256. bernoulli_ draws one number at a time on one thread and is often slower than
+    a product; random bytes cost an eighth of that, and the comparison runs on all threads.
     """
     KEEP_FROM = 26
 
@@ -93,7 +93,7 @@ class Attention(nn.Module):
         self.d, self.heads, self.scale = d, heads, 1.0 / math.sqrt(d // heads)
 
     def forward(self, x, memory=None, mask=None):
-        """x: [T, B, d]; asks memory where given, itself otherwise. mask: [T, T], added."""
+        """x: [T, B, d]; attends to memory if given, else to itself. mask: [T, T], added."""
         if memory is None:
             q, k, v = self.in_proj(x).chunk(3, -1)
         else:
@@ -115,7 +115,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Pre-norm: self-attention, where `cross` attention to the encoder, feed-forward."""
+    """Pre-norm: self-attention, with `cross` attention to the encoder, feed-forward."""
 
     def __init__(self, w, cross=False):
         super().__init__()
@@ -134,7 +134,7 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    """Encoder-decoder, or decoder alone for a language model; one matrix embeds and predicts."""
+    """Encoder-decoder, or a decoder for a language model; one matrix for embedding and output."""
 
     def __init__(self, w):
         super().__init__()
@@ -173,7 +173,7 @@ def clip(gradients, largest=1.0):
 
 
 def trainer(w):
-    """A function that makes one training step."""
+    """Returns a function that performs one training step."""
     torch.manual_seed(1)
     model = Model(w).train()
     weights = list(model.parameters())

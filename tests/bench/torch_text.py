@@ -4,10 +4,10 @@
     torch_text.py --tokenizer RUN/tokenizer.model --source F --target F [--batches N] [--batch-tokens N]
                   [torch_step.py's options]
 
-Takes the lengths of the pairs as the tokenizer cuts them, and random ids, which cost the same. As is
-usual, the pairs are sorted by length, cut into batches of so many target tokens, padded to the longest
-of each batch, and the batches shuffled. Prints one JSON object: target tokens a second, padding not
-counted, the median of ten parts of the run. Needs python3-sentencepiece.
+Uses the tokenized lengths of the pairs, and random ids, which cost the same. As usual, the pairs are
+sorted by length, grouped into batches of so many target tokens, padded to the longest of each batch,
+and the batches shuffled. Prints one JSON object: target tokens per second without padding, the median
+of ten parts of the run. Needs python3-sentencepiece.
 """
 import argparse
 import gzip
@@ -24,7 +24,7 @@ ARGUMENTS.add_argument("--batches", type=int, default=100, help="batches timed, 
 ARGUMENTS.add_argument("--batch-tokens", type=int, default=4096)
 OWN, REST = ARGUMENTS.parse_known_args()
 WHOLE = sys.argv[1:]
-sys.argv[1:] = ["nmt-small", *REST]  # what torch_step reads, which may start this program again
+sys.argv[1:] = ["nmt-small", *REST]  # for torch_step, which may restart this program
 
 import torch_step  # noqa: E402
 
@@ -40,7 +40,7 @@ PAD = 0
 
 
 class PaddedModel(torch_step.Model):
-    """nmt-small with padding masked: as keys in the encoder and towards it, as targets in the loss."""
+    """nmt-small with padding masked: in the keys of encoder and cross-attention, and in the loss."""
 
     def forward(self, source, target):
         heads = self.encoder[0].attention.heads
@@ -69,14 +69,14 @@ class PaddedModel(torch_step.Model):
 
 
 def tokens_of(path):
-    """Tokens of each line, the end of the sentence counted."""
+    """The number of tokens of each line, including the end of the sentence."""
     model = sentencepiece.SentencePieceProcessor(model_file=OWN.tokenizer)
     with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as lines:
         return [len(model.encode(line.rstrip("\n"))) + 1 for line in lines]
 
 
 def cut(lengths, most):
-    """Batches of pairs that are alike in length, padded target tokens up to `most`."""
+    """Batches of pairs of similar length, with up to `most` padded target tokens."""
     batches, current = [], []
     for pair in sorted(lengths, key=lambda p: (p[1], p[0])):
         if current and pair[1] * (len(current) + 1) > most:

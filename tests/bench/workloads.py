@@ -1,4 +1,4 @@
-"""The named workloads of configs/bench/, and how many matrix FLOPs a training step of each takes."""
+"""The workloads of configs/bench/ and the matrix FLOPs of a training step of each."""
 from dataclasses import dataclass
 
 
@@ -8,22 +8,22 @@ class Workload:
     d: int          # d_model
     heads: int
     ff: int
-    layers: int     # of a language model; of the encoder and of the decoder, each
+    layers: int     # of a language model; of each side of an encoder-decoder
     vocab: int
-    batch: int      # sequences, or pairs of them
+    batch: int      # sequences or pairs
     length: int     # tokens of every sequence, on both sides
     lm: bool = False
 
     @property
     def tokens(self):
-        """Target tokens of a step: what tokens_per_s counts."""
+        """Target tokens of a step, as counted by tokens_per_s."""
         return self.batch * self.length
 
     def flops(self):
         """Matrix FLOPs of a step: 2mnk for each product forward, and twice that backward.
 
         Attention counts in full, masked or not; the output projection counts; embedding does not.
-        Source and target rows are equally many here.
+        Source and target have the same number of rows.
         """
         rows = self.tokens
         projections = 2 * rows * self.d * 4 * self.d           # q, k, v, out

@@ -1,5 +1,5 @@
 #pragma once
-/// Datasets for the tests of batches, in which every token tells where it comes from.
+/// Datasets for the tests of batches, in which every token identifies its position.
 #include <algorithm>
 
 #include "data/batches/batcher.h"
@@ -7,7 +7,7 @@
 
 namespace heed::testing {
 
-/// Pairs of random lengths 1 … longest; token values are 10, 11, 12, … through the whole dataset.
+/// Pairs of random lengths 1 … longest; tokens are numbered 10, 11, 12, … over the whole dataset.
 inline Dataset random_pairs(std::int64_t n, std::uint32_t longest, std::uint64_t seed = 1) {
   Random random({.seed = seed, .stream = Stream::check, .index = 5});
   Dataset data;
@@ -32,7 +32,7 @@ inline Dataset counting_text(std::int32_t n) {
   return data;
 }
 
-/// Offsets fit the tokens, and (pairs) each sequence is the one that `samples` names.
+/// Checks that offsets match the tokens, and for pairs that sequences are those in `samples`.
 inline void check_batch(const Batch& b, const Dataset& data) {
   const auto n = b.sequences();
   BOOST_REQUIRE(n > 0);

@@ -1,5 +1,5 @@
 #pragma once
-/// What the tests of data/ share.
+/// Shared by the tests of data/.
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -17,7 +17,7 @@
 
 namespace heed::testing {
 
-/// A folder that is gone afterwards.
+/// A temporary folder.
 class TempDir {
  public:
   TempDir() {
@@ -34,7 +34,7 @@ class TempDir {
 
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
 
-  /// Both return the path of the file they write.
+  /// Both return the path of the written file.
   std::string write(std::string_view name, std::string_view content) const {
     const auto file = path_ / name;
     std::ofstream(file, std::ios::binary) << content;
@@ -60,7 +60,7 @@ inline std::string slurp(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Runs `action`, which must throw an Error with this code, whose message holds all these parts.
+/// Runs `action`, which must throw an Error with this code and a message that contains all parts.
 template <class Action>
 void expect_error(Exit code, std::initializer_list<std::string_view> parts, Action action) {
   try {
@@ -70,7 +70,7 @@ void expect_error(Exit code, std::initializer_list<std::string_view> parts, Acti
     BOOST_TEST(static_cast<int>(error.code) == static_cast<int>(code), message);
     for (const auto part : parts) {
       BOOST_TEST(message.find(part) != std::string::npos,
-                 "\"" << message << "\" does not say \"" << part << "\"");
+                 "\"" << message << "\" does not contain \"" << part << "\"");
     }
     return;
   }
@@ -89,7 +89,7 @@ inline std::vector<std::string> split_at(const std::string& line, char separator
   return parts;
 }
 
-/// Sentences of made-up but repeating words, for learning vocabularies.
+/// Sentences of random but repeated words, for learning vocabularies.
 inline std::vector<std::string> sentences(std::size_t count, std::uint64_t seed) {
   static const std::vector<std::string> words = {
       "the",    "a",      "house",  "houses", "river",   "rivers", "running", "walking", "walked",

@@ -38,7 +38,7 @@ std::int64_t cost(const Batch& b) { return std::max(b.source.rows(), b.target.ro
 
 BOOST_AUTO_TEST_SUITE(batcher)
 
-BOOST_AUTO_TEST_CASE(every_sample_once_an_epoch) {
+BOOST_AUTO_TEST_CASE(every_sample_occurs_once_per_epoch) {
   for (const std::int64_t n : {1, 2, 7, 100, 3000}) {
     const Dataset data = random_pairs(n, 12);
     for (const BatchOptions& o :
@@ -72,10 +72,10 @@ BOOST_AUTO_TEST_CASE(budgets_hold_and_are_used) {
     BOOST_TEST(b.sequences() <= 16);
     odd += b.sequences() != 16;
   }
-  BOOST_TEST(odd <= 4u);  // the last of each stretch of 1,600 samples
+  BOOST_TEST(odd <= 4u);  // the last one of each chunk of 1,600 samples
 }
 
-BOOST_AUTO_TEST_CASE(a_sample_beyond_the_budget_goes_alone) {
+BOOST_AUTO_TEST_CASE(a_sample_beyond_the_budget_is_a_batch_alone) {
   Dataset data = random_pairs(50, 5);
   data.source.push(std::vector<std::int32_t>{9, 9, Tokenizer::eos});
   data.target.push(std::vector<std::int32_t>(100, 7));
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_sample_beyond_the_budget_goes_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(alike_lengths_stand_together) {
+BOOST_AUTO_TEST_CASE(similar_lengths_are_batched_together) {
   const Dataset data = random_pairs(5000, 60);
   BatchStream stream(data, {.batch_tokens = 600});
   double spread = 0;
@@ -99,8 +99,7 @@ BOOST_AUTO_TEST_CASE(alike_lengths_stand_together) {
     }
     spread += static_cast<double>(high - low);
   }
-  BOOST_TEST(spread / static_cast<double>(batches.size()) <
-             3.0);  // in random batches it would be about 55
+  BOOST_TEST(spread / static_cast<double>(batches.size()) < 3.0);  // random batches: about 55
 }
 
 BOOST_AUTO_TEST_CASE(a_function_of_seed_and_epoch) {
@@ -115,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_function_of_seed_and_epoch) {
   }
   BOOST_TEST((orders[0] != orders[1] && orders[1] != orders[2]));
 
-  // The order of the batches is shuffled too: lengths do not grow along an epoch.
+  // The order of the batches is shuffled too: lengths do not grow during an epoch.
   BatchStream again(data, {.batch_tokens = 100, .seed = 5});
   int falls = 0;
   std::size_t before = 0;
@@ -126,8 +125,8 @@ BOOST_AUTO_TEST_CASE(a_function_of_seed_and_epoch) {
   BOOST_TEST(falls > 20);
 }
 
-BOOST_AUTO_TEST_CASE(every_order_comes_as_often_as_every_other) {
-  // Samples of one length, a batch each: sorting leaves them as they were shuffled.
+BOOST_AUTO_TEST_CASE(all_orders_are_equally_frequent) {
+  // Samples of one length, one per batch: sorting keeps their shuffled order.
   Dataset data;
   for (std::int32_t i = 0; i < 3; ++i) {
     data.source.push(std::vector<std::int32_t>{10 + i, Tokenizer::eos});
@@ -162,7 +161,7 @@ BOOST_AUTO_TEST_CASE(seeking) {
     expect_error(Exit::bad_input, {"epoch 7"}, [&] { straight.seek({7, n}); });
     expect_error(Exit::bad_input, {"batch -1"}, [&] { straight.seek({7, -1}); });
     expect_error(Exit::bad_input, {"epoch -1"}, [&] { straight.seek({-1, 0}); });
-    BOOST_TEST((straight.position() == Position{8, 0}));  // a failed seek moves nothing
+    BOOST_TEST((straight.position() == Position{8, 0}));  // unchanged by a failed seek
   }
 }
 
@@ -189,9 +188,9 @@ BOOST_AUTO_TEST_CASE(windows_of_a_text) {
           }
           for (const auto token : b.labels) predicted.push_back(token - 101);
         }
-        check_permutation(predicted, n - 1);  // every token but the first, once
+        check_permutation(predicted, n - 1);  // every token except the first, once
       }
-      if (n == 500 && o.context == 10) BOOST_TEST(shifts.size() >= 7u);  // the grid moves
+      if (n == 500 && o.context == 10) BOOST_TEST(shifts.size() >= 7u);  // the grid is shifted
     }
   }
 }
@@ -205,7 +204,7 @@ BOOST_AUTO_TEST_CASE(evaluation_of_pairs) {
   for (std::size_t i = 0; i < batches.size(); ++i) {
     check_batch(batches[i], data);
     BOOST_TEST(cost(batches[i]) <= 100);
-    BOOST_TEST((batches[i] == again[i]));  // whatever the seed
+    BOOST_TEST((batches[i] == again[i]));  // for any seed
     for (const auto s : batches[i].samples) {
       BOOST_TEST(data.source.length(s) >= before);
       before = data.source.length(s);
@@ -240,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_batch_by_name) {
   BOOST_TEST(b.samples == (std::vector<std::int64_t>{7, 2, 2}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be) {
+BOOST_AUTO_TEST_CASE(impossible_options) {
   Dataset nothing;
   nothing.left_out_long = 12;
   expect_error(Exit::bad_input, {"no pair", "12 longer", "data.max_length"},

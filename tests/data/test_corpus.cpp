@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(three_splits) {
   BOOST_TEST(corpus.test.source == (Lines{"vier", "fünf"}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(splits_nobody_named_are_empty) {
+BOOST_AUTO_TEST_CASE(splits_not_in_the_config_are_empty) {
   Files f;
   f.pairs(f.options.train, "train", "eins\n", "one\n");
   const Corpus corpus = f.read();
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(splits_nobody_named_are_empty) {
   BOOST_TEST(corpus.test.empty());
 }
 
-BOOST_AUTO_TEST_CASE(fractions_are_cut_from_the_end) {
+BOOST_AUTO_TEST_CASE(fractions_are_taken_from_the_end) {
   Files f;
   f.pairs(f.options.train, "train", numbered(100, "de"), numbered(100, "en"));
   f.options.valid_fraction = 0.1;
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(fractions_are_cut_from_the_end) {
   BOOST_TEST(corpus.test.target.front() == "en95");
   BOOST_TEST(corpus.test.target.back() == "en99");
 
-  f.pairs(f.options.valid, "valid", "drei\n", "three\n");  // files win over the fraction
+  f.pairs(f.options.valid, "valid", "drei\n", "three\n");  // files override the fraction
   corpus = f.read();
   BOOST_TEST(corpus.train.source.size() == 95u);
   BOOST_TEST(corpus.valid.source.size() == 1u);
@@ -85,23 +85,23 @@ BOOST_AUTO_TEST_CASE(fractions_of_a_text) {
   BOOST_TEST(corpus.test.text == "");
 
   f.options.train.text = {
-      f.dir.write("text", "aßaßaßaß")};  // 12 bytes; byte 10 is within a character
+      f.dir.write("text", "aßaßaßaß")};  // 12 bytes; byte 10 is inside a character
   f.options.valid_fraction = 2.0 / 12.0;
   corpus = f.read(true);
   BOOST_TEST(corpus.train.text + corpus.valid.text == "aßaßaßaß");
   BOOST_TEST((corpus.valid.text == "ß" || corpus.valid.text == "aß"));
-  f.options.valid_fraction = 1.0 / 12.0;  // only the second byte of ß is left: nothing
+  f.options.valid_fraction = 1.0 / 12.0;  // only the second byte of ß would be left, so nothing is
   expect_error(Exit::bad_input, {"12 bytes are too few to cut fractions from"},
                [&] { f.read(true); });
 }
 
-BOOST_AUTO_TEST_CASE(a_text_without_a_last_newline_gets_one_before_the_next) {
+BOOST_AUTO_TEST_CASE(a_text_without_a_final_newline_gets_one_before_the_next) {
   Files f;
   f.options.train.text = {f.dir.write("a", "abc def"), f.dir.write("b", "ghi")};
   BOOST_TEST(f.read(true).train.text == "abc def\nghi");
 }
 
-BOOST_AUTO_TEST_CASE(texts_are_joined_as_they_are) {
+BOOST_AUTO_TEST_CASE(texts_are_joined_unchanged) {
   Files f;
   f.options.train.text = {f.dir.write("a", "one\r\n\n"), f.dir.write_gz("b", "two")};
   const Corpus corpus = f.read(true);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(lower_case_everywhere) {
   BOOST_TEST(f.read(true).train.text == "àb\n");
 }
 
-BOOST_AUTO_TEST_CASE(what_goes_wrong) {
+BOOST_AUTO_TEST_CASE(errors) {
   Files f;
   expect_error(Exit::usage, {"data.train.source"}, [&] { f.read(); });
   expect_error(Exit::usage, {"data.train.text"}, [&] { f.read(true); });
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(what_goes_wrong) {
   expect_error(Exit::bad_input, {"empty.txt.gz: empty file"}, [&] { f.read(true); });
 }
 
-BOOST_AUTO_TEST_CASE(a_broken_later_split_is_found_too) {
+BOOST_AUTO_TEST_CASE(a_broken_later_split_is_detected) {
   Files f;
   f.pairs(f.options.train, "train", "x\n", "x\n");
   f.pairs(f.options.test, "test", "x\n", "\xFF\n");

@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(every_line_is_a_sample) {
   BOOST_TEST(data.left_out_empty == 0);
 }
 
-BOOST_AUTO_TEST_CASE(training_leaves_out_and_counts) {
+BOOST_AUTO_TEST_CASE(training_skips_and_counts_lines) {
   const Dataset data =
       tokenize(split, words(), words(), {.training = true, .max_length = 3, .keep_lines = false});
   BOOST_TEST(data.size() == 3);
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(training_leaves_out_and_counts) {
   BOOST_TEST(all.target_lines[2] == "b b b b");
 }
 
-BOOST_AUTO_TEST_CASE(sources_alone) {
+BOOST_AUTO_TEST_CASE(sources_only) {
   const Dataset data = tokenize({.source = {"a", "b"}, .target = {}, .text = {}}, words(), words());
   BOOST_TEST(data.size() == 2);
   BOOST_TEST(data.target.size() == 2);
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(sources_alone) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(the_same_on_any_number_of_threads) {
+BOOST_AUTO_TEST_CASE(results_do_not_depend_on_the_number_of_threads) {
   Split big{.source = sentences(5000, 1), .target = sentences(5000, 2), .text = {}};
   const auto t = train_tokenizer({.kind = TokenizerKind::words}, big.source, 1);
   const Dataset one = tokenize(big, *t, *t, {}, 1);
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(the_same_on_any_number_of_threads) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_failure_on_a_thread_arrives) {
+BOOST_AUTO_TEST_CASE(an_error_on_a_thread_is_rethrown) {
   struct Failing : Tokenizer {
     TokenizerKind kind() const override { return TokenizerKind::words; }
     std::int64_t size() const override { return 3; }
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_failure_on_a_thread_arrives) {
   expect_error(Exit::failed, {"line 4999"}, [&] { tokenize(big, Failing(), Failing(), {}, 3); });
 }
 
-BOOST_AUTO_TEST_CASE(a_running_text) {
+BOOST_AUTO_TEST_CASE(a_continuous_text) {
   std::string text;
   for (const auto& line : sentences(3000, 3)) text += line + "\n";
   const Split lm{.source = {}, .target = {}, .text = text + "no end"};

@@ -1,4 +1,4 @@
-// The generator of dates against a reader of dates that shares nothing with it.
+// The generator of dates against an independent parser of dates.
 #include "data/sources/dates.h"
 
 #include <cctype>
@@ -15,7 +15,7 @@ namespace {
 
 struct Read {
   int year = 0, month = 0, day = 0;
-  int weekday = -1;  // Monday = 0; -1: none written
+  int weekday = -1;  // Monday = 0; -1: not written
 };
 
 /// Weekday by Sakamoto's method (comp.lang.c, 1992), Monday = 0.
@@ -93,7 +93,7 @@ const std::map<std::string, int>& month_words() {
       std::istringstream in(list);
       std::string word;
       for (int month = 1; in >> word; ++month) {
-        BOOST_REQUIRE((!w.contains(word) || w[word] == month));  // no word means two months
+        BOOST_REQUIRE((!w.contains(word) || w[word] == month));  // no word is ambiguous
         w[word] = month;
       }
     }
@@ -158,7 +158,7 @@ Read read_numbers(const std::string& text) {
 Read read_date(const std::string& written) {
   if (written.find("年") != std::string::npos) return read_chinese(written);
   if (written.find_first_not_of("0123456789-/.") == std::string::npos) return read_numbers(written);
-  // Words: cut into runs of digits and of letters; a hyphen belongs to words like twenty-first
+  // Splits into runs of digits and of letters; a hyphen belongs to words such as twenty-first
   // only.
   Read date;
   std::vector<std::string> tokens;
@@ -231,19 +231,19 @@ void check(const std::string& written, std::chrono::sys_days day) {
 
 BOOST_AUTO_TEST_SUITE(dates)
 
-BOOST_AUTO_TEST_CASE(every_form_reads_back) {
+BOOST_AUTO_TEST_CASE(every_form_can_be_read) {
   Random random({.seed = 1, .stream = Stream::check});
   BOOST_TEST(date_forms() >= 20);
   using namespace std::chrono;
   for (int form = 0; form < date_forms(); ++form) {
-    // 1969 to 2068, where every form is allowed; the step visits all days of the month and months.
+    // 1969 to 2068, where every form is allowed; the stride visits all months and their days.
     for (sys_days day{year{1969} / 1 / 1}; day < sys_days{year{2069} / 1 / 1}; day += days(37)) {
       check(write_date(day, form, random), day);
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_day_reads_back) {
+BOOST_AUTO_TEST_CASE(every_day_can_be_read) {
   Random random({.seed = 2, .stream = Stream::check});
   std::map<std::string, std::chrono::sys_days> meaning;
   for (int round = 0; round < 2; ++round) {
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(every_day_reads_back) {
       const auto written = write_date(day, random);
       check(written, day);
       const auto [entry, fresh] = meaning.emplace(written, day);
-      if (!fresh && entry->second != day) BOOST_ERROR(written << " is written for two days");
+      if (!fresh && entry->second != day) BOOST_ERROR(written << " stands for two days");
     }
   }
 }
@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(iso) {
   BOOST_TEST(iso_date(sys_days{year{2000} / 2 / 29}) == "2000-02-29");
 }
 
-BOOST_AUTO_TEST_CASE(forms_that_one_expects) {
+BOOST_AUTO_TEST_CASE(expected_forms) {
   using namespace std::chrono;
   const sys_days day{year{2021} / 3 / 3};
   Random random({.seed = 3, .stream = Stream::check});

@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_CASE(a_few_lines_are_all_taken_in_order) {
   BOOST_TEST(sample_lines({}, 3, 1).empty());
 }
 
-BOOST_AUTO_TEST_CASE(of_many_each_is_taken_as_often_and_none_twice) {
+BOOST_AUTO_TEST_CASE(of_many_lines_each_is_equally_likely_and_none_repeated) {
   const std::vector<std::string> lines(20);
   std::vector<int> times(lines.size());
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {

@@ -28,11 +28,11 @@ BOOST_AUTO_TEST_CASE(lines_and_their_ends) {
   check("", {});
   check("\n", {""});
   check("\xEF\xBB\xBFgrün\n", {"grün"});          // a byte-order mark
-  check("\xEF\xBB\xBF", {});                      // and nothing else
+  check("\xEF\xBB\xBF", {});                      // only that mark
   check("a\vb\u2028c\rd\n", {"a\vb\u2028c\rd"});  // only \n ends a line
 }
 
-BOOST_AUTO_TEST_CASE(text_stays_as_it_is) {
+BOOST_AUTO_TEST_CASE(text_is_not_changed) {
   const TempDir dir;
   const std::string text = "one\r\n\n  two\n\nend";
   BOOST_TEST(read_text(dir.write("t", text)) == text);
@@ -49,20 +49,20 @@ BOOST_AUTO_TEST_CASE(several_files_and_members) {
   const auto a = dir.write("a", "1\n2\n"), b = dir.write_gz("b", "3\n");
   BOOST_TEST(read_lines(Lines{a, b, a}) == (Lines{"1", "2", "3", "1", "2"}),
              boost::test_tools::per_element());
-  // Two gzip files one after the other are one gzip file.
+  // Two concatenated gzip files are one gzip file.
   const auto both = dir.write("both.gz", slurp(b) + slurp(dir.write_gz("c", "4\n")));
   BOOST_TEST(read_lines(both) == (Lines{"3", "4"}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(large_gz_equals_plain) {
+BOOST_AUTO_TEST_CASE(a_large_gz_file_equals_plain_text) {
   const TempDir dir;
   std::string content;
   for (const auto& line : sentences(30000, 5)) content += line + "\n";
-  BOOST_TEST(content.size() > 1'000'000u);  // several of the reader's chunks
+  BOOST_TEST(content.size() > 1'000'000u);  // several chunks of the reader
   BOOST_TEST((read_lines(dir.write("p", content)) == read_lines(dir.write_gz("z", content))));
 }
 
-BOOST_AUTO_TEST_CASE(a_pipe_gives_all_it_has) {  // it does not tell its size
+BOOST_AUTO_TEST_CASE(a_pipe_is_read_to_its_end) {  // its size is unknown
   const TempDir dir;
   const std::string path = (dir / "pipe").string();
   BOOST_REQUIRE_EQUAL(mkfifo(path.c_str(), 0600), 0);
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(very_long_lines) {
   const auto more = dir.write("more", "x\n" + std::string(1'000'001, 'a') + "\n");
   expect_error(Exit::bad_input, {more + ":2:", "a line of more than 1000000 bytes"},
                [&] { read_lines(more); });
-  BOOST_TEST(read_text(more).size() == 1'000'004u);  // a running text may
+  BOOST_TEST(read_text(more).size() == 1'000'004u);  // a continuous text may be longer
 }
 
 BOOST_AUTO_TEST_CASE(damaged_gzip) {
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(damaged_gzip) {
   const auto file = dir.write("bad.gz", bad);
   expect_error(Exit::bad_input, {file, "gzip"}, [&] { read_lines(file); });
   bad = whole;
-  bad[whole.size() - 6] = static_cast<char>(bad[whole.size() - 6] ^ 1);  // the checksum
+  bad[whole.size() - 6] = static_cast<char>(bad[whole.size() - 6] ^ 1);  // in the checksum
   expect_error(Exit::bad_input, {"damaged"}, [&] { read_lines(dir.write("sum.gz", bad)); });
 }
 

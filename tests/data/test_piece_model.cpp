@@ -9,7 +9,7 @@ using namespace heed;
 
 namespace {
 
-/// A field of bytes, up to 2^14 of them (protocol buffers: field and type, length, bytes).
+/// A field of up to 2^14 bytes (protocol buffers: field and type, length, bytes).
 std::string field(unsigned number, const std::string& bytes) {
   const char head[] = {static_cast<char>(number << 3 | 2),
                        static_cast<char>(0x80 | (bytes.size() & 0x7F)),
@@ -17,7 +17,7 @@ std::string field(unsigned number, const std::string& bytes) {
   return std::string(head, sizeof head) + bytes;
 }
 
-/// A character map of 256 nodes, all 0 but number 5, and the texts "a" and "bc".
+/// A character map of 256 nodes, all 0 except number 5, and the texts "a" and "bc".
 std::string character_map(std::uint32_t node) {
   std::string map(4 + 1024, '\0');
   const std::uint32_t size = 1024;
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_model_has_pieces_trainer_and_normaliser) {
   BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, "") + "\x0A\x05") == cut);
 }
 
-BOOST_AUTO_TEST_CASE(no_piece_holds_a_nul) {
+BOOST_AUTO_TEST_CASE(no_piece_contains_a_nul) {
   const std::string broken = "not a sentencepiece model (one of its pieces is broken)";
   const auto flaw_of = [](const std::string& piece) {
     return flaw_in_piece_model(pieces + field(1, piece) + trainer + field(3, ""));
@@ -57,19 +57,19 @@ BOOST_AUTO_TEST_CASE(no_piece_holds_a_nul) {
   BOOST_TEST(flaw_of(field(1, std::string("\0", 1))) == broken);
   BOOST_TEST(flaw_of(field(1, std::string("a\0b", 3))) == broken);
   BOOST_TEST(flaw_of(field(1, "ab") + field(1, std::string("a\0", 2))) ==
-             broken);                         // the last counts
+             broken);                         // the last one counts
   BOOST_TEST(flaw_of("\x08\x05") == broken);  // a number
   BOOST_TEST(flaw_of("\xFF") == broken);
 }
 
-BOOST_AUTO_TEST_CASE(a_character_map_stays_within_itself) {
+BOOST_AUTO_TEST_CASE(a_character_map_has_no_offset_out_of_range) {
   const std::string broken = "not a sentencepiece model (its character map is broken)";
-  for (const unsigned normaliser : {3u, 5u}) {  // towards pieces, and back to text
+  for (const unsigned normaliser : {3u, 5u}) {  // before encoding, and after decoding
     BOOST_TEST(flaw_of_map(normaliser, 0) == "");
     BOOST_TEST(flaw_of_map(normaliser, 0x80000004u) == "");      // a value: the last text's end
     BOOST_TEST(flaw_of_map(normaliser, 0x80000005u) == broken);  // beyond the texts
     BOOST_TEST(flaw_of_map(normaliser, 200u << 10) == "");       // children in the only block
-    BOOST_TEST(flaw_of_map(normaliser, 300u << 10) == broken);   // in one that is not there
+    BOOST_TEST(flaw_of_map(normaliser, 300u << 10) == broken);   // in a missing block
     BOOST_TEST(flaw_of_map(normaliser, 200u << 10 | 1u << 8) == "");  // a child with value 0
   }
   BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, "\xFF\xFF\xFF")) == broken);

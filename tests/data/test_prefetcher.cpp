@@ -8,7 +8,7 @@ using namespace heed::testing;
 
 BOOST_AUTO_TEST_SUITE(prefetcher)
 
-BOOST_AUTO_TEST_CASE(the_same_as_without) {
+BOOST_AUTO_TEST_CASE(batches_equal_those_without_a_prefetcher) {
   for (const bool text : {false, true}) {
     const Dataset data = text ? counting_text(3000) : random_pairs(800, 12);
     const BatchOptions o{.batch_tokens = 100, .context = 10};
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(the_same_as_without) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(ends_at_any_moment) {
+BOOST_AUTO_TEST_CASE(can_be_destroyed_at_any_moment) {
   const Dataset data = random_pairs(300, 12);
   for (int taken = 0; taken < 50; ++taken) {
     Prefetcher prefetcher(BatchStream(data, {.batch_tokens = 50}), 3);
@@ -35,11 +35,11 @@ BOOST_AUTO_TEST_CASE(ends_at_any_moment) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(failures_arrive_where_they_are_seen) {
+BOOST_AUTO_TEST_CASE(failures_are_rethrown_to_the_reader) {
   Dataset data = random_pairs(300, 12);
   BatchStream stream(data, {.batch_tokens = 50});
   while (stream.position().epoch == 0) stream.next();
-  data.source = {};  // so that the next epoch cannot be planned
+  data.source = {};  // makes the next epoch fail
   data.target = {};
   Prefetcher prefetcher(stream, 4);
   for (int i = 0; i < 2; ++i) {

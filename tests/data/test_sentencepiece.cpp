@@ -22,11 +22,11 @@ const Tokenizer& example() {
 
 BOOST_AUTO_TEST_SUITE(sentencepiece)
 
-BOOST_AUTO_TEST_CASE(long_lines_are_encoded_in_parts_as_they_are_in_one) {
+BOOST_AUTO_TEST_CASE(long_lines_encoded_in_parts_equal_whole_lines) {
   std::string line;
   for (const auto& sentence : sentences(2000, 3)) line += (line.empty() ? "" : " ") + sentence;
   BOOST_TEST(line.size() > 20'000u);
-  Ids words;  // one by one: no piece reaches over a space
+  Ids words;  // separately: no piece spans a space
   std::size_t at = 0;
   while (at < line.size()) {
     const std::size_t end = std::min(line.find(' ', at), line.size());
@@ -35,28 +35,28 @@ BOOST_AUTO_TEST_CASE(long_lines_are_encoded_in_parts_as_they_are_in_one) {
     at = end + 1;
   }
   BOOST_TEST((example().encode(line) == words));
-  const std::string unknown(900'000, '\x7E');  // of one part, the library would need an hour
+  const std::string unknown(900'000, '\x7E');  // in one part, the library would need an hour
   BOOST_TEST(!example().encode(unknown).empty());
-  // A word that long is cut between two characters, wherever they begin.
+  // Such a long word is split between two characters.
   for (const std::string start : {"", "a", "ab", " "}) {
     std::string word = start;
     while (word.size() < 20'000) word += "日本";
     std::string back = example().decode(example().encode(word));
     back.erase(std::remove(back.begin(), back.end(), ' '), back.end());
     word.erase(std::remove(word.begin(), word.end(), ' '), word.end());
-    BOOST_TEST((back == word));  // but for spaces where the parts meet
+    BOOST_TEST((back == word));  // except for spaces between the parts
   }
-  // Of bytes that are no text each is a part; nothing is asked of the result but to be there.
+  // Each byte that is not text is a part; the result is not specified.
   BOOST_TEST(!example().encode(std::string(8'200, '\x80')).empty());
 }
 
-BOOST_AUTO_TEST_CASE(lines_of_any_length_can_be_learnt_from) {
+BOOST_AUTO_TEST_CASE(lines_of_any_length_can_be_learned) {
   Random random({.seed = 1, .stream = Stream::check, .index = 0, .part = 0});
   std::string noise, words;
   while (noise.size() < 200'000) noise += static_cast<char>('a' + random.below(26));
   for (const auto& line : sentences(5000, 3)) words += line + ' ';
   std::vector<std::string> lines = sentences(400, 1);
-  lines.push_back(noise);                      // one word: left out
+  lines.push_back(noise);                      // one word: skipped
   lines.push_back(std::string(300'000, 'a'));  // likewise
   lines.push_back(" " + noise + " ");
   const auto without = learn(sentences(400, 1), 64), with = learn(lines, 64);
@@ -64,13 +64,13 @@ BOOST_AUTO_TEST_CASE(lines_of_any_length_can_be_learnt_from) {
     BOOST_TEST(with->encode(line) == without->encode(line), boost::test_tools::per_element());
   }
   BOOST_TEST(words.size() > 100'000u);
-  const auto of_one_line = learn({words}, 64);  // cut at its spaces
+  const auto of_one_line = learn({words}, 64);  // split at its spaces
   BOOST_TEST(of_one_line->decode(of_one_line->encode(sentences(1, 3)[0])) == sentences(1, 3)[0]);
   expect_error(Exit::bad_input, {"4192 bytes"}, [&] { learn({noise}, 64); });
 }
 
 BOOST_AUTO_TEST_CASE(byte_pair_encoding_merges_what_is_frequent) {
-  // Of "ab" a piece can be made first, for it stands everywhere; then of "ab" and "c".
+  // "ab" occurs everywhere, so it is merged first, then "ab" and "c".
   const std::vector<std::string> lines(50, "abc abd abc");
   const auto t = train_tokenizer(
       {.kind = TokenizerKind::sentencepiece, .algorithm = PieceAlgorithm::bpe, .vocab_size = 12},
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(round_trips) {
   BOOST_TEST(t.decode(Ids{}) == "");
 }
 
-BOOST_AUTO_TEST_CASE(what_it_has_not_seen) {
+BOOST_AUTO_TEST_CASE(unseen_text) {
   const auto ids = example().encode("house ☃");
   BOOST_TEST(std::count(ids.begin(), ids.end(), Tokenizer::unk) == 1);
   BOOST_TEST(example().decode(ids).find("house") == 0u);
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(saved_and_loaded) {
 
 BOOST_AUTO_TEST_CASE(small_corpora) {
   BOOST_TEST(learn({"a b c", "b c d"}, 8000)->size() <
-             20);  // fewer pieces than asked for, but no failure
+             20);  // fewer pieces than requested, but no error
   BOOST_TEST(learn({"x"}, 8000)->size() >= 4);
   expect_error(Exit::usage, {"tokenizer.vocab_size", "10", "too small"},
                [] { learn(sentences(100, 1), 10); });
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(small_corpora) {
   expect_error(Exit::failed, {"sentencepiece: ", "insert_id"}, [] { learn({"ab"}, 2); });
   expect_error(Exit::bad_input, {"no text"}, [] { learn({}, 100); });
   expect_error(Exit::bad_input, {"no text"}, [] { learn({"", "  "}, 100); });
-  // Nothing is left of these once they are normalised; the library would end the process.
+  // These are empty after normalisation; the library would abort the process.
   const std::vector<std::string> nothing{"\x01",   "\u2581", "\u200B",
                                          "\u00A0", "\u3000", "<s> <unk>"};
   for (const std::string& line : nothing)
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(small_corpora) {
   BOOST_TEST(learn({"\x01", "a"}, 100)->size() >= 4);
 }
 
-BOOST_AUTO_TEST_CASE(a_running_text_is_kept_to_the_byte) {
+BOOST_AUTO_TEST_CASE(a_continuous_text_is_kept_to_the_byte) {
   auto lines = sentences(200, 4);
   for (auto& line : lines) line += "\n";
   lines.push_back("\n");
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_running_text_is_kept_to_the_byte) {
   BOOST_TEST(by_line == whole, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_running_text_without_any_newline) {
+BOOST_AUTO_TEST_CASE(a_continuous_text_without_any_newline) {
   const Split text{.text = "the ½ house  and the houses  and the ½ house"};
   const auto t = make_tokenizers({.vocab_size = 40}, text, 1).target;
   BOOST_TEST(t->decode(t->encode(text.text)) == text.text);
@@ -197,11 +197,11 @@ BOOST_AUTO_TEST_CASE(broken_models) {
   refused("this is no model at all\n");
   refused(std::string(1000, '\xFF'));
   refused(std::string("\0\0\0\0", 4));
-  // The pieces stand first: cut anywhere there, at a field's end or within, it is no whole model.
+  // The pieces come first: truncated there, at a field's end or inside, the model is incomplete.
   for (std::size_t keep = 1; keep < model.size() / 20; keep += 7) refused(model.substr(0, keep));
   refused(model.substr(0, model.size() - 1));
   refused(model + "x");
-  // A piece's bytes in the file: its text, a tag of one byte, its score.
+  // The bytes of a piece in the file: its text, a tag of one byte, its score.
   const std::string text = example().piece(40);
   const std::size_t at = model.find(text + '\x15');
   BOOST_REQUIRE(at != std::string::npos);

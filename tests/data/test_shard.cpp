@@ -8,7 +8,7 @@ using namespace heed::testing;
 
 namespace {
 
-/// Shards one after the other are the batch again.
+/// Checks that the concatenated shards equal the batch.
 void check_cover(const std::vector<Batch>& shards, const Batch& batch) {
   Batch joined;
   const auto append = [](auto& to, const auto& from) {
@@ -36,7 +36,7 @@ void check_cover(const std::vector<Batch>& shards, const Batch& batch) {
 
 BOOST_AUTO_TEST_SUITE(shards)
 
-BOOST_AUTO_TEST_CASE(cover_exactly_and_are_alike) {
+BOOST_AUTO_TEST_CASE(shards_cover_the_batch_and_are_balanced) {
   for (const bool text : {false, true}) {
     const Dataset data = text ? counting_text(3000) : random_pairs(400, 25);
     for (const TokenCost cost : {TokenCost{}, TokenCost{1, 1.75}, TokenCost{5.5e6, 9.6e6}}) {
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(cover_exactly_and_are_alike) {
 }
 
 BOOST_AUTO_TEST_CASE(a_side_that_costs_more_weighs_more) {
-  // Four pairs: two of long sources and short targets, then two the other way round.
+  // Four pairs: two with long sources and short targets, then two with the opposite.
   Dataset data;
   for (const auto& [source, target] : {std::pair{30, 2}, {30, 2}, {2, 30}, {2, 30}}) {
     data.source.push(std::vector<std::int32_t>(static_cast<std::size_t>(source), 5));
@@ -82,14 +82,14 @@ BOOST_AUTO_TEST_CASE(a_side_that_costs_more_weighs_more) {
   BOOST_TEST(shard(batch, 2, {10, 1})[0].sequences() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(equal_sequences_are_dealt_evenly) {
+BOOST_AUTO_TEST_CASE(equal_sequences_are_distributed_evenly) {
   const Dataset data = counting_text(12 * 64 + 1);
   const auto batches = evaluation_batches(data, {.batch_sequences = 12, .context = 64});
   BOOST_TEST(batches.size() == 1u);
   for (const auto& part : shard(batches[0], 4)) BOOST_TEST(part.sequences() == 3);
 }
 
-BOOST_AUTO_TEST_CASE(feature_rows_are_cut_with_their_width) {
+BOOST_AUTO_TEST_CASE(feature_rows_are_split_by_their_width) {
   Batch batch;
   batch.source.width = 3;
   batch.source.offsets = {0, 2, 3, 7};

@@ -1,5 +1,5 @@
-/// Special pieces beyond <unk>, <s> and </s>, in every kind of tokenizer; and what is said while one
-/// is learned.
+/// Special pieces beyond <unk>, <s> and </s>, in every kind of tokenizer; and messages during
+/// learning.
 #include "data/tokenizers/tokenizer.h"
 #include "tests/data/support.h"
 
@@ -24,7 +24,7 @@ std::unique_ptr<Tokenizer> learn(TokenizerKind kind, const Lines& specials,
 
 BOOST_AUTO_TEST_SUITE(specials)
 
-BOOST_AUTO_TEST_CASE(they_follow_the_first_three) {
+BOOST_AUTO_TEST_CASE(specials_follow_the_first_three) {
   for (const TokenizerKind kind : kinds) {
     const auto t = learn(kind, names);
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(they_follow_the_first_three) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(text_never_becomes_one_and_decoding_drops_them) {
+BOOST_AUTO_TEST_CASE(text_never_becomes_a_special_and_decoding_drops_specials) {
   for (const TokenizerKind kind : kinds) {
     const auto t = learn(kind, names);
     const std::string line = sentences(1, 1)[0], marked = line + " <mask> " + line;
@@ -78,13 +78,13 @@ BOOST_AUTO_TEST_CASE(a_vocabulary_file_marks_them) {
   BOOST_TEST(t->encode("<mask>").front() == 5);  // the word
 }
 
-// What was written before there were any: the same bytes mean the same ids.
-BOOST_AUTO_TEST_CASE(older_vocabularies_do_without) {
+// Files written before special pieces existed: the same bytes give the same ids.
+BOOST_AUTO_TEST_CASE(older_vocabularies_have_none) {
   const TempDir dir;
   const std::string old = "<unk>\n<s>\n</s>\na\n\\x3Cs>\n<pad>\n";
   const auto t = load_tokenizer(dir.write("old.vocab", old), TokenizerKind::words);
   BOOST_TEST(t->size() == 6);
-  BOOST_TEST(!t->special("<pad>"));  // a word like any other
+  BOOST_TEST(!t->special("<pad>"));  // an ordinary word
   BOOST_TEST(t->encode("<s> <pad>") == (std::vector<std::int32_t>{4, 5}),
              boost::test_tools::per_element());
   BOOST_TEST(slurp(t->save(dir / "new")) == old);
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(older_vocabularies_do_without) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_missing_or_no_name_is_said) {
+BOOST_AUTO_TEST_CASE(missing_pieces_and_invalid_names_are_errors) {
   const TempDir dir;
   for (const TokenizerKind kind : kinds) {
     const std::string file = learn(kind, {"<pad>"})->save(dir / "v").string();
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(what_is_missing_or_no_name_is_said) {
                [&] { learn(TokenizerKind::words, names, 6); });
 }
 
-BOOST_AUTO_TEST_CASE(learning_says_what_it_does_and_a_small_vocabulary_is_noted) {
+BOOST_AUTO_TEST_CASE(learning_reports_its_work_and_a_small_vocabulary) {
   const auto said = [](const TokenizerOptions& options) {
     Split train;
     train.source = train.target = sentences(100, 1);
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(learning_says_what_it_does_and_a_small_vocabulary_is_noted)
   BOOST_TEST(small[1].starts_with("note: the vocabulary has "), small[1]);
   BOOST_TEST(small[1].find("not the 5000 of tokenizer.vocab_size") != std::string::npos, small[1]);
   BOOST_TEST(said({.vocab_size = 50}).size() == 1u);
-  BOOST_TEST(said({.kind = TokenizerKind::words}).empty());  // which takes no time
+  BOOST_TEST(said({.kind = TokenizerKind::words}).empty());  // because it takes no time
 }
 
 BOOST_AUTO_TEST_SUITE_END()

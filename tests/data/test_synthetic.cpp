@@ -46,11 +46,11 @@ BOOST_AUTO_TEST_CASE(counts_and_disjoint_splits) {
     }
     for (const auto& [line, splits] : where) BOOST_TEST(splits.size() == 1u, line);
     const std::set<std::string> valid(corpus.valid.source.begin(), corpus.valid.source.end());
-    BOOST_TEST(valid.size() == 300u);  // no line twice
+    BOOST_TEST(valid.size() == 300u);  // no duplicate line
   }
 }
 
-BOOST_AUTO_TEST_CASE(dates_of_valid_and_test_are_in_no_form_in_train) {
+BOOST_AUTO_TEST_CASE(train_contains_no_date_of_valid_and_test_in_any_form) {
   const Corpus corpus = synthetic_corpus(
       {.name = SyntheticKind::dates, .train = 50000, .valid = 1000, .test = 1000}, 1);
   const std::set<std::string> train(corpus.train.target.begin(), corpus.train.target.end());
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(brackets_and_how_deep_they_are) {
     const auto brackets = split_at(source, ' '), labels = split_at(target, ' ');
     BOOST_REQUIRE(brackets.size() == labels.size());
     lengths.insert(brackets.size());
-    std::string closing;  // what the open ones wait for
+    std::string closing;  // the expected closing brackets
     for (std::size_t i = 0; i < brackets.size(); ++i) {
       const std::size_t kind = std::string("([{").find(brackets[i]);
       if (kind != std::string::npos) closing += ")]}"[kind];
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(addition) {
   BOOST_TEST(*digits.begin() == 1u);
   BOOST_TEST(*digits.rbegin() == 8u);
   BOOST_TEST(digits.size() == 8u);
-  o.min_length = o.max_length = 18;  // carries across all lengths, near the end of 64 bits
+  o.min_length = o.max_length = 18;  // carries across all digits, near the limit of 64 bits
   each_pair(synthetic_corpus(o, 4), [&](const std::string& source, const std::string& target) {
     const auto plus = source.find('+');
     BOOST_TEST(std::to_string(std::stoull(source.substr(0, plus)) +
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(impossible_options) {
   o.symbols = 63;
   refused(o, "data.synthetic.symbols");
   o.symbols = 2;
-  o.max_length = 3;  // 14 lines in all
+  o.max_length = 3;  // 14 lines in total
   refused(o, "too few different lines");
 }
 

@@ -19,8 +19,8 @@ BOOST_AUTO_TEST_CASE(every_code_point_survives_and_only_those_are_valid) {
 
 BOOST_AUTO_TEST_CASE(malformed_sequences) {
   using namespace std::string_literals;
-  // Unicode Standard, table 3-7: overlong forms, lone continuation bytes, surrogates, too large,
-  // cut off.
+  // Unicode Standard, table 3-7: overlong forms, lone continuation bytes, surrogates, too large
+  // values, truncation.
   for (const auto& bad :
        {"\x80"s, "\xBF"s, "\xC0\x80"s, "\xC1\xBF"s, "\xC3"s, "\xC3("s, "\xE0\x9F\xBF"s, "\xE2\x82"s,
         "\xED\xA0\x80"s, "\xF0\x8F\xBF\xBF"s, "\xF0\x9F\x98"s, "\xF4\x90\x80\x80"s,
@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(malformed_sequences) {
   BOOST_TEST(heed::invalid_utf8("") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(one_line_per_line) {
+BOOST_AUTO_TEST_CASE(one_line_stays_on_one_line) {
   BOOST_TEST(heed::one_line("a\nb\r\nc") == "a b  c");
   BOOST_TEST(heed::one_line("a\xE2\x82z") == "a\uFFFD\uFFFDz");
   BOOST_TEST(heed::one_line("grün 日本") == "grün 日本");
@@ -46,10 +46,10 @@ BOOST_AUTO_TEST_CASE(lower_case) {
   BOOST_TEST(heed::lowercase("АБВЯ ЁЂЇҐ ԱՖ Ⴀ") == "абвя ёђїґ աֆ ⴀ");
   BOOST_TEST(heed::lowercase("İI ǅ Ⓐ Ａ 𐐀 𞤀 K Å") == "ii ǆ ⓐ ａ 𐐨 𞤢 k å");
   BOOST_TEST(heed::lowercase("×÷日本 ª ʻ") == "×÷日本 ª ʻ");
-  BOOST_TEST(heed::lowercase("A\xC3(B") == "a\xC3(b");  // malformed bytes stay
+  BOOST_TEST(heed::lowercase("A\xC3(B") == "a\xC3(b");  // malformed bytes are kept
 }
 
-BOOST_AUTO_TEST_CASE(lower_case_again_changes_nothing) {
+BOOST_AUTO_TEST_CASE(lower_case_is_idempotent) {
   int changed = 0;
   for (char32_t code = 0; code < 0x110000; ++code) {
     if (0xD800 <= code && code < 0xE000) continue;
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(lower_case_again_changes_nothing) {
     if (heed::lowercase(once) != once)
       BOOST_ERROR("U+" << std::hex << static_cast<std::uint32_t>(code));
   }
-  BOOST_TEST(changed == 1433);  // what UnicodeData.txt 14.0 maps
+  BOOST_TEST(changed == 1433);  // as many as in UnicodeData.txt 14.0
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,4 @@
-// The tokenizers that are a list of pieces: characters, bytes, words.
+// The tokenizers that list their pieces: characters, bytes, words.
 #include <sys/stat.h>
 
 #include <thread>
@@ -52,17 +52,17 @@ BOOST_AUTO_TEST_CASE(bytes) {
 BOOST_AUTO_TEST_CASE(words) {
   const auto t = learn(TokenizerKind::words, {"b a  c", "\ta b\r", "a"});
   BOOST_TEST(t->size() == 6);
-  BOOST_TEST(t->piece(3) == "a");  // by falling frequency
+  BOOST_TEST(t->piece(3) == "a");  // by descending frequency
   BOOST_TEST(t->piece(4) == "b");
   BOOST_TEST(t->encode(" c \v\fa\tx ") == (Ids{5, 3, Tokenizer::unk}),
              boost::test_tools::per_element());
   BOOST_TEST(t->decode(Ids{1, 5, 3, 0, 2}) == "c a <unk>");
   const auto small = learn(TokenizerKind::words, {"b a c", "a b", "a"}, 5);
-  BOOST_TEST(small->size() == 5);  // the bound counts specials
+  BOOST_TEST(small->size() == 5);  // the limit includes special pieces
   BOOST_TEST(small->encode("c") == (Ids{Tokenizer::unk}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(words_of_a_running_text) {
+BOOST_AUTO_TEST_CASE(words_of_a_continuous_text) {
   const auto t = learn(TokenizerKind::words, {"to be\n", "\n", "or not\n"});
   const std::string text = "or be\n\nto not\n";
   BOOST_TEST(t->decode(t->encode(text)) == text);
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(saved_and_loaded) {
     BOOST_TEST(back->size() == t->size());
     for (std::int32_t id = 0; id < t->size(); ++id) BOOST_TEST(back->piece(id) == t->piece(id));
     BOOST_TEST(back->encode(awkward) == t->encode(awkward), boost::test_tools::per_element());
-    // Line number = id, for any other program.
+    // For other programs, the line number is the id.
     const auto lines = read_lines(file.string());
     BOOST_TEST(static_cast<std::int64_t>(lines.size()) == t->size());
     BOOST_TEST(lines[0] == "<unk>");
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(saved_and_loaded) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_form_of_the_file) {
+BOOST_AUTO_TEST_CASE(the_file_format) {
   const TempDir dir;
   const auto t = learn(TokenizerKind::characters, {"a \\\n\t\x01é"});
   BOOST_TEST(slurp(t->save(dir / "v")) == "<unk>\n<s>\n</s>\n\\x01\n\\t\n\\n\n\\s\n\\\\\na\né\n");
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(broken_files) {
                [&] { load("<unk>\n<s>\n</s>\na\n", TokenizerKind::bytes); });
   expect_error(Exit::bad_input, {(dir / "none.vocab").string(), "no such file"},
                [&] { load_tokenizer(dir / "none.vocab", TokenizerKind::words); });
-  // Nobody may ever write into it.
+  // A pipe without a writer would block forever.
   BOOST_REQUIRE(::mkfifo((dir / "fifo").c_str(), 0600) == 0);
   for (const std::filesystem::path& file : {dir / "fifo", std::filesystem::path("/dev/zero")}) {
     expect_error(Exit::bad_input, {file.string() + ": not a regular file"},
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(misuse) {
     long_words.push_back(std::string(1'000'000, static_cast<char>('0' + c)));
   expect_error(Exit::usage, {"MiB, and 64 are allowed", "tokenizer.vocab_size"},
                [&] { learn(TokenizerKind::words, long_words); });
-  const TempDir dir;  // a full disk, and one that cannot keep what it was given
+  const TempDir dir;  // a full disk, and an error on sync
   std::filesystem::create_symlink("/dev/full", dir / "full.vocab");
   expect_error(Exit::io, {(dir / "full.vocab").string(), "No space left"},
                [&] { t->save(dir / "full"); });

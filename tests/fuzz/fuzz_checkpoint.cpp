@@ -1,11 +1,11 @@
-/// A folder of checkpoints, as resume finds it. The input is a list of files and links:
+/// A folder of checkpoints, as read by resume. The input is a list of files and links:
 ///   ==== checkpoints/step-00000010/model.safetensors
 ///   (the file's bytes, without the last newline)
 ///   ==== checkpoints/step-00000010/state.json sealed
 ///   {"step": 10, "state": {}, "files": {"model.safetensors": {}}}
 ///   ==== last -> checkpoints/step-00000010
-/// "sealed" fills in the sums that no mutation would ever hit: sizes and SHA-256 of the files, then
-/// the seal of state.json itself, and writes it in the one form that is read.
+/// "sealed" fills in checksums that mutation would never find: sizes and SHA-256 of the files, then
+/// the seal of state.json itself, and writes it in its canonical form.
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -36,7 +36,7 @@ std::string text_of(const json& value) {
   return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-/// state.json with the sums that are missing, or the text itself where it is no object.
+/// state.json with missing checksums filled in, or the text itself if it is not an object.
 std::string sealed(std::string_view text, const fs::path& folder) {
   json state = json::parse(text, nullptr, false);
   if (!state.is_object()) return std::string(text);
@@ -85,14 +85,14 @@ void make_run(const fs::path& run, std::string_view input) {
   }
 }
 
-/// All that a checkpoint claims of its files, checked by other means.
+/// Checks independently what a checkpoint states about its files.
 void require_whole(const Checkpoint& checkpoint) {
   const json state = json::parse(get(checkpoint.folder / "state.json"));
   require(state.at("step") == checkpoint.step, "the step is the file's");
   for (const auto& [name, about] : state.at("files").items()) {
     const std::string bytes = get(checkpoint.folder / name);
     require(about.at("bytes") == bytes.size(), name + " has its size");
-    require(about.at("sha256") == sha256_hex(bytes), name + " has its sum");
+    require(about.at("sha256") == sha256_hex(bytes), name + " has its checksum");
   }
 }
 
@@ -121,7 +121,7 @@ void target(std::string_view input) {
               "pruning leaves the newest");
     });
   }
-  Progress::from(newest.checkpoint->state);  // as resume does
+  Progress::from(newest.checkpoint->state);  // as in resume
 }
 
 }  // namespace heed::fuzz

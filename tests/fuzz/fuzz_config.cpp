@@ -1,4 +1,4 @@
-/// YAML to a config. What is accepted must come back, to the bit, from what is printed of it.
+/// YAML to a config. An accepted config must be printed and read back to the bit.
 #include "tests/fuzz/target.h"
 #include "train/config/config.h"
 
@@ -15,7 +15,7 @@ void target(std::string_view input) {
   must_work([&] {
     const std::string printed = write_yaml(config);
     const Config again = parse_config(printed, "again.yaml");
-    require(differences(config, again).empty(), "the printed config reads back:\n" + printed);
+    require(differences(config, again).empty(), "the printed config is read back:\n" + printed);
     require(write_yaml(again) == printed, "printing is stable:\n" + printed);
   });
 }

@@ -1,7 +1,7 @@
-/// Random graphs of ops. The input is a program: 'v' or 'c' (a variable or a constant) with a shape,
-/// or the letter of an op with its operands, again and again; then backward from the newest result.
-/// A wrong shape must throw Error; a right one must run, forward and backward, with results and
-/// gradients that are finite where nothing stands in the way.
+/// Random graphs of ops. The input is a program: 'v' or 'c' (a variable or a constant) with a
+/// shape, and op bytes with operands; then backward from the last result. A wrong shape must
+/// throw Error; a valid one must run, forward and backward, with finite results and gradients for
+/// tame operands.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -17,10 +17,10 @@ using fuzz::require;
 
 constexpr int most_steps = 24;
 constexpr std::int64_t most_values = 1 << 10;
-constexpr std::int64_t far_too_many = std::int64_t{1} << 31;  // no machine here has as much
+constexpr std::int64_t far_too_many = std::int64_t{1} << 31;  // more than any machine's memory
 
-/// Whether ops on such an array could have much to do without being refused for want of memory. It
-/// may be empty itself: [n, 0] times [0, n] has n² values.
+/// Whether ops on such an array could take long without being refused for lack of memory. The array
+/// may be empty: [n, 0] times [0, n] has n² values.
 bool laborious(const Shape& shape) {
   std::int64_t values = 1;
   for (const std::int64_t n : shape.extents()) values *= std::max<std::int64_t>(n, 1);
@@ -39,7 +39,7 @@ bool all_finite(const Array& x) {
   return true;
 }
 
-/// Values in [-2, 2), another sequence for each kind.
+/// Values in [-2, 2), a different sequence for each kind.
 void fill(Array& x, unsigned char kind) {
   Random random({.seed = kind, .stream = Stream::check});
   for (real& value : x.values()) value = static_cast<real>(4 * random.uniform() - 2);
@@ -49,8 +49,8 @@ class Graph {
  public:
   explicit Graph(std::string_view program) : bytes_(program) {}
 
-  /// Runs the program. What one step refuses, the next go on without; the first Error is thrown at
-  /// the end.
+  /// Runs the program. After a refused step the others continue; the first Error is thrown at the
+  /// end.
   void run() {
     for (int i = 0; i < most_steps && !bytes_.empty(); ++i) {
       try {
@@ -71,7 +71,7 @@ class Graph {
     const OpCall& call = op_calls()[what % op_calls().size()];
     Operands operands(bytes_, made_);
     Made result{call.run(operands), false};
-    require(result.tensor.defined(), std::string(call.name) + " gives a value");
+    require(result.tensor.defined(), std::string(call.name) + " returns a value");
     if (laborious(result.tensor.shape())) return;
     const bool tame = operands.tame() && call.total;
     require(!tame || all_finite(result.tensor.value()), std::string(call.name) + " is finite");
@@ -88,8 +88,8 @@ class Graph {
     if (variable) variables_.push_back(made_.back().tensor);
   }
 
-  /// Twice the same bits while the graph is kept; gradients of the right shapes; and once the graph
-  /// is used up, an Error.
+  /// Backward gives the same bits twice while the graph is kept, gradients of the right shapes, and
+  /// an Error once the graph is consumed.
   void check_backward(const Made& y) {
     if (!y.tensor.needs_grad()) return;
     const Array ones = Array::full(y.tensor.shape(), 1);
@@ -99,8 +99,8 @@ class Graph {
       const Array a = kept[x], b = spent[x];
       require(a.shape() == x.shape() && b.shape() == x.shape(), "a gradient has its shape");
       for (std::int64_t i = 0; i < a.size(); ++i)
-        require(a.data()[i] == b.data()[i] || std::isnan(a.data()[i]), "backward repeats itself");
-      // In float an honest product of many factors may overflow.
+        require(a.data()[i] == b.data()[i] || std::isnan(a.data()[i]), "backward is repeatable");
+      // In float a correct product of many factors may overflow.
       const bool wide = sizeof(real) == sizeof(double);
       require(!wide || !y.tame || all_finite(a), "a gradient is finite");
     }
@@ -111,7 +111,7 @@ class Graph {
     } catch (const Error&) {
       refused = true;
     }
-    require(refused, "a graph is walked once");
+    require(refused, "a graph is consumed by backward");
   }
 
   fuzz::Bytes bytes_;

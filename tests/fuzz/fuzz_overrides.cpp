@@ -1,4 +1,4 @@
-/// `key=value` overrides, one a line, on a config that is right.
+/// `key=value` overrides, one per line, of a valid config.
 #include <vector>
 
 #include "tests/fuzz/target.h"
@@ -35,7 +35,7 @@ void target(std::string_view input) {
   must_work([&] {
     const std::string printed = write_yaml(config);
     const Config again = parse_config(printed, "again.yaml");
-    require(differences(config, again).empty(), "the printed config reads back:\n" + printed);
+    require(differences(config, again).empty(), "the printed config is read back:\n" + printed);
   });
 }
 

@@ -1,4 +1,4 @@
-/// A safetensors file. What is accepted must lie within the file, and come back when written.
+/// A safetensors file. Accepted tensors must lie within the file, and survive a round trip.
 #include <cstring>
 
 #include "tests/fuzz/target.h"
@@ -16,22 +16,22 @@ void require_sound(const SafetensorsFile& file, std::size_t input_size) {
     require(tensor.shape.size() <= safetensors_highest_rank, "the rank has a limit");
     require(
         tensor.bytes.size() == static_cast<std::uint64_t>(tensor.size()) * dtype_size(tensor.dtype),
-        "the bytes fit the shape");
+        "the bytes match the shape");
     const auto address = reinterpret_cast<std::uintptr_t>(tensor.bytes.data());
     require(tensor.bytes.empty() || address % dtype_size(tensor.dtype) == 0, "it is aligned");
     bytes += tensor.bytes.size();
   }
-  require(bytes + length_bytes <= input_size, "all bytes are the file's");
+  require(bytes + length_bytes <= input_size, "all bytes are in the file");
 }
 
 void require_same(const SafetensorsFile& a, const SafetensorsFile& b) {
-  require(a.metadata() == b.metadata(), "the metadata come back");
-  require(a.tensors().size() == b.tensors().size(), "as many tensors come back");
+  require(a.metadata() == b.metadata(), "the metadata are read back");
+  require(a.tensors().size() == b.tensors().size(), "as many tensors are read back");
   for (const TensorView& x : a.tensors()) {
     const TensorView* y = b.find(x.name);
     require(y != nullptr && y->dtype == x.dtype && y->shape == x.shape, x.name + " comes back");
     require(x.bytes.empty() || std::memcmp(x.bytes.data(), y->bytes.data(), x.bytes.size()) == 0,
-            "the values come back");
+            "the values are read back");
   }
 }
 
@@ -58,8 +58,8 @@ void target(std::string_view input) {
 #if defined(HEED_FUZZ)
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
 
-/// Blind mutation breaks the header's length nearly every time; three times of four it is set right
-/// again, to the last brace.
+/// Blind mutation nearly always breaks the header's length; three times out of four it is corrected
+/// to the last brace.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t most, unsigned seed) {
   size = LLVMFuzzerMutate(data, size, most);

@@ -1,4 +1,4 @@
-/// A sentencepiece model, and texts through what was accepted.
+/// A sentencepiece model; an accepted one encodes and decodes texts.
 #include "autograd/base/lines.h"
 #include "data/tokenizers/tokenizer.h"
 #include "tests/fuzz/target.h"
@@ -10,14 +10,15 @@ constexpr std::string_view texts[] = {
     "", " ", "ab ba", "The cat\tsat ", "ÄÖ ﬁ Ⅻ 한 ½", "\xFF\x80 a", "aaaaaaaaaaaaaaaaaaaaaaaa"};
 
 void require_works(const Tokenizer& tokenizer, const std::filesystem::path& path) {
-  require(tokenizer.size() > Tokenizer::eos, "the special pieces are there");
+  require(tokenizer.size() > Tokenizer::eos, "the special pieces exist");
   require(get(tokenizer.save(scratch() / "again")) == read_file(path),
-          "a model is saved as it came");
+          "a model is saved unchanged");
   for (const std::string_view text : texts) {
     const std::vector<std::int32_t> ids = tokenizer.encode(text);
     for (const std::int32_t id : ids) {
-      require(id >= 0 && id < tokenizer.size(), "ids are of the vocabulary");
-      require(id != Tokenizer::bos && id != Tokenizer::eos, "no special comes out of a text");
+      require(id >= 0 && id < tokenizer.size(), "ids are in the vocabulary");
+      require(id != Tokenizer::bos && id != Tokenizer::eos,
+              "a text never encodes to a special piece");
     }
     tokenizer.decode(ids);
   }

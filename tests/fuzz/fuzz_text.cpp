@@ -1,7 +1,7 @@
 /// Texts to train on: letters for the options, a newline, then the source and, after a line "====",
 /// the target. The letters:
-///   t  a running text; the target is not read     l  lowercase
-///   s  the source is packed by gzip first          v  a tenth is cut off to validate on
+///   t  a continuous text; the target is not read   l  lowercase
+///   s  the source is packed with gzip first        v  a tenth is split off for validation
 #include "autograd/base/gzip.h"
 #include "autograd/base/lines.h"
 #include "autograd/base/utf8.h"
@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::uint64_t most_unpacked = std::uint64_t{1} << 26;
 
-/// Of what the strict unpacker accepts, the reader of texts must make the same.
+/// If the strict unpacker accepts a file, the reader of texts must return the same content.
 void require_same_unpacked(const std::string& packed, const std::string& path) {
   std::string content;
   try {
@@ -26,20 +26,20 @@ void require_same_unpacked(const std::string& packed, const std::string& path) {
   must_work([&] {
     const bool marked = content.starts_with(byte_order_mark);
     require(read_file(path) == content.substr(marked ? byte_order_mark.size() : 0),
-            "both readers of gzip give the same");
+            "both readers of gzip agree");
     require(unpack_gzip(pack_gzip(content), most_unpacked, "y.gz") == content,
-            "what is packed can be unpacked");
+            "packed data can be unpacked");
   });
 }
 
 void require_sound(const std::vector<std::string>& lines, const Tokenizer& tokenizer) {
   for (const std::string& line : lines) {
     require(invalid_utf8(line) == std::string::npos, "a line is valid UTF-8");
-    require(line.find('\n') == std::string::npos, "a line has no end in it");
+    require(line.find('\n') == std::string::npos, "a line contains no newline");
     require(line.find('\0') == std::string::npos, "a line has no NUL");
     const std::vector<std::int32_t> ids = tokenizer.encode(line);
-    for (const std::int32_t id : ids) require(id > Tokenizer::eos, "all characters were learnt");
-    require(tokenizer.decode(ids) == line, "a line comes back from its ids");
+    for (const std::int32_t id : ids) require(id > Tokenizer::eos, "all characters were learned");
+    require(tokenizer.decode(ids) == line, "a line is decoded from its ids");
   }
 }
 
@@ -80,13 +80,13 @@ void target(std::string_view input) {
   try {
     corpus = read_corpus(options, wants('t'), 1);
   } catch (const Error& error) {
-    const bool of_data = std::string_view(error.what()).starts_with("data.");  // too few to cut
+    const bool of_data = std::string_view(error.what()).starts_with("data.");  // too few to split
     const bool of_both = std::string_view(error.what()).starts_with("source and target differ");
     require_refusal(error, Exit::bad_input, of_data || of_both ? "" : scratch().string());
     throw;
   }
   require(!corpus.train.empty(), "something is left to train on");
-  require(corpus.valid.empty() != wants('v'), "validation data are there where asked for");
+  require(corpus.valid.empty() != wants('v'), "validation data exist if requested");
   must_work([&] { require_sound(corpus.train); });
 }
 

@@ -13,18 +13,18 @@ TokenizerKind kind_of(unsigned char byte) {
                        : TokenizerKind::characters;
 }
 
-/// Any text can be encoded; what has no unknown piece comes back.
+/// Any text can be encoded; one without unknown pieces survives a round trip.
 void require_text_works(const Tokenizer& tokenizer, std::string_view text) {
   bool unknown = false;
   const std::vector<std::int32_t> ids = tokenizer.encode(text);
   for (const std::int32_t id : ids) {
     require(id == Tokenizer::unk || (id > Tokenizer::eos && id < tokenizer.size()),
-            "ids are of the vocabulary and not special");
+            "ids are in the vocabulary and not special");
     unknown = unknown || id == Tokenizer::unk;
   }
   const std::string back = tokenizer.decode(ids);
   if (unknown || tokenizer.kind() == TokenizerKind::words) return;
-  require(back == text, "what is known comes back");
+  require(back == text, "known text survives a round trip");
 }
 
 void require_works(const Tokenizer& tokenizer, std::string_view text) {

@@ -1,5 +1,5 @@
-/// Every op of autograd/ops.h. Operands are taken one statement at a time: the order in which a
-/// call's arguments are made is the compiler's choice, and a corpus must mean the same to all.
+/// Every op of autograd/ops.h. Operands are read in separate statements: compilers evaluate the
+/// arguments of a call in different orders, and a corpus must mean the same for all of them.
 #include <array>
 
 #include "tests/fuzz/operands.h"
@@ -50,7 +50,7 @@ Tensor call_slice(Operands& o) {
   return slice(x, axis, begin, end);
 }
 Tensor call_concat(Operands& o) {
-  const std::array<Tensor, 3> parts = {o.tensor(), o.tensor(), o.tensor()};  // in order, in braces
+  const std::array<Tensor, 3> parts = {o.tensor(), o.tensor(), o.tensor()};  // braces: in order
   const auto count = static_cast<std::size_t>(o.extent()) % 4;
   return concat(std::span(parts).first(count), o.axis());
 }
@@ -159,7 +159,7 @@ constexpr auto calls = std::to_array<OpCall>({
     {"affine_rows", true, call_affine_rows},
     {"affine_map", true, call_affine_map},
     {"softmax", true, call_softmax},
-    {"log_softmax", false, call_log_softmax},  // -inf where nothing is left
+    {"log_softmax", false, call_log_softmax},  // -inf for hidden entries
     {"layer_norm", true, call_layer_norm},
     {"rms_norm", true, call_rms_norm},
     {"embedding", true, call_embedding},

@@ -51,7 +51,7 @@ Tensor Operands::tensor() {
   return made.tensor;
 }
 
-/// Small ones are the byte itself, so that shapes have a chance to fit one another.
+/// Small extents are the byte itself, so that shapes often match.
 std::int64_t Operands::extent() {
   const unsigned char byte = bytes_.byte();
   return byte < 16 ? byte : remarkable_extents[(byte - 16u) % remarkable_extents.size()];
@@ -82,7 +82,7 @@ std::vector<std::int32_t> Operands::ids() {
   return ids;
 }
 
-/// Steps, so that most offsets rise.
+/// Bytes are differences, so that most offsets ascend.
 std::vector<std::int32_t> Operands::offsets() {
   std::vector<std::int32_t> offsets = {0};
   for (int left = bytes_.byte() % 6; left > 0; --left) {

@@ -1,5 +1,5 @@
 #pragma once
-/// From bytes to what ops are called with: tensors of a pool, shapes to 2^63, ids, offsets.
+/// Decodes bytes into operands of ops: tensors of a pool, shapes up to 2^63, ids, offsets.
 #include <cstdint>
 #include <vector>
 
@@ -10,8 +10,8 @@ HEED_BEGIN
 
 namespace graphs {
 
-/// A tensor, and whether it and all it came from is finite, of moderate size (largest_tame), and
-/// made by ops that are defined everywhere with bounded derivatives.
+/// A tensor. `tame`: it and all its inputs are finite, of moderate size (largest_tame), and results
+/// of ops that are defined everywhere and have bounded derivatives.
 struct Made {
   Tensor tensor;
   bool tame = true;
@@ -23,7 +23,7 @@ class Operands {
  public:
   Operands(fuzz::Bytes& bytes, const std::vector<Made>& pool) : bytes_(bytes), pool_(pool) {}
 
-  Tensor tensor();  ///< of the pool, or (one time of sixteen) an undefined one
+  Tensor tensor();  ///< of the pool, or (one time in sixteen) an undefined one
   std::int64_t extent();
   Shape shape();
   int axis() { return static_cast<signed char>(bytes_.byte()) % 10; }
@@ -37,7 +37,7 @@ class Operands {
   AttentionOptions attention();
   Array mask();
 
-  bool tame() const { return tame_; }  ///< all that was handed out
+  bool tame() const { return tame_; }  ///< all returned tensors
   void wild() { tame_ = false; }
 
  private:
@@ -46,7 +46,7 @@ class Operands {
   bool tame_ = true;
 };
 
-/// One op by its number: its operands from the bytes, its result.
+/// An op: takes its operands from the bytes, returns its result.
 struct OpCall {
   const char* name;
   bool total;  ///< finite for all finite operands, with bounded derivatives

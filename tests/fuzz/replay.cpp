@@ -1,8 +1,8 @@
-/// The main program of a fuzz target without libFuzzer: every file of a corpus once.
+/// The main program of a fuzz target without libFuzzer: runs every file of a corpus once.
 ///
 ///   fuzz_NAME FOLDER
 ///
-/// A corpus must hold both kinds of input, accepted and refused ones, or it shows nothing.
+/// A corpus must contain both accepted and refused inputs; otherwise it proves nothing.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,9 +13,9 @@
 
 namespace {
 
-constexpr rlim_t most_memory = 1 << 10;  // MiB of addresses: huge shapes must end in an Error
+constexpr rlim_t most_memory = 1 << 10;  // MiB of address space: huge shapes must end in an Error
 
-/// A sanitizer takes terabytes of addresses for itself, so with one there is no limit.
+/// Sanitizers reserve terabytes of address space, so with them there is no limit.
 void limit_memory() {
 #if !defined(HEED_FUZZ_SANITIZED)
   const rlimit limit{most_memory << 20, most_memory << 20};
@@ -34,8 +34,8 @@ int main(int argc, char** argv) {
   int accepted = 0, refused = 0;
   for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
     const std::string bytes = heed::fuzz::get(entry.path());
-    std::fprintf(stderr, "%s\n", entry.path().c_str());  // the last one named is the culprit
-    alarm(heed::test::patience);                         // ends the program
+    std::fprintf(stderr, "%s\n", entry.path().c_str());  // names the input of a crash
+    alarm(heed::test::patience);                         // ends a hang
     ++(heed::fuzz::accepts(bytes) ? accepted : refused);
     alarm(0);
   }

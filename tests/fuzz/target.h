@@ -1,6 +1,6 @@
 #pragma once
-/// What fuzz targets share. A target is a file fuzz_NAME.cpp that defines `target`; verdict.cpp and
-/// libFuzzer, or replay.cpp where there is no libFuzzer, call it.
+/// Shared by the fuzz targets. A target is a file fuzz_NAME.cpp that defines `target`, which is
+/// called by verdict.cpp for libFuzzer, or without libFuzzer for replay.cpp.
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -11,23 +11,23 @@
 
 namespace heed::fuzz {
 
-/// Works on one input. Returns where it is accepted; refusing it means to throw Error with a
-/// message. Everything else is a finding.
+/// Processes one input: returns if it is accepted, throws Error with a message if it is refused.
+/// Everything else is a finding.
 void target(std::string_view input);
 
-/// True where target() accepted the input, false where it refused. Anything else ends the program.
+/// True if target() accepted the input, false if it refused it. Anything else aborts the program.
 bool accepts(std::string_view input);
 
-/// What must hold, or the program ends, saying what does not.
+/// Aborts the program with a message if the condition is false.
 void require(bool holds, const std::string& what);
 
-/// Works on what was accepted, which may not end in an Error any more.
+/// Uses an accepted input; must not throw an Error.
 void must_work(const std::function<void()>& work);
 
-/// Error must have this code and a message that begins like this.
+/// The error must have this code and a message with this beginning.
 void require_refusal(const Error& error, Exit code, std::string_view beginning);
 
-/// Takes an input apart from its front; what is missing is zeros.
+/// Reads an input from its front; missing bytes are zero.
 class Bytes {
  public:
   explicit Bytes(std::string_view bytes) : left_(bytes) {}
@@ -35,17 +35,17 @@ class Bytes {
   bool empty() const { return left_.empty(); }
   std::string_view rest() const { return left_; }
   unsigned char byte();
-  /// Up to the next `mark` or the end; the mark is taken away.
+  /// The bytes up to the next `mark`, which is removed, or the end.
   std::string_view until(std::string_view mark);
 
  private:
   std::string_view left_;
 };
 
-/// A folder of this process, in memory where there is such a place, removed at the end.
+/// A folder for this process, in memory if possible, removed at the end.
 const std::filesystem::path& scratch();
 
-/// A file of this name in the scratch folder, with these bytes.
+/// Writes a file with this name and these bytes into the scratch folder.
 std::filesystem::path put(const std::filesystem::path& name, std::string_view bytes);
 
 /// A file's bytes.

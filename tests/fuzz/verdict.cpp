@@ -13,7 +13,7 @@
 namespace heed::fuzz {
 namespace {
 
-constexpr double most_yardsticks = 100;  // some 5 s of an optimised build on a quick machine
+constexpr double most_yardsticks = 100;  // about 5 s in an optimised build on a fast machine
 
 bool judge(std::string_view input) {
   try {
@@ -31,9 +31,9 @@ bool accepts(std::string_view input) {
   bool accepted = false;
   const auto work = [&] { accepted = judge(input); };
   double seconds = test::least_seconds(1, work);
-  if (seconds < 0.1) return accepted;  // far below, and most inputs take a thousandth of it
+  if (seconds < 0.1) return accepted;  // far below the limit; most take a thousandth of it
   const double most = most_yardsticks * test::yardstick();
-  for (int i = 0; i < 2 && seconds > most; ++i)  // it may have been the machine
+  for (int i = 0; i < 2 && seconds > most; ++i)  // the machine may have been busy
     seconds = std::min(seconds, test::least_seconds(1, work));
   require(seconds <= most, "an input takes at most 100 times as long as the yardstick");
   return accepted;
@@ -41,7 +41,7 @@ bool accepts(std::string_view input) {
 
 void require(bool holds, const std::string& what) {
   if (holds) return;
-  std::fprintf(stderr, "not so: %s\n", what.c_str());
+  std::fprintf(stderr, "violated: %s\n", what.c_str());
   std::abort();
 }
 
@@ -49,7 +49,7 @@ void must_work(const std::function<void()>& work) {
   try {
     work();
   } catch (const Error& error) {
-    require(false, std::string("what was accepted works: ") + error.what());
+    require(false, std::string("an accepted input works: ") + error.what());
   }
 }
 
@@ -79,7 +79,7 @@ const std::filesystem::path& scratch() {
       const bool memory = getenv("TMPDIR") == nullptr && ::access("/dev/shm", W_OK) == 0;
       std::string name = memory ? "/dev/shm" : std::filesystem::temp_directory_path().string();
       name += "/heed-fuzz-XXXXXX";
-      require(mkdtemp(name.data()) != nullptr, "there is a place for files: " + name);
+      require(mkdtemp(name.data()) != nullptr, "a temporary folder can be created: " + name);
       path = name;
     }
     ~Folder() {
@@ -108,7 +108,7 @@ std::string get(const std::filesystem::path& path) {
 
 }  // namespace heed::fuzz
 
-/// What libFuzzer calls.
+/// The entry points of libFuzzer.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   heed::fuzz::accepts({reinterpret_cast<const char*>(data), size});
   return 0;

@@ -1,4 +1,4 @@
-"""A group of golden cases: random inputs, PyTorch's outputs and gradients, all in float64."""
+"""Golden cases: random inputs, PyTorch's outputs and gradients, all in float64."""
 import json
 import zlib
 
@@ -7,7 +7,7 @@ import torch
 
 
 class Group:
-    """Collects cases; becomes one safetensors file. README.md says what each name in it means."""
+    """Collects the cases of one safetensors file. README.md describes the names."""
 
     def __init__(self):
         self.tensors = {}
@@ -17,17 +17,17 @@ class Group:
         """Stores one tensor: reals as float64, integers as int32."""
         value = value.detach().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
         kind = np.float64 if value.dtype.kind == "f" else np.int32
-        assert f"{case}/{name}" not in self.tensors, f"{case}/{name} stands twice"
+        assert f"{case}/{name}" not in self.tensors, f"duplicate tensor {case}/{name}"
         self.tensors[f"{case}/{name}"] = value.astype(kind)
 
     def describe(self, case, **attributes):
-        assert case not in self.metadata, f"case {case} stands twice"
+        assert case not in self.metadata, f"duplicate case {case}"
         self.metadata[case] = json.dumps(attributes)
 
     def op(self, case, op, function, inputs, constants=None, dy=None, **attributes):
         """Runs y = function(*inputs) and stores inputs, y, a random cotangent and all gradients.
 
-        constants: further tensors for the reader (masks, ids, offsets), which carry no gradient.
+        constants: further tensors for the reader (masks, ids, offsets), without gradients.
         """
         self.describe(case, op=op, **attributes)
         inputs = [x.clone().requires_grad_() for x in inputs]
@@ -44,7 +44,7 @@ class Group:
             self.put(case, f"dx{i}", gradient)
 
     def layer(self, case, layer, module, function, inputs, constants=None, **attributes):
-        """The same for a module: stores its weights w/NAME and their gradients dw/NAME as well."""
+        """The same for a module: also stores its weights w/NAME and their gradients dw/NAME."""
         names = [name for name, _ in module.named_parameters()]
         weights = [weight for _, weight in module.named_parameters()]
         self.describe(case, layer=layer, **attributes)
@@ -65,9 +65,9 @@ class Group:
 
 
 def stream(name):
-    """Random numbers that depend on the name alone: a new case leaves the others as they are.
+    """Random numbers that depend only on the name, so that a new case does not change the others.
 
-    MT19937 through RandomState, whose output numpy has promised never to change.
+    MT19937 through RandomState, whose output is frozen in numpy.
     """
     return np.random.RandomState(zlib.crc32(name.encode()))
 
@@ -85,7 +85,7 @@ def integers(name, high, *shape):
 
 
 def randomise(module, name):
-    """Gives every weight a value of its own, norms and biases too: ones and zeros would hide bugs."""
+    """Randomises all weights, including norms and biases: ones and zeros would hide bugs."""
     module.double().train()
     for weight_name, weight in module.named_parameters():
         noise = normal(f"{name}/{weight_name}", *weight.shape)
@@ -96,7 +96,7 @@ def randomise(module, name):
 
 
 def offsets(lengths):
-    """Where each sequence begins in the rows, and the end: [3, 5, 1] gives [0, 3, 8, 9]."""
+    """The offsets of the sequences in the rows, and the end: [3, 5, 1] gives [0, 3, 8, 9]."""
     return torch.tensor(np.cumsum([0] + list(lengths)))
 
 

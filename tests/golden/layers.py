@@ -1,7 +1,7 @@
-"""Golden values of every layer of nn/, from the module of torch.nn whose names it shares.
+"""Golden values of every layer of nn/, from the torch.nn module with the same parameter names.
 
-Sequences lie end to end as rows. PyTorch sees each of them alone, as a batch of one, so that no
-padding is involved on either side; autograd adds up the gradients of the shared weights.
+Sequences are concatenated as rows. PyTorch computes each of them alone, as a batch of one, so that
+neither side uses padding; autograd sums the gradients of the shared weights.
 """
 import math
 
@@ -18,12 +18,12 @@ ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu,
 
 
 def causal_mask(length):
-    """Added to the scores: -inf above the diagonal."""
+    """The mask added to the scores: -inf above the diagonal."""
     return torch.full((length, length), float("-inf"), dtype=torch.float64).triu(1)
 
 
 def per_sequence(function, *sides):
-    """function on each sequence as [1, T, d]; sides are (rows, offsets); the results end to end."""
+    """Applies function to each sequence as [1, T, d] and concatenates; sides are (rows, offsets)."""
     split = [rows_of(x, bounds) for x, bounds in sides]
     return torch.cat([function(*(x[None] for x in parts))[0] for parts in zip(*split)])
 
@@ -57,7 +57,7 @@ def layer_norm(group):
 
 
 class RmsNorm(nn.Module):
-    """Zhang and Sennrich 2019; PyTorch 1.13 has none of its own."""
+    """Zhang and Sennrich 2019; PyTorch 1.13 has none."""
 
     def __init__(self, width, eps=1e-5):
         super().__init__()
@@ -75,7 +75,7 @@ def rms_norm(group):
 
 
 def sinusoids(length, d_model):
-    """Vaswani et al. 2017, section 3.5: row p holds sin(p / 10000^(2i/d)), cos(…) in turns."""
+    """Vaswani et al. 2017, section 3.5: row p holds sin(p / 10000^(2i/d)), cos(…) alternately."""
     angles = [[p / 10000.0 ** (2 * (i // 2) / d_model) for i in range(d_model)]
               for p in range(length)]
     return torch.tensor([[math.cos(a) if i % 2 else math.sin(a) for i, a in enumerate(row)]
@@ -100,7 +100,7 @@ def attention(group):
         group.layer(case, "attention", module, lambda x: per_sequence(run, (x, bounds)), [x],
                     {"offsets0": bounds}, heads=HEADS, causal=causal)
 
-    case = "attention_cross"  # x0: the decoder's rows, who ask; x1: the encoder's, who answer
+    case = "attention_cross"  # x0: queries from the decoder; x1: keys and values from the encoder
     module, (x, bounds), (memory, ends) = module_of(case), source_rows(case), target_rows(case)
     run = lambda x, memory: module(x, memory, memory, need_weights=False)[0]
     group.layer(case, "attention", module,
@@ -159,7 +159,7 @@ def decoder_layer(group):
 
 
 def encoder(group):
-    """Layers and a final norm; causal, it is the body of a decoder-only language model."""
+    """Layers and a final norm; if causal, the body of a decoder-only language model."""
     for norm, activation, causal in (("pre", "relu", False), ("pre", "gelu", True)):
         case = f"encoder_{norm}_{activation}" + ("_causal" if causal else "")
         module = randomise(

@@ -3,9 +3,9 @@
 
     load_into_torch.py --model RUN/best/model.safetensors --case CASE.safetensors
 
-CASE holds token ids and what heed made of them; README.md says how it looks. Every weight must find
-its place and every place its weight. Exit codes: 0 the logits agree, 1 they do not, 2 a usage error,
-3 the weights or the case do not fit.
+CASE contains token ids and heed's logits; README.md describes its format. The names of the weights
+must match one to one. Exit codes: 0 the logits agree, 1 they do not, 2 a usage error, 3 the weights or
+the case do not fit.
 """
 import argparse
 import json
@@ -27,7 +27,7 @@ class Misfit(Exception):
 
 
 def settings_of(metadata):
-    """The model's settings: the YAML's names, every value a string as safetensors wants it."""
+    """The model's settings by their YAML names, from the strings in the metadata."""
     missing = REQUIRED - metadata.keys()
     if missing:
         raise Misfit(f"the case's metadata lacks {', '.join(sorted(missing))}")
@@ -37,7 +37,7 @@ def settings_of(metadata):
 
 
 def build(weights, settings):
-    """The PyTorch model, its sizes of vocabulary and outputs read off the weights."""
+    """The PyTorch model with these weights, which determine the vocabulary sizes."""
     tied = settings.get("tie_embeddings", True)
     names = ["embedding.weight"] if tied else [
         "source_embedding.weight", "target_embedding.weight", "output.weight"]

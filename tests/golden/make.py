@@ -2,7 +2,7 @@
 """Writes the golden files of this folder, or with --check compares them with what it would write.
 
 Needs PyTorch 1.13 or later (Debian: python3-torch) and takes a few seconds. README.md describes the
-files. They are bit for bit the same on the same machine; elsewhere, rounding may differ.
+files. On one machine they are reproducible to the bit; on others, rounding may differ.
 """
 import argparse
 import pathlib
@@ -27,12 +27,12 @@ TOLERANCE = 1e-11
 
 
 def differences(path, group):
-    """What the file has otherwise than the group, one line each."""
+    """The differences between the file and the group, one line each."""
     tensors, metadata = tensorfile.read(path)
     if metadata != group.metadata:
-        yield f"{path.name}: other cases or attributes"
+        yield f"{path.name}: cases or attributes differ"
     for name in sorted(tensors.keys() ^ group.tensors.keys()):
-        yield f"{path.name}: {name} stands on one side only"
+        yield f"{path.name}: {name} is on one side only"
     for name in sorted(tensors.keys() & group.tensors.keys()):
         old, new = tensors[name], group.tensors[name]
         if old.shape != new.shape or old.dtype != new.dtype:
@@ -43,7 +43,7 @@ def differences(path, group):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing, compare")
+    parser.add_argument("--check", action="store_true", help="compare instead of writing")
     arguments = parser.parse_args()
     torch.set_num_threads(1)  # the order of additions must not depend on the machine
     failures = []

@@ -10,8 +10,8 @@ from layers import ACTIVATIONS, sinusoids
 
 
 class Seq2Seq(nn.Transformer):
-    """Weights by heed's names: those of nn.Transformer, and embedding.weight, or where nothing is
-    tied source_embedding.weight, target_embedding.weight and output.weight.
+    """Weights have heed's names: those of nn.Transformer, and embedding.weight, or if untied,
+    source_embedding.weight, target_embedding.weight and output.weight.
     """
 
     def __init__(self, source_vocab, target_vocab, d_model, heads, d_ff, encoder_layers,
@@ -45,7 +45,7 @@ class Seq2Seq(nn.Transformer):
         return x
 
     def forward(self, source, target_in):
-        """Logits [len(target_in), vocab] of one pair of sequences of token ids."""
+        """Logits [len(target_in), vocab] of one pair of token sequences."""
         memory = self.encoder(self.embed(source, "source")[None])
         length = len(target_in)
         mask = torch.full((length, length), float("-inf"), dtype=memory.dtype).triu(1)
@@ -53,6 +53,6 @@ class Seq2Seq(nn.Transformer):
         return F.linear(x, self.embedding.weight) if self.tied else self.output(x)
 
     def batch_logits(self, source, source_offsets, target_in, target_offsets):
-        """The same for sequences that lie end to end: rows in the order of target_in."""
+        """The same for concatenated sequences: rows in the order of target_in."""
         return torch.cat([self(s, t) for s, t in zip(rows_of(source, source_offsets),
                                                      rows_of(target_in, target_offsets))])

@@ -28,7 +28,7 @@ def unary(group):
         group.op(op, op, function, [2.0 * normal(f"{op}/x0", 3, 7)])
     for op in ("log", "sqrt"):
         group.op(op, op, getattr(torch, op), [positive(f"{op}/x0", 3, 7)])
-    # Where a careless formula overflows or loses its sign. relu has slope 0 at 0.
+    # Values where a naive formula overflows or loses its sign. relu has slope 0 at 0.
     far = torch.tensor([-750.0, -40.0, -9.0, -1e-9, 0.0, 1e-9, 9.0, 40.0, 750.0]).double()
     for op in ("tanh", "relu", "gelu", "gelu_tanh", "sigmoid", "silu"):
         group.op(f"{op}_far", op, functions[op], [far])
@@ -47,7 +47,7 @@ def reductions(group):
 
 
 def matmul(group):
-    """y = op(a) op(b), op the transpose of the last two axes where asked for."""
+    """y = op(a) op(b), op an optional transpose of the last two axes."""
     def run(case, a, b, transpose_a=False, transpose_b=False):
         def function(a, b):
             a = a.transpose(-1, -2) if transpose_a else a
@@ -95,7 +95,7 @@ def shapes(group):
 
 
 def causal_seen(rows, columns):
-    """1 where row i may see column j <= i, as int32; 0 is hidden."""
+    """1 where row i sees column j <= i, 0 where it is hidden, as int32."""
     return torch.ones(rows, columns).tril().int()
 
 
@@ -106,8 +106,8 @@ def softmaxes(group):
         group.op(f"{op}_rank4", op, run, [normal(f"{op}_rank4/x0", 2, 3, 2, 4)])
         group.op(f"{op}_one", op, run, [normal(f"{op}_one/x0", 3, 1)])
         group.op(f"{op}_far", op, run, [600.0 * normal(f"{op}_far/x0", 3, 5)])
-        # The last two axes are masked, the batch axes share the mask. No cotangent flows into what
-        # is hidden: log_softmax is -inf there, and a slope of it has no meaning.
+        # The mask applies to the last two axes and is shared by the batch axes. Hidden entries have no
+        # cotangent: log_softmax is -inf there and has no meaningful slope.
         seen = causal_seen(4, 4)
         visible = seen.double().expand(2, 3, 4, 4)
         added = torch.where(seen.bool(), normal(f"{op}_masked/mask", 4, 4), torch.tensor(-INF).double())
@@ -120,7 +120,7 @@ def softmaxes(group):
 
 
 def rms_norm(x, weight, eps):
-    """y = x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich 2019); 1.13 has none of its own."""
+    """y = x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich 2019); PyTorch 1.13 has none."""
     return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight
 
 
@@ -170,7 +170,7 @@ def attention_composed(group):
 
 
 def fused_attention(q, k, v, heads, q_offsets, k_offsets, causal):
-    """Attention of each sequence alone, heads side by side in the columns of q, k, v, and y."""
+    """Attention of each sequence alone, with heads concatenated in the columns of q, k, v and y."""
     split = lambda x: x.reshape(len(x), heads, x.shape[1] // heads).transpose(0, 1)  # [heads, T, d_k]
     outputs = []
     for qi, ki, vi in zip(rows_of(q, q_offsets), rows_of(k, k_offsets), rows_of(v, k_offsets)):
@@ -181,7 +181,7 @@ def fused_attention(q, k, v, heads, q_offsets, k_offsets, causal):
 
 
 def attention_fused(group):
-    # 70 and 37 rows reach over the edge of a tile of 16, 32 or 64 rows, wherever a kernel puts it.
+    # 70 and 37 rows are not multiples of the tile sizes 16, 32 and 64.
     settings = [("self", (3, 5, 1), (3, 5, 1), 2, 6), ("one_head", (4, 2), (4, 2), 1, 3),
                 ("empty", (3, 0, 2), (3, 0, 2), 2, 4), ("long", (70, 3), (70, 3), 2, 4),
                 ("cross", (3, 5, 1), (2, 4, 6), 2, 6), ("cross_long", (37,), (70,), 1, 8)]

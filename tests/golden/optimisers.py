@@ -10,9 +10,9 @@ STEPS = 20
 
 
 def updates(group, case, optimizer, lr_at=None, **attributes):
-    """STEPS updates of two weights under given gradients, with the weights after each of them.
+    """STEPS updates of two weights with given gradients, and the weights after each update.
 
-    The gradients of p1 are near Adam's eps in size, so that an eps in the wrong place shows.
+    The gradients of p1 are of the size of Adam's eps, so that a misplaced eps is detected.
     """
     attributes["lr"] = attributes.get("lr", 1e-2)
     group.describe(case, optimizer=case.split("_")[0], steps=STEPS, **attributes)
@@ -75,7 +75,7 @@ def learning_rate(name, t, peak, warmup, steps=0, floor=0.0):
 
 
 def check_against_torch():
-    """The two schedules PyTorch also knows, without warmup: it counts its steps from 0."""
+    """Compares the two schedules that PyTorch also has, without warmup; PyTorch counts steps from 0."""
     schedulers = torch.optim.lr_scheduler
     for name, make_scheduler in (
             ("cosine", lambda o: schedulers.CosineAnnealingLR(o, 30, 1e-4)),
@@ -104,7 +104,7 @@ def schedules(group):
 
 
 def clipping(group):
-    """All gradients times min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_."""
+    """All gradients times min(1, max_norm / (norm + 1e-6)), as in torch.nn.utils.clip_grad_norm_."""
     for case, max_norm in (("clip_active", 1.0), ("clip_idle", 100.0)):
         weights = [torch.zeros(3, 4).double(), torch.zeros(5).double()]
         for i, weight in enumerate(weights):

@@ -1,7 +1,7 @@
 """Reads and writes safetensors files (https://github.com/huggingface/safetensors, "Format").
 
-A file is: 8 bytes, the header's length N, little endian; N bytes of JSON, padded with spaces to a
-multiple of 8; the tensors' bytes, row-major, little endian, without holes. The header maps a name to
+A file consists of 8 bytes, the header's length N, little endian; N bytes of JSON, padded with spaces to a
+multiple of 8; and the tensors' bytes, row-major, little endian, without gaps. The header maps a name to
 {"dtype", "shape", "data_offsets": [begin, end)}, and "__metadata__" to a map of strings.
 """
 import json
@@ -15,7 +15,7 @@ NAMES = {np.dtype(numpy_name): name for name, numpy_name in DTYPES.items()}
 
 
 def write(path, tensors, metadata=None):
-    """Writes {name: numpy array} and {key: string}; the file appears whole or not at all."""
+    """Writes {name: numpy array} and {key: string}; replaces the file atomically."""
     header, blobs, begin = {}, [], 0
     if metadata:
         header["__metadata__"] = dict(metadata)

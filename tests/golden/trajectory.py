@@ -1,4 +1,4 @@
-"""Fifty steps of training in float64: weights, batches and the losses PyTorch sees on the way."""
+"""Fifty training steps in float64: weights, batches and PyTorch's losses."""
 import torch
 import torch.nn.functional as F
 
@@ -14,7 +14,7 @@ LR, WARMUP, CLIP, SMOOTHING = 1e-2, 10, 1.0, 0.1
 
 
 def initialise(model):
-    """Xavier-like weights; biases and norms off zero and one, so that every name matters."""
+    """Xavier-like weights; biases differ from 0 and norms from 1, so that each one matters."""
     model.double().train()
     for name, weight in model.named_parameters():
         noise = normal(f"trajectory/{name}", *weight.shape)
@@ -26,7 +26,7 @@ def initialise(model):
 
 
 def batch(step):
-    """Random sentences of 1 to 7 tokens, and as targets the same reversed: something to learn."""
+    """Random sentences of 1 to 7 tokens, with their reversals as targets."""
     random = stream(f"trajectory/batch/{step}")
     sentences = [random.randint(3, VOCAB, random.randint(1, 8)).tolist() for _ in range(SEQUENCES)]
     targets = [s[::-1][:5] for s in sentences]
@@ -39,7 +39,7 @@ def batch(step):
 
 
 def train(model, batches, watch=lambda step, what, value: None):
-    """The training loop; watch sees what happens. Returns the losses, learning rates and norms."""
+    """The training loop; calls watch with logits and gradients. Returns losses, learning rates and norms."""
     weights = list(model.parameters())
     optimizer = torch.optim.Adam(weights, lr=LR, **ADAM)
     losses, rates, norms = [], [], []

@@ -1,5 +1,5 @@
 # cmake -DHEED_BUILD=… -DCONSUMER=… -DCXX=… -DGENERATOR=… -DSANITIZE=… -P install_and_consume.cmake
-# Leaves nothing behind: everything happens in a folder of its own under the system's temporary one.
+# Works in a temporary folder and leaves nothing behind.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND mktemp -d OUTPUT_VARIABLE dir OUTPUT_STRIP_TRAILING_WHITESPACE
                 COMMAND_ERROR_IS_FATAL ANY)
@@ -18,7 +18,7 @@ function(step)
   set(out "${out}" PARENT_SCOPE)
 endfunction()
 
-# The last step printed this text.
+# Checks that the last step printed this text.
 function(expect text)
   string(FIND "${out}" "${text}" at)
   if(at EQUAL -1)
@@ -26,16 +26,16 @@ function(expect text)
   endif()
 endfunction()
 
-# After `./heed` alone, not all libraries are built: this one the program does not need.
+# `./heed` does not build all libraries, for example not this one.
 set(library ${HEED_BUILD}/optim/libheed_optim_f64.a)
 file(RENAME ${library} ${library}.aside)
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${HEED_BUILD} --prefix ${dir}/first
                 RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
-file(RENAME ${library}.aside ${library})   # the old one, so that nothing is linked again
+file(RENAME ${library}.aside ${library})   # with its old time, so that nothing is linked again
 if(status)
   fail("a library that was not built yet: exit status ${status}\n${out}")
 endif()
-# An installed tree may be moved, and must not lean on the sources or on the build.
+# An installed tree can be moved and must not refer to the sources or the build.
 file(RENAME ${dir}/first "${dir}/the prefix")
 file(GLOB_RECURSE configs "${dir}/the prefix/*.cmake")
 foreach(config IN LISTS configs)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_launcher.sh LAUNCHER: runs ./heed in a made-up clone, with apt-get, sudo, cmake and the like
-# replaced by scripts that note how they were called. Nothing is installed and nothing is built.
+# test_launcher.sh LAUNCHER: runs ./heed in a fake clone, with apt-get, sudo, cmake and others replaced
+# by scripts that record their calls. Nothing is installed and nothing is built.
 set -eu
 launcher=$1
 patience=$(sed -n 's/.*patience = \([0-9]*\);.*/\1/p' "${0%/*}/../patience.h")
@@ -11,14 +11,14 @@ bin=$dir/bin
 calls=$dir/calls
 failures=0
 
-# fake NAME: a command that notes its call and goes on with the script on standard input
+# fake NAME: a command that records its call and then runs the script from standard input
 fake() {
   rm -f "$bin/$1"                 # never write through a link
   { echo '#!/bin/sh'; printf 'echo "%s $*" >>"%s"\n' "$1" "$calls"; cat; } >"$bin/$1"
   chmod +x "$bin/$1"
 }
 
-# ---- the made-up clone and machine ---------------------------------------------------------------
+# ---- the fake clone and machine ------------------------------------------------------------------
 mkdir -p "$bin" "$clone"
 for room in autograd nn optim data train; do mkdir "$clone/$room"; : >"$clone/$room/x.cpp"; done
 : >"$clone/CMakeLists.txt"; : >"$clone/CMakePresets.json"
@@ -27,11 +27,11 @@ cp "$launcher" "$clone/heed"
 for tool in sh cat cp date dirname env find flock grep mkdir mv nproc readlink rm sed sleep tail touch; do
   ln -s "$(command -v $tool)" "$bin/$tool"
 done
-# "Installed" is what the file `installed` names.
+# The file `installed` lists the installed packages.
 fake dpkg-query <<END
 for p in "\$@"; do grep -qx -- "\$p" "$dir/installed" && printf ' %s=installed ' "\$p"; done; true
 END
-# until_err TEXT: waits until the launcher has said it
+# until_err TEXT: waits until the launcher has printed it
 fake until_err <<END
 began=\$(date +%s)
 until grep -qsF "\$1" "$dir/err"; do
@@ -52,13 +52,13 @@ END
 fake ctest <<'END'
 pwd
 END
-# Configuring makes build.ninja, building makes the program; "-n" asks whether there is work to do.
+# Configuring creates build.ninja, building creates the program; "-n" asks whether there is work to do.
 fake cmake <<END
 case "\$*" in
   --build*-n) [ -f "$dir/no-work" ] && echo 'ninja: no work to do.' ;;
   --build*)
     [ -f "$dir/build-fails" ] && { echo 'x.cpp:1: error: planted'; exit 1; }
-    began=\$(date +%s)               # slow: as long as nobody waits for it
+    began=\$(date +%s)               # slow: until another launcher waits
     while [ -f "$dir/slow" ] && ! grep -qs waiting "$dir/err" "$dir/err2"; do
       [ \$((\$(date +%s) - began)) -lt $patience ] || break
       sleep 0.05
@@ -82,7 +82,7 @@ exit 0
 END
 chmod +x "$dir/program"
 
-# run ARGUMENTS: sets `status`, leaves what was said in out and err
+# run ARGUMENTS: sets `status`, writes the output to out and err
 run() {
   : >"$calls"
   status=0
@@ -93,13 +93,13 @@ as=
 
 fail() { echo "FAILED: $*"; for f in out err calls; do echo "--- $f"; cat "$dir/$f"; done; failures=$((failures + 1)); }
 expect_status() { [ "$status" = "$1" ] || fail "$what: exit status $status, not $1"; }
-expect() { grep -qF -- "$2" "$dir/$1" || fail "$what: nothing in $1 like: $2"; }
-expect_no() { ! grep -qF -- "$2" "$dir/$1" || fail "$what: in $1: $2"; }
-# all built: the sources are old, the launcher's stamp is of now, and what is touched next is newer
+expect() { grep -qF -- "$2" "$dir/$1" || fail "$what: not in $1: $2"; }
+expect_no() { ! grep -qF -- "$2" "$dir/$1" || fail "$what: unexpected in $1: $2"; }
+# all_built: the sources are old, the launcher's stamp is current, and files touched next are newer
 all_built() {
   find "$clone" -exec touch -d '2 hours ago' {} +
   touch "$clone/build/release/.launcher-built"
-  sleep 0.05                        # the clock of files goes on in steps, of a hundredth of a second at most
+  sleep 0.05                        # file times advance in steps of up to 10 ms
 }
 
 fake id <<'END'
@@ -111,14 +111,14 @@ what='HEED_NO_INSTALL lists the packages and stops'
 vars=HEED_NO_INSTALL=1; run train; vars=
 expect_status 1; expect err '  g++'; expect err '  libopenblas-dev'; expect err 'apt-get install'
 expect_no calls 'apt-get '; expect_no calls 'cmake --'
-[ -s "$dir/out" ] && fail "$what: talk on standard output"
+[ -s "$dir/out" ] && fail "$what: wrote to standard output"
 
-what='without root and sudo, says what to run'
+what='without root and sudo, prints the command to run'
 mv "$bin/sudo" "$dir/sudo"; run train; mv "$dir/sudo" "$bin/sudo"
 expect_status 1; expect err 'no sudo'; expect err 'apt-get update && apt-get install --no-install-recommends g++'
 expect_no calls 'apt-get '
 
-what='a failing apt-get shows why'
+what='a failing apt-get shows its error'
 touch "$dir/apt-fails"; run train; rm "$dir/apt-fails"
 expect_status 1; expect err 'E: no such mirror'; expect err 'could not install'; expect_no calls 'cmake --'
 
@@ -127,11 +127,11 @@ echo g++ >"$dir/installed"; cd "$dir"; run train 'my file.yaml' a=b ''
 expect_status 0
 expect err 'installing through apt-get, with sudo: cmake ninja-build'
 expect calls 'sudo env DEBIAN_FRONTEND=noninteractive apt-get'
-grep 'apt-get.* install' "$calls" | grep -q ' g++' && fail "$what: installs what is there"
+grep 'apt-get.* install' "$calls" | grep -q ' g++' && fail "$what: installs an installed package"
 expect calls 'cmake --preset release'; expect calls 'cmake --build --preset release --target heed'
 expect out "in $dir"; expect out '[my file.yaml]'; expect out '[a=b]'; expect out '[]'
 
-what='long work is reported on'
+what='long work reports progress'
 ln -s "$(command -v sleep)" "$bin/real_sleep"
 fake sleep <<'END'
 exec real_sleep 0.1
@@ -143,18 +143,18 @@ expect err 'installing packages, '; expect err ' s: Setting up g++ (12.2)'
 expect err 'building, '; expect err ' s: 120 of 350 steps'
 
 all_built
-what='with nothing to do, runs at once'
+what='with nothing to build, runs at once'
 run show x
-expect_status 0; expect out '[show]'; [ -s "$calls" ] && fail "$what: called something"
-[ -s "$dir/err" ] && fail "$what: talks"
+expect_status 0; expect out '[show]'; [ -s "$calls" ] && fail "$what: called another command"
+[ -s "$dir/err" ] && fail "$what: wrote to standard error"
 
-what='hands over the exit status'
+what='passes on the exit status'
 run fail; expect_status 5
 
-what='hands over standard input'
+what='passes on standard input'
 echo 'some text' | env -i PATH="$bin" "$clone/heed" read >"$dir/out"; expect out 'some text'
 
-what='becomes the program, so that signals reach it'
+what='replaces itself by the program, so that signals reach it'
 env -i PATH="$bin" "$clone/heed" pid >"$dir/out" & child=$!; wait $child; expect out "pid $child"
 
 what='through links, absolute and relative'
@@ -165,16 +165,16 @@ cd "$clone/nn"; as=../heed; run show; expect_status 0; expect out "in $clone/nn"
 cd "$clone"; as=./heed; run show; expect_status 0; cd "$dir"; as=
 
 for change in train/x.cpp CMakeLists.txt nn/new.h; do
-  all_built; what="a newer $change is built"; touch "$clone/$change"; run show
+  all_built; what="a newer $change is rebuilt"; touch "$clone/$change"; run show
   expect_status 0; expect calls '--target heed'; expect_no calls 'cmake --preset'
 done
 all_built; what='a deleted file is noticed'; rm "$clone/nn/new.h"; run show; expect calls '--target heed'
 all_built; what='new presets are configured'; touch "$clone/CMakePresets.json"; run show
 expect calls 'cmake --preset release'
 
-all_built; what='a touched file that changes nothing says nothing'
+all_built; what='a touched file without changes prints nothing'
 touch "$clone/train/x.cpp" "$dir/no-work"; run show; rm "$dir/no-work"
-[ -s "$dir/err" ] && fail "$what: talks"
+[ -s "$dir/err" ] && fail "$what: wrote to standard error"
 
 all_built; what='a failing build shows the error and does not run the old program'
 touch "$clone/train/x.cpp" "$dir/build-fails"; run show
@@ -185,11 +185,11 @@ all_built; what='a failing configure shows the error'
 touch "$clone/CMakePresets.json" "$dir/configure-fails"; run show; rm "$dir/configure-fails"
 expect_status 1; expect err 'CMake Error: planted'; expect err 'configuring failed'
 
-what='a moved clone is configured afresh'
+what='a moved clone is configured from scratch'
 all_built; mv "$clone" "$dir/moved"; clone=$dir/moved; touch "$clone/nn/x.cpp"; run show
 expect_status 0; expect calls 'cmake --fresh --preset release'
 
-what='of two at once, one builds and the other waits'
+what='of two at the same time, one builds and the other waits'
 all_built; touch "$clone/nn/x.cpp" "$dir/slow"; : >"$calls"
 env -i PATH="$bin" "$clone/heed" first >"$dir/out" 2>"$dir/err" & one=$!
 env -i PATH="$bin" "$clone/heed" second >"$dir/out2" 2>"$dir/err2" || fail "$what"
@@ -198,7 +198,7 @@ cat "$dir/err2" >>"$dir/err"
 rm "$dir/slow"; expect err 'waiting'; expect out '[first]'; grep -qF '[second]' "$dir/out2" || fail "$what"
 [ "$(grep -c 'target heed$' "$calls")" = 1 ] || fail "$what: built twice"
 
-what='test builds everything and hands the rest to ctest'
+what='test builds everything and passes the arguments to ctest'
 run test -R layout
 expect_status 0; expect calls 'cmake --build --preset release'; expect_no calls '--target'
 expect calls 'ctest --preset release'; expect calls '-R layout'; expect out "$clone"
@@ -210,11 +210,11 @@ END
 rm "$bin/sudo"; : >"$dir/installed"; rm -r "$clone/build"; run show
 expect_status 0; expect calls 'apt-get -q'; expect calls 'cmake --preset release'
 
-what='without apt-get, tries; without cmake, says what is needed'
+what='without apt-get, tries to build; without cmake, lists the requirements'
 rm "$bin/apt-get" "$bin/dpkg-query"; rm -r "$clone/build"; run show
 expect_status 0; expect err libyaml-cpp-dev
 mv "$bin/cmake" "$dir/cmake"; rm -r "$clone/build"; run show
 expect_status 1; expect err 'no apt-get here'; expect err libhwy-dev
 
-[ $failures = 0 ] && echo "launcher: all is well"
+[ $failures = 0 ] && echo "launcher: passed"
 exit $failures

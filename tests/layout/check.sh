@@ -1,8 +1,9 @@
 #!/bin/sh
-# check.sh ROOT: is the source tree built as docs/ARCHITECTURE.md says? Prints each violation, exits 1 if there is one.
+# check.sh ROOT: checks the source tree against docs/ARCHITECTURE.md. Prints each violation; exits 1 if there is one.
 #
-# The rooms know one another in one direction only (docs/ARCHITECTURE.md), and so do the folders in a
-# room; each outside library has one door; a file over 600 lines and a folder over 24 files raise an alarm; tests mirror the rooms; nothing new stands at the top level.
+# Rooms include one another in one direction only (docs/ARCHITECTURE.md), and so do the folders of a room; each
+# external library is included in one place only; files have at most 600 lines and folders at most 24 files; tests
+# mirror the rooms; the top level contains only known names.
 set -eu
 cd "$1"
 max_lines=600
@@ -15,9 +16,9 @@ sources() {
   find "$@" \( -name '*.cpp' -o -name '*.h' \) -type f | LC_ALL=C sort
 }
 
-# ---- who includes whom ---------------------------------------------------------------------------
-# What a room may include, by path from the root. A quoted include names a file of ours by its path
-# from the root (or one of Highway's, whose own habit is to quote).
+# ---- includes ------------------------------------------------------------------------------------
+# What a room may include, by path from the root. A quoted include is the path of one of our files
+# from the root, or a header of Highway, which are quoted by convention.
 may_include() {
   case $1 in
     autograd) echo '^autograd/' ;;
@@ -42,7 +43,7 @@ for room in $rooms; do
   done
 done >>"$violations"
 
-# The folders of a room from the ground up, "." for the room's own files: each includes only those named before it.
+# The folders of a room, lowest first, "." for the room's own files: each includes only earlier ones.
 folders_of() {
   case $1 in
     autograd) echo 'base memory kernels . ops gradcheck' ;;
@@ -57,7 +58,7 @@ for room in $rooms; do
   [ -n "$order" ] || continue
   sources "$room" | while read -r file; do
     awk -v room="$room" -v order="$order" '
-      function level(path,   parts, n) {   # of a file of this room; 0 where its folder is not named above
+      function level(path,   parts, n) {   # of a file of this room; 0 if its folder is not listed above
         sub("^" room "/", "", path)
         n = split(path, parts, "/")
         return place[n == 1 ? "." : parts[1]]
@@ -73,7 +74,7 @@ for room in $rooms; do
   done
 done >>"$violations"
 
-# ---- one door for each outside library -----------------------------------------------------------
+# ---- one place for each external library ---------------------------------------------------------
 # door PATTERN-OF-HEADER PATTERN-OF-FILES-THAT-MAY
 door() {
   # shellcheck disable=SC2086
@@ -95,7 +96,7 @@ door() {
   find $rooms tests \( -name '*.cpp' -o -name '*.h' -o -name '*.py' -o -name '*.sh' -o -name '*.cmake' \
     -o -name CMakeLists.txt \) -type f -exec awk -v max=$max_lines '
       FNR == max + 1 { printf "%s: more than %d lines\n", FILENAME, max }' {} +
-  # Files named *-inl.h are read once for each instruction set: Highway's way.
+  # Highway includes files named *-inl.h once for each instruction set.
   sources $rooms tests | grep '\.h$' | grep -v -e '-inl\.h$' | xargs grep -L '^#pragma once' /dev/null |
     sed '/^\/dev\/null$/d; s/$/: a header without #pragma once/' || true
 } >>"$violations"
@@ -120,7 +121,7 @@ for room in $rooms; do
 done >>"$violations"
 
 # ---- the top level -------------------------------------------------------------------------------
-# Only what is committed counts: anyone may keep notes and runs beside the sources.
+# Only committed files count; notes and runs may be kept next to the sources.
 if git ls-files >/dev/null 2>&1; then
   git ls-files | sed 's,/.*,,' | sort -u | grep -v '^\.' | while read -r name; do
     case " $rooms configs tests docs CMakeLists.txt CMakePresets.json README.md LICENSE CONTRIBUTING.md heed " in
@@ -137,4 +138,4 @@ if [ -s "$violations" ]; then
   exit 1
 fi
 # shellcheck disable=SC2086
-echo "layout: $(sources $rooms | wc -l) sources stand where they should"
+echo "layout: $(sources $rooms | wc -l) sources checked, no violation"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Plants each kind of violation in a small tree; check.sh must name every one, and pass a clean tree.
+# Plants each kind of violation in a small tree; check.sh must report each, and accept a clean tree.
 set -eu
 check=$(cd "$(dirname "$0")" && pwd)/check.sh
 tree=$(mktemp -d)
@@ -15,14 +15,14 @@ done
 printf '#pragma once\n' | tee "$tree/autograd/error.h" >"$tree/autograd/random.h"
 printf '#include "autograd/base/error.h"\n#include "autograd/base/random.h"\n' >>"$tree/data/data.h"
 mkdir "$tree/autograd/kernels"
-printf '#include "hwy/highway.h"\n' >"$tree/autograd/kernels/lanes-inl.h"   # allowed, both of it
+printf '#include "hwy/highway.h"\n' >"$tree/autograd/kernels/lanes-inl.h"   # both are allowed
 printf '#include "autograd/autograd.h"\n' | tee -a "$tree/nn/nn.h" >>"$tree/optim/optim.h"
 printf '#include "nn/nn.h"\n#include "optim/optim.h"\n#include "data/data.h"\n' >>"$tree/train/train.h"
 
 failed=0
-sh "$check" "$tree" >"$tree/out" || { echo "a clean tree does not pass:"; cat "$tree/out"; failed=1; }
+sh "$check" "$tree" >"$tree/out" || { echo "a clean tree is rejected:"; cat "$tree/out"; failed=1; }
 
-# planted WHAT-IS-SAID FILE TEXT: adds the text to the file, looks for the message, takes it back
+# planted MESSAGE FILE TEXT: adds the text to the file, expects the message, restores the file
 planted() {
   cp "$tree/$2" "$tree/kept" 2>/dev/null || rm -f "$tree/kept"
   mkdir -p "$(dirname "$tree/$2")"
@@ -30,7 +30,7 @@ planted() {
   if sh "$check" "$tree" >"$tree/out"; then
     echo "not found: $1"; failed=1
   elif ! grep -qF "$1" "$tree/out"; then
-    echo "said something else than: $1"; cat "$tree/out"; failed=1
+    echo "another message than: $1"; cat "$tree/out"; failed=1
   fi
   if [ -f "$tree/kept" ]; then cp "$tree/kept" "$tree/$2"; else rm "$tree/$2"; fi
 }

@@ -1,8 +1,8 @@
-"""Faults as people make them: each is one replacement in one file, and names the tests that should see it.
+"""Typical programming errors: each is one replacement in one file, with the tests that should detect it.
 
-`old` stands in the file exactly once. `tests` are names of ctest; "nn_f64:golden" is the suite golden of
-nn_f64 alone. They are run first; where they see nothing, all tests are run. A change of the code that
-makes `old` disappear makes `mutate --check` fail: write the fault anew for the code as it is then.
+`old` occurs exactly once in the file. `tests` are ctest names; "nn_f64:golden" is only the suite golden of
+nn_f64. These tests run first; if they pass, all others run. If a change of the code removes `old`,
+`mutate --fit` fails: rewrite the fault for the new code.
 """
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ fault("a second gradient replaces the first", "autograd/tensor.cpp",
       "*slot_ = std::move(g);",
       "autograd_f64:tensor")
 
-fault("a gradient that two inputs share is added into", "autograd/tensor.cpp",
+fault("a gradient shared by two inputs is modified", "autograd/tensor.cpp",
       "} else if (slot_->unique()) {\n    kernels::add",
       "} else if (slot_->defined()) {\n    kernels::add",
       "autograd_f64:tensor")
@@ -39,7 +39,7 @@ fault("affine: dx from the first rows of the weight", "autograd/ops/affine.cpp",
       "weight.data(), in(), beta, target.data(), in());",
       "autograd_f64:op_table_suite")
 
-fault("affine: rows used twice keep the last gradient", "autograd/ops/affine.cpp",
+fault("affine: rows used twice keep only the last gradient", "autograd/ops/affine.cpp",
       "real beta = 1;",
       "real beta = 0;",
       "autograd_f64:op_table_suite", "nn_f64:gradcheck_*")
@@ -64,17 +64,17 @@ fault("fused attention: backward without dropout's mask", "autograd/ops/fused_at
       "",
       "autograd_f64:op_table_suite,long_attention")
 
-fault("fused attention: every tile drops alike", "autograd/ops/fused_attention.cpp",
+fault("fused attention: all tiles use the same dropout mask", "autograd/ops/fused_attention.cpp",
       ".number = number + queries.rows * (key - all.begin),",
       ".number = number,",
       "autograd_f64:long_attention")
 
-fault("fused attention: every head drops alike", "autograd/ops/fused_attention.cpp",
+fault("fused attention: all heads use the same dropout mask", "autograd/ops/fused_attention.cpp",
       "return (queries.rows * (keys.end - keys.begin) + 127) / 128 * 128;",
       "return 0 * (queries.rows * (keys.end - keys.begin) + 127) / 128 * 128;",
       "autograd_f64:op_table_suite,long_attention", "nn_f64:dropout_in_layers")
 
-fault("fused attention: a term's gradient goes to the inputs of the next", "autograd/ops/fused_attention.cpp",
+fault("fused attention: a term's gradient goes to the next term's inputs", "autograd/ops/fused_attention.cpp",
       "dterms = dterms.subspan(count);",
       "dterms = dterms.last(dterms.size());",
       "autograd_f64:op_table_suite,attention_kinds")
@@ -89,7 +89,7 @@ fault("alibi: the slopes of a power of two for every number of heads", "autograd
       "while (power < heads) power *= 2;",
       "autograd_f64:attention_kinds")
 
-fault("decoding: terms see the new row at the first position", "autograd/ops/attention_step.cpp",
+fault("decoding: terms see the new row at position 0", "autograd/ops/attention_step.cpp",
       "term.add({query.sequence, head, layout_.heads, query.first, 1,",
       "term.add({query.sequence, head, layout_.heads, 0, 1,",
       "autograd_f64:attention_kinds")
@@ -99,7 +99,7 @@ fault("cross-entropy: a chunk's dW replaces those before", "autograd/ops/cross_e
       "real(0), dweight.data(), in);",
       "autograd_f64:op_table_suite,ops")
 
-fault("dropout: another mask in backward", "autograd/ops/dropout.cpp",
+fault("dropout: a different mask in backward", "autograd/ops/dropout.cpp",
       "void backward(const Array& dy, Grad dx) const { dx.add(forward(dy)); }",
       "void backward(const Array& dy, Grad dx) const {\n"
       "    RandomKey other = key;\n"
@@ -113,12 +113,12 @@ fault("matmul: dA with the other operand transposed", "autograd/ops/matmul.cpp",
       "gemm(Trans::no, flag(trans_b), m(), k(), n(), 1, g, n(), pb, b.cols(), 1,",
       "autograd_f64:op_table_suite")
 
-fault("matmul: a run of matrices begins with its first for each", "autograd/ops/matmul.cpp",
+fault("matmul: every matrix of a batch is the first one", "autograd/ops/matmul.cpp",
       "visit(of_a + (walk.repeats_a() ? 0 : i), ",
       "visit(of_a, ",
       "autograd_f64:op_table_suite", "autograd_golden")
 
-fault("mean: divided by all values, not by those of the axis", "autograd/ops/reduce.cpp",
+fault("mean: divides by all values, not those of the axis", "autograd/ops/reduce.cpp",
       "const std::int64_t n = all ? x.size() : x.shape()[axis];",
       "const std::int64_t n = x.size();",
       "autograd_f64:ops")
@@ -128,7 +128,7 @@ fault("slice: gradient at the beginning of the axis", "autograd/ops/shape.cpp",
       "real* to = sum.data() + o * shape[axis] * inner;",
       "autograd_f64:op_table_suite")
 
-fault("concat: parts that want no gradient are not counted", "autograd/ops/shape.cpp",
+fault("concat: parts without gradient do not advance the offset", "autograd/ops/shape.cpp",
       "if (dx[k]) dx[k].add(Slice{axis, begin, begin + extents[k]}.forward(dy));\n      begin += extents[k];",
       "if (!dx[k]) continue;\n      dx[k].add(Slice{axis, begin, begin + extents[k]}.forward(dy));\n"
       "      begin += extents[k];",
@@ -141,7 +141,7 @@ fault("causal attention: a query sees the next key", "autograd/ops/attention/cau
       "return KeyRange{0, i + 2};",
       "nn_f64:attention_layers,properties")
 
-fault("attention: tiles' sums without the smaller one", "autograd/kernels/attention.cpp",
+fault("attention: sums of tiles omit the smaller one", "autograd/kernels/attention.cpp",
       "alone ? high : high + std::log1p(std::exp(low - high))",
       "alone ? high : high",
       "kernels_f64:kernels_attention", "autograd_f64:long_attention")
@@ -171,7 +171,7 @@ fault("relu: slope 1 at zero", "autograd/kernels/simd/maps-inl.h",
       "hn::IfThenZeroElse(hn::Lt(y, zero()), dy)",
       "autograd_f64:ops", "kernels_f64:kernels_elementwise")
 
-fault("product over nothing leaves what was there", "autograd/kernels/gemm/gemm.cpp",
+fault("gemm: k = 0 leaves C unscaled", "autograd/kernels/gemm/gemm.cpp",
       "if (k == 0) return scale(m, n, beta, c, ldc);",
       "if (k == 0) return;",
       "autograd_f64:op_table_suite,ops")
@@ -193,12 +193,12 @@ fault("adam: eps under the root", "autograd/kernels/update.cpp",
 
 # ---- nn ------------------------------------------------------------------------------------------
 
-fault("residual: the norm comes first after all", "nn/layers/block.h",
+fault("residual: post-norm also normalises first", "nn/layers/block.h",
       "sublayer(pre ? norm(x) : x)",
       "sublayer(norm(x))",
       "nn_f64:golden")
 
-fault("decoder: looks at what comes later", "nn/layers/block.cpp",
+fault("decoder: reads later tokens", "nn/layers/block.cpp",
       "Sees::all : Sees::past",
       "Sees::all : Sees::all",
       "nn_f64:properties")
@@ -208,27 +208,27 @@ fault("positions: begin at 1", "nn/layers/positions.cpp",
       "all.push_back(p + 1 + static_cast<std::int32_t>(first));",
       "nn_f64:properties,golden")
 
-fault("decoding: one position late", "nn/context.h",
+fault("decoding: off by one position", "nn/context.h",
       "std::int64_t position = -1;",
       "std::int64_t position = 0;",
       "nn_f64:cached_decoding")
 
-fault("decoding: a later part of the sources replaces the first", "nn/models/generative.cpp",
+fault("decoding: a later part of the sources overwrites the first", "nn/models/generative.cpp",
       "std::copy_n(rows.data(), rows.size(), memory.row(offsets[begin]));",
       "std::copy_n(rows.data(), rows.size(), memory.row(0));",
       "nn_f64:cached_decoding", "training:searching_with_models")
 
-fault("decoding: sentences that have moved up look at another source", "nn/layers/attention.cpp",
+fault("decoding: a reordered sentence reads another source", "nn/layers/attention.cpp",
       "const std::int32_t s = cache.sequence[i];",
       "const auto s = i % static_cast<std::int64_t>(cache.sequence.size());",
       "nn_f64:cached_decoding", "training:searching_with_models")
 
-fault("final norm: there although the config leaves it out", "nn/layers/block.cpp",
+fault("final norm: present although the config omits it", "nn/layers/block.cpp",
       "if (options.final_norm) norm.emplace",
       "norm.emplace",
       "nn_f64:golden,parameters")
 
-fault("dropout: one key for all of a pass", "nn/context.h",
+fault("dropout: one key for a whole pass", "nn/context.h",
       "(shard << 16) | dropouts++};",
       "(shard << 16) | dropouts};",
       "nn_f64:dropout_in_layers")
@@ -238,19 +238,19 @@ fault("embedding: scaled by the vocabulary", "nn/layers/embedding.h",
       "weight.shape()[0]",
       "nn_f64:golden")
 
-fault("xavier: bound from one side alone", "nn/parameters.cpp",
+fault("xavier: bound from one side only", "nn/parameters.cpp",
       "static_cast<double>(in + out)",
       "static_cast<double>(in + in)",
       "nn_f64:parameters")
 
 # ---- optim ---------------------------------------------------------------------------------------
 
-fault("warmup: one step behind", "optim/schedule.h",
+fault("warmup: one step late", "optim/schedule.h",
       "return options.lr * t / warmup;",
       "return options.lr * (t - 1) / warmup;",
       "optim_f64:schedules")
 
-fault("clipping: short gradients are stretched", "optim/clip.h",
+fault("clipping: small gradients are enlarged", "optim/clip.h",
       "return factor < 1.0 ? factor : 1.0;",
       "return factor;",
       "optim_f64:optimizers")
@@ -260,7 +260,7 @@ fault("adam: decays as adamw does", "optim/optimizer.cpp",
       "",
       "optim_f64:optimizers")
 
-fault("adam: second moments of the parameter's beginning", "optim/optimizer.cpp",
+fault("adam: second moments from the parameter's beginning", "optim/optimizer.cpp",
       "second_[parameter].data() + begin, n);",
       "second_[parameter].data(), n);",
       "optim_f64:optimizers")
@@ -272,17 +272,17 @@ fault("order: drawn with replacement", "data/batches/batching.cpp",
       "items[i - 1] = items[random.below(static_cast<std::uint32_t>(i))];",
       "data:batcher")
 
-fault("order: no sample may stay in its place", "data/batches/batching.cpp",
+fault("order: no sample can keep its place", "data/batches/batching.cpp",
       "random.below(static_cast<std::uint32_t>(i))",
       "random.below(static_cast<std::uint32_t>(i - 1))",
       "data:batcher")
 
-fault("order: every epoch alike", "data/batches/batching.cpp",
+fault("order: the same in every epoch", "data/batches/batching.cpp",
       ".index = static_cast<std::uint64_t>(epoch),",
       ".index = epoch < 0 ? 1u : 0u,",
       "data:batcher")
 
-fault("windows: the end of the text is left out", "data/batches/batching.cpp",
+fault("windows: the end of the text is omitted", "data/batches/batching.cpp",
       "for (std::int64_t at = shift; at < tokens - 1; at += context)",
       "for (std::int64_t at = shift; at < tokens - context; at += context)",
       "data:batcher")
@@ -297,20 +297,20 @@ fault("vocabulary: the end token is printed", "data/tokenizers/vocabulary.cpp",
       "if (id == bos) continue;",
       "data:vocabulary")
 
-fault("corpus: train keeps the text that is cut off for validation", "data/sources/corpus.cpp",
+fault("corpus: train keeps the text split off for validation", "data/sources/corpus.cpp",
       "text.resize(train_end);",
       "text.resize(valid_end);",
       "data:corpus")
 
 # ---- train ---------------------------------------------------------------------------------------
 
-fault("step: each shard takes its own mean", "train/loop/step.cpp",
+fault("step: each shard uses its own mean", "train/loop/step.cpp",
       "forward_backward(shards[static_cast<std::size_t>(i)], i, step, static_cast<double>(tokens));",
       "const Batch& own = shards[static_cast<std::size_t>(i)];\n"
       "    forward_backward(own, i, step, static_cast<double>(own.labels.size()));",
       "nn_f64:shards", "training:step")
 
-fault("step: dropout the same at every step", "train/loop/step.cpp",
+fault("step: the same dropout in every step", "train/loop/step.cpp",
       "static_cast<std::uint64_t>(step),",
       "step < 0 ? 1u : 0u,",
       "training:step,determinism")
@@ -320,7 +320,7 @@ fault("step: clipped by the square of the norm", "train/loop/step.cpp",
       "update(lr, clip_factor(result.gradient_norm * result.gradient_norm, options_.clip_norm));",
       "training:step", "nn_f64:golden")
 
-fault("step: an infinite gradient of a finite loss passes", "train/loop/step.cpp",
+fault("step: an infinite gradient of a finite loss is accepted", "train/loop/step.cpp",
       " || !std::isfinite(result.gradient_norm)",
       "",
       "training:step")
@@ -335,7 +335,7 @@ fault("resume: at the beginning of the epoch", "train/loop/run_progress.cpp",
       "0",
       "training:resuming")
 
-fault("best: perplexity counts as better when higher", "train/config/tasks.h",
+fault("best: higher perplexity counts as better", "train/config/tasks.h",
       '"perplexity", "perplexity", false',
       '"perplexity", "perplexity", true',
       "training:trainer")
@@ -345,7 +345,7 @@ fault("checkpoints: best is always the last", "train/run/checkpoint_folder.cpp",
       'if (is_best || step > 0) link("best", step);',
       "train:checkpoint_folder")
 
-fault("average: over the checkpoints asked for, not those found", "train/run/average.cpp",
+fault("average: divides by the requested number of checkpoints", "train/run/average.cpp",
       "static_cast<double>(files.size())",
       "static_cast<double>(count)",
       "training:trainer")
@@ -355,7 +355,7 @@ fault("BLEU: brevity penalty of the inverse ratio", "train/metrics/bleu.cpp",
       "std::exp(1.0 - hypothesis / reference)",
       "train:bleu")
 
-fault("beam: the end token has no length", "train/decode/search.cpp",
+fault("beam: the end token does not count in the length", "train/decode/search.cpp",
       "done.hypothesis.tokens.size()) + (ended ? 1 : 0);",
       "done.hypothesis.tokens.size());",
       "training:searching")

@@ -1,4 +1,4 @@
-"""What became of each fault, a line of JSON for each, so that a run can be taken up again."""
+"""The results of the faults, one line of JSON each, so that a run can be resumed."""
 import hashlib
 import json
 import time
@@ -11,7 +11,7 @@ class Results:
         if resume and path.exists():
             for record in map(json.loads, path.read_text().splitlines()):
                 self.known[record["fault"]] = record
-            # A test may have been written meanwhile for what survived.
+            # Survivors are tried again: there may be a new test.
             self.known = {key: record for key, record in self.known.items() if record["verdict"] == "caught"}
         path.write_text("".join(json.dumps(record) + "\n" for record in self.known.values()))
 
@@ -30,5 +30,5 @@ class Results:
 
 
 def digest(fault):
-    """A fault that was written anew is another one."""
+    """Identifies a fault by its content, so that a changed fault is a new one."""
     return hashlib.sha256("\0".join((fault.file, fault.old, fault.new)).encode()).hexdigest()[:16]

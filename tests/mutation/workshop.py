@@ -1,4 +1,4 @@
-"""A copy of the sources, its build, and the tests that run on it."""
+"""A copy of the sources, its build and its tests."""
 import contextlib
 import hashlib
 import json
@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-# The tests that run the code, quick ones first, and what ninja has to build for each.
+# The tests, fast ones first, and the ninja target of each.
 TESTS = {
     "data": "test_data",
     "optim_f64": "test_optim_f64",
@@ -27,7 +27,7 @@ TESTS = {
     "torch_loads_weights": "write_torch_case",
     "commands": "heed",
 }
-SKIPPED = 77  # exit status of a test that misses something, PyTorch for example
+SKIPPED = 77  # exit status of a test with a missing dependency, such as PyTorch
 FAILURE = re.compile(r'error: in "([^"]+)"|^FAILED: (.*)')
 NO_SUCH_TEST = "Test setup error"
 
@@ -38,7 +38,7 @@ class DidNotBuild(Exception):
 
 class Workshop:
     def __init__(self, root, folder, jobs):
-        """Without a folder there is nothing to plant faults in, and only misfit() can be asked."""
+        """Without a folder, faults cannot be planted; only misfit() works."""
         self.root, self.folder, self.jobs = root, folder, jobs
         self.source = folder / "source" if folder else root
         self.made = folder / "build" if folder else None
@@ -49,8 +49,8 @@ class Workshop:
     # ---- sources -----------------------------------------------------------------------------
 
     def copy_sources(self):
-        """What differs is copied, so that the build goes on from where it was; also mends a copy in
-        which a fault was left behind."""
+        """Copies changed files only, so that the build is incremental; also restores a file with a
+        leftover fault."""
         total = hashlib.sha256()
         for name in source_files(self.root):
             content = (self.root / name).read_bytes()
@@ -62,13 +62,13 @@ class Workshop:
         self.state = total.hexdigest()
 
     def misfit(self, fault):
-        """Why a fault cannot be planted, or nothing."""
+        """Why a fault cannot be planted, or None."""
         path = self.source / fault.file
         count = path.read_text().count(fault.old) if path.exists() else 0
         if count != 1:
-            return f"its old text stands in {fault.file} {count} times, not once"
+            return f"its old text occurs {count} times in {fault.file}, not once"
         unknown = [test for test in fault.tests if test.partition(":")[0] not in TESTS]
-        return f"no test is called {', '.join(unknown)}" if unknown else None
+        return f"unknown tests: {', '.join(unknown)}" if unknown else None
 
     @contextlib.contextmanager
     def planted(self, fault):
@@ -86,8 +86,8 @@ class Workshop:
 
     def configure(self):
         command = ["cmake", "-G", "Ninja", "-S", self.source, "-B", self.made, "-DCMAKE_BUILD_TYPE=Release",
-                   "-DCMAKE_CXX_FLAGS_RELEASE=-O1",  # quick to build, and quick enough to run
-                   "-DHEED_WERROR=OFF"]              # what is not used any more is no news here
+                   "-DCMAKE_CXX_FLAGS_RELEASE=-O1",  # fast to build, and fast enough to run
+                   "-DHEED_WERROR=OFF"]              # a fault may leave code unused
         if shutil.which("ccache"):
             command.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=self.environment)
@@ -100,8 +100,8 @@ class Workshop:
             raise DidNotBuild(first_error(done.stdout) or done.stdout[-400:])
 
     def syntax_error(self, file):
-        """What the compiler says of a file without making anything of it; a header by the first source
-        that includes it, or else by itself."""
+        """The first compiler error in a file, or None; a header is checked through the first source that
+        includes it, or else by itself."""
         commands = json.loads((self.made / "compile_commands.json").read_text())
         inside = f"{self.source}/"
         sources = {entry["file"].removeprefix(inside): entry for entry in commands}
@@ -119,8 +119,8 @@ class Workshop:
     # ---- testing -----------------------------------------------------------------------------
 
     def check_baseline(self, faults):
-        """Every test, and every part of one that a fault names, passes on the sources as they are, and
-        how long each takes is known. False where the record of it is still good."""
+        """Checks that every test and every suite named by a fault passes without a fault, and records their
+        times. Returns False if the recorded baseline is still valid."""
         record = self.folder / "baseline.json"
         wanted = list(TESTS) + sorted({test for fault in faults for test in fault.tests} - set(TESTS))
         known = json.loads(record.read_text()) if record.exists() else {}
@@ -131,14 +131,14 @@ class Workshop:
         for test in wanted:
             began = time.monotonic()
             if seen := self.run(test):
-                raise SystemExit(f"mutate: {test} fails on the sources as they are: {seen}")
+                raise SystemExit(f"mutate: {test} fails without a fault: {seen}")
             seconds[test] = time.monotonic() - began
         self.limits = seconds
         record.write_text(json.dumps({"state": self.state, "seconds": seconds}, indent=1))
         return True
 
     def run(self, test):
-        """Runs a test until its first failure; returns what failed, or nothing."""
+        """Runs a test until its first failure; returns what failed, or None."""
         name, _, part = test.partition(":")
         command = self.command_of(name) + ([f"--run_test={part}"] if part else [])
         limit = 60 + 10 * self.limits.get(test, 60)
@@ -165,7 +165,7 @@ class Workshop:
 
 
 def watch(process):
-    """What the first failure that a test reports is, after which it is stopped, and its last line."""
+    """Stops a test at its first reported failure; returns that failure, or None, and the last line."""
     last = ""
     for line in process.stdout:
         if NO_SUCH_TEST in line:
@@ -187,7 +187,7 @@ def first_error(text):
 
 
 def source_files(root):
-    """What git tracks or would track; without git, all that stands there, builds and runs aside."""
+    """All files that git tracks or would track; without git, all files except builds and runs."""
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=root,
                             text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if listed.returncode == 0:

@@ -1,6 +1,6 @@
 #pragma once
-/// Reads the files of tests/golden: PyTorch's values, in float64. tests/golden/README.md says what
-/// their names mean.
+/// Reads the files of tests/golden: PyTorch's values in float64. tests/golden/README.md describes
+/// the names.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 #include <iostream>
@@ -33,7 +33,7 @@ class GoldenCase {
     const auto values = at(tensor, DType::i32).values<std::int32_t>();
     return {values.begin(), values.end()};
   }
-  /// The names behind "prefix", as w/linear1.weight behind "w/".
+  /// The names that begin with `prefix`, without it.
   std::vector<std::string> names(const std::string& prefix) const {
     const std::string begin = name_ + "/" + prefix;
     std::vector<std::string> all;
@@ -42,7 +42,7 @@ class GoldenCase {
     }
     return all;
   }
-  /// Copies the values "prefix<name>" into the parameters. Every name must find its place.
+  /// Copies the values "prefix<name>" into the parameters. Every name must have a parameter.
   void load(const std::string& prefix, const Parameters& parameters) const {
     BOOST_TEST(names(prefix).size() == parameters.size());
     for (const NamedTensor& p : parameters) {

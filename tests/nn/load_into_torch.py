@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Weights as heed writes them load into torch.nn.Transformer by name, and both give the same logits.
+"""Checks that weights written by heed load into torch.nn.Transformer by name and give the same logits.
 
     load_into_torch.py WRITE_TORCH_CASE
 
-Runs that program for each of its variants and hands the files to tests/golden/load_into_torch.py.
-Exit code 77: there is no PyTorch here.
+Runs the program for each of its variants and passes the files to tests/golden/load_into_torch.py.
+Exit code 77: no PyTorch.
 """
 import importlib.util
 import pathlib
@@ -18,7 +18,7 @@ LOADER = pathlib.Path(__file__).resolve().parent.parent / "golden" / "load_into_
 def main():
     program = sys.argv[1]
     if importlib.util.find_spec("torch") is None:
-        print("skipped: no PyTorch here")
+        print("skipped: no PyTorch")
         return 77
     names = subprocess.run([program], check=True, capture_output=True, text=True).stdout.split()
     failed = [] if names else ["(no variant)"]

@@ -1,5 +1,5 @@
 #pragma once
-/// Random weights, ids and offsets, the same in each run.
+/// Reproducible random weights, ids and offsets.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -10,7 +10,7 @@
 
 HEED_BEGIN
 
-/// Standard normal values, the same for the same number.
+/// Standard normal values, determined by the seed.
 inline Array normal(const Shape& shape, std::uint32_t number, double scale = 1, double mean = 0) {
   Random random({.seed = 7, .stream = Stream::check, .part = number});
   Array values(shape);
@@ -18,7 +18,7 @@ inline Array normal(const Shape& shape, std::uint32_t number, double scale = 1, 
   return values;
 }
 
-/// Gives each parameter its own values, norms and biases too: ones and zeros would hide errors.
+/// Randomises all parameters, including norms and biases: ones and zeros would hide errors.
 inline void randomise(const Parameters& parameters, std::uint32_t number = 100) {
   for (const NamedTensor& p : parameters) {
     Tensor handle = p.tensor;
@@ -30,7 +30,7 @@ inline void randomise(const Parameters& parameters, std::uint32_t number = 100) 
   }
 }
 
-/// Lengths to offsets: {3, 0, 1} to {0, 3, 3, 4}.
+/// Converts lengths to offsets: {3, 0, 1} to {0, 3, 3, 4}.
 inline std::vector<std::int32_t> offsets_of(const std::vector<std::int32_t>& lengths) {
   std::vector<std::int32_t> offsets{0};
   for (const std::int32_t n : lengths) offsets.push_back(offsets.back() + n);

@@ -1,5 +1,5 @@
 #pragma once
-/// What the tests of layers share: small models, pairs of sequences, comparisons.
+/// Shared by the tests of layers: small models, pairs of sequences, comparisons.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -17,7 +17,7 @@
 
 HEED_BEGIN
 
-/// Pairs of sequences with targets, as a model reads them.
+/// Pairs of sequences with targets, as read by a model.
 struct Pairs {
   std::vector<std::int32_t> source, source_offsets, target_in, target_out, target_offsets;
 
@@ -49,7 +49,7 @@ struct Pairs {
   }
 };
 
-/// The largest |a − b| / max(1, |b|); infinite for another shape or anything that is not a number.
+/// The largest |a − b| / max(1, |b|); infinite for different shapes or NaN.
 inline double difference(const Array& a, const Array& b) {
   constexpr double never = std::numeric_limits<double>::infinity();
   if (a.shape() != b.shape()) return never;
@@ -69,7 +69,7 @@ inline bool same_bits(const Array& a, const Array& b) {
           std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(real)) == 0);
 }
 
-/// A function of tensors together with the parameters of the layer it calls: what gradcheck takes.
+/// A function of tensors with the parameters of the layer it calls, as required by gradcheck.
 template <class F>
 struct Layered {
   Parameters all;
@@ -86,7 +86,7 @@ Layered<F> layered(Parameters parameters, F f) {
   return {std::move(parameters), std::move(f)};
 }
 
-/// A small model; tests change what they are about.
+/// Options of a small model; tests change what they need.
 inline ModelOptions small_options() {
   ModelOptions o;
   o.d_model = 6;

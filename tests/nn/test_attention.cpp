@@ -1,4 +1,4 @@
-// Fused attention in a layer against the composed one, written out with matmul and softmax.
+// Fused attention in a layer against one composed of matmul and softmax.
 #include "nn/layers/attention.h"
 #include "tests/nn/support.h"
 
@@ -16,7 +16,7 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, 0, 1), {n, heads * width});
 }
 
-/// The layer by its definition, a sequence at a time, with ops of which each is checked elsewhere.
+/// The layer by its definition, one sequence at a time, with ops checked elsewhere.
 Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& memory,
                 const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& ends) {
   const bool causal = layer.sees == Sees::past;
@@ -49,7 +49,7 @@ Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& 
   return layer.out_proj(concat(outputs, 0));
 }
 
-/// Values and all gradients of two ways to compute the same.
+/// Compares values and all gradients of two implementations.
 void check_same(const std::vector<Tensor>& leaves, const Tensor& fused, const Tensor& plain,
                 double tolerance = 1e-12) {
   BOOST_TEST(difference(fused.value(), plain.value()) < tolerance);
@@ -93,12 +93,12 @@ BOOST_AUTO_TEST_CASE(scores_far_from_zero_neither_overflow_nor_vanish) {
   const std::vector<std::int32_t> offsets{0, 5};
   const Tensor x = Tensor::variable(normal({5, 6}, 1, 1e3));
   Pass pass;
-  // Scores of about 10⁶ are known to 10⁻¹⁰, and so are their differences.
+  // Scores of about 10⁶ and their differences are exact to 10⁻¹⁰.
   check_same({x}, layer(x, {offsets, nullptr, pass}), composed(layer, x, x, offsets, offsets),
              1e-8);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_layer_cannot_do_is_an_error) {
+BOOST_AUTO_TEST_CASE(wrong_inputs_are_errors) {
   const auto about = [](const std::string& text) {
     return [text](const Error& e) { return std::string(e.what()).find(text) != std::string::npos; };
   };

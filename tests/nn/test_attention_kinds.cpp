@@ -1,5 +1,5 @@
-// Every way to tell positions with every pattern of self-attention, in whole models: gradients, cached
-// decoding, learning. A new kind of either is taken up from its names.
+// Every kind of positions with every pattern of self-attention, in whole models: gradients, cached
+// decoding, learning. New kinds are included automatically by their names.
 #include <algorithm>
 
 #include "autograd/gradcheck.h"
@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::uint32_t vocabulary = 9;
 
-/// body(options, whether it is a language model) for all of them, with a description for failures.
+/// Runs body(options, whether it is a language model) for all combinations, with a description for
+/// failures.
 template <class Body>
 void for_each_kind(Body body) {
   for (const bool lm : {false, true}) {
@@ -105,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_model_learns) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_token_outside_of_the_window_has_no_influence) {
+BOOST_AUTO_TEST_CASE(a_token_outside_the_window_has_no_influence) {
   ModelOptions o = small_options();
   o.attention = {PatternKind::window, 3};
   const std::int64_t n = 9;
@@ -138,7 +139,7 @@ BOOST_AUTO_TEST_CASE(alibi_sets_no_limit_and_adds_no_parameter) {
   for (const bool lm : {false, true}) {
     const auto with = model_of(o, lm), without = model_of(none, lm);
     BOOST_TEST(with->parameters().size() == without->parameters().size());
-    // Without positions, an encoder would not know the order; ALiBi tells it.
+    // Without positions, an encoder ignores the order; ALiBi encodes it.
     const Pairs pairs = some_pairs(lm, {6});
     Pass pass;
     BOOST_TEST(difference(with->logits(pairs.rows(), pass).value(),

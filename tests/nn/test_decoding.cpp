@@ -1,4 +1,4 @@
-// Decoding step by step, with keys and values cached, against the whole forward pass.
+// Step-by-step decoding with cached keys and values, against the whole forward pass.
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -7,13 +7,13 @@ namespace {
 
 constexpr std::uint32_t vocabulary = 11;
 
-/// One hypothesis: which source it belongs to, and its tokens so far.
+/// One hypothesis: the index of its source, and its tokens so far.
 struct Path {
   std::int64_t source;
   std::vector<std::int32_t> tokens;
 };
 
-/// The last row of logits of the whole forward pass over a path.
+/// The last row of logits of a whole forward pass over a hypothesis.
 Array forward_row(const Generative& model, const Pairs& sources, const Path& path, bool lm) {
   Pass pass;
   const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(path.tokens.size())};
@@ -23,8 +23,8 @@ Array forward_row(const Generative& model, const Pairs& sources, const Path& pat
   return logits.sliced(logits.rows() - 1, logits.rows());
 }
 
-/// Decodes for some steps; between steps, hypotheses are dropped, copied and moved as beam search
-/// does.
+/// Decodes for some steps; between steps, hypotheses are dropped, copied and moved as in beam
+/// search.
 void check_decoding(const Generative& model, bool lm, bool cached, std::uint32_t seed) {
   randomise(model.parameters());
   const Pairs sources({5, 1, 8}, {1, 1, 1}, vocabulary);
@@ -49,7 +49,7 @@ void check_decoding(const Generative& model, bool lm, bool cached, std::uint32_t
     if (step % 3 == 2) continue;  // a search that keeps all hypotheses does not call select
     std::vector<std::int32_t> parents;
     std::vector<Path> chosen;
-    const std::uint32_t count = 1 + random.below(6);  // more, fewer, or the same
+    const std::uint32_t count = 1 + random.below(6);  // more, fewer, or as many
     for (std::uint32_t i = 0; i < count; ++i) {
       parents.push_back(
           static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(paths.size()))));
@@ -111,11 +111,11 @@ BOOST_AUTO_TEST_CASE(steps_record_no_tape) {
   const std::unique_ptr<Decoding> decoding = model->decode({}, 1);
   const std::vector<std::int32_t> token{3};
   decoding->step(token);
-  BOOST_TEST(recording());  // and recording goes on afterwards
+  BOOST_TEST(recording());  // recording continues afterwards
 }
 
-BOOST_AUTO_TEST_CASE(sources_that_are_encoded_in_parts_are_each_their_own) {
-  // Sources are encoded some 2,048 tokens at a time.
+BOOST_AUTO_TEST_CASE(sources_encoded_in_parts_are_not_mixed_up) {
+  // Sources are encoded about 2,048 tokens at a time.
   const std::int32_t sentences = 50, length = 60;
   const auto count = static_cast<std::size_t>(sentences);
   const Pairs sources(std::vector<std::int32_t>(count, length), std::vector<std::int32_t>(count, 1),

@@ -1,4 +1,4 @@
-// Dropout masks are a function of (seed, step, shard, which dropout), and drop as many as they say.
+// Dropout masks are a function of (seed, step, shard, dropout's index) and have the right rate.
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -19,7 +19,7 @@ Array run(const Generative& model, const Pairs& pairs, Pass pass) {
 
 BOOST_AUTO_TEST_SUITE(dropout_in_layers)
 
-BOOST_AUTO_TEST_CASE(masks_depend_on_seed_step_and_shard_alone) {
+BOOST_AUTO_TEST_CASE(masks_depend_only_on_seed_step_and_shard) {
   const Pairs pairs({4, 3}, {3, 5}, 11);
   for (const bool lm : {false, true}) {
     const ModelOptions o = with_dropout(0.3);
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(masks_depend_on_seed_step_and_shard_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_rate_acts_in_its_place_alone) {
+BOOST_AUTO_TEST_CASE(each_rate_acts_in_its_place_only) {
   const std::vector<std::int32_t> offsets{0, 4, 9};
   const Tensor x(normal({9, 6}, 1));
   for (double DropoutRates::*const rate :
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(without_training_there_is_no_dropout) {
       same_bits(run(*with, pairs, {false, 5, 17, 2}), run(*without, pairs, {true, 9, 1, 0})));
 }
 
-BOOST_AUTO_TEST_CASE(every_dropout_of_a_run_has_a_key_of_its_own) {
+BOOST_AUTO_TEST_CASE(every_dropout_of_a_run_has_its_own_key) {
   Pass pass{true, 5, 17, 3};
   std::vector<std::uint32_t> parts;
   for (int i = 0; i < 1000; ++i) parts.push_back(pass.next_key().part);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(every_dropout_of_a_run_has_a_key_of_its_own) {
   BOOST_TEST((std::adjacent_find(parts.begin(), parts.end()) == parts.end()));
 }
 
-// Each dropout of a layer is seen alone: identity weights around it would hide what it scales.
+// Each dropout of a layer is tested alone.
 BOOST_AUTO_TEST_CASE(the_residual_drops_at_its_rate_and_keeps_the_mean) {
   Init init = some_init();
   const Tensor x(Array::zeros({400, 50}));
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(the_residual_drops_at_its_rate_and_keeps_the_mean) {
                       return Tensor(Array::full(rows.shape(), 1));
                     }).value();
     std::int64_t kept = 0;
-    const double q = std::round(65536 * p) / 65536;  // 16 random bits decide on each value
+    const double q = std::round(65536 * p) / 65536;  // 16 random bits decide about each value
     for (const real v : y.values()) {
       BOOST_TEST((v == 0 || std::abs(v * (1 - q) - 1) < 1e-12));
       kept += v != 0;
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(the_residual_drops_at_its_rate_and_keeps_the_mean) {
 }
 
 BOOST_AUTO_TEST_CASE(attention_and_feed_forward_keep_their_mean) {
-  // Over many masks the average of a linear function of the dropped values is the value without.
+  // A linear function of the dropped values, averaged over many masks, equals that without dropout.
   ModelOptions o = with_dropout(0.25);
   Init init = some_init();
   const FeedForward feed(o, init);

@@ -1,5 +1,4 @@
-// Sentences without a single source token: their decoder attends to nothing, and everything stays
-// finite.
+// Sentences without source tokens: the decoder attends to nothing, and all values are finite.
 #include "tests/nn/support.h"
 
 HEED_BEGIN

@@ -1,4 +1,4 @@
-// Every layer against PyTorch's module of the same names: output, and gradients of inputs and
+// Every layer against the PyTorch module with the same names: output, and gradients of inputs and
 // weights.
 #include <set>
 
@@ -29,7 +29,7 @@ ModelOptions options_of(const nlohmann::json& attributes) {
   return o;
 }
 
-/// A layer made for one case: its parameters and what it computes from the inputs x0, x1.
+/// The layer of a case: its parameters and its function of the inputs x0, x1.
 struct Subject {
   Parameters parameters;
   std::function<Tensor(const std::vector<Tensor>&)> run;
@@ -104,8 +104,8 @@ Subject decoder_layer(const GoldenCase& c) {
           }};
 }
 
-/// A stack of one layer, without a final norm: nn.TransformerEncoder(layer, 1, norm=None), or the
-/// same of a decoder, is its layer.
+/// A stack of one layer without a final norm: nn.TransformerEncoder(layer, 1, norm=None), or the
+/// same for a decoder, equals its layer.
 Subject stack_of_one(const GoldenCase& c) {
   Init init = some_init();
   ModelOptions o = options_of(c.attributes());
@@ -160,7 +160,7 @@ const std::map<std::string, std::function<Subject(const GoldenCase&)>> layers{
     {"encoder", encoder},
     {"transformer", transformer}};
 
-double worst = 0;  // over all cases, for the message at the end
+double worst = 0;  // over all cases, for the final message
 
 void compare(const Array& ours, const Array& theirs, const std::string& what) {
   const double d = difference(ours, theirs);

@@ -1,4 +1,4 @@
-// Fifty steps of training beside PyTorch: the same weights and batches, the same losses.
+// Fifty training steps against PyTorch: the same weights and batches give the same losses.
 #include "autograd/base/team.h"
 #include "data/batches/batcher.h"
 #include "optim/optimizer.h"

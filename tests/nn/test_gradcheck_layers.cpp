@@ -9,12 +9,12 @@ HEED_BEGIN
 
 namespace {
 
-/// A pass with fixed dropout keys, with or without dropout, new for each call of the layer.
+/// A new pass for each call of the layer, with fixed dropout keys or without dropout.
 Pass pass_of(double dropout) { return {dropout > 0, 5, 17, 2}; }
 
 constexpr double dropouts[] = {0.0, 0.4};
 
-/// Sequence lengths, with those that tests tend to leave out: 0 and 1.
+/// Sequence lengths, including 0 and 1.
 const std::vector<std::vector<std::int32_t>> length_lists{{3, 1, 5}, {1}, {0, 2, 0}, {7}, {0}};
 
 }  // namespace
@@ -37,13 +37,13 @@ BOOST_AUTO_TEST_CASE(linear) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(embedding_scaled_or_not) {
+BOOST_AUTO_TEST_CASE(embedding_scaled_and_unscaled) {
   for (const bool scaled : {true, false}) {
     Init init = some_init();
     const Embedding layer(7, 5, scaled, init);
     const auto f = layered(layer.parameters(), [&] {
       return layer(
-          std::vector<std::int32_t>{3, 3, 0, 6, 3});  // one id thrice: its gradients add up
+          std::vector<std::int32_t>{3, 3, 0, 6, 3});  // the gradients of a repeated id add up
     });
     BOOST_TEST(gradcheck(f));
     const Array value = f().value();

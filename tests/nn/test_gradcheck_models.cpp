@@ -6,8 +6,8 @@ HEED_BEGIN
 
 namespace {
 
-/// Every parameter of the model, checked at its training loss. Smoothed, so that every class
-/// counts.
+/// Checks every parameter of the model with its training loss, smoothed so that every class
+/// contributes.
 GradcheckResult check_loss(const Model& model, const Pairs& pairs, double dropout) {
   randomise(model.parameters());
   return gradcheck_parameters(
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(seq2seq_tied_and_untied) {
 }
 
 BOOST_AUTO_TEST_CASE(seq2seq_with_each_norm_and_position_scheme) {
-  const Pairs pairs({3, 0, 2}, {2, 1, 3}, 7);  // one source without a single token
+  const Pairs pairs({3, 0, 2}, {2, 1, 3}, 7);  // one source without tokens
   for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
     for (const PositionKind positions : {PositionKind::sinusoidal, PositionKind::learned,
                                          PositionKind::alibi, PositionKind::none}) {
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(seq2seq_with_each_norm_and_position_scheme) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(two_layers_a_side_by_random_directions) {
+BOOST_AUTO_TEST_CASE(two_layers_per_side_in_random_directions) {
   const Pairs pairs({3, 1, 4}, {2, 4, 1}, 7);
   ModelOptions o = small_options();
   o.encoder_layers = o.decoder_layers = 2;

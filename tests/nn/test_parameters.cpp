@@ -22,12 +22,12 @@ void check_names(const Parameters& parameters, const Named& expected) {
   const Named got = described(parameters);
   BOOST_TEST(got == expected, boost::test_tools::per_element());
 }
-/// "prefix.name [shape]" for each.
+/// "prefix.name [shape]" for each parameter.
 void add(Named& all, const std::string& prefix, const Named& names) {
   for (const std::string& name : names) all.push_back(prefix + name);
 }
 
-// d_model 6, d_ff 5: as torch.nn's modules list them.
+// d_model 6, d_ff 5, in the order of torch.nn's modules.
 const Named attention_names{"in_proj_weight [18, 6]", "in_proj_bias [18]", "out_proj.weight [6, 6]",
                             "out_proj.bias [6]"};
 const Named feed_forward_names{"linear1.weight [5, 6]", "linear1.bias [5]", "linear2.weight [6, 5]",
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(models_have_the_names_of_torch_nn_transformer) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_final_norm_may_be_left_out) {
+BOOST_AUTO_TEST_CASE(a_final_norm_may_be_omitted) {
   ModelOptions o = small_options();
   o.norm = NormPlace::post;
   o.final_norm = false;

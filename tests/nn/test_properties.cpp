@@ -1,5 +1,5 @@
-// What a Transformer must not depend on: later tokens, other sequences of the batch, the order of
-// rows.
+// Invariances of a Transformer: outputs do not depend on later tokens, on other sequences of the
+// batch, or on the order of rows.
 #include "nn/layers/block.h"
 #include "nn/layers/positions.h"
 #include "tests/nn/support.h"
@@ -32,7 +32,7 @@ Array logits_of(const Generative& model, const Pairs& pairs) {
 
 BOOST_AUTO_TEST_SUITE(properties)
 
-BOOST_AUTO_TEST_CASE(a_later_token_leaves_earlier_rows_as_they_are) {
+BOOST_AUTO_TEST_CASE(a_later_token_does_not_change_earlier_rows) {
   for (const bool lm : {false, true}) {
     for (const std::int32_t length : {2, 5, 9}) {
       ModelOptions o = two_layers();
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_later_token_leaves_earlier_rows_as_they_are) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_source_token_is_seen_by_every_target_row) {
+BOOST_AUTO_TEST_CASE(every_source_token_affects_every_target_row) {
   const std::unique_ptr<Generative> model = make_seq2seq(two_layers(), 11, 11, true, 1);
   randomise(model->parameters());
   const Pairs pairs({5}, {4}, 11);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(every_source_token_is_seen_by_every_target_row) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(sequences_do_not_see_each_other) {
+BOOST_AUTO_TEST_CASE(sequences_do_not_affect_each_other) {
   for (const bool lm : {false, true}) {
     for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
       ModelOptions o = two_layers();
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(losses_of_parts_add_up) {
   BOOST_TEST(whole.correct == parts.correct);
 }
 
-BOOST_AUTO_TEST_CASE(without_positions_the_encoder_does_not_know_the_order) {
+BOOST_AUTO_TEST_CASE(without_positions_the_encoder_ignores_the_order) {
   const ModelOptions o = two_layers();
   Init init = some_init();
   const Stack encoder(o, 2, BlockKind::encoder, init);
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(positions_make_the_order_matter) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(positions_begin_again_in_each_sequence_and_may_begin_late) {
+BOOST_AUTO_TEST_CASE(positions_restart_in_each_sequence_and_may_begin_late) {
   for (const PositionKind kind : {PositionKind::sinusoidal, PositionKind::learned}) {
     Init init = some_init();
     const Positions positions(kind, 300, 5, init);

@@ -1,4 +1,4 @@
-// Gradients of a batch do not depend on how it is cut into shards, except for rounding.
+// Gradients of a batch do not depend on how it is split into shards, except for rounding.
 #include <fmt/format.h>
 
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t vocabulary = 17;
 
-/// A model and what it learns from.
+/// A model and its training data.
 struct Setting {
   ModelOptions model = small_options();
   bool language_model = false;
@@ -43,7 +43,7 @@ struct Setting {
   }
 };
 
-/// Lengths from 1 to 14 at random; a language model has no source.
+/// Random lengths from 1 to 14; a language model has no source.
 Batch random_batch(std::int64_t sequences, bool language_model = false) {
   Random random({.seed = 5, .stream = Stream::check});
   std::vector<std::int32_t> source_lengths, target_lengths;
@@ -61,7 +61,7 @@ Batch random_batch(std::int64_t sequences, bool language_model = false) {
   return batch;
 }
 
-/// One sequence a shard.
+/// One sequence per shard.
 std::vector<Batch> sequence_by_sequence(const Batch& batch) {
   std::vector<Batch> all;
   for (std::int64_t i = 0; i < batch.sequences(); ++i) {
@@ -80,8 +80,8 @@ struct Outcome {
   StepResult result;
 };
 
-/// The gradients of one step. Plain descent writes them into the weights, w − rate · g; at this
-/// rate they keep all their digits there, even where they are small compared with w.
+/// The gradients of one step, recovered from the weights after plain descent, w − rate · g; at this
+/// rate they keep all digits even if they are small compared with w.
 Outcome gradients_of(const std::vector<Batch>& shards, std::int64_t threads,
                      const Setting& setting = {}) {
   const double rate = std::ldexp(1.0, 40);
@@ -113,8 +113,8 @@ double largest_of(const Array& x) {
   return largest;
 }
 
-/// The largest difference of two gradients of each parameter, relative to the largest value of that
-/// parameter's gradient; the worst of all parameters. A parameter without a gradient is an error.
+/// The worst over all parameters of the largest difference of the two gradients, relative to the
+/// largest value of that parameter's gradient. A parameter without a gradient is an error.
 double worst_difference(const Outcome& a, const Outcome& b) {
   double worst = 0;
   for (std::size_t i = 0; i < b.gradients.size(); ++i) {
@@ -130,8 +130,8 @@ double worst_difference(const Outcome& a, const Outcome& b) {
   return worst;
 }
 
-/// Models of both kinds: pre and post norm, every kind of positions, tied and not, with and without
-/// smoothing, both norms, one table for both sides and two.
+/// Models of both kinds: pre and post norm, every kind of positions, tied and untied, with and
+/// without smoothing, both norms, one or two embedding tables.
 std::vector<Setting> settings() {
   std::vector<Setting> all;
   for (const bool language_model : {false, true}) {
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(one_shard_of_32_and_32_of_one_agree) {
       }
     }
   }
-  BOOST_TEST_MESSAGE("gradients of any cut differ by up to " << worst);
+  BOOST_TEST_MESSAGE("gradients of any split differ by up to " << worst);
 }
 
 BOOST_AUTO_TEST_CASE(a_shard_without_targets_is_allowed) {

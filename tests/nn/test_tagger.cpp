@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t vocabulary = 7, labels = 5;
 
-/// The labels of three lines, with as many as they have tokens.
+/// Labels of three lines, one for each token.
 struct Labelled {
   Pairs pairs{{3, 1, 4}, {3, 1, 4}, labels};
   Rows rows() const { return {pairs.source_side(), {}, pairs.target_out}; }
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(the_loss_is_the_cross_entropy_of_the_logits) {
   BOOST_TEST(counts.correct == plain_counts.correct);
 }
 
-BOOST_AUTO_TEST_CASE(a_line_has_the_same_labels_in_any_company) {
+BOOST_AUTO_TEST_CASE(the_labels_of_a_line_do_not_depend_on_the_batch) {
   const Labelled lines;
   const std::unique_ptr<Tagger> model = make_tagger(small_options(), vocabulary, labels, 1);
   randomise(model->parameters());
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_line_has_the_same_labels_in_any_company) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(it_is_what_an_encoder_alone_stands_for) {
+BOOST_AUTO_TEST_CASE(an_encoder_without_a_decoder_is_a_tagger) {
   const ModelOptions o = small_options();
   const Parameters made =
                        make_model(Architecture::encoder, o, {vocabulary, labels}, 1)->parameters(),

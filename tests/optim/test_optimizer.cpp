@@ -1,5 +1,4 @@
-// What an update is, by its definition; that it can be cut into ranges; and what clipping may not
-// do.
+// Updates by their definition, updates of ranges, and clipping.
 #include <limits>
 #include <string>
 
@@ -32,7 +31,7 @@ constexpr OptimizerKind kinds[] = {OptimizerKind::adam, OptimizerKind::adamw, Op
 BOOST_AUTO_TEST_SUITE(optimizers)
 
 BOOST_AUTO_TEST_CASE(adam_is_algorithm_1) {
-  // Kingma and Ba 2015, line by line, for one number.
+  // Kingma and Ba 2015, algorithm 1, for one number.
   double m = 0, v = 0, w = 0.3;
   const double lr = 0.01, b1 = 0.9, b2 = 0.98, eps = 1e-9;
   Parameters parameters{{"w", Tensor::variable(Array::full({1}, 0.3))}};
@@ -53,7 +52,7 @@ BOOST_AUTO_TEST_CASE(adams_first_step_is_the_learning_rate) {
     Optimizer optimizer(options_of(OptimizerKind::adam), parameters);
     optimizer.step({Array::full({1}, g)}, 0.01);
     BOOST_TEST(std::abs(parameters[0].tensor.item() + std::copysign(0.01, g)) <
-               1.1e-5);  // eps is felt at 1e-6
+               1.1e-5);  // eps matters at 1e-6
   }
 }
 
@@ -86,7 +85,7 @@ BOOST_AUTO_TEST_CASE(norms_and_biases_are_not_decayed_unless_all_are) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(ranges_together_are_the_whole) {
+BOOST_AUTO_TEST_CASE(updates_of_all_ranges_equal_a_whole_update) {
   for (const OptimizerKind kind : kinds) {
     Parameters whole = some_parameters(), parts = some_parameters();
     Optimizer a(options_of(kind), whole), b(options_of(kind), parts);
@@ -108,7 +107,7 @@ BOOST_AUTO_TEST_CASE(ranges_together_are_the_whole) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_range_leaves_the_rest_alone) {
+BOOST_AUTO_TEST_CASE(a_range_does_not_change_the_rest) {
   for (const OptimizerKind kind : kinds) {
     Parameters parameters = some_parameters();
     const Array before = parameters[0].tensor.value().clone();
@@ -142,7 +141,7 @@ BOOST_AUTO_TEST_CASE(the_scale_multiplies_the_gradients) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(no_gradient_is_a_zero_gradient) {
+BOOST_AUTO_TEST_CASE(a_missing_gradient_is_zero) {
   for (const OptimizerKind kind : kinds) {
     Parameters absent = some_parameters(), zero = some_parameters();
     Optimizer a(options_of(kind), absent), b(options_of(kind), zero);
@@ -155,7 +154,7 @@ BOOST_AUTO_TEST_CASE(no_gradient_is_a_zero_gradient) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_saved_state_goes_on_to_the_bit) {
+BOOST_AUTO_TEST_CASE(a_restored_state_continues_to_the_bit) {
   for (const OptimizerKind kind : kinds) {
     Parameters parameters = some_parameters();
     Optimizer first(options_of(kind), parameters);
@@ -183,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_saved_state_goes_on_to_the_bit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(moments_bear_the_names_of_their_parameters) {
+BOOST_AUTO_TEST_CASE(moments_have_the_names_of_their_parameters) {
   const auto names = [](OptimizerKind kind) {
     std::string all;
     for (const NamedTensor& t : Optimizer(options_of(kind), some_parameters()).state())
@@ -194,13 +193,13 @@ BOOST_AUTO_TEST_CASE(moments_bear_the_names_of_their_parameters) {
   BOOST_TEST(names(OptimizerKind::sgd) == "momentum.a momentum.b ");
 }
 
-BOOST_AUTO_TEST_CASE(clipping_never_scales_by_what_is_not_a_number) {
+BOOST_AUTO_TEST_CASE(clipping_never_scales_by_nan) {
   BOOST_TEST(clip_factor(nan, 1.0) == 1.0);
   BOOST_TEST(clip_factor(infinity, 1.0) == 1.0);
   BOOST_TEST(clip_factor(-nan, 1.0) == 1.0);
 }
 
-BOOST_AUTO_TEST_CASE(clipping_limits_the_norm_and_only_that) {
+BOOST_AUTO_TEST_CASE(clipping_only_limits_the_norm) {
   for (const double norm : {1e-300, 0.0, 0.5, 0.999}) BOOST_TEST(clip_factor(norm, 1.0) == 1.0);
   for (const double norm : {1.0, 1.5, 1e10, 1e300}) {
     BOOST_TEST(clip_factor(norm, 1.0) * norm <= 1.0);

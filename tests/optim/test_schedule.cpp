@@ -1,4 +1,4 @@
-// Schedules rise to their peak, join there without a jump, and end where they should.
+// Schedules rise to their peak, are continuous there, and end at the right value.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -38,12 +38,12 @@ BOOST_AUTO_TEST_CASE(the_peak_is_at_the_end_of_warmup) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(there_is_no_jump_anywhere) {
+BOOST_AUTO_TEST_CASE(schedules_are_continuous) {
   constexpr std::int64_t warmup = 1000, steps = 5000;
   for (const ScheduleKind kind : kinds) {
     for (const double floor : {0.0, 1e-4}) {
       const OptimOptions o = options(kind, warmup, floor);
-      // The steepest of them, the warmup, changes by lr / warmup a step.
+      // The steepest part, the warmup, changes by lr / warmup per step.
       for (std::int64_t t = 1; t <= steps + 100; ++t) {
         BOOST_TEST(std::abs(learning_rate(o, t + 1, steps) - learning_rate(o, t, steps)) <
                    1.001 * o.lr / warmup);
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(there_is_no_jump_anywhere) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(warmup_is_a_straight_line_from_the_first_step) {
+BOOST_AUTO_TEST_CASE(warmup_is_linear_from_the_first_step) {
   for (const ScheduleKind kind : kinds) {
     const OptimOptions o = options(kind, 8);
     for (std::int64_t t = 1; t <= 8; ++t) {
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(warmup_is_a_straight_line_from_the_first_step) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(noam_is_that_of_the_paper) {
+BOOST_AUTO_TEST_CASE(noam_equals_the_paper) {
   // lrate = d^-0.5 min(t^-0.5, t warmup^-1.5) (Vaswani et al. 2017, section 5.3), scaled to its
   // peak.
   const OptimOptions o = options(ScheduleKind::noam, 400);
@@ -73,13 +73,13 @@ BOOST_AUTO_TEST_CASE(noam_is_that_of_the_paper) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cosine_and_linear_end_at_the_floor_and_stay) {
+BOOST_AUTO_TEST_CASE(cosine_and_linear_end_and_stay_at_the_floor) {
   for (const ScheduleKind kind : {ScheduleKind::cosine, ScheduleKind::linear}) {
     const OptimOptions o = options(kind, 10, 1e-4);
     BOOST_TEST(std::abs(learning_rate(o, 110, 210) - (o.lr + 1e-4) / 2) < 1e-17);  // half way
     BOOST_TEST(std::abs(learning_rate(o, 210, 210) - 1e-4) < 1e-17);
     BOOST_TEST(std::abs(learning_rate(o, 100000, 210) - 1e-4) < 1e-17);
-    OptimOptions own = o;  // an end of its own wins over the run's
+    OptimOptions own = o;  // its own end takes precedence over the run's
     own.schedule.steps = 210;
     for (const std::int64_t t : {11, 50, 209, 211})
       BOOST_TEST(learning_rate(own, t, 999) == learning_rate(o, t, 210));

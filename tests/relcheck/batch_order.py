@@ -1,6 +1,6 @@
-"""Every sample exactly once per epoch, across stops and kills, seen from outside: one sample per batch,
-identified by its record. Pairs are identified by their number of target tokens, which is unique; windows
-of a text by nll: each is a different pair of letters, and the learning rate is too small to change a weight."""
+"""Checks from the metrics that every sample occurs exactly once per epoch, across stops and kills. Each batch
+holds one sample. Pairs are identified by their number of target tokens, which is unique; windows of a text
+by nll: each is a different pair of letters, and the learning rate is too small to change a weight."""
 import collections
 import json
 import random
@@ -46,10 +46,10 @@ model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, dropout: 0.0, context: 1}
 
 
 def every_pair_of_letters():
-    """A text in which every two letters stand side by side exactly once."""
+    """A text that contains every pair of adjacent letters exactly once."""
     followers = {letter: list(LETTERS) for letter in LETTERS}
     path, text = [LETTERS[0]], []
-    while path:  # Hierholzer: an Eulerian circuit, backwards
+    while path:  # Hierholzer's algorithm: an Eulerian circuit, in reverse
         if followers[path[-1]]:
             path.append(followers[path[-1]].pop())
         else:
@@ -58,7 +58,7 @@ def every_pair_of_letters():
 
 
 def write_data(folder, kind):
-    """The config's path; its data stand beside it."""
+    """Writes a config and its data to a folder; returns the path of the config."""
     chance = random.Random(11)
     lengths = list(range(1, PAIRS + 1))
     chance.shuffle(lengths)
@@ -72,7 +72,7 @@ def write_data(folder, kind):
 
 
 def interrupted(ground, config, run, count):
-    """Trains, stopped or killed `count` times on the way."""
+    """Trains to the end; the run is stopped or killed `count` times."""
     steps = sorted(ground.random.sample(range(2, PAIRS * EPOCHS - 2), count))
     ground.run("train", config, "--run", run, env=Shim(ground).signals(run, steps[0], signal.SIGTERM), check=143)
     for i, step in enumerate(steps[1:]):
@@ -83,35 +83,35 @@ def interrupted(ground, config, run, count):
 
 
 def samples_by_epoch(run, kind):
-    """The names of the samples in the order in which they were trained on, a list for each epoch."""
+    """Maps each epoch to the identifiers of its samples, in the order of training."""
     epochs, before = collections.defaultdict(list), 0
     for line in (run / "metrics.jsonl").read_text().splitlines():
         record = json.loads(line)
         if record["kind"] != "train":
             continue
-        done = record["epoch"]  # after this step: 2.0 is the last one of epoch 1
-        tokens = record["target_tokens"] - before  # </s> counted
+        done = record["epoch"]  # after this step: 2.0 is the last step of epoch 1
+        tokens = record["target_tokens"] - before  # including </s>
         epochs[int(done) - (done == int(done))].append(tokens - 1 if kind == "seq2seq" else record["nll"])
         before = record["target_tokens"]
     return dict(epochs)
 
 
 def wrong_epochs(epochs, kind):
-    """What is wrong with the epochs of a run, a line for each."""
+    """The errors in the epochs of a run, one line each."""
     if sorted(epochs) != list(range(EPOCHS)):
         return [f"epochs {sorted(epochs)}"]
-    # The text ends with a newline: one window more than pairs of letters.
+    # The text ends with a newline, which adds one window.
     count = PAIRS if kind == "seq2seq" else len(LETTERS) ** 2 + 1
     expected = list(range(1, count + 1)) if kind == "seq2seq" else sorted(set(epochs[0]))
-    wrong = [f"epoch {epoch}: {len(samples)} samples, {len(set(samples))} of them different"
+    wrong = [f"epoch {epoch}: {len(samples)} samples, {len(set(samples))} of them distinct"
              for epoch, samples in epochs.items() if sorted(samples) != expected]
     if len(expected) != count:
-        wrong.append(f"{len(expected)} different samples instead of {count}")
+        wrong.append(f"{len(expected)} distinct samples, expected {count}")
     return wrong
 
 
 def measure(check, ground):
-    """Runs with a dozen stops and kills each."""
+    """Runs with 12 stops and kills each."""
     runs = 20 if ground.long else 2
     for kind in KINDS:
         config = write_data(ground.path, kind)
@@ -124,6 +124,6 @@ def measure(check, ground):
             orders |= {(epoch, tuple(samples)) for epoch, samples in epochs.items()}
         for line in wrong:
             note(line)
-        check(f"{kind}: {runs * EPOCHS} epochs, 12 stops a run: no permutation", len(wrong), 0, not wrong)
-        check(f"{kind}: orders, one for each epoch, in all runs", len(orders), EPOCHS,
+        check(f"{kind}: {runs * EPOCHS} epochs, 12 stops per run: not a permutation", len(wrong), 0, not wrong)
+        check(f"{kind}: distinct orders of epochs over all runs", len(orders), EPOCHS,
               len(orders) == EPOCHS == len({order for _, order in orders}))

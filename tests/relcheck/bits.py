@@ -1,4 +1,4 @@
-"""The same bits: across repeats, threads and stops; every sample once per epoch; sentences alone or together."""
+"""Bitwise equality across repeated runs, thread counts, stops and decoding batches; every sample once per epoch."""
 import os
 import shutil
 import signal
@@ -13,20 +13,20 @@ THREADS = (1, 2, 3, 4, 8)
 
 
 def on_one_core():
-    """Run in the child: it has the first of our cores to itself and no other."""
+    """Pins the child process to the first of our cores."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def count_equal(check, name, expected, found, other):
-    """A line that says how many of `found` are `expected`; `other` must not be, or nothing was seen."""
+    """Checks that all of `found` equal `expected`; `other` must differ, or the comparison proves nothing."""
     equal = sum(one == expected for one in found)
     if other == expected:
-        note(f"{name}: another run has the same digest, so it shows nothing")
+        note(f"{name}: another run has the same digest, so this proves nothing")
     check(name, f"{equal} of {len(found)} equal", "all", equal == len(found) and other != expected)
 
 
 def repeats(check, ground):
-    """Five runs, and a sixth with another seed, which must differ."""
+    """Five runs must agree; a sixth with another seed must differ."""
     for kind in KINDS:
         digests = [digest(ground.train(kind, "repeat")) for _ in range(5)]
         count_equal(check, f"{kind}: repeated", digests[0], digests,
@@ -34,7 +34,7 @@ def repeats(check, ground):
 
 
 def crowd(ground, kind, count, *overrides):
-    """The digests of some runs that share the machine."""
+    """The digests of `count` concurrent runs."""
     runs = [ground.folder(f"crowd{i}") for i in range(count)]
     config = ground.config(kind)
     processes = [ground.start("train", config, "--run", run, *overrides) for run in runs]
@@ -45,7 +45,7 @@ def crowd(ground, kind, count, *overrides):
 
 
 def threads(check, ground):
-    """Eight shards on fewer, as many and more threads than cores; pinned; four runs at once."""
+    """Eight shards on fewer, as many and more threads than cores; pinned to one core; four runs at once."""
     for kind in KINDS:
         shards = "train.shards=8"
         one = digest(ground.train(kind, "threads", shards, "threads=1"))
@@ -54,20 +54,20 @@ def threads(check, ground):
         count_equal(check, f"{kind}: threads 1, 2, 3, 4, 8", one, found, other)
         found = [digest(ground.train(kind, "threads", shards, f"threads={n}", preexec_fn=on_one_core))
                  for n in THREADS]
-        count_equal(check, f"{kind}: the same, pinned to one core", one, found, other)
-        count_equal(check, f"{kind}: 8 threads, 4 runs at once", one,
+        count_equal(check, f"{kind}: threads as above, pinned to one core", one, found, other)
+        count_equal(check, f"{kind}: 8 threads, 4 concurrent runs", one,
                     crowd(ground, kind, 4, shards, "threads=8"), other)
 
 
 def epoch_edges(run):
-    """The steps that end an epoch."""
+    """The last steps of the epochs."""
     return [record["step"] for record in metrics_without_clocks(run)
             if record["kind"] == "train" and record["epoch"] == int(record["epoch"])]
 
 
 def planned_stops(random, edges, steps, count):
-    """(step, signal), in order: SIGTERM at the edges of epochs, and as many at random steps; half of
-    those are kills."""
+    """(step, signal), sorted: half are SIGTERM at the edges of epochs, the others SIGINT and SIGKILL at
+    random steps."""
     edges = [edge for edge in edges if 2 < edge < steps - 2]
     plan = [(edge, signal.SIGTERM) for edge in random.sample(edges, min(len(edges), count // 2))]
     for i in range(count - len(plan)):
@@ -76,24 +76,24 @@ def planned_stops(random, edges, steps, count):
 
 
 class Edges:
-    """Aims at the step before an epoch's last, at that, and at the one after; counts what was hit."""
+    """Aims at the last step of an epoch and the steps before and after it; counts the hits."""
 
     def __init__(self, steps):
         self.steps, self.hits = steps, {-1: 0, 0: 0, +1: 0}
 
     def aim(self, edge):
-        """The step by the edge that was hit least."""
+        """The step with the offset from the edge that was hit least often."""
         return edge + min(self.hits, key=self.hits.get)
 
     def count(self, step):
-        """A run has stopped there."""
+        """Counts a run that stopped at this step."""
         for offset in self.hits:
             self.hits[offset] += step - offset in self.steps
 
 
 def go_on_until(ground, kind, run, step, number, overrides):
-    """Goes on, with any number of threads, until a signal stops the run at a step; 0: at once. Returns whether it
-    did."""
+    """Continues with a random number of threads until a signal stops the run at `step` (0: at once). Returns
+    whether it did."""
     overrides = (*overrides, f"threads={ground.random.choice(THREADS)}")
     if step:
         status = stopped_at(ground, kind, run, step, number, *overrides)
@@ -105,14 +105,14 @@ def go_on_until(ground, kind, run, step, number, overrides):
 
 
 def stops(check, ground):
-    """A chain of stops on one run, each gone on with by another number of threads."""
+    """A chain of stops of one run; each continues with a random number of threads."""
     chains, count = (10, 20) if ground.long else (1, 20)
     steps = 200
     for kind in KINDS:
-        # Saves and validations seldom at the edges of epochs, where they would catch the signals.
+        # Saves and validations rarely fall on the edges of epochs, where they would catch the signals.
         overrides = [f"train.steps={steps}", "train.save_every=11", "train.validate_every=23"]
         edges = Edges(epoch_edges(ground.train(kind, "edges", *overrides)))
-        # Losses between two records are a sum that a checkpoint has to carry over.
+        # Losses between two records are summed; a checkpoint has to store the sum.
         overrides += ["train.log_every=3"] if kind == "lm" else []
         whole = ground.train(kind, "whole", *overrides)
         equal = stopped = 0
@@ -129,17 +129,17 @@ def stops(check, ground):
             equal += status == 0 and outcome(run) == outcome(whole)
             if status != 0:
                 note(f"{kind}: {told(status, said)}")
-        check(f"{kind}: {chains * count} stops, each resumed", f"{equal} of {chains} ends equal", "all",
+        check(f"{kind}: {chains * count} stops, each resumed", f"{equal} of {chains} runs equal", "all",
               equal == chains)
-        check(f"{kind}: of them stopped before the end", f"{stopped} of {chains * count}", "all",
+        check(f"{kind}: stops before the end of the run", f"{stopped} of {chains * count}", "all",
               stopped == chains * count)
-        if kind != "lm":  # whose records are too few to aim by
+        if kind != "lm":  # its records are too sparse to aim at a step
             check(f"{kind}: stops at epoch edges - 1, + 0, + 1", " ".join(map(str, edges.hits.values())),
                   ">= 1 each", min(edges.hits.values()) >= 1)
 
 
 def averages(check, ground):
-    """The mean of the last checkpoints must not depend on those that stops have left in between."""
+    """The mean of the last checkpoints must not depend on additional checkpoints from stops."""
     overrides = ["train.average=3", "train.steps=60", "train.keep=5", "train.save_every=5", "data.synthetic.valid=0"]
     whole = ground.train("synthetic", "whole", *overrides)
     run = ground.folder("stopped")
@@ -157,7 +157,7 @@ def averages(check, ground):
 
 
 def measure(check, ground):
-    """All of the above."""
+    """Runs all checks of this measure."""
     repeats(check, ground)
     threads(check, ground)
     stops(check, ground)

@@ -1,4 +1,4 @@
-/// Texts in gzip files (RFC 1952) that are cut short, damaged, or unpack to far too much.
+/// Texts in gzip files (RFC 1952) that are truncated, damaged, or unpack to far too much.
 #include "autograd/base/gzip.h"
 #include "autograd/base/lines.h"
 #include "tests/relcheck/broken_case.h"
@@ -7,7 +7,7 @@ namespace heed::relcheck {
 namespace {
 namespace fs = std::filesystem;
 
-/// Lines in which nothing repeats for long, so that bytes of the file are bytes of the content.
+/// Lines without long repetitions, so that the file is about as long as its content.
 std::string lines() {
   std::string text;
   for (std::uint32_t i = 0, x = 12345; i < 400; ++i) {
@@ -28,7 +28,7 @@ struct Cases {
   }
 };
 
-/// The same bytes with others from a place on.
+/// The same bytes, with others written over them at an offset.
 std::string with(std::string bytes, std::size_t at, const std::string& others) {
   return bytes.replace(at, others.size(), others);
 }
@@ -41,23 +41,24 @@ void damages(Cases& cases) {
     cases.file(fmt::format("cut to {}", keep), whole.substr(0, keep), "cut short");
   cases.file("another method", with(whole, 2, "\7"), "damaged");
   cases.file("reserved flags", with(whole, 3, "\xE0"), "damaged");
-  cases.file("a name without an end", with(whole, 3, "\x08").substr(0, 200), ": ");
-  cases.file("a false first block", with(whole, 10, "\xFF"), "damaged");
-  cases.file("a false byte in the middle", with(whole, size / 2, "\x55\xAA\x55"), "damaged");
-  cases.file("a false sum", with(whole, size - 8, "\1\2\3\4"), "damaged");
-  cases.file("a false size", with(whole, size - 4, "\1\2\3\4"), "damaged");
-  cases.file("a sector of zeros in it", with(whole, 512, std::string(512, '\0')), "damaged");
-  cases.file("a second one cut short", whole + whole.substr(0, size / 2), "cut short");
-  cases.file("a second one with a false sum", whole + with(whole, size - 8, "\1\2\3\4"), "damaged");
-  cases.file("a second one with a false beginning", whole + with(whole, 0, "\x1e"), "");
-  cases.file("a text after it", whole + "more lines\nand more\n", "");
-  cases.file("a sector of zeros after it", whole + std::string(512, '\0'), "");
+  cases.file("an unterminated name", with(whole, 3, "\x08").substr(0, 200), ": ");
+  cases.file("a wrong first block", with(whole, 10, "\xFF"), "damaged");
+  cases.file("wrong bytes in the middle", with(whole, size / 2, "\x55\xAA\x55"), "damaged");
+  cases.file("a wrong checksum", with(whole, size - 8, "\1\2\3\4"), "damaged");
+  cases.file("a wrong size", with(whole, size - 4, "\1\2\3\4"), "damaged");
+  cases.file("a sector of zeros inside", with(whole, 512, std::string(512, '\0')), "damaged");
+  cases.file("a truncated second member", whole + whole.substr(0, size / 2), "cut short");
+  cases.file("a second member with a wrong checksum", whole + with(whole, size - 8, "\1\2\3\4"),
+             "damaged");
+  cases.file("a second member with a wrong magic number", whole + with(whole, 0, "\x1e"), "");
+  cases.file("text after the end", whole + "more lines\nand more\n", "");
+  cases.file("a sector of zeros after the end", whole + std::string(512, '\0'), "");
   cases.file("packed twice", pack_gzip(whole), ":1: ");
-  cases.file("Latin-1 in it", pack_gzip("gut\nsch\xF6n\n"), ":2: invalid UTF-8 at byte 4");
-  cases.file("a NUL in it", pack_gzip(std::string("gut\na\0b\n", 8)), ":2: NUL byte at byte 2");
+  cases.file("Latin-1 inside", pack_gzip("gut\nsch\xF6n\n"), ":2: invalid UTF-8 at byte 4");
+  cases.file("a NUL inside", pack_gzip(std::string("gut\na\0b\n", 8)), ":2: NUL byte at byte 2");
 }
 
-/// Members of 1 MiB each, a thousand times smaller in the file: 1 GiB from one MiB.
+/// Members of 1 MiB each, compressed a thousandfold: 1 GiB from a file of 1 MiB.
 void bombs(Cases& cases) {
   const auto bomb = [&](const std::string& name, const std::string& piece) {
     const std::string mebibyte = repeated(piece, (1u << 20) / piece.size());

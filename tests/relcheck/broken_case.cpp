@@ -17,14 +17,14 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double kMostYardsticks = 10;
-constexpr double kMostMilliseconds = 100;  // on one machine, so in the long form only
+constexpr double kMostMilliseconds = 100;  // depends on the machine: long form only
 constexpr std::int64_t kMostMebibytes = 512;
 
-/// What became of reading one case. `status` is an exit code of heed's, −1 if all was accepted,
-/// −2 for another exception than Error, −3 where the process did not come to an end by itself.
+/// The result of reading one case. `status`: an exit code of heed, −1 if the file was accepted,
+/// −2 for an exception other than Error, −3 if the process was killed or hung.
 struct Outcome {
   int status = -3;
-  double seconds = 0;  ///< of the processor, where it came to an end
+  double seconds = 0;  ///< processor time, if the process exited
   std::int64_t mebibytes = 0;
   std::string message;
 };
@@ -33,7 +33,7 @@ struct Outcome {
 [[noreturn]] void attempt(const BrokenCase& broken, const fs::path& folder, int pipe) {
   alarm(test::patience);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  const rlimit bound{rlim_t{2} << 30, rlim_t{2} << 30};  // a bomb must not take the machine along
+  const rlimit bound{rlim_t{2} << 30, rlim_t{2} << 30};  // a bomb must not exhaust the machine
   setrlimit(RLIMIT_AS, &bound);
 #endif
   int status = -1;
@@ -84,7 +84,7 @@ Outcome outcome_of(const BrokenCase& broken, const fs::path& folder) {
   return outcome;
 }
 
-/// Processor seconds of reading what `make` makes.
+/// Processor seconds of reading what `make` writes.
 double reading_seconds(const BrokenCase& broken,
                        const std::function<void(const fs::path& folder)>& make) {
   const Scratch scratch;
@@ -92,19 +92,19 @@ double reading_seconds(const BrokenCase& broken,
   return outcome_of(broken, scratch.path).seconds;
 }
 
-/// The times of all cases of a kind.
+/// The reading times of all cases of a kind.
 class Times {
  public:
   Times(const std::string& kind, bool timed) : kind_(kind), timed_(timed) {}
 
   void look_at(const BrokenCase& broken, const Outcome& outcome) {
-    if (outcome.status == -3) {  // not a second time what hangs
+    if (outcome.status == -3) {  // do not repeat a hang
       slowest_ = std::numeric_limits<double>::infinity();
       slowest_name_ = broken.name;
       return;
     }
     double seconds = outcome.seconds;
-    for (int i = 0; i < 4 && seconds > most_seconds(); ++i)  // it may have been the machine
+    for (int i = 0; i < 4 && seconds > most_seconds(); ++i)  // the machine may have been busy
       seconds = std::min(seconds, reading_seconds(broken, broken.make));
     if (seconds > most_seconds())
       Measures::note(fmt::format("{}: {}: {:.0f} ms", kind_, broken.name, 1e3 * seconds));
@@ -119,7 +119,7 @@ class Times {
                   fmt::format("{:.2f}", slowest_ / test::yardstick()),
                   fmt::format("<= {}", kMostYardsticks),
                   slowest_ <= kMostYardsticks * test::yardstick());
-    measures.line(fmt::format("broken {}: most time for 8 times the size", kind_),
+    measures.line(fmt::format("broken {}: largest growth of time for 8 times the size", kind_),
                   fmt::format("{:.1f} times, of {}", steepest_, grown_),
                   fmt::format("<= {} times", test::growth_limit),
                   grown_ > 0 && steepest_ <= test::growth_limit);
@@ -141,7 +141,7 @@ class Times {
     const double times = test::growth([&] { return reading_seconds(broken, broken.make_eighth); },
                                       [&] { return reading_seconds(broken, broken.make); });
     if (times > test::growth_limit)
-      Measures::note(fmt::format("{}: {}: {:.0f} times as long for 8 times the size", kind_,
+      Measures::note(fmt::format("{}: {}: {:.0f} times the time for 8 times the size", kind_,
                                  broken.name, times));
     if (times > steepest_) steepest_ = times, steepest_name_ = broken.name;
   }
@@ -153,7 +153,7 @@ class Times {
   std::string slowest_name_ = "none", steepest_name_ = "none";
 };
 
-/// The part that the message lacks; "" if it has all.
+/// The first part that the message lacks; "" if it contains all.
 std::string unsaid(const BrokenCase& broken, const fs::path& folder, const std::string& message) {
   for (std::string part : broken.says) {
     if (const auto word = part.find("FOLDER"); word != std::string::npos)
@@ -182,9 +182,9 @@ void measure_sound(Measures& measures, const std::vector<BrokenCase>& cases) {
     const Outcome outcome = outcome_of(sound, scratch.path);
     accepted += outcome.status == -1;
     if (outcome.status != -1)
-      Measures::note(fmt::format("unbroken, {}: {}", sound.name, short_form(outcome.message)));
+      Measures::note(fmt::format("intact, {}: {}", sound.name, short_form(outcome.message)));
   }
-  measures.all_of("unbroken files: accepted", accepted, cases.size());
+  measures.all_of("intact files: accepted", accepted, cases.size());
 }
 
 void measure(Measures& measures, const std::string& kind, Exit code,

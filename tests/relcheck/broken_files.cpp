@@ -1,5 +1,5 @@
-/// Files that are broken in all ways we could think of: each must be refused with the right code,
-/// soon, and with a message that names the file and the place.
+/// Files broken in many ways: each must be refused quickly, with the right exit code, and with a
+/// message that names the file and the position.
 #include <cstring>
 #include <iterator>
 
@@ -20,7 +20,7 @@ std::vector<BrokenCase> together(std::vector<std::vector<BrokenCase>> kinds) {
 
 }  // namespace
 
-/// The long form looks at the clock as well: at milliseconds, which are those of one machine.
+/// The long form also limits the time in milliseconds, which depends on the machine.
 int main(int count, char** arguments) {
   const bool timed = count > 1 && std::strcmp(arguments[1], "--long") == 0;
   Measures measures;

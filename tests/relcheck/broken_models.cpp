@@ -1,5 +1,5 @@
-/// SentencePiece models that are broken, written field by field (protocol buffers: a tag of number
-/// and type, then a length and so many bytes, or a number of seven bits a byte).
+/// Broken SentencePiece models, written field by field (protocol buffers: a tag of number and type,
+/// then a length and that many bytes, or a number in groups of seven bits).
 #include <cstring>
 #include <limits>
 
@@ -51,8 +51,8 @@ struct Cases {
               const std::string& says) {
     all.push_back({name,
                    std::move(make),
-                   // What is accepted is used as well: it must not be left to the first sentence
-                   // to show that a model is broken.
+                   // An accepted model must also work: errors must not appear only when a
+                   // sentence is encoded.
                    [](const fs::path& folder) {
                      const auto read = load_tokenizer(folder / kName, TokenizerKind::sentencepiece);
                      read->decode(read->encode("a b abab \u00E4 \u2581 <s> \n"));
@@ -71,29 +71,28 @@ void frames(Cases& cases) {
   cases.file("no pieces", kEnd, broken);
   cases.file("no trainer", kPieces + kNormalizer, broken);
   cases.file("no normaliser", kPieces + kTrainer, broken);
-  cases.file("cut in a tag", whole + "\x80", broken);
-  cases.file("cut in a length", whole + "\x0A\x80", broken);
+  cases.file("truncated in a tag", whole + "\x80", broken);
+  cases.file("truncated in a length", whole + "\x0A\x80", broken);
   cases.file("a length one too large", whole + "\x0A\x01", broken);
   cases.file("a length of 2^31", whole + tag(1, length) + varint(1u << 31), broken);
   cases.file("a length of 2^63", whole + tag(1, length) + varint(std::uint64_t{1} << 63), broken);
   cases.file("a length of 2^64 - 1", whole + tag(1, length) + varint(~std::uint64_t{0}), broken);
-  cases.file("a length that never ends", whole + "\x0A" + std::string(100, '\xFF'), broken);
+  cases.file("an unterminated length", whole + "\x0A" + std::string(100, '\xFF'), broken);
   cases.file("a field of number 0", whole + text_field(0, "x"), "not a sentencepiece model");
-  cases.file("a number where a message stands", number_field(1, 5) + whole, broken);
+  cases.file("a number instead of a message", number_field(1, 5) + whole, broken);
   cases.file("a group", whole + tag(1, group), broken);
-  cases.file("eight bytes where a message stands", whole + tag(3, eight_bytes) + "12345678",
-             broken);
-  cases.file("groups in groups in a piece", text_field(1, std::string(100'000, '\x0B')) + whole,
+  cases.file("eight bytes instead of a message", whole + tag(3, eight_bytes) + "12345678", broken);
+  cases.file("nested groups in a piece", text_field(1, std::string(100'000, '\x0B')) + whole,
              "not a sentencepiece model");
   cases.all.back().make_eighth = [small = text_field(1, std::string(12'500, '\x0B')) + whole](
                                      const fs::path& folder) { put(folder / kName, small); };
-  cases.file("a piece cut within",
+  cases.file("a truncated piece",
              text_field(1,
                         "\x0A\x7F"
                         "abc") +
                  whole,
              "not a sentencepiece model");
-  cases.file("a trainer cut within", kPieces + text_field(2, "\x18") + kNormalizer,
+  cases.file("a truncated trainer", kPieces + text_field(2, "\x18") + kNormalizer,
              "not a sentencepiece model");
   cases.file("a normaliser of garbage", kPieces + kTrainer + text_field(3, "\xFF\xFF\xFF"),
              "not a sentencepiece model");
@@ -102,7 +101,7 @@ void frames(Cases& cases) {
   cases.file("its own text form", "<unk>\t0\n<s>\t0\n</s>\t0\n\u2581a\t-1\n", broken);
   cases.file("all zeros", std::string(10'000, '\0'), broken);
   const std::string packed = pack_gzip(whole);
-  cases.file("packed and cut short", packed.substr(0, packed.size() - 9), "cut short");
+  cases.file("packed and truncated", packed.substr(0, packed.size() - 9), "cut short");
 }
 
 void specials(Cases& cases) {
@@ -123,9 +122,9 @@ void specials(Cases& cases) {
       needed);
   cases.file("no </s>", piece("<unk>", 0, unknown) + piece("<s>", 0, control) + rest, needed);
   cases.file("<unk> twice", kPieces + piece("<unk2>", 0, unknown) + kEnd, "");
-  cases.file("<s> an ordinary piece",
+  cases.file("<s> as an ordinary piece",
              piece("<unk>", 0, unknown) + piece("<s>", 0) + piece("</s>", 0, control) + rest, "");
-  cases.file("specials and nothing else", kSpecials + kEnd, "");
+  cases.file("only special pieces", kSpecials + kEnd, "");
 }
 
 void pieces(Cases& cases) {
@@ -135,27 +134,27 @@ void pieces(Cases& cases) {
     cases.file(name, kPieces + more + kEnd, says);
   };
   with("an empty piece", piece("", -1), "");
-  with("a piece twice", piece("a", -1), "");
+  with("a duplicate piece", piece("a", -1), "");
   with("a piece without text", text_field(1, number_field(3, 1)), "");
-  with("a piece that is no UTF-8", piece("\xFF\xFE", -1), "");
-  with("a score that is NaN", piece("ab", nan), "");
-  with("a score that is infinite", piece("ab", infinite), "");
-  with("a score that is minus infinite", piece("ab", -infinite), "");
-  with("a byte that is no byte", piece("<0xZZ>", -1, byte), "");
-  with("bytes, but not all", piece("<0x41>", -1, byte), "");
+  with("a piece that is not UTF-8", piece("\xFF\xFE", -1), "");
+  with("a score of NaN", piece("ab", nan), "");
+  with("a score of infinity", piece("ab", infinite), "");
+  with("a score of minus infinity", piece("ab", -infinite), "");
+  with("an invalid byte piece", piece("<0xZZ>", -1, byte), "");
+  with("an incomplete set of byte pieces", piece("<0x41>", -1, byte), "");
   cases.file("byte fallback without bytes",
              kPieces + text_field(2, number_field(3, 1) + number_field(35, 1)) + kNormalizer, "");
 }
 
-/// A model as the library writes it, with its own character map.
+/// A model written by the library, with a character map.
 std::string learnt_model() {
   const Scratch scratch;
   const std::vector<std::string> lines(50, "the quick brown fox jumps over a lazy dog");
   return get(train_tokenizer({.vocab_size = 40}, lines, 1)->save(scratch / "m"));
 }
 
-/// The same, with a node of its character map's trie changed.
-std::string led_astray(std::size_t node, const std::string& bytes) {
+/// The same with a changed node in the trie of its character map.
+std::string with_node(std::size_t node, const std::string& bytes) {
   const std::string name = "nmt_nfkc";
   std::string model = learnt_model();
   std::size_t at = model.find(name) + name.size();
@@ -167,23 +166,23 @@ std::string led_astray(std::size_t node, const std::string& bytes) {
 }
 
 void normalisers(Cases& cases) {
-  cases.file("a trie led astray at its root", led_astray(0, std::string("\0\xFE\xFF\x7F", 4)), "");
-  cases.file("a trie led astray further on", led_astray(1000, std::string("\0\xFE\xFF\x7F", 4)),
+  cases.file("a trie with a wrong root", with_node(0, std::string("\0\xFE\xFF\x7F", 4)), "");
+  cases.file("a trie with a wrong inner node", with_node(1000, std::string("\0\xFE\xFF\x7F", 4)),
              "");
-  cases.file("a text beyond the texts", led_astray(1000, "\xFF\xFF\xFF\xFF"), "");
+  cases.file("a text offset beyond the texts", with_node(1000, "\xFF\xFF\xFF\xFF"), "");
 
   const auto map = [&](const std::string& name, const std::string& bytes) {
     cases.file(name, kPieces + kTrainer + text_field(3, text_field(2, bytes)), "");
   };
   map("a character map of one byte", "x");
   map("a character map shorter than its size", std::string("\xFF\xFF\xFF\x7F", 4) + "abcd");
-  map("a character map the trie of which is garbage",
+  map("a character map with garbage as its trie",
       std::string("\0\x04\0\0", 4) + std::string(1024, '\xA5') + "abc");
-  map("a character map the trie of which is all ones",
+  map("a character map with a trie of all ones",
       std::string("\0\x04\0\0", 4) + std::string(1024, '\xFF') + "abc");
   map("a character map of zeros", std::string(64, '\0'));
-  // The root says that its first child holds a value; the child does not say so, and is taken for one.
-  map("a text beyond the texts, of a node that is no leaf",
+  // The root marks its first child as a value; the child is not one, but is taken for it.
+  map("a text offset beyond the texts, in a node that is not a leaf",
       std::string("\0\x04\0\0\0\x05\0\0\x64\0\0\0", 12) + std::string(1016, '\0') +
           std::string("abc\0", 4));
 }
@@ -199,9 +198,9 @@ void places(Cases& cases) {
       "model: a pipe", [](const fs::path& folder) { make_pipe(folder / kName); }, "");
   cases.put_in("model: an endless device", link("/dev/zero"), "");
   cases.put_in("model: a link to itself", link(kName), "Too many levels");
-  cases.put_in("model: a link to nowhere", link("none"), "no such file");
+  cases.put_in("model: a dangling link", link("none"), "no such file");
   cases.put_in(
-      "model: a hole of a terabyte",
+      "model: a sparse file of a terabyte",
       [](const fs::path& folder) {
         put(folder / kName, kPieces + kEnd);
         fs::resize_file(folder / kName, std::uintmax_t{1} << 40);
@@ -223,7 +222,7 @@ std::vector<BrokenCase> sound_models() {
   cases.file("learnt", learnt_model(), "");
   cases.file("whole", kPieces + kEnd, "");
   cases.file("packed", pack_gzip(kPieces + kEnd), "");
-  cases.file("a field of a newer version", kPieces + kEnd + text_field(9, "new"), "");
+  cases.file("a field from a newer version", kPieces + kEnd + text_field(9, "new"), "");
   return cases.all;
 }
 

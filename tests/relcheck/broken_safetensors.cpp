@@ -10,7 +10,7 @@ namespace {
 const std::string kName = "m.safetensors";
 const std::string kTooLong = fmt::format("at most {}", safetensors_longest_header);
 
-/// A header's length as the file holds it, then the rest.
+/// A header length in the file's format, then the rest.
 std::string framed(std::uint64_t length, const std::string& rest) {
   std::string bytes(sizeof length, '\0');
   std::memcpy(bytes.data(), &length, sizeof length);
@@ -37,7 +37,7 @@ struct Cases {
                    [](const auto& folder) { SafetensorsFile::read(folder / kName); },
                    {"FOLDER/" + kName, says}});
   }
-  /// A file with a header of this size, and one of an eighth of it.
+  /// A file with a header of this size, and one with an eighth of it.
   void sized(const std::string& name, std::size_t size,
              const std::function<std::string(std::size_t)>& inside, std::size_t data,
              const std::string& says) {
@@ -46,7 +46,7 @@ struct Cases {
     all.back().make_eighth = [bytes = framed(text.size(), text + std::string(data, '\7'))](
                                  const auto& folder) { put(folder / kName, bytes); };
   }
-  /// A file with this header between braces, and so many bytes of data.
+  /// A file with this header in braces, and `bytes` of data.
   void header(const std::string& name, const std::string& inside, std::size_t data,
               const std::string& says) {
     const std::string text = "{" + inside + "}";
@@ -57,7 +57,7 @@ struct Cases {
 void frames(Cases& cases) {
   const std::string good = "{" + tensor("a", "U8", "[4]", "[0,4]") + "}";
   cases.file("one byte", "\1", "1 bytes are too few");
-  cases.file("a length and nothing else", framed(2, ""), "header of 2 bytes, but only 0");
+  cases.file("only a length", framed(2, ""), "header of 2 bytes, but only 0");
   cases.file("a length of 2^63", framed(std::uint64_t{1} << 63, good), kTooLong);
   cases.file("a length of 2^63 - 1", framed((std::uint64_t{1} << 63) - 1, good), kTooLong);
   cases.file("a length of 2^64 - 8", framed(~std::uint64_t{7}, good), kTooLong);
@@ -71,8 +71,8 @@ void frames(Cases& cases) {
              "not valid JSON");
   cases.file("a big-endian length", std::string(7, '\0') + "\1" + good, kTooLong);
   cases.file("a length in text", "00000064" + good, kTooLong);
-  cases.file("line ends made \\r\\n", framed(good.size(), "{\r\n" + good.substr(1) + "\7\7\7\7"),
-             "not valid JSON");
+  cases.file("line ends converted to \\r\\n",
+             framed(good.size(), "{\r\n" + good.substr(1) + "\7\7\7\7"), "not valid JSON");
   cases.file("a byte-order mark before the header",
              framed(good.size() + 3, "\xEF\xBB\xBF" + good + "\7\7\7\7"), "begin with {");
   cases.file("a header in UTF-16", framed(4, std::string("{\0}\0", 4)), "byte 2: not valid JSON");
@@ -85,9 +85,9 @@ void frames(Cases& cases) {
   cases.file("a numpy file", "\x93NUMPY\x01" + std::string(1, '\0') + "v" + std::string(40, ' '),
              "header of ");
   cases.file("a gzip file", std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03xxxxxxx", 17), "but only 9");
-  cases.file("a page of an error", "<!DOCTYPE html><html>404</html>",
+  cases.file("an HTML error page", "<!DOCTYPE html><html>404</html>",
              "(is it a safetensors file?)");
-  cases.file("a pointer instead of the file", "version https://git-lfs.github.com/spec/v1\noid",
+  cases.file("a Git LFS pointer", "version https://git-lfs.github.com/spec/v1\noid",
              "(is it a safetensors file?)");
 }
 
@@ -110,17 +110,17 @@ void places(Cases& cases) {
       "a link to itself", [](const auto& folder) { fs::create_symlink(kName, folder / kName); },
       "Too many levels");
   cases.put_in(
-      "a link to nowhere", [](const auto& folder) { fs::create_symlink("none", folder / kName); },
+      "a dangling link", [](const auto& folder) { fs::create_symlink("none", folder / kName); },
       "no such file");
   cases.put_in(
-      "a hole of a terabyte",
+      "a sparse file of a terabyte",
       [](const auto& folder) {
         put(folder / kName, framed(2, "{}"));
         fs::resize_file(folder / kName, std::uintmax_t{1} << 40);
       },
       "bytes after the last tensor");
   cases.put_in(
-      "holes where the data was",
+      "a hole instead of the data",
       [](const auto& folder) {
         put(folder / kName, "");
         fs::resize_file(folder / kName, 1 << 24);
@@ -130,7 +130,7 @@ void places(Cases& cases) {
 
 void json(Cases& cases) {
   const std::string a = tensor("a", "U8", "[4]", "[0,4]");
-  cases.header("a comma at the end", a + ",", 4, "not valid JSON");
+  cases.header("a trailing comma", a + ",", 4, "not valid JSON");
   cases.header("a comment", a + "/* */", 4, "not valid JSON");
   cases.header("single quotes", "'a':{}", 4, "byte 2: not valid JSON");
   cases.header("a key without quotes", "a:{}", 4, "byte 2: not valid JSON");
@@ -150,9 +150,9 @@ void json(Cases& cases) {
                "\"a\": shape must be a list of at most 8 whole numbers");
   cases.header("half a surrogate pair in a name", R"("\ud800":{})", 0, "not valid JSON");
   cases.header("an overlong character in a name", "\"\xC0\x80\":{}", 0, "not valid JSON");
-  cases.header("a line end in a name", "\"a\nb\":{}", 0, "not valid JSON");
-  cases.header("a name cut short", "\"a", 0, "not valid JSON");
-  cases.header("a false escape", R"("\x41":{})", 0, "not valid JSON");
+  cases.header("a newline in a name", "\"a\nb\":{}", 0, "not valid JSON");
+  cases.header("a truncated name", "\"a", 0, "not valid JSON");
+  cases.header("an invalid escape", R"("\x41":{})", 0, "not valid JSON");
   cases.header("two values", a + "},{" + a, 4, "not valid JSON");
   cases.sized(
       "a million braces", 200'000, [](std::size_t size) { return repeated("\"a\":{", size); }, 0,
@@ -165,11 +165,11 @@ void json(Cases& cases) {
                "__metadata__ must hold strings; \"a\" is not one");
   cases.header("metadata that is a list", R"("__metadata__":["a"])", 0,
                "__metadata__ must be an object");
-  cases.header("metadata that is nothing", R"("__metadata__":null)", 0,
+  cases.header("metadata that is null", R"("__metadata__":null)", 0,
                "__metadata__ must be an object");
-  cases.header("metadata that is true", R"("__metadata__":{"k":true})", 0,
+  cases.header("metadata with a truth value", R"("__metadata__":{"k":true})", 0,
                "must hold strings; \"k\" is not one");
-  cases.header("an escaped key twice in metadata", R"("__metadata__":{"k":"1","\u006b":"2"})", 0,
+  cases.header("a duplicate escaped key in metadata", R"("__metadata__":{"k":"1","\u006b":"2"})", 0,
                "duplicate key \"k\"");
 }
 
@@ -179,16 +179,16 @@ void tensors(Cases& cases) {
                          const std::string& says) {
     cases.header(name, tensor("w", dtype, shape, offsets), data, says);
   };
-  entry("a dtype in small letters", "f32", "[1]", "[0,4]", 4, "\"w\": unknown dtype \"f32\"");
-  entry("a dtype of PyTorch's", "torch.float32", "[1]", "[0,4]", 4, "\"w\": unknown dtype");
+  entry("a dtype in lower case", "f32", "[1]", "[0,4]", 4, "\"w\": unknown dtype \"f32\"");
+  entry("a dtype name of PyTorch", "torch.float32", "[1]", "[0,4]", 4, "\"w\": unknown dtype");
   entry("no dtype", "", "[1]", "[0,4]", 4, "\"w\": unknown dtype \"\"");
-  entry("a dtype of a newer version", "F8_E4M3", "[4]", "[0,4]", 4, "unknown dtype \"F8_E4M3\"");
+  entry("a dtype from a newer version", "F8_E4M3", "[4]", "[0,4]", 4, "unknown dtype \"F8_E4M3\"");
   entry("a dtype with a NUL", "F32\\u0000", "[1]", "[0,4]", 4, "\"w\": unknown dtype");
   entry("a shape that is a number", "F32", "1", "[0,4]", 4,
         "\"w\": shape must be a list of at most 8 whole numbers");
-  entry("a shape that is nothing", "F32", "null", "[0,4]", 4,
+  entry("a shape that is null", "F32", "null", "[0,4]", 4,
         "\"w\": shape must be a list of at most 8 whole numbers");
-  entry("a shape that is a text", "F32", "\"[1]\"", "[0,4]", 4,
+  entry("a shape that is a string", "F32", "\"[1]\"", "[0,4]", 4,
         "\"w\": shape must be a list of at most 8 whole numbers");
   entry("rank 9 with a zero", "U8", "[0,1,1,1,1,1,1,1,1]", "[0,0]", 0, "a list of at most 8 whole");
   cases.sized(
@@ -210,7 +210,7 @@ void tensors(Cases& cases) {
   entry("bytes that wrap to 8", "F64", "[2305843009213693953]", "[0,8]", 8,
         "more elements than fit 64 bits");
   entry("bytes of 2^63", "F32", "[2305843009213693952]", "[0,0]", 0, "more elements than fit");
-  entry("a zero after what overflows", "U8", "[9223372036854775807,3,0]", "[0,0]", 0,
+  entry("a zero after an overflow", "U8", "[9223372036854775807,3,0]", "[0,0]", 0,
         "more elements than fit 64 bits");
   entry("a terabyte", "F32", "[274877906944]", "[0,1099511627776]", 8,
         "\"w\" ends at byte 1099511627776 of the data, but there are 8");
@@ -227,28 +227,28 @@ void tensors(Cases& cases) {
         "\"w\": data_offsets must be a list of 2 whole numbers");
   entry("one element too few", "F32", "[2,3]", "[0,20]", 20, "takes 24 bytes, but data_offsets");
   entry("a type half as wide", "F16", "[2,3]", "[0,24]", 24, "takes 12 bytes, but data_offsets");
-  entry("data one byte short", "U8", "[4]", "[0,4]", 3, "\"w\" ends at byte 4 of the data");
-  entry("data one byte long", "U8", "[4]", "[0,4]", 5, "1 bytes after the last tensor");
+  entry("data one byte too short", "U8", "[4]", "[0,4]", 3, "\"w\" ends at byte 4 of the data");
+  entry("data one byte too long", "U8", "[4]", "[0,4]", 5, "1 bytes after the last tensor");
   entry("offsets that do not begin at 0", "U8", "[4]", "[4,8]", 8, "(a gap)");
-  entry("a kilobyte after no tensor", "U8", "[0]", "[0,0]", 1024, "1024 bytes after the last");
+  entry("a kilobyte after empty tensors", "U8", "[0]", "[0,0]", 1024, "1024 bytes after the last");
 }
 
 void several_tensors(Cases& cases) {
   const std::string a = tensor("a", "U8", "[4]", "[0,4]");
-  cases.header("a name twice, once escaped", a + "," + tensor("\\u0061", "U8", "[4]", "[4,8]"), 8,
-               "duplicate key \"a\"");
+  cases.header("a duplicate name, once escaped", a + "," + tensor("\\u0061", "U8", "[4]", "[4,8]"),
+               8, "duplicate key \"a\"");
   cases.header("one tensor inside another", a + "," + tensor("b", "U8", "[1]", "[1,2]"), 4,
                "\"b\" begins at byte 1 of the data instead of 4 (an overlap)");
   cases.header(
-      "a tensor over all the others",
+      "a tensor that covers all others",
       a + "," + tensor("b", "U8", "[4]", "[4,8]") + "," + tensor("c", "U8", "[8]", "[0,8]"), 8,
       "(an overlap)");
   cases.header("the third of three missing", a + "," + tensor("c", "U8", "[4]", "[8,12]"), 12,
                "\"c\" begins at byte 8 of the data instead of 4 (a gap)");
-  cases.header("nothing within something", tensor("z", "U8", "[0]", "[2,2]") + "," + a, 4,
+  cases.header("an empty tensor inside another", tensor("z", "U8", "[0]", "[2,2]") + "," + a, 4,
                "\"z\" begins at byte 2 of the data instead of 4 (an overlap)");
   cases.sized(
-      "5,000 tensors of the same bytes", 5000,
+      "5,000 tensors with the same bytes", 5000,
       [&](std::size_t count) {
         std::string many = a;
         for (std::size_t i = 1; i < count; ++i)
@@ -258,7 +258,7 @@ void several_tensors(Cases& cases) {
       4, "(an overlap)");
   constexpr std::size_t longest = safetensors_longest_header - 200;
   cases.sized(
-      "the longest header, wrong at its end", longest,
+      "the longest header, with an error at its end", longest,
       [](std::size_t size) {
         std::string full;
         for (int i = 0; full.size() < size; ++i)
@@ -267,7 +267,7 @@ void several_tensors(Cases& cases) {
       },
       0, "header: ");
   cases.sized(
-      "the longest header, all keys of metadata", longest,
+      "the longest header, full of metadata keys", longest,
       [](std::size_t size) {
         std::string keys;
         for (int i = 0; keys.size() < size; ++i) keys += fmt::format("\"{}\":\"\",", i);
@@ -275,13 +275,13 @@ void several_tensors(Cases& cases) {
       },
       0, "header: ");
   cases.sized(
-      "the longest header, a text never closed", longest,
+      "the longest header, an unterminated string", longest,
       [](std::size_t size) { return "\"__metadata__\":{\"k\":\"" + std::string(size, 'x') + "}"; },
       0, "not valid JSON");
-  cases.header("a NUL, and then anything",
+  cases.header("a NUL followed by other bytes",
                tensor("a", "U8", "[4]", "[0,4]") + "}" + std::string(1, '\0') + "[{,", 4,
                "not valid JSON");
-  cases.header("a key more", R"("a":{"dtype":"U8","shape":[4],"data_offsets":[0,4],"x":0})", 4,
+  cases.header("an extra key", R"("a":{"dtype":"U8","shape":[4],"data_offsets":[0,4],"x":0})", 4,
                "\"a\": unknown key \"x\"");
   cases.header("a key in capitals", R"("a":{"DType":"U8","shape":[4],"data_offsets":[0,4]})", 4,
                "\"a\": unknown key \"DType\"");
@@ -296,7 +296,7 @@ void several_tensors(Cases& cases) {
 std::vector<BrokenCase> sound_safetensors() {
   Cases cases;
   cases.header("no tensors", "", 0, "");
-  cases.header("two tensors, the second first",
+  cases.header("two tensors in reverse order",
                tensor("b", "F16", "[2]", "[4,8]") + "," + tensor("a", "U8", "[1,4]", "[0,4]"), 8,
                "");
   cases.header("rank 8 and an extent of 0", tensor("a", "F64", "[1,1,1,1,0,1,1,1]", "[0,0]"), 0,

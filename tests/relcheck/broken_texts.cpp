@@ -1,4 +1,4 @@
-/// Pairs of texts and running texts that cannot be trained on.
+/// Text pairs and continuous texts that cannot be trained on.
 #include "data/sources/corpus.h"
 #include "tests/relcheck/broken_case.h"
 
@@ -11,7 +11,7 @@ using Make = std::function<void(const fs::path&)>;
 const std::string kSource = "ein Haus\nzwei Haeuser\ndrei\n";
 const std::string kTarget = "a house\ntwo houses\nthree\n";
 
-/// train.src and train.tgt of a folder; valid and test where they are there.
+/// train.src and train.tgt of a folder; valid and test if they exist.
 DataOptions pairs_in(const fs::path& folder) {
   DataOptions options;
   const auto files = [&](FilesOptions& split, const std::string& name) {
@@ -34,7 +34,7 @@ struct Cases {
                    [](const fs::path& folder) { read_corpus(pairs_in(folder), false, 1); },
                    std::move(says)});
   }
-  /// A source of these bytes, with a right target.
+  /// A source with these bytes, with a valid target.
   void source(const std::string& name, const std::string& bytes, const std::string& says) {
     pairs(name,
           [bytes](const fs::path& folder) {
@@ -43,7 +43,7 @@ struct Cases {
           },
           {"FOLDER/train.src" + says});
   }
-  /// A source of a size, and of an eighth of it.
+  /// A source of this size, and of an eighth of it.
   void sized(const std::string& name, std::size_t size,
              const std::function<std::string(std::size_t)>& bytes, const std::string& says) {
     source(name, bytes(size), says);
@@ -52,7 +52,7 @@ struct Cases {
       put(folder / "train.tgt", kTarget);
     };
   }
-  /// Something else in place of the target.
+  /// Something other than a file as the target.
   void target(const std::string& name, Make make, const std::string& says) {
     pairs(name,
           [make](const fs::path& folder) {
@@ -84,15 +84,15 @@ void lengths(Cases& cases) {
                 },
                 {"FOLDER/train.src has ", "FOLDER/train.tgt has ", counts});
   };
-  two("a line fewer", "ein Haus\nzwei\n", kTarget, "train.src has 2 lines");
-  two("a line more", kSource + "vier\n", kTarget, "train.src has 4 lines");
+  two("one line fewer", "ein Haus\nzwei\n", kTarget, "train.src has 2 lines");
+  two("one line more", kSource + "vier\n", kTarget, "train.src has 4 lines");
   two("an empty line at the end", kSource + "\n", kTarget, "train.src has 4 lines");
-  two("cut in the last line but one", kSource, "a house\ntwo ho", "train.tgt has 2");
-  two("line ends of an old Mac", kSource, "a house\rtwo houses\rthree\r", "train.tgt has 1");
-  two("a line end in a line", kSource, "a\nhouse\ntwo houses\nthree\n", "train.tgt has 4");
+  two("truncated in the second last line", kSource, "a house\ntwo ho", "train.tgt has 2");
+  two("line ends of classic Mac OS", kSource, "a house\rtwo houses\rthree\r", "train.tgt has 1");
+  two("a newline inside a line", kSource, "a\nhouse\ntwo houses\nthree\n", "train.tgt has 4");
   two("a thousand lines fewer", repeated("x\n", 20'000), repeated("y\n", 19'000),
       "train.tgt has 19000");
-  cases.pairs("validation a line fewer",
+  cases.pairs("validation with one line fewer",
               [](const fs::path& folder) {
                 put(folder / "train.src", kSource);
                 put(folder / "train.tgt", kTarget);
@@ -111,8 +111,8 @@ void characters(Cases& cases) {
   cases.source("an overlong euro sign", "ein\n\xF0\x82\x82\xAC\ndrei\n", at2 + "1");
   cases.source("half a surrogate pair", "ein\n\xED\xA0\x80\ndrei\n", at2 + "1 of the line (0xED)");
   cases.source("beyond Unicode", "ein\nx\xF4\x90\x80\x80\ndrei\n", at2 + "2 of the line (0xF4)");
-  cases.source("a character cut by the end of a line", "ein\nHa\xE2\x82\ndrei\n", at2 + "3");
-  cases.source("a character cut by the end of the file", "ein\nzwei\nHa\xC3",
+  cases.source("a character truncated by the end of a line", "ein\nHa\xE2\x82\ndrei\n", at2 + "3");
+  cases.source("a character truncated by the end of the file", "ein\nzwei\nHa\xC3",
                ":3: invalid UTF-8 at byte 3");
   cases.source("UTF-16, little-endian",
                "\xFF\xFE"
@@ -126,11 +126,11 @@ void characters(Cases& cases) {
                ":4: NUL byte at byte 1");
   cases.source("all zeros", std::string(100'000, '\0'), ":1: NUL byte at byte 1");
   cases.sized(
-      "a byte far on in a line", 900'000,
+      "a bad byte late in a line", 900'000,
       [](std::size_t size) { return "ein\n" + std::string(size, 'x') + "\xFF\ndrei\n"; },
       at2 + "900001");
   cases.sized(
-      "a byte far on in the file", 20'000,
+      "a bad byte late in the file", 20'000,
       [](std::size_t lines) { return repeated("gut\n", lines) + "\xFF\n"; },
       ":20001: invalid UTF-8 at byte 1");
   cases.source("a program",
@@ -144,7 +144,7 @@ void characters(Cases& cases) {
                ":1: invalid UTF-8 at byte 1");
   cases.source("a zstd file", "\x28\xB5\x2F\xFD\4\0"s, ":1: invalid UTF-8 at byte 2");
   cases.source("a bzip2 file", "BZh91AY&SY\xA0\xA1", ":1: invalid UTF-8 at byte 11");
-  cases.source("a line too long by a byte", "ein\n" + std::string(1'000'001, 'x') + "\ndrei\n",
+  cases.source("a line one byte too long", "ein\n" + std::string(1'000'001, 'x') + "\ndrei\n",
                ":2: a line of more than 1000000 bytes");
   cases.sized(
       "a text without line ends", 300'000,
@@ -168,7 +168,7 @@ void places(Cases& cases) {
       "an empty file", [](const fs::path& file) { put(file, ""); }, ": empty file");
   cases.target("an empty device", link("/dev/null"), ": ");
   cases.target(
-      "a mark and nothing else", [](const fs::path& file) { put(file, "\xEF\xBB\xBF"); },
+      "only a byte-order mark", [](const fs::path& file) { put(file, "\xEF\xBB\xBF"); },
       ": empty file");
   cases.target("an endless device", link("/dev/zero"), "");
   cases.target("a name too long", link(std::string(300, 'x')), ": File name too long");
@@ -176,10 +176,10 @@ void places(Cases& cases) {
 
 void running_texts(Cases& cases) {
   cases.text("empty", "", "FOLDER/text: empty file");
-  cases.text("invalid in the third line", "a\nb\nc\xE4\nd\n",
+  cases.text("an invalid byte in the third line", "a\nb\nc\xE4\nd\n",
              "FOLDER/text:3: invalid UTF-8 at byte 2");
   cases.text("a NUL at the end", "a\nb\n\0"s, "FOLDER/text:3: NUL byte at byte 1");
-  cases.text("too short to cut from", "a", "data.train: 1 bytes are too few");
+  cases.text("too short to split", "a", "data.train: 1 bytes are too few");
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ void running_texts(Cases& cases) {
 std::vector<BrokenCase> sound_texts() {
   Cases cases;
   cases.source("three lines", kSource, "");
-  cases.source("a mark, Windows' line ends, none at the last",
+  cases.source("a byte-order mark, Windows line ends, none at the last",
                "\xEF\xBB\xBF"
                "a\r\nb\r\nc",
                "");

@@ -1,4 +1,4 @@
-/// Vocabulary files of the tokenizers that are plain lists: characters, bytes, words.
+/// Vocabulary files of the tokenizers that list their pieces: characters, bytes, words.
 #include "autograd/base/gzip.h"
 #include "data/tokenizers/tokenizer.h"
 #include "tests/relcheck/broken_case.h"
@@ -25,7 +25,7 @@ struct Cases {
     put_in(
         name, kind, [bytes](const fs::path& folder) { put(folder / "t.vocab", bytes); }, says);
   }
-  /// A size, and an eighth of it.
+  /// A file of this size, and one of an eighth of it.
   void sized(const std::string& name, TokenizerKind kind, std::size_t size,
              const std::function<std::string(std::size_t)>& bytes, const std::string& says) {
     file(name, kind, bytes(size), says);
@@ -33,7 +33,7 @@ struct Cases {
       put(folder / "t.vocab", small);
     };
   }
-  /// The fourth line, and what is said about it.
+  /// The fourth line, and the message about it.
   void line(const std::string& name, TokenizerKind kind, const std::string& line,
             const std::string& says) {
     file(name, kind, kSpecials + line + "\n", ":4: " + says);
@@ -43,20 +43,21 @@ struct Cases {
 void heads(Cases& cases) {
   const std::string expected = "not a vocabulary: expected ";
   cases.file("empty lines", characters, "\n\n\n\na\n", ":1: " + expected + "<unk>");
-  cases.file("specials in capitals", words, "<UNK>\n<S>\n</S>\na\n", ":1: " + expected + "<unk>");
-  cases.file("specials in another order", words, "<unk>\n</s>\n<s>\na\n",
+  cases.file("special pieces in capitals", words, "<UNK>\n<S>\n</S>\na\n",
+             ":1: " + expected + "<unk>");
+  cases.file("special pieces in another order", words, "<unk>\n</s>\n<s>\na\n",
              ":2: " + expected + "<s>");
-  cases.file("a special with a space", words, "<unk> \n<s>\n</s>\na\n",
+  cases.file("a special piece with a space", words, "<unk> \n<s>\n</s>\na\n",
              ":1: " + expected + "<unk>");
   cases.file("<pad> first", words, "<pad>\n" + kSpecials + "a\n", ":1: " + expected + "<unk>");
-  cases.file("cut after two lines", words, "<unk>\n<s>\n", ":3: " + expected + "</s>");
-  cases.file("cut in the third line", words, "<unk>\n<s>\n</", ":3: " + expected + "</s>");
-  cases.file("line ends of an old Mac", characters, "<unk>\r<s>\r</s>\ra\r", ":1: " + expected);
+  cases.file("truncated after two lines", words, "<unk>\n<s>\n", ":3: " + expected + "</s>");
+  cases.file("truncated in the third line", words, "<unk>\n<s>\n</", ":3: " + expected + "</s>");
+  cases.file("line ends of classic Mac OS", characters, "<unk>\r<s>\r</s>\ra\r", ":1: " + expected);
   cases.file("UTF-16", characters, std::string("\xFF\xFE<\0u\0", 6), ":1: invalid UTF-8");
   cases.file("all zeros", characters, std::string(4096, '\0'), ":1: NUL byte");
   cases.file("a sentencepiece model", words, "\x0A\x0E\x0A\x05<unk>\x15", ":1: ");
   cases.put_in(
-      "a hole of a terabyte", words,
+      "a sparse file of a terabyte", words,
       [](const fs::path& folder) {
         put(folder / "t.vocab", kSpecials);
         fs::resize_file(folder / "t.vocab", std::uintmax_t{1} << 40);
@@ -72,33 +73,33 @@ void heads(Cases& cases) {
 
 void pieces(Cases& cases) {
   const std::string no_piece = "not a piece", one = "not one character, byte or word";
-  cases.line("an escape cut after x", characters, "\\x", no_piece);
+  cases.line("an escape truncated after x", characters, "\\x", no_piece);
   cases.line("an escape of a letter", characters, "\\u0041", no_piece);
   cases.line("an escape in capitals", characters, "\\X41", no_piece);
   cases.line("a backslash at the end of a word", words, "word\\", no_piece);
   cases.line("two characters, one escaped", characters, "a\\x62", one);
   cases.line("a letter and its accent", characters, "e\u0301", one);
-  cases.line("a character cut in two by escapes", characters, "\\xC3", one);
+  cases.line("half a character in an escape", characters, "\\xC3", one);
   cases.line("half a surrogate pair", characters, "\\xED\\xA0\\x80", one);
   cases.line("a NUL in two escaped bytes", characters, "\\xC0\\x80", one);
-  cases.line("two words, a tab between", words, "a\\tb", one);
-  cases.line("two words, a line end between", words, "a\\nb", one);
-  cases.line("a word of a space", words, "\\s", one);
+  cases.line("two words separated by a tab", words, "a\\tb", one);
+  cases.line("two words separated by a newline", words, "a\\nb", one);
+  cases.line("a space as a word", words, "\\s", one);
   cases.line("a character as a byte", bytes, "\u00E4", one);
-  cases.line("a line that is a number too", words, "the 1234", one);
-  cases.line("a byte that is no UTF-8", bytes, "\xFF", "invalid UTF-8");
+  cases.line("a line with a count", words, "the 1234", one);
+  cases.line("a byte that is not UTF-8", bytes, "\xFF", "invalid UTF-8");
   cases.file("an empty line in the middle", characters, kSpecials + "a\n\nb\n", ":5: " + no_piece);
-  cases.file("a piece twice, once escaped", characters, kSpecials + "a\n\\x61\n",
+  cases.file("a duplicate piece, once escaped", characters, kSpecials + "a\n\\x61\n",
              ":5: duplicate piece");
   cases.sized(
-      "a piece twice, far apart", words, 20'000,
+      "a duplicate piece, far apart", words, 20'000,
       [](std::size_t pieces) {
         std::string many = kSpecials + "x\n";
         for (std::size_t i = 0; i < pieces; ++i) many += fmt::format("w{}\n", i);
         return many + "x\n";
       },
       ":20005: duplicate piece");
-  cases.file("only specials and a comment", words, kSpecials + "# words\n", ":4: " + one);
+  cases.file("only special pieces and a comment", words, kSpecials + "# words\n", ":4: " + one);
 }
 
 std::string byte_lines(int from, int to) {
@@ -111,7 +112,8 @@ void byte_vocabularies(Cases& cases) {
   const std::string order = "a byte vocabulary holds the 256 bytes in order";
   cases.file("255 bytes", bytes, kSpecials + byte_lines(0, 255), ":");
   cases.file("the first byte missing", bytes, kSpecials + byte_lines(1, 256), ":");
-  cases.file("257 bytes", bytes, kSpecials + byte_lines(0, 256) + "\\x00\n", ":260: duplicate piece");
+  cases.file("257 bytes", bytes, kSpecials + byte_lines(0, 256) + "\\x00\n",
+             ":260: duplicate piece");
   cases.file("two bytes exchanged", bytes, kSpecials + "\\x01\n\\x00\n" + byte_lines(2, 256), ":");
   for (BrokenCase& broken : cases.all)
     if (broken.says == std::vector<std::string>{"FOLDER/t.vocab:"}) broken.says.push_back(order);
@@ -130,7 +132,7 @@ void places(Cases& cases) {
       "an empty device", words,
       [](const fs::path& folder) { fs::create_symlink("/dev/null", folder / "t.vocab"); }, ":");
   const std::string packed = pack_gzip(kSpecials + "a\n");
-  cases.file("packed, with a false sum", characters,
+  cases.file("packed, with a wrong checksum", characters,
              packed.substr(0, packed.size() - 8) + "\1\2\3\4" + packed.substr(packed.size() - 4),
              ": ");
   cases.all.back().says.push_back("damaged");

@@ -1,5 +1,5 @@
 #pragma once
-/// How the broken configs are listed.
+/// Builds the lists of broken configs.
 #include <functional>
 #include <string>
 #include <string_view>
@@ -9,22 +9,22 @@
 
 namespace heed::relcheck {
 
-/// What makes a config that runs, as the first line of most cases.
+/// A complete minimal config, the first line of most cases.
 inline const std::string kRuns = "data: {synthetic: {name: copy}}\n";
 
 struct YamlCases {
   std::vector<BrokenCase> all;
 
-  /// A config; `says` begins with its place: "2:7: seed: …".
+  /// A config; `says` begins with a position: "2:7: seed: …".
   void text(const std::string& name, const std::string& text, const std::string& says);
-  /// The same after a first line that is right.
+  /// The same after a valid first line.
   void after(const std::string& name, const std::string& lines, const std::string& says) {
     text(name, kRuns + lines, says);
   }
-  /// The same of the size that may be and of an eighth of it, so that the growth of time is seen.
+  /// The same at the largest accepted size and at an eighth of it, to measure how time grows.
   void sized(const std::string& name, const std::function<std::string(std::size_t bytes)>& of_size,
              const std::string& says);
-  /// Something else than a file with a text; `says` is all but the path.
+  /// Something other than a text file; `says` is the message without the path.
   void other(const std::string& name, std::function<void(const std::filesystem::path&)> make,
              const std::string& says);
 };

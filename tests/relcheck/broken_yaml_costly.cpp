@@ -1,11 +1,11 @@
-/// Configs made to exhaust time, memory or the stack; as large as may be where that is what it takes.
+/// Configs meant to exhaust time, memory or the stack, of the largest accepted size if it matters.
 #include "tests/relcheck/broken_yaml.h"
 #include "train/config/yaml.h"
 
 namespace heed::relcheck {
 namespace {
 
-/// As many pieces as so many bytes hold.
+/// As many copies as fit into so many bytes.
 std::function<std::string(std::size_t)> full_of(const std::string& piece) {
   return [piece](std::size_t bytes) { return repeated(piece, bytes / piece.size()); };
 }
@@ -58,7 +58,7 @@ void wide(YamlCases& cases) {
                         const std::string& says) { cases.sized(name, full_of(piece), says); };
   flat("full of empty lists", "- []\n", "");
   flat("full of empty maps", "- {}\n", "");
-  flat("full of nothing", "-\n", "");
+  flat("full of empty values", "-\n", "");
   flat("full of one key", "a: 1\n", "");
   flat("full of keys without colons", "a\n", "");
   flat("full of words", "a ", "1:1: ");
@@ -94,8 +94,8 @@ void wide(YamlCases& cases) {
     cases.sized(
         name, [=](std::size_t bytes) { return open + inside(bytes - less) + close; }, "1:");
   };
-  around("a key as long as may be", "", "k", ": 1");
-  around("a quoted key as long as may be", "\"", "k", "\": 1");
+  around("the longest key", "", "k", ": 1");
+  around("the longest quoted key", "\"", "k", "\": 1");
   around("a long list between brackets", "[", "1,", "]");
   around("a long map between braces", "{", "a: 1,", "}");
 }
@@ -121,7 +121,7 @@ void exploding(YamlCases& cases) {
              "a4: &a4 {a: *a3, b: *a3, c: *a3, d: *a3, e: *a3, f: *a3, g: *a3, h: *a3}\n"
              "a5: &a5 {a: *a4, b: *a4, c: *a4, d: *a4, e: *a4, f: *a4, g: *a4, h: *a4}\n",
              "6:");
-  cases.text("a billion laughs, nothing in them", laughs("[]", "[", ",", "]"), "");
+  cases.text("a billion laughs without content", laughs("[]", "[", ",", "]"), "");
   const auto aliases = full_of("- *a\n");
   cases.sized(
       "one alias as often as fits",
@@ -130,23 +130,23 @@ void exploding(YamlCases& cases) {
         return first + aliases(bytes - first.size());
       },
       "16667:3: more than 50000 values");
-  cases.sized("an anchor given anew, and anew", full_of("- &a x\n"), "");
-  cases.text("a long text as an alias in maps",
+  cases.sized("an anchor redefined many times", full_of("- &a x\n"), "");
+  cases.text("a long text aliased in maps",
              "a: &a " + std::string(100'000, 'x') +
                  "\nb: {k: *a, l: *a, m: *a, n: *a, o: *a, "
                  "p: *a, q: *a, r: *a, s: *a, t: *a, u: *a}\n",
              "2:");
-  cases.text("an alias as a long key",
+  cases.text("an alias of a long text as a key",
              "- &a " + std::string(1000, 'x') + "\n" + repeated("- {*a : 1}\n", 2000),
              "aliases expand to more than");
   cases.all.back().says = {"FOLDER/exp.yaml:", "aliases expand to more than"};
   std::string kept;
   for (int i = 0; i < 30; ++i) kept += fmt::format("&a{} [", i);
-  const auto within = [&](std::size_t bytes) {  // of all that fits, 49,152 values
+  const auto within = [&](std::size_t bytes) {  // at the full size, 49,152 values
     return kept + repeated("1,", bytes * 3 / 8) + std::string(30, ']') + "\n";
   };
-  cases.sized("anchors around one another, much within", within, "1:");
-  cases.text("anchors around one another", repeated("&a [", 30) + "1" + std::string(30, ']') + "\n",
+  cases.sized("nested anchors with many values", within, "1:");
+  cases.text("nested anchors", repeated("&a [", 30) + "1" + std::string(30, ']') + "\n",
              "1:1: expected");
 }
 

@@ -1,4 +1,4 @@
-/// Configs the characters or the structure of which are wrong.
+/// Configs with wrong characters or a wrong structure.
 #include "tests/relcheck/broken_yaml.h"
 #include "train/config/config.h"
 #include "train/config/yaml.h"
@@ -45,29 +45,28 @@ void characters(YamlCases& cases) {
   cases.text("UTF-16 without a mark", utf16(kRuns, false), "1:2: control character 0x00");
   cases.text("UTF-32", "\0\0\xFE\xFF\0\0\0d"s, "1:1: control character 0x00");
   cases.text("Latin-1", kRuns + "name: M\xFCller\n", "2:8: invalid UTF-8");
-  cases.text("surrogates in pairs (CESU-8)", kRuns + "name: \xED\xA0\xBD\xED\xB8\x80\n",
+  cases.text("encoded surrogate pairs (CESU-8)", kRuns + "name: \xED\xA0\xBD\xED\xB8\x80\n",
              "2:7: invalid UTF-8");
-  cases.text("a NUL in two bytes", kRuns + "name: a\xC0\x80\n", "2:8: invalid UTF-8");
+  cases.text("a NUL encoded in two bytes", kRuns + "name: a\xC0\x80\n", "2:8: invalid UTF-8");
   cases.text("a character of five bytes", kRuns + "name: \xF8\x88\x80\x80\x80\n",
              "2:7: invalid UTF-8");
-  cases.text("a continuation byte alone", kRuns + "# \x80\n", "2:3: invalid UTF-8");
-  cases.text("a character cut off in a comment", kRuns + "# \xF0\x9F\x98", "2:3: invalid UTF-8");
-  cases.text("a character broken by a line end", kRuns + "name: \xE2\x82\nseed: 1\n",
+  cases.text("a lone continuation byte", kRuns + "# \x80\n", "2:3: invalid UTF-8");
+  cases.text("a truncated character in a comment", kRuns + "# \xF0\x9F\x98", "2:3: invalid UTF-8");
+  cases.text("a character truncated by a line end", kRuns + "name: \xE2\x82\nseed: 1\n",
              "2:7: invalid UTF-8");
-  cases.text("colours of a terminal", kRuns + "name: \x1B[31mred\n", "2:7: control character 0x1b");
+  cases.text("terminal colours", kRuns + "name: \x1B[31mred\n", "2:7: control character 0x1b");
   cases.text("a form feed", kRuns + "\fseed: 1\n", "2:1: control character 0x0c");
   cases.text("a vertical tab", kRuns + "seed:\v1\n", "2:6: control character 0x0b");
-  cases.text("line ends of an old Mac", "seed: 1\rdata: {synthetic: {name: copy}}\r",
+  cases.text("line ends of classic Mac OS", "seed: 1\rdata: {synthetic: {name: copy}}\r",
              "1:8: control character 0x0d");
   cases.text("a sector of zeros at the end", kRuns + std::string(512, '\0'),
              "2:1: control character 0x00");
   cases.text("all zeros", std::string(4096, '\0'), "1:1: control character 0x00");
   cases.text("a gzip file", "\x1F\x8B\x08\0\0\0\0\0"s, "1:1: control character 0x1f");
-  cases.text("a program", "\x7F"s + "ELF\2\1\1", "1:1: control character 0x7f");
+  cases.text("an ELF program", "\x7F"s + "ELF\2\1\1", "1:1: control character 0x7f");
   cases.text("a picture", "\x89PNG\r\n\x1A\n", "1:1: invalid UTF-8");
-  cases.text("a mark in the middle", kRuns + "\xEF\xBB\xBFseed: 1\n", "2:1: ");
-  cases.text("spaces that do not break, as indentation", kRuns + "train:\n\u00A0\u00A0steps: 5\n",
-             "3:");
+  cases.text("a byte-order mark in the middle", kRuns + "\xEF\xBB\xBFseed: 1\n", "2:1: ");
+  cases.text("no-break spaces as indentation", kRuns + "train:\n\u00A0\u00A0steps: 5\n", "3:");
 }
 
 void places(YamlCases& cases) {
@@ -82,13 +81,13 @@ void places(YamlCases& cases) {
   cases.other("a link to itself", link("exp.yaml"), "Too many levels");
   cases.other("an endless device", link("/dev/zero"), "larger than ");
   cases.other(
-      "a hole of a terabyte",
+      "a sparse file of a terabyte",
       [](const fs::path& folder) {
         put(folder / "exp.yaml", "");
         fs::resize_file(folder / "exp.yaml", std::uintmax_t{1} << 40);
       },
       "larger than ");
-  cases.text("a byte too many", kRuns + "#" + std::string(yaml_most_bytes - kRuns.size(), 'x'),
+  cases.text("one byte too many", kRuns + "#" + std::string(yaml_most_bytes - kRuns.size(), 'x'),
              "1:1: larger than ");
 }
 
@@ -98,11 +97,11 @@ void syntax(YamlCases& cases) {
   cases.text("JSON cut short", R"({"data": {"synthetic": {"name": "copy"}, "seed": )", "1:");
   cases.text("a quoted config", "\"seed: 1\"\n", "1:1: expected keys and values");
   cases.text("a block of text", "|\n  seed: 1\n", "1:1: expected keys and values");
-  cases.after("a bracket too many", "train: {steps: 5}}\n", "2:");
+  cases.after("an extra brace at the end", "train: {steps: 5}}\n", "2:");
   cases.after("brackets crossed", "name: {a: [1}]\n", "2:");
   cases.after("a brace that closes nothing", "}\n", "2:1: ");
   cases.after("a tab after the indentation", "train:\n  \tsteps: 5\n", "3:");
-  cases.after("indentation that goes back half", "train:\n    steps: 5\n  keep: 3\n", "4:");
+  cases.after("indentation reduced by half", "train:\n    steps: 5\n  keep: 3\n", "4:");
   cases.after("a value below a value", "seed: 1\n  2: 3\n", "3:");
   cases.after("two values on a line", "seed: 1 keep: 3\n", "2:");
   cases.after("two colons", "seed: : 1\n", "2:");
@@ -111,33 +110,34 @@ void syntax(YamlCases& cases) {
   cases.after("a backquote", "name: `ls`\n", "2:7: not valid YAML");
   cases.after("a percent sign", "name: %x\n", "2:");
   cases.after("a block with indentation 0", "name: |0\n  x\n", "2:");
-  cases.after("a block with a false head", "name: |x\n  y\n", "2:");
-  cases.after("a block of text where a number stands", "seed: |\n  1\n", "2:7: seed: expected");
-  cases.after("an escape cut short", "name: \"\\x4\"\n", "2:");
-  cases.after("an escape that is no hexadecimal", "name: \"\\xZZ\"\n", "2:");
+  cases.after("a block with an invalid header", "name: |x\n  y\n", "2:");
+  cases.after("a block of text instead of a number", "seed: |\n  1\n", "2:7: seed: expected");
+  cases.after("a truncated escape", "name: \"\\x4\"\n", "2:");
+  cases.after("an escape that is not hexadecimal", "name: \"\\xZZ\"\n", "2:");
   cases.after("an escape beyond Unicode", "name: \"\\U00110000\"\n", "2:");
   cases.after("an escape at the end", "name: \"\\", "2:10: not valid YAML");
-  cases.after("a NUL by an escape in a name", "name: \"a\\0b\"\n", "2:7: name: ");
-  cases.text("a NUL by an escape in a path", "data: {train: {source: \"a\\0b\", target: c}}\n",
+  cases.after("an escaped NUL in a name", "name: \"a\\0b\"\n", "2:7: name: ");
+  cases.text("an escaped NUL in a path", "data: {train: {source: \"a\\0b\", target: c}}\n",
              "1:24: data.train.source: ");
-  cases.after("a quote never closed, in a list", "name: [\"a, b]\n", "2:8: a quote that is never");
-  cases.after("an apostrophe never closed, far on", "name: 'it''s\nseed: 1\n", "2:7: a quote that");
+  cases.after("an unclosed quote in a list", "name: [\"a, b]\n", "2:8: a quote that is never");
+  cases.after("an unclosed apostrophe after a doubled one", "name: 'it''s\nseed: 1\n",
+              "2:7: a quote that");
 }
 
 void documents(YamlCases& cases) {
   cases.text("two documents with marks", "---\n" + kRuns + "---\nseed: 1\n", "3:1: text after");
-  cases.text("a document after an end", kRuns + "...\n---\nseed: 1\n", "3:1: text after");
+  cases.text("a document after an end mark", kRuns + "...\n---\nseed: 1\n", "3:1: text after");
   cases.text("an empty second document", kRuns + "---\n", "2:1: text after");
-  cases.text("a version from the future", "%YAML 9.9\n---\n" + kRuns, "1:");
-  cases.text("a false version", "%YAML x\n---\n" + kRuns, "1:");
-  cases.text("a directive of tags, used", "%TAG ! tag:x,2000:\n---\n" + kRuns + "name: !y x\n",
+  cases.text("a future YAML version", "%YAML 9.9\n---\n" + kRuns, "1:");
+  cases.text("an invalid YAML version", "%YAML x\n---\n" + kRuns, "1:");
+  cases.text("a tag directive in use", "%TAG ! tag:x,2000:\n---\n" + kRuns + "name: !y x\n",
              "4:7: name: tags");
-  cases.after("a number by its tag", "seed: !!int 5\n", "2:7: seed: tags");
-  cases.after("a program by its tag", "name: !!python/object/apply:os.system [ls]\n",
+  cases.after("a tagged number", "seed: !!int 5\n", "2:7: seed: tags");
+  cases.after("a tag that runs a program", "name: !!python/object/apply:os.system [ls]\n",
               "2:7: name: tags");
-  cases.after("another file by its tag", "name: !include /etc/passwd\n", "2:7: name: tags");
-  cases.after("a tag in brackets", "name: !<tag:yaml.org,2002:str> x\n", "2:7: name: tags");
-  cases.after("binary data by its tag", "name: !!binary aGVlZA==\n", "2:7: name: tags");
+  cases.after("a tag that includes a file", "name: !include /etc/passwd\n", "2:7: name: tags");
+  cases.after("a verbatim tag", "name: !<tag:yaml.org,2002:str> x\n", "2:7: name: tags");
+  cases.after("tagged binary data", "name: !!binary aGVlZA==\n", "2:7: name: tags");
   cases.after("a key with a tag", "!!str seed: 1\n", "2:1: ");
   cases.after("a list with a tag", "name: !!omap [a: 1]\n", "2:7: name: tags");
 }
@@ -147,17 +147,18 @@ void anchors(YamlCases& cases) {
   cases.after("a map in itself, deep", "name: &a {b: {c: [1, *a]}}\n",
               "2:22: an alias inside its own anchor");
   cases.after("a map as its own key", "name: &a {*a : 1}\n", "2:");
-  cases.after("an anchor of the text before", "name: *later\nseed: &later 1\n",
+  cases.after("an alias before its anchor", "name: *later\nseed: &later 1\n",
               "2:7: not valid YAML: the referenced anchor");
   cases.after("an anchor on an alias", "seed: &a 1\nname: &b *a\n", "3:");
   cases.after("two anchors on one value", "name: &a &b x\n", "2:");
   cases.after("an anchor without a name", "name: & x\n", "2:");
   cases.after("an alias without a name", "name: * x\n", "2:");
-  cases.after("a key twice, once by an alias", "name: &k seed\nseed: 1\n*k : 2\n",
+  cases.after("a duplicate key, once as an alias", "name: &k seed\nseed: 1\n*k : 2\n",
               "4:1: seed: duplicate key");
-  cases.after("a key twice, once escaped", "seed: 1\n\"se\\x65d\": 2\n",
+  cases.after("a duplicate key, once escaped", "seed: 1\n\"se\\x65d\": 2\n",
               "3:1: seed: duplicate key");
-  cases.after("a key twice, once asked for", "seed: 1\n? seed\n: 2\n", "3:3: seed: duplicate key");
+  cases.after("a duplicate key, once with a question mark", "seed: 1\n? seed\n: 2\n",
+              "3:3: seed: duplicate key");
   cases.after("a merge key with an alias", "train: &t {steps: 5}\nbench:\n  <<: *t\n",
               "4:3: bench.<<: unknown key");
   cases.after("merge keys in a list", "train: {<<: [{steps: 5}]}\n", "2:9: train.<<: unknown key");

@@ -1,26 +1,25 @@
-/// Configs the keys and values of which are wrong.
+/// Configs with wrong keys or values.
 #include "tests/relcheck/broken_yaml.h"
 
 namespace heed::relcheck {
 namespace {
 
 void keys(YamlCases& cases) {
-  cases.after("a key in other letters that look alike", "s\u0435ed: 1\n",
-              "2:1: s\u0435ed: unknown");
-  cases.after("a key with a space at its end", "\"seed \": 1\n", "2:1: seed : unknown key");
-  cases.after("a key of no width", "\u200B: 1\n", "2:1: \u200B: unknown key");
+  cases.after("a key with a homoglyph", "s\u0435ed: 1\n", "2:1: s\u0435ed: unknown");
+  cases.after("a key with a trailing space", "\"seed \": 1\n", "2:1: seed : unknown key");
+  cases.after("a zero-width key", "\u200B: 1\n", "2:1: \u200B: unknown key");
   cases.after("a number as a key", "1: 2\n", "2:1: 1: unknown key");
   cases.after("a truth value as a key", "true: 1\n", "2:1: true: unknown key");
   cases.after("a path as a key", "../../etc/passwd: 1\n", "2:1: ../../etc/passwd: unknown key");
   cases.after("a key of many lines", "? |\n  a\n  b\n: 1\n", "2:3: a\\nb\\n: unknown key");
   cases.after("a list as a key", "? [seed]\n: 1\n", "2:3: a key must be text");
-  cases.after("a key below another's value", "seed: {seed: 1}\n", "2:7: seed: expected");
-  cases.after("a list where a section stands", "train: [steps, 5]\n", "2:8: train: expected keys");
-  cases.after("a list of maps where a section stands", "train:\n  - steps: 5\n",
+  cases.after("a key inside a value", "seed: {seed: 1}\n", "2:7: seed: expected");
+  cases.after("a list instead of a section", "train: [steps, 5]\n", "2:8: train: expected keys");
+  cases.after("a list of maps instead of a section", "train:\n  - steps: 5\n",
               "3:3: train: expected keys");
-  cases.after("a map where a path stands", "tokenizer: {model: {a: b}}\n", "2:20: tokenizer.model");
-  cases.after("a key in a section that has none", "train: {seed: {x: 1}}\n", "2:9: train.seed");
-  cases.text("a section twice", kRuns + "train: {steps: 5}\ntrain: {keep: 3}\n",
+  cases.after("a map instead of a path", "tokenizer: {model: {a: b}}\n", "2:20: tokenizer.model");
+  cases.after("an unknown key with a map", "train: {seed: {x: 1}}\n", "2:9: train.seed");
+  cases.text("a duplicate section", kRuns + "train: {steps: 5}\ntrain: {keep: 3}\n",
              "3:1: train: duplicate key");
 }
 
@@ -34,12 +33,12 @@ void whole_numbers(YamlCases& cases) {
   steps("thousands with a dot", "1.000.000");
   steps("thousands with an apostrophe", "1'000");
   steps("thousands with a space", "1 000");
-  steps("digits of full width", "\uFF15");
+  steps("full-width digits", "\uFF15");
   steps("Arabic digits", "\u0665");
   steps("a superscript", "5\u00B2");
   steps("a half", "\u00BD");
   steps("two signs", "--5");
-  steps("a minus of typography", "\u22125");
+  steps("a typographic minus sign", "\u22125");
   steps("a fraction", "5.5");
   steps("a negative exponent", "5e-1");
   steps("a unit", "5k");
@@ -51,13 +50,13 @@ void whole_numbers(YamlCases& cases) {
   steps("a million digits' first thousand", std::string(1000, '9'));
   steps("a variable", "$STEPS");
   steps("a command", "$(nproc)");
-  steps("a comment that is none", "5#10");
+  steps("a number sign without a space", "5#10");
   steps("a quoted number", "'5'");
   steps("infinity", ".inf");
   steps("less than allowed", "-1");
   cases.after("a seed of 2^64", "seed: 18446744073709551616\n", "2:7: seed: ");
   cases.after("a negative seed", "seed: -1\n", "2:7: seed: ");
-  cases.after("a seed of minus nothing", "seed: -0\n", "2:7: seed: ");
+  cases.after("a seed of -0", "seed: -0\n", "2:7: seed: ");
 }
 
 void fractions(YamlCases& cases) {
@@ -65,7 +64,7 @@ void fractions(YamlCases& cases) {
     cases.after(name, "optim: {lr: " + value + "}\n", "2:13: optim.lr: ");
   };
   lr("NaN in capitals", ".NaN");
-  lr("infinity with a plus", "+.inf");
+  lr("infinity with a plus sign", "+.inf");
   lr("infinity in letters", "Infinity");
   lr("a number beyond the largest", "1e400");
   lr("a fraction below the smallest", "1e-400");
@@ -74,7 +73,7 @@ void fractions(YamlCases& cases) {
   lr("a point in an exponent", "1e2.5");
   lr("a decimal comma in quotes", "\"0,1\"");
   lr("a C float", "0.1f");
-  lr("an exponent of Fortran", "1D-3");
+  lr("a Fortran exponent", "1D-3");
   lr("hexadecimal with an exponent", "0x1.8p1");
   lr("hours and minutes", "1:30.5");
   lr("a fraction bar", "1/3");

@@ -12,7 +12,7 @@ def step_of(folder):
 
 
 def is_whole(folder):
-    """Whether all files that state.json lists have the sums it gives them."""
+    """Whether all files that state.json lists match their checksums."""
     try:
         state = json.loads((folder / "state.json").read_text())
         return state["step"] == step_of(folder) and all(
@@ -23,17 +23,17 @@ def is_whole(folder):
 
 
 def whole_steps(run):
-    """The steps of the checkpoints whose sums are right."""
+    """The steps of the checkpoints with correct checksums."""
     return {step_of(folder) for folder in (run / "checkpoints").glob("step-*") if is_whole(folder)}
 
 
 def reported(calls):
-    """Call number → the step that is saved, as far as heed is concerned: `last` points there, and the folder was
-    pushed to the disk, or should have been, for something else was done next."""
+    """Maps a call's number to the step that heed considers saved from there on: `last` points to it, and the
+    folder was synced, or should have been: heed continued with another call."""
     found, links, waiting = {}, {}, 0
     for call in calls:
         if call.result < 0:
-            lost = call.name == "fsync" and call.error != errno.EINTR  # that one is tried again
+            lost = call.name == "fsync" and call.error != errno.EINTR  # EINTR is retried
             waiting = 0 if lost else waiting
         elif call.name == "symlink":
             links[call.path] = step_of(call.second)
@@ -46,8 +46,8 @@ def reported(calls):
 
 
 def promised(calls, before=()):
-    """The steps that must be there after these calls: of `before` and those reported since, all that were not
-    pruned. Pruning one begins by renaming it, and is right where two newer ones stay."""
+    """The steps that must exist after these calls: those of `before` and those reported since, except pruned
+    ones. Pruning begins with a rename and is allowed if two newer steps remain."""
     steps, reports = set(before), reported(calls)
     for call in calls:
         if call.name == "rename" and call.second.endswith(".old") and step_of(call.path) not in sorted(steps)[-2:]:

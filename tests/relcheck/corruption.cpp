@@ -1,5 +1,5 @@
-/// Checkpoints damaged in every way that a disk or a person may find: all must be noticed, and
-/// named, and the one before taken.
+/// Checkpoints damaged in the ways that a disk or a person may cause: heed must detect and name
+/// each of them and fall back to the previous checkpoint.
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -13,17 +13,17 @@ namespace heed::relcheck {
 namespace {
 namespace fs = std::filesystem;
 
-/// One way to damage the newest checkpoint, at many places.
+/// One way to damage the newest checkpoint, in many places.
 class Damages {
  public:
-  /// Every so many trials the whole run is asked for its newest valid checkpoint, too.
+  /// In every `every`-th trial, the run is also asked for its newest valid checkpoint.
   Damages(fs::path run, std::size_t every) : run_(std::move(run)), every_(every) {}
 
   const fs::path& run() const { return run_; }
   fs::path newest() const { return checkpoint_of(run_, kNewest); }
   fs::path file(const std::string& name) const { return newest() / name; }
 
-  /// The newest checkpoint is damaged now: it must be refused with a message that names `named`.
+  /// The damaged newest checkpoint must be refused with a message that names `named`.
   void expect_refused(const fs::path& named, const std::string& how) {
     ++tried_;
     std::string message = "accepted";
@@ -39,15 +39,15 @@ class Damages {
     if (tried_ % every_ == 1 || every_ == 1) expect_older(named, how);
   }
 
-  /// Prints two lines and begins anew. By now all is as it was before, which must be accepted, or
-  /// nothing would be proven.
+  /// Prints two lines and resets the counts. The restored checkpoint must be accepted; otherwise
+  /// the refusals would prove nothing.
   void report(Measures& measures, const std::string& name) {
     measures.all_of("damage: " + name + ": refused", detected_, tried_);
-    measures.all_of("damage: " + name + ": older one taken", fell_back_, asked_);
+    measures.all_of("damage: " + name + ": fell back to the older one", fell_back_, asked_);
     try {
       open_checkpoint(newest());
     } catch (const Error& error) {
-      measures.line("damage: " + name + ": undone", "refused", "accepted", false);
+      measures.line("damage: " + name + ": restored", "refused", "accepted", false);
       Measures::note(error.what());
     }
     tried_ = detected_ = asked_ = fell_back_ = noted_ = 0;
@@ -71,7 +71,7 @@ class Damages {
   std::size_t tried_ = 0, detected_ = 0, asked_ = 0, fell_back_ = 0, noted_ = 0;
 };
 
-/// Bytes of the length and the JSON at the front of a safetensors file.
+/// The size of a safetensors file's header, including its length field.
 std::uint64_t header_end(const std::string& bytes) {
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), sizeof length);
@@ -80,7 +80,7 @@ std::uint64_t header_end(const std::string& bytes) {
 
 bool is_tensors(const std::string& name) { return name.ends_with(".safetensors"); }
 
-/// The places where a tensor begins or ends, in bytes of the file.
+/// The file offsets at which tensors begin or end.
 std::vector<std::uint64_t> tensor_edges(const fs::path& path, const std::string& bytes) {
   std::vector<std::uint64_t> edges{header_end(bytes)};
   const SafetensorsFile file = SafetensorsFile::read(path);
@@ -89,7 +89,7 @@ std::vector<std::uint64_t> tensor_edges(const fs::path& path, const std::string&
   return edges;
 }
 
-/// Cut at every byte of the header, at each tensor's edge and a byte beside; state.json anywhere.
+/// Truncates at every byte of the header, at and next to each tensor's edges; state.json anywhere.
 void cut(Damages& damages, Measures& measures) {
   for (const std::string& name : kCheckpointFiles) {
     const fs::path file = damages.file(name);
@@ -109,7 +109,7 @@ void cut(Damages& damages, Measures& measures) {
     }
     put(file, bytes);
   }
-  damages.report(measures, "cut short");
+  damages.report(measures, "truncated");
 }
 
 void flip(Damages& damages, const fs::path& file, std::uint64_t bit) {
@@ -125,7 +125,7 @@ void flip_headers(Damages& damages, Measures& measures) {
     const std::uint64_t end = is_tensors(name) ? header_end(bytes) : bytes.size();
     for (std::uint64_t bit = 0; bit < 8 * end; ++bit) flip(damages, file, bit);
   }
-  damages.report(measures, "every bit of headers, state.json");
+  damages.report(measures, "every bit of headers and state.json");
 }
 
 void flip_data(Damages& damages, Measures& measures, int count) {
@@ -137,12 +137,12 @@ void flip_data(Damages& damages, Measures& measures, int count) {
     std::uniform_int_distribution<std::uint64_t> bit(8 * header_end(bytes), 8 * bytes.size() - 1);
     for (int i = 0; i < count; ++i) flip(damages, file, bit(random));
   }
-  damages.report(measures, fmt::format("{} data bits a file", count));
+  damages.report(measures, fmt::format("{} data bits per file", count));
 }
 
-/// What a power cut may leave: pages of zeros in a file of the right length.
+/// A power cut may leave sectors of zeros in a file of the right length.
 void lose_pages(Damages& damages, Measures& measures) {
-  constexpr std::size_t page = 512;  // a sector: the least that a disk loses
+  constexpr std::size_t page = 512;  // a sector: the smallest unit that a disk loses
   for (const std::string& name : kCheckpointFiles) {
     const fs::path file = damages.file(name);
     const std::string bytes = get(file);
@@ -195,13 +195,13 @@ void swap_files(Damages& damages, Measures& measures) {
   const std::vector<std::string>& names = kCheckpointFiles;
   for (const std::string& name : names) {
     for (const std::string& other : names) {
-      // The one that comes first in the order of reading is named.
+      // The message names the file that is read first.
       const bool state = name == "state.json" || other == "state.json";
       if (name < other)
         swapped(damages.file(name), damages.file(other),
                 damages.file(state ? "state.json" : std::min(name, other)));
     }
-    // Between checkpoints: another's sums do not fit these files, nor its name this folder.
+    // Between checkpoints: the checksums do not match these files, nor the step this folder.
     swapped(damages.file(name), partner / name,
             name == "state.json" ? damages.newest() : damages.file(name));
   }
@@ -216,7 +216,7 @@ void replace(Damages& damages, Measures& measures) {
       const fs::path file = damages.file(name);
       fs::rename(file, aside);
       replacement.put(file);
-      // Another checkpoint's state.json says a step that is not this folder's.
+      // Another checkpoint's state.json contains a step that does not match this folder.
       const bool whole = name == "state.json" && contains(replacement.name, "another");
       damages.expect_refused(whole ? damages.newest() : file,
                              fmt::format("{} in place of {}", replacement.name, name));
@@ -224,7 +224,7 @@ void replace(Damages& damages, Measures& measures) {
       fs::rename(aside, file);
     }
   }
-  damages.report(measures, "other things for files");
+  damages.report(measures, "files replaced by something else");
 }
 
 void measure_library(Measures& measures, const fs::path& run, bool large) {

@@ -9,18 +9,18 @@ namespace {
 
 struct Damage {
   std::string name;
-  std::string file;  ///< of the checkpoint, the one to be named
+  std::string file;  ///< of the checkpoint; the message must name it
   std::function<void(const fs::path& file)> make;
 };
 
 std::vector<Damage> damages_of(const std::string& file) {
   std::vector<Damage> all = {
-      {"a bit of the beginning", file, [](const fs::path& path) { flip_bit(path, 100); }},
+      {"a bit near the beginning", file, [](const fs::path& path) { flip_bit(path, 100); }},
       {"the last bit", file,
        [](const fs::path& path) { flip_bit(path, 8 * fs::file_size(path) - 1); }},
       {"the last byte missing", file,
        [](const fs::path& path) { fs::resize_file(path, fs::file_size(path) - 1); }},
-      {"a byte more", file, [](const fs::path& path) { put(path, get(path) + "x"); }}};
+      {"an extra byte", file, [](const fs::path& path) { put(path, get(path) + "x"); }}};
   for (const Replacement& replacement : replacements()) {
     all.push_back({replacement.name + " in its place", file, [&replacement](const fs::path& path) {
                      fs::remove(path);
@@ -62,7 +62,7 @@ class Count {
   std::size_t tried_ = 0, right_ = 0;
 };
 
-/// eval and generate with weights that are damaged, or the sums of which are: exit 3.
+/// eval and generate with damaged weights or damaged checksums: exit 3.
 void measure_readers(Measures& measures, const fs::path& run, const std::string& command,
                      const std::vector<std::string>& more) {
   Count count;
@@ -80,7 +80,7 @@ void measure_readers(Measures& measures, const fs::path& run, const std::string&
   count.report(measures, fmt::format("damage: heed {}: exit 3", command));
 }
 
-/// Without --weights the best are meant: other ones only with a word about it.
+/// Without --weights eval uses the best ones; if it uses others, it must print a message.
 void measure_best(Measures& measures, const fs::path& run) {
   Count count;
   for (const Damage& damage : damages_of("model.safetensors")) {
@@ -92,7 +92,7 @@ void measure_best(Measures& measures, const fs::path& run) {
               contains(done.talk, "best"),
           "eval, best/model.safetensors: " + damage.name, done);
   }
-  count.report(measures, "damage: heed eval: no other weights in silence");
+  count.report(measures, "damage: heed eval: no other weights without a message");
 }
 
 bool same_weights(const fs::path& a, const fs::path& b) {
@@ -103,13 +103,13 @@ bool same_weights(const fs::path& a, const fs::path& b) {
   return true;
 }
 
-/// resume falls back, names what it skipped, and comes to the same bits.
+/// resume falls back, names what it skipped, and reaches the same bits.
 void measure_resume(Measures& measures, const fs::path& run) {
   Count warned, same;
   for (const std::string& file : kCheckpointFiles) {
     for (const Damage& damage : damages_of(file)) {
       const Copy copy(run);
-      // The other checkpoint's state.json is right in itself; the folder is what is wrong then.
+      // The other checkpoint's state.json is valid; the message names the folder.
       const bool folder = file == "state.json" && contains(damage.name, "another");
       const fs::path newest = checkpoint_of(copy.path(), kNewest);
       damage.make(newest / file);
@@ -122,11 +122,11 @@ void measure_resume(Measures& measures, const fs::path& run) {
       same(same_weights(run, copy.path()), how + ": other weights", done);
     }
   }
-  warned.report(measures, "damage: heed resume: named, older one taken");
+  warned.report(measures, "damage: heed resume: named, fell back to the older one");
   same.report(measures, "damage: heed resume: the same final weights");
 }
 
-/// All three at once: all are named, and nothing is begun in their place.
+/// All three at once: all are named, and no new run begins.
 void measure_nothing_left(Measures& measures, const fs::path& run) {
   const Copy copy(run);
   Count count;
@@ -141,7 +141,7 @@ void measure_nothing_left(Measures& measures, const fs::path& run) {
             contains(done.talk, "every checkpoint is damaged") &&
             get(copy.path() / "metrics.jsonl") == metrics,
         "resume, nothing left", done);
-  count.report(measures, "damage: heed resume: nothing left, all named, exit 3");
+  count.report(measures, "damage: heed resume: all damaged, all named, exit 3");
 }
 
 }  // namespace

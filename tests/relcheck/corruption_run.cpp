@@ -90,7 +90,7 @@ const std::vector<Replacement>& replacements() {
       {"an empty file", [](const fs::path& file) { put(file, ""); }},
       {"a folder", [](const fs::path& file) { fs::create_directory(file); }},
       {"a pipe", [](const fs::path& file) { make_pipe(file); }},
-      {"a link to nowhere", [](const fs::path& file) { fs::create_symlink("none", file); }},
+      {"a dangling link", [](const fs::path& file) { fs::create_symlink("none", file); }},
       {"a link to itself", [](const fs::path& file) { fs::create_symlink(file.filename(), file); }},
       {"a link to an endless device",
        [](const fs::path& file) { fs::create_symlink("/dev/zero", file); }},

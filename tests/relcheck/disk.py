@@ -1,5 +1,5 @@
-"""Real disks and pipes that accept no more data: a full file system, a limit on file sizes, /dev/full, a
-reader that has exited."""
+"""Disks and pipes that accept no more data: a full file system, a limit on file sizes, /dev/full, a reader that
+has exited."""
 import os
 import resource
 import shlex
@@ -14,7 +14,7 @@ from shim import Shim, read_log
 
 
 class Tally:
-    """How often a thing went as it should; says where it did not."""
+    """Counts correct cases and prints the wrong ones."""
 
     def __init__(self):
         self.right = self.all = 0
@@ -30,7 +30,7 @@ class Tally:
 
 
 class Runs:
-    """The same short run, again and again, against what it ends in when nothing is in its way."""
+    """A short run to repeat under failures, and the digest of its undisturbed result."""
 
     def __init__(self, ground):
         self.ground = ground
@@ -42,17 +42,17 @@ class Runs:
     def train(self, run, *more):
         return "train", self.config, "--run", run, *SMALL, *more
 
-    def goes_on(self, run):
-        """Whether the run can be brought to its end where there is room again; "" or why not."""
+    def resumes(self, run):
+        """Continues the run with enough room; returns "" if it ends with the same bits, or why not."""
         begun = (run / "config.yaml").exists()
         done = self.ground.run(*(("resume", run) if begun else self.train(run)), timeout=PATIENCE)
         if done.returncode != 0:
-            return f"going on: exit {done.returncode}: {last_line(done)}"
-        return "" if digest(run) == self.end else "going on: other bits at the end"
+            return f"continuing: exit {done.returncode}: {last_line(done)}"
+        return "" if digest(run) == self.end else "continuing: different bits at the end"
 
 
 def refusal(done, *words):
-    """Whether a command ended with the status of a failed disk and a message of those words; "" or why not."""
+    """Returns "" if the command exited with 4 and a message that contains `words`, or why not."""
     if done.returncode != 4:
         return f"exit {done.returncode}, not 4: {last_line(done)}"
     missing = [word for word in words if str(word) not in last_line(done)]
@@ -60,16 +60,16 @@ def refusal(done, *words):
 
 
 def departure(done):
-    """Whether a command ended quietly with SIGPIPE's status, as its reader had left; "" or why not."""
+    """Returns "" if the command exited silently with SIGPIPE's status, or why not."""
     if done.returncode != 141:
         return f"exit {done.returncode}, not 141: {last_line(done)}"
-    return f"complains: {last_line(done)}" if "standard output" in done.stderr else ""
+    return f"prints an error: {last_line(done)}" if "standard output" in done.stderr else ""
 
 
 # ---- a file system with little room --------------------------------------------------------------
 
 def mounter(ground):
-    """How to get a mount of one's own: a command's beginning, or None."""
+    """The prefix of a command that may mount in its own namespace, or None."""
     spot = ground.folder("disk-try")
     for command in (["unshare", "-Urm"], ["unshare", "-m"]):
         tried = subprocess.run([*command, "mount", "-t", "tmpfs", "heed", spot], capture_output=True, check=False)
@@ -79,8 +79,8 @@ def mounter(ground):
 
 
 def train_in_little_room(runs, unshare, limit, shim):
-    """Trains on a tmpfs of that size; the folder is copied out of it in the end. Returns what heed did, the
-    steps that must be there, and the copy."""
+    """Trains on a tmpfs of limited size and copies the folder out of it. Returns the finished process, the steps
+    that must exist, and the copy."""
     ground = runs.ground
     mount, copy, log = ground.folder("disk-mount"), ground.path / "disk-copy", ground.path / "disk.log"
     shutil.rmtree(copy, ignore_errors=True)
@@ -99,7 +99,7 @@ def train_in_little_room(runs, unshare, limit, shim):
 def full_disk(check, runs, shim):
     unshare = mounter(runs.ground)
     if unshare is None:
-        note("disk: no mount of one's own is allowed here (unshare -Urm, mount -t tmpfs): the full disk was left out")
+        note("disk: skipped the full disk: mounting is not permitted (unshare -Urm, mount -t tmpfs)")
         return
     step, inodes = (16, range(2, 34)) if runs.ground.long else (160, range(4, 34, 6))
     tally, stopped = Tally(), 0
@@ -108,10 +108,10 @@ def full_disk(check, runs, shim):
         stopped += done.returncode != 0
         why = "" if done.returncode == 0 else refusal(done, "No space left", "disk-mount/work")
         if not why and must - whole_steps(run):
-            why = f"of the steps {must}, reported, {must - whole_steps(run)} are not there"
-        tally.add(limit, why or runs.goes_on(run))
-    tally.line(check, f"full tmpfs ({stopped} full): exit 4, named, goes on")
-    check("disk: full tmpfs: runs that it stopped", stopped, "some, not all", 0 < stopped < tally.all)
+            why = f"of the reported steps {must}, {must - whole_steps(run)} are missing"
+        tally.add(limit, why or runs.resumes(run))
+    tally.line(check, f"full tmpfs ({stopped} full): exit 4, named, resumes")
+    check("disk: full tmpfs: runs stopped by it", stopped, "some, not all", 0 < stopped < tally.all)
 
 
 # ---- a limit on the size of files ----------------------------------------------------------------
@@ -128,14 +128,14 @@ def file_size_limit(check, runs):
                 signal.signal(signal.SIGXFSZ, action)
             done = runs.ground.run(*runs.train(run), preexec_fn=little, timeout=PATIENCE)
             tally.add(f"files of {limit} bytes, SIGXFSZ {name}",
-                      refusal(done, "File too large", run) or runs.goes_on(run))
-        tally.line(check, f"file size limit, SIGXFSZ {name}: exit 4, goes on")
+                      refusal(done, "File too large", run) or runs.resumes(run))
+        tally.line(check, f"file size limit, SIGXFSZ {name}: exit 4, resumes")
 
 
 # ---- /dev/full and pipes -------------------------------------------------------------------------
 
 def commands(runs, run):
-    """Everything that prints: name → arguments."""
+    """Maps the name of every command that prints to its arguments."""
     path = runs.ground.path
     return {"train --json": runs.train(run, "--json"), "resume --json": ("resume", runs.whole, "--json"),
             "eval": ("eval", runs.whole), "eval --json": ("eval", runs.whole, "--json"),
@@ -147,13 +147,13 @@ def commands(runs, run):
 
 
 def start(runs, arguments, **streams):
-    """Like ground.run, with streams of one's own; stderr is read unless it is one of them."""
+    """Like ground.run, with the given streams; stderr is captured unless it is one of them."""
     return subprocess.run([runs.ground.heed, *map(str, arguments)], cwd=runs.ground.path, text=True, timeout=PATIENCE,
                           check=False, stdin=subprocess.DEVNULL, **{"stderr": subprocess.PIPE, **streams})
 
 
 def broken_pipe():
-    """The end to write into of a pipe that nobody reads."""
+    """The write end of a pipe without a reader."""
     reader, writer = os.pipe()
     os.close(reader)
     return writer
@@ -169,13 +169,13 @@ def standard_output(check, runs):
             why = refusal(done, "standard output") if name == "/dev/full" else departure(done)
             os.close(stream)
             if not why and command == "train --json":
-                why = "" if digest(run) == runs.end else "the run itself has other bits"
+                why = "" if digest(run) == runs.end else "the run has different bits"
             tally.add(f"heed {command} into {name}", why)
-        tally.line(check, f"stdout is {name}: " + ("exit 4, said so" if name == "/dev/full" else "exit 141, quietly"))
+        tally.line(check, f"stdout is {name}: " + ("exit 4, named" if name == "/dev/full" else "exit 141, silently"))
 
 
 def standard_error(check, runs):
-    """What cannot be shown is no reason to stop a training."""
+    """Training continues if its progress cannot be printed."""
     tally, run = Tally(), runs.ground.path / "disk-stderr"
     for name, opened in (("/dev/full", lambda: os.open("/dev/full", os.O_WRONLY)), ("a closed pipe", broken_pipe)):
         shutil.rmtree(run, ignore_errors=True)
@@ -183,12 +183,12 @@ def standard_error(check, runs):
         done = start(runs, runs.train(run), stdout=subprocess.DEVNULL, stderr=stream)
         os.close(stream)
         why = f"exit {done.returncode}" if done.returncode != 0 else ""
-        tally.add(f"stderr is {name}", why or ("" if digest(run) == runs.end else "other bits"))
-    tally.line(check, "stderr is /dev/full, a closed pipe: trains on")
+        tally.add(f"stderr is {name}", why or ("" if digest(run) == runs.end else "different bits"))
+    tally.line(check, "stderr is /dev/full or a closed pipe: trains on")
 
 
 def head(check, runs):
-    """A reader that leaves after the first line: of a training's talk, and of more lines than a pipe holds."""
+    """A reader that exits after the first line: of a training's output, and of more lines than a pipe holds."""
     tally, run = Tally(), runs.ground.folder("disk-head") / "run"
     heed, many = shlex.quote(str(runs.ground.heed)), runs.ground.path / "many.txt"
     many.write_text("1 May 1999\n" * 6000)
@@ -203,21 +203,21 @@ def head(check, runs):
     done = subprocess.run(["bash", "-c", script], cwd=runs.ground.path, capture_output=True, text=True,
                           timeout=PATIENCE, check=False)
     tally.add("generate | head -1", departure(done))
-    tally.line(check, "| head -1: no hang, the run is whole")
+    tally.line(check, "| head -1: no hang, the run is complete")
 
 
 def full_metrics(check, runs):
-    """Links to /dev/full in the place of a file that grows with the run."""
+    """Links to /dev/full in place of a file that grows with the run."""
     for name in ("metrics.jsonl", "train.log"):
         run = runs.ground.folder("disk-full") / "run"
         run.mkdir()
-        (run / ".lock").touch()  # as a run leaves it that has hardly begun: other folders are not written over
+        (run / ".lock").touch()  # as in a run that has just begun: heed refuses to write into other folders
         (run / name).symlink_to("/dev/full")
         why = refusal(runs.ground.run(*runs.train(run), timeout=PATIENCE), run / name, "No space left")
         (run / name).unlink()
         tally = Tally()
-        tally.add(f"{name} is /dev/full", why or runs.goes_on(run))
-        tally.line(check, f"{name} is /dev/full: exit 4, named, goes on")
+        tally.add(f"{name} is /dev/full", why or runs.resumes(run))
+        tally.line(check, f"{name} is /dev/full: exit 4, named, resumes")
 
 
 def measure(check, ground):

@@ -1,18 +1,18 @@
-"""A disk with a write cache: what may remain of a folder when the power fails.
+"""A model of a disk with a write cache: what may remain of a folder when the power fails.
 
-A file's bytes are safe once fsync has returned, a name once fsync of its folder has. Everything newer
-is pending, and any subset of it may have reached the disk, in any order: of a file's bytes whole
-blocks, none, zeros, or the disk's previous contents; of a folder's names each single change.
+A file's bytes are safe once fsync has returned, a name once fsync of its folder has returned. Everything
+newer is pending, and any subset of it may have reached the disk, in any order. Pending bytes of a file may be
+missing, zero, or the disk's previous contents, block by block; pending changes of names apply independently.
 """
 import os
 
-BLOCKS = (512, 4096)  # bytes that reach the disk as one
+BLOCKS = (512, 4096)  # bytes that reach the disk together
 
 
 class File:
     def __init__(self, content=b""):
         self.content = self.safe = bytes(content)
-        self.kept = len(content)  # of the safe bytes, as many at the beginning are still what they were
+        self.kept = len(content)  # length of the prefix of safe bytes that is unchanged
 
     def write(self, offset, bytes_):
         content = self.content.ljust(offset, b"\0")
@@ -27,7 +27,7 @@ class File:
         self.safe, self.kept = self.content, len(self.content)
 
     def after_cut(self, random):
-        """What may be on the disk: a pick. Safe bytes that were not written anew stay what they are."""
+        """Random content that the disk may hold. Safe bytes that were not overwritten are unchanged."""
         if self.content == self.safe:
             return self.safe
         how = random.choice(("old", "new", "prefix", "zeros", "blocks", "blocks", "blocks"))
@@ -41,7 +41,7 @@ class File:
         return blocks if random.random() < 0.7 else blocks[:random.randint(self.kept, len(blocks))]
 
     def some_blocks(self, random, begin):
-        """The bytes from there on: each block as it was, as it shall be, zero, or what another file has left."""
+        """The bytes from `begin` on: each block is old, new, zero, or left over from another file."""
         size, result = random.choice(BLOCKS), b""
         while begin < len(self.content):
             end = min(begin // size * size + size, len(self.content))
@@ -57,13 +57,13 @@ class Link:
 
 
 class Folder:
-    """Names to nodes. `pending`: the changes since the last fsync, each a function on such a dictionary."""
+    """Maps names to nodes. `pending`: the changes since the last fsync, as functions of such a dictionary."""
 
     def __init__(self):
         self.names, self.safe, self.pending = {}, {}, []
 
     def change(self, *ways):
-        """The first way is what happened; the others are what a disk may make of it."""
+        """The first way is what happened; the others are what the disk may hold instead."""
         ways[0](self.names)
         self.pending.append(ways)
 
@@ -92,14 +92,14 @@ def both(first, second):
 
 
 class Disk:
-    """Plays a log of calls (shim.Call). `lies`: it reports the fsync of a file as done and does nothing,
-    so that names are there before the bytes."""
+    """Replays a log of calls (shim.Call). `lies`: fsync of a file reports success and does nothing, so that
+    names may exist before the bytes."""
 
     def __init__(self, base, lies=False):
         self.root, self.files, self.lies = self.copied(base), {}, lies
 
     def copied(self, path):
-        """A folder as it lies there, all of it safe."""
+        """A copy of an existing folder, all of it safe."""
         folder = Folder()
         for entry in os.scandir(path):
             if entry.is_symlink():
@@ -113,7 +113,7 @@ class Disk:
         return folder
 
     def find(self, path):
-        """The folder that holds a path, and the name in it; links are followed on the way."""
+        """The folder that contains a path, and the name in it; links on the way are followed."""
         folder, parts = self.root, path.split("/")
         for part in parts[:-1]:
             node = folder.names[part]
@@ -125,11 +125,11 @@ class Disk:
         for part in filter(None, path.split("/")):
             node = node.names[part]
             if isinstance(node, Link):
-                node = self.node("run/" + node.target)  # the links of a run lie in its folder
+                node = self.node("run/" + node.target)  # the links of a run are relative to its folder
         return node
 
     def play(self, call, bytes_):
-        """One call that succeeded; `bytes_`: of a write."""
+        """Applies a call that succeeded; `bytes_`: those of a write."""
         getattr(self, call.name)(call, bytes_)
 
     def open(self, call, _):
@@ -173,9 +173,9 @@ class Disk:
     def rename(self, call, _):
         folder, old = self.find(call.path)
         same, new = self.find(call.second)
-        assert folder is same, "a rename from folder to folder: not modelled"
+        assert folder is same, "a rename between folders is not modelled"
         node = folder.names[old]
-        # On a disk without a journal the new name may be there before the old one has gone.
+        # On a disk without a journal the new name may exist before the old one is removed.
         folder.change(both(drop(old), put(new, node)), put(new, node))
 
     def exchange(self, call, _):
@@ -185,7 +185,7 @@ class Disk:
         folder.change(both(put(one, second), put(two, first)))
 
     def after_cut(self, random):
-        """A state that may be left: path → bytes, Link, or None for a folder."""
+        """A random state that may remain: maps paths to bytes, a Link, or None for a folder."""
         state = {}
 
         def walk(folder, path):

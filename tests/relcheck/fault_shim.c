@@ -1,20 +1,20 @@
-/* A library for LD_PRELOAD that watches what a process does to the files of one folder: it numbers
- * the calls, writes them down, and makes one of them fail.
+/* A library for LD_PRELOAD that intercepts a process's calls on the files of one folder: it numbers
+ * and logs them, and makes one of them fail.
  *
- *   FAULT_FOLDER  the folder; an absolute path. Calls on other files pass by unseen.
- *   FAULT_LOG     a file that gets one line for each call, with tabs in between:
- *                 number, name, result, errno, fault (1: this one failed on purpose), descriptor,
+ *   FAULT_FOLDER  the folder, as an absolute path; calls on other files are ignored
+ *   FAULT_LOG     a file that receives one line per call, separated by tabs:
+ *                 number, name, result, errno, fault (1: injected failure), descriptor,
  *                 flags, offset, length, path, second path (of a rename; the text of a symlink)
- *   FAULT_DATA    a file that gets the bytes of every write, one after the other
+ *   FAULT_DATA    a file that receives the bytes of all writes, concatenated
  *   FAULT_AT      the number of the call that fails, from 1
- *   FAULT_KIND    how it fails: the number of an errno; "short" (a write takes half, any other call
- *                 is left alone); "half" (the same, and the next write finds the disk full); "kill"
- *                 (SIGKILL; a write does half of its work before); "exit" (the same, with _exit)
- *   FAULT_LASTS   if set, all later calls fail as well: a disk that is gone, or stays full
- *   FAULT_SIGNAL  the number of a signal that the process sends to itself, once, as soon as
- *   FAULT_STEP    this step, or a later one, stands in metrics.jsonl: the same place on any machine
+ *   FAULT_KIND    how it fails: the number of an errno; "short" (a write takes half, other calls
+ *                 succeed); "half" (the same, and the next write fails with ENOSPC); "kill"
+ *                 (SIGKILL, after half of a write); "exit" (the same, with _exit)
+ *   FAULT_LASTS   if set, all later calls fail as well, as on a removed or full disk
+ *   FAULT_SIGNAL  the number of a signal that the process sends to itself once, when
+ *   FAULT_STEP    this step or a later one is in metrics.jsonl, at the same point on any machine
  *
- * A close that fails has closed its file, as on Linux. Reads pass by; opening for reading does not.
+ * A failing close has closed its file, as on Linux. Reads are not counted; opening for reading is.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -39,12 +39,12 @@ static size_t folder_length;
 static long count, fault_at, signal_step;
 static const char* kind = "";
 static int fault_errno, lasts, now_full, signal_number, log_file = -1, data_file = -1;
-static char* paths[kDescriptors]; /* of open descriptors; null: none of ours */
+static char* paths[kDescriptors]; /* of open descriptors; null: not watched */
 
 typedef struct {
   const char* name;
   long number;
-  int fault; /* 0: let it happen */
+  int fault; /* 0: no failure */
   int descriptor, flags;
   long offset, length;
   char path[kPath], second[kPath];
@@ -55,7 +55,7 @@ static int open_log(const char* variable) {
   if (!name) return -1;
   const int low =
       (int)syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  const int high = fcntl(low, F_DUPFD_CLOEXEC, 800); /* the program keeps its own numbers */
+  const int high = fcntl(low, F_DUPFD_CLOEXEC, 800); /* leaves low numbers to the program */
   syscall(SYS_close, low);
   return high;
 }
@@ -74,7 +74,7 @@ __attribute__((constructor)) static void start(void) {
   data_file = open_log("FAULT_DATA");
 }
 
-/* dlsym gives a data pointer; a union turns it into a function's without breaking C's rules. */
+/* dlsym returns a data pointer; a union converts it to a function pointer in valid C. */
 #define REAL(name, ...)                                    \
   ({                                                       \
     static union {                                         \
@@ -85,7 +85,7 @@ __attribute__((constructor)) static void start(void) {
     real.call(__VA_ARGS__);                                \
   })
 
-/* ---- what is ours ------------------------------------------------------------------------- */
+/* ---- watched files ------------------------------------------------------------------------ */
 
 static const char* path_of(int descriptor) {
   return descriptor >= 0 && descriptor < kDescriptors ? paths[descriptor] : NULL;
@@ -110,9 +110,9 @@ static int ours(const char* path) {
          (path[folder_length] == '/' || path[folder_length] == 0);
 }
 
-/* ---- one call: numbered, spoiled, written down ---------------------------------------------- */
+/* ---- one call: number, fail, log ------------------------------------------------------------ */
 
-/* Numbers a call and says whether it must fail. Holds the lock until end(). */
+/* Numbers a call and decides whether it must fail. Holds the lock until end(). */
 static void number(Call* call) {
   pthread_mutex_lock(&mutex);
   call->number = ++count;
@@ -138,14 +138,14 @@ static void write_down(const Call* call, long result, int error) {
   if (log_file >= 0 && length > 0) syscall(SYS_write, log_file, line, (size_t)length);
 }
 
-/* Before a call that is no write: dies where that is asked for; true where it must fail. */
+/* Before a call other than a write: exits if requested; true if the call must fail. */
 static int fails(Call* call) {
   number(call);
   if (deadly(call)) {
     write_down(call, -1, 0);
     die();
   }
-  if (fault_errno == 0) call->fault = 0; /* "short" means writes */
+  if (fault_errno == 0) call->fault = 0; /* "short" applies to writes only */
   return call->fault;
 }
 
@@ -211,7 +211,7 @@ static int flags_of(const char* mode) {
   return (plus ? O_RDWR : O_WRONLY) | O_CREAT | (mode[0] == 'a' ? O_APPEND : O_TRUNC);
 }
 
-/* The C++ library opens files by fopen, and then uses write() on the descriptor. */
+/* The C++ library opens files with fopen and then calls write() on the descriptor. */
 #define FOPEN(function)                                      \
   FILE* function(const char* path, const char* mode) {       \
     Call call = {.name = "open", .descriptor = -1};          \
@@ -257,7 +257,7 @@ int fclose(FILE* file) {
   return (int)(fail ? failed(&call) : end(&call, result));
 }
 
-/* Not counted: a folder that was read through. But its number is free again. */
+/* Not counted: the end of a directory listing. But the descriptor is free again. */
 int closedir(DIR* entries) {
   remember(dirfd(entries), NULL);
   return REAL(closedir, entries);
@@ -286,13 +286,13 @@ TRUNCATE(ftruncate64)
 
 /* ---- writes --------------------------------------------------------------------------------- */
 
-/* offset < 0: where the file stands. */
+/* offset < 0: the current position. */
 static ssize_t put(int descriptor, const char* bytes, size_t length, long offset) {
   return offset < 0 ? syscall(SYS_write, descriptor, bytes, length)
                     : syscall(SYS_pwrite64, descriptor, bytes, length, offset);
 }
 
-/* After a write: was it the record that a signal waits for? */
+/* After a write: sends the signal if this was the awaited record. */
 static void signal_at_step(const Call* call, const char* bytes, size_t length) {
   const char* const name = strrchr(call->path, '/');
   char record[kPath] = "";
@@ -400,7 +400,7 @@ int unlinkat(int at, const char* path, int flags) {
 int unlink(const char* path) { return unlinkat(AT_FDCWD, path, 0); }
 int rmdir(const char* path) { return unlinkat(AT_FDCWD, path, AT_REMOVEDIR); }
 
-/* The C library's own remove() would call its own unlink and rmdir. */
+/* The C library's remove() would bypass this unlink and rmdir. */
 int remove(const char* path) {
   const int result = unlink(path);
   return result < 0 && errno == EISDIR ? rmdir(path) : result;

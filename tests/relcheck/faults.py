@@ -1,4 +1,4 @@
-"""Failing disks: the n-th call on a file of the run fails, for every n of three small runs."""
+"""Failing disks: the n-th file system call of a run fails, for every n of three small runs."""
 import concurrent.futures
 import errno
 import os
@@ -11,7 +11,7 @@ from harness import digest, note
 from shim import Shim, read_log
 
 SMALL = ("train.steps=6", "train.save_every=2", "train.validate_every=3", "train.average=2", "threads=1")
-# "half": a write does half of its work, and the next one finds the disk full. "for good": all later calls fail.
+# "half": a write is cut in half, and the next one fails with ENOSPC. "for good": all later calls fail.
 ERRORS = ("EIO", "ENOSPC", "EDQUOT", "half", "EIO for good")
 WRITES_ONLY = ("half", "short")
 HARMLESS = ("EINTR", "short")
@@ -20,7 +20,7 @@ EVERY = (*ERRORS, *HARMLESS, *DEADLY)
 
 
 class Scenario:
-    """A command on a run folder, what the folder holds before, and the calls it makes when nothing fails."""
+    """A command on a run folder, the folder's initial content, and the calls of an undisturbed run."""
 
     def __init__(self, ground, shim, name, command, prepare=None):
         self.ground, self.shim, self.name, self.command = ground, shim, name, command
@@ -28,7 +28,7 @@ class Scenario:
         if prepare:
             prepare(self.base)
         self.whole = whole_steps(self.base / "run")
-        self.kept = set() if name == "overwrite" else self.whole  # of those that are there, what must stay
+        self.kept = set() if name == "overwrite" else self.whole  # the existing steps that must stay
         work = self.copy("calm")
         log = ground.path / f"faults-{name}.log"
         done = self.start(work, shim.environment(work, log))
@@ -49,12 +49,12 @@ class Scenario:
         return self.ground.run(*self.command(work / "run"), env=environment)
 
     def needs(self, number):
-        """Whether an error in this call may not be passed over: something would be lost, or not be on the disk."""
+        """Whether heed must report an error of this call because data could be lost."""
         call, follows = self.calls[number - 1], self.calls[number:number + 1]
         if call.path == "run/.lock":
-            return call.name == "open"  # the number written into it only serves messages
+            return call.name == "open"  # the number in it is only used in messages
         if call.name == "exchange":
-            return False  # there is another way, for disks that cannot do it
+            return False  # heed has a fallback for file systems without exchange
         if call.name == "close":
             return self.unsafe(call)
         if call.name == "open" and not call.writes():
@@ -62,15 +62,15 @@ class Scenario:
         return True
 
     def unsafe(self, close):
-        """Whether a file is closed that was written to after its last fsync. The log of a run is closed when all
-        is over, and nobody is left to say so."""
+        """Whether the closed file was written to after its last fsync. A run closes its log last, when it can no
+        longer report an error."""
         before = [call.name for call in self.calls[:close.number - 1]
                   if call.path == close.path and call.name in ("write", "fsync")]
         return before[-1:] == ["write"] and close.path != "run/train.log"
 
 
 class Case:
-    """One run with one call that fails; `wrong` says what is not as it should be."""
+    """One run with one failing call; `wrong` maps each violated requirement to a message."""
 
     def __init__(self, scenario, number, kind):
         self.scenario, self.number, self.kind = scenario, number, kind
@@ -92,7 +92,7 @@ class Case:
         log.unlink()
         self.failed = [call for call in calls if call.fault]
         if not self.failed and self.kind not in WRITES_ONLY:
-            self.wrong["end"] = "the call never came"
+            self.wrong["end"] = "the call was never made"
             return
         self.judge_exit(done)
         self.judge_folder(run, calls, done)
@@ -103,7 +103,7 @@ class Case:
             if done.returncode != 0:
                 self.wrong["harmless"] = f"exit {done.returncode}: {last_line(done)}"
             elif lines_of(self.work / "run/train.log") != self.scenario.logged:
-                self.wrong["harmless"] = "train.log has not all of its lines"
+                self.wrong["harmless"] = "train.log lacks lines"
         elif self.kind in DEADLY:
             if done.returncode not in (-9, 99):
                 self.wrong["end"] = f"exit {done.returncode}, not killed"
@@ -113,7 +113,7 @@ class Case:
             self.wrong["message"] = f"does not name the file: {last_line(done)}"
 
     def names(self):
-        """What a message may call the file: itself, the name it is to have, or the tree being removed."""
+        """The names a message may use for the file: its own, its final one, or the tree being removed."""
         for call in self.failed:
             for path in map(pathlib.PurePath, filter(None, (call.path, call.second))):
                 yield str(path)
@@ -121,22 +121,22 @@ class Case:
                     yield str(path.with_name(path.name[1:-4]))
                 if call.name in ("unlink", "rmdir", "open"):
                     yield from (str(tree) for tree in path.parents if len(tree.parts) > 1)
-            yield call.path or self.work.name  # the folder that the run lies in
+            yield call.path or self.work.name  # the folder that contains the run
 
     def judge_folder(self, run, calls, done):
-        """What lies there before anybody resumes."""
+        """Checks the folder before resuming."""
         missing = promised(calls, self.scenario.kept) - whole_steps(run)
         if missing:
-            self.wrong["checkpoint"] = f"step {max(missing)} was reported and is not there, or not whole"
+            self.wrong["checkpoint"] = f"step {max(missing)} was reported but is missing or damaged"
         metrics = run / "metrics.jsonl"
         lines = metrics.read_bytes().split(b"\n") if metrics.exists() else []
         if any(not (line.startswith(b"{") and line.endswith(b"}")) for line in lines[:-1]):
             self.wrong["metrics"] = "a broken line that is not the last"
         elif self.kind in ERRORS[:4] and done.returncode == 4 and lines and lines[-1]:
-            self.wrong["metrics"] = "half a record was not taken back"
+            self.wrong["metrics"] = "half a record was left behind"
 
     def judge_end(self, run, done):
-        """Going on brings the same bits, and nothing has to be cleaned up."""
+        """Continuing gives the same bits, and nothing has to be cleaned up."""
         if done.returncode != 0:
             begun = (run / "config.yaml").exists()
             done = self.scenario.ground.run(*(("resume", run) if begun else self.scenario.command(run)))
@@ -144,7 +144,7 @@ class Case:
                 self.wrong["end"] = f"{'resume' if begun else 'train'}: exit {done.returncode}: {last_line(done)}"
                 return
         if digest(run) != self.scenario.end:
-            self.wrong["end"] = "other weights, moments or metrics than the run that nothing happened to"
+            self.wrong["end"] = "weights, moments or metrics differ from the undisturbed run"
         more = names_of(run) - self.scenario.names
         if any(name.startswith(".") for path in more for name in path.split("/")):
             self.wrong["left"] = f"left behind: {', '.join(sorted(more))}"
@@ -191,7 +191,7 @@ def scenarios(ground, shim):
 
 
 def kinds_for(call):
-    """What can happen to a call: half of it only to a write, and no disk is too full for reading."""
+    """The failures that apply to a call: some only to writes; a full disk not to reads."""
     reads = call.name == "open" and not call.writes()
     return [kind for kind in EVERY if (call.name == "write" or kind not in WRITES_ONLY)
             and not (reads and kind in ("ENOSPC", "EDQUOT"))]
@@ -204,8 +204,8 @@ def every_case(scenario):
 
 
 def sample(ground, scenario, known):
-    """Of calls that differ only in the step, one: with an error, and with something that is none. `known`: the
-    kinds of calls that other scenarios have shown."""
+    """For calls that differ only in the step: one with an error, and one with another failure. `known`: the kinds
+    of calls that earlier scenarios have covered."""
     alike = {}
     for call in scenario.calls:
         if call.kind() not in known:
@@ -220,13 +220,13 @@ def sample(ground, scenario, known):
             yield ground.random.choice(numbers), "half"
 
 
-# What is asked of a case: its name in Case.wrong → the measure's name and the kinds of failure that it is asked of.
-ASKED = {"exit": ("errors: exit 4, or the same end", ERRORS),
+# The requirements: key in Case.wrong → name of the measure, and the failures to which it applies.
+ASKED = {"exit": ("errors: exit 4, or the same result", ERRORS),
          "message": ("errors: the message names the file", ERRORS),
          "harmless": ("EINTR and short writes: exit 0", HARMLESS),
-         "checkpoint": ("reported checkpoints are there", EVERY),
-         "metrics": ("metrics: whole records", EVERY),
-         "end": ("gone on with: the same bits", EVERY),
+         "checkpoint": ("reported checkpoints exist", EVERY),
+         "metrics": ("metrics: complete records", EVERY),
+         "end": ("resumed: the same bits", EVERY),
          "left": ("nothing left to clean up", EVERY)}
 
 
@@ -239,7 +239,7 @@ def measure(check, ground):
             cases = list(pool.map(lambda pick, s=scenario: Case(s, *pick), chosen))
         for what, (title, kinds) in ASKED.items():
             asked = [case for case in cases if case.kind in kinds]
-            if not asked:  # the sample has none of these here
+            if not asked:  # none in this scenario's sample
                 continue
             never_asked.discard(what)
             wrong = [case for case in asked if what in case.wrong]
@@ -248,4 +248,4 @@ def measure(check, ground):
             check(f"faults: {scenario.name}: {title}", f"{len(asked) - len(wrong)} of {len(asked)}", "all",
                   not wrong)
     for what in sorted(never_asked):
-        check(f"faults: {ASKED[what][0]}", "never asked", "asked somewhere", False)
+        check(f"faults: {ASKED[what][0]}", "never checked", "checked", False)

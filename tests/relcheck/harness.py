@@ -1,4 +1,4 @@
-"""What the measures share: lines with a verdict, a scratch folder, the program, runs to compare."""
+"""Shared by the measures: result lines, a scratch folder, the program under test, runs to compare."""
 import hashlib
 import json
 import os
@@ -9,9 +9,9 @@ import shutil
 import subprocess
 import tempfile
 
-# Seconds after which what should come soon, on any machine, has hung.
+# A wait for an event that is due soon on any machine fails as hung after so many seconds.
 PATIENCE = int(re.search(r"patience = (\d+);", (pathlib.Path(__file__).parents[1] / "patience.h").read_text())[1])
-CLOCK_FIELDS = ("seconds", "tokens_per_s", "decode_seconds")  # of metrics.jsonl: what no two runs share
+CLOCK_FIELDS = ("seconds", "tokens_per_s", "decode_seconds")  # of metrics.jsonl: differ between any two runs
 
 
 class Check:
@@ -24,7 +24,7 @@ class Check:
         self.relay(f"{name:<58} {value!s:<22} {target!s:<22} {'PASS' if passed else 'FAIL'}")
 
     def relay(self, line):
-        """A line that a program has written itself."""
+        """Prints and counts a finished line."""
         print(line, flush=True)
         if line.endswith(" PASS"):
             self.passed += 1
@@ -33,12 +33,12 @@ class Check:
 
 
 def note(text):
-    """Something to know about a failure; not a measure."""
+    """Prints a detail, for example about a failure; it is not counted."""
     print(f"#   {text}", flush=True)
 
 
 def check_seconds(check, ground, name, seconds, most):
-    """A limit by the clock on the wall holds on a machine that does nothing else: in the long form alone."""
+    """Checks a limit on wall-clock time in the long form only: it needs an idle machine."""
     if ground.long:
         check(name, f"{seconds:.2f} s", f"<= {most} s", seconds <= most)
     else:
@@ -46,7 +46,7 @@ def check_seconds(check, ground, name, seconds, most):
 
 
 class Ground:
-    """Where measures work: a scratch folder, removed afterwards, and the program under test."""
+    """The scratch folder of the measures, removed afterwards, and the program under test."""
 
     def __init__(self, heed, programs, long, keep=False):
         self.heed, self.programs, self.long, self.keep = heed, programs, long, keep
@@ -64,7 +64,7 @@ class Ground:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def folder(self, name):
-        """An empty folder of that name."""
+        """Returns an empty folder with this name."""
         path = self.path / name
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)
@@ -78,7 +78,7 @@ class Ground:
         return path
 
     def run(self, *arguments, check=None, **keywords):
-        """Runs heed with its output captured as text. `check`: the exit status it must have."""
+        """Runs heed and captures its output as text. `check`: the required exit status."""
         done = subprocess.run([self.heed, *map(str, arguments)], cwd=self.path, text=True, errors="replace",
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
         if check is not None and done.returncode != check:
@@ -87,14 +87,14 @@ class Ground:
         return done
 
     def start(self, *arguments, **keywords):
-        """Starts heed; its output goes nowhere unless asked for."""
+        """Starts heed; its output is discarded by default."""
         keywords.setdefault("stdout", subprocess.DEVNULL)
         keywords.setdefault("stderr", subprocess.DEVNULL)
         return subprocess.Popen([self.heed, *map(str, arguments)], cwd=self.path, text=True,
                                 stdin=subprocess.DEVNULL, **keywords)
 
     def train(self, kind, name, *overrides, **keywords):
-        """Trains a small config from the beginning to the end; returns the run folder."""
+        """Trains a small config to the end; returns the run folder."""
         run = self.path / name
         shutil.rmtree(run, ignore_errors=True)
         self.run("train", self.config(kind), "--run", run, *overrides, check=0, **keywords)
@@ -102,7 +102,7 @@ class Ground:
 
 
 def metrics_without_clocks(run):
-    """The records of metrics.jsonl without what depends on the time of day."""
+    """The records of metrics.jsonl without the fields that depend on the clock."""
     records = []
     for line in (run / "metrics.jsonl").read_text().splitlines():
         record = json.loads(line)
@@ -111,7 +111,7 @@ def metrics_without_clocks(run):
 
 
 def digest(run):
-    """SHA-256 over the final weights, moments and metrics of a run, clock fields aside."""
+    """SHA-256 of the final weights, moments and metrics of a run, without clock fields."""
     last = run / "last"
     total = hashlib.sha256()
     for name in ("model.safetensors", "training.safetensors"):
@@ -121,7 +121,7 @@ def digest(run):
 
 
 def tree(folder):
-    """Every name under a folder with what it holds, to see whether anything changed."""
+    """Maps every path under a folder to its content, to detect changes."""
     found = {}
     for path, folders, files in os.walk(folder):
         for name in folders + files:
@@ -136,7 +136,7 @@ def tree(folder):
 
 
 def write_texts(folder):
-    """Sentences of invented words, and the same with every word spelled backwards."""
+    """Writes sentences of random words, and as targets the same with every word reversed."""
     words = random.Random(7)
     vocabulary = ["".join(words.choices("abcdefghijklmnop", k=words.randint(2, 6))) for _ in range(60)]
     for name, count in (("train", 600), ("valid", 40), ("test", 40)):

@@ -1,4 +1,4 @@
-"""SIGKILL at any moment, half of them aimed at saves: the run resumes, and ends with the same bits."""
+"""SIGKILL at random moments, half of them during saves: the run resumes and ends with the same bits."""
 import collections
 import os
 import re
@@ -12,14 +12,14 @@ from interrupt import (broken_lines, copy_run, finish, go_on, let_run, linked_st
 
 KINDS = ("seq2seq", "lm", "synthetic")
 STEPS = 20
-# A checkpoint every step, of 7 MB, and the oldest pruned: about half of the time belongs to saves.
+# A checkpoint of 7 MB every step, with pruning: saves take about half of the time.
 OVERRIDES = (f"train.steps={STEPS}", "train.save_every=1", "train.validate_every=3", "model.d_model=128",
              "model.d_ff=512")
-CHAIN = 5  # kills on the way of one run
+CHAIN = 5  # kills of one run
 
 
 def traces_of_saving(run):
-    """What checkpoints in the making have left: hidden names, or a step that `last` does not know."""
+    """What unfinished saves have left: hidden names, or a step newer than `last`."""
     traces = set()
     for folder in (run, run / "checkpoints"):
         for name in names_in(folder):
@@ -36,7 +36,7 @@ def newest_step(run):
 
 
 def written(path):
-    """When a file or folder was last written to; none where it is not there."""
+    """The modification time of a file or folder, or None if it does not exist."""
     try:
         return os.lstat(path).st_mtime_ns
     except FileNotFoundError:
@@ -44,27 +44,27 @@ def written(path):
 
 
 class Aim:
-    """Chooses when to kill. `seconds`, `save`: of a whole run and of one of its saves."""
+    """Chooses when to kill. `seconds`, `save`: the duration of a whole run and of a save."""
 
     def __init__(self, random, seconds, save):
         self.random, self.seconds, self.save = random, seconds, save
 
     def any_moment(self, process, run):
-        """Uniformly from the start to the expected end of the process; false: it ended before."""
+        """Uniformly from the start to the expected end of the process; False if it ends first."""
         left = self.seconds * (1 - 0.9 * linked_step(run) / STEPS)
         return let_run(process, self.random.uniform(0, left))
 
     def at_the_start(self, process, _):
-        """While the run is made or read."""
+        """While the run is being created or read."""
         return let_run(process, self.random.uniform(0, 0.05))
 
     def in_a_save(self, process, run):
-        """Uniformly within one of the next saves: first of the files, then of names and links."""
+        """Uniformly within one of the next saves: while writing files, or between renaming and linking."""
         name = f"step-{newest_step(run) + self.random.randint(1, 3):08}"
         done, begun = run / "checkpoints" / name, run / "checkpoints" / f".{name}.tmp"
-        if self.random.random() < 0.3:  # the new name is there, the links are still to come
+        if self.random.random() < 0.3:  # the new name exists, the links do not yet
             return wait_until(process, done.exists, 2e-5)
-        older = written(begun)  # what an earlier kill has left
+        older = written(begun)  # left over from an earlier kill
         if not wait_until(process, lambda: written(begun) not in (None, older), 5e-5):
             return False
         return let_run(process, self.random.uniform(0, self.save), 5e-5)
@@ -87,13 +87,13 @@ def timed(ground, kind):
 
 
 def lost_steps(said, before):
-    """Whether a resumed run went on from an earlier checkpoint than the one it had reported."""
+    """Whether a resumed run continued from an earlier checkpoint than it had reported."""
     found = re.search(r"(?:continuing from|finished already, at) step (\d+)|no checkpoint", said)
     return found is not None and int(found[1] or 0) < before
 
 
 def killed_chain(ground, kind, run, aim, tally):
-    """One run, killed up to CHAIN times and gone on with after each, until it comes to its end."""
+    """Kills one run up to CHAIN times, resumes it after each kill, and finally lets it finish."""
     for _ in range(CHAIN):
         before, records, traces = linked_step(run), written(run / "metrics.jsonl"), traces_of_saving(run)
         words = ground.path / "words"
@@ -126,8 +126,7 @@ def killed_chain(ground, kind, run, aim, tally):
 
 
 def killed_runs(check, ground):
-    """Chains of kills until there are enough, and enough where they were aimed at: a busy machine makes more of them
-    miss."""
+    """Chains of kills until there are enough in total and of each kind; on a busy machine more of them miss."""
     wanted = 2000 if ground.long else 100
     wanted_of = {"kills": wanted, "in a save": 0.4 * wanted, "starting": 0.05 * wanted}
     whole, aims = {}, {}
@@ -147,19 +146,19 @@ def killed_runs(check, ground):
         tally["chains"] += 1
         tally["equal"] += same
     kills, chains = max(tally["kills"], 1), tally["chains"]
-    check("SIGKILL: times, each resumed without cleaning up", kills, f">= {wanted}",
+    check("SIGKILL: kills, each resumed without cleaning up", kills, f">= {wanted}",
           kills >= wanted and not tally["refused"])
-    check("SIGKILL: ends equal to the uninterrupted run's", f"{tally['equal']} of {chains} runs", "all",
+    check("SIGKILL: results equal to the uninterrupted run's", f"{tally['equal']} of {chains} runs", "all",
           tally["equal"] == chains)
-    for what, name in (("in a save", "kills that hit a save"), ("starting", "kills while starting or resuming")):
+    for what, name in (("in a save", "kills during a save"), ("starting", "kills during start or resume")):
         check(f"SIGKILL: {name}", f"{tally[what]}, {100 * tally[what] / kills:.0f} %", f">= {wanted_of[what]:.0f}",
               tally[what] >= wanted_of[what])
     check("SIGKILL: reported checkpoints lost", tally["lost"], 0, not tally["lost"])
-    check("SIGKILL: broken lines but the last in metrics.jsonl", tally["torn"], 0, not tally["torn"])
+    check("SIGKILL: broken lines in metrics.jsonl before the last", tally["torn"], 0, not tally["torn"])
 
 
 def between_rename_and_links(check, ground):
-    """A kill after a checkpoint has got its name and before `last` and `best` point to it."""
+    """A kill between the renaming of a checkpoint and the update of `last` and `best`."""
     whole = ground.train("synthetic", "whole", "train.keep=4")
     run = copy_run(whole, "unlinked")
     for link, step in (("last", 30), ("best", 20)):
@@ -177,16 +176,16 @@ def between_rename_and_links(check, ground):
 
 
 def half_replaced(check, ground):
-    """A kill while --overwrite clears the older run: its checkpoints must not become the new run's."""
+    """A kill while --overwrite clears the older run: the new run must not take over its checkpoints."""
     whole = outcome(ground.train("seq2seq", "whole"))
     good = 0
     for arguments in (("--overwrite",), ()):
         run = ground.train("seq2seq", "replaced", "seed=6")
-        (run / "config.yaml").unlink()  # what clearing begins with
+        (run / "config.yaml").unlink()  # clearing begins with this file
         process = ground.start("train", ground.config("seq2seq"), "--run", run, *arguments)
         if wait_for_link(process, run, 10):
             stop(process, signal.SIGKILL)
-        if process.wait() == 2:  # refused: nothing taken for anything
+        if process.wait() == 2:  # refused
             good += 1
             continue
         status, said = finish(ground, "seq2seq", run)
@@ -198,7 +197,7 @@ def half_replaced(check, ground):
 
 
 def killed_while_replacing(check, ground):
-    """The same at random moments: the command is repeated, and gives what it would have given."""
+    """Kills --overwrite at random moments; repeating the command gives the undisturbed result."""
     whole = outcome(ground.train("seq2seq", "whole"))
     older = ground.train("seq2seq", "older", "seed=6")
     rounds = 100 if ground.long else 10
@@ -218,7 +217,7 @@ def killed_while_replacing(check, ground):
 
 
 def measure(check, ground):
-    """All of the above."""
+    """Runs all checks of this measure."""
     killed_runs(check, ground)
     between_rename_and_links(check, ground)
     half_replaced(check, ground)

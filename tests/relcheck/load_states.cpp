@@ -1,11 +1,11 @@
 /// Opens run folders as `heed resume` and `heed eval` would, without changing them.
 ///
-///   relcheck_load_states < FOLDERS      a folder a line; answers each with a line of JSON:
+///   relcheck_load_states < FOLDERS      one folder per line; prints a line of JSON for each:
 ///   {"valid": [4, 6], "newest": 6, "last": 6, "weights": "…/model.safetensors", "error": ""}
 ///
-/// valid: the steps whose sums are right. newest: where resume would go on, or 0. last: the step
-/// that the link points at, or 0. weights: what eval would take, with its sum found right. error:
-/// why the run could not go on or be used, where there is a checkpoint.
+/// valid: the steps with correct checksums. newest: the step to resume from, or 0. last: the step
+/// that the link points to, or 0. weights: what eval would use, with a verified checksum. error:
+/// why a run with a checkpoint could not be resumed or used.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -27,7 +27,7 @@ std::vector<std::int64_t> valid_steps(const CheckpointFolder& checkpoints) {
   for (const std::int64_t step : checkpoints.steps()) {
     try {
       valid.push_back(open_checkpoint(checkpoints.folder_of(step)).step);
-    } catch (const Error&) {  // not whole
+    } catch (const Error&) {  // damaged
     }
   }
   return valid;

@@ -1,5 +1,5 @@
 #pragma once
-/// What the programs of relcheck share: lines with a verdict, a scratch folder, files as bytes.
+/// Shared by the programs of relcheck: result lines, a scratch folder, files as bytes.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -27,11 +27,11 @@ class Measures {
     std::fflush(stdout);
     failed_ = failed_ || !passed;
   }
-  /// So many of so many, which must be all of them, and more than none.
+  /// "a of b"; passes if a = b > 0.
   void all_of(const std::string& name, std::size_t count, std::size_t total) {
     line(name, fmt::format("{} of {}", count, total), "all", count == total && total > 0);
   }
-  /// Something to know about a failure; not a measure.
+  /// Prints a detail, for example about a failure; it is not counted.
   static void note(const std::string& text) {
     std::string line = text;
     std::replace(line.begin(), line.end(), '\n', '|');
@@ -44,7 +44,7 @@ class Measures {
   bool failed_ = false;
 };
 
-/// An empty folder, in memory if possible, removed with all it holds.
+/// An empty folder, in memory if possible, removed with its content.
 class Scratch {
  public:
   Scratch() {
@@ -79,7 +79,7 @@ inline std::string get(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// A named pipe that nobody writes to: reading it would wait for ever.
+/// A named pipe without a writer: reading it would block forever.
 inline void make_pipe(const std::filesystem::path& path) {
   if (::mkfifo(path.c_str(), 0600) != 0) throw_io("create", path, errno);
 }

@@ -1,4 +1,4 @@
-"""Memory and descriptors do not grow over a long run, and heed show predicts the peak."""
+"""Checks that memory and descriptors do not grow over a long run, and that heed show predicts the peak."""
 import json
 import os
 import random
@@ -8,11 +8,11 @@ import time
 from harness import note
 from interrupt import ENDLESS, stop, wait_for_step
 
-STEADY_AFTER = 500  # steps: by then every size of array has been asked for
+STEADY_AFTER = 500  # steps: by then every array size has been allocated
 
 
 def status(pid, key):
-    """A line of /proc/PID/status in KiB, or None where the process is gone."""
+    """A value of /proc/PID/status in KiB, or None if the process has ended."""
     try:
         with open(f"/proc/{pid}/status") as lines:
             for line in lines:
@@ -31,7 +31,7 @@ def descriptors(pid):
 
 
 def last_step(run):
-    """The last step that metrics.jsonl tells of."""
+    """The last step in metrics.jsonl."""
     try:
         with open(run / "metrics.jsonl", "rb") as file:
             file.seek(max(0, os.path.getsize(file.name) - 4096))
@@ -42,7 +42,7 @@ def last_step(run):
 
 
 def watch(ground, steps):
-    """Samples (step, KiB resident, descriptors) of a run with validations and saves all along."""
+    """Samples (step, resident KiB, descriptors) of a run with regular validations and saves."""
     run = ground.path / "memory"
     process = ground.start("train", ground.config("seq2seq"), "--run", run, "--overwrite", f"train.steps={steps}",
                            "train.validate_every=100", "train.save_every=100", "train.log_every=10",
@@ -50,7 +50,7 @@ def watch(ground, steps):
     samples = []
     while process.poll() is None:
         step, resident, open_files = last_step(run), status(process.pid, "VmRSS"), descriptors(process.pid)
-        if step < steps and resident is not None and open_files is not None:  # the end decodes with a beam
+        if step < steps and resident is not None and open_files is not None:  # at the end beam search uses more
             samples.append((step, resident, open_files))
         time.sleep(0.005)
     if process.returncode != 0:
@@ -60,7 +60,7 @@ def watch(ground, steps):
 
 def steady(check, ground):
     steps = 10_000 if ground.long else 2_000
-    for _ in range(10):  # until the machine lets us look at the right moments
+    for _ in range(10):  # on a busy machine samples may be missing
         settled = [s for s in watch(ground, steps) if s[0] >= STEADY_AFTER]
         early = [s for s in settled if s[0] < STEADY_AFTER + 100]
         if len(early) >= 5 and settled[-1][0] >= steps * 0.9:
@@ -70,14 +70,14 @@ def steady(check, ground):
         return
     growth = max(s[1] for s in settled) - max(s[1] for s in early)
     check(f"memory: growth from step {STEADY_AFTER} to {steps}", f"{growth} KiB", "<= 1024 KiB", growth <= 1024)
-    # A save or validation may be on its way when the files are counted; what stays open is the least.
+    # A save or validation may hold files open while they are counted; the minimum is what stays open.
     half = len(settled) // 2
     first, second = (min(s[2] for s in part) for part in (settled[:half], settled[half:]))
-    check("memory: descriptors that stay open", f"{first}, later {second}", "as many", first == second)
+    check("memory: descriptors that stay open", f"{first}, later {second}", "equal", first == second)
 
 
-def foretold(check, ground):
-    """heed show's estimate beside the peak of a training run, for models of several kinds."""
+def predicted(check, ground):
+    """Compares the estimate of heed show with the peak of a training run, for several models."""
     words = random.Random(3)
     lines = [" ".join(words.choices(["lorem", "ipsum", "dolor", "sit", "amet"], k=words.randint(3, 20)))
              for _ in range(3000)]
@@ -103,14 +103,14 @@ def foretold(check, ground):
         process = ground.start("train", ground.config(kind), "--run", run, *overrides, *ENDLESS)
         if not wait_for_step(process, run, steps):
             raise RuntimeError(f"{name}: no step {steps}")
-        peak = status(process.pid, "VmHWM") or 0  # at the end a run decodes with a beam: that is more
+        peak = status(process.pid, "VmHWM") or 0  # before the end of the run, where beam search uses more
         stop(process, signal.SIGKILL)
         peak_mb = peak * 1024 / 1e6
         ratio = estimate / peak_mb if peak_mb else 0
-        check(f"memory: foretold / seen, {name}", f"{ratio:.2f}", "0.85 to 1.15", 0.85 <= ratio <= 1.15)
-        note(f"{estimate:.0f} MB foretold, {peak_mb:.0f} MB seen")
+        check(f"memory: predicted / measured, {name}", f"{ratio:.2f}", "0.85 to 1.15", 0.85 <= ratio <= 1.15)
+        note(f"{estimate:.0f} MB predicted, {peak_mb:.0f} MB measured")
 
 
 def measure(check, ground):
     steady(check, ground)
-    foretold(check, ground)
+    predicted(check, ground)

@@ -1,4 +1,4 @@
-// What docs/RELIABILITY.md promises about numbers that are not finite, with 100 faults (long: 2,000).
+// The promises of docs/RELIABILITY.md about non-finite numbers, with 100 faults (long: 2,000).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ constexpr real values[] = {std::numeric_limits<real>::quiet_NaN(),
 enum class Fault { data, weight, activation, gradient };
 constexpr const char* names[] = {"embedded data", "weights", "activations", "gradients"};
 
-/// Three steps of a small model, then one more, with a fault in it or without.
+/// Three steps of a small model, then a fourth with or without a fault.
 struct Trial {
   Dataset data = reversals(12);
   std::unique_ptr<Model> model = small_seq2seq(0.1);
@@ -75,7 +75,7 @@ Outcome outcome_of(Fault fault, Random& random) {
   } else {
     const bool forward = fault != Fault::gradient;
     const std::int64_t places = forward ? trial.injector.results : trial.injector.gradients_seen;
-    // The first result is what the source's tokens become.
+    // The first result is the embedding of the source.
     const std::int64_t number =
         fault == Fault::data
             ? 0
@@ -87,11 +87,11 @@ Outcome outcome_of(Fault fault, Random& random) {
     trial.step.run(trial.batch, 4, 1e-3);
   } catch (const Error& e) {
     const bool told = std::string_view(e.what()).find("first: ") != std::string_view::npos;
-    // A weight that does not show in the loss is found when it is updated: as NaN as before, then.
+    // A weight that does not affect the loss is found when it is updated, and is NaN as before.
     const bool kept = same_bits(trial.bits(), before) || fault == Fault::weight;
     return e.code == Exit::non_finite && told && kept ? Outcome::caught : Outcome::missed;
   }
-  // For example in the gradient of a value that a relu then hides.
+  // For example in the gradient of a value that a relu hides.
   return same_bits(trial.bits(), clean_bits()) ? Outcome::without_effect : Outcome::missed;
 }
 
@@ -108,11 +108,11 @@ void faults_are_caught(Measures& measures, std::size_t count) {
     measures.all_of(fmt::format("nonfinite: faults in {}, caught in their step",
                                 names[static_cast<std::size_t>(fault)]),
                     caught, caught + missed);
-    Measures::note(fmt::format("and {} without any effect on the weights", without_effect));
+    Measures::note(fmt::format("{} faults had no effect on the weights", without_effect));
   }
 }
 
-/// Whether every value of every checkpoint of a run is finite; counts them.
+/// Whether all values of all checkpoints of a run are finite; counts the checkpoints.
 bool checkpoints_are_finite(const std::filesystem::path& run, std::size_t& checkpoints) {
   const CheckpointFolder folder(run);
   for (const std::int64_t step : folder.steps()) {
@@ -127,14 +127,14 @@ bool checkpoints_are_finite(const std::filesystem::path& run, std::size_t& check
   return true;
 }
 
-/// A whole run that saves after every step, with a fault somewhere on the way. False where it ended
-/// because of it.
+/// A whole run that saves after every step, with a fault at a random step. False if the fault ended
+/// it.
 bool run_with_fault(const Config& config, const std::filesystem::path& folder, Random& random) {
   const ExperimentData data = load_data(config);
   Talk talk;
   Trainer trainer(config, {folder}, data, talk);
   Injector injector;
-  injector.results = injector.gradients_seen = 1 << 30;  // once in the whole run
+  injector.results = injector.gradients_seen = 1 << 30;  // the fault occurs once in the run
   injector.place = {random.below(2) == 0, static_cast<std::int64_t>(random.below(600)),
                     static_cast<std::int64_t>(random.below(1 << 20)), values[random.below(3)]};
   try {
@@ -162,13 +162,13 @@ void checkpoints_stay_finite(Measures& measures, std::int64_t runs) {
     if (checkpoints_are_finite(scratch.path, here)) finite += here;
     checkpoints += here;
   }
-  measures.all_of("nonfinite: checkpoints with finite values alone", finite, checkpoints);
-  measures.line("nonfinite: runs that stopped, and that left steps out",
+  measures.all_of("nonfinite: checkpoints with only finite values", finite, checkpoints);
+  measures.line("nonfinite: runs that stopped and that skipped steps",
                 fmt::format("{} and {} of {}", stopped, skipped, runs), "some of each",
                 stopped > 0 && skipped > 0);
 }
 
-/// What the watch costs while nothing goes wrong: each op looks once whether anybody observes.
+/// The cost of the check without a fault: each op tests once whether an observer is installed.
 void the_watch_is_cheap(Measures& measures) {
   Trial trial;
   const std::int64_t looks = trial.injector.results + trial.injector.gradients_seen;
@@ -182,7 +182,7 @@ void the_watch_is_cheap(Measures& measures) {
   });
   OpObserver::active = observer;
   const double share = static_cast<double>(looks) * look / times / step;
-  measures.line("nonfinite: cost of the watch, share of a tiny step",
+  measures.line("nonfinite: cost of the check, share of a tiny step",
                 fmt::format("{:.3f} %", 100 * share), "< 0.5 %", share < 0.005);
 }
 

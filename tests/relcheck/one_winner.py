@@ -1,4 +1,4 @@
-"""Several runs on one folder: one works, the others change nothing and exit 6."""
+"""Several processes on one run folder: one trains, the others change nothing and exit with 6."""
 import os
 import pathlib
 import signal
@@ -13,22 +13,22 @@ LOCKED = 6
 
 
 def command(config, kind, run):
-    """The arguments of train, replace (train --overwrite) or resume."""
+    """The arguments for the kind: train, replace (train --overwrite) or resume."""
     if kind == "resume":
         return ("resume", run)
     return ("train", config, "--run", run, *ENDLESS, *(["--overwrite"] * (kind == "replace")))
 
 
 def race(ground, kinds, run):
-    """Starts all at the same moment; returns the winner's number, or None, and the statuses of the others."""
-    config = ground.config("synthetic")  # once: nobody may find it half written
+    """Starts all at the same time; returns the winner's index, or None, and the exit statuses of the others."""
+    config = ground.config("synthetic")  # written once: no process may read half of it
     recorded = newest_record(run)
     processes = [ground.start(*command(config, kind, run)) for kind in kinds]
     limit = time.monotonic() + PATIENCE
     while sum(process.poll() is None for process in processes) > 1 and time.monotonic() < limit:
         time.sleep(1e-3)
     alive = [i for i, process in enumerate(processes) if process.poll() is None]
-    if len(alive) == 1:  # does it live on?
+    if len(alive) == 1:  # does it make progress?
         if not wait_until(processes[alive[0]], lambda: newest_record(run) not in (0, recorded)):
             alive = []
     statuses = {i: shell_status(process.returncode) for i, process in enumerate(processes)
@@ -39,7 +39,7 @@ def race(ground, kinds, run):
 
 
 def fair(kinds, winner, statuses):
-    """One went on; the others say that the folder is locked, or, plain train, that it holds a run."""
+    """Whether one trains and the others report a locked folder, or for a plain train that it contains a run."""
     return winner is not None and all(
         status == LOCKED or (status == 2 and kinds[i] == "train" and "resume" in kinds)
         for i, status in statuses.items())
@@ -51,7 +51,7 @@ def races(check, ground):
     begun = ground.folder("begun")
     process = ground.start(*command(ground.config("synthetic"), "train", begun))
     if not wait_for_step(process, begun, 20):
-        raise RuntimeError("race: nothing to resume")
+        raise RuntimeError("race: no run to resume")
     stop(process, signal.SIGTERM)
     for name, mixture in (("train", ("train",)), ("resume", ("resume",)), ("train + resume", ("train", "resume")),
                           ("resume + many train", ("resume",) + ("train",) * 7),
@@ -73,12 +73,12 @@ def races(check, ground):
 
 
 def times(folder):
-    """When every name under a folder was written."""
+    """The modification time of every path under a folder."""
     return {str(path): os.lstat(path).st_mtime_ns for path in sorted(pathlib.Path(folder).rglob("*"))}
 
 
 def untouched(check, ground):
-    """The holder of the lock stands still while others try: whatever changes, they have changed."""
+    """The holder of the lock is paused while others try, so that any change comes from them."""
     run = ground.folder("held")
     config = ground.config("synthetic")
     process = ground.start(*command(config, "train", run))
@@ -95,21 +95,21 @@ def untouched(check, ground):
             statuses.append(done.returncode)
             named += f"process {process.pid})" in done.stderr
         except subprocess.TimeoutExpired:
-            statuses.append(f"{kind} went on")
+            statuses.append(f"{kind} did not exit")
         changed += (tree(run), times(run)) != before
-        if statuses[-1] == f"{kind} went on":
-            break  # not as long again for each of the others
+        if statuses[-1] == f"{kind} did not exit":
+            break  # the others would time out as well
     process.send_signal(signal.SIGCONT)
     went_on = stop(process, signal.SIGTERM)[0] == 143
-    check("locked: losers that changed a byte or a time", f"{changed} of {len(tries)}", 0, not changed)
+    check("locked: losers that changed a file or its time", f"{changed} of {len(tries)}", 0, not changed)
     check("locked: losers that exit 6", f"{statuses.count(LOCKED)} of {len(tries)}", "all",
           statuses == [LOCKED] * len(tries))
     check("locked: losers that name the holder", f"{named} of {len(tries)}", "all", named == len(tries))
-    check("locked: the holder goes on", "yes" if went_on else "no", "yes", went_on)
+    check("locked: the holder continues", "yes" if went_on else "no", "yes", went_on)
 
 
 def stale_locks(check, ground):
-    """Killed while it holds the lock: the next one just goes on, to the same end."""
+    """A process is killed while it holds the lock: the next one resumes without help, to the same result."""
     whole = ground.train("synthetic", "whole")
     rounds = 100 if ground.long else 10
     good = 0
@@ -119,13 +119,13 @@ def stale_locks(check, ground):
         if wait_for_step(process, run, 1 + i * 3 % 35):
             stop(process, signal.SIGKILL)
         if not (run / ".lock").exists():
-            raise RuntimeError("stale: no lock file to be in the way")
+            raise RuntimeError("stale: no lock file was left over")
         good += finish(ground, "synthetic", run)[0] == 0 and outcome(run) == outcome(whole)
     check("locked: resumed at once after SIGKILL", f"{good} of {rounds}", "all", good == rounds)
 
 
 def measure(check, ground):
-    """All of the above."""
+    """Runs all checks of this measure."""
     races(check, ground)
     untouched(check, ground)
     stale_locks(check, ground)

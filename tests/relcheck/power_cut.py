@@ -1,10 +1,9 @@
-"""Power cuts: states that a disk may hold after any call of a training run, and how heed handles them.
+"""Power cuts: states that a disk may hold after any call of a training run, and what heed loads from them.
 
 The log of the fault shim is replayed on a model of a disk (disk_model.py). After every call the power
-fails several times, each time with a different choice of what was not yet on disk. In each state, what
+fails several times, each time with another random subset of the pending data on disk. In each state, what
 `heed resume` and `heed eval` would load is compared with what the run had written. The same is done with
-a disk that only claims to have written a file's bytes: there checkpoints are lost, but no torn one is
-loaded.
+a disk that falsely reports a file's bytes as written: it loses checkpoints, but heed loads no torn one.
 """
 import hashlib
 import json
@@ -20,12 +19,12 @@ from faults import scenarios
 from harness import digest, note
 from shim import Shim, read_log
 
-IGNORED = ("run/train.log", "run/.lock")  # nothing is promised for them: no state differs by them
-FIXED = ("run/config.yaml", "run/tokenizer.vocab")  # written once; no checkpoint is of use without them
+IGNORED = ("run/train.log", "run/.lock")  # without guarantees: ignored when states are compared
+FIXED = ("run/config.yaml", "run/tokenizer.vocab")  # written once; every checkpoint needs them
 
 
 class Recording:
-    """A run's log, and what is true at each point of it."""
+    """A run's log, and the expected content at each point of it."""
 
     def __init__(self, scenario, ground):
         self.scenario = scenario
@@ -42,7 +41,7 @@ class Recording:
             disk.play(call, self.data[call.at:call.at + call.result] if call.name == "write" else b"")
 
     def true_files(self):
-        """Path → the sums of what may stand there: of FIXED files, and of those of a folder that takes its name."""
+        """Maps each path to the checksums of its valid contents: FIXED files, files of folders renamed into place."""
         disk, true = Disk(self.scenario.base), {}
 
         def learn(path):
@@ -51,7 +50,7 @@ class Recording:
             for name, file in node.names.items() if isinstance(node, Folder) else [("", node)] if node else []:
                 true.setdefault(f"{path}/{name}".rstrip("/"), set()).add(sha256(file.content))
 
-        # What lies there at the beginning, but for the checkpoint that was damaged on purpose.
+        # The initial content, without the checkpoint that was damaged on purpose.
         kept = [f"run/checkpoints/step-{step:08}" for step in self.scenario.whole] + ["run/average", *FIXED]
         for path in kept if (self.scenario.base / "run").exists() else []:
             learn(path)
@@ -65,7 +64,7 @@ class Recording:
         return true
 
     def points(self, lies=False):
-        """After every call: the disk, the steps that must be there, and how metrics.jsonl must begin."""
+        """Yields after every call: the disk, the steps that must exist, and how metrics.jsonl must begin."""
         disk, reports, records, synced = Disk(self.scenario.base, lies), reported(self.calls), b"", b""
         for number, call in enumerate(self.calls, 1):
             self.play(disk, call)
@@ -77,7 +76,7 @@ class Recording:
 
 
 class Loader:
-    """heed's own loading code (load_states.cpp), run by run."""
+    """Queries heed's own loading code (load_states.cpp) about run folders."""
 
     def __init__(self, program):
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -100,7 +99,7 @@ def sha256(content):
 
 
 def key_of(state):
-    """The same for states that differ in nothing that counts."""
+    """A hash that is equal for states that differ only in IGNORED files."""
     total = hashlib.sha256()
     for path in sorted(state.keys() - set(IGNORED)):
         what = state[path]
@@ -110,10 +109,10 @@ def key_of(state):
 
 
 def put_on_disk(state, folder):
-    """Makes the files of a state."""
+    """Writes the files of a state to a folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    for path in sorted(state):  # a folder before what is in it
+    for path in sorted(state):  # a folder comes before its files
         what, place = state[path], folder / path
         if what is None:
             place.mkdir()
@@ -124,14 +123,14 @@ def put_on_disk(state, folder):
 
 
 class Verdicts:
-    """Looks at states and remembers what was wrong."""
+    """Examines states and records violations."""
 
     def __init__(self, recording, loader, folder):
         self.recording, self.loader, self.folder = recording, loader, folder
         self.seen, self.lost, self.corrupt, self.refused = set(), [], [], 0
 
     def look_at(self, state, must, records):
-        """False where the state was seen before."""
+        """Returns False if the state was seen before."""
         key = key_of(state)
         if key in self.seen:
             return False
@@ -147,14 +146,14 @@ class Verdicts:
         return True
 
     def loss(self, state, found, must, records):
-        """What a person would miss who had been told that the steps `must` are saved. `records`: how metrics.jsonl
-        must begin, since this process reported one; before that, `last` may point at the damaged checkpoint."""
+        """Describes what is lost although the steps `must` were reported as saved, or "". `records`: how metrics.jsonl
+        must begin; empty until this process has reported a step, when `last` may point at the damaged checkpoint."""
         if not must:
             return ""
         if missing := must - set(found["valid"]):
-            return f"step {max(missing)} is gone; valid: {found['valid']}"
+            return f"step {max(missing)} is missing; valid: {found['valid']}"
         if found["newest"] != max(found["valid"]):
-            return f"goes on from step {found['newest']} of {found['valid']}"
+            return f"resumes from step {found['newest']} of {found['valid']}"
         if records and (found["last"] not in found["valid"] or found["last"] < max(must)):
             return f"`last` points at {found['last'] or 'nothing'}; valid: {found['valid']}"
         for path in FIXED:
@@ -163,11 +162,11 @@ class Verdicts:
         if found["error"]:
             return found["error"]
         if not (state.get("run/metrics.jsonl") or b"").startswith(records):
-            return "metrics.jsonl has lost records of before the checkpoint"
+            return "metrics.jsonl has lost records from before the checkpoint"
         return ""
 
     def accepted_wrong(self, state, found):
-        """A file that was taken though nobody wrote it like that."""
+        """Describes a file that was accepted with content the run never wrote, or ""."""
         taken = [path for path, what in state.items() if isinstance(what, bytes)
                  and step_of(pathlib.PurePath(path).parent) in found["valid"]]
         if found["weights"]:
@@ -178,8 +177,8 @@ class Verdicts:
         return ""
 
 
-def goes_on(ground, state, must, folder, scenario):
-    """Whether heed resume brings such a state to the same end; "" or what is wrong."""
+def resumes(ground, state, must, folder, scenario):
+    """Resumes a state; returns "" if the result has the same bits, or what is wrong."""
     put_on_disk(state, folder)
     run = folder / "run"
     done = ground.run("resume", run)
@@ -187,13 +186,13 @@ def goes_on(ground, state, must, folder, scenario):
         return f"exit {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1]}"
     begun = max(map(int, re.findall(r"^(?:continuing from|finished already, at) step (\d+)", done.stderr, re.M)), default=0)
     if begun < max(must, default=0):
-        return f"went on from step {begun}, not from {max(must)}"
-    return "" if digest(run) == scenario.end else "other bits at the end"
+        return f"continued from step {begun}, not from {max(must)}"
+    return "" if digest(run) == scenario.end else "different bits at the end"
 
 
 def examine(verdicts, per_point, random, lies=False, keep=0):
-    """Cuts the power after every call until it has brought `per_point` new states, or none for a while. Returns
-    `keep` of the states to go on from, with what had to be there."""
+    """Cuts the power after every call until `per_point` new states are found, or none for a while. Returns
+    `keep` of the states, with the steps that must exist, to resume from."""
     kept, count = [], 0
     for disk, must, records in verdicts.recording.points(lies):
         new = old = 0
@@ -204,7 +203,7 @@ def examine(verdicts, per_point, random, lies=False, keep=0):
                 continue
             new, old = new + 1, 0
             if "run/config.yaml" in state:
-                count += 1  # each state stays with the same probability
+                count += 1  # reservoir sampling: each state is kept with equal probability
                 if count <= keep:
                     kept.append((state, must))
                 elif random.random() < keep / count:
@@ -212,23 +211,23 @@ def examine(verdicts, per_point, random, lies=False, keep=0):
     return kept
 
 
-def tell(case, wrong):
+def report_wrong(case, wrong):
     for why in sorted(set(wrong))[:5]:
         note(f"{case}: {wrong.count(why)} times: {why}")
 
 
 def examine_scenario(ground, scenario):
-    """Returns the verdicts on a disk, on one that lies, and what came of going on from some of the states."""
+    """Returns the verdicts on an honest disk and on one that lies, and the results of resuming some of the states."""
     recording, place = Recording(scenario, ground), ground.path / "power-state"
     with Loader(ground.programs / "relcheck_load_states") as loader:
         honest, liar = (Verdicts(recording, loader, place) for _ in range(2))
         kept = examine(honest, 160 if ground.long else 2, ground.random, keep=40 if ground.long else 4)
         examine(liar, 2 if ground.long else 1, ground.random, lies=True)
-    went = [goes_on(ground, state, must, place, scenario) for state, must in kept]
-    note(f"{scenario.name}: {len(honest.seen)} states, and {len(liar.seen)} of a disk that lies")
-    tell(f"{scenario.name}, lost", honest.lost)
-    tell(f"{scenario.name}, accepted", honest.corrupt + liar.corrupt)
-    tell(f"{scenario.name}, resume", list(filter(None, went)))
+    went = [resumes(ground, state, must, place, scenario) for state, must in kept]
+    note(f"{scenario.name}: {len(honest.seen)} states, and {len(liar.seen)} of a lying disk")
+    report_wrong(f"{scenario.name}, lost", honest.lost)
+    report_wrong(f"{scenario.name}, accepted", honest.corrupt + liar.corrupt)
+    report_wrong(f"{scenario.name}, resume", list(filter(None, went)))
     return honest, liar, went
 
 
@@ -238,12 +237,12 @@ def measure(check, ground):
     distinct, least = sum(len(one.seen) for one in honest), 5000 if ground.long else 300
     lost = sum(len(one.lost) for one in honest)
     corrupt = sum(len(one.corrupt) for one in honest + liars)
-    check("power cut: distinct states looked at", distinct, least, distinct >= least)
+    check("power cut: distinct states examined", distinct, least, distinct >= least)
     check("power cut: reported checkpoints lost", lost, 0, lost == 0)
     check("power cut: corrupt checkpoints accepted", corrupt, 0, corrupt == 0)
-    check("power cut: states gone on with to the same bits", f"{went.count('')} of {len(went)}", "all",
+    check("power cut: states resumed to the same bits", f"{went.count('')} of {len(went)}", "all",
           went.count("") == len(went) > 0)
-    # The same eyes on a disk that only claims to write: here they must see losses, and torn files.
+    # On a disk that lies the same checks must find losses and torn files.
     lost, torn = sum(len(one.lost) for one in liars), sum(one.refused for one in liars)
-    check("power cut: disk that lies: states with a loss", lost, "some", lost > 0)
-    check("power cut: disk that lies: torn checkpoints refused", torn, "some", torn > 0)
+    check("power cut: lying disk: states with a loss", lost, "some", lost > 0)
+    check("power cut: lying disk: torn checkpoints refused", torn, "some", torn > 0)

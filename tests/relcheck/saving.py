@@ -1,5 +1,5 @@
-"""The cost of a save: work in the short form, time in the long one, from the first file of a checkpoint to the
-link that reports it.
+"""The cost of a save: bytes, writes and syncs, and in the long form the time from the first file of a checkpoint
+to the link that reports it.
 """
 import collections
 import os
@@ -18,12 +18,12 @@ def command(ground, saves):
 
 
 def megabytes_of(run):
-    """The size of its last checkpoint."""
+    """The size of the run's last checkpoint."""
     return sum(file.stat().st_size for file in (run / "last/").iterdir()) / 1e6
 
 
 def work(check, ground):
-    """Each byte of a checkpoint is written once, in large pieces, and each file pushed to the disk once."""
+    """Each byte of a checkpoint is written once, in large pieces, and each file is synced once."""
     run, log, shim = ground.path / "saving", ground.path / "saving.log", Shim(ground)
     ground.run(*command(ground, 3), check=0, env=shim.environment(run, log))
     written, writes, syncs = (collections.Counter() for _ in range(3))
@@ -47,7 +47,7 @@ def work(check, ground):
 
 
 def seconds(check, ground):
-    """The clock is that of a machine with nothing else to do, and of its disk."""
+    """Measures wall-clock time; needs an idle machine."""
     saves = 20
     run = ground.path / "saving"
     process = ground.start(*command(ground, saves))
@@ -57,7 +57,7 @@ def seconds(check, ground):
             names = os.listdir(run / "checkpoints")
             saving = any(name.startswith(".step-") and name.endswith(".tmp") for name in names)
             link = os.readlink(run / "last")
-        except OSError:  # not there yet
+        except OSError:  # does not exist yet
             saving, link = (run / "checkpoints").is_dir(), None
         now = time.monotonic()
         if link != last:

@@ -10,31 +10,31 @@ O_ACCMODE, O_CREAT = os.O_ACCMODE, os.O_CREAT
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """One call on a file of the watched folder; paths are relative to that folder ("" is itself)."""
+    """One call on a file of the watched folder; paths are relative to that folder ("" is the folder itself)."""
     number: int
     name: str        # open, write, fsync, close, rename, exchange, mkdir, unlink, rmdir, symlink, ftruncate
     result: int
     error: int       # errno where result is -1
-    fault: bool      # it failed on purpose
+    fault: bool      # injected failure
     descriptor: int
     flags: int
     offset: int
     length: int
     path: str
-    second: str      # where a rename goes to; the text of a symlink
-    at: int          # where the bytes of a write stand in the data file
+    second: str      # the target of a rename, or the text of a symlink
+    at: int          # offset of a write's bytes in the data file
 
     def writes(self):
-        """An open that can change something."""
+        """Whether this is an open that can change the file."""
         return self.name == "open" and (self.flags & O_ACCMODE != os.O_RDONLY or bool(self.flags & O_CREAT))
 
     def kind(self):
-        """What calls of other steps have in common with this one."""
+        """A key that is equal for calls that differ only in the step."""
         return self.name, self.flags, re.sub(r"\d{8}", "N", self.path), self.result < 0
 
 
 class Shim:
-    """The library, compiled into the scratch folder; heed is taken to be built by a compiler of this machine."""
+    """The library, compiled into the scratch folder by this machine's compiler."""
 
     def __init__(self, ground):
         self.library = ground.path / "fault_shim.so"
@@ -44,7 +44,7 @@ class Shim:
                             "-ldl", "-lpthread"], check=True)
 
     def environment(self, folder, log, at=0, kind="", lasts=False, data=None):
-        """For a process whose calls on files below `folder` go into `log`; call number `at` fails."""
+        """An environment that logs the calls on files below `folder` to `log`; call number `at` fails."""
         log.unlink(missing_ok=True)
         values = {"LD_PRELOAD": self.library, "FAULT_FOLDER": folder, "FAULT_LOG": log, "FAULT_AT": at,
                   "FAULT_KIND": kind}
@@ -57,13 +57,13 @@ class Shim:
 
 
     def signals(self, folder, step, number):
-        """For a process that sends itself a signal once this step, or a later one, is in the metrics of `folder`."""
+        """An environment in which the process signals itself once this or a later step is in `folder`'s metrics."""
         return {**os.environ, "LD_PRELOAD": str(self.library), "FAULT_FOLDER": str(folder),
                 "FAULT_SIGNAL": str(int(number)), "FAULT_STEP": str(step)}
 
 
 def read_log(log, folder):
-    """The calls in order."""
+    """Returns the logged calls in order."""
     calls, at = [], 0
     for line in log.read_text().splitlines():
         number, name, result, error, fault, *numbers, path, second = line.split("\t")

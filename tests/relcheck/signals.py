@@ -1,7 +1,7 @@
-"""What a signal does to a run; and two runs on one folder.
+"""Signals to a run, and several processes on one folder.
 
-How soon a run ends is measured by what it still does: the current step, and no other; no more of a validation.
-Only the long form measures time.
+How soon a run ends is measured by the work it still does: it finishes the current step but no other, and
+abandons a validation. Only the long form measures time.
 """
 import json
 import shutil
@@ -13,20 +13,20 @@ from harness import check_seconds, note
 from interrupt import (ENDLESS, finish, go_on, let_run, linked_step, names_in, newest_record, outcome, shell_status,
                        stop, stop_watching, told, wait_for_link, wait_for_step, wait_until)
 
-# Checkpoints of 60 MB, and steps of some tenths of a second.
+# Checkpoints of 60 MB, steps of a few tenths of a second.
 LARGE = ("model.d_model=256", "model.d_ff=1024", "model.layers=3", "train.batch_tokens=1500",
          "train.validate_every=5", "train.save_every=5", "train.steps=12")
 
 
 def slow(times):
-    """Steps of a second and more, or so many times as long."""
+    """Overrides for steps that take a second or more, multiplied by `times`."""
     return ("model.d_model=256", "model.d_ff=1024", "model.layers=3", "threads=1", "train.validate_every=100",
             "train.save_every=100", "train.steps=4", f"train.batch_tokens={5000 * times}",
             f"train.shards={3 * times}", f"data.synthetic.train={500 * times}")
 
 
 def moments(check, ground):
-    """SIGINT and SIGTERM at random moments of a chain of runs: all of them end in time and in order."""
+    """SIGINT and SIGTERM at random moments: runs end within a step, with the right status, and can be resumed."""
     wanted = 60 if ground.long else 10
     began = time.monotonic()
     whole = ground.train("synthetic", "whole", *LARGE)
@@ -49,13 +49,13 @@ def moments(check, ground):
         chains += 1
         equal += status == 0 and outcome(run) == outcome(whole)
     check(f"{done} SIGINT and SIGTERM: wrong exit statuses", bad or 0, 0, not bad and done >= wanted)
-    check("SIGINT, SIGTERM: most steps after it", most, "<= 1", most <= 1)
-    check_seconds(check, ground, "SIGINT, SIGTERM: longest time to the end", longest, 5)
-    check("SIGINT, SIGTERM: ends equal after resume", f"{equal} of {chains}", "all", equal == chains)
+    check("SIGINT, SIGTERM: most steps after the signal", most, "<= 1", most <= 1)
+    check_seconds(check, ground, "SIGINT, SIGTERM: longest time to exit", longest, 5)
+    check("SIGINT, SIGTERM: results equal after resume", f"{equal} of {chains}", "all", equal == chains)
 
 
 def saved_at_the_step(check, ground):
-    """After a stop the last recorded step is saved: nothing has to be done again."""
+    """A stop saves the last recorded step, so that no step is repeated."""
     lost = rounds = 0
     for step in (1, 7, 13, 22, 31):
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -70,7 +70,7 @@ def saved_at_the_step(check, ground):
 
 
 def slow_run(ground, times):
-    """A run that has recorded a step, and is in its second."""
+    """Starts a slow run and waits until it is in its second step."""
     run = ground.folder("slow")
     process = go_on(ground, "synthetic", run, *slow(times))
     if not wait_for_step(process, run, 1):
@@ -80,9 +80,9 @@ def slow_run(ground, times):
 
 
 def ended_by_the_second(ground, first, second):
-    """Whether a second signal ends a run without the step in progress, the exit status, and the seconds it took. Steps
-    may be too short for it to come in time, and on a busy machine two signals too close together to be two: then
-    both are made longer."""
+    """Returns whether a second signal ends a run before its current step, the exit status, and the seconds until the
+    exit. A step may be too short, or on a busy machine two signals may arrive as one: then both steps and pause
+    are made longer."""
     for times in (1, 2, 4, 8, 16, 32):
         run, process = slow_run(ground, times)
         process.send_signal(first)
@@ -94,31 +94,31 @@ def ended_by_the_second(ground, first, second):
 
 
 def second_signal(check, ground):
-    """One signal waits for a slow step; a second one does not."""
+    """After one signal the run finishes a slow step; a second signal ends it at once."""
     pairs = ((signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGINT), (signal.SIGTERM, signal.SIGINT))
     run, process = slow_run(ground, 1)
     status, one, before, after = stop_watching(process, signal.SIGTERM, lambda: newest_record(run))
     saved = linked_step(run) == after
-    check("one signal, slow step: steps after it", f"{after - before}, {'' if saved else 'not '}saved", "<= 1, saved",
-          after - before <= 1 and saved and status == 143)
-    check_seconds(check, ground, "one signal, slow step: time to the end", one, 5)
+    check("one signal, slow step: steps after the signal", f"{after - before}, {'' if saved else 'not '}saved",
+          "<= 1, saved", after - before <= 1 and saved and status == 143)
+    check_seconds(check, ground, "one signal, slow step: time to exit", one, 5)
     ended = [ended_by_the_second(ground, *pair) for pair in pairs]
     at_once = sum(unsaved for unsaved, *_ in ended)
     check("second signal: does not wait for the step", f"{at_once} of {len(pairs)}", "all", at_once == len(pairs))
-    check_seconds(check, ground, "second signal: time to the end", max(seconds for *_, seconds in ended), 0.5)
+    check_seconds(check, ground, "second signal: time to exit", max(seconds for *_, seconds in ended), 0.5)
     bad = [status for (_, status, _), (_, second) in zip(ended, pairs) if status != 128 + second]
     check("second signal: wrong exit statuses", bad or 0, 0, not bad)
 
 
 def validations(run):
-    """How many validations came to their end."""
+    """How many validations were completed."""
     return sum(json.loads(line)["kind"] == "valid" for line in (run / "metrics.jsonl").read_text().splitlines(True)
                if line.endswith("\n"))
 
 
 def during_validation(check, ground):
-    """A long validation does not hold up a stop; a shorter one is made good by resume."""
-    for sentences in (4000, 16_000, 64_000):  # seconds, and longer where that was too short for the signal
+    """A stop does not wait for a long validation; resume repeats an abandoned one."""
+    for sentences in (4000, 16_000, 64_000):  # longer if the validation ended before the signal
         run = ground.folder("signalled")
         process = go_on(ground, "synthetic", run, *LARGE, "train.validate_every=1", "threads=1",
                         f"data.synthetic.valid={sentences}")
@@ -128,9 +128,9 @@ def during_validation(check, ground):
         status, seconds, before, after = stop_watching(process, signal.SIGTERM, lambda path=run: validations(path))
         if not before:
             break
-    check("SIGTERM in a long validation: it came to its end", "yes" if after else "no", "no",
+    check("SIGTERM in a long validation: it was completed", "yes" if after else "no", "no",
           not after and status == 143)
-    check_seconds(check, ground, "SIGTERM in a long validation: time to the end", seconds, 5)
+    check_seconds(check, ground, "SIGTERM in a long validation: time to exit", seconds, 5)
     small = [*LARGE, "train.validate_every=1", "train.steps=2", "threads=1", "data.synthetic.valid=300"]
     whole = ground.train("synthetic", "whole", *small)
     run = ground.folder("signalled")
@@ -141,11 +141,11 @@ def during_validation(check, ground):
     same = status == 0 and outcome(run) == outcome(whole)
     if not same:
         note(told(status, said))
-    check("SIGTERM in a validation: end after resume", "equal" if same else "differs", "equal", same)
+    check("SIGTERM in a validation: result after resume", "equal" if same else "differs", "equal", same)
 
 
 def checkpoints_on_request(check, ground):
-    """SIGUSR1 at steps where no checkpoint is due: one more each time, and the same end."""
+    """SIGUSR1 at steps without a due checkpoint: each adds one, and the result is the same."""
     overrides = ("train.save_every=100000", "train.validate_every=100000", "train.keep=100")
     wanted = 20 if ground.long else 5
     run = ground.folder("asked")
@@ -167,11 +167,11 @@ def checkpoints_on_request(check, ground):
     same = status == 0 and outcome(run) == outcome(whole)
     if not same:
         note(told(status, said))
-    check("SIGUSR1: goes on to the same end", "equal" if same else f"differs, exit {status}", "equal", same)
+    check("SIGUSR1: resumes to the same result", "equal" if same else f"differs, exit {status}", "equal", same)
 
 
 def request_at_other_times(check, ground):
-    """SIGUSR1 from the moment the run exists to its very end: never what ends it."""
+    """SIGUSR1 at the start and in the last evaluation does not end the run."""
     overrides = ("model.d_model=256", "model.d_ff=1024", "model.layers=2", "train.steps=2",
                  "data.synthetic.test=300")
     ends, rounds = {"at the start": [], "in the last evaluation": []}, 30 if ground.long else 6
@@ -191,7 +191,7 @@ def request_at_other_times(check, ground):
 
 
 def measure(check, ground):
-    """All of the above."""
+    """Runs all checks of this measure."""
     moments(check, ground)
     saved_at_the_step(check, ground)
     second_signal(check, ground)

@@ -1,4 +1,4 @@
-# What the tests of the commands share; sourced with HEED as $1. Works in a temporary folder.
+# Shared by the tests of the commands; sourced with HEED as $1. Works in a temporary folder.
 set -u
 heed=$1
 patience=$(sed -n 's/.*patience = \([0-9]*\);.*/\1/p' "${0%/*}/../patience.h")
@@ -11,30 +11,30 @@ checks=0
 
 fail() { failures=$((failures + 1)); printf 'FAILED: %s\n' "$*"; sed 's/^/    | /' err 2>/dev/null | head -12; }
 
-# status CODE ARGS...: heed ends with this code; its output is then in out and err
+# status CODE ARGS...: heed exits with this code; its output is then in out and err
 status() {
   expected=$1; shift
   checks=$((checks + 1))
   "$heed" "$@" >out 2>err </dev/null
   got=$?
-  [ $got -eq "$expected" ] || fail "heed $* ended with $got, not with $expected"
+  [ $got -eq "$expected" ] || fail "heed $*: exit code $got, expected $expected"
 }
-# says TEXT...: each stands in what the last command said on standard error
+# says TEXT...: standard error of the last command contains each text
 says() {
   for text; do
     checks=$((checks + 1))
-    grep -qF -- "$text" err || fail "nothing on standard error says: $text"
+    grep -qF -- "$text" err || fail "not in standard error: $text"
   done
 }
-# holds FILE PATTERN...
+# holds FILE PATTERN...: the file matches each pattern
 holds() {
   file=$1; shift
   for pattern; do
     checks=$((checks + 1))
-    grep -qE -- "$pattern" "$file" || { fail "$file has no: $pattern"; head -c 600 "$file"; echo; }
+    grep -qE -- "$pattern" "$file" || { fail "$file does not match: $pattern"; head -c 600 "$file"; echo; }
   done
 }
-# equal WHAT A B
+# equal WHAT ACTUAL EXPECTED
 equal() {
   checks=$((checks + 1))
   [ "$2" = "$3" ] || fail "$1: $2, expected $3"
@@ -45,8 +45,8 @@ absent() {
     [ ! -e "$path" ] || fail "$path was left behind"
   done
 }
-# soon CONDITION: waits for what the process started last brings about, as long as that runs; the limit only ends a
-# test that hangs
+# soon CONDITION: waits for a condition as long as the last background process runs; the
+# limit only ends a test that hangs
 soon() {
   began=$(date +%s)
   until eval "$1"; do
@@ -57,9 +57,9 @@ soon() {
 }
 lines() { wc -l <"$1" | tr -d ' '; }
 # number KEY: its value in the JSON object in out
-number() { sed -n "s/.*\"$1\":\([-0-9.e+]*\).*/\1/p" out; }   # the last one there, if there are several
+number() { sed -n "s/.*\"$1\":\([-0-9.e+]*\).*/\1/p" out; }   # the last one, if there are several
 
-config() {   # config NAME: a small experiment; further lines from standard input
+config() {   # config NAME: writes the config of a small experiment
   cat >"$1.yaml" <<CONFIG
 name: $1
 threads: 2

@@ -1,5 +1,5 @@
 #pragma once
-/// Broken configs, each with the exact message that it must give.
+/// Broken configs with the exact expected messages.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -10,13 +10,13 @@
 #include "tests/train/schema_cases.h"
 #include "train/config/config.h"
 
-/// Something to train on, as the first lines of a case.
+/// Training data, the first line of most cases.
 inline const std::string copy = "data: {synthetic: {name: copy}}\n";
 inline const std::string files = "data: {train: {source: a, target: b}}\n";
 inline const std::string lm = "task: lm\ndata: {train: {text: t}}\n";
 
-/// The choices of `task`, as messages list them. Tests name no list of tasks, so that a new one
-/// changes none.
+/// The choices of `task` as listed in messages. Tests contain no list of tasks, so that a new task
+/// changes none of them.
 inline std::string tasks() {
   return fmt::format("{}", fmt::join(heed::names_of(heed::TaskKind{}), ", "));
 }
@@ -25,7 +25,7 @@ inline std::string choices_of(std::string_view key) {
   return fmt::format("{}", fmt::join(heed::find_field(key)->choices, ", "));
 }
 
-/// "only for task: seq2seq or tag": the tasks of which something holds.
+/// "only for task: seq2seq or tag": lists the tasks that satisfy a predicate.
 template <class Holds>
 std::string only_for(const Holds& holds) {
   std::vector<std::string> names;
@@ -41,7 +41,7 @@ struct BrokenConfig {
   std::vector<std::string> overrides = {};
 };
 
-/// The refusal of a config, or "accepted".
+/// The error message for a config, or "accepted".
 inline std::string refusal(const std::string& text,
                            const std::vector<std::string>& overrides = {}) {
   std::string message = "accepted";

@@ -1,6 +1,6 @@
 #pragma once
-/// A second opinion on counted FLOPs: the model FLOPs of a Transformer as a formula, written from its
-/// definition. tests/bench/workloads.py counts the same way.
+/// The model FLOPs of a Transformer as a formula, independent of the counting code.
+/// tests/bench/workloads.py counts the same way.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,7 +17,7 @@ inline OffsetList offsets_of(const std::vector<std::int32_t>& lengths) {
   return offsets;
 }
 
-/// Σ of the lengths of sequences; Σ of products of the lengths of each pair.
+/// The sum of the sequence lengths; the sum of the products of the lengths of each pair.
 inline double rows(const OffsetList& a) { return a.empty() ? 0 : static_cast<double>(a.back()); }
 inline double pairs(const OffsetList& a, const OffsetList& b) {
   double sum = 0;
@@ -26,8 +26,8 @@ inline double pairs(const OffsetList& a, const OffsetList& b) {
   return sum;
 }
 
-/// Of one forward pass with loss; without a source, of a language model, and without a target, of a
-/// tagger. Backward takes twice as many.
+/// FLOPs of one forward pass with loss: of a language model if there is no source, of a tagger if
+/// there is no target. Backward takes twice as many.
 inline double forward_flops(const ModelOptions& model, double vocabulary, const OffsetList& source,
                             const OffsetList& target) {
   const auto d = static_cast<double>(model.d_model), ff = static_cast<double>(model.d_ff);

@@ -1,12 +1,12 @@
 #pragma once
-/// Faults for the tests of what happens when numbers go wrong.
+/// Injects non-finite values.
 #include "autograd/tensor.h"
 
 namespace heed::test {
 
-/// While one lives, it counts what this thread's ops compute in a step (one shard, one thread), and
-/// can put a value into one of their results or gradients, in every step alike, so that a step that
-/// is repeated goes wrong in the same place.
+/// While it exists, it counts the results and gradients of this thread's ops in a step (one shard,
+/// one thread), and can replace a value in one of them. It does so in every step, so that a
+/// repeated step fails in the same place.
 class Injector final : public OpObserver {
  public:
   Injector() : before_(std::exchange(active, this)) {}
@@ -15,15 +15,15 @@ class Injector final : public OpObserver {
   Injector& operator=(const Injector&) = delete;
 
   struct Place {
-    bool forward = true;       ///< a result; else a gradient
-    std::int64_t number = -1;  ///< which of the step's, from 0
-    std::int64_t at = 0;       ///< which value of it, modulo its size
+    bool forward = true;       ///< a result, otherwise a gradient
+    std::int64_t number = -1;  ///< index within the step, from 0
+    std::int64_t at = 0;       ///< index of the value, modulo the size
     real value = 0;
   };
   Place place;
 
-  std::int64_t results = 0, gradients_seen = 0;  ///< of a step, once learn() was called
-  /// After a step that was only counted: from now on steps are told apart.
+  std::int64_t results = 0, gradients_seen = 0;  ///< per step, once learn() was called
+  /// To be called after a step that was only counted: from now on the beginning of a step is known.
   void learn() {
     results = std::exchange(result_count_, 0);
     gradients_seen = std::exchange(gradient_count_, 0);
@@ -45,7 +45,7 @@ class Injector final : public OpObserver {
     return per_step > 0 && count % per_step == place.number;
   }
   void put(const Array& x) const {
-    const_cast<real*>(x.data())[place.at % x.size()] = place.value;  // a fault asks nobody
+    const_cast<real*>(x.data())[place.at % x.size()] = place.value;  // despite const
   }
 
   std::int64_t result_count_ = 0, gradient_count_ = 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""BLEU and chrF a second time, slowly, to compare heed's with: prints metrics_golden.json.
+"""A slow reference implementation of BLEU and chrF: prints metrics_golden.json.
 
 Written from the published definitions: mteval-v13a's tokenizer as regular expressions over Unicode
 text, BLEU with "exp" smoothing over any number of reference sets, chrF with effective order.

@@ -1,6 +1,6 @@
 #pragma once
-/// Configs of the tests as JSON, for test_schema.py: with HEED_SCHEMA_CASES=FILE in the environment,
-/// each config that a test reads is appended to FILE, one JSON object a line.
+/// Configs of the tests as JSON, for test_schema.py: if HEED_SCHEMA_CASES=FILE is set, each config
+/// that a test reads is appended to FILE, one JSON object per line.
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@
 
 namespace heed {
 
-/// The tree as JSON, as an editor's YAML reader has it (YAML 1.2 without octal and 0x).
+/// The tree as JSON, as read by an editor's YAML parser (YAML 1.2 without octal and 0x).
 inline nlohmann::json as_json(const YamlNode& node) {
   using Kind = YamlNode::Kind;
   nlohmann::json json;
@@ -45,13 +45,13 @@ class SchemaCase {
     std::optional<YamlNode> tree = parse_yaml(text, 0, problems);
     if (tree) apply_overrides(*tree, overrides, problems);
     case_["tree"] = tree ? as_json(*tree) : nlohmann::json();
-    // What the YAML reader or the command line refuses, no schema gets to see.
+    // A schema is not applied to what the YAML reader or the command line refuses.
     case_["readable"] = tree && !problems.any() && tree->kind != YamlNode::Kind::null;
     case_["text"] = std::move(text);
     case_["overrides"] = overrides;
   }
 
-  /// `verdict`: "accepted", "shipped: NAME", or the message of the refusal.
+  /// `verdict`: "accepted", "shipped: NAME", or the error message.
   void record(const std::string& verdict) const {
     if (file_.empty()) return;
     nlohmann::json line = case_;

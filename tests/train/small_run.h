@@ -3,7 +3,7 @@
 
 namespace heed::test {
 
-/// Reversing short words, a few steps of a tiny model, with dropout.
+/// A few steps of a tiny model with dropout that reverses short words.
 inline Config small_run(std::int64_t steps = 40) {
   Config c;
   c.name = "small";

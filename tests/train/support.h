@@ -1,6 +1,5 @@
 #pragma once
-/// What the tests of files share: a folder that disappears, and checks of errors and their
-/// messages.
+/// Shared by the tests of files: a temporary folder, and checks of errors and their messages.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,13 +13,13 @@
 
 namespace heed::test {
 
-/// Where tests write: in memory if possible, as they wait for many an fsync.
+/// The parent of temporary folders: in memory if possible, because the tests call fsync often.
 inline std::filesystem::path scratch() {
   const std::filesystem::path memory = "/dev/shm";
   return ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
 }
 
-/// A new empty folder, removed with all it holds.
+/// A new empty folder, removed with its content.
 class TempFolder {
  public:
   TempFolder() {
@@ -36,7 +35,7 @@ class TempFolder {
   TempFolder& operator=(const TempFolder&) = delete;
 
   std::filesystem::path operator/(const std::string& name) const { return path / name; }
-  /// The number of entries, hidden ones too.
+  /// The number of entries, including hidden ones.
   std::int64_t entries() const {
     return std::distance(std::filesystem::directory_iterator(path), {});
   }
@@ -53,7 +52,7 @@ inline std::string get(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The message of the Error that an action throws, which must have this code.
+/// The message of the Error thrown by `action`, which must have this code.
 template <class Action>
 std::string error_of(Exit code, Action action) {
   try {
@@ -72,7 +71,7 @@ inline bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace heed::test
 
-/// The action must fail with this code and a message that holds this text.
+/// The action must fail with this code and a message that contains this text.
 #define HEED_CHECK_ERROR(code, part, action)                                   \
   do {                                                                         \
     const std::string message_ = heed::test::error_of(code, [&] { action; });  \

@@ -1,6 +1,6 @@
 #pragma once
-/// A model that is a table: logits as a function of the tokens so far. Search can be checked by
-/// hand.
+/// A model given as a table: logits as a function of the tokens so far, so that search can be
+/// checked by hand.
 #include <functional>
 #include <vector>
 
@@ -11,7 +11,7 @@ namespace heed::test {
 class TableDecoding final : public Decoding {
  public:
   using Prefix = std::vector<std::int32_t>;
-  /// Logits of what follows these tokens (without the first, the prompt) in this sentence.
+  /// Logits of the token after these tokens (without the first, the prompt) in this sentence.
   using Table = std::function<std::vector<float>(std::int32_t sentence, const Prefix& tokens)>;
 
   TableDecoding(std::int64_t sentences, Table table) : table_(std::move(table)) {

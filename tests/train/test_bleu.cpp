@@ -32,7 +32,7 @@ void check_golden(const BleuScore& bleu, const nlohmann::json& expected) {
 
 BOOST_AUTO_TEST_SUITE(bleu)
 
-BOOST_AUTO_TEST_CASE(tokenizer_separates_as_mteval_does) {
+BOOST_AUTO_TEST_CASE(tokenizer_equals_mteval) {
   BOOST_TEST(tokenize_13a("Hello, world!") == "Hello , world !");
   BOOST_TEST(tokenize_13a("It costs 1,000.50 today.") == "It costs 1,000.50 today .");
   BOOST_TEST(tokenize_13a("He's a well-known man (25-30).") ==
@@ -44,11 +44,11 @@ BOOST_AUTO_TEST_CASE(tokenizer_separates_as_mteval_does) {
   BOOST_TEST(tokenize_13a("") == "");
 }
 
-BOOST_AUTO_TEST_CASE(tokenizer_knows_unicode_spaces_and_leaves_unicode_signs) {
+BOOST_AUTO_TEST_CASE(tokenizer_splits_at_unicode_spaces_but_not_at_unicode_signs) {
   BOOST_TEST(tokenize_13a("a\u00A0b\u3000c\u2009d") == "a b c d");
   BOOST_TEST(tokenize_13a("„Größe“ ist über 5€.") == "„Größe“ ist über 5€ .");
   BOOST_TEST(tokenize_13a("\xff. x") == "\xff . x");  // broken UTF-8 passes through
-  BOOST_TEST(tokenize_13a("a-\n\u3000\n") == "a-");   // white space at the end goes first
+  BOOST_TEST(tokenize_13a("a-\n\u3000\n") == "a-");   // trailing white space is removed first
 }
 
 BOOST_AUTO_TEST_CASE(tokenizer_equals_regular_expressions) {
@@ -68,8 +68,8 @@ BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
   }
 }
 
-// The example in sacreBLEU's README and the scores that its own tests expect for it.
-BOOST_AUTO_TEST_CASE(scores_equal_those_that_sacrebleu_publishes) {
+// The example in sacreBLEU's README, and examples with the expected scores of its tests.
+BOOST_AUTO_TEST_CASE(scores_equal_published_ones_of_sacrebleu) {
   const Lines hypotheses = {"The dog bit the man.", "It wasn't surprising.",
                             "The man had just bitten him."};
   const std::vector<Lines> references = {
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(scores_equal_those_that_sacrebleu_publishes) {
   BOOST_TEST(std::abs(counts.score - 83.75922397) < 1e-7);
 }
 
-// "the the the" against "the cat": clipped 1 of 3, then none of 2 and of 1, and no 4-gram.
+// "the the the" against "the cat": 1 of 3 after clipping, 0 of 2, 0 of 1, and no 4-gram.
 BOOST_AUTO_TEST_CASE(by_hand) {
   const BleuScore clipped = corpus_bleu(Lines{"the the the"}, Lines{"the cat"});
   BOOST_TEST((clipped.matches == std::array<std::int64_t, 4>{1, 0, 0, 0}));

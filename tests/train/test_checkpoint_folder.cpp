@@ -35,7 +35,7 @@ struct Run {
   }
 };
 
-/// A file's bytes with one bit the other way round.
+/// A file's bytes with one bit flipped.
 void flip(const fs::path& path, std::size_t bit) {
   std::string bytes = get(path);
   bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
@@ -56,7 +56,7 @@ bool is_valid(const fs::path& folder) {
 
 BOOST_AUTO_TEST_SUITE(checkpoint_folder)
 
-BOOST_AUTO_TEST_CASE(what_is_saved_is_found_again) {
+BOOST_AUTO_TEST_CASE(a_saved_checkpoint_is_found) {
   Run run;
   const fs::path folder = run.save(1000);
   BOOST_TEST(folder == run.folder / "checkpoints/step-00001000");
@@ -82,13 +82,13 @@ BOOST_AUTO_TEST_CASE(links_and_steps) {
   BOOST_TEST(open_checkpoint(run.folder / "best").step == 500);
   run.checkpoints.link("best", 1000);
   BOOST_TEST(*run.checkpoints.linked("best") == 1000);
-  fs::create_directory(run.folder / "checkpoints/step-7");  // not a name of ours
+  fs::create_directory(run.folder / "checkpoints/step-7");  // not a checkpoint's name
   fs::create_directory(run.folder / "checkpoints/step-0000000x");
   put(run.folder / "checkpoints/step-00000001", "a file");
   BOOST_TEST((run.checkpoints.steps() == Steps{500, 1000, 123456789}));
 }
 
-BOOST_AUTO_TEST_CASE(the_same_step_again_replaces) {
+BOOST_AUTO_TEST_CASE(saving_the_same_step_again_replaces_it) {
   Run run;
   run.save(10);
   put(run.file(10, "model.safetensors"), "broken");
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_save_that_fails_changes_nothing) {
   BOOST_TEST(run.entries() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(refuses_names_that_lead_elsewhere) {
+BOOST_AUTO_TEST_CASE(refuses_names_that_leave_the_folder) {
   Run run;
   const std::string too_long(NAME_MAX + 1, 'x');
   for (const std::string& name : Names{"", "../x", "a/b", ".hidden", "state.json", too_long}) {
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(checkpoints_that_cannot_be_read_are_not_called_damaged) {
   for (const std::int64_t step : {10, 20, 30, 40}) run.save(step);
   for (const fs::path& file : {run.file(30, "state.json"), run.file(20, "model.safetensors")}) {
     fs::remove(file);
-    fs::create_symlink(std::string(300, 'x'), file);  // it is neither there nor not there
+    fs::create_symlink(std::string(300, 'x'), file);  // looking at it fails
   }
   fs::remove(run.file(40, "state.json"));
   const CheckpointFolder::Newest newest = run.checkpoints.newest_valid();
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(checkpoints_that_cannot_be_read_are_not_called_damaged) {
   BOOST_TEST(contains(newest.unreadable[1], run.file(20, "model.safetensors").string()));
 }
 
-BOOST_AUTO_TEST_CASE(a_step_that_cannot_be_looked_at_is_not_left_out) {
+BOOST_AUTO_TEST_CASE(a_step_that_cannot_be_examined_is_an_error) {
   Run run;
   run.save(10);
   const fs::path odd = run.checkpoints.folder_of(20);
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_cannot_be_looked_at_is_not_left_out) {
   HEED_CHECK_ERROR(Exit::io, "cannot look at " + odd.string() + ": File name too long",
                    run.checkpoints.steps());
   fs::remove(odd);
-  fs::create_symlink("nothing", odd);  // as a pruned one, it is not there
+  fs::create_symlink("nothing", odd);  // missing, like a pruned one
   BOOST_TEST((run.checkpoints.steps() == std::vector<std::int64_t>{10}));
 }
 
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(one_file_can_be_checked) {
   HEED_CHECK_ERROR(Exit::bad_input, "content was changed", check_file(folder, "model.safetensors"));
 }
 
-BOOST_AUTO_TEST_CASE(every_flipped_bit_shows) {
+BOOST_AUTO_TEST_CASE(every_flipped_bit_is_detected) {
   Run run;
   const fs::path folder = run.save(10);
   for (const std::string name : {"model.safetensors", "training.safetensors", "state.json"}) {
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_shows) {
   BOOST_TEST(is_valid(folder));
 }
 
-BOOST_AUTO_TEST_CASE(every_truncation_and_appended_byte_shows) {
+BOOST_AUTO_TEST_CASE(every_truncation_and_appended_byte_is_detected) {
   Run run;
   const fs::path folder = run.save(10);
   for (const std::string name : {"model.safetensors", "training.safetensors", "state.json"}) {
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(every_truncation_and_appended_byte_shows) {
   BOOST_TEST(is_valid(folder));
 }
 
-BOOST_AUTO_TEST_CASE(says_what_is_wrong) {
+BOOST_AUTO_TEST_CASE(messages_name_the_error) {
   Run run;
   const fs::path folder = run.save(10);
   const std::string model = (folder / "model.safetensors").string();
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(says_what_is_wrong) {
                    open_checkpoint(run.folder / "nowhere"));
 }
 
-BOOST_AUTO_TEST_CASE(swapped_files_and_folders_show) {
+BOOST_AUTO_TEST_CASE(swapped_files_and_folders_are_detected) {
   Run run;
   run.save(10);
   run.save(20);
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(swapped_files_and_folders_show) {
   BOOST_TEST(!is_valid(run.checkpoints.folder_of(10)));
 }
 
-// Files made by somebody who knows the sums must not lead outside the folder or to a crash.
+// Forged files with correct checksums must not lead outside the folder or to a crash.
 BOOST_AUTO_TEST_CASE(hostile_state_is_refused) {
   Run run;
   const fs::path folder = run.save(10);
@@ -278,9 +278,9 @@ BOOST_AUTO_TEST_CASE(prune_keeps_the_newest_the_best_and_the_last) {
   for (const std::int64_t step : {30, 40, 50, 60}) run.save(step);
   run.checkpoints.prune(3);
   BOOST_TEST((run.checkpoints.steps() == Steps{20, 40, 50, 60}));
-  run.checkpoints.prune(0);  // never below two
+  run.checkpoints.prune(0);  // keeps at least two
   BOOST_TEST((run.checkpoints.steps() == Steps{20, 50, 60}));
-  run.checkpoints.link("last", 20);  // as after going on from an older one
+  run.checkpoints.link("last", 20);  // as after resuming from an older one
   run.save(55);
   run.checkpoints.link("last", 50);
   run.checkpoints.prune(1);
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(prune_does_not_count_damaged_ones) {
   BOOST_TEST((run.checkpoints.steps() == Steps{20, 30, 40, 50}));
 }
 
-BOOST_AUTO_TEST_CASE(prune_clears_what_was_left_unfinished) {
+BOOST_AUTO_TEST_CASE(prune_removes_unfinished_checkpoints) {
   Run run;
   run.save(10);
   fs::create_directories(run.folder / "checkpoints/.step-00000020.tmp");
@@ -310,14 +310,14 @@ BOOST_AUTO_TEST_CASE(prune_clears_what_was_left_unfinished) {
   BOOST_TEST(fs::exists(run.folder / "checkpoints/notes.txt"));
 }
 
-BOOST_AUTO_TEST_CASE(what_may_not_be_removed_stays_and_is_named) {
+BOOST_AUTO_TEST_CASE(a_folder_that_cannot_be_removed_stays_and_is_named) {
   Run run;
   run.save(10);
   const fs::path locked = run.folder / "checkpoints/.step-00000005.old";
   fs::create_directories(locked);
   put(locked / "model.safetensors", "half");
   fs::permissions(locked, fs::perms::owner_read | fs::perms::owner_exec);
-  if (::geteuid() == 0) {  // whom no permissions keep from anything
+  if (::geteuid() == 0) {  // permissions do not restrict root
     fs::permissions(run.folder.path, fs::perms::all);
     for (const fs::path& path : {run.folder / "checkpoints", locked})
       BOOST_REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);

@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
 
 // The example that Hugging Face publishes with sacreBLEU's result, and those in sacreBLEU's tests
 // for the effective order (there with beta = 3).
-BOOST_AUTO_TEST_CASE(scores_equal_those_that_sacrebleu_publishes) {
+BOOST_AUTO_TEST_CASE(scores_equal_published_ones_of_sacrebleu) {
   check_score({"The relationship between cats and dogs is not exactly friendly.",
                "a good bookshop is just a genteel black hole that knows how to read."},
               {"The relationship between dogs and cats is not exactly friendly.",
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(scores_equal_those_that_sacrebleu_publishes) {
 // because the reference has none. P = 5/12, R = 1, F2 = 5 · P · R / (4 P + R).
 BOOST_AUTO_TEST_CASE(by_hand) {
   check_score({"abcd"}, {"ab"}, 100.0 * 5.0 * (5.0 / 12.0) / (4.0 * 5.0 / 12.0 + 1.0));
-  // With a second, long line the first still adds nothing to the hypotheses of order 3 and above.
+  // With a second, long line the first still adds nothing to the hypothesis counts from order 3.
   const double p1 = 10.0 / 12.0, p2 = 8.0 / 10.0;  // orders 3 to 6: 1
   const double p = (p1 + p2 + 4.0) / 6.0;
   check_score({"abcd", "hgfedcba"}, {"ab", "hgfedcba"}, 100.0 * 5.0 * p / (4.0 * p + 1.0));
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(edges) {
   check_score({}, {}, 0.0);
   check_score({""}, {""}, 0.0);
   check_score({"x"}, {""}, 0.0);
-  check_score({"日本\u3000語"}, {"日本語"}, 100.0);  // white space of any kind goes
+  check_score({"日本\u3000語"}, {"日本語"}, 100.0);  // all white space is removed
   check_score({"Ä"}, {"ä"}, 0.0);
   check_score({"Ä"}, {"ä"}, 100.0, {.lowercase = true});
   check_score({"\xff\xfe"}, {"\xff\xfe"}, 100.0);  // broken UTF-8: byte by byte

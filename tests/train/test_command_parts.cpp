@@ -1,5 +1,5 @@
-// What the commands are made of, where the command line itself cannot show it: the gradient table's
-// verdict on wrong gradients, reading lines in pieces, writing whole or not at all.
+// Parts of the commands that cannot be tested through the command line: the gradient table's
+// verdict on wrong gradients, reading lines in pieces, writing completely or not at all.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(right_gradients_pass) {
   BOOST_TEST(table.json().at("passed") == true);
 }
 
-BOOST_AUTO_TEST_CASE(one_wrong_gradient_fails_them_all) {
+BOOST_AUTO_TEST_CASE(one_wrong_gradient_fails_the_table) {
   for (const GradcheckStatus status :
        {GradcheckStatus::wrong, GradcheckStatus::unstable, GradcheckStatus::non_finite}) {
     ParameterCheck wrong = check_of("decoder.b", status, std::numeric_limits<double>::infinity());
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_row_is_as_bad_as_the_worse_of_its_two_checks) {
   BOOST_TEST(!table.passed());
 }
 
-BOOST_AUTO_TEST_CASE(nothing_checked_is_no_success) {
+BOOST_AUTO_TEST_CASE(an_empty_table_is_not_a_success) {
   BOOST_TEST(!GradcheckTable().passed());
   GradcheckResult noisy;
   noisy.problem = "f gives another result each time";
@@ -104,9 +104,9 @@ BOOST_AUTO_TEST_CASE(nothing_checked_is_no_success) {
   BOOST_TEST(table.text().find("another result each time") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_wrong_backward_gets_into_the_table) {
+BOOST_AUTO_TEST_CASE(a_wrong_backward_appears_in_the_table) {
   const Tensor w = Tensor::variable(Array::full({3}, 0.7));
-  // d (w · c) = c, but c here follows w's values behind the tape's back.
+  // d (w · c) = c, but here c changes with w without the tape's knowledge.
   const auto f = [&] { return sum(mul(w, Tensor(w.value().clone()))); };
   GradcheckTable table;
   table.add(gradcheck_parameters(f, {{"w", w}}));
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_backward_gets_into_the_table) {
 
 // ---- reading lines --------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(lines_end_where_they_should) {
+BOOST_AUTO_TEST_CASE(line_ends) {
   const TempFolder folder;
   const auto check = [&](const std::string& bytes, const std::vector<std::string>& expected) {
     put(folder / "plain", bytes);
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(broken_input_is_named) {
   BOOST_TEST(error(packed.substr(0, 3)).find("cut short") != std::string::npos);
   std::string damaged = packed;
   damaged[damaged.size() - 6] =
-      static_cast<char>(damaged[damaged.size() - 6] ^ 0x55);  // of the checksum
+      static_cast<char>(damaged[damaged.size() - 6] ^ 0x55);  // in the checksum
   BOOST_TEST(error(damaged).find("gzip data damaged") != std::string::npos);
   BOOST_TEST(error_of(Exit::bad_input, [&] {
                LineReader((folder / "none").string());
@@ -185,14 +185,14 @@ BOOST_AUTO_TEST_CASE(broken_input_is_named) {
              std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(lines_come_before_the_input_ends) {
+BOOST_AUTO_TEST_CASE(lines_are_returned_before_the_input_ends) {
   int ends[2];
   BOOST_REQUIRE(pipe(ends) == 0);
   const std::string text = "first\nsec";
   BOOST_REQUIRE(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()));
   const auto reader = std::make_unique<LineReader>("/dev/fd/" + std::to_string(ends[0]));
   std::string line;
-  BOOST_TEST(reader->next(line));  // would wait for ever if it wanted a full buffer
+  BOOST_TEST(reader->next(line));  // would block forever if it waited for a full buffer
   BOOST_TEST(line == "first");
   BOOST_REQUIRE(write(ends[1], "ond\n", 4) == 4);
   BOOST_TEST(reader->next(line));
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(lines_come_before_the_input_ends) {
 
 // ---- writing --------------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(output_is_whole_or_not_there) {
+BOOST_AUTO_TEST_CASE(output_is_complete_or_missing) {
   const TempFolder folder;
   const std::string path = (folder / "out").string();
   const auto half = [](const Sink& sink) {
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(output_is_whole_or_not_there) {
   error_of(Exit::io, [&] { write_output((folder / "no" / "out").string(), half); });
 }
 
-BOOST_AUTO_TEST_CASE(output_leaves_devices_where_they_are) {
+BOOST_AUTO_TEST_CASE(output_does_not_replace_devices) {
   write_output("/dev/null", [](const Sink& sink) { sink("gone"); });
   struct stat about {};
   BOOST_TEST(stat("/dev/null", &about) == 0);

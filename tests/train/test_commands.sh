@@ -1,5 +1,5 @@
 #!/bin/sh
-# The commands, end to end: a small model is trained in a temporary folder and used in every way.
+# The commands, end to end: trains a small model in a temporary folder and uses it with every command.
 # Usage: test_commands.sh HEED
 . "${0%/*}/commands_support.sh"
 
@@ -16,7 +16,7 @@ done
 cp out trained.json
 says 'weights: best, step ' ' (runs/tiny/best)'
 holds trained.json '"run":"runs/tiny"' '"split":"test"' '"weights":"/[^"]*/step-000000[13][05]"' '"weights_name":"best"'
-checks=$((checks + 1)); grep -q 'continuing\|finished already' err && fail 'a new run is said to be resumed'
+checks=$((checks + 1)); grep -q 'continuing\|finished already' err && fail 'a new run is reported as resumed'
 
 status 2 train tiny.yaml
 says 'already holds a run' 'heed resume runs/tiny'
@@ -32,10 +32,10 @@ holds err 'warning: .*run\.json.*cannot be compared'
 cp kept.json runs/tiny/run.json
 status 0 train tiny.yaml --run stopped train.steps=15
 status 0 resume stopped train.steps=30 --json
-equal 'metrics of a run in two parts' "$(number loss)" "$(sed -n 's/.*"loss":\([-0-9.e+]*\).*/\1/p' trained.json)"
+equal 'metrics of a resumed run' "$(number loss)" "$(sed -n 's/.*"loss":\([-0-9.e+]*\).*/\1/p' trained.json)"
 sed -i 's/"threads": .*/"threads": 2,/' runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40 threads=1
-checks=$((checks + 1)); grep -q 'note: threads' err && fail 'the number of threads is no change'
+checks=$((checks + 1)); grep -q 'note: threads' err && fail 'another number of threads is reported as a change'
 cp runs/tiny/config.yaml kept.yaml
 sed -i 's/^  log_every: .*/  log_every: 11/' runs/tiny/config.yaml
 status 0 resume runs/tiny train.steps=40
@@ -59,7 +59,7 @@ status 5 train tiny.yaml --run wild optim.lr=1e30 optim.schedule.warmup=0
 says ': the loss is' 'the weights are as before the step' 'first: the ' \
   'heed resume wild with a smaller optim.lr, or train.on_nonfinite=skip'
 holds wild/train.log 'ended by an error: step '
-[ -e wild/last/state.json ] || fail 'the steps before were not saved'
+[ -e wild/last/state.json ] || fail 'the earlier steps were not saved'
 status 5 train tiny.yaml --run wild --overwrite optim.lr=1e30 optim.schedule.warmup=0 train.on_nonfinite=skip
 says 'skipped step' '21 steps in a row were not finite'
 
@@ -83,7 +83,7 @@ equal 'lines of translations' "$(lines translated)" 2
 status 0 eval runs/tiny
 holds out 'perplexity' 'BLEU = '
 
-# ---- which weights: said by every command that reads some ---------------------------------------------
+# ---- which weights: printed by every command that reads them ------------------------------------------
 status 0 train tiny.yaml --run mean train.save_every=3 train.average=2 data.synthetic.valid=0 data.synthetic.test=0 --json
 says 'weights: average, mean of steps 30, 27 (mean/average)'
 equal 'lines of JSON without data to evaluate on' "$(lines out)" 1
@@ -111,7 +111,7 @@ status 2 eval runs/tiny --source src
 status 2 eval runs/tiny --text src
 says '--text is for language models'
 status 2 eval runs/tiny --split test --source src --target tgt
-for command in eval show resume generate 'score --target src'; do   # as for a config that is missing
+for command in eval show resume generate 'score --target src'; do   # like a missing config
   status 2 $command runs/nowhere
   says 'runs/nowhere'
 done
@@ -125,22 +125,22 @@ status 2 generate runs/tiny --beam 3 --top-k 2
 # ---- generate -------------------------------------------------------------------------------------
 printf 'a b c\n\n\nd e\r\n \nxyz' >input                # empty lines, an unknown character, no end of line
 status 0 generate runs/tiny --input input
-equal 'lines out for lines in' "$(lines out)" 6
-equal 'lines out for empty lines' "$(sed -n '2,3p' out)" ''
+equal 'lines of output' "$(lines out)" 6
+equal 'output for empty lines' "$(sed -n '2,3p' out)" ''
 cp out plain
 "$heed" generate runs/tiny <input >out 2>err
 equal 'translation of standard input' "$(cat out)" "$(cat plain)"
 gzip -c input >input.gz; gzip -c input >>input.gz        # two members
 status 0 generate runs/tiny --input input.gz --output translated
-equal 'lines of two gzip members, the first without its last newline' "$(lines translated)" 11
+equal 'lines of two gzip members, the first without a final newline' "$(lines translated)" 11
 status 0 generate runs/tiny --input /dev/null
-equal 'lines out for none' "$(lines out)" 0
+equal 'lines of output for an empty input' "$(lines out)" 0
 awk 'BEGIN { for (i = 0; i < 300; i++) print substr("a b c d e", 1, 2 * (i % 5) + 1) }' >many
 status 0 generate runs/tiny --input many --beam 1
-equal 'lines of 300' "$(lines out)" 300
+equal 'lines of output for 300' "$(lines out)" 300
 cp out plain
 status 0 generate runs/tiny --input many --beam 1 decode.precision=bf16
-equal 'lines of 300, in bf16 or with a note' "$(lines out)" 300
+equal 'lines of output for 300, in bf16 or with a note' "$(lines out)" 300
 status 0 generate runs/tiny --input many --beam 1 --chunk 7
 cmp -s out plain || fail 'translations depend on the chunk'
 status 0 generate runs/tiny --input many --temperature 1.5 --top-k 3 --seed 5
@@ -152,14 +152,14 @@ cmp -s out drawn && fail 'sampling does not depend on the seed'
 awk 'BEGIN { for (i = 0; i < 500000; i++) printf "a "; print "" }' >long
 { cat input; echo; cat long; echo b; } >some
 status 0 generate runs/tiny --input some --beam 1
-equal 'lines out, one of them of 1 MB' "$(lines out)" 8
+equal 'lines of output with an input line of 1 MB' "$(lines out)" 8
 says 'only its first 4095'
 
 status 2 generate runs/tiny --prompt a
 for wrong in '--beam 0' '--temperature 0' '--temperature x' '--max-length 0' '--top-p 2' '--top-k -1'; do
-  status 2 generate runs/tiny --input src $wrong         # named as it was typed
+  status 2 generate runs/tiny --input src $wrong         # named as typed
   says "heed: $wrong: "
-  checks=$((checks + 1)); grep -q 'decode\.' err && fail "$wrong is answered with a key"
+  checks=$((checks + 1)); grep -q 'decode\.' err && fail "the message about $wrong names a key"
 done
 status 2 generate runs/tiny --input src decode.beam=0
 says "decode.beam=0: 0 is out of range"
@@ -180,26 +180,26 @@ if [ -w /dev/full ]; then
   status 4 generate runs/tiny --input src --output /dev/full
 fi
 "$heed" generate runs/tiny --input src >&- 2>err; equal 'generate with closed output' $? 4
-mkfifo late                                              # asked only when the reader has left
+mkfifo late                                              # input arrives only after the reader has exited
 { "$heed" generate runs/tiny --input late 2>err; echo $? >code; } | { exec <&-; cat src >late; }
-equal 'exit code of generate with a reader that leaves' "$(cat code)" 141
-checks=$((checks + 1)); grep -q 'annot write' err && fail 'a reader that leaves is complained of'
+equal 'exit code of generate after the reader has exited' "$(cat code)" 141
+checks=$((checks + 1)); grep -q 'annot write' err && fail 'an exited reader is reported as an error'
 for command in '--help' 'show reference' 'eval runs/tiny --json'; do
   { "$heed" $command 2>err; echo $? >code; } | true
-  case $(cat code) in 0|141) ;; *) fail "$command with a reader that leaves ended with $(cat code)" ;; esac
-  checks=$((checks + 1)); grep -q 'annot write' err && fail "$command: a reader that leaves is complained of"
+  case $(cat code) in 0|141) ;; *) fail "$command after the reader has exited: exit code $(cat code)" ;; esac
+  checks=$((checks + 1)); grep -q 'annot write' err && fail "$command: an exited reader is reported as an error"
 done
 
 # ---- score ----------------------------------------------------------------------------------------
 printf 'a b c\nb\nd e\n' >src
-printf 'a b c\nb\n\n' >tgt                               # five characters, one, none; and </s>
+printf 'a b c\nb\n\n' >tgt                               # five characters, one, none; each plus </s>
 status 0 score runs/tiny --source src --target tgt
 equal 'lines of scores' "$(lines out)" 3
-equal 'tokens with end token' "$(cut -f2 out | tr '\n' ' ')" '6 2 1 '
+equal 'tokens including the end token' "$(cut -f2 out | tr '\n' ' ')" '6 2 1 '
 holds out '^-[0-9]+\.[0-9]{6}	6$'
 total=$(awk '{ s += $1; n += $2 } END { printf "%.5f", -s / n }' out)
 status 0 eval runs/tiny --source src --target tgt --json
-equal 'loss as the sum of scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
+equal 'loss equals the mean of scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
 status 0 score runs/tiny --source src --target tgt --json
 holds out '^\{"log_prob":\[-[0-9.,-]*\],"tokens":\[[0-9,]*\],"weights":"[^"]*","weights_name":"[a-z]*","weights_steps":\[[0-9,]*\]\}$'
 status 2 score runs/tiny --target tgt
@@ -214,7 +214,7 @@ status 0 show runs/tiny --json
 holds out '"gflop_per_step":0\.0' '"d_model":16'
 params=$(number params)
 status 0 show tiny.yaml --json model.d_ff=33
-equal 'parameters with d_ff one larger, in two layers' "$(number params)" $((params + 66))
+equal 'parameters with d_ff larger by one, in two layers' "$(number params)" $((params + 66))
 cat >absent.yaml <<CONFIG
 data: {train: {source: nowhere.de, target: nowhere.en}}
 CONFIG
@@ -231,12 +231,12 @@ holds out '"passed":true' '"name":"source_positions.weight"'
 status 0 bench tiny.yaml --json --steps 30 threads=1 'bench={sequences: 16, source_length: 7, target_length: 9, vocabulary: 20}'
 holds out '"gemm_share":' '"executed_gflop_per_step":' '"products_ms":' '"first_step_ms":' '"peak_rss_mb":'
 equal 'steps measured' "$(number steps)" 30
-if ! grep -qa __asan_init "$heed"; then   # with that sanitizer no memory is used again
-  equal 'memory asked for in a step' "$(number allocations_per_step)" 0.0
+if ! grep -qa __asan_init "$heed"; then   # that sanitizer reuses no memory
+  equal 'allocations per step' "$(number allocations_per_step)" 0.0
 fi
 counted=$(number gflop_per_step)
 status 0 show tiny.yaml --json 'bench={sequences: 16, source_length: 7, target_length: 9, vocabulary: 20}'
-equal 'GFLOP that show and bench count' "$(number gflop_per_step)" "$counted"
+equal 'GFLOP in show and bench' "$(number gflop_per_step)" "$counted"
 status 0 bench tiny.yaml --steps 3
 holds out 'tokens .* per second' '^  products .* ms alone' '^  blas +OpenBLAS' '^  Affine ' '^  gradient sums, update '
 
@@ -261,12 +261,12 @@ holds out '^abc.' '^abd 1 abc abd 2 abc abd 3.'
 status 0 generate lm --prompt 'abc abd' --seed 3
 holds out '^abc abd'
 status 0 score lm --target prompts
-equal 'tokens without end token' "$(cut -f2 out | tr '\n' ' ')" '3 0 25 '
+equal 'tokens without an end token' "$(cut -f2 out | tr '\n' ' ')" '3 0 25 '
 status 2 score lm --source prompts --target prompts
 status 0 gradcheck lm.yaml --entries 2
 holds out '^positions.weight '
 
-# ---- learned positions: a line that is longer than the table is named --------------------------------
+# ---- learned positions: the message names a line longer than the table -------------------------------
 printf 'a b\nb a\n' >few && printf 'a\na b a b a b a b a b\n' >many
 cat >learned.yaml <<CONFIG
 data: {train: {source: few, target: few}, valid: {source: many, target: many}, max_length: 8}
@@ -278,14 +278,14 @@ CONFIG
 status 3 train learned.yaml --run never
 says 'data.valid: line 2 of the target has 20 tokens, its end token counted, but the model has only 9 positions'
 
-# ---- what a run leaves behind ------------------------------------------------------------------------
+# ---- leftovers ---------------------------------------------------------------------------------------
 status 0 train tiny.yaml --run over tokenizer.shared=false train.steps=2
 status 0 train tiny.yaml --run over train.steps=2 --overwrite
 status 0 eval over --json
-equal 'tokenizers of the run before' "$(ls over | grep -c -e '^source\.' -e '^target\.')" 0
+equal 'tokenizers left over from the previous run' "$(ls over | grep -c -e '^source\.' -e '^target\.')" 0
 status 3 train learned.yaml --run never data.max_length=1 data.valid.source=few data.valid.target=few
 says 'no pair is left to train on'
-equal 'a folder of nothing' "$(ls -d never 2>/dev/null)" ''
+equal 'an empty run folder' "$(ls -d never 2>/dev/null)" ''
 cp -r over damaged
 printf 'xxxx' | dd of=damaged/last/model.safetensors bs=1 seek=4000 conv=notrunc 2>/dev/null
 status 3 eval damaged --weights last
@@ -297,8 +297,8 @@ echo x >&9
 soon '[ -e .slow.out.tmp ]'
 kill -TERM $!
 wait $!
-equal 'exit code of a generate that was stopped' $? 143
+equal 'exit code of a stopped generate' $? 143
 exec 9>&-
-equal 'what it left' "$(ls -A | grep -c 'slow\.out')" 0
+equal 'files left by a stopped generate' "$(ls -A | grep -c 'slow\.out')" 0
 
 report

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What commands may write over, and what they must leave: outputs, run folders, folders that are no run's.
+# What commands may and must not overwrite: outputs, run folders, folders that are not runs.
 # Usage: test_commands_folders.sh HEED
 . "${0%/*}/commands_support.sh"
 
@@ -8,11 +8,11 @@ status 0 train tiny.yaml
 printf 'a b c\nb\n' >src
 status 0 generate runs/tiny --input src
 cp out plain
-# same FILE: it holds what generate printed
-same() { checks=$((checks + 1)); cmp -s plain "$1" || fail "$1 does not hold the translations"; }
+# same FILE: contains what generate printed
+same() { checks=$((checks + 1)); cmp -s plain "$1" || fail "$1 does not contain the translations"; }
 
 # ---- outputs ----------------------------------------------------------------------------------------
-ln -s /proc/self/fd/1 pipe-out                           # as /dev/stdout is
+ln -s /proc/self/fd/1 pipe-out                           # like /dev/stdout
 "$heed" generate runs/tiny --input src --output pipe-out >redirected 2>err
 same redirected
 echo before >appended
@@ -45,7 +45,7 @@ for there in - /dev/stdout /dev/fd/1; do
   status 2 eval runs/tiny --source src --target src --json --output $there
 done
 status 4 eval runs/tiny --source src --target src --output nowhere/out
-equal 'figures of an eval whose output has no place' "$(lines out)" 0
+equal 'figures of an eval whose output cannot be created' "$(lines out)" 0
 status 2 generate runs/tiny --input src --output ''
 says '--output: expected a file name or -'
 echo before >kept
@@ -56,12 +56,12 @@ mkfifo question answer
 "$heed" score runs/tiny --source question --target src --output answer 2>err &
 sh -c 'cat src >question; cat answer >answered'
 wait $!
-equal 'a reader that comes after its writer' "$(lines answered)" 2
+equal 'a reader that starts after the writer' "$(lines answered)" 2
 status 0 eval runs/tiny --json --output /dev/null
 "$heed" eval runs/tiny --json --output /dev/null >/dev/null 2>err
 equal 'eval with all of its output to /dev/null' $? 0
 mkfifo patiently
-for signal in HUP INT; do                                # ignored: by nohup, or by a shell of what it starts with &
+for signal in HUP INT; do                                # ignored under nohup, or in background processes of a shell
   sh -c "trap '' HUP INT; exec \"\$0\" generate runs/tiny --input patiently --output kept-$signal" "$heed" 2>/dev/null &
   exec 9>patiently
   cat src >&9
@@ -70,14 +70,14 @@ for signal in HUP INT; do                                # ignored: by nohup, or
   cat src >&9
   exec 9>&-
   wait $!
-  equal "exit code after $signal, which is ignored" $? 0
+  equal "exit code after an ignored SIG$signal" $? 0
   equal 'lines of output' "$(lines kept-$signal)" 4
 done
 
-# ---- outputs that are read as well ----------------------------------------------------------------------
+# ---- outputs that are also inputs -----------------------------------------------------------------------
 cp src before
 ln -s src soft; ln src hard; mkdir sub; ln -s ../src sub/deep
-unchanged() { checks=$((checks + 1)); cmp -s src before || fail "$1 wrote over its input"; }
+unchanged() { checks=$((checks + 1)); cmp -s src before || fail "$1 overwrote its input"; }
 for name in src ./src soft hard sub/deep "$work/src"; do
   for command in "generate runs/tiny --input src" "score runs/tiny --source src --target before" \
                  "score runs/tiny --source before --target src" "eval runs/tiny --source src --target before" \
@@ -92,7 +92,7 @@ says '--output: soft is the same file as standard input'
 "$heed" generate runs/tiny --input src >>hard 2>err; equal 'an input that is standard output' $? 2
 says '--output: standard output is the same file as src'
 unchanged 'generate >>'
-for name in config.yaml run.json metrics.jsonl tokenizer.vocab last/model.safetensors; do    # nor the run itself
+for name in config.yaml run.json metrics.jsonl tokenizer.vocab last/model.safetensors; do    # files of the run itself
   cp runs/tiny/$name kept
   for command in "generate runs/tiny --input src" "score runs/tiny --source src --target before" \
                  "eval runs/tiny --source src --target before"; do
@@ -113,8 +113,8 @@ for name in soft before; do
   says "--output: $name is the same file as"
 done
 unchanged 'eval of a split'
-cmp -s src before || fail 'the reference was written over'
-status 0 generate runs/tiny --input src --output another  # and what is not read is replaced, as ever
+cmp -s src before || fail 'the reference was overwritten'
+status 0 generate runs/tiny --input src --output another  # other files are replaced
 status 0 generate runs/tiny --input src --output another
 same another
 rm hard
@@ -130,12 +130,12 @@ done
 cp -r runs/tiny edited
 echo '# a remark' >>edited/config.yaml
 "$heed" eval edited >out 2>&-
-equal 'eval with a note that cannot be said' $? 0
+equal 'eval with a note that cannot be printed' $? 0
 
-# ---- folders that are no run's -------------------------------------------------------------------------
+# ---- folders that are not runs -------------------------------------------------------------------------
 for name in run.json metrics.jsonl train.log best last average tokenizer.vocab; do
   mkdir mine; echo precious >mine/$name
-  for overwrite in '' --overwrite; do                    # neither sends to the other
+  for overwrite in '' --overwrite; do                    # neither message recommends the other form
     status 2 train tiny.yaml --run mine $overwrite
     says "mine/$name is not known to belong to a run" 'even with --overwrite: choose another folder with --run'
   done
@@ -151,12 +151,12 @@ holds mine/checkpoints/weights precious
 rm -r mine; mkdir mine; cp tiny.yaml mine/config.yaml; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
 status 2 resume mine
 says 'no run here (there is a config.yaml, but neither a run.json nor a checkpoint)'
-equal 'files that resume left in a folder that is no run' "$(ls -A mine | wc -l)" 2
+equal 'files after resume in a folder that is not a run' "$(ls -A mine | wc -l)" 2
 for overwrite in '' --overwrite; do
   status 2 train tiny.yaml --run mine $overwrite
   says "mine/config.yaml is not known to belong to a run" 'even with --overwrite: choose another'
 done
-for lock in 'precious' '4711'; do                        # another program's
+for lock in 'precious' '4711'; do                        # of another program
   echo "$lock" >mine/.lock
   status 2 train tiny.yaml --run mine --overwrite
   status 2 resume mine
@@ -170,22 +170,22 @@ status 2 train tiny.yaml --run mine --overwrite
 holds mine/.lock '^4711$'
 : >mine/.lock; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
 status 2 resume mine
-equal 'what resume wrote into a lock that is not its own' "$(wc -c <mine/.lock | tr -d ' ')" 0
+equal 'bytes that resume wrote into the lock of another program' "$(wc -c <mine/.lock | tr -d ' ')" 0
 status 2 train tiny.yaml --run mine --overwrite
 holds mine/checkpoints/weights precious
-cp -r runs/tiny unknown; rm unknown/run.json unknown/.lock # one that can be resumed is not sent away
+cp -r runs/tiny unknown; rm unknown/run.json unknown/.lock # a resumable run: the message recommends resume
 for overwrite in '' --overwrite; do
   status 2 train tiny.yaml --run unknown $overwrite
   says 'even with --overwrite: continue the run with `heed resume unknown`, choose another'
 done
-cp -r runs/tiny older; echo 4711 >older/.lock            # a run, all the same
+cp -r runs/tiny older; echo 4711 >older/.lock            # still a run
 status 0 resume older train.steps=31
-rm -r mine; mkdir mine; echo precious >mine/notes.txt      # not in the way
+rm -r mine; mkdir mine; echo precious >mine/notes.txt      # does not interfere
 status 0 train tiny.yaml --run mine train.steps=2
 status 0 train tiny.yaml --run mine train.steps=2 --overwrite
 holds mine/notes.txt precious
 
-# ---- run.json names the commit of the folder that heed was started in --------------------------------
+# ---- run.json contains the commit of the folder that heed was started in -----------------------------
 export GIT_CEILING_DIRECTORIES="$work/.."
 status 0 train tiny.yaml --run unversioned train.steps=2
 checks=$((checks + 1)); grep -q '"revision"' unversioned/run.json && fail 'a revision without a repository'

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Going on with a run: with another config, after damage, beside other users, after a lost terminal.
+# Resuming a run: with another config, after damage, with files of other users, after a lost terminal.
 # Usage: test_commands_resume.sh HEED
 . "${0%/*}/commands_support.sh"
 
 config tiny
 status 0 train tiny.yaml
 
-# ---- going on with another config ----------------------------------------------------------------------
+# ---- resuming with another config ----------------------------------------------------------------------
 status 2 resume runs/tiny model.activation=gelu
 says 'model.activation: a run keeps its model'
 status 2 resume runs/tiny tokenizer.lowercase=true data.lowercase=true
@@ -16,8 +16,8 @@ says "note: train.steps is now 40, and was 30; recorded in the run's config.yaml
 holds longer/config.yaml 'steps: 40' 'threads: 2'
 status 0 resume longer
 says 'finished already, at step 40 (train.steps=40)' 'raise train.steps: heed resume longer train.steps=…'
-checks=$((checks + 1)); grep -q 'continuing' err && fail 'a finished run is said to go on'
-checks=$((checks + 1)); grep -q 'edited\|recorded in' err && fail 'the config that was taken over is still a change'
+checks=$((checks + 1)); grep -q 'continuing' err && fail 'a finished run is reported as continuing'
+checks=$((checks + 1)); grep -q 'edited\|recorded in' err && fail 'an adopted config is still reported as a change'
 status 2 train tiny.yaml --run never train.steps.x=3
 says 'train.steps.x=3: unknown key'
 status 2 resume longer optim.lr.foo.bar=3
@@ -43,23 +43,23 @@ status 0 resume reseeded seed=7 train.shards=3 train.steps=35 data.synthetic.sym
 says 'data.train: its tokens differ' 'so epoch ' ' starts again'
 holds reseeded/run.json '"seed": 7' '"shards": 3'
 status 0 resume reseeded train.steps=40
-checks=$((checks + 1)); grep -q warning err && fail 'seed and data that were taken over still differ'
+checks=$((checks + 1)); grep -q warning err && fail 'adopted seed and data are still reported as a change'
 cp -r runs/tiny unjudged
 status 0 resume unjudged data.synthetic.valid=0 train.steps=31
-[ -L unjudged/best ] || fail 'without validation data the best is forgotten'
+[ -L unjudged/best ] || fail 'the best is forgotten without validation data'
 holds unjudged/last/state.json '"validation_due": false'
 cp -r runs/tiny judged
 status 0 resume judged train.best=token_accuracy train.steps=60 optim.lr=0.01
 says 'the deciding metric or the validation data differ' '(best)'
 status 0 resume judged train.steps=70
-checks=$((checks + 1)); grep -q 'deciding metric' err && fail 'the metric that was taken over still differs'
+checks=$((checks + 1)); grep -q 'deciding metric' err && fail 'an adopted metric is still reported as a change'
 for record in '[]' '"x"' '{"files":"x"}' '{"files":[]}'; do
   echo "$record" >judged/run.json
   status 0 resume judged train.steps=71 threads=1
   says 'warning: judged/run.json: not the record of a run'
 done
 
-# ---- checkpoints out of reach ----------------------------------------------------------------------------
+# ---- missing checkpoints ---------------------------------------------------------------------------------
 cp -r runs/tiny unmounted
 mv unmounted/checkpoints elsewhere
 cp unmounted/metrics.jsonl kept.jsonl
@@ -70,7 +70,7 @@ for way in none link empty; do
   esac
   status 3 resume unmounted
   says 'last exists, but no checkpoint' 'its disk unmounted?'
-  equal "metrics while checkpoints are away ($way)" "$(cksum <unmounted/metrics.jsonl)" "$(cksum <kept.jsonl)"
+  equal "metrics while checkpoints are missing ($way)" "$(cksum <unmounted/metrics.jsonl)" "$(cksum <kept.jsonl)"
 done
 rmdir unmounted/checkpoints; mv elsewhere unmounted/checkpoints
 status 0 resume unmounted train.steps=33
@@ -83,11 +83,11 @@ rm -r copied/last
 cp copied/metrics.jsonl untouched
 status 3 resume copied train.steps=31
 says 'copied/best is a folder'
-[ -e copied/best/model.safetensors ] || fail 'a best that is a folder was removed'
+[ -e copied/best/model.safetensors ] || fail 'a folder named best was removed'
 checks=$((checks + 1)); cmp -s untouched copied/metrics.jsonl || fail 'a refused resume changed the metrics'
 rm -r copied/best
 status 0 resume copied
-[ -L copied/best ] || fail 'the link to the best was not made again'
+[ -L copied/best ] || fail 'the link to the best was not restored'
 mkdir copied/aside; mv copied/checkpoints/step-* copied/aside
 mv copied/aside/step-00000030 copied/checkpoints/.step-00000030.old
 status 3 resume copied
@@ -98,11 +98,11 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   status 0 train tiny.yaml --run others train.keep=2 train.save_every=5 train.average=1
   chown -R 65534:65534 others
   chown -R 0:0 others/checkpoints/step-00000025
-  if as_nobody eval others; then                         # where the program can be reached
+  if as_nobody eval others; then                         # if that user can run the program
     as_nobody resume others train.steps=45
-    equal 'resume beside a checkpoint of another user' $? 0
+    equal 'resume next to a checkpoint of another user' $? 0
     says "warning: an old checkpoint was not removed: cannot remove"
-    equal 'times it is said' "$(grep -c 'checkpoint was not removed' err)" 1
+    equal 'number of these warnings' "$(grep -c 'checkpoint was not removed' err)" 1
     chmod +t others/checkpoints; chown 0:0 others/checkpoints; chmod 1777 others/checkpoints
     mkdir -m 755 others/checkpoints/.step-00000050.tmp others/checkpoints/.step-00000050.old
     touch others/checkpoints/.step-00000050.tmp/x others/checkpoints/.step-00000050.old/x
@@ -111,10 +111,10 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     says 'warning: an old checkpoint was not removed: cannot remove others/checkpoints/.step-00000050.tmp'
     chmod 700 others; chown 0:0 others
     as_nobody eval others
-    equal 'eval of what may not be looked at' $? 4
+    equal 'eval of an inaccessible run' $? 4
     says 'cannot look at others' 'Permission denied'
     as_nobody train tiny.yaml --run others
-    equal 'train where one may not look' $? 4
+    equal 'train into an inaccessible folder' $? 4
     says 'cannot look at others' 'Permission denied'
   fi
 fi
@@ -128,13 +128,13 @@ equal 'exit code after a hangup' $? 129
 says 'stopped by SIGHUP (hangup); to continue: heed resume lost'
 [ -e lost/last/state.json ] || fail 'a hangup lost the run'
 
-for other in 1 2; do       # twice at once, as a shell and timeout(1) send it; a pause makes sure of that, on any machine
+for other in 1 2; do       # two signals at once, as from a shell and timeout(1); SIGSTOP ensures that both are pending
   rm -rf lost err
   "$heed" train tiny.yaml --run lost train.steps=100000 train.save_every=1000000 train.validate_every=1000000 2>err &
   soon 'grep -qs "train step" err'
   kill -STOP $!; kill -TERM $!; kill -$other $!; kill -CONT $!
   wait $!
-  got=$?                                                 # of the one that was taken first
+  got=$?                                                 # of the signal handled first
   case $got in 143 | $((128 + other))) got=either ;; esac
   equal "exit code after 15 and $other at once" "$got" either
   says 'stopped by SIG'

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Each task from YAML to its answers, and a run folder of an older heed.
+# Each task from its config to its output, and a run folder of an older heed.
 # Usage: test_commands_tasks.sh HEED
 here=$(cd "${0%/*}" && pwd)
 . "$here/commands_support.sh"
 
-# near WHAT A B: equal but for rounding, which may differ between processors
+# near WHAT ACTUAL EXPECTED: equal except for rounding, which depends on the processor
 near() {
   checks=$((checks + 1))
   awk -v a="$2" -v b="$3" 'BEGIN { d = a - b; exit !(a != "" && d * d < 1e-8) }' || fail "$1: $2, expected $3"
@@ -28,7 +28,7 @@ equal 'lines of JSON' "$(lines out)" 1
 cp out trained.json
 status 0 train tag.yaml --run stopped train.steps=40
 status 0 resume stopped train.steps=60 --json
-equal 'metrics of a run in two parts' "$(number loss)" "$(sed -n 's/.*"loss":\([-0-9.e+]*\).*/\1/p' trained.json)"
+equal 'metrics of a resumed run' "$(number loss)" "$(sed -n 's/.*"loss":\([-0-9.e+]*\).*/\1/p' trained.json)"
 status 0 eval runs/tag --json --output labels
 for key in loss perplexity token_accuracy exact_match; do
   equal "$key of eval and train" "$(number $key)" "$(sed -n "s/.*\"$key\":\([-0-9.e+]*\).*/\1/p" trained.json)"
@@ -53,10 +53,10 @@ status 0 eval runs/tag --source three --target unknown --json
 says 'files: 3 of 6 labels never occur in the training data'
 equal 'exact match without the empty line' "$(number exact_match | cut -c1-5)" 0.333
 status 0 eval runs/tag --source src --target tgt --json
-equal 'loss as the mean of scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
+equal 'loss equals the mean of scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
 status 0 show tag.yaml
 holds out '^encoder.layers.0 ' '^output ' '^vocabulary .* 9 and ' '^memory'
-checks=$((checks + 1)); grep -q '^decoder' out && fail 'a tagger has no decoder'
+checks=$((checks + 1)); grep -q '^decoder' out && fail 'a decoder is shown for a tagger'
 status 0 gradcheck tag.yaml --entries 2
 holds out '^output.bias ' 'parameters have the right gradient'
 status 0 bench tag.yaml --steps 3
@@ -65,7 +65,7 @@ status 0 bench tag.yaml --json --steps 3 'bench={sequences: 8, source_length: 7,
 holds out '"gflops":'
 counted=$(number gflop_per_step)
 status 0 show tag.yaml --json 'bench={sequences: 8, source_length: 7, vocabulary: 20}'
-equal 'GFLOP of a tagger that show and bench count' "$(number gflop_per_step)" "$counted"
+equal 'GFLOP of a tagger in show and bench' "$(number gflop_per_step)" "$counted"
 
 status 2 train tag.yaml --run never decode.beam=3
 says 'decode.beam=3: only for task: seq2seq or lm'
@@ -104,7 +104,7 @@ status 0 train lm.yaml --run lm
 says 'examples:'
 sample=$(sed -n '/examples:/,/the run is in/p' lm/train.log | sed '1d;$d')
 checks=$((checks + 1)); [ -n "$sample" ] || fail 'no sample of text'
-checks=$((checks + 1)); [ "$(echo "$sample" | wc -l)" -le 10 ] || fail 'a sample of more than ten lines'
+checks=$((checks + 1)); [ "$(echo "$sample" | wc -l)" -le 10 ] || fail 'the sample has more than ten lines'
 checks=$((checks + 1)); [ "$(echo "$sample" | awk '{ if (length > n) n = length } END { print n }')" -le 130 ] ||
   fail 'a line of the sample is too wide for a screen'
 
@@ -112,14 +112,14 @@ checks=$((checks + 1)); [ "$(echo "$sample" | awk '{ if (length > n) n = length 
 cp -r "$here/old_run" old
 status 0 eval old --json
 near 'loss of an old run' "$(number loss)" 0.333609436722889
-near 'its exact match' "$(number exact_match)" 0.3
+near 'exact match of an old run' "$(number exact_match)" 0.3
 printf 'a b c\nd a\nb b d c\n' >src
 status 0 generate old --input src
-equal 'its translations' "$(tr '\n' '/' <out)" 'a b c/d a/b b d d/'
+equal 'translations of an old run' "$(tr '\n' '/' <out)" 'a b c/d a/b b d d/'
 status 0 resume old train.steps=310
 says 'continuing from step 300'
-checks=$((checks + 1)); grep -q -e 'data\.' -e 'starts again' err && fail 'the data of the old run are taken for others'
+checks=$((checks + 1)); grep -q -e 'data\.' -e 'starts again' err && fail 'the data of an old run are reported as changed'
 status 0 eval old --weights last --json
-near 'its loss after ten more steps' "$(number loss)" 0.20817754294861826
+near 'loss of an old run after ten more steps' "$(number loss)" 0.20817754294861826
 
 report

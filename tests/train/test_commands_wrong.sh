@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything done wrong once: each error names its place, has its exit code, and leaves nothing behind.
+# User errors: each message names the place, the exit code is right, and nothing is left behind.
 # Usage: test_commands_wrong.sh HEED
 . "${0%/*}/commands_support.sh"
 
@@ -11,7 +11,7 @@ printf 'a\n' >short
 printf 'a b\nb \377\n' >broken
 awk 'BEGIN { for (i = 0; i < 500000; i++) printf "a "; print "" }' >long
 
-# ---- wrong configs: all errors at once, and nothing left behind --------------------------------------
+# ---- wrong configs: all errors are reported, and nothing is left behind -------------------------------
 cat >wrong.yaml <<CONFIG
 name: wrong
 data: {synthetic: {name: copy}}
@@ -57,7 +57,7 @@ status 2 help trian
 says 'trian: no such command (did you mean train?)'
 
 # ---- wrong data -------------------------------------------------------------------------------------
-files() {   # files SOURCE TARGET: a config that trains on them
+files() {   # files SOURCE TARGET: writes a config that trains on them
   cat >files.yaml <<CONFIG
 data: {train: {source: $1, target: $2}}
 tokenizer: {kind: char}
@@ -115,7 +115,7 @@ status 3 eval runs/tiny model.norm_kind=rms
 says 'extra: encoder.layers.0.norm1.bias'
 
 # ---- models that do not fit the machine ----------------------------------------------------------------
-# Nothing is filled and nothing run before that is clear. An encoder's layer here takes 3.2 GB to train.
+# heed checks this before it allocates or computes anything. Training one encoder layer takes 3.2 GB here.
 status 0 show tiny.yaml --json
 layers=$(($(number machine | cut -d. -f1) / 3200 + 1))
 set -- "model.layers={encoder: $layers, decoder: 1}" model.d_model=4096 model.heads=32 model.d_ff=16384
@@ -139,10 +139,10 @@ absent fetched/input.txt
 status 2 fetch shakespeare
 status 0 --help
 holds out '^  gradcheck '
-for command in eval generate score; do                  # examples of keys that the command uses
+for command in eval generate score; do                  # the examples are keys that the command uses
   status 0 $command --help
   holds out 'config keys to change, such as threads=1 or decode\.'
-  checks=$((checks + 1)); grep -q 'train\.steps' out && fail "$command --help speaks of train.steps"
+  checks=$((checks + 1)); grep -q 'train\.steps' out && fail "$command --help mentions train.steps"
 done
 status 0 generate --help
 holds out 'Examples:'

@@ -20,7 +20,7 @@ const std::string minimal = "data: {train: {source: a.txt, target: b.txt}}\n";
 
 Config parse(const std::string& text, const Strings& overrides = {}) {
   const Config config = heed::parse_config(text, "exp.yaml", overrides);
-  // What the command line resets or shortens, no editor sees.
+  // Values that the command line resets or shortens are invisible to an editor.
   if (overrides.empty()) heed::SchemaCase(text).record("accepted");
   return config;
 }
@@ -38,7 +38,7 @@ const fs::path configs = fs::path(HEED_SOURCE_DIR) / "configs";
 
 BOOST_AUTO_TEST_SUITE(config)
 
-BOOST_AUTO_TEST_CASE(what_the_file_leaves_out_is_the_structs_default) {
+BOOST_AUTO_TEST_CASE(missing_keys_have_the_structs_defaults) {
   const Config config = parse(minimal);
   Config expected;
   expected.name = "exp";
@@ -105,7 +105,7 @@ decode: {beam: 19, length_penalty: 0, max_length: 20, batch_sequences: 21, sampl
   BOOST_TEST(config.decode.top_p == 0.5);
 }
 
-BOOST_AUTO_TEST_CASE(choices_mean_their_enum_values) {
+BOOST_AUTO_TEST_CASE(choices_map_to_their_enum_values) {
   const auto task = [](const char* name) {
     return parse(std::string("data: {synthetic: {name: ") + name + "}}").data.synthetic.name;
   };
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(whole_numbers_may_be_written_as_any_number) {
   BOOST_TEST(parse(minimal, {"train.steps=-0.0", "train.epochs=1"}).train.steps == 0);
 }
 
-BOOST_AUTO_TEST_CASE(anchors_empty_sections_and_crlf_are_fine) {
+BOOST_AUTO_TEST_CASE(anchors_empty_sections_and_crlf_are_accepted) {
   const Config config = parse(
       "\xEF\xBB\xBF%YAML 1.2\r\n---\r\ntrain:\r\n  # steps: 3\r\ndata:\r\n  train: &files\r\n"
       "    source: ü.txt\r\n    target: b\r\n  valid: *files\r\ndecode:\r\n...\r\n");
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_language_model_has_no_encoder) {
   BOOST_TEST(config.model.context == 64);
 }
 
-BOOST_AUTO_TEST_CASE(one_dropout_stands_for_all_or_each_has_its_own) {
+BOOST_AUTO_TEST_CASE(one_dropout_applies_to_all_or_each_is_set) {
   const heed::DropoutRates one = parse(minimal + "model: {dropout: 0.25}\n").model.dropout;
   BOOST_TEST(one.residual == 0.25);
   BOOST_TEST(one.attention == 0.25);
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(one_dropout_stands_for_all_or_each_has_its_own) {
   BOOST_TEST(parse(text, {"model.dropout=0"}).model.dropout.residual == 0);
 }
 
-BOOST_AUTO_TEST_CASE(overrides_replace_what_the_file_says) {
+BOOST_AUTO_TEST_CASE(overrides_replace_the_files_values) {
   const std::string text = minimal + "model: {layers: 6, d_model: 512}\ntrain: {steps: 5}\n";
   BOOST_TEST(parse(text, {"train.steps=200"}).train.steps == 200);
   BOOST_TEST(parse(text, {"train.steps=200", "train.steps=300"}).train.steps == 300);
@@ -203,9 +203,9 @@ BOOST_AUTO_TEST_CASE(overrides_replace_what_the_file_says) {
   BOOST_TEST(parse(text, {"name=a=b"}).name == "a=b");
   BOOST_TEST((parse(text, {"optim.betas=[0.5, 0.6]"}).optim.betas[0] == 0.5));
   BOOST_TEST(parse(text, {"tokenizer.model=\"\""}).tokenizer.model.empty());
-  // A section given as a whole replaces the file's.
+  // A whole section replaces that of the file.
   BOOST_TEST(parse(text, {"model={heads: 2}"}).model.d_model == heed::ModelOptions{}.d_model);
-  // An empty file can be filled from the command line.
+  // The command line can supply everything for an empty file.
   BOOST_TEST(parse("", {"data.synthetic.name=copy"}).name == "exp");
 }
 
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(the_reference_page_is_up_to_date_and_runs) {
   BOOST_TEST(config.name == "reference");
 }
 
-BOOST_AUTO_TEST_CASE(every_shipped_config_loads_and_says_what_it_shows) {
+BOOST_AUTO_TEST_CASE(every_shipped_config_loads_and_describes_itself) {
   std::size_t count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(configs)) {
     if (entry.path().extension() != ".yaml") continue;
@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_named_in_full) {
   const std::string long_name(300, 'x');
   BOOST_TEST(message("/" + long_name) ==
              "/" + long_name + ": cannot read the config: File name too long");
-  try {  // a file that opens and cannot be read: the disk's fault, not the caller's
+  try {  // a file that opens but cannot be read: an I/O error, not a usage error
     heed::read_config("/proc/self/mem");
     BOOST_ERROR("nothing was thrown");
   } catch (const heed::Error& error) {

@@ -1,4 +1,4 @@
-/// Values that do not go together, and broken overrides.
+/// Inconsistent values and broken overrides.
 #include "tests/train/config_cases.h"
 
 using namespace std::string_literals;
@@ -25,7 +25,7 @@ std::string for_metric(Metric metric) {
 
 BOOST_AUTO_TEST_SUITE(config_checks)
 
-BOOST_AUTO_TEST_CASE(values_that_do_not_go_together) {
+BOOST_AUTO_TEST_CASE(inconsistent_values) {
   check_all({
       {copy + "model: {d_model: 100, heads: 3}\n",
        "exp.yaml:2:18: model.d_model: 100 is not a multiple of heads: 3"},
@@ -170,15 +170,15 @@ BOOST_AUTO_TEST_CASE(a_shorter_run_needs_a_shorter_warmup) {
   BOOST_TEST(config.warnings == std::vector{says}, boost::test_tools::per_element());
   BOOST_TEST(read(text, {"train={steps: 2}"}).optim.schedule.warmup == 0);
   BOOST_TEST(read(text, {"optim.schedule.steps=50"}).optim.schedule.warmup == 5);
-  // The default's warmup, where the command line chooses the schedule as well.
+  // The default warmup, if the command line also chooses the schedule.
   BOOST_TEST(read(copy, {"train.steps=20", "optim.schedule.name=linear"}).optim.schedule.warmup ==
              2);
-  // Long enough: nothing changes.
+  // Long enough: no change.
   BOOST_TEST(read(text, {"train.steps=101"}).optim.schedule.warmup == 100);
   BOOST_TEST(read(text, {"train.steps=101"}).warnings.empty());
   const std::string late = ", but cosine ends at step 2; give a shorter warmup too";
   check_all({
-      // The file itself is at fault, or the command line asks for both.
+      // The error is in the file, or the command line sets both keys.
       {copy + "optim: {schedule: {name: cosine, warmup: 100}}\ntrain: {steps: 2}\n",
        "exp.yaml:2:42: optim.schedule.warmup: 100" + late},
       {copy + "optim: {schedule: {name: cosine, warmup: 100}}\ntrain: {steps: 3}\n",
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_shorter_run_needs_a_shorter_warmup) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(averaging_over_more_than_the_last_fifth_of_the_run_is_warned_about) {
+BOOST_AUTO_TEST_CASE(a_mean_over_more_than_the_last_fifth_gives_a_warning) {
   const auto warnings = [&](const std::string& train) {
     return heed::parse_config(copy + "train: " + train, "exp.yaml", {}).warnings;
   };
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(averaging_over_more_than_the_last_fifth_of_the_run_is_warne
   BOOST_TEST(warnings("{steps: 11, average: 2, save_every: 3}").empty());  // a fifth, rounded up
   BOOST_TEST(warnings("{steps: 11, average: 2, save_every: 4}").size() == 1u);
   BOOST_TEST(warnings("{steps: 100, average: 1}").empty());
-  BOOST_TEST(warnings("{steps: 0, epochs: 2, average: 9}").empty());  // unknown how long
+  BOOST_TEST(warnings("{steps: 0, epochs: 2, average: 9}").empty());  // unknown number of steps
 }
 
 BOOST_AUTO_TEST_CASE(the_command_line) {
@@ -216,8 +216,8 @@ BOOST_AUTO_TEST_CASE(the_command_line) {
        {"trian.steps=3"}},
       {copy + "train: {steps: 9}\n",
        "command line: train.steps.x=3: unknown key",
-       {"train.steps.x=3"}},  // below a value of the file
-      {copy, "command line: seed.x=3: unknown key", {"seed=1", "seed.x=3"}},  // of another word
+       {"train.steps.x=3"}},  // inside a value of the file
+      {copy, "command line: seed.x=3: unknown key", {"seed=1", "seed.x=3"}},  // of an override
       {copy + "train: [1]\n",
        "exp.yaml:2:8: train: expected keys and values, such as steps: ..., "
        "got a list",
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(the_command_line) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(all_at_once_in_order) {
+BOOST_AUTO_TEST_CASE(all_errors_are_reported_in_order) {
   check_all({
       {copy + "seed: x\ntrain: {steps: y, lable_smoothing: 1}\nmodel: {heads: 3}\n",
        "exp.yaml:2:7: seed: expected a whole number, got \"x\"\n"

@@ -1,4 +1,4 @@
-/// Keys and values that are wrong by themselves.
+/// Wrong keys and single wrong values.
 #include "tests/train/config_cases.h"
 
 using namespace std::string_literals;
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(out_of_range) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(no_such_choice) {
+BOOST_AUTO_TEST_CASE(unknown_choices) {
   check_all({
       {copy + "task: seq2sq\n", "exp.yaml:2:7: task: expected one of " + tasks() +
                                     ", got \"seq2sq\" (did you mean seq2seq?)"},
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(no_such_choice) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(names_that_are_no_folder) {
+BOOST_AUTO_TEST_CASE(names_that_cannot_be_folders) {
   check_all({
       {copy + "name: a/b\n",
        "exp.yaml:2:7: name: \"a/b\" cannot be a folder's name: it needs 1 to 200 bytes, no slash, "
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(names_that_are_no_folder) {
        "exp.yaml:2:7: name: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\" "
        "cannot be a folder's name: it needs 1 to 200 bytes, no slash, and no dot or dash in front"},
   });
-  // Of a file whose name has to do.
+  // The default name is that of the file.
   for (const auto& [file, shown] :
        {std::pair("", ""), std::pair("a\x07.yaml", "a\\x07"), std::pair("a\nb.yaml", "a\\nb")}) {
     try {

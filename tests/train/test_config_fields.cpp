@@ -1,4 +1,4 @@
-/// Every key of the table: printed, read back, and described.
+/// Every key of the table is printed, read back, and described.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -27,7 +27,7 @@ std::string random_text(Random& random) {
   return text;
 }
 
-/// A double of this range, of any magnitude that it holds.
+/// A random double in this range, of any magnitude.
 double random_number(const Field& field, Random& random) {
   for (;;) {
     const double exponent = std::uniform_real_distribution(-300.0, 300.0)(random);
@@ -39,7 +39,7 @@ double random_number(const Field& field, Random& random) {
   }
 }
 
-/// A value for this field as YAML, made without its own printing.
+/// A value for this field as YAML, formatted independently of the field's printing.
 std::string random_value(const Field& field, Random& random) {
   const auto number = [&] {
     char text[64];
@@ -80,7 +80,7 @@ heed::YamlNode node_of(const std::string& text, heed::Problems& problems) {
   return *node;
 }
 
-/// Reads a resolved config by the table alone, with no check of values against one another.
+/// Reads a resolved config with the table only, without checks between values.
 Config read_all(const std::string& yaml) {
   heed::Problems problems("resolved.yaml", {});
   const heed::YamlNode tree = node_of(yaml, problems);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(values_of_an_object_have_their_types) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(random_values_of_every_key_come_back_exactly) {
+BOOST_AUTO_TEST_CASE(random_values_of_every_key_are_read_back_exactly) {
   Random random(1);
   for (int round = 0; round < 300; ++round) {
     Config config;
@@ -143,9 +143,9 @@ BOOST_AUTO_TEST_CASE(random_values_of_every_key_come_back_exactly) {
     const Config again = read_all(yaml);
     BOOST_TEST(heed::differences(config, again).empty());
     BOOST_TEST(heed::write_yaml(again) == yaml);
-    // An object is YAML as well.
+    // A JSON object is valid YAML.
     BOOST_TEST(heed::write_yaml(read_all(heed::config_json(config).dump())) == yaml);
-    // Beyond what is printed: the bits of a few numbers.
+    // Not only as printed: the bits of a few numbers.
     BOOST_TEST(again.optim.lr == config.optim.lr);
     BOOST_TEST((again.optim.betas == config.optim.betas));
     BOOST_TEST(again.tokenizer.model == config.tokenizer.model);
@@ -153,8 +153,8 @@ BOOST_AUTO_TEST_CASE(random_values_of_every_key_come_back_exactly) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_key_has_its_own_member) {
-  // Changing one key changes the print of no other: two rows that share a member would show here.
+BOOST_AUTO_TEST_CASE(no_two_keys_share_a_member) {
+  // Changing one key changes no other in print; detects two rows that share a member.
   Random random(2);
   for (const Field& field : heed::fields()) {
     Config config;

@@ -1,4 +1,4 @@
-/// Inputs made to exhaust time, memory or the stack.
+/// Inputs meant to exhaust time, memory or the stack.
 #include <functional>
 #include <random>
 
@@ -15,7 +15,7 @@ std::string repeat(const std::string& piece, std::size_t count) {
   return text;
 }
 
-/// The message of parse_yaml alone; "" if it is content.
+/// The error message of parse_yaml; "" if it accepts the text.
 std::string yaml_refusal(const std::string& text) {
   heed::Problems problems("exp.yaml", {});
   heed::parse_yaml(text, 0, problems);
@@ -34,7 +34,7 @@ using heed::yaml_most_bytes;
 
 BOOST_AUTO_TEST_SUITE(config_limits)
 
-BOOST_AUTO_TEST_CASE(as_large_as_may_be) {
+BOOST_AUTO_TEST_CASE(the_largest_size) {
   const std::string comment = copy + "#";
   const std::string full = comment + std::string(yaml_most_bytes - comment.size(), 'x');
   BOOST_TEST(refusal(full) == "accepted");
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(depth_32) {
   BOOST_TEST(yaml_refusal(repeat("- ", 33)) == "exp.yaml:1:65: nested deeper than 32");
   BOOST_TEST(yaml_refusal(repeat("{a: ", 33)).ends_with("nested deeper than 32"));
   BOOST_TEST(refusal("", {"x=" + repeat("[", 5000)}).ends_with("nested deeper than 32"));
-  // 20 levels in an anchor, put 20 levels deep
+  // 20 levels in an anchor, aliased 20 levels deep
   const std::string twice = "- &a " + list(20) + "\n- " + repeat("[", 20) + "*a" + repeat("]", 20);
   BOOST_TEST(yaml_refusal(twice) == "exp.yaml:2:23: nested deeper than 32");
 }
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(fifty_thousand_nodes) {
   BOOST_TEST(yaml_refusal(list(49'999)).empty());
   const std::string message = "more than 50000 values, aliases counted each time";
   BOOST_TEST(yaml_refusal(list(50'000)) == "exp.yaml:1:100000: " + message);
-  // "billion laughs": each line holds the one before ten times
+  // "billion laughs": each line contains the previous one ten times
   std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {
     const std::string last = "*a" + std::to_string(i - 1);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(fifty_thousand_nodes) {
   BOOST_TEST(refusal(laughs).ends_with(message));
 }
 
-BOOST_AUTO_TEST_CASE(anchors_within_anchors) {  // each holds all that is in it once more
+BOOST_AUTO_TEST_CASE(anchors_within_anchors) {  // each counts its whole content again
   const auto nested = [](std::size_t items) {
     return "[&a [&b [&c [" + repeat("1,", items) + "]]]]";
   };
@@ -89,12 +89,12 @@ BOOST_AUTO_TEST_CASE(many_errors_are_counted_not_listed) {
   const std::string message = refusal(text);
   BOOST_TEST(std::count(message.begin(), message.end(), '\n') == 100);
   BOOST_TEST(message.ends_with("\nexp.yaml: and 4900 more errors"));
-  const std::vector<std::string> broken(150, "seed=[");  // of the command line, as many
+  const std::vector<std::string> broken(150, "seed=[");  // as many on the command line
   BOOST_TEST(refusal(copy, broken).ends_with("\nexp.yaml: and 50 more errors"));
 }
 
-BOOST_AUTO_TEST_CASE(long_words_cost_little) {
-  const std::string key(1000, 'x');  // YAML allows no longer ones before a colon
+BOOST_AUTO_TEST_CASE(long_words_are_cheap) {
+  const std::string key(1000, 'x');  // the longest that YAML allows before a colon
   const std::string word(100'000, 'x');
   const std::string shown = std::string(60, 'x') + "...";
   BOOST_TEST(refusal(copy + key + ": 1") == "exp.yaml:2:1: " + shown + ": unknown key");
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(long_words_cost_little) {
                  "... is out of range (allowed: 0 to 2^64 - 1)");
 }
 
-BOOST_AUTO_TEST_CASE(time_grows_with_the_size_and_not_with_its_square) {
+BOOST_AUTO_TEST_CASE(time_grows_linearly_with_the_size) {
   const auto numbered = [](std::size_t bytes) {
     std::string text;
     for (int i = 0; text.size() + 20 < bytes; ++i) text += "key" + std::to_string(i) + ": 1\n";
@@ -133,8 +133,8 @@ BOOST_AUTO_TEST_CASE(time_grows_with_the_size_and_not_with_its_square) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(no_text_of_pieces_hangs_or_crashes) {
-  // Texts put together from YAML's own punctuation; whatever is accepted must print and come back.
+BOOST_AUTO_TEST_CASE(random_texts_neither_hang_nor_crash) {
+  // Texts composed of YAML's punctuation; what is accepted must be the same when printed and read.
   const std::vector<std::string> pieces{"{",
                                         "}",
                                         "[",

@@ -1,11 +1,11 @@
-/// Text that is no YAML, and YAML that no config may hold.
+/// Invalid YAML, and valid YAML that a config must not contain.
 #include "tests/train/config_cases.h"
 
 using namespace std::string_literals;
 
 BOOST_AUTO_TEST_SUITE(config_yaml)
 
-BOOST_AUTO_TEST_CASE(not_yaml_at_all) {
+BOOST_AUTO_TEST_CASE(invalid_yaml) {
   check_all({
       {"",
        "exp.yaml:1:1: data.train: missing: nothing to train on (give source and target files, or "
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(not_yaml_at_all) {
       {",", "exp.yaml:1:1: text after the end of the document (a config is one document)"},
       {copy + "name: &x \"open\n", "exp.yaml:2:7: a quote that is never closed"},
       {copy + "\"name: 1\n", "exp.yaml:2:1: a quote that is never closed"},
-      // Quotes, escaped and doubled ones inside, anchors before them; then what comes after.
+      // Escaped and doubled quotes, quotes after anchors, text after a closing quote.
       {copy + "name: \"a\\\"b\" c\n", "exp.yaml:2:14: not valid YAML: end of map not found"},
       {copy + "name: \"a\\\n", "exp.yaml:2:7: a quote that is never closed"},
       {copy + "'na''me' : 1\n", "exp.yaml:2:1: na'me: unknown key (did you mean name?)"},
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(not_yaml_at_all) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(yaml_that_no_config_may_hold) {
+BOOST_AUTO_TEST_CASE(yaml_that_a_config_must_not_contain) {
   check_all({
       {copy + "---\nseed: 2\n",
        "exp.yaml:2:1: text after the end of the document (a config is one document)"},

@@ -1,5 +1,4 @@
-// Matrix products: counted where they happen, against a formula; and executed once more in the same
-// way.
+// Matrix products: the recorded counts against a formula, and the replay of a step's products.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -50,7 +49,7 @@ std::unique_ptr<Model> tagger(const ModelOptions& o) {
   return make_tagger(o, vocabulary + 4, vocabulary, 1);
 }
 
-/// Sequences of these lengths; a side without any does not exist.
+/// Sequences of these lengths; an empty list means that the side is absent.
 Batch batch_of(const std::vector<std::int32_t>& source, const std::vector<std::int32_t>& target) {
   Batch batch;
   const auto fill = [](Side& side, const std::vector<std::int32_t>& lengths, std::int32_t id) {
@@ -112,7 +111,7 @@ BOOST_AUTO_TEST_CASE(the_formula_by_hand) {
   BOOST_TEST(forward_flops(m, 7, source, target) == 128 + 128 + 96 + 112 + 480 + 64 + 80 + 160);
 }
 
-BOOST_AUTO_TEST_CASE(the_formula_counts_as_the_benchmark_scripts_do) {
+BOOST_AUTO_TEST_CASE(the_formula_agrees_with_the_benchmark_scripts) {
   ModelOptions m;  // nmt-small of tests/bench/workloads.py
   m.d_model = 256;
   m.d_ff = 1024;
@@ -171,7 +170,7 @@ BOOST_AUTO_TEST_CASE(causal_attention_skips_blocks_that_the_mask_hides) {
   BOOST_TEST(counted.model - counted.executed == 4 * d * (256 * 256 - 64 * (64 + 128 + 192 + 256)));
 }
 
-BOOST_AUTO_TEST_CASE(a_window_changes_what_is_executed_and_not_the_model_flops) {
+BOOST_AUTO_TEST_CASE(a_window_changes_executed_but_not_model_flops) {
   ModelOptions full = small();
   full.decoder_layers = 1;
   ModelOptions window = full;
@@ -184,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_window_changes_what_is_executed_and_not_the_model_flops) 
   BOOST_TEST(some.executed < all.executed);
 }
 
-BOOST_AUTO_TEST_CASE(a_token_of_each_side_costs_what_the_formula_says) {
+BOOST_AUTO_TEST_CASE(the_cost_of_a_token_agrees_with_the_formula) {
   for (const std::int64_t d : {12, 48, 510}) {
     for (const bool tied : {true, false}) {
       ModelOptions o = small(d);
@@ -202,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_token_of_each_side_costs_what_the_formula_says) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_log_counts_its_own_thread_while_it_lives) {
+BOOST_AUTO_TEST_CASE(a_log_counts_its_thread_while_it_exists) {
   const Array a = Array::full({2, 3}, 1), b = Array::full({3, 5}, 1);
   const auto multiply = [&] { matmul(Tensor(a), Tensor(b)); };
   ProductFlops outer, inner;
@@ -228,8 +227,8 @@ BOOST_AUTO_TEST_CASE(a_log_counts_its_own_thread_while_it_lives) {
 
 // ---- replaying --------------------------------------------------------------------------------
 
-/// Where operands lie, compared: which of them begin at the same address.
-BOOST_AUTO_TEST_CASE(a_replay_executes_every_product_in_order_on_operands_that_lie_alike) {
+/// Operands that share an address in the step share one in the replay.
+BOOST_AUTO_TEST_CASE(a_replay_keeps_the_order_and_sharing_of_operands) {
   const ModelOptions o = small();
   const std::unique_ptr<Model> model = seq2seq(o);
   const Parameters weights = model->parameters();
@@ -269,12 +268,12 @@ BOOST_AUTO_TEST_CASE(a_replay_executes_every_product_in_order_on_operands_that_l
   BOOST_TEST(of_weights > 0);
 }
 
-BOOST_AUTO_TEST_CASE(what_overlaps_in_a_step_overlaps_in_its_replay) {
+BOOST_AUTO_TEST_CASE(operands_that_overlap_in_a_step_overlap_in_its_replay) {
   const Array matrix = Array::full({4, 10}, 1), other = Array::full({10, 4}, 1);
   Array sum = Array::zeros({4, 4});
   std::vector<Product> products;
   ProductFlops flops;
-  const auto columns = [&](std::int64_t from) {  // of the matrix: [4, 5]
+  const auto columns = [&](std::int64_t from) {  // a [4, 5] block
     kernels::gemm(kernels::Trans::no, kernels::Trans::no, 4, 4, 5, 1, matrix.data() + from, 10,
                   other.data(), 4, 1, sum.data(), 4);
   };
@@ -294,7 +293,7 @@ BOOST_AUTO_TEST_CASE(what_overlaps_in_a_step_overlaps_in_its_replay) {
   BOOST_TEST(again[0].c == again[1].c);
   BOOST_TEST(again[0].b == again[1].b);
   BOOST_TEST(replay.values() >= 40 + 20 + 16);
-  BOOST_TEST(replay.values() < 40 + 20 + 16 + 3 * 16);  // and what alignment takes
+  BOOST_TEST(replay.values() < 40 + 20 + 16 + 3 * 16);  // plus alignment
 }
 
 // ---- the profile of a step ----------------------------------------------------------------------
@@ -316,7 +315,7 @@ BOOST_AUTO_TEST_CASE(the_rows_of_a_profile_add_up_to_the_step) {
   }
   BOOST_TEST(std::abs(sum - 0.5) < 1e-12);
   BOOST_TEST(affine_calls > 0);
-  BOOST_TEST(affine_calls % 3 == 0);  // as often in each shard
+  BOOST_TEST(affine_calls % 3 == 0);  // equally often in each shard
   BOOST_REQUIRE(products.size() == shards.size());
   for (std::size_t i = 0; i < shards.size(); ++i) {
     BOOST_TEST(products[i].flops.model == 3 * formula(small(), shards[i]));

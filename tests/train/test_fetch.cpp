@@ -19,7 +19,7 @@ namespace {
 const std::string kText = "Zwei Männer.\nEin Hund.\n";
 const std::string kPlain = "plain text";
 
-/// A set of two files: one that comes as it is, one that is kept packed.
+/// A data set of two files: one is kept as it is, one packed.
 FetchSet small_set() {
   return {"small",
           "free for all",
@@ -27,7 +27,7 @@ FetchSet small_set() {
            {"text.gz", "/a/b/text", kText.size(), sha256_hex(kText)}}};
 }
 
-/// A server of that set in a folder: curl reads file:// as it reads https://.
+/// A folder that serves this data set: curl reads file:// like https://.
 struct Server {
   TempFolder root, home;
   FetchSet set = small_set();
@@ -54,7 +54,7 @@ struct Server {
 
 BOOST_AUTO_TEST_SUITE(fetching)
 
-BOOST_AUTO_TEST_CASE(gzip_there_and_back) {
+BOOST_AUTO_TEST_CASE(gzip_round_trip) {
   for (const std::string& content : {std::string(), std::string("x"), std::string(300'000, 'y')}) {
     const std::string packed = pack_gzip(content);
     BOOST_TEST(is_gzip(packed));
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(the_sets_are_in_order) {
                    fetch_set("wmt"));
 }
 
-BOOST_AUTO_TEST_CASE(the_environment_names_another_base) {
+BOOST_AUTO_TEST_CASE(the_environment_sets_another_base) {
   ::unsetenv("HEED_FETCH_BASE");
   const FetchSet set = small_set();
   BOOST_TEST(default_fetch_options(set).base == "https://raw.githubusercontent.com");
@@ -128,10 +128,10 @@ BOOST_AUTO_TEST_CASE(downloads_checks_and_packs) {
   BOOST_TEST(contains(server.said[1], "plain.txt: 10 bytes, SHA-256 as expected"));
 }
 
-BOOST_AUTO_TEST_CASE(keeps_what_is_right_and_replaces_what_is_wrong) {
+BOOST_AUTO_TEST_CASE(keeps_right_files_and_replaces_wrong_ones) {
   Server server;
   server.run(server.options());
-  fs::remove_all(server.root / "a");  // nothing can come any more
+  fs::remove_all(server.root / "a");  // further downloads would fail
   FetchResult result = server.run(server.options());
   BOOST_TEST(result.fetched == 0);
   BOOST_TEST(result.present == 2);
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(keeps_what_is_right_and_replaces_what_is_wrong) {
   BOOST_TEST(is_gzip(other.stored("text.gz")));
 }
 
-BOOST_AUTO_TEST_CASE(packed_files_may_come_packed) {
+BOOST_AUTO_TEST_CASE(packed_files_may_arrive_packed) {
   Server server;
   put(server.root / "a/b/text", pack_gzip(kText));
   put(server.root / "a/plain.txt", pack_gzip(kPlain));
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_download_that_fails_names_the_address) {
   HEED_CHECK_ERROR(Exit::io,
                    "cannot fetch file://" + (server.root / "a/b/text").string() + ": curl: (37)",
                    server.run(server.options()));
-  BOOST_TEST(server.stored("plain.txt") == kPlain);  // came before and stays
+  BOOST_TEST(server.stored("plain.txt") == kPlain);  // fetched earlier, is kept
   BOOST_TEST(server.files() == 1);
 }
 

@@ -25,10 +25,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What renaming does while a test wants it: the two functions below stand before the C library's.
+/// Makes rename fail during a test: the two functions below override the C library's.
 struct Renaming {
   bool can_exchange = true;
-  std::string_view fails_from;  ///< the name of what cannot be renamed
+  std::string_view fails_from;  ///< the name that cannot be renamed
 } renaming;
 
 int failed(int error) {
@@ -52,7 +52,7 @@ extern "C" int rename(const char* from, const char* to) noexcept {
 
 BOOST_AUTO_TEST_SUITE(files)
 
-// The sums of FIPS 180-4's examples ("abc", two blocks, a million times "a") and of nothing.
+// The hashes of FIPS 180-4's examples ("abc", two blocks, a million times "a") and of empty text.
 BOOST_AUTO_TEST_CASE(sha256_of_known_texts) {
   BOOST_TEST(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   BOOST_TEST(sha256_hex("abc") ==
@@ -67,13 +67,13 @@ BOOST_AUTO_TEST_CASE(sha256_of_known_texts) {
   sum.update(as_bytes("ab"));
   sum.update(as_bytes("c"));
   BOOST_TEST(sum.hex() == sha256_hex("abc"));
-  BOOST_TEST(sum.hex() == sha256_hex(""));  // begun anew
+  BOOST_TEST(sum.hex() == sha256_hex(""));  // hex() resets it
 }
 
 BOOST_AUTO_TEST_CASE(reads_what_was_written) {
   const TempFolder folder;
   std::string bytes("\0\xff\n", 3);
-  bytes += std::string(3'000'000, 'x');  // more than one piece
+  bytes += std::string(3'000'000, 'x');  // more than one chunk
   write_file_durably(folder / "file", bytes);
   BOOST_TEST((read_bytes(folder / "file") == bytes));
   BOOST_TEST((get(folder / "file") == bytes));
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(file_writer_counts_and_sums) {
   const TempFolder folder;
   FileWriter writer(folder / "file");
   std::string all;
-  for (int i = 0; i < 300; ++i) {  // small pieces, and some larger than the buffer
+  for (int i = 0; i < 300; ++i) {  // small writes, and some larger than the buffer
     const std::string piece(i % 100 == 99 ? 1'500'000 : 7 * i, static_cast<char>('a' + i % 26));
     writer.write(piece);
     all += piece;
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(file_writer_counts_and_sums) {
   BOOST_TEST((get(folder / "file") == all));
 }
 
-BOOST_AUTO_TEST_CASE(a_write_that_fails_leaves_the_old_file_and_nothing_else) {
+BOOST_AUTO_TEST_CASE(a_failed_write_leaves_only_the_old_file) {
   const TempFolder folder;
   put(folder / "file", "old");
   BOOST_CHECK_THROW(write_file_durably(folder / "file",
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(full_disk_is_an_io_error) {
                    write_all(full.get(), as_bytes("x"), "metrics"));
 }
 
-// In a child, because the limit cannot be raised again.
+// In a child process, because the limit cannot be raised again.
 BOOST_AUTO_TEST_CASE(file_size_limit_is_an_io_error_and_leaves_the_old_file) {
   const TempFolder folder;
   put(folder / "file", "old");
@@ -165,11 +165,11 @@ BOOST_AUTO_TEST_CASE(file_size_limit_is_an_io_error_and_leaves_the_old_file) {
   BOOST_TEST(folder.entries() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(folders_are_made_with_those_above) {
+BOOST_AUTO_TEST_CASE(folders_are_created_with_their_parents) {
   const TempFolder folder;
   create_folders(folder / "a" / "b" / "c");
   BOOST_TEST(fs::is_directory(folder / "a" / "b" / "c"));
-  create_folders(folder / "a" / "b" / "c");  // there already
+  create_folders(folder / "a" / "b" / "c");  // exists already
   create_folders((folder / "d").string() + "/");
   BOOST_TEST(fs::is_directory(folder / "d"));
   put(folder / "file", "");
@@ -177,11 +177,11 @@ BOOST_AUTO_TEST_CASE(folders_are_made_with_those_above) {
   HEED_CHECK_ERROR(Exit::io, "file: File exists", create_folders(folder / "file" / "below"));
 }
 
-BOOST_AUTO_TEST_CASE(symbolic_links_are_replaced_in_one_step) {
+BOOST_AUTO_TEST_CASE(symbolic_links_are_replaced_atomically) {
   const TempFolder folder;
   replace_symlink("a", folder / "link");
   BOOST_TEST(fs::read_symlink(folder / "link") == "a");
-  fs::create_symlink("half", temporary_name(folder / "link"));  // left by a killed process
+  fs::create_symlink("half", temporary_name(folder / "link"));  // left over from a killed process
   replace_symlink("b", folder / "link");
   BOOST_TEST(fs::read_symlink(folder / "link") == "b");
   BOOST_TEST(folder.entries() == 1);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(symbolic_links_are_replaced_in_one_step) {
   BOOST_TEST(folder.entries() == 2);
 }
 
-BOOST_AUTO_TEST_CASE(a_transaction_appears_whole) {
+BOOST_AUTO_TEST_CASE(a_transaction_appears_completely) {
   const TempFolder folder;
   {
     FolderTransaction transaction(folder / "new");
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_transaction_appears_whole) {
   BOOST_TEST(folder.entries() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_transaction_given_up_leaves_nothing) {
+BOOST_AUTO_TEST_CASE(an_abandoned_transaction_leaves_nothing) {
   const TempFolder folder;
   {
     FolderTransaction transaction(folder / "new");
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(a_transaction_replaces_an_older_folder_and_leftovers) {
   BOOST_TEST(folder.entries() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(where_folders_cannot_trade_names_the_older_one_comes_back_after_a_failure) {
+BOOST_AUTO_TEST_CASE(without_exchange_the_older_folder_is_restored_after_a_failure) {
   for (const bool fails : {false, true}) {
     const TempFolder folder;
     fs::create_directory(folder / "it");
@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(where_folders_cannot_trade_names_the_older_one_comes_back_a
   }
 }
 
-/// While one lives, files have a user who may not do everything.
+/// While it exists, the process is a user without root's permissions.
 class OrdinaryUser {
  public:
   OrdinaryUser() { BOOST_REQUIRE(::geteuid() != 0 || ::seteuid(65534) == 0); }
@@ -262,7 +262,7 @@ class OrdinaryUser {
   OrdinaryUser& operator=(const OrdinaryUser&) = delete;
 };
 
-BOOST_AUTO_TEST_CASE(what_may_not_be_removed_stays_and_is_in_nobodys_way) {
+BOOST_AUTO_TEST_CASE(what_cannot_be_removed_stays_and_does_not_interfere) {
   const TempFolder folder;
   fs::permissions(folder.path, fs::perms::all);
   const auto stubborn = [&](const std::string& name) {
@@ -334,11 +334,11 @@ BOOST_AUTO_TEST_CASE(the_lock_has_one_holder_and_names_it) {
   HEED_CHECK_ERROR(Exit::io, "No such file", RunLock(folder / "none"));
 }
 
-BOOST_AUTO_TEST_CASE(the_lock_tells_that_heed_had_it) {
+BOOST_AUTO_TEST_CASE(the_lock_records_that_heed_held_it) {
   const TempFolder folder;
   BOOST_TEST(!RunLock::left_in(folder.path, true));
   put(folder / ".lock", "");
-  BOOST_TEST(RunLock::left_in(folder.path, true));  // the disk may have been full
+  BOOST_TEST(RunLock::left_in(folder.path, true));  // an empty lock: the disk may have been full
   BOOST_TEST(!RunLock::left_in(folder.path, false));
   put(folder / ".lock", "4711\n");
   BOOST_TEST(!RunLock::left_in(folder.path, true));
@@ -347,7 +347,7 @@ BOOST_AUTO_TEST_CASE(the_lock_tells_that_heed_had_it) {
   BOOST_TEST(RunLock::left_in(folder.path, false));
 }
 
-BOOST_AUTO_TEST_CASE(who_only_looks_keeps_nobody_from_the_lock) {
+BOOST_AUTO_TEST_CASE(looking_at_the_lock_does_not_take_it) {
   const TempFolder folder;
   put(folder / ".lock", "");
   std::vector<std::jthread> lookers;
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(who_only_looks_keeps_nobody_from_the_lock) {
       while (!stop.stop_requested()) {
         try {
           RunLock::refuse_if_held(folder.path);
-        } catch (const Error&) {  // it is held now and then
+        } catch (const Error&) {  // another thread may hold it
         }
       }
     });

@@ -34,13 +34,13 @@ BOOST_AUTO_TEST_CASE(strict_json) {
                    parse_json(std::string(1'000'000, '['), "x"));
 }
 
-BOOST_AUTO_TEST_CASE(appends_one_record_a_line) {
+BOOST_AUTO_TEST_CASE(appends_one_record_per_line) {
   const TempFolder folder;
   {
     JsonlWriter writer(folder / "m.jsonl");
     writer.append({{"step", 1}, {"text", "two\nlines"}});
   }
-  JsonlWriter writer(folder / "m.jsonl");  // goes on
+  JsonlWriter writer(folder / "m.jsonl");  // appends
   writer.append({{"step", 2}});
   writer.sync();
   BOOST_TEST(get(folder / "m.jsonl") == "{\"step\":1,\"text\":\"two\\nlines\"}\n{\"step\":2}\n");
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_full_disk_is_an_io_error) {
   HEED_CHECK_ERROR(Exit::io, "m.jsonl: No space left", writer.append({{"step", 1}}));
 }
 
-BOOST_AUTO_TEST_CASE(repair_cuts_at_the_first_broken_line) {
+BOOST_AUTO_TEST_CASE(repair_truncates_at_the_first_broken_line) {
   const TempFolder folder;
   const auto repaired = [&](const std::string& text) {
     put(folder / "m.jsonl", text);
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(repair_cuts_at_the_first_broken_line) {
     BOOST_TEST(repaired(good.substr(0, cut)) == (cut < 11 ? "" : good.substr(0, 11)));
 }
 
-BOOST_AUTO_TEST_CASE(what_stands_behind_a_damaged_line_is_kept_beside_the_file) {
+BOOST_AUTO_TEST_CASE(a_file_with_a_damaged_line_is_kept_as_a_copy) {
   const TempFolder folder;
   const std::string text = "{\"step\":1}\n{\"st?p\"\n{\"step\":3}\n";
   put(folder / "m.jsonl", text);
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(what_stands_behind_a_damaged_line_is_kept_beside_the_file) 
   BOOST_TEST(result.damaged_line == 2);
   BOOST_TEST(get(folder / "m.jsonl") == "{\"step\":1}\n");
   BOOST_TEST(get(folder / "m.jsonl.damaged") == text);
-  // Not where only the last line is broken, or is to come again.
+  // Not if only the last line is broken, or will be written again.
   put(folder / "n.jsonl", "{\"step\":1}\nx\n");
   BOOST_TEST(repair_jsonl(folder / "n.jsonl").damaged_line == 0);
   put(folder / "n.jsonl", "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(what_stands_behind_a_damaged_line_is_kept_beside_the_file) 
   BOOST_TEST(!std::filesystem::exists(folder / "n.jsonl.damaged"));
 }
 
-BOOST_AUTO_TEST_CASE(repair_cuts_what_will_come_again) {
+BOOST_AUTO_TEST_CASE(repair_removes_records_that_will_be_written_again) {
   const TempFolder folder;
   put(folder / "m.jsonl", "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n{\"step\":4}\n");
   const auto result =

@@ -19,7 +19,7 @@ const ProgressStyle kAscii{.terminal = true, .color = false, .unicode = false, .
 
 ProgressState full_state() { return {4200, 10000, 2.34567, 8.8e-4, 12345.6, 185.0}; }
 
-/// Columns of a line of ASCII, the bar's two signs, and colours.
+/// The columns of a line of ASCII, the bar's two characters, and colours.
 int columns(const std::string& line) {
   int count = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -31,7 +31,7 @@ int columns(const std::string& line) {
   return count;
 }
 
-/// What a bar writes, at times that the test sets.
+/// The output of a bar at times set by the test.
 struct Screen {
   double now = 0.0;
   std::vector<std::string> written;
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(lines_fit_the_width) {
              "train   42%  loss 2.3457  ETA 3:05");
 }
 
-BOOST_AUTO_TEST_CASE(unknown_values_are_left_out) {
+BOOST_AUTO_TEST_CASE(unknown_values_are_omitted) {
   BOOST_TEST(format_bar_line("fetch", {.step = 3}, kAscii) == "fetch  3");
   BOOST_TEST(format_plain_line("train", {.step = 3}) == "train step 3");
   BOOST_TEST(format_plain_line("train", {.step = 9999, .total = 10000}) ==
@@ -131,10 +131,10 @@ BOOST_AUTO_TEST_CASE(a_terminal_line_is_redrawn_at_most_ten_times_a_second) {
     bar.note("saved");
     BOOST_TEST(screen.written.back().starts_with("\r\x1b[Ksaved\ntrain  "));
   }
-  BOOST_TEST(screen.written.back() == "\r\x1b[K");  // gone at the end
+  BOOST_TEST(screen.written.back() == "\r\x1b[K");  // cleared at the end
 }
 
-BOOST_AUTO_TEST_CASE(plain_lines_come_now_and_then) {
+BOOST_AUTO_TEST_CASE(plain_lines_are_rare) {
   Screen screen;
   ProgressBar bar = screen.bar({.terminal = false});
   for (int step = 1; step <= 100; ++step) {
@@ -152,17 +152,17 @@ BOOST_AUTO_TEST_CASE(plain_lines_come_now_and_then) {
   for (const std::string& text : screen.written) BOOST_TEST(text.find('\x1b') == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(the_time_left_is_reckoned_from_the_steps) {
+BOOST_AUTO_TEST_CASE(the_remaining_time_is_estimated_from_the_steps) {
   Screen screen;
   ProgressBar bar = screen.bar({.terminal = false}, 0.0);
   screen.now = 100.0;
-  bar.update({.step = 500, .total = 1000});  // a run that goes on knows nothing yet
+  bar.update({.step = 500, .total = 1000});  // a resumed run has no estimate yet
   BOOST_TEST(!contains(screen.written.back(), "ETA"));
   screen.now = 102.0;
   bar.update({.step = 510, .total = 1000});
   BOOST_TEST(contains(screen.written.back(), "ETA 1:38"));  // 490 steps of 0.2 s
   bar.update({.step = 510, .total = 1000, .seconds_left = 7.0});
-  BOOST_TEST(contains(screen.written.back(), "ETA 0:07"));  // the trainer knows better
+  BOOST_TEST(contains(screen.written.back(), "ETA 0:07"));  // the trainer's own estimate
 }
 
 BOOST_AUTO_TEST_CASE(style_follows_the_environment) {
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(style_follows_the_environment) {
   BOOST_TEST(with("LC_ALL", "C.utf8", none.get()).unicode);
   BOOST_TEST(!with("LC_ALL", "C", none.get()).unicode);
 
-  // A terminal of our own.
+  // A pseudoterminal.
   const FileDescriptor master(::posix_openpt(O_RDWR | O_NOCTTY));
   BOOST_REQUIRE(master.get() >= 0);
   BOOST_REQUIRE((::grantpt(master.get()) == 0 && ::unlockpt(master.get()) == 0));

@@ -17,7 +17,7 @@ TensorView view(const std::string& name, DType dtype, std::vector<std::int64_t> 
   return {name, dtype, std::move(shape), std::as_bytes(std::span(values))};
 }
 
-/// A file with this header, its true length before it, and so many bytes of data.
+/// A file with this header, its correct length before it, and `bytes` of data.
 std::string file_with(const std::string& header, std::size_t data_bytes) {
   const std::uint64_t length = header.size();
   std::string bytes(8, '\0');
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(reads_what_was_written) {
   BOOST_TEST(file.find("w")->description() == "F32 [2, 3]");
 }
 
-BOOST_AUTO_TEST_CASE(a_file_can_be_moved) {
+BOOST_AUTO_TEST_CASE(a_safetensors_file_is_movable) {
   const std::vector<float> values = {1.0f, 2.0f};
   const TempFolder folder;
   write_safetensors(folder / "m", std::vector{view("w", DType::f32, {2}, values)});
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_file_can_be_moved) {
   BOOST_TEST(second.find("w")->values<float>()[1] == 2.0f);
 }
 
-// The layout as the format's README shows it, byte for byte.
+// The layout shown in the format's README, byte for byte.
 BOOST_AUTO_TEST_CASE(layout) {
   const TempFolder folder;
   const std::vector<float> one = {1.0f};
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(layout) {
   BOOST_TEST(std::memcmp(bytes.data() + 16 + length, one.data(), 4) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(the_order_given_does_not_matter) {
+BOOST_AUTO_TEST_CASE(the_order_of_the_tensors_does_not_matter) {
   const TempFolder folder;
   const std::vector<float> values = {1.0f};
   const TensorView a = view("a", DType::f32, {1}, values), b = view("b", DType::f32, {1}, values);
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(the_order_given_does_not_matter) {
   BOOST_TEST(get(folder / "1") == get(folder / "2"));
 }
 
-BOOST_AUTO_TEST_CASE(writing_refuses_what_could_not_be_read) {
+BOOST_AUTO_TEST_CASE(writing_refuses_what_cannot_be_read) {
   const TempFolder folder;
   const std::vector<float> values = {1.0f, 2.0f};
   const TensorView good = view("w", DType::f32, {2}, values);
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(refuses_sizes_that_do_not_fit) {
                 "ends at byte 9223372036854775807");
 }
 
-BOOST_AUTO_TEST_CASE(names_reach_no_terminal_as_they_are) {
+BOOST_AUTO_TEST_CASE(names_are_escaped_in_messages) {
   const std::string name = "\\u001b[2J", seen = "\"\\x1b[2J\"";
   check_refused("{" + entry(name, "U8", "[1]", "[0,1]") + "}", 0, seen + " ends at byte 1");
   check_refused("{" + entry(name, "U8", "[1]", "[1,2]") + "}", 2, seen + " begins at byte 1");
@@ -269,8 +269,8 @@ BOOST_AUTO_TEST_CASE(names_reach_no_terminal_as_they_are) {
                 "duplicate key " + seen);
 }
 
-BOOST_AUTO_TEST_CASE(more_than_memory_holds_is_not_read) {
-  // A view that claims 2^62 bytes: their memory is asked for before any of them is.
+BOOST_AUTO_TEST_CASE(a_file_larger_than_memory_is_refused) {
+  // A view that claims 2^62 bytes: memory is allocated before any byte is read.
   const std::string size = std::to_string(std::uint64_t{1} << 62);
   const std::string bytes =
       file_with("{" + entry("a", "U8", "[" + size + "]", "[0," + size + "]") + "}", 0);
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(more_than_memory_holds_is_not_read) {
                    SafetensorsFile::parse(claimed, "m"));
 }
 
-BOOST_AUTO_TEST_CASE(refuses_gaps_overlaps_and_odd_places) {
+BOOST_AUTO_TEST_CASE(refuses_gaps_overlaps_and_wrong_offsets) {
   const auto two = [](const std::string& first, const std::string& second) {
     return "{" + entry("a", "U8", "[4]", first) + "," + entry("b", "U8", "[4]", second) + "}";
   };
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(refuses_gaps_overlaps_and_odd_places) {
   check_refused("{" + entry("a", "U8", "[0]", "[3,3]") + "}", 0, "ends at byte 3");
 }
 
-BOOST_AUTO_TEST_CASE(elements_are_aligned_however_they_came) {
+BOOST_AUTO_TEST_CASE(elements_are_aligned_for_any_header) {
   std::string bytes = file_with(
       "{" + entry("a", "U8", "[3]", "[0,3]") + "," + entry("b", "F64", "[1]", "[3,11]") + "}", 3);
   const double value = 2.5;
@@ -306,9 +306,9 @@ BOOST_AUTO_TEST_CASE(elements_are_aligned_however_they_came) {
   BOOST_TEST(file.find("a")->bytes.size() == 3);
 }
 
-// Whatever bit is turned and wherever the file is cut: an error with the right code, or a file that
-// is whole. (That it holds the wrong numbers then is for the checkpoint's sums to find.)
-BOOST_AUTO_TEST_CASE(survives_every_flip_and_cut) {
+// With any bit flipped and at any truncation: an error with the right code, or a complete file.
+// (Wrong numbers are detected by the checkpoint's checksums.)
+BOOST_AUTO_TEST_CASE(survives_every_flip_and_truncation) {
   const TempFolder folder;
   const std::vector<float> values = {1.0f, 2.0f, 3.0f, 4.0f};
   const std::vector<double> wide = {5.0};

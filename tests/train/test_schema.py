@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""test_schema.py HEED TEST_TRAIN: the schema that `heed show --schema` prints agrees with the reader of configs.
+"""test_schema.py HEED TEST_TRAIN: checks that the schema of `heed show --schema` agrees with the config reader.
 
-Every config that the tests of the reader accept (the shipped ones among them) is valid, and every one that they
-refuse is not, but for the mistakes in BEYOND, which take more than a schema. Needs Debian's python3-jsonschema.
+The schema must accept every config that the reader accepts in its tests (including the shipped ones), and refuse
+every one that it refuses, except for the errors in BEYOND. Needs Debian's python3-jsonschema.
 """
 import json
 import os
@@ -17,7 +17,7 @@ except ImportError:
     print("python3-jsonschema is not installed")
     sys.exit(77)
 
-# Mistakes, by what the reader says of them, that a JSON Schema cannot express.
+# Errors that a JSON Schema cannot express, by the reader's message.
 BEYOND = {
     "compares two keys": r"is not a multiple of|is odd, but|is more than|is less than|leave nothing|but \w+ ends at step"
                          r"|\d+ files, but",
@@ -54,7 +54,7 @@ def main():
         elif errors:
             refused += 1
         else:
-            # All that the reader says must be beyond a schema.
+            # Every message of the reader must be beyond a schema.
             for line in verdict.splitlines():
                 reason = next((name for name, pattern in BEYOND.items() if re.search(pattern, line)), None)
                 if reason:

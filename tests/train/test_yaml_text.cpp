@@ -7,7 +7,7 @@ using namespace heed;
 
 BOOST_AUTO_TEST_SUITE(yaml_text_of)
 
-BOOST_AUTO_TEST_CASE(text_is_quoted_where_it_would_mean_something_else) {
+BOOST_AUTO_TEST_CASE(text_is_quoted_if_it_would_be_misread) {
   for (const char* plain : {"a", "a.b", "a-b", "data/x_1", "nullx"})
     BOOST_TEST(yaml_text(plain) == plain);
   for (const std::string odd : {"", "-a", ".a", "null", "Null", "NULL", "a b", "~", "ä", "#a"})

@@ -11,7 +11,7 @@
 
 namespace heed::test {
 
-/// A run folder and what belongs to it. The data is kept, as a run keeps its tokenizer.
+/// A run folder with its config and data.
 struct Run {
   Config config;
   std::filesystem::path folder;
@@ -25,7 +25,7 @@ struct Run {
   RunFolder paths() const { return {folder}; }
   CheckpointFolder checkpoints() const { return CheckpointFolder(folder); }
 
-  /// From the newest checkpoint, if there is one, to the end. Returns the signal that stopped it.
+  /// Trains to the end, optionally from the newest checkpoint. Returns the signal that stopped it.
   int train(bool restore) {
     Trainer trainer(config, paths(), data, talk);
     if (restore) trainer.restore();
@@ -34,7 +34,7 @@ struct Run {
   std::string file(std::int64_t step, const std::string& name) const {
     return get(checkpoints().folder_of(step) / name);
   }
-  /// metrics.jsonl without what a clock has said.
+  /// metrics.jsonl without the fields that depend on the clock.
   std::vector<nlohmann::json> metrics() const {
     std::vector<nlohmann::json> all;
     std::istringstream lines(get(paths().metrics()));
@@ -61,7 +61,7 @@ struct Run {
   }
 };
 
-/// The same weights, moments and progress at a step, to the bit.
+/// Checks that weights, moments and progress at a step are bitwise equal.
 inline void check_same_checkpoint(const Run& a, const Run& b, std::int64_t step) {
   for (const char* name : {"model.safetensors", "training.safetensors"}) {
     BOOST_TEST((a.file(step, name) == b.file(step, name)), name << " differs at step " << step);

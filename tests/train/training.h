@@ -1,5 +1,5 @@
 #pragma once
-/// What the tests of training share: small models and data, and weights as bits.
+/// Shared by the tests of training: small models and data, and weights as bits.
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -32,7 +32,7 @@ inline std::unique_ptr<Generative> small_lm(double dropout = 0, std::uint64_t se
   return make_language_model(small_model(dropout), vocabulary, seed);
 }
 
-/// Random sentences of 1 to 8 tokens and, as targets, the same reversed.
+/// Random sentences of 1 to 8 tokens, with their reversals as targets.
 inline Dataset reversals(std::int64_t n, std::uint64_t seed = 1) {
   Random random({.seed = seed, .stream = Stream::check, .index = 9});
   Dataset data;
@@ -46,7 +46,7 @@ inline Dataset reversals(std::int64_t n, std::uint64_t seed = 1) {
   return data;
 }
 
-/// A text of random tokens, every second one the one before plus one.
+/// A text of random tokens, in which every second token is its predecessor plus one.
 inline Dataset random_text(std::int64_t n) {
   Random random({.seed = 2, .stream = Stream::check, .index = 9});
   Dataset data;

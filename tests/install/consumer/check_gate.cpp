@@ -1,4 +1,4 @@
-/// In double: are the gradients of the op and of the layer right, and would an error be seen?
+/// In double: checks the gradients of the op and of the layer, and that an error is detected.
 #define BOOST_TEST_MODULE gate
 #include <boost/test/included/unit_test.hpp>
 #include <string>
@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_CASE(the_layer_and_its_parameters) {
   BOOST_TEST(result.parameters.size() == 4u);  // x, w, b, v
 }
 
-/// The same op with 2 x² where 3 x² belongs.
+/// The same op with a wrong 2 x² instead of 3 x².
 struct WrongCube : heed::Cube {
   void backward(const heed::Array& dy, heed::Grad dx) const {
     heed::Array g(x.shape());

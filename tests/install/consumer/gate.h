@@ -1,5 +1,5 @@
 #pragma once
-/// An op and a layer of one's own, written once and usable in float and in double.
+/// A user-defined op and layer, written once for float and double.
 #include <cstdint>
 #include <vector>
 
@@ -50,7 +50,7 @@ struct Gate {
   std::vector<NamedTensor> parameters() const { return {{"w", w}, {"b", b}, {"v", v}}; }
 };
 
-/// Values to feed it with.
+/// Input values.
 inline Array example(const Shape& shape) {
   Random random({.seed = 7, .stream = Stream::data});
   Array x(shape);

@@ -1,4 +1,4 @@
-/// There and back with a tokenizer that is learned on the spot.
+/// A round trip with a newly trained tokenizer.
 #include <cstdio>
 #include <string>
 #include <vector>

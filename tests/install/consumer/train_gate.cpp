@@ -1,4 +1,4 @@
-/// In float: gradient descent until one gate does what another one does.
+/// In float: gradient descent trains one gate to imitate another.
 #include <cstdio>
 #include <type_traits>
 

@@ -1,4 +1,4 @@
-// The bits of training depend on the seed and the shards, not on the threads.
+// The bits of training depend on the seed and the number of shards, not on the threads.
 #include "tests/train/support.h"
 #include "tests/train/training.h"
 #include "train/loop/step.h"

@@ -1,4 +1,4 @@
-// NaN and infinities: caught in their step, before the update, and traced to where they began.
+// NaN and infinities are caught in their step, before the update, and traced to their origin.
 #include <cmath>
 #include <limits>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr real not_a_number = std::numeric_limits<real>::quiet_NaN();
 constexpr real infinity = std::numeric_limits<real>::infinity();
 
-/// Steps of a small model on one thread and one shard, so that an Injector sees all of them.
+/// Steps of a small model with one thread and one shard, so that an Injector sees all ops.
 struct Steps {
   Dataset data = reversals(9);
   std::unique_ptr<Model> model = small_seq2seq(0.1);
@@ -30,7 +30,7 @@ struct Steps {
     return step.run(std::vector<Batch>{make_batch(data, {0, 1, 2, 3, 4, 5, 6, 7, 8})}, ++count,
                     1e-3);
   }
-  /// The message of the step that must fail; the weights and moments must stay.
+  /// The message of a step that must fail and leave weights and moments unchanged.
   std::string failure() {
     const Bits weights = bits_of(model->parameters()), moments = bits_of(optimizer.state());
     std::string message;
@@ -46,10 +46,10 @@ struct Steps {
   }
 };
 
-/// A run whose only weight table is spoilt, so that no step succeeds.
+/// A run in which no step after the first succeeds.
 Config hopeless() {
   Config c = small_run(60);
-  c.optim.lr = 1e30;  // the first update throws the weights far beyond what squares can hold
+  c.optim.lr = 1e30;  // after the first update the squares of weights overflow
   c.optim.schedule.warmup = 0;
   return c;
 }
@@ -58,7 +58,7 @@ Config hopeless() {
 
 BOOST_AUTO_TEST_SUITE(nonfinite)
 
-BOOST_AUTO_TEST_CASE(a_spoilt_weight_is_named) {
+BOOST_AUTO_TEST_CASE(a_bad_weight_is_named) {
   Steps steps;
   Tensor weight = steps.model->parameters()[3].tensor;
   weight.mutable_value().data()[2] = not_a_number;
@@ -68,12 +68,12 @@ BOOST_AUTO_TEST_CASE(a_spoilt_weight_is_named) {
   BOOST_TEST(contains(message, "nan at row"), message);
 }
 
-BOOST_AUTO_TEST_CASE(the_first_result_is_named_with_its_place_and_sample) {
+BOOST_AUTO_TEST_CASE(the_first_result_is_named_with_its_position_and_samples) {
   Steps steps;
   Injector injector;
   steps.next();
   injector.learn();
-  // The first result is the source's embedding: a row for each source token.
+  // The first result is the source's embedding, with a row for each source token.
   injector.place = {true, 0, 5 * 12 + 7, infinity};
   const std::string message = steps.failure();
   BOOST_TEST(contains(message, "first: the result of Embedding at"), message);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(the_first_result_is_named_with_its_place_and_sample) {
   BOOST_TEST(contains(message, "in shard 1 of 1, samples 0, 1, 2, 3, 4, 5, 6, 7, 8"), message);
 }
 
-BOOST_AUTO_TEST_CASE(a_gradient_that_goes_wrong_is_named_though_the_loss_is_right) {
+BOOST_AUTO_TEST_CASE(a_bad_gradient_is_named_although_the_loss_is_finite) {
   Steps steps;
   Injector injector;
   steps.next();
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_gradient_that_goes_wrong_is_named_though_the_loss_is_righ
   BOOST_TEST(!contains(message, "the loss is nan"), message);
 }
 
-BOOST_AUTO_TEST_CASE(a_fault_that_does_not_come_back_is_said_to) {
+BOOST_AUTO_TEST_CASE(a_fault_that_does_not_recur_is_reported_as_such) {
   Steps steps;
   Injector injector;
   steps.next();
@@ -103,16 +103,16 @@ BOOST_AUTO_TEST_CASE(a_fault_that_does_not_come_back_is_said_to) {
   BOOST_TEST(contains(steps.failure(), "every tensor of every shard is finite"));
 }
 
-BOOST_AUTO_TEST_CASE(a_run_stops_with_all_steps_before_saved) {
+BOOST_AUTO_TEST_CASE(a_run_stops_with_all_earlier_steps_saved) {
   TempFolder temp;
   Run run(hopeless(), temp.path / "run");
   BOOST_CHECK_EXCEPTION(run.train(false), Error, [](const Error& e) {
     return e.code == Exit::non_finite && contains(e.what(), "the weights are as before the step");
   });
-  // The step that was given up is no step left out.
+  // The failed step does not count as skipped.
   const std::int64_t last = run.checkpoints().newest_valid().checkpoint->step;
   BOOST_TEST(run.state(last).at("skipped_in_a_row") == 0);
-  // What is saved is finite, whatever happened later.
+  // All saved values are finite.
   for (const std::int64_t step : run.checkpoints().steps()) {
     for (const char* file : {"model.safetensors", "training.safetensors"}) {
       const SafetensorsFile saved = SafetensorsFile::read(run.checkpoints().folder_of(step) / file);
@@ -127,13 +127,13 @@ BOOST_AUTO_TEST_CASE(weights_that_are_not_finite_are_not_saved) {
   Run run(small_run(10), temp.path / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.talk);
   Tensor table = trainer.model().parameters().front().tensor;
-  table.mutable_value().data()[0] = infinity;  // whether a sentence has this token or not
+  table.mutable_value().data()[0] = infinity;  // even if no sentence contains this token
   BOOST_CHECK_EXCEPTION(trainer.train(), Error,
                         [](const Error& e) { return e.code == Exit::non_finite; });
   BOOST_TEST(run.checkpoints().steps().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_weight_that_hides_behind_a_relu_is_found_in_its_step) {
+BOOST_AUTO_TEST_CASE(a_weight_hidden_by_a_relu_is_found_in_its_step) {
   TempFolder temp;
   Run run(small_run(10), temp.path / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.talk);
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_weight_that_hides_behind_a_relu_is_found_in_its_step) {
   BOOST_TEST(run.checkpoints().steps().empty());
 }
 
-BOOST_AUTO_TEST_CASE(skipped_steps_are_left_out_counted_and_remembered) {
+BOOST_AUTO_TEST_CASE(skipped_steps_are_counted_and_recorded) {
   TempFolder temp;
   Config c = small_run(30);
   c.train.shards = 1;
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(skipped_steps_are_left_out_counted_and_remembered) {
     Injector injector;
     Trainer trainer(run.config, run.paths(), run.data, run.talk);
     injector.place = {true, 1000, 0, not_a_number};
-    injector.results = 1 << 30;  // the thousandth result of the whole run
+    injector.results = 1 << 30;  // a place in the whole run, not in each step
     BOOST_TEST(trainer.train() == 0);
   }
   BOOST_TEST(run.count("skipped") == 1);
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(skipped_steps_are_left_out_counted_and_remembered) {
   BOOST_TEST(run.state(30).at("skipped") == 1);
   BOOST_TEST(plain.state(30).at("skipped") == 0);
   BOOST_TEST((run.file(30, "model.safetensors") != plain.file(30, "model.safetensors")));
-  // The same batches were seen; Adam has taken one step less.
+  // Both have read the same batches; Adam has taken one step fewer.
   BOOST_TEST(run.state(30).at("batch") == plain.state(30).at("batch"));
   Run again(c, temp.path / "run");
   Trainer resumed(again.config, again.paths(), again.data, again.talk);
@@ -186,8 +186,8 @@ BOOST_AUTO_TEST_CASE(a_run_that_can_only_skip_ends) {
   BOOST_CHECK_EXCEPTION(run.train(false), Error,
                         [](const Error& e) { return e.code == Exit::non_finite; });
   BOOST_TEST(run.count("valid") > 0);
-  BOOST_TEST(!run.checkpoints().linked("best"));  // none of 0 % exact match with a loss of NaN
-  // Going on does not count from the beginning.
+  BOOST_TEST(!run.checkpoints().linked("best"));  // the loss is NaN
+  // A resumed run does not count from 0.
   const std::int64_t stopped = run.checkpoints().newest_valid().checkpoint->step;
   BOOST_CHECK_EXCEPTION(run.train(true), Error, [](const Error& e) {
     return contains(e.what(), "21 steps in a row were not finite");

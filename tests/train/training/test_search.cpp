@@ -1,4 +1,4 @@
-// Greedy search, beam search and sampling on a model that is a table.
+// Greedy search, beam search and sampling with a model given as a table.
 #include "train/decode/search.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::vector<Hypothesis> search(const TableDecoding::Table& table, const DecodeOp
       .run(decoding, Tokens(numbers.size(), Tokenizer::bos));
 }
 
-/// Logits from probabilities of </s>, A, B, C; nothing for <unk> and <s>.
+/// Logits from probabilities of </s>, A, B, C; <unk> and <s> have none.
 std::vector<float> logits(double end, double a, double b, double c) {
   std::vector<float> row{never, never};
   for (const double p : {end, a, b, c})
@@ -67,7 +67,7 @@ double penalty(std::size_t n, double alpha) {
   return std::pow((5.0 + static_cast<double>(n)) / 6.0, alpha);
 }
 
-/// The best of all sequences there are: what a beam that is wide enough has to find.
+/// The best of all sequences, by exhaustive search; a wide enough beam must find it.
 void best_of_all(const TableDecoding::Table& table, std::int64_t limit, double alpha,
                  Tokens& tokens, double log_prob, Hypothesis& best) {
   const std::vector<double> p = log_softmax(table(0, tokens));
@@ -80,7 +80,7 @@ void best_of_all(const TableDecoding::Table& table, std::int64_t limit, double a
     tokens.push_back(t);
     const double total = log_prob + p[static_cast<std::size_t>(t)];
     if (static_cast<std::int64_t>(tokens.size()) == limit)
-      offer(total, tokens.size());  // cut: no </s>
+      offer(total, tokens.size());  // at the limit: no </s>
     else
       best_of_all(table, limit, alpha, tokens, total, best);
     tokens.pop_back();
@@ -91,7 +91,7 @@ void best_of_all(const TableDecoding::Table& table, std::int64_t limit, double a
 
 BOOST_AUTO_TEST_SUITE(searching)
 
-BOOST_AUTO_TEST_CASE(greedy_is_a_beam_of_one_is_the_argmax) {
+BOOST_AUTO_TEST_CASE(greedy_equals_a_beam_of_one_and_the_argmax) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto table = [seed](std::int32_t s, const Tokens& tokens) {
       return random_row(seed, s, tokens, 9);
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_wide_beam_finds_the_best_of_all_sequences) {
 }
 
 BOOST_AUTO_TEST_CASE(scores_are_normalised_by_length) {
-  // </s> at once has log 0.3; A and then </s> has log(0.7 · 0.4): less, but longer.
+  // </s> at once has log 0.3; A and then </s> has log(0.7 · 0.4), which is less, but longer.
   const auto table = [](std::int32_t, const Tokens& tokens) {
     return tokens.empty() ? logits(0.3, 0.7, 0, 0) : logits(0.4, 0, 0.3, 0.3);
   };
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(ties_go_to_the_earlier_and_the_smaller) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unknown_and_begin_are_never_said) {
+BOOST_AUTO_TEST_CASE(unknown_and_begin_are_never_generated) {
   const auto table = [](std::int32_t, const Tokens& tokens) {
     return tokens.size() < 3 ? std::vector<float>{9, 8, 1, 2, 0}
                              : std::vector<float>{9, 8, 5, 0, 0};
@@ -220,18 +220,18 @@ BOOST_AUTO_TEST_CASE(finished_sentences_leave_the_batch) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_finished_hypothesis_takes_up_a_place_of_the_beam) {
+BOOST_AUTO_TEST_CASE(a_finished_hypothesis_occupies_a_place_in_the_beam) {
   const auto table = [](std::int32_t, const Tokens& tokens) {
     return tokens.size() < 4 ? logits(0.3, 0.4, 0.2, 0.1) : logits(1, 0, 0, 0);
   };
   TableDecoding decoding(1, table);
   Search(beam_of(3), 20, 1, {0}).run(decoding, {Tokenizer::bos});
   BOOST_TEST(decoding.widths.front() == 1);
-  BOOST_TEST(decoding.widths[1] == 2);  // A and B go on, </s> is done
+  BOOST_TEST(decoding.widths[1] == 2);  // A and B continue, </s> is finished
   BOOST_TEST(std::is_sorted(decoding.widths.begin() + 1, decoding.widths.end(), std::greater<>()));
 }
 
-BOOST_AUTO_TEST_CASE(a_sentence_is_searched_as_if_it_were_alone) {
+BOOST_AUTO_TEST_CASE(a_sentence_does_not_depend_on_the_batch) {
   const auto table = [](std::int32_t s, const Tokens& tokens) {
     return random_row(7, s, tokens, 9);
   };
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_sentence_is_searched_as_if_it_were_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(logits_that_say_nothing_end_the_search) {
+BOOST_AUTO_TEST_CASE(non_finite_logits_end_the_search) {
   for (const float z : {std::numeric_limits<float>::quiet_NaN(), never}) {
     const auto table = [z](std::int32_t s, const Tokens&) {
       return s == 1 ? std::vector<float>(6, z) : logits(0.1, 0.9, 0, 0);
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(logits_that_say_nothing_end_the_search) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(no_sentence_at_all) {
+BOOST_AUTO_TEST_CASE(an_empty_batch) {
   BOOST_TEST(
       search([](std::int32_t, const Tokens&) { return logits(1, 0, 0, 0); }, beam_of(2), 5, 0)
           .empty());

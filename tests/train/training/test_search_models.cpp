@@ -1,4 +1,4 @@
-// Search with real models: translation in batches, continued text, scores.
+// Search with real models: translation in batches, text generation, scores.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-/// A model that has learned something, so that its sentences end and differ.
+/// A model trained so far that its sentences end and differ.
 std::unique_ptr<Generative> trained(bool lm) {
   const Dataset data = lm ? random_text(800) : reversals(200);
   std::unique_ptr<Generative> model = lm ? small_lm() : small_seq2seq();
@@ -44,7 +44,7 @@ DecodeOptions options(std::int64_t beam, std::int64_t batch = 64) {
   return o;
 }
 
-/// Logits of every position, teacher-forced: [tokens, vocabulary].
+/// Logits of every position with teacher forcing: [tokens, vocabulary].
 Array forced_logits(const Generative& model, std::span<const std::int32_t> source,
                     const Tokens& target_in) {
   const Tokens source_offsets{0, static_cast<std::int32_t>(source.size())};
@@ -69,7 +69,7 @@ std::int32_t argmax(const Array& logits, std::int64_t row) {
 
 BOOST_AUTO_TEST_SUITE(searching_with_models)
 
-BOOST_AUTO_TEST_CASE(a_sentence_is_translated_alike_alone_and_in_any_batch) {
+BOOST_AUTO_TEST_CASE(a_translation_is_the_same_alone_and_in_any_batch) {
   const Dataset data = reversals(60, 5);
   for (const std::int64_t beam : {1, 4}) {
     Team two(2), one(1);
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_sentence_is_translated_alike_alone_and_in_any_batch) {
         translate(FrozenModel(trained_seq2seq()), data.source, options(beam), 1, two);
     BOOST_TEST(together.size() == 60u);
     std::size_t ended = 0;
-    for (const std::int64_t batch : {1, 7, 40, 512}) {  // at most; 512: as one, beside four
+    for (const std::int64_t batch : {1, 7, 40, 512}) {  // maximum size; 512: all in one batch
       const std::vector<Hypothesis> apart = translate(FrozenModel(trained_seq2seq()), data.source,
                                                       options(beam, batch), 1, one, {}, 1);
       for (std::size_t i = 0; i < apart.size(); ++i) {
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_sentence_is_translated_alike_alone_and_in_any_batch) {
         ended += apart[i].tokens.size() < 12;
       }
     }
-    BOOST_TEST(ended > 120u);  // the model is no stranger to </s>
+    BOOST_TEST(ended > 120u);  // the model has learned </s>
   }
 }
 
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(the_cache_changes_no_token) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(sampled_translations_do_not_depend_on_the_batch_either) {
+BOOST_AUTO_TEST_CASE(sampled_translations_do_not_depend_on_the_batch) {
   const Dataset data = reversals(40, 6);
   DecodeOptions a = options(1), b = options(1, 3);
   a.sample = b.sample = true;
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(sampled_translations_do_not_depend_on_the_batch_either) {
     BOOST_TEST(x[i].tokens == y[i].tokens, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(sampled_translations_go_by_the_number_of_the_sentence) {
+BOOST_AUTO_TEST_CASE(sampled_translations_depend_on_the_sentence_number) {
   const Dataset data = reversals(40, 6);
   DecodeOptions o = options(1);
   o.sample = true;
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(greedy_tokens_are_the_argmax_of_the_whole_forward_pass) {
     Tokens in{Tokenizer::bos};
     in.insert(in.end(), h.tokens.begin(), h.tokens.end());
     Tokens out = h.tokens;
-    if (out.size() < 12) out.push_back(Tokenizer::eos);  // otherwise the limit cut it
+    if (out.size() < 12) out.push_back(Tokenizer::eos);  // otherwise the limit ended it
     const Array logits = forced_logits(trained_seq2seq(), data.source[i], in);
     double log_prob = 0;
     for (std::size_t t = 0; t < out.size(); ++t) {
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_beams_log_probability_is_that_of_its_tokens) {
   Team team(2);
   const std::vector<Hypothesis> beam =
       translate(FrozenModel(trained_seq2seq()), data.source, options(5), 1, team);
-  Dataset scored;  // what was found becomes the target
+  Dataset scored;  // with the translations as targets
   std::vector<std::size_t> which;
   for (std::size_t i = 0; i < beam.size(); ++i) {
     if (beam[i].tokens.size() == 12) continue;
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_beams_log_probability_is_that_of_its_tokens) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(scores_do_not_depend_on_the_sequences_beside) {
+BOOST_AUTO_TEST_CASE(scores_do_not_depend_on_the_rest_of_the_batch) {
   const Dataset data = reversals(40, 9);
   const FrozenModel model(trained_seq2seq());
   Team team(2);
@@ -230,14 +230,14 @@ BOOST_AUTO_TEST_CASE(learned_positions_limit_the_length) {
     BOOST_TEST(h.tokens.size() <= 9u);
 }
 
-BOOST_AUTO_TEST_CASE(nothing_to_translate) {
+BOOST_AUTO_TEST_CASE(an_empty_batch) {
   Team team(2);
   BOOST_TEST(translate(FrozenModel(trained_seq2seq()), {}, options(5), 1, team).empty());
 }
 
-BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_of_all_that_the_context_holds) {
-  // The model looks back on 8 tokens, and what comes next depends on all of them. Whatever of the
-  // prompt fits must be seen.
+BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_over_the_context) {
+  // The model reads 8 tokens, and the next one depends on all of them. It must see as much of the
+  // prompt as fits.
   ModelOptions o = small_model();
   o.init = InitKind::normal;
   o.init_std = 0.6;
@@ -256,10 +256,10 @@ BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_of_all_that_the_context_hol
     }
     compared += found.size();
   }
-  BOOST_TEST(compared >= 6u);  // </s> did not end them all at once
+  BOOST_TEST(compared >= 6u);  // not all ended at once
 }
 
-BOOST_AUTO_TEST_CASE(text_goes_on_beyond_the_context) {
+BOOST_AUTO_TEST_CASE(text_continues_beyond_the_context) {
   Tokens long_prompt;
   for (int i = 0; i < 50; ++i) long_prompt.push_back(3 + i % 10);
   DecodeOptions o = options(1);

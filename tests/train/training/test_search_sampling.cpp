@@ -1,4 +1,4 @@
-// Sampling draws as often as it should: checked by counting, within four standard deviations.
+// Sampled frequencies match the probabilities within four standard deviations.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -28,7 +28,7 @@ std::vector<float> row() {
 DecodeOptions sampling() {
   DecodeOptions o;
   o.sample = true;
-  o.beam = 5;  // does not matter
+  o.beam = 5;  // has no effect
   return o;
 }
 
@@ -45,7 +45,7 @@ std::int32_t token_of(const Hypothesis& h) {
   return h.tokens.empty() ? Tokenizer::eos : h.tokens[0];
 }
 
-/// How often each token came must fit these weights, which need not sum to 1.
+/// The frequency of each token must match these weights, which need not sum to 1.
 void check_shares(const std::vector<Hypothesis>& drawn, std::map<std::int32_t, double> weights) {
   double sum = 0;
   for (const auto& [token, w] : weights) sum += w;
@@ -64,7 +64,7 @@ void check_shares(const std::vector<Hypothesis>& drawn, std::map<std::int32_t, d
 
 BOOST_AUTO_TEST_SUITE(sampling_tokens)
 
-BOOST_AUTO_TEST_CASE(frequencies_are_the_probabilities) {
+BOOST_AUTO_TEST_CASE(frequencies_match_the_probabilities) {
   const std::vector<Hypothesis> drawn = draw(sampling());
   check_shares(drawn, {{2, 0.05}, {3, 0.4}, {4, 0.25}, {5, 0.2}, {6, 0.1}});
   for (std::size_t i = 0; i < 100; ++i) {
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(temperature_sharpens_and_flattens) {
   check_shares(draw(cold), {{3, 1}});
 }
 
-BOOST_AUTO_TEST_CASE(top_k_keeps_the_likeliest) {
+BOOST_AUTO_TEST_CASE(top_k_keeps_the_most_likely) {
   for (const std::int64_t k : {1, 2, 3, 99}) {
     DecodeOptions o = sampling();
     o.top_k = k;
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(top_k_keeps_the_likeliest) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(top_p_keeps_the_smallest_head_with_that_share) {
+BOOST_AUTO_TEST_CASE(top_p_keeps_the_fewest_tokens_with_that_share) {
   DecodeOptions o = sampling();
   o.top_p = 0.3;
   check_shares(draw(o), {{3, 1}});
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(top_p_keeps_the_smallest_head_with_that_share) {
   check_shares(draw(o), {{3, 0.4}, {4, 0.25}});
   o.top_p = 0.7;
   check_shares(draw(o), {{3, 0.4}, {4, 0.25}, {5, 0.2}});
-  o.top_k = 2;  // both: top_p of what top_k has left, 0.4 / 0.65 = 0.615
+  o.top_k = 2;  // both: top_p applies to what top_k leaves, 0.4 / 0.65 = 0.615
   o.top_p = 0.61;
   check_shares(draw(o), {{3, 1}});
   o.top_p = 0.62;
@@ -124,12 +124,12 @@ BOOST_AUTO_TEST_CASE(draws_are_a_function_of_seed_and_sentence) {
   const Tokens once = tokens(draw(sampling()));
   BOOST_TEST((tokens(draw(sampling())) == once));
   BOOST_TEST((tokens(draw(sampling(), 2)) != once));
-  // Sentence 100 draws the same wherever it stands in a batch.
+  // Sentence 100 draws the same numbers at any place in a batch.
   const Tokens shifted = tokens(draw(sampling(), 1, 100));
   BOOST_TEST(std::equal(once.begin() + 100, once.end(), shifted.begin()));
 }
 
-BOOST_AUTO_TEST_CASE(a_sequence_draws_anew_for_each_token) {
+BOOST_AUTO_TEST_CASE(a_sequence_draws_a_new_number_for_each_token) {
   const auto level = [](std::int32_t, const Tokens&) {
     std::vector<float> z(23, 0.0f);
     z[2] = never;

@@ -19,7 +19,7 @@ std::vector<Batch> some_shards(const Dataset& data, std::int64_t count = 4) {
   return shard(make_batch(data, samples), count);
 }
 
-/// The gradients' norm, by autograd alone.
+/// The norm of the gradients, computed with autograd only.
 double norm_of(const Model& model, const Batch& batch, double smoothing) {
   Pass pass;
   const Tensor loss =
@@ -61,8 +61,8 @@ BOOST_AUTO_TEST_CASE(training_learns) {
 }
 
 BOOST_AUTO_TEST_CASE(adams_constants_are_not_rounded_to_float) {
-  // Under a gradient that never changes every step is the learning rate, if 1 − β₂ᵗ and 1 − β₂ are
-  // of the same β₂; with float's 0.999 they would be 6e-6 apart.
+  // With a constant gradient every step equals the learning rate, if 1 − β₂ᵗ and 1 − β₂ use the
+  // same β₂; with 0.999 rounded to float they would differ by 6e-6.
   OptimOptions options;
   options.betas = {0.9, 0.999};
   Parameters one{{"w", Tensor::variable(Array::zeros({1}))}};
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(counts_and_norm_are_those_of_the_whole_batch) {
   Optimizer optimizer({}, model->parameters());
   Team team(2);
   TrainStep step(*model, optimizer, team, {.label_smoothing = 0.1});
-  const StepResult result = step.run(shard(batch, 4), 1, 0);  // a rate of 0 changes nothing
+  const StepResult result = step.run(shard(batch, 4), 1, 0);  // a rate of 0 changes no weight
   BOOST_TEST(result.counts.tokens == whole.tokens);
   BOOST_TEST(result.counts.tokens == static_cast<std::int64_t>(batch.labels.size()));
   BOOST_TEST(result.counts.correct == whole.correct);
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(counts_and_norm_are_those_of_the_whole_batch) {
   BOOST_TEST(std::abs(result.gradient_norm / norm - 1) < 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(clipping_limits_how_far_weights_move) {
+BOOST_AUTO_TEST_CASE(clipping_limits_the_update) {
   const Dataset data = reversals(8);
   OptimOptions plain;
   plain.name = OptimizerKind::sgd;
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(clipping_limits_how_far_weights_move) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_finite_never_reaches_the_weights) {
+BOOST_AUTO_TEST_CASE(non_finite_values_never_reach_the_weights) {
   const Dataset data = reversals(8);
   for (const float broken :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_finite_never_reaches_the_weights) {
       BOOST_TEST(same_bits(bits_of(model->parameters()), before));
       BOOST_TEST(same_bits(bits_of(optimizer.state()), moments));
       BOOST_TEST(optimizer.steps() == 1);
-      weight.mutable_value().data()[0] = good;  // and training can go on
+      weight.mutable_value().data()[0] = good;  // training can continue
       BOOST_CHECK_NO_THROW(step.run(shards, 2, 1e-3));
     }
   }
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_batch_without_targets_is_an_error) {
   error_of(Exit::failed, [&] { step.run(nothing, 1, 1e-3); });
 }
 
-BOOST_AUTO_TEST_CASE(an_error_in_a_shard_comes_out) {
+BOOST_AUTO_TEST_CASE(an_error_in_a_shard_is_rethrown) {
   const std::unique_ptr<Model> model = small_seq2seq();
   Optimizer optimizer({}, model->parameters());
   Team team(2);
@@ -163,14 +163,14 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_shard_comes_out) {
   BOOST_TEST(same_bits(bits_of(model->parameters()), before));
 }
 
-BOOST_AUTO_TEST_CASE(every_step_drops_anew_and_the_same_step_alike) {
+BOOST_AUTO_TEST_CASE(dropout_differs_between_steps_and_is_repeatable) {
   const std::unique_ptr<Model> model = small_seq2seq(0.3);
   Optimizer optimizer({}, model->parameters());
   Team team(2);
   TrainStep step(*model, optimizer, team, {});
   const std::vector<Batch> shards = some_shards(reversals(24));
   const auto loss = [&](std::int64_t t) { return step.run(shards, t, 0).counts.loss; };
-  const double first = loss(1), second = loss(2);  // a rate of 0 changes nothing
+  const double first = loss(1), second = loss(2);  // a rate of 0 changes no weight
   BOOST_TEST(first != second);
   BOOST_TEST(loss(1) == first);
 }

@@ -1,4 +1,4 @@
-// Tasks: what each reads, the batches it makes, what it says of a trained model.
+// Tasks: the files they read, the batches they make, how they evaluate a trained model.
 #include "nn/layers/positions.h"
 #include "train/tasks/task.h"
 
@@ -14,7 +14,7 @@ using namespace heed::test;
 
 namespace {
 
-/// Labelling brackets with their depth, by a tiny model.
+/// A tiny model that labels brackets with their depth.
 Config tag_run(std::int64_t steps = 40) {
   Config c = small_run(steps);
   c.task = TaskKind::tag;
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_tagger_learns_how_deep_brackets_are) {
   BOOST_TEST(e.value(Metric::exact_match) > 0.8);
   BOOST_TEST(e.sentences == 10);
   const Task& task = trainer.task();
-  // Accuracy and exact match are those of the outputs, and answers are the same labels.
+  // Accuracy and exact match agree with the outputs, and answers are the same labels.
   std::int64_t exact = 0, right = 0, labels = 0;
   for (std::size_t i = 0; i < e.outputs.size(); ++i) {
     const std::string &made = e.outputs[i], &expected = run.data.test.target_lines[i];
@@ -119,12 +119,12 @@ BOOST_AUTO_TEST_CASE(a_tagger_learns_how_deep_brackets_are) {
   BOOST_TEST(run.count("valid") == 4);
 }
 
-BOOST_AUTO_TEST_CASE(no_special_piece_is_a_label) {
+BOOST_AUTO_TEST_CASE(a_special_piece_is_never_a_label) {
   const TempFolder folder;
   Config c = tag_run(1);
   c.tokenizer.specials = {"<pad>", "<mask>"};
   c.data.synthetic.max_length = 4;
-  for (const std::uint64_t seed : {1, 2, 3}) {  // untrained, so that every id has its turn
+  for (const std::uint64_t seed : {1, 2, 3}) {  // untrained, so that every id could be predicted
     c.seed = seed;
     Run run(c, folder / std::to_string(seed));
     Trainer trainer(run.config, run.paths(), run.data, run.talk);
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(no_special_piece_is_a_label) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_tag_run_resumed_is_the_run_that_was_not_interrupted) {
+BOOST_AUTO_TEST_CASE(a_resumed_tag_run_equals_an_uninterrupted_one) {
   const TempFolder folder;
   Run whole(tag_run(40), folder / "whole"), parts(tag_run(20), folder / "parts");
   whole.train(false);
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_tag_run_resumed_is_the_run_that_was_not_interrupted) {
   check_same_metrics(whole, parts);
 }
 
-BOOST_AUTO_TEST_CASE(tokens_and_labels_that_do_not_pair_up_are_refused) {
+BOOST_AUTO_TEST_CASE(unequal_numbers_of_tokens_and_labels_are_refused) {
   const Config c = tag_run();
   const std::unique_ptr<Task> task = make_task(c);
   const Split good = tagged({"( )", "( ( ) )"}, {"1 1", "1 2 2 1"});
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(files_that_a_task_does_not_read_are_refused) {
   refused({{"a"}, {}, {"c"}}, "--source and --target are for tasks that read pairs of lines");
 }
 
-BOOST_AUTO_TEST_CASE(made_up_batches_have_the_sides_of_the_model) {
+BOOST_AUTO_TEST_CASE(synthetic_batches_have_the_sides_of_the_model) {
   for (std::size_t i = 0; i < task_table().size(); ++i) {
     Config c;
     c.task = static_cast<TaskKind>(i);

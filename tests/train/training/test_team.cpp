@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(every_job_runs_once) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(many_short_rounds_lose_nothing) {
+BOOST_AUTO_TEST_CASE(many_short_rounds_lose_no_job) {
   Team team(4);
   std::int64_t expected = 0;
   std::atomic<std::int64_t> sum{0};
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(many_short_rounds_lose_nothing) {
   BOOST_TEST(sum == expected);
 }
 
-BOOST_AUTO_TEST_CASE(a_round_ends_when_all_its_jobs_have) {
+BOOST_AUTO_TEST_CASE(a_round_ends_after_all_its_jobs) {
   Team team(3);
   for (int round = 0; round < 50; ++round) {
     std::vector<int> done(6);  // not atomic: run() makes what the jobs wrote visible
@@ -50,12 +50,12 @@ BOOST_AUTO_TEST_CASE(a_round_ends_when_all_its_jobs_have) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(several_threads_take_part_and_no_more_than_asked_for) {
+BOOST_AUTO_TEST_CASE(several_threads_participate_up_to_the_requested_number) {
   Team team(3);
   std::set<std::thread::id> who;
   std::mutex mutex;
   std::condition_variable all_here;
-  team.run(3, [&](std::int64_t) {  // each job waits for the others, so no thread can do two of them
+  team.run(3, [&](std::int64_t) {  // each job waits for the others, so no thread can run two
     std::unique_lock lock(mutex);
     who.insert(std::this_thread::get_id());
     all_here.notify_all();
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(several_threads_take_part_and_no_more_than_asked_for) {
   BOOST_TEST(who.count(std::this_thread::get_id()) == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(an_exception_comes_out_and_the_team_goes_on) {
+BOOST_AUTO_TEST_CASE(an_exception_is_rethrown_and_the_team_remains_usable) {
   for (const std::int64_t threads : {1, 2, 4}) {
     Team team(threads);
     for (const std::int64_t thrower : {0, 5, 9}) {
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(an_exception_comes_out_and_the_team_goes_on) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_team_that_never_ran_ends) {
+BOOST_AUTO_TEST_CASE(an_unused_team_can_be_destroyed) {
   for (int i = 0; i < 20; ++i) Team team(4);
   Team all(0);
   BOOST_TEST(all.threads() == available_processors());

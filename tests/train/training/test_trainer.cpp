@@ -1,4 +1,4 @@
-// The training loop: what it writes, when it stops, which checkpoint is the best.
+// The training loop: its output, when it stops, which checkpoint is the best.
 #include "train/loop/trainer.h"
 
 #include <cmath>
@@ -17,7 +17,7 @@ using namespace heed::test;
 
 BOOST_AUTO_TEST_SUITE(trainer)
 
-BOOST_AUTO_TEST_CASE(a_run_writes_what_it_should) {
+BOOST_AUTO_TEST_CASE(the_output_of_a_run) {
   const TempFolder folder;
   Run run(small_run(), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.talk);
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(a_run_writes_what_it_should) {
   BOOST_TEST(run.count("test") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_language_model_trains_as_well) {
+BOOST_AUTO_TEST_CASE(a_language_model_trains) {
   const TempFolder folder;
   std::string text;
   for (int i = 0; i < 300; ++i) text += "abcabcadb\n"[i % 10];
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(threads_do_not_change_a_run) {
   check_same_metrics(a, b);
 }
 
-BOOST_AUTO_TEST_CASE(the_best_checkpoint_is_that_of_the_best_validation) {
+BOOST_AUTO_TEST_CASE(the_best_checkpoint_has_the_best_validation) {
   const TempFolder folder;
   for (const Metric metric : {Metric::loss, Metric::token_accuracy, Metric::chrf}) {
     Config c = small_run(30);
@@ -93,8 +93,8 @@ BOOST_AUTO_TEST_CASE(the_best_checkpoint_is_that_of_the_best_validation) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_last_step_that_is_the_best_is_the_best) {
-  // Step 20 is a step to save at, but validated only because it is the last.
+BOOST_AUTO_TEST_CASE(the_last_step_can_be_the_best) {
+  // Step 20 is due for saving, but is validated only because it is the last.
   const TempFolder folder;
   Config c = small_run(20);
   c.train.validate_every = 15;
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_last_step_that_is_the_best_is_the_best) {
   BOOST_TEST(run.state(20).at("best_step") == 20);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_number_is_never_better) {
+BOOST_AUTO_TEST_CASE(nan_is_never_better) {
   const double infinity = std::numeric_limits<double>::infinity(),
                nan = std::numeric_limits<double>::quiet_NaN();
   for (const double none : {infinity, -infinity, nan}) {
@@ -131,22 +131,22 @@ BOOST_AUTO_TEST_CASE(what_is_no_number_is_never_better) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(no_better_for_too_long_ends_a_run) {
+BOOST_AUTO_TEST_CASE(early_stopping_ends_a_run) {
   const TempFolder folder;
   Config c = small_run(1000);
-  c.optim.lr = 0;  // nothing ever gets better
+  c.optim.lr = 0;  // no validation is better than the first
   c.train.validate_every = 5;
   c.train.early_stopping = {Metric::loss, 3};
   Run run(c, folder / "run");
   BOOST_TEST(run.train(false) == 0);
-  BOOST_TEST(run.checkpoints().linked("last").value() == 20);  // one that is the best, and three
+  BOOST_TEST(run.checkpoints().linked("last").value() == 20);  // the best one and three more
   BOOST_TEST(run.checkpoints().linked("best").value() == 5);
   BOOST_TEST(run.count("valid") == 4);
-  run.train(true);  // resumed, it is over still
+  run.train(true);  // still finished after resuming
   BOOST_TEST(run.checkpoints().linked("last").value() == 20);
 }
 
-BOOST_AUTO_TEST_CASE(epochs_end_a_run) {
+BOOST_AUTO_TEST_CASE(the_number_of_epochs_ends_a_run) {
   const TempFolder folder;
   Config c = small_run(0);
   c.train.epochs = 2;
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(the_average_is_the_mean_of_the_last_checkpoints) {
   c.train.save_every = 2;
   c.train.keep = 1;
   Run run(c, folder / "run");
-  run.data.valid = {};  // the mean is taken, as there is nothing to judge it by
+  run.data.valid = {};  // without validation data the mean is always used
   Trainer trainer(run.config, run.paths(), run.data, run.talk);
   trainer.train();
   trainer.choose_weights();
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(the_average_is_the_mean_of_the_last_checkpoints) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_left_out_of_the_mean) {
+BOOST_AUTO_TEST_CASE(the_mean_omits_a_damaged_checkpoint) {
   const TempFolder folder;
   Config c = small_run();
   c.train.average = c.train.keep = 3;
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_left_out_of_the_mean) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_old_mean_does_not_outlive_further_training) {
+BOOST_AUTO_TEST_CASE(further_training_removes_an_old_mean) {
   const TempFolder folder;
   Config c = small_run();
   c.train.average = 2;
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(an_old_mean_does_not_outlive_further_training) {
   BOOST_TEST(!std::filesystem::exists(run.paths().average()));
 }
 
-/// Trains, chooses, and checks that what was recorded agrees with what was chosen.
+/// Trains, chooses weights, and checks that the record agrees with the choice.
 nlohmann::json chosen(Run& run) {
   run.talk.log_to(run.paths().log());
   Trainer trainer(run.config, run.paths(), run.data, run.talk);
@@ -248,7 +248,7 @@ nlohmann::json chosen(Run& run) {
   BOOST_TEST(record.at("weights_name") == weights.name);
   BOOST_TEST(record.at("weights_steps") == weights.steps);
   BOOST_TEST(std::filesystem::exists(run.paths().average()) == (weights.name == "average"));
-  BOOST_TEST((find_weights(run.paths(), "") == weights.folder));  // what eval and generate take
+  BOOST_TEST((find_weights(run.paths(), "") == weights.folder));  // used by eval and generate
   const SafetensorsFile file = SafetensorsFile::read(weights.folder / "model.safetensors");
   for (const NamedTensor& p : trainer.model().parameters()) {
     const std::span<const float> values = file.find(p.name)->values<float>();
@@ -259,7 +259,7 @@ nlohmann::json chosen(Run& run) {
 
 BOOST_AUTO_TEST_CASE(a_mean_that_is_worse_than_the_best_is_not_used) {
   const TempFolder folder;
-  Config c = small_run(20);  // the loss falls all the time, so earlier weights only spoil the last
+  Config c = small_run(20);  // the loss always falls, so the mean is worse than the last step
   c.model.dropout = 0;
   c.optim.lr = 2e-3;
   c.train.save_every = c.train.validate_every = 1;
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_mean_that_is_worse_than_the_best_is_not_used) {
 
 BOOST_AUTO_TEST_CASE(a_mean_that_is_better_than_the_best_is_used) {
   const TempFolder folder;
-  Config c = small_run(200);  // steps so large that the weights wander about what they look for
+  Config c = small_run(200);  // steps so large that the weights oscillate around the optimum
   c.optim.lr = 5e-2;
   c.train.save_every = 4;
   c.train.validate_every = 200;
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(a_mean_that_is_better_than_the_best_is_used) {
   BOOST_TEST((run.metrics() == before));
 }
 
-BOOST_AUTO_TEST_CASE(checkpoints_that_lie_far_apart_are_not_averaged) {
+BOOST_AUTO_TEST_CASE(checkpoints_far_apart_are_not_averaged) {
   const TempFolder folder;
   Config c = small_run();  // 40 steps, a checkpoint every 10
   c.train.average = 3;
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(checkpoints_that_lie_far_apart_are_not_averaged) {
   BOOST_TEST(chosen(unjudged).at("weights_name") == "last");
 }
 
-BOOST_AUTO_TEST_CASE(stopped_before_the_first_step_there_is_no_best) {
+BOOST_AUTO_TEST_CASE(a_run_stopped_before_the_first_step_has_no_best) {
   const TempFolder folder;
   Run run(small_run(), folder / "run");
   run.data.valid = {};
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_good_checkpoints) {
   run.config.optim.lr = 1e30;
   const std::string message = error_of(Exit::non_finite, [&] { run.train(true); });
   BOOST_TEST(contains(message, "step 12: the loss is"), message);
-  // Step 11 was still finite, if no more than that; what was saved before it stays.
+  // Step 11 was still finite; earlier checkpoints are kept.
   BOOST_TEST((run.checkpoints().steps() == std::vector<std::int64_t>{10, 11}));
   BOOST_TEST(run.checkpoints().linked("last").value() == 11);
   BOOST_TEST(run.checkpoints().linked("best").value() == 10);

@@ -1,4 +1,4 @@
-// A run that was interrupted and resumed is the run that was not, to the bit.
+// An interrupted and resumed run equals an uninterrupted one, to the bit.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -14,8 +14,7 @@ using namespace heed::test;
 
 namespace {
 
-/// Asks for a stop in the middle of what a run does: when this thread's ops have given so many
-/// results.
+/// Requests a stop in the middle of a run: after so many results of this thread's ops.
 class Stopper final : public OpObserver {
  public:
   explicit Stopper(std::int64_t results) : left_(results), before_(std::exchange(active, this)) {}
@@ -37,7 +36,7 @@ class Stopper final : public OpObserver {
 
 BOOST_AUTO_TEST_SUITE(resuming)
 
-BOOST_AUTO_TEST_CASE(twenty_steps_and_twenty_more_are_forty) {
+BOOST_AUTO_TEST_CASE(two_runs_of_twenty_steps_equal_one_of_forty) {
   const TempFolder folder;
   Run whole(small_run(40), folder / "whole"), parts(small_run(20), folder / "parts");
   whole.train(false);
@@ -48,9 +47,9 @@ BOOST_AUTO_TEST_CASE(twenty_steps_and_twenty_more_are_forty) {
   check_same_metrics(whole, parts);
 }
 
-BOOST_AUTO_TEST_CASE(a_run_killed_at_any_time_comes_to_the_same_end) {
-  // Killed after the checkpoint of step 10, 20 or 30, with records and a half one of what came
-  // later.
+BOOST_AUTO_TEST_CASE(a_run_killed_at_any_time_reaches_the_same_result) {
+  // Killed after the checkpoint of step 10, 20 or 30, with records of later steps, the last one
+  // incomplete.
   const TempFolder folder;
   Run whole(small_run(40), folder / "whole");
   whole.train(false);
@@ -62,7 +61,7 @@ BOOST_AUTO_TEST_CASE(a_run_killed_at_any_time_comes_to_the_same_end) {
                               std::filesystem::copy_options::overwrite_existing);
     for (std::int64_t step = last + 10; step <= 40; step += 10)
       remove_tree(killed.checkpoints().folder_of(step));
-    if (last == 0) {  // no link is older than the first checkpoint
+    if (last == 0) {  // before the first checkpoint there is no link
       for (const char* link : {"last", "best"}) remove_tree(killed.folder / link);
     }
     std::ofstream(killed.paths().metrics(), std::ios::app) << "{\"kind\": \"tra";
@@ -72,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_run_killed_at_any_time_comes_to_the_same_end) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_passed_over) {
+BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_skipped) {
   const TempFolder folder;
   Run whole(small_run(40), folder / "whole");
   whole.train(false);
@@ -85,11 +84,11 @@ BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_passed_over) {
   BOOST_TEST((whole.metrics() == metrics));
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_best_checkpoint_is_said_at_once_and_the_next_validation_decides) {
+BOOST_AUTO_TEST_CASE(a_damaged_best_is_reported_and_replaced_at_the_next_validation) {
   const TempFolder folder;
   Run run(small_run(40), folder / "run");
   run.train(false);
-  // As if the second had been the best, and the disk had lost a bit of it.
+  // As if the second had been the best and the disk had flipped a bit in it.
   nlohmann::json state = open_checkpoint(run.checkpoints().folder_of(40)).state;
   state["best_step"] = 30;
   state["best"] = 0.0;
@@ -118,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_refused_resume_changes_nothing) {
   const std::string metrics = get(run.paths().metrics()) + "{\"kind\":\"test\",\"step\":20}\n";
   put(run.paths().metrics(), metrics);
   std::filesystem::remove(run.folder / "best");
-  std::filesystem::create_directory(run.folder / "best");  // as in a copy made without links
+  std::filesystem::create_directory(run.folder / "best");  // as in a copy without links
   put(run.folder / "best" / "model.safetensors", "precious");
   run.config.train.steps = 30;
   const std::string message = error_of(Exit::bad_input, [&] { run.train(true); });
@@ -127,8 +126,8 @@ BOOST_AUTO_TEST_CASE(a_refused_resume_changes_nothing) {
   BOOST_TEST(get(run.folder / "best" / "model.safetensors") == "precious");
 }
 
-BOOST_AUTO_TEST_CASE(other_batches_begin_the_epoch_again) {
-  // Their numbers mean other samples: some would come twice, or there is no such batch.
+BOOST_AUTO_TEST_CASE(other_batches_restart_the_epoch) {
+  // The batch numbers refer to other samples: some would occur twice, or the batch does not exist.
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
@@ -155,8 +154,8 @@ BOOST_AUTO_TEST_CASE(other_batches_begin_the_epoch_again) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(another_deciding_metric_judges_anew) {
-  // A loss of 2.3 is not to be beaten by any accuracy.
+BOOST_AUTO_TEST_CASE(another_deciding_metric_forgets_the_best) {
+  // No accuracy is comparable with a loss of 2.3.
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
@@ -171,8 +170,8 @@ BOOST_AUTO_TEST_CASE(another_deciding_metric_judges_anew) {
   BOOST_TEST(run.checkpoints().linked("best").value() == end.best_step);
 }
 
-BOOST_AUTO_TEST_CASE(a_newer_checkpoint_that_cannot_be_read_is_not_overtaken) {
-  // It may be whole: going on from an older one would come to replace it.
+BOOST_AUTO_TEST_CASE(a_newer_unreadable_checkpoint_is_an_error) {
+  // It may be intact: resuming from an older one would replace it.
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
@@ -182,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_newer_checkpoint_that_cannot_be_read_is_not_overtaken) {
   const std::filesystem::path older = run.checkpoints().folder_of(10);
   const std::filesystem::path aside = folder / "aside", older_aside = folder / "older";
   std::filesystem::rename(weights, aside);
-  std::filesystem::create_symlink(std::string(300, 'x'), weights);  // no disk gives that
+  std::filesystem::create_symlink(std::string(300, 'x'), weights);  // cannot be read
   const std::vector<nlohmann::json> metrics = run.metrics();
   const auto check_refused = [&](const std::string& advice) {
     BOOST_CHECK_EXCEPTION(run.train(true), Error, [&](const Error& e) {
@@ -207,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_newer_checkpoint_that_cannot_be_read_is_not_overtaken) {
   BOOST_TEST(get(run.paths().log()).find("continuing from step 20") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_begun_where_every_checkpoint_is_damaged) {
+BOOST_AUTO_TEST_CASE(no_run_begins_if_every_checkpoint_is_damaged) {
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
@@ -221,7 +220,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_begun_where_every_checkpoint_is_damaged) {
   BOOST_TEST((run.metrics() == metrics));
 }
 
-BOOST_AUTO_TEST_CASE(a_run_stopped_by_a_signal_comes_to_the_same_end) {
+BOOST_AUTO_TEST_CASE(a_run_stopped_by_a_signal_reaches_the_same_result) {
   const TempFolder folder;
   Config config = small_run(120);
   config.train.validate_every = config.train.save_every = 30;
@@ -240,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_run_stopped_by_a_signal_comes_to_the_same_end) {
   check_same_metrics(whole, stopped);
 }
 
-BOOST_AUTO_TEST_CASE(early_stopping_counts_on_over_a_resume) {
+BOOST_AUTO_TEST_CASE(early_stopping_keeps_counting_after_a_resume) {
   const TempFolder folder;
   Config config = small_run(1000);
   config.optim.lr = 0;
@@ -257,7 +256,7 @@ BOOST_AUTO_TEST_CASE(early_stopping_counts_on_over_a_resume) {
   check_same_metrics(whole, parts);
 }
 
-BOOST_AUTO_TEST_CASE(a_finished_run_that_is_resumed_has_its_final_figures_once) {
+BOOST_AUTO_TEST_CASE(resuming_a_finished_run_does_not_repeat_its_figures) {
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   const auto to_the_end = [&run](bool restore) {
@@ -271,13 +270,13 @@ BOOST_AUTO_TEST_CASE(a_finished_run_that_is_resumed_has_its_final_figures_once) 
   const std::vector<nlohmann::json> first = to_the_end(false);
   BOOST_TEST(run.count("test") == 1);
   BOOST_TEST((to_the_end(true) == first));
-  run.config.train.steps = 30;  // trained on: the figures are those of the new end
+  run.config.train.steps = 30;  // trained further: the figures are those of the new end
   to_the_end(true);
   BOOST_TEST(run.count("test") == 1);
   BOOST_TEST(run.metrics().back().at("step") == 30);
 }
 
-BOOST_AUTO_TEST_CASE(another_model_does_not_take_the_checkpoint) {
+BOOST_AUTO_TEST_CASE(another_model_refuses_the_checkpoint) {
   const TempFolder folder;
   Run run(small_run(10), folder / "run");
   run.train(false);

@@ -8,7 +8,7 @@ using namespace heed::test;
 
 namespace {
 
-/// What a checkpoint of these tensors would hold, read back.
+/// These tensors saved as a checkpoint and read back.
 SafetensorsFile file_of(const TempFolder& folder, std::vector<TensorView> views) {
   write_safetensors(folder / "w.safetensors", views);
   return SafetensorsFile::read(folder / "w.safetensors");
@@ -24,7 +24,7 @@ void overwrite(const Model& model, float value) {
 
 BOOST_AUTO_TEST_SUITE(weights)
 
-BOOST_AUTO_TEST_CASE(they_come_back_to_the_bit) {
+BOOST_AUTO_TEST_CASE(they_are_restored_to_the_bit) {
   const TempFolder folder;
   const std::unique_ptr<Generative> model = small_seq2seq();
   const Bits before = bits_of(model->parameters());
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(float64_weights_are_rounded) {
     BOOST_TEST(parameters[0].tensor.value().data()[i] == static_cast<float>(values[i]));
 }
 
-BOOST_AUTO_TEST_CASE(every_misfit_is_named_at_once_and_nothing_is_changed) {
+BOOST_AUTO_TEST_CASE(all_mismatches_are_named_and_nothing_is_changed) {
   const TempFolder folder;
   const std::unique_ptr<Generative> model = small_seq2seq();
   std::vector<TensorView> views = tensor_views(model->parameters());
