@@ -15,10 +15,10 @@ void require_sound(const SafetensorsFile& file, std::size_t input_size) {
     require(file.find(tensor.name) == &tensor, "a tensor is found by its name");
     require(tensor.shape.size() <= safetensors_highest_rank, "the rank has a limit");
     require(
-        tensor.bytes.size() == static_cast<std::uint64_t>(tensor.size()) * dtype_size(tensor.dtype),
+        tensor.bytes.size() == static_cast<std::uint64_t>(tensor.size()) * size_of(tensor.dtype),
         "the bytes match the shape");
     const auto address = reinterpret_cast<std::uintptr_t>(tensor.bytes.data());
-    require(tensor.bytes.empty() || address % dtype_size(tensor.dtype) == 0, "it is aligned");
+    require(tensor.bytes.empty() || address % size_of(tensor.dtype) == 0, "it is aligned");
     bytes += tensor.bytes.size();
   }
   require(bytes + length_bytes <= input_size, "all bytes are in the file");

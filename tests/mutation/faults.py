@@ -305,8 +305,8 @@ fault("corpus: train keeps the text split off for validation", "data/sources/cor
 # ---- train ---------------------------------------------------------------------------------------
 
 fault("step: each shard uses its own mean", "train/loop/step.cpp",
-      "forward_backward(shards[static_cast<std::size_t>(i)], i, step, static_cast<double>(tokens));",
-      "const Batch& own = shards[static_cast<std::size_t>(i)];\n"
+      "forward_backward(shards[i], i, step, static_cast<double>(tokens));",
+      "const Batch& own = shards[i];\n"
       "    forward_backward(own, i, step, static_cast<double>(own.labels.size()));",
       "nn_f64:shards", "training:step")
 
@@ -331,8 +331,8 @@ fault("resume: the optimizer begins at step 0", "train/loop/trainer.cpp",
       "training:resuming")
 
 fault("resume: at the beginning of the epoch", "train/loop/run_progress.cpp",
-      'whole_number(state.at("batch"))',
-      "0",
+      'visit("/batch", p.position.batch, true);',
+      "",
       "training:resuming")
 
 fault("best: higher perplexity counts as better", "train/config/tasks.h",

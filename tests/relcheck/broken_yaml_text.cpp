@@ -74,10 +74,10 @@ void places(YamlCases& cases) {
     return [target](const fs::path& folder) { fs::create_symlink(target, folder / "exp.yaml"); };
   };
   cases.other(
-      "no file", [](const fs::path&) {}, "cannot read the config: No such file");
+      "no file", [](const fs::path&) {}, "no such file");
   cases.other(
       "a folder", [](const fs::path& folder) { fs::create_directory(folder / "exp.yaml"); },
-      "cannot read the config: is a folder");
+      "is a folder");
   cases.other("a link to itself", link("exp.yaml"), "Too many levels");
   cases.other("an endless device", link("/dev/zero"), "larger than ");
   cases.other(

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "train/config/fields.h"
 #include "train/config/overrides.h"
-#include "train/config/values.h"
 
 namespace heed {
 

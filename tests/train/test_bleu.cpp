@@ -59,36 +59,14 @@ BOOST_AUTO_TEST_CASE(tokenizer_equals_regular_expressions) {
 BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
   for (const auto& corpus : golden()["corpora"]) {
     const auto hypotheses = corpus["hypotheses"].get<Lines>();
-    const auto references = corpus["reference_sets"].get<std::vector<Lines>>();
+    const auto references = corpus["references"].get<Lines>();
     check_golden(corpus_bleu(hypotheses, references), corpus["bleu"]);
-    check_golden(corpus_bleu(hypotheses, references, {.lowercase = true}),
-                 corpus["bleu_lowercase"]);
-    check_golden(corpus_bleu(hypotheses, references, {.tokenizer = BleuTokenizer::none}),
-                 corpus["bleu_none"]);
+    check_golden(corpus_bleu(hypotheses, references, BleuTokenizer::none), corpus["bleu_none"]);
   }
 }
 
-// The example in sacreBLEU's README, and examples with the expected scores of its tests.
-BOOST_AUTO_TEST_CASE(scores_equal_published_ones_of_sacrebleu) {
-  const Lines hypotheses = {"The dog bit the man.", "It wasn't surprising.",
-                            "The man had just bitten him."};
-  const std::vector<Lines> references = {
-      {"The dog bit the man.", "It was not unexpected.", "The man bit him first."},
-      {"The dog had bit the man.", "No one was surprised.", "The man had bitten the dog."}};
-  BOOST_TEST(std::abs(corpus_bleu(hypotheses, references).score - 48.530827) < 1e-6);
-  BOOST_TEST(
-      std::abs(corpus_bleu(hypotheses, references, {.tokenizer = BleuTokenizer::none}).score -
-               49.1919566) < 1e-6);
-
-  const Lines said = {"hello there general kenobi", "on our way to ankh morpork"};
-  const std::vector<Lines> heard = {{"hello there general kenobi", "goodbye ankh morpork"},
-                                    {"hello there !", "ankh morpork"}};
-  const BleuScore bleu = corpus_bleu(said, heard);
-  check_close(bleu.score, 39.76353643835252);
-  BOOST_TEST((bleu.matches == std::array<std::int64_t, 4>{6, 4, 2, 1}));
-  BOOST_TEST((bleu.totals == std::array<std::int64_t, 4>{10, 8, 6, 4}));
-  BOOST_TEST(bleu.reference_length == 7);
-
+// Counts and the score that sacreBLEU's own tests expect for them.
+BOOST_AUTO_TEST_CASE(counts_give_the_score_that_sacrebleu_publishes) {
   BleuScore counts;
   counts.matches = {9, 7, 5, 3};
   counts.totals = {10, 8, 6, 4};
@@ -121,7 +99,6 @@ BOOST_AUTO_TEST_CASE(edges) {
   BOOST_TEST(corpus_bleu(Lines{"a b c d"}, Lines{""}).score == 0.0);
   BOOST_TEST(corpus_bleu(Lines{}, Lines{}).score == 0.0);
   check_close(corpus_bleu(Lines{"a b c d"}, Lines{"a b c d"}).score, 100.0);
-  check_close(corpus_bleu(Lines{"Ä b c d"}, Lines{"ä B C D"}, {.lowercase = true}).score, 100.0);
 }
 
 BOOST_AUTO_TEST_CASE(signature_and_text) {
@@ -132,15 +109,13 @@ BOOST_AUTO_TEST_CASE(signature_and_text) {
              std::string("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:heed-").size());
   BOOST_TEST(bleu.text() ==
              "BLEU = 66.87 80.0/75.0/66.7/50.0 (BP = 1.000 ratio = 1.250 hyp_len = 5 ref_len = 4)");
-  const std::vector<Lines> two = {{"a"}, {"b"}};
-  BOOST_TEST(corpus_bleu(Lines{"a"}, two, {BleuTokenizer::none, true})
-                 .signature.starts_with("nrefs:2|case:lc|eff:no|tok:none|smooth:exp|"));
+  BOOST_TEST(corpus_bleu(Lines{"a"}, Lines{"a"}, BleuTokenizer::none)
+                 .signature.starts_with("nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|"));
 }
 
 BOOST_AUTO_TEST_CASE(refuses_unequal_numbers_of_lines) {
   HEED_CHECK_ERROR(Exit::bad_input, "2 lines to score, but 1 reference",
                    corpus_bleu(Lines{"a", "b"}, Lines{"a"}));
-  HEED_CHECK_ERROR(Exit::bad_input, "no references", corpus_bleu(Lines{"a"}, std::vector<Lines>{}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -113,6 +113,12 @@ cp -r "$here/old_run" old
 status 0 eval old --json
 near 'loss of an old run' "$(number loss)" 0.333609436722889
 near 'exact match of an old run' "$(number exact_match)" 0.3
+for run in old old/config.yaml; do  # a key that it lacks means what it did before it existed
+  status 0 show $run optim.name=adamw
+  holds out '  decay: all'
+  status 0 show $run
+  holds out '  decay: matrices'
+done
 printf 'a b c\nd a\nb b d c\n' >src
 status 0 generate old --input src
 equal 'translations of an old run' "$(tr '\n' '/' <out)" 'a b c/d a/b b d d/'

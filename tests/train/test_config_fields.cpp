@@ -35,7 +35,7 @@ double random_number(const Field& field, Random& random) {
                                  : std::uniform_real_distribution(0.0, 1.0)(random);
     if (random() % 8 == 0) x = 0.0;
     if (random() % 8 == 0) x = 0.5;
-    if (x > field.bounds.low && x < field.bounds.high) return x;
+    if (x > field.range.low && x < field.range.high) return x;
   }
 }
 
@@ -48,8 +48,8 @@ std::string random_value(const Field& field, Random& random) {
   };
   switch (field.kind) {
     case FieldKind::whole: {
-      const auto low = static_cast<std::int64_t>(field.bounds.low);
-      const auto high = static_cast<std::int64_t>(std::min(field.bounds.high, 9e15));
+      const auto low = static_cast<std::int64_t>(field.range.low);
+      const auto high = static_cast<std::int64_t>(std::min(field.range.high, 9e15));
       return std::to_string(std::uniform_int_distribution(low, high)(random));
     }
     case FieldKind::number:
@@ -94,8 +94,7 @@ Config read_all(const std::string& yaml) {
       node = &entry->value;
       begin = end + 1;
     }
-    const auto complaint = field.read(config, *node);
-    BOOST_TEST(!complaint, field.key << ": " << (complaint ? complaint->message : ""));
+    field.set(config, field.read(*node));
   }
   return config;
 }
@@ -134,8 +133,7 @@ BOOST_AUTO_TEST_CASE(random_values_of_every_key_are_read_back_exactly) {
       heed::Problems problems("value", {});
       const std::string before = field.print(config);
       const std::string value = random_value(field, random);
-      const auto complaint = field.read(config, node_of(value, problems));
-      BOOST_REQUIRE_MESSAGE(!complaint, field.key << ": " << value << ": " << complaint->message);
+      field.set(config, field.read(node_of(value, problems)));
       changed += field.print(config) != before;
     }
     BOOST_TEST(changed > heed::fields().size() / 2);
@@ -160,7 +158,7 @@ BOOST_AUTO_TEST_CASE(no_two_keys_share_a_member) {
     Config config;
     for (int attempt = 0; attempt < 50 && field.print(config) == field.print(Config{}); ++attempt) {
       heed::Problems problems("value", {});
-      field.read(config, node_of(random_value(field, random), problems));
+      field.set(config, field.read(node_of(random_value(field, random), problems)));
     }
     const std::vector<std::string> expected{field.key};
     BOOST_TEST((heed::differences(config, Config{}) == expected), field.key);
@@ -178,17 +176,15 @@ BOOST_AUTO_TEST_CASE(every_key_can_be_overridden) {
     BOOST_TEST(!problems.any(), overrides[0]);
     const heed::YamlNode* node = &root;
     while (node->kind == heed::YamlNode::Kind::map) node = &node->entries.at(0).value;
-    Config config;
-    BOOST_TEST(!field.read(config, *node), overrides[0]);
+    BOOST_CHECK_NO_THROW(field.read(*node));
   }
 }
 
 BOOST_AUTO_TEST_CASE(defaults_are_in_range) {
   for (const Field& field : heed::fields()) {
     heed::Problems problems("default", {});
-    Config config;
-    const auto complaint = field.read(config, node_of(field.print(Config{}), problems));
-    BOOST_TEST(!complaint, field.key << ": " << (complaint ? complaint->message : ""));
+    BOOST_TEST((field.read(node_of(field.print(Config{}), problems)) == field.get(Config{})),
+               field.key);
   }
 }
 

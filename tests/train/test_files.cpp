@@ -1,5 +1,4 @@
 #include "autograd/base/files.h"
-#include "train/run/checkpoint_folder.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -16,7 +15,7 @@
 #include <thread>
 
 #include "tests/train/support.h"
-#include "train/run/folder_transaction.h"
+#include "train/run/checkpoint_folder.h"
 #include "train/run/run_lock.h"
 
 using namespace heed;
@@ -190,46 +189,48 @@ BOOST_AUTO_TEST_CASE(symbolic_links_are_replaced_atomically) {
   BOOST_TEST(folder.entries() == 2);
 }
 
-BOOST_AUTO_TEST_CASE(a_transaction_appears_completely) {
+/// A file to be written into a folder.
+CheckpointFile text_file(const std::string& name, const std::string& content) {
+  return {name, [content](FileWriter& writer) { writer.write(content); }};
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_appears_completely) {
   const TempFolder folder;
-  {
-    FolderTransaction transaction(folder / "new");
-    const auto written = transaction.write("one", "content");
-    BOOST_TEST(written.size == 7);
-    BOOST_TEST(written.sha256 == sha256_hex("content"));
-    transaction.write("two", [](FileWriter& writer) { writer.write("x"); });
-    BOOST_TEST(!fs::exists(folder / "new"));
-    transaction.commit();
-  }
+  const CheckpointFile watcher{"two", [&](FileWriter& writer) {
+                                 BOOST_TEST(!fs::exists(folder / "new"));
+                                 writer.write("x");
+                               }};
+  write_files(folder / "new", 1, std::vector{text_file("one", "content"), watcher}, {});
   BOOST_TEST(get(folder / "new" / "one") == "content");
   BOOST_TEST(get(folder / "new" / "two") == "x");
+  BOOST_TEST(contains(get(folder / "new" / "state.json"), sha256_hex("content")));
   BOOST_TEST(folder.entries() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(an_abandoned_transaction_leaves_nothing) {
+BOOST_AUTO_TEST_CASE(an_abandoned_folder_leaves_nothing) {
   const TempFolder folder;
-  {
-    FolderTransaction transaction(folder / "new");
-    transaction.write("one", "content");
-  }
+  const CheckpointFile fails{"two", [](FileWriter&) { throw Error(Exit::failed, "given up"); }};
+  HEED_CHECK_ERROR(Exit::failed, "given up",
+                   write_files(folder / "new", 1, std::vector{text_file("one", "1"), fails}, {}));
   BOOST_TEST(folder.entries() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_transaction_replaces_an_older_folder_and_leftovers) {
+BOOST_AUTO_TEST_CASE(a_folder_replaces_an_older_one_and_leftovers) {
   const TempFolder folder;
   fs::create_directory(folder / "it");
   put(folder / "it" / "old", "old");
   fs::create_directory(folder / ".it.tmp");
   put(folder / ".it.tmp" / "left", "over");
-  FolderTransaction transaction(folder / "it");
-  transaction.write("new", "new");
-  BOOST_TEST(get(folder / "it" / "old") == "old");
-  transaction.commit();
+  const CheckpointFile file{"new", [&](FileWriter& writer) {
+                              BOOST_TEST(get(folder / "it" / "old") == "old");
+                              writer.write("new");
+                            }};
+  write_files(folder / "it", 1, std::vector{file}, {});
   BOOST_TEST(!fs::exists(folder / "it" / "old"));
   BOOST_TEST(!fs::exists(folder / "it" / "left"));
   BOOST_TEST(get(folder / "it" / "new") == "new");
   BOOST_TEST(folder.entries() == 1);
-  remove_folder_at_once(folder / "it");
+  BOOST_TEST(remove_folder(folder / "it") == "");
   BOOST_TEST(folder.entries() == 0);
 }
 
@@ -238,14 +239,14 @@ BOOST_AUTO_TEST_CASE(without_exchange_the_older_folder_is_restored_after_a_failu
     const TempFolder folder;
     fs::create_directory(folder / "it");
     put(folder / "it" / "old", "old");
-    FolderTransaction transaction(folder / "it");
-    transaction.write("new", "new");
+    const std::vector files{text_file("new", "new")};
     renaming.can_exchange = false;
     renaming.fails_from = fails ? ".it.tmp" : "";
     if (fails) {
-      HEED_CHECK_ERROR(Exit::io, "/it: Input/output error", transaction.commit());
+      HEED_CHECK_ERROR(Exit::io, "/it: Input/output error",
+                       write_files(folder / "it", 1, files, {}));
     } else {
-      transaction.commit();
+      write_files(folder / "it", 1, files, {});
     }
     renaming = {};
     BOOST_TEST(fs::exists(folder / "it" / "old") == fails);
@@ -273,16 +274,18 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_removed_stays_and_does_not_interfere) {
   stubborn(".it.tmp");
   {
     const OrdinaryUser user;
-    FolderTransaction transaction(folder / "it");
-    BOOST_TEST(fs::exists(folder / ".it.2.tmp"));
-    transaction.write("new", "new");
-    transaction.commit();
+    const CheckpointFile file{"new", [&](FileWriter& writer) {
+                                BOOST_TEST(fs::exists(folder / ".it.2.tmp"));
+                                writer.write("new");
+                              }};
+    write_files(folder / "it", 1, std::vector{file}, {});
   }
   BOOST_TEST(get(folder / "it" / "new") == "new");
   for (int i = 2; i < 10; ++i) stubborn(".it." + std::to_string(i) + ".tmp");
   {
     const OrdinaryUser user;
-    HEED_CHECK_ERROR(Exit::io, ".it.9.tmp: Permission denied", FolderTransaction(folder / "it"));
+    HEED_CHECK_ERROR(Exit::io, ".it.9.tmp: Permission denied",
+                     write_files(folder / "it", 1, {}, {}));
   }
   fs::create_directory(folder / "run");
   fs::create_directories(folder / "run" / "checkpoints");
@@ -300,7 +303,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_removed_stays_and_does_not_interfere) {
     BOOST_TEST(kept.front().find("step-00000010: Permission denied") != std::string::npos);
   }
   renaming.fails_from = "run";
-  HEED_CHECK_ERROR(Exit::io, "Input/output error", hide_folder_if_allowed(folder / "run"));
+  HEED_CHECK_ERROR(Exit::io, "Input/output error", remove_folder(folder / "run"));
   renaming = {};
   fs::permissions(folder / "run" / "checkpoints", fs::perms::owner_all);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder.path))

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/run/weights_info.h"
+#include "train/run/checkpoint_folder.h"
 #include "train/tasks/task.h"
 
 HEED_BEGIN

@@ -1,4 +1,4 @@
-#include "train/config/checks.h"
+/// What no single key can tell: which values go together.
 
 #include <fmt/format.h>
 
@@ -14,11 +14,6 @@ namespace {
 /// A key's value as text, as the field table prints it.
 std::string value_of(const Config& config, std::string_view key) {
   return find_field(key)->print(config);
-}
-
-void set(Config& config, std::string_view key, const std::string& value) {
-  Problems none("", {});
-  find_field(key)->read(config, *parse_yaml(value, 0, none));
 }
 
 class Checker {
@@ -57,37 +52,20 @@ class Checker {
   }
 
   Place place_of(Keys keys) const {
-    Place place;
-    std::size_t deepest = 0;
+    YamlNode::Found best{};
     for (const std::string_view key : keys) {
-      const auto [found, depth] = place_of(key);
-      if (depth > deepest || (depth == deepest && found.source > 0 && place.source == 0)) {
-        place = found;
-        deepest = depth;
+      const YamlNode::Found found = tree_.place_of(key);
+      if (found.depth > best.depth ||
+          (found.depth == best.depth && found.place.source > 0 && best.place.source == 0)) {
+        best = found;
       }
     }
-    return place;
+    return best.place;
   }
 
   bool from_command_line(std::string_view key) const {
-    const auto [place, depth] = place_of(key);
-    return place.source > 0 && depth == std::string_view::npos;
-  }
-
-  /// The place of a key and how much of its path is given, in bytes; all of it counts as most.
-  std::pair<Place, std::size_t> place_of(std::string_view key) const {
-    const YamlNode* node = &tree_;
-    Place place;
-    for (std::size_t begin = 0; begin <= key.size();) {
-      const std::size_t end = std::min(key.find('.', begin), key.size());
-      const YamlEntry* entry = node->find(key.substr(begin, end - begin));
-      if (entry == nullptr) return {place, begin};
-      node = &entry->value;
-      const bool scalar = node->kind == YamlNode::Kind::scalar;
-      place = scalar ? node->place : entry->place;
-      begin = end + 1;
-    }
-    return {place, std::string_view::npos};
+    const YamlNode::Found found = tree_.place_of(key);
+    return found.whole && found.place.source > 0;
   }
 
   /// A key that says something where another key leaves it no effect is a mistake, but not if the
@@ -99,9 +77,10 @@ class Checker {
     for (const Condition& condition : field.conditions) {
       if (!condition.of.empty() && !contains(condition.of, value)) continue;
       if (contains(condition.values, value_of(config_, condition.chooser))) continue;
-      if (field.resettable && from_command_line(condition.chooser) &&
-          !from_command_line(field.key)) {
-        return set(config_, field.key, field.print(Config{}));
+      const bool nobody_gave_it = !field.in_old_runs.is_null() && !tree_.place_of(field.key).whole;
+      if (nobody_gave_it || (field.resettable && from_command_line(condition.chooser) &&
+                             !from_command_line(field.key))) {
+        return field.set(config_, field.get(Config{}));
       }
       complain({field.key, condition.chooser},
                (condition.of.empty() ? "" : value + " is ") + field.sentence(condition));

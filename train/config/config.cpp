@@ -3,16 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
 #include "autograd/base/message_text.h"
-#include "autograd/base/uninterrupted.h"
-#include "train/config/checks.h"
 #include "train/config/fields.h"
 #include "train/config/overrides.h"
 
@@ -21,24 +16,17 @@ namespace {
 
 /// The file's text; of a file that is too large, just enough to see that it is.
 std::string read_text_file(const std::string& path) {
-  const std::string shown_path = shown(std::filesystem::absolute(path).string(), 4096);
-  const auto fail = [&](const char* why) -> Error {
-    const bool disk = errno != 0 && exit_of_reading(errno, true) == Exit::io;
-    return {disk ? Exit::io : Exit::usage,
-            fmt::format("{}: cannot read the config: {}", shown_path, why)};
-  };
-  std::error_code ignored;
-  const bool folder = std::filesystem::is_directory(path, ignored);
-  errno = 0;
-  if (folder) throw fail("is a folder");
-  std::ifstream file;
-  const auto open = [&] { return file.open(path, std::ios::binary), file ? 0 : -1; };
-  if (uninterrupted(open) < 0) throw fail(std::strerror(errno));
   constexpr std::size_t byte_order_mark = 3;
   std::string text(yaml_most_bytes + byte_order_mark + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) throw fail(std::strerror(errno));
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  std::size_t have = 0;
+  try {
+    FileReader file(std::filesystem::absolute(path), FileReader::Kinds::also_devices);
+    while (const std::size_t got = file.read_some(std::span(text).subspan(have))) have += got;
+  } catch (const Error& error) {
+    throw Error(error.code == Exit::io ? Exit::io : Exit::usage,
+                fmt::format("cannot read the config: {}", error.what()));
+  }
+  text.resize(have);
   return text;
 }
 
@@ -63,30 +51,34 @@ void report_unknown(const YamlEntry& entry, const std::string& section, const st
 }
 
 void read_field(const Field& field, const YamlNode& node, Config& config, Problems& problems) {
-  const auto complaint = field.read(config, node);
-  if (!complaint) return;
-  std::string hint;
-  if (field.kind == FieldKind::choice &&
-      complaint->message.find("did you mean") == std::string::npos) {
-    const std::string section = field.key.substr(0, field.key.rfind('.') + 1);
-    for (const Field& other : fields()) {  // kind: bpe, where algorithm: bpe is meant
-      if (other.key.starts_with(section) &&
-          std::ranges::find(other.choices, node.text) != other.choices.end())
-        hint = fmt::format(" (did you mean {}: {}?)", other.key.substr(section.size()), node.text);
+  try {
+    field.set(config, field.read(node));
+  } catch (const Complaint& complaint) {
+    std::string hint;
+    if (field.kind == FieldKind::choice &&
+        complaint.message.find("did you mean") == std::string::npos) {
+      const std::string section = field.key.substr(0, field.key.rfind('.') + 1);
+      for (const Field& other : fields()) {  // kind: bpe, where algorithm: bpe is meant
+        if (other.key.starts_with(section) &&
+            std::ranges::find(other.choices, node.text) != other.choices.end())
+          hint =
+              fmt::format(" (did you mean {}: {}?)", other.key.substr(section.size()), node.text);
+      }
     }
+    problems.add(complaint.place, field.key, complaint.message + hint);
   }
-  problems.add(complaint->place, field.key, complaint->message + hint);
 }
 
 /// A section given as one value, which goes to all its keys.
 void read_shorthand(const std::string& section, const YamlNode& node, Config& config,
                     Problems& problems) {
-  for (const std::string& name : names_in(section)) {
-    if (const auto complaint =
-            find_field(fmt::format("{}.{}", section, name))->read(config, node)) {
-      problems.add(complaint->place, section, complaint->message);
-      return;
+  try {
+    for (const std::string& name : names_in(section)) {
+      const Field& field = *find_field(fmt::format("{}.{}", section, name));
+      field.set(config, field.read(node));
     }
+  } catch (const Complaint& complaint) {
+    problems.add(complaint.place, section, complaint.message);
   }
 }
 
@@ -122,17 +114,22 @@ void read_section(const YamlNode& node, const std::string& section, Config& conf
 }  // namespace
 
 Config parse_config(std::string_view text, const std::string& file,
-                    std::span<const std::string> overrides) {
+                    std::span<const std::string> overrides, bool of_a_run) {
   Problems problems(file, overrides);
   std::optional<YamlNode> tree = parse_yaml(text, 0, problems);
   const bool readable =
       tree && (tree->kind == YamlNode::Kind::map || tree->kind == YamlNode::Kind::null);
   if (!tree) tree.emplace();  // the overrides' errors can be reported all the same
-  Config file_alone;          // what it says before the command line changes it
+  Config start;
+  for (const Field& field : fields()) {
+    if (of_a_run && !field.in_old_runs.is_null() && !tree->place_of(field.key).whole)
+      field.set(start, field.in_old_runs);
+  }
+  Config file_alone = start;  // what it says before the command line changes it
   Problems reported_below("", {});
   if (!overrides.empty()) read_section(*tree, "", file_alone, reported_below);
   apply_overrides(*tree, overrides, problems);
-  Config config;
+  Config config = start;
   read_section(*tree, "", config, problems);
   if (config.name.empty()) config.name = std::filesystem::path(file).stem().string();
   if (readable) check_config(config, file_alone, *tree, problems);
@@ -142,13 +139,20 @@ Config parse_config(std::string_view text, const std::string& file,
 }
 
 Config read_config(const std::string& path, std::span<const std::string> overrides) {
-  return parse_config(read_text_file(path), path, overrides);
+  const std::filesystem::path file(path);
+  const auto beside = [&](const char* name) {
+    std::error_code ignored;
+    return std::filesystem::exists(file.parent_path() / name, ignored);
+  };
+  const bool of_a_run = file.filename() == "config.yaml" &&
+                        (beside("run.json") || beside("checkpoints") || beside("average"));
+  return parse_config(read_text_file(path), path, overrides, of_a_run);
 }
 
 std::vector<std::string> differences(const Config& a, const Config& b) {
   std::vector<std::string> keys;
   for (const Field& field : fields()) {
-    if (field.print(a) != field.print(b)) keys.push_back(field.key);
+    if (field.get(a) != field.get(b)) keys.push_back(field.key);
   }
   return keys;
 }
@@ -158,14 +162,13 @@ std::vector<std::string> changes_on_resume(const Config& run, const Config& now)
   for (const std::string& key : differences(run, now)) {
     const Field& field = *find_field(key);
     const std::string before = field.print(run), after = field.print(now);
-    const ResumeRule& rule = field.on_resume;
     const auto is_alike = [&](const std::string& value) {
-      return std::ranges::find(rule.alike, value) != rule.alike.end();
+      return std::ranges::find(field.alike, value) != field.alike.end();
     };
-    if (rule.verdict == ResumeRule::Verdict::refuse && !(is_alike(before) && is_alike(after)))
+    if (!field.kept_because.empty() && !(is_alike(before) && is_alike(after)))
       throw Error(Exit::usage,
-                  fmt::format("{}: {}; heed train starts a new run", key, rule.reason));
-    if (rule.verdict != ResumeRule::Verdict::ignore)
+                  fmt::format("{}: {}; heed train starts a new run", key, field.kept_because));
+    if (field.told_on_resume)
       changes.push_back(fmt::format("{} is now {}, and was {}", key, after, before));
   }
   return changes;

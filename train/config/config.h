@@ -38,11 +38,13 @@ struct Config {
 
 /// Reads the file, then applies the overrides (`train.steps=200`, `model.layers={encoder: 2,
 /// decoder: 4}`; a later one wins), then checks. Throws Error(Exit::usage) with one line per error.
+/// A run folder's config.yaml held every key when it was written: one that it lacks means what heed
+/// did before the key existed.
 Config read_config(const std::string& path, std::span<const std::string> overrides = {});
 
 /// The same for a text in memory; `file` is what messages call it.
 Config parse_config(std::string_view text, const std::string& file,
-                    std::span<const std::string> overrides = {});
+                    std::span<const std::string> overrides = {}, bool of_a_run = false);
 
 /// Every key with its value; read_config gives the same Config back, to the last bit.
 std::string write_yaml(const Config& config);

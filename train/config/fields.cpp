@@ -1,17 +1,116 @@
 #include "train/config/fields.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
-#include "train/config/values.h"
 
 namespace heed {
 namespace {
 
-using Whole = Range<std::int64_t>;
-using Number = Range<double>;
+// ---- members by type -------------------------------------------------------------------------
+
+template <class T>
+nlohmann::json json_of(const T& value) {
+  if constexpr (std::is_enum_v<T>)
+    return std::string(name_of(value));
+  else if constexpr (std::is_same_v<T, double>)
+    return number_json(value);
+  else
+    return value;
+}
+template <class E>
+nlohmann::json json_of(const std::optional<E>& value) {
+  return value ? json_of(*value) : nlohmann::json("none");
+}
+nlohmann::json json_of(const std::array<double, 2>& pair) {
+  return {number_json(pair[0]), number_json(pair[1])};
+}
+
+template <class T>
+void set_from(const nlohmann::json& json, T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    const auto names = names_of(T{});
+    value = static_cast<T>(std::ranges::find(names, json.get<std::string>()) - names.begin());
+  } else {
+    value = json.get<T>();
+  }
+}
+template <class E>
+void set_from(const nlohmann::json& json, std::optional<E>& value) {
+  value.reset();
+  if (json != "none") set_from(json, value.emplace());
+}
+
+FieldKind kind_of(double) { return FieldKind::number; }
+FieldKind kind_of(bool) { return FieldKind::truth; }
+FieldKind kind_of(const std::string&) { return FieldKind::text; }
+FieldKind kind_of(const std::vector<std::string>&) { return FieldKind::files; }
+FieldKind kind_of(const std::array<double, 2>&) { return FieldKind::pair; }
+template <class T>
+FieldKind kind_of(T) {
+  return std::is_integral_v<T> ? FieldKind::whole : FieldKind::choice;
+}
+
+template <class T>
+std::vector<std::string> choices_of(const T&) {
+  if constexpr (std::is_enum_v<T>) {
+    const auto names = names_of(T{});
+    return {names.begin(), names.end()};
+  }
+  return {};
+}
+template <class E>
+std::vector<std::string> choices_of(const std::optional<E>&) {
+  std::vector<std::string> names = choices_of(E{});
+  names.insert(names.begin(), "none");
+  return names;
+}
+
+/// A row for the member that `get` finds in a Config (const or not), whose type tells the kind.
+template <class Get>
+Field row(std::string key, Get get, Range range, std::string help) {
+  const Config defaults;
+  const auto& member = get(defaults);
+  Field field{
+      .key = std::move(key), .help = std::move(help), .kind = kind_of(member), .range = range};
+  field.choices = choices_of(member);
+  field.get = [=](const Config& config) { return json_of(get(config)); };
+  field.set = [=](Config& config, const nlohmann::json& json) { set_from(json, get(config)); };
+  return field;
+}
+template <class Get>
+Field row(std::string key, Get get, std::string help) {
+  return row(std::move(key), get, Range(), std::move(help));
+}
+
+/// What a value may be, in words.
+std::string type_of(const Field& field) {
+  switch (field.kind) {
+    case FieldKind::whole:
+      return (field.choices.empty() ? "" : field.choices[0] + ", or a ") + "whole number, " +
+             field.range_text();
+    case FieldKind::number:
+      return "number, " + field.range_text();
+    case FieldKind::truth:
+      return "true or false";
+    case FieldKind::text:
+      return "text";
+    case FieldKind::files:
+      return "a file or a list of files";
+    case FieldKind::choice:
+      return fmt::format("{}", fmt::join(field.choices, " | "));
+    case FieldKind::pair:
+      return "two numbers, each " + field.range_text();
+  }
+  return "";
+}
+
+// ---- the table -------------------------------------------------------------------------------
 
 /// Expands to a key and an accessor of its member; the key is the member's path in Config.
 #define HEED_KEY(member) \
@@ -21,10 +120,9 @@ using Number = Range<double>;
   [](auto& config) -> auto& { return config.member; }  // NOLINT(bugprone-macro-parentheses)
 
 // Upper bounds stand far above any sensible value; they keep shapes and counters from overflowing.
-constexpr std::int64_t million = 1'000'000, billion = 1'000 * million;
-constexpr Whole steps{0, 1'000 * billion}, tokens{1, billion}, sequences{1, million};
-constexpr Number fraction{0.0, 1.0, true, false}, dropout{0.0, 0.99},
-    positive{.low = 0.0, .low_in = false}, not_negative{.low = 0.0};
+constexpr double million = 1e6, billion = 1e9;
+constexpr Range steps{0, 1e12}, tokens{1, billion}, sequences{1, million},
+    fraction{0.0, 1.0, true, false}, dropout{0.0, 0.99}, positive{.low_in = false}, not_negative;
 
 Field& find(std::vector<Field>& table, std::string_view key) {
   return *std::ranges::find(table, key, &Field::key);
@@ -53,21 +151,30 @@ void add_run(Table& table) {
     tasks += fmt::format("{}{}: {}", tasks.empty() ? "" : "; ", task.name, task.help);
   add(table,
       {
-          text(HEED_KEY(name), "text, a folder's name",
-               "The run's name. Its folder is runs/<name>, unless --run gives another. By default "
-               "this file's name without .yaml."),
-          whole(HEED_KEY(seed), Range<std::uint64_t>{},
-                "All randomness (weights, order, dropout, sampling) is a function of it."),
-          whole_or(HEED_KEY(threads), "auto", {1, 1024},
-                   "Worker threads; auto takes one for each core. The result does not depend on "
-                   "it."),
-          choice(HEED_KEY(task), tasks + ".").refuse_on_resume(fits_no_other("task")),
+          row(HEED_KEY(name),
+              "The run's name. Its folder is runs/<name>, unless --run gives another. By default "
+              "this file's name without .yaml.")
+              .in_words("text, a folder's name"),
+          row(HEED_KEY(seed), Range{0, 0x1p64},
+              "All randomness (weights, order, dropout, sampling) is a function of it."),
+          row(HEED_KEY(threads), Range{1, 1024},
+              "Worker threads; auto takes one for each core. The result does not depend on "
+              "it."),
+          row(HEED_KEY(task), tasks + ".").keep_on_resume(fits_no_other("task")),
       });
-  find(table, "threads").on_resume.verdict = ResumeRule::Verdict::ignore;
+  Field& threads = find(table, "threads");
+  threads.told_on_resume = false;
+  threads.choices = {"auto"};
+  threads.get = [](const Config& config) -> nlohmann::json {
+    return config.threads == 0 ? nlohmann::json("auto") : nlohmann::json(config.threads);
+  };
+  threads.set = [](Config& config, const nlohmann::json& json) {
+    config.threads = json == "auto" ? 0 : json.get<std::int64_t>();
+  };
 }
 
 void add_data(Table& table) {
-  const Whole pairs{1, billion}, pairs_or_none{0, billion}, length{1, million};
+  const Range pairs{1, billion}, pairs_or_none{0, billion}, length{1, million};
   const std::string source =
                         "Input lines, UTF-8; .gz is unpacked. Line i belongs to line i of target.",
                     target = "Output lines.", text_help = "Running text.",
@@ -75,40 +182,39 @@ void add_data(Table& table) {
   const std::string name = "data.synthetic.name";
   add(table,
       {
-          files(HEED_KEY(data.train.source), source),
-          files(HEED_KEY(data.train.target), target),
-          files(HEED_KEY(data.train.text), text_help),
-          files(HEED_KEY(data.valid.source), likewise),
-          files(HEED_KEY(data.valid.target), likewise),
-          files(HEED_KEY(data.valid.text), likewise),
-          files(HEED_KEY(data.test.source), likewise),
-          files(HEED_KEY(data.test.target), likewise),
-          files(HEED_KEY(data.test.text), likewise),
-          number(HEED_KEY(data.valid_fraction), fraction,
-                 "Share cut from the end of train for validation, if valid names no file.")
+          row(HEED_KEY(data.train.source), source),
+          row(HEED_KEY(data.train.target), target),
+          row(HEED_KEY(data.train.text), text_help),
+          row(HEED_KEY(data.valid.source), likewise),
+          row(HEED_KEY(data.valid.target), likewise),
+          row(HEED_KEY(data.valid.text), likewise),
+          row(HEED_KEY(data.test.source), likewise),
+          row(HEED_KEY(data.test.target), likewise),
+          row(HEED_KEY(data.test.text), likewise),
+          row(HEED_KEY(data.valid_fraction), fraction,
+              "Share cut from the end of train for validation, if valid names no file.")
               .only(name, {"none"}, "set data.synthetic.valid"),
-          number(HEED_KEY(data.test_fraction), fraction,
-                 "Share cut from the end of train for testing, after the share for validation.")
+          row(HEED_KEY(data.test_fraction), fraction,
+              "Share cut from the end of train for testing, after the share for validation.")
               .only(name, {"none"}, "set data.synthetic.test"),
-          choice(HEED_KEY(data.synthetic.name),
-                 "Generated data instead of files. dates: dates as people write them to ISO 8601; "
-                 "brackets: the nesting depth of each.")
-              .never_reset(),
-          whole(HEED_KEY(data.synthetic.train), pairs,
-                "Training pairs; no source line is in two splits."),
-          whole(HEED_KEY(data.synthetic.valid), pairs_or_none, "Validation pairs."),
-          whole(HEED_KEY(data.synthetic.test), pairs_or_none, "Test pairs."),
-          whole(HEED_KEY(data.synthetic.min_length), length,
-                "copy, reverse, sort: fewest symbols; addition: fewest digits of a summand; "
-                "brackets: fewest pairs."),
-          whole(HEED_KEY(data.synthetic.max_length), length,
-                "copy, reverse, sort: most symbols; addition: most digits of a summand; brackets: "
-                "most pairs."),
-          whole(HEED_KEY(data.synthetic.symbols), Whole{1, 62},
-                "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9)."),
-          truth(HEED_KEY(data.lowercase), "Lower-case both sides before tokenizing."),
-          whole(HEED_KEY(data.max_length), length,
-                "Training pairs with more tokens than this on either side are left out."),
+          row(HEED_KEY(data.synthetic.name),
+              "Generated data instead of files. dates: dates as people write them to ISO 8601; "
+              "brackets: the nesting depth of each."),
+          row(HEED_KEY(data.synthetic.train), pairs,
+              "Training pairs; no source line is in two splits."),
+          row(HEED_KEY(data.synthetic.valid), pairs_or_none, "Validation pairs."),
+          row(HEED_KEY(data.synthetic.test), pairs_or_none, "Test pairs."),
+          row(HEED_KEY(data.synthetic.min_length), length,
+              "copy, reverse, sort: fewest symbols; addition: fewest digits of a summand; "
+              "brackets: fewest pairs."),
+          row(HEED_KEY(data.synthetic.max_length), length,
+              "copy, reverse, sort: most symbols; addition: most digits of a summand; brackets: "
+              "most pairs."),
+          row(HEED_KEY(data.synthetic.symbols), Range{1, 62},
+              "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9)."),
+          row(HEED_KEY(data.lowercase), "Lower-case both sides before tokenizing."),
+          row(HEED_KEY(data.max_length), length,
+              "Training pairs with more tokens than this on either side are left out."),
       });
   for (const char* key : {"train", "valid", "test", "min_length", "max_length", "symbols"}) {
     Field& field = find(table, fmt::format("data.synthetic.{}", key));
@@ -121,83 +227,79 @@ void add_tokenizer(Table& table) {
   const std::vector<std::string> with_file{"sentencepiece", "char", "word"};
   add(table,
       {
-          choice(HEED_KEY(tokenizer.kind),
-                 "What a token is: a learned piece of a word, a character, a byte, or a word."),
-          choice(HEED_KEY(tokenizer.algorithm),
-                 "How pieces are learned: by a unigram language model or by byte-pair encoding.")
+          row(HEED_KEY(tokenizer.kind),
+              "What a token is: a learned piece of a word, a character, a byte, or a word."),
+          row(HEED_KEY(tokenizer.algorithm),
+              "How pieces are learned: by a unigram language model or by byte-pair encoding.")
               .only(kind, {"sentencepiece"}),
-          whole(HEED_KEY(tokenizer.vocab_size), Whole{5, 10 * million},
-                "sentencepiece, word: most pieces, special ones included."),
-          names(HEED_KEY(tokenizer.specials),
-                "Further special pieces, such as <pad> and <mask>, with ids from 3 on. Most models "
-                "need none."),
-          truth(HEED_KEY(tokenizer.shared), "One vocabulary for source and target."),
-          text(HEED_KEY(tokenizer.model), file,
-               "An existing tokenizer (a SentencePiece .model or a vocabulary file) instead of a "
-               "learned one.")
+          row(HEED_KEY(tokenizer.vocab_size), Range{5, 10 * million},
+              "sentencepiece, word: most pieces, special ones included."),
+          row(HEED_KEY(tokenizer.specials),
+              "Further special pieces, such as <pad> and <mask>, with ids from 3 on. Most models "
+              "need none.")
+              .in_words("a name or a list of names"),
+          row(HEED_KEY(tokenizer.shared), "One vocabulary for source and target."),
+          row(HEED_KEY(tokenizer.model),
+              "An existing tokenizer (a SentencePiece .model or a vocabulary file) instead of a "
+              "learned one.")
+              .in_words(file)
               .only(kind, with_file)
               .only(shared, {"true"}, "give source_model and target_model"),
-          text(HEED_KEY(tokenizer.source_model), file, "An existing tokenizer for the source.")
+          row(HEED_KEY(tokenizer.source_model), "An existing tokenizer for the source.")
+              .in_words(file)
               .only(kind, with_file)
               .only(shared, {"false"}, "or give model"),
-          text(HEED_KEY(tokenizer.target_model), file, "An existing tokenizer for the target.")
+          row(HEED_KEY(tokenizer.target_model), "An existing tokenizer for the target.")
+              .in_words(file)
               .only(kind, with_file)
               .only(shared, {"false"}, "or give model"),
       });
 }
 
 void add_model(Table& table) {
-  const Whole layers{0, 1000};
+  const Range layers{0, 1000};
   add(table,
       {
-          whole(HEED_KEY(model.d_model), Whole{1, 65'536},
-                "Width of the model. A multiple of heads."),
-          whole(HEED_KEY(model.heads), Whole{1, 1024}, "Attention heads."),
-          whole(HEED_KEY(model.d_ff), Whole{1, million}, "Width inside the feed-forward layers."),
-          whole("model.layers.encoder", HEED_MEMBER(model.encoder_layers), layers,
-                "Encoder layers."),
-          whole("model.layers.decoder", HEED_MEMBER(model.decoder_layers), layers,
-                "Decoder layers."),
-          number(HEED_KEY(model.dropout.residual), dropout,
-                 "Of embeddings, and of what a sublayer adds to its input."),
-          number(HEED_KEY(model.dropout.attention), dropout, "Of attention weights."),
-          number(HEED_KEY(model.dropout.activation), dropout,
-                 "Of values between the two feed-forward layers."),
-          choice(HEED_KEY(model.activation), "Between the two feed-forward layers.",
-                 activation_count),
-          choice(
-              HEED_KEY(model.positions),
+          row(HEED_KEY(model.d_model), Range{1, 65'536},
+              "Width of the model. A multiple of heads."),
+          row(HEED_KEY(model.heads), Range{1, 1024}, "Attention heads."),
+          row(HEED_KEY(model.d_ff), Range{1, million}, "Width inside the feed-forward layers."),
+          row("model.layers.encoder", HEED_MEMBER(model.encoder_layers), layers, "Encoder layers."),
+          row("model.layers.decoder", HEED_MEMBER(model.decoder_layers), layers, "Decoder layers."),
+          row(HEED_KEY(model.dropout.residual), dropout,
+              "Of embeddings, and of what a sublayer adds to its input."),
+          row(HEED_KEY(model.dropout.attention), dropout, "Of attention weights."),
+          row(HEED_KEY(model.dropout.activation), dropout,
+              "Of values between the two feed-forward layers."),
+          row(HEED_KEY(model.activation), "Between the two feed-forward layers."),
+          row(HEED_KEY(model.positions),
               "How positions are encoded. alibi: in the scores of self-attention, which decrease "
               "with the distance (in an encoder, to both sides)."),
-          choice(
-              HEED_KEY(model.attention.pattern),
+          row(HEED_KEY(model.attention.pattern),
               "Which tokens of its own sequence a token attends to: all (in a decoder, those up to "
               "itself), or those in a window."),
-          whole(
-              HEED_KEY(model.attention.window), Whole{1, billion},
+          row(HEED_KEY(model.attention.window), Range{1, billion},
               "Tokens in the window: the token itself and those before it; in an encoder, as many "
               "after it.")
               .only("model.attention.pattern", {"window"}),
-          choice(HEED_KEY(model.norm),
-                 "Norm before each sublayer, inside the residual, or after the sum."),
-          truth(
-              HEED_KEY(model.final_norm),
+          row(HEED_KEY(model.norm),
+              "Norm before each sublayer, inside the residual, or after the sum."),
+          row(HEED_KEY(model.final_norm),
               "A norm after the last layer of encoder and decoder. The post-norm models of Vaswani "
               "et al., BERT and Marian have none.")
               .only("model.norm", {"post"}),
-          choice(HEED_KEY(model.norm_kind), "Layer norm or RMS norm."),
-          number(HEED_KEY(model.norm_eps), {0.0, 1.0, false, true},
-                 "Added to the norm's variance."),
-          truth(HEED_KEY(model.tie_embeddings),
-                "Source, target and output share one matrix where they share a vocabulary."),
-          truth(HEED_KEY(model.scale_embeddings),
-                "Multiply embeddings by the square root of d_model."),
-          choice(HEED_KEY(model.init), "How weights are initialised."),
-          number(HEED_KEY(model.init_std), positive, "Standard deviation of initial weights.")
+          row(HEED_KEY(model.norm_kind), "Layer norm or RMS norm."),
+          row(HEED_KEY(model.norm_eps), {0.0, 1.0, false, true}, "Added to the norm's variance."),
+          row(HEED_KEY(model.tie_embeddings),
+              "Source, target and output share one matrix where they share a vocabulary."),
+          row(HEED_KEY(model.scale_embeddings),
+              "Multiply embeddings by the square root of d_model."),
+          row(HEED_KEY(model.init), "How weights are initialised."),
+          row(HEED_KEY(model.init_std), positive, "Standard deviation of initial weights.")
               .only("model.init", {"normal"}),
-          whole(HEED_KEY(model.context), Whole{1, million}, "Length of the window, in tokens."),
-          whole(HEED_KEY(model.max_positions), Whole{1, million},
-                "Length of the longest sequence, in tokens.")
+          row(HEED_KEY(model.context), Range{1, million}, "Length of the window, in tokens."),
+          row(HEED_KEY(model.max_positions), Range{1, million},
+              "Length of the longest sequence, in tokens.")
               .only("model.positions", {"learned"}),
       });
 }
@@ -207,73 +309,73 @@ void add_optim(Table& table) {
   const std::vector<std::string> adam{"adam", "adamw"}, decays{"cosine", "linear"};
   add(table,
       {
-          choice(HEED_KEY(optim.name), "The update rule.")
-              .refuse_on_resume("a run keeps its moments, which Adam and SGD do not share", adam),
-          number(HEED_KEY(optim.lr), positive,
-                 "The peak learning rate, reached at the end of warmup."),
-          pair(HEED_KEY(optim.betas), fraction, "Decay of the two running means.").only(name, adam),
-          number(HEED_KEY(optim.eps), positive, "Added to the root of the second mean.")
+          row(HEED_KEY(optim.name), "The update rule.")
+              .keep_on_resume("a run keeps its moments, which Adam and SGD do not share", adam),
+          row(HEED_KEY(optim.lr), positive,
+              "The peak learning rate, reached at the end of warmup."),
+          row(HEED_KEY(optim.betas), fraction, "Decay of the two running means.").only(name, adam),
+          row(HEED_KEY(optim.eps), positive, "Added to the root of the second mean.")
               .only(name, adam),
-          number(HEED_KEY(optim.weight_decay), not_negative, "adamw: decoupled; sgd: L2.")
+          row(HEED_KEY(optim.weight_decay), not_negative, "adamw: decoupled; sgd: L2.")
               .only(name, {"adamw", "sgd"}),
-          choice(HEED_KEY(optim.decay),
-                 "What weight_decay shrinks: weights and embeddings, or norms and biases too.")
+          row(HEED_KEY(optim.decay),
+              "What weight_decay shrinks: weights and embeddings, or norms and biases too.")
               .only(name, {"adamw", "sgd"}),
-          number(HEED_KEY(optim.momentum), fraction, "Share of the last update that is kept.")
+          row(HEED_KEY(optim.momentum), fraction, "Share of the last update that is kept.")
               .only(name, {"sgd"}),
-          number(HEED_KEY(optim.clip_norm), not_negative,
-                 "Longer gradients are scaled down to this norm; 0: never."),
-          choice(HEED_KEY(optim.schedule.name), "The learning rate after warmup."),
-          whole(HEED_KEY(optim.schedule.warmup), steps, "Steps of rising learning rate."),
-          whole(HEED_KEY(optim.schedule.steps), steps,
-                "The step where the decay ends; 0: train.steps.")
+          row(HEED_KEY(optim.clip_norm), not_negative,
+              "Longer gradients are scaled down to this norm; 0: never."),
+          row(HEED_KEY(optim.schedule.name), "The learning rate after warmup."),
+          row(HEED_KEY(optim.schedule.warmup), steps, "Steps of rising learning rate."),
+          row(HEED_KEY(optim.schedule.steps), steps,
+              "The step where the decay ends; 0: train.steps.")
               .only(schedule, decays),
-          number(HEED_KEY(optim.schedule.min_lr), not_negative,
-                 "The learning rate where the decay ends.")
+          row(HEED_KEY(optim.schedule.min_lr), not_negative,
+              "The learning rate where the decay ends.")
               .only(schedule, decays),
       });
 }
 
 void add_train(Table& table) {
-  const Whole every{1, billion};
+  const Range every{1, billion};
   add(table,
       {
-          whole(HEED_KEY(train.steps), steps,
-                "Updates. The first of steps, epochs and minutes ends the run; 0: no such limit."),
-          number(HEED_KEY(train.epochs), not_negative,
-                 "Passes over the training data; 0: no such limit."),
-          number(HEED_KEY(train.minutes), not_negative, "Time spent training; 0: no such limit."),
-          whole(HEED_KEY(train.batch_tokens), tokens,
-                "Tokens in a batch, on the larger side; for a language model, target tokens."),
-          whole(HEED_KEY(train.batch_sequences), Whole{0, million},
-                "Sequences in a batch, whatever their length, instead of batch_tokens; 0: not "
-                "used."),
-          whole(HEED_KEY(train.shards), Whole{1, 4096},
-                "Parts of a batch that are computed separately, on up to as many threads. The "
-                "result's bits depend on it."),
-          choice(HEED_KEY(train.precision),
-                 "Operands of training's matrix products; bf16 needs oneDNN and a processor that "
-                 "has it."),
-          choice(HEED_KEY(train.on_nonfinite),
-                 "If the loss or the gradients of a step are not finite: end the run with status "
-                 "5, or leave the step out."),
-          number(HEED_KEY(train.label_smoothing), fraction,
-                 "Probability taken from the right token and spread over all."),
-          whole(HEED_KEY(train.log_every), every, "Steps from one line of the log to the next."),
-          whole(HEED_KEY(train.validate_every), every, "Steps from one validation to the next."),
-          whole(HEED_KEY(train.save_every), every, "Steps from one checkpoint to the next."),
-          whole(HEED_KEY(train.keep), Whole{1, million},
-                "Checkpoints kept besides the best; never fewer than two."),
-          choice(HEED_KEY(train.early_stopping.metric),
-                 "Stop when this has not improved for a while. It also selects the best "
-                 "checkpoint."),
-          whole(HEED_KEY(train.early_stopping.patience), Whole{1, million},
-                "Validations without an improvement before the run stops."),
-          choice(HEED_KEY(train.best),
-                 "What makes a checkpoint the best, unless early_stopping has a metric."),
-          whole(HEED_KEY(train.average), Whole{1, 1000},
-                "Average the last so many checkpoints of the last fifth of the run, if that beats "
-                "the best."),
+          row(HEED_KEY(train.steps), steps,
+              "Updates. The first of steps, epochs and minutes ends the run; 0: no such limit."),
+          row(HEED_KEY(train.epochs), not_negative,
+              "Passes over the training data; 0: no such limit."),
+          row(HEED_KEY(train.minutes), not_negative, "Time spent training; 0: no such limit."),
+          row(HEED_KEY(train.batch_tokens), tokens,
+              "Tokens in a batch, on the larger side; for a language model, target tokens."),
+          row(HEED_KEY(train.batch_sequences), Range{0, million},
+              "Sequences in a batch, whatever their length, instead of batch_tokens; 0: not "
+              "used."),
+          row(HEED_KEY(train.shards), Range{1, 4096},
+              "Parts of a batch that are computed separately, on up to as many threads. The "
+              "result's bits depend on it."),
+          row(HEED_KEY(train.precision),
+              "Operands of training's matrix products; bf16 needs oneDNN and a processor that "
+              "has it."),
+          row(HEED_KEY(train.on_nonfinite),
+              "If the loss or the gradients of a step are not finite: end the run with status "
+              "5, or leave the step out."),
+          row(HEED_KEY(train.label_smoothing), fraction,
+              "Probability taken from the right token and spread over all."),
+          row(HEED_KEY(train.log_every), every, "Steps from one line of the log to the next."),
+          row(HEED_KEY(train.validate_every), every, "Steps from one validation to the next."),
+          row(HEED_KEY(train.save_every), every, "Steps from one checkpoint to the next."),
+          row(HEED_KEY(train.keep), Range{1, million},
+              "Checkpoints kept besides the best; never fewer than two."),
+          row(HEED_KEY(train.early_stopping.metric),
+              "Stop when this has not improved for a while. It also selects the best "
+              "checkpoint."),
+          row(HEED_KEY(train.early_stopping.patience), Range{1, million},
+              "Validations without an improvement before the run stops."),
+          row(HEED_KEY(train.best),
+              "What makes a checkpoint the best, unless early_stopping has a metric."),
+          row(HEED_KEY(train.average), Range{1, 1000},
+              "Average the last so many checkpoints of the last fifth of the run, if that beats "
+              "the best."),
       });
   const Field& metric = find(table, "train.early_stopping.metric");
   find(table, "train.early_stopping.patience").only(metric.key, all_but(metric, "none"));
@@ -282,33 +384,32 @@ void add_train(Table& table) {
 void add_decode(Table& table) {
   add(table,
       {
-          whole(HEED_KEY(decode.beam), Whole{1, 1000},
-                "Hypotheses kept by beam search; 1: greedy."),
-          number(HEED_KEY(decode.length_penalty), {0.0, 100.0}, "alpha in ((5 + n) / 6)^alpha."),
-          whole(HEED_KEY(decode.max_length), Whole{1, million}, "Most tokens of an output."),
-          whole(HEED_KEY(decode.batch_sequences), sequences,
-                "Most hypotheses decoded together: lines times beam."),
-          choice(HEED_KEY(decode.precision),
-                 "Operands of decoding's matrix products, as in train.precision."),
-          truth(HEED_KEY(decode.cached),
-                "Keep keys and values of earlier tokens; false: recompute all of them at each "
-                "step, as a check."),
-          truth(HEED_KEY(decode.sample), "Draw tokens instead of searching."),
-          number(HEED_KEY(decode.temperature), positive, "sample: divides the logits."),
-          whole(HEED_KEY(decode.top_k), Whole{0, 10 * million},
-                "sample: only the k most likely tokens; 0: all."),
-          number(HEED_KEY(decode.top_p), {0.0, 1.0, false, true},
-                 "sample: only the most likely tokens that make up this probability."),
+          row(HEED_KEY(decode.beam), Range{1, 1000}, "Hypotheses kept by beam search; 1: greedy."),
+          row(HEED_KEY(decode.length_penalty), {0.0, 100.0}, "alpha in ((5 + n) / 6)^alpha."),
+          row(HEED_KEY(decode.max_length), Range{1, million}, "Most tokens of an output."),
+          row(HEED_KEY(decode.batch_sequences), sequences,
+              "Most hypotheses decoded together: lines times beam."),
+          row(HEED_KEY(decode.precision),
+              "Operands of decoding's matrix products, as in train.precision."),
+          row(HEED_KEY(decode.cached),
+              "Keep keys and values of earlier tokens; false: recompute all of them at each "
+              "step, as a check."),
+          row(HEED_KEY(decode.sample), "Draw tokens instead of searching."),
+          row(HEED_KEY(decode.temperature), positive, "sample: divides the logits."),
+          row(HEED_KEY(decode.top_k), Range{0, 10 * million},
+              "sample: only the k most likely tokens; 0: all."),
+          row(HEED_KEY(decode.top_p), {0.0, 1.0, false, true},
+              "sample: only the most likely tokens that make up this probability."),
       });
 }
 
 void add_bench(Table& table) {
   add(table, {
-                 whole(HEED_KEY(bench.sequences), Whole{0, million},
-                       "Sequences in a step; 0: batches of the config's own data."),
-                 whole(HEED_KEY(bench.source_length), tokens, "Tokens in each source sequence."),
-                 whole(HEED_KEY(bench.target_length), tokens, "Tokens in each target sequence."),
-                 whole(HEED_KEY(bench.vocabulary), Whole{4, 10 * million}, "Distinct tokens."),
+                 row(HEED_KEY(bench.sequences), Range{0, million},
+                     "Sequences in a step; 0: batches of the config's own data."),
+                 row(HEED_KEY(bench.source_length), tokens, "Tokens in each source sequence."),
+                 row(HEED_KEY(bench.target_length), tokens, "Tokens in each target sequence."),
+                 row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Distinct tokens."),
              });
 }
 
@@ -369,11 +470,15 @@ Table make_table() {
   add_decode(table);
   add_bench(table);
   add_task_conditions(table);
+  find(table, "optim.decay").in_old_runs = "all";
+  find(table, "model.activation").choices.resize(activation_count);
   for (Field& field : table) {
-    if (field.kind == FieldKind::files) field.never_reset();
+    if (field.type.empty()) field.type = type_of(field);
+    if (field.kind == FieldKind::files || field.key == "data.synthetic.name")
+      field.resettable = false;
     for (const std::string part : {"tokenizer", "model"}) {
       if (field.key.starts_with(part + ".") && !field.key.starts_with("model.dropout."))
-        field.refuse_on_resume(fits_no_other(part));
+        field.keep_on_resume(fits_no_other(part));
     }
   }
   return table;
@@ -389,7 +494,7 @@ const Row* find_row(const std::vector<Row>& rows, std::string_view key) {
 
 bool Field::is_default(const Config& config) const {
   static const Config defaults;
-  return print(config) == print(defaults);
+  return get(config) == get(defaults);
 }
 
 std::string Field::sentence(const Condition& condition) const {
@@ -407,13 +512,14 @@ Field& Field::only(std::string chooser, std::vector<std::string> values, std::st
   return *this;
 }
 
-Field& Field::refuse_on_resume(std::string reason, std::vector<std::string> alike) {
-  on_resume = {ResumeRule::Verdict::refuse, std::move(reason), std::move(alike)};
+Field& Field::keep_on_resume(std::string reason, std::vector<std::string> values) {
+  kept_because = std::move(reason);
+  alike = std::move(values);
   return *this;
 }
 
-Field& Field::never_reset() {
-  resettable = false;
+Field& Field::in_words(std::string words) {
+  type = std::move(words);
   return *this;
 }
 

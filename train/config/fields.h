@@ -3,26 +3,24 @@
 /// the JSON Schema come from it, and so does what `resume` may change. A default is whatever the
 /// option struct's initialiser says.
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "train/config/config.h"
 #include "train/config/yaml.h"
 
 namespace heed {
 
-/// What is wrong with a value, and where (in a list: at the item).
-struct Complaint {
-  Place place;
-  std::string message;
-};
-
 enum class FieldKind { whole, number, truth, text, files, choice, pair };
 
-struct Bounds {
-  double low = 0.0, high = 0.0;
+/// Bounds of a number.
+struct Range {
+  double low = 0.0, high = std::numeric_limits<double>::max();
   bool low_in = true, high_in = true;  ///< the bound itself is allowed
 };
 
@@ -35,38 +33,39 @@ struct Condition {
       {};  ///< values of this key that need it; empty: all but the default
 };
 
-/// What `heed resume` makes of a value that differs from the run's.
-struct ResumeRule {
-  enum class Verdict { adopt, refuse, ignore };
-  Verdict verdict = Verdict::adopt;
-  std::string reason = {};              ///< of a refusal
-  std::vector<std::string> alike = {};  ///< values that may replace one another all the same
-};
-
 struct Field {
   std::string key;   ///< dotted path, such as train.steps
   std::string help;  ///< one sentence or two
   FieldKind kind;
-  std::string type;                        ///< in words, with the range: "whole number, 1 to 62"
-  std::vector<std::string> choices = {};   ///< of a choice; of a number, words that may replace it
-  Bounds bounds = {};                      ///< of numbers
+  Range range = {};                        ///< of numbers
+  std::string type = {};                   ///< in words, with the range: "whole number, 1 to 62"
+  std::vector<std::string> choices = {};   ///< of a choice; of a number, a word that may replace it
   std::vector<Condition> conditions = {};  ///< all of them must hold
   bool resettable = true;  ///< reset where the command line takes away the effect that it had
-  ResumeRule on_resume = {};
+  std::string kept_because = {};  ///< why `heed resume` refuses another value; "": it does not
+  std::vector<std::string> alike = {};  ///< values that may replace one another all the same
+  bool told_on_resume = true;           ///< another value is reported
+  nlohmann::json in_old_runs =
+      {};  ///< what a run's config without this key means; null: the default
 
-  /// Sets the member from a node; on a complaint it is left alone.
-  std::function<std::optional<Complaint>(Config&, const YamlNode&)> read = {};
-  /// The member as YAML on one line. Equal texts mean equal values.
-  std::function<std::string(const Config&)> print = {};
+  /// The member as a value of JSON, and back.
+  std::function<nlohmann::json(const Config&)> get = {};
+  std::function<void(Config&, const nlohmann::json&)> set = {};
 
+  /// The value that a node holds; throws Complaint.
+  nlohmann::json read(const YamlNode& node) const;
+  /// The member as YAML on one line.
+  std::string print(const Config& config) const;
   bool is_default(const Config& config) const;
+  /// The range in words: "1 to 62", "0 to below 1", "at least 0".
+  std::string range_text() const;
   /// The condition's sentence: "only for kind: sentencepiece".
   std::string sentence(const Condition& condition) const;
 
   // For the table's rows.
   Field& only(std::string chooser, std::vector<std::string> values, std::string remark = "");
-  Field& refuse_on_resume(std::string reason, std::vector<std::string> alike = {});
-  Field& never_reset();
+  Field& keep_on_resume(std::string reason, std::vector<std::string> alike = {});
+  Field& in_words(std::string type);
 };
 
 /// A key that holds keys.
@@ -83,6 +82,17 @@ const Section* find_section(std::string_view key);
 
 /// The names that may follow `section` (""; the top): both fields and sections.
 std::vector<std::string> names_in(std::string_view section);
+
+/// Plain decimal, as numbers are written: 5, 0.5, 1e-3.
+bool is_decimal(std::string_view text);
+/// A whole number where it is one.
+nlohmann::json number_json(double x);
+
+/// Checks values against one another, first by the conditions of the field table, and settles those
+/// that follow from others (a language model has no encoder layers). `tree` is what `config` was
+/// read from, for the places of errors; `file` is the config without what the command line
+/// changes. A check is left out where one of its keys is known to be wrong.
+void check_config(Config& config, const Config& file, const YamlNode& tree, Problems& problems);
 
 /// "a", "a or b", "a, b or c"
 std::string either(const std::vector<std::string>& words);

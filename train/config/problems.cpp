@@ -57,9 +57,8 @@ std::string Problems::show(Place place) const {
 std::string Problems::line(const Problem& problem) const {
   std::string text = show(problem.place) + ": ";
   // An override names its key already; say it again only if the trouble sits deeper in its value.
-  const bool said =
-      problem.place.source > 0 &&
-      overrides_[static_cast<std::size_t>(problem.place.source - 1)].starts_with(problem.key + "=");
+  const bool said = problem.place.source > 0 &&
+                    overrides_[problem.place.source - 1].starts_with(problem.key + "=");
   if (!problem.key.empty() && !said) text += shown(problem.key) + ": ";
   return text + problem.message;
 }

@@ -17,6 +17,12 @@ struct Place {
   friend auto operator<=>(const Place&, const Place&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
+/// What is wrong with a value, and where (in a list: at the item).
+struct Complaint {
+  Place place;
+  std::string message;
+};
+
 class Problems {
  public:
   Problems(std::string_view file, std::span<const std::string> overrides);

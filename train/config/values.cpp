@@ -1,10 +1,12 @@
-#include "train/config/values.h"
+/// The values of keys, from YAML and to YAML.
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "autograd/base/message_text.h"
+#include "train/config/fields.h"
 
 namespace heed {
 namespace {
@@ -30,8 +32,16 @@ bool take_whole(std::string_view& text) {
 
 bool is_bare(const YamlNode& node) { return node.kind == YamlNode::Kind::scalar && !node.quoted; }
 
-std::string out_of_range(const YamlNode& node, const std::string& range) {
-  return fmt::format("{} is out of range (allowed: {})", shown(node.text), range);
+/// `expected a whole number, got "many"`
+[[noreturn]] void refuse(const YamlNode& node, std::string_view what, std::string_view hint = "") {
+  using Kind = YamlNode::Kind;
+  const std::string got =
+      node.kind == Kind::scalar
+          ? fmt::format("{}\"{}\"", node.quoted ? "the quoted text " : "", shown(node.text))
+      : node.kind == Kind::null ? "nothing"
+      : node.kind == Kind::list ? "a list"
+                                : "keys and values";
+  throw Complaint{node.place, fmt::format("expected {}, got {}{}", what, got, hint)};
 }
 
 /// The text's value, to the end; nothing where it does not fit into a T.
@@ -43,22 +53,82 @@ std::optional<T> parse(std::string_view text) {
   return value;
 }
 
-template <class T>
-Read<T> read_digits(const YamlNode& node, const Range<T>& range) {
-  const auto not_whole = [&] { return Read<T>{std::nullopt, expected("a whole number", node)}; };
-  if (!is_bare(node) || !is_decimal(node.text)) return not_whole();
-  std::optional<T> value;
+/// A whole number however it is written: 10000, 1e4, 1.0e4. The value is exact; null if it is too
+/// large to be.
+nlohmann::json read_whole(const YamlNode& node, const std::string& what) {
+  if (!is_bare(node) || !is_decimal(node.text)) refuse(node, what);
   if (node.text.find_first_of(".eE") == std::string::npos) {
-    value = parse<T>(node.text);
-  } else {
-    const std::optional<double> x = parse<double>(node.text);
-    if (x && *x != std::floor(*x)) return not_whole();
-    constexpr double exact = 9007199254740992;  // 2^53: doubles hold all whole numbers up to here
-    const double low = std::numeric_limits<T>::is_signed ? -exact : 0.0;
-    if (x && *x >= low && *x <= exact) value = static_cast<T>(*x);
+    if (const auto value = parse<std::int64_t>(node.text)) return *value;
+    if (const auto value = parse<std::uint64_t>(node.text)) return *value;
+    return nullptr;
   }
-  if (!value || !range.holds(*value)) return {std::nullopt, out_of_range(node, words(range))};
-  return {*value, ""};
+  const std::optional<double> x = parse<double>(node.text);
+  if (x && *x != std::floor(*x)) refuse(node, what);
+  constexpr double exact = 9007199254740992;  // 2^53: doubles hold all whole numbers up to here
+  if (!x || std::abs(*x) > exact) return nullptr;
+  return static_cast<std::int64_t>(*x);
+}
+
+nlohmann::json read_number(const YamlNode& node) {
+  if (!is_bare(node) || !is_decimal(node.text)) refuse(node, "a number");
+  const std::optional<double> value = parse<double>(node.text);
+  if (!value) throw Complaint{node.place, shown(node.text) + " is too large or too small"};
+  return *value;
+}
+
+/// The number, if it is in the field's range.
+nlohmann::json in_range(nlohmann::json value, const Field& field, const YamlNode& node) {
+  const auto [low, high, low_in, high_in] = field.range;
+  const double x = value.is_null() ? NAN : value.get<double>();
+  if ((low_in ? x >= low : x > low) && (high_in ? x <= high : x < high)) return value;
+  throw Complaint{node.place, fmt::format("{} is out of range (allowed: {})", shown(node.text),
+                                          field.range_text())};
+}
+
+std::string read_text(const YamlNode& node) {
+  if (node.kind != YamlNode::Kind::scalar) refuse(node, "text");
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+  if (std::ranges::any_of(node.text, is_control))
+    refuse(node, "one line without control characters");
+  return node.text;
+}
+
+std::string read_choice(const YamlNode& node, const std::vector<std::string>& choices) {
+  if (std::ranges::find(choices, node.text) != choices.end()) return node.text;
+  const std::string near = nearest(node.text, choices);
+  refuse(node, fmt::format("one of {}", fmt::join(choices, ", ")),
+         near.empty() ? "" : " (did you mean " + near + "?)");
+}
+
+nlohmann::json read_files(const YamlNode& node) {
+  const bool one = node.kind == YamlNode::Kind::scalar;
+  if (!one && node.kind != YamlNode::Kind::list) refuse(node, "a file or a list of files");
+  nlohmann::json names = nlohmann::json::array();
+  for (const YamlNode& item : one ? std::vector{node} : node.items) {
+    names.push_back(read_text(item));
+    if (names.back() == "") throw Complaint{item.place, "a file's name is empty"};
+  }
+  return names;
+}
+
+nlohmann::json read_pair(const YamlNode& node, const Field& field) {
+  if (node.kind != YamlNode::Kind::list) refuse(node, "two numbers, as in [0.9, 0.98]");
+  if (node.items.size() != 2) {
+    throw Complaint{node.place,
+                    fmt::format("expected two numbers, got a list of {}", node.items.size())};
+  }
+  nlohmann::json pair = nlohmann::json::array();
+  for (const YamlNode& item : node.items) pair.push_back(in_range(read_number(item), field, item));
+  return pair;
+}
+
+std::string yaml_of(const nlohmann::json& value) {
+  if (value.is_string()) return yaml_text(value.get_ref<const std::string&>());
+  if (value.is_number_float()) return fmt::format("{}", value.get<double>());  // reads back exactly
+  if (!value.is_array()) return value.dump();
+  std::vector<std::string> items;
+  for (const nlohmann::json& item : value) items.push_back(yaml_of(item));
+  return fmt::format("[{}]", fmt::join(items, ", "));
 }
 
 }  // namespace
@@ -77,122 +147,44 @@ bool is_decimal(std::string_view text) {
   return text.empty();
 }
 
-std::string words(const Range<std::int64_t>& range) {
-  return fmt::format("{} to {}", range.low, range.high);
+nlohmann::json number_json(double x) {
+  if (x != std::floor(x) || x >= 1e15 || std::signbit(x)) return x;
+  return static_cast<std::int64_t>(x);
 }
 
-std::string words(const Range<std::uint64_t>&) { return "0 to 2^64 - 1"; }
-
-std::string words(const Range<double>& range) {
-  if (range.high == Range<double>().high)
-    return fmt::format("{}{}", range.low_in ? "at least " : "above ", range.low);
-  return fmt::format("{}{} to {}{}", range.low_in ? "" : "above ", range.low,
-                     range.high_in ? "" : "below ", range.high);
+std::string Field::range_text() const {
+  const auto [low, high, low_in, high_in] = range;
+  if (high == 0x1p64) return "0 to 2^64 - 1";
+  if (high == Range().high) return fmt::format("{}{}", low_in ? "at least " : "above ", low);
+  return fmt::format("{}{} to {}{}", low_in ? "" : "above ", low, high_in ? "" : "below ", high);
 }
 
-std::string expected(std::string_view what, const YamlNode& node) {
-  using Kind = YamlNode::Kind;
-  if (node.kind == Kind::scalar) {
-    return fmt::format("expected {}, got {}\"{}\"", what, node.quoted ? "the quoted text " : "",
-                       shown(node.text));
+nlohmann::json Field::read(const YamlNode& node) const {
+  switch (kind) {
+    case FieldKind::whole: {
+      const std::string word = choices.empty() ? "" : choices[0];
+      if (!word.empty() && node.text == word) return word;
+      return in_range(read_whole(node, word + (word.empty() ? "" : " or ") + "a whole number"),
+                      *this, node);
+    }
+    case FieldKind::number:
+      return in_range(read_number(node), *this, node);
+    case FieldKind::truth:
+      if (!is_bare(node) || (node.text != "true" && node.text != "false"))
+        refuse(node, "true or false");
+      return node.text == "true";
+    case FieldKind::text:
+      return read_text(node);
+    case FieldKind::files:
+      return read_files(node);
+    case FieldKind::choice:
+      return read_choice(node, choices);
+    case FieldKind::pair:
+      return read_pair(node, *this);
   }
-  return fmt::format("expected {}, got {}", what,
-                     node.kind == Kind::null   ? "nothing"
-                     : node.kind == Kind::list ? "a list"
-                                               : "keys and values");
+  return {};
 }
 
-Read<std::int64_t> read_whole(const YamlNode& node, const Range<std::int64_t>& range) {
-  return read_digits(node, range);
-}
-
-Read<std::uint64_t> read_whole(const YamlNode& node, const Range<std::uint64_t>& range) {
-  return read_digits(node, range);
-}
-
-Read<double> read_number(const YamlNode& node, const Range<double>& range) {
-  if (!is_bare(node) || !is_decimal(node.text)) {
-    return {std::nullopt, expected("a number", node)};
-  }
-  const std::optional<double> value = parse<double>(node.text);
-  if (!value) return {std::nullopt, shown(node.text) + " is too large or too small"};
-  if (!range.holds(*value)) return {std::nullopt, out_of_range(node, words(range))};
-  return {*value, ""};
-}
-
-Read<bool> read_truth(const YamlNode& node) {
-  if (is_bare(node) && (node.text == "true" || node.text == "false")) {
-    return {node.text == "true", ""};
-  }
-  return {std::nullopt, expected("true or false", node)};
-}
-
-Read<std::string> read_text(const YamlNode& node) {
-  if (node.kind != YamlNode::Kind::scalar) return {std::nullopt, expected("text", node)};
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
-  if (std::ranges::any_of(node.text, is_control)) {
-    return {std::nullopt, expected("one line without control characters", node)};
-  }
-  return {node.text, ""};
-}
-
-Read<std::size_t> read_choice(const YamlNode& node, const std::vector<std::string>& choices) {
-  if (node.kind == YamlNode::Kind::scalar) {
-    const auto found = std::ranges::find(choices, node.text);
-    if (found != choices.end()) return {static_cast<std::size_t>(found - choices.begin()), ""};
-  }
-  std::string message = expected(fmt::format("one of {}", fmt::join(choices, ", ")), node);
-  const std::string near = nearest(node.text, choices);
-  if (!near.empty()) message += " (did you mean " + near + "?)";
-  return {std::nullopt, message};
-}
-
-std::string print_files(const std::vector<std::string>& files) {
-  std::vector<std::string> texts;
-  texts.reserve(files.size());
-  for (const std::string& file : files) texts.push_back(yaml_text(file));
-  return fmt::format("[{}]", fmt::join(texts, ", "));
-}
-
-std::optional<Complaint> read_files(const YamlNode& node, std::vector<std::string>& files) {
-  const bool one = node.kind == YamlNode::Kind::scalar;
-  if (!one && node.kind != YamlNode::Kind::list) {
-    return Complaint{node.place, expected("a file or a list of files", node)};
-  }
-  std::vector<std::string> names;
-  const auto take = [&names](const YamlNode& item) -> std::optional<Complaint> {
-    auto [name, complaint] = read_text(item);
-    if (!name) return Complaint{item.place, complaint};
-    if (name->empty()) return Complaint{item.place, "a file's name is empty"};
-    names.push_back(std::move(*name));
-    return std::nullopt;
-  };
-  if (one) {
-    if (auto complaint = take(node)) return complaint;
-  }
-  for (const YamlNode& item : node.items) {
-    if (auto complaint = take(item)) return complaint;
-  }
-  files = std::move(names);
-  return std::nullopt;
-}
-
-std::optional<Complaint> read_pair(const YamlNode& node, const Range<double>& range,
-                                   std::array<double, 2>& pair) {
-  if (node.kind != YamlNode::Kind::list || node.items.size() != 2) {
-    return Complaint{node.place,
-                     node.kind == YamlNode::Kind::list
-                         ? fmt::format("expected two numbers, got a list of {}", node.items.size())
-                         : expected("two numbers, as in [0.9, 0.98]", node)};
-  }
-  std::array<double, 2> values{};
-  for (std::size_t i = 0; i < 2; ++i) {
-    const auto [value, complaint] = read_number(node.items[i], range);
-    if (!value) return Complaint{node.items[i].place, complaint};
-    values[i] = *value;
-  }
-  pair = values;
-  return std::nullopt;
-}
+std::string Field::print(const Config& config) const { return yaml_of(get(config)); }
 
 }  // namespace heed

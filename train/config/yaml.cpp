@@ -19,17 +19,14 @@ namespace {
 
 constexpr std::size_t most_missing = 100;  ///< missing colons remembered
 
-/// Ends the parse: what follows could not be trusted, or would cost too much.
-struct Stop {
-  Place place;
-  std::string message;
-};
+// A Complaint that is thrown ends the parse: what follows could not be trusted, or would cost too
+// much.
 
 // ---- what yaml-cpp passes or does not report -------------------------------------------------
 
 /// The first byte that no config may hold: broken UTF-8, or a control character other than a tab
 /// and line ends. yaml-cpp accepts most of them.
-std::optional<Stop> find_flaw(std::string_view text, int source) {
+std::optional<Complaint> find_flaw(std::string_view text, int source) {
   const auto is_flaw = [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return (byte < 0x20 && byte != '\t' && byte != '\n') || byte == 0x7F;
@@ -45,7 +42,7 @@ std::optional<Stop> find_flaw(std::string_view text, int source) {
   const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
   const int line = static_cast<int>(std::ranges::count(before, '\n')) + 1;
   const auto column = std::ranges::count_if(before.substr(before.rfind('\n') + 1), begins) + 1;
-  return Stop{
+  return Complaint{
       {source, line, static_cast<int>(column)},
       broken ? "invalid UTF-8"
              : fmt::format("control character 0x{:02x}", static_cast<unsigned char>(text[at]))};
@@ -160,7 +157,8 @@ class Builder : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     // Refused before its content is read: yaml-cpp may otherwise loop forever here (",").
     if (++documents_ == 2) {
-      throw Stop{place_of(mark), "text after the end of the document (a config is one document)"};
+      throw Complaint{place_of(mark),
+                      "text after the end of the document (a config is one document)"};
     }
   }
   void OnDocumentEnd() override {}
@@ -175,7 +173,7 @@ class Builder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) {
-      throw Stop{place_of(mark), "an alias inside its own anchor"};
+      throw Complaint{place_of(mark), "an alias inside its own anchor"};
     }
     scalar_end_ = text_.find_first_of(" \t\r\n", begin_of(mark));
     count(place_of(mark), found->second.extent);
@@ -195,7 +193,7 @@ class Builder : public YAML::EventHandler {
     const std::size_t begin = begin_of(mark);
     scalar_end_ = node.quoted ? skip_quoted(text_, begin) : begin + value.size();
     if (scalar_end_ == std::string_view::npos) {
-      throw Stop{node.place, "a quote that is never closed"};
+      throw Complaint{node.place, "a quote that is never closed"};
     }
     count(node.place, {1, value.size(), 1});
     finish(std::move(node), anchor);
@@ -233,13 +231,14 @@ class Builder : public YAML::EventHandler {
     nodes_ += extent.nodes;
     bytes_ += extent.bytes;
     if (nodes_ > yaml_most_nodes) {
-      throw Stop{place,
-                 fmt::format("more than {} values, aliases counted each time", yaml_most_nodes)};
+      throw Complaint{
+          place, fmt::format("more than {} values, aliases counted each time", yaml_most_nodes)};
     }
     if (bytes_ > yaml_most_bytes)
-      throw Stop{place, fmt::format("aliases expand to more than {} KiB", yaml_most_bytes / 1024)};
+      throw Complaint{place,
+                      fmt::format("aliases expand to more than {} KiB", yaml_most_bytes / 1024)};
     if (static_cast<int>(frames_.size()) + extent.depth - 1 > yaml_most_depth) {
-      throw Stop{place, fmt::format("nested deeper than {}", yaml_most_depth)};
+      throw Complaint{place, fmt::format("nested deeper than {}", yaml_most_depth)};
     }
   }
 
@@ -306,7 +305,7 @@ class Builder : public YAML::EventHandler {
     const Extent extent = extent_of(node);
     kept_ += extent.nodes;
     if (kept_ > yaml_most_nodes) {
-      throw Stop{node.place, fmt::format("anchors hold more than {} values", yaml_most_nodes)};
+      throw Complaint{node.place, fmt::format("anchors hold more than {} values", yaml_most_nodes)};
     }
     anchors_[anchor] = {node, extent};
   }
@@ -375,6 +374,20 @@ const YamlEntry* YamlNode::find(std::string_view key) const {
   return const_cast<YamlNode*>(this)->find(key);
 }
 
+YamlNode::Found YamlNode::place_of(std::string_view path) const {
+  const YamlNode* node = this;
+  Place place_found;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const YamlEntry* entry = node->find(path.substr(begin, end - begin));
+    if (entry == nullptr) return {place_found, begin, false};
+    node = &entry->value;
+    place_found = node->kind == Kind::scalar ? node->place : entry->place;
+    begin = end + 1;
+  }
+  return {place_found, std::string_view::npos, true};
+}
+
 std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& problems,
                                    std::string_view key) {
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
@@ -394,8 +407,8 @@ std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& 
     while (parser.HandleNextDocument(builder)) {
     }
     builder.report_missing_colons();
-  } catch (const Stop& stop) {
-    problems.add(stop.place, "", stop.message);
+  } catch (const Complaint& flaw) {
+    problems.add(flaw.place, "", flaw.message);
     return std::nullopt;
   } catch (const YAML::Exception& error) {
     const Place place = builder.place_of(error.mark);

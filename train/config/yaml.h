@@ -5,7 +5,7 @@
 /// 128 KiB, more than 32 levels, more than 50,000 nodes or 128 KiB of text after expanding aliases,
 /// an alias inside its own anchor, duplicate keys, quotes that are never closed, keys without a
 /// colon, a second document, tags, invalid UTF-8, control characters. Numbers and truth values are
-/// parsed where a key's type is known (train/config/values.h).
+/// parsed where a key's type is known (train/config/values.cpp).
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +28,14 @@ struct YamlNode {
 
   YamlEntry* find(std::string_view key);
   const YamlEntry* find(std::string_view key) const;
+
+  struct Found {
+    Place place;        ///< of the last key on the path that is given, or of its value
+    std::size_t depth;  ///< how much of the path is given, in bytes; all of it counts as most
+    bool whole;         ///< all of it is
+  };
+  /// Where the key at a dotted path is given.
+  Found place_of(std::string_view path) const;
 };
 
 struct YamlEntry {

@@ -46,8 +46,8 @@ std::int64_t batch_size(const DecodeOptions& options, std::int64_t lines, std::i
 void Search::best_tokens(const Array& logits, std::int64_t row, std::int64_t count,
                          std::vector<Candidate>& into) const {
   const real* const z = logits.row(row);
-  const double base = live_[static_cast<std::size_t>(row)].hypothesis.log_prob -
-                      double{kernels::log_sum_exp_row(z, logits.cols())};
+  const double base =
+      live_[row].hypothesis.log_prob - double{kernels::log_sum_exp_row(z, logits.cols())};
   const auto begin = static_cast<std::ptrdiff_t>(into.size());
   real lowest = -std::numeric_limits<real>::infinity();
   const std::int64_t n = logits.cols();
@@ -61,13 +61,13 @@ void Search::best_tokens(const Array& logits, std::int64_t row, std::int64_t cou
     if (static_cast<std::int64_t>(into.size()) - begin <= count) continue;
     std::pop_heap(into.begin() + begin, into.end(), better);
     into.pop_back();
-    lowest = z[into[static_cast<std::size_t>(begin)].token];
+    lowest = z[into[begin].token];
   }
 }
 
 void Search::sampled_token(const Array& logits, std::int64_t row,
                            std::vector<Candidate>& into) const {
-  const Live& live = live_[static_cast<std::size_t>(row)];
+  const Live& live = live_[row];
   const real* const z = logits.row(row);
   std::vector<std::int32_t> order;
   for (std::int32_t t = 0; t < logits.cols(); ++t) {
@@ -76,7 +76,7 @@ void Search::sampled_token(const Array& logits, std::int64_t row,
   std::stable_sort(order.begin(), order.end(),
                    [&](std::int32_t a, std::int32_t b) { return z[a] > z[b]; });
   if (options_.top_k > 0 && options_.top_k < static_cast<std::int64_t>(order.size())) {
-    order.resize(static_cast<std::size_t>(options_.top_k));
+    order.resize(options_.top_k);
   }
   // Weights relative to the likeliest token; top_p keeps the shortest prefix with that share.
   std::vector<double> weight;
@@ -87,8 +87,7 @@ void Search::sampled_token(const Array& logits, std::int64_t row,
   double kept = 0;
   std::size_t n = 0;
   while (n < weight.size() && (n == 0 || kept < options_.top_p * all)) kept += weight[n++];
-  Random random({seed_, Stream::sampling,
-                 static_cast<std::uint64_t>(numbers_[static_cast<std::size_t>(live.sentence)]),
+  Random random({seed_, Stream::sampling, static_cast<std::uint64_t>(numbers_[live.sentence]),
                  static_cast<std::uint32_t>(live.hypothesis.tokens.size())});
   double at = random.uniform() * kept;
   std::size_t chosen = 0;
@@ -102,7 +101,7 @@ void Search::sampled_token(const Array& logits, std::int64_t row,
 void Search::finish(Live done, bool ended) {
   const auto n = static_cast<std::int64_t>(done.hypothesis.tokens.size()) + (ended ? 1 : 0);
   done.hypothesis.score = done.hypothesis.log_prob / length_penalty(n, options_.length_penalty);
-  finished_[static_cast<std::size_t>(done.sentence)].push_back(std::move(done.hypothesis));
+  finished_[done.sentence].push_back(std::move(done.hypothesis));
 }
 
 std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t> tokens) {
@@ -119,8 +118,7 @@ std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t
     tokens.clear();
     for (std::size_t row = 0; row < live_.size();) {  // the hypotheses of a sentence are adjacent
       const std::int32_t sentence = live_[row].sentence;
-      const std::int64_t places =
-          beam - static_cast<std::int64_t>(finished_[static_cast<std::size_t>(sentence)].size());
+      const std::int64_t places = beam - static_cast<std::int64_t>(finished_[sentence].size());
       candidates.clear();
       for (; row < live_.size() && live_[row].sentence == sentence; ++row) {
         const auto r = static_cast<std::int64_t>(row);
@@ -128,10 +126,9 @@ std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t
                         : best_tokens(logits, r, places, candidates);
       }
       std::sort(candidates.begin(), candidates.end(), better);
-      if (static_cast<std::int64_t>(candidates.size()) > places)
-        candidates.resize(static_cast<std::size_t>(places));
+      if (static_cast<std::int64_t>(candidates.size()) > places) candidates.resize(places);
       for (const Candidate& c : candidates) {
-        Live grown{sentence, live_[static_cast<std::size_t>(c.parent)].hypothesis};
+        Live grown{sentence, live_[c.parent].hypothesis};
         grown.hypothesis.log_prob = c.log_prob;
         const bool ended = c.token == Tokenizer::eos;
         if (!ended) grown.hypothesis.tokens.push_back(c.token);
@@ -184,8 +181,8 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& so
     std::vector<std::int32_t> ids, offsets{0};
     std::vector<std::int64_t> keys;
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t place = order[static_cast<std::size_t>(i)];
-      keys.push_back(numbers.empty() ? place : numbers[static_cast<std::size_t>(place)]);
+      const std::int64_t place = order[i];
+      keys.push_back(numbers.empty() ? place : numbers[place]);
       const auto sentence = source[place];
       ids.insert(ids.end(), sentence.begin(), sentence.end());
       offsets.push_back(static_cast<std::int32_t>(ids.size()));
@@ -197,8 +194,7 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& so
         *decoding,
         std::vector<std::int32_t>(static_cast<std::size_t>(end - begin), Tokenizer::bos));
     for (std::int64_t i = begin; i < end; ++i) {
-      all[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] =
-          std::move(found[static_cast<std::size_t>(i - begin)]);
+      all[order[i]] = std::move(found[i - begin]);
     }
   });
   return all;
@@ -246,7 +242,7 @@ std::vector<double> score_targets(const FrozenModel& frozen, std::span<const Bat
     const kernels::PackedScope packed(frozen.weights);
     Pass pass;
     const Generative& model = frozen.model;
-    const Batch& batch = batches[static_cast<std::size_t>(number)];
+    const Batch& batch = batches[number];
     const Tensor hidden = model.hidden(rows_of(batch), pass);
     for (std::size_t s = 0; s < batch.samples.size(); ++s) {
       const std::int32_t begin = batch.target.offsets[s], end = batch.target.offsets[s + 1];
@@ -256,7 +252,7 @@ std::vector<double> score_targets(const FrozenModel& frozen, std::span<const Bat
           std::span(batch.labels)
               .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
           0, 1, &counts);
-      scores[static_cast<std::size_t>(batch.samples[s])] = -counts.nll;
+      scores[batch.samples[s]] = -counts.nll;
     }
   });
   return scores;

@@ -5,64 +5,56 @@
 
 HEED_BEGIN
 
-nlohmann::json Progress::json() const {
-  nlohmann::json j{{"step", step},
-                   {"epoch", position.epoch},
-                   {"batch", position.batch},
-                   {"target_tokens", target_tokens},
-                   {"seconds", seconds},
-                   {"skipped", skipped},
-                   {"skipped_in_a_row", skipped_in_a_row},
-                   {"validation_due", validation_due},
-                   {"best_step", best_step},
-                   {"without_better", without_better},
-                   {"judged_by", judged_by},
-                   {"batches", batches},
-                   {"window",
-                    {{"loss", window.loss},
-                     {"nll", window.nll},
-                     {"tokens", window.tokens},
-                     {"correct", window.correct}}},
-                   {"window_seconds", window_seconds}};
-  if (best) j["best"] = *best;
-  return j;
-}
-
 namespace {
 
-/// Throws nlohmann::json's exceptions if a field is missing or of the wrong type.
-Progress read_progress(const nlohmann::json& state) {
-  Progress p;
-  p.step = whole_number(state.at("step"));
-  p.position = {whole_number(state.at("epoch")), whole_number(state.at("batch"))};
-  p.target_tokens = whole_number(state.at("target_tokens"));
-  p.seconds = state.at("seconds");
-  p.validation_due = state.value("validation_due", false);
-  if (state.contains("skipped")) p.skipped = whole_number(state.at("skipped"));
-  if (state.contains("skipped_in_a_row"))
-    p.skipped_in_a_row = whole_number(state.at("skipped_in_a_row"));
-  p.best_step = whole_number(state.at("best_step"));
-  p.without_better = whole_number(state.at("without_better"));
-  p.judged_by = state.value("judged_by", "");
-  p.batches = state.value("batches", "");
-  if (state.contains("window")) {
-    const nlohmann::json& window = state.at("window");
-    p.window = {window.at("loss"), window.at("nll"), whole_number(window.at("tokens")),
-                whole_number(window.at("correct"))};
-    p.window_seconds = state.at("window_seconds");
-  }
-  if (state.contains("best")) p.best = state.at("best").get<double>();
-  return p;
+using Pointer = nlohmann::json::json_pointer;
+
+/// Calls visit(path in state.json, member, whether every heed has written it).
+template <class P, class Visit>
+void visit_members(P& p, Visit visit) {
+  visit("/step", p.step, true);
+  visit("/epoch", p.position.epoch, true);
+  visit("/batch", p.position.batch, true);
+  visit("/target_tokens", p.target_tokens, true);
+  visit("/seconds", p.seconds, true);
+  visit("/skipped", p.skipped, false);
+  visit("/skipped_in_a_row", p.skipped_in_a_row, false);
+  visit("/validation_due", p.validation_due, false);
+  visit("/best_step", p.best_step, true);
+  visit("/without_better", p.without_better, true);
+  visit("/judged_by", p.judged_by, false);
+  visit("/batches", p.batches, false);
+  visit("/window/loss", p.window.loss, false);
+  visit("/window/nll", p.window.nll, false);
+  visit("/window/tokens", p.window.tokens, false);
+  visit("/window/correct", p.window.correct, false);
+  visit("/window_seconds", p.window_seconds, false);
 }
+
+void read(const nlohmann::json& value, std::int64_t& member) { member = whole_number(value); }
+void read(const nlohmann::json& value, auto& member) { value.get_to(member); }
 
 }  // namespace
 
+nlohmann::json Progress::json() const {
+  nlohmann::json state;
+  visit_members(*this,
+                [&](const char* path, const auto& member, bool) { state[Pointer(path)] = member; });
+  if (best) state["best"] = *best;
+  return state;
+}
+
 Progress Progress::from(const nlohmann::json& state) {
+  Progress p;
   try {
-    return read_progress(state);
+    visit_members(p, [&](const char* path, auto& member, bool always) {
+      if (always || state.contains(Pointer(path))) read(state.at(Pointer(path)), member);
+    });
+    if (state.contains("best")) p.best = state.at("best").get<double>();
   } catch (const nlohmann::json::exception&) {
     throw Error(Exit::bad_input, "state.json: its \"state\" is not that of a training run");
   }
+  return p;
 }
 
 HEED_END

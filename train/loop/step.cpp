@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <optional>
 
 #include "autograd/base/error.h"
 #include "autograd/finite_check.h"
@@ -10,7 +11,6 @@
 #include "autograd/kernels/reduce.h"
 #include "optim/clip.h"
 #include "train/decode/rows.h"
-#include "train/loop/nonfinite.h"
 
 HEED_BEGIN
 
@@ -18,6 +18,54 @@ namespace {
 constexpr std::int64_t piece_values = 1 << 14;
 /// Pieces are handed out in runs, so that bookkeeping does not dominate small models.
 constexpr std::int64_t run_values = 1 << 18;
+
+/// The sequence that a row belongs to.
+std::size_t owner(std::span<const std::int32_t> offsets, std::int64_t row) {
+  return static_cast<std::size_t>(std::upper_bound(offsets.begin(), offsets.end(), row) -
+                                  offsets.begin() - 1);
+}
+
+/// The sample that a row belongs to, if the number of rows matches exactly one side.
+std::optional<std::int64_t> sample_of(const Batch& shard, const NonFinite& found) {
+  const auto rows_are = [&](const Side& side) {
+    return !side.offsets.empty() && found.shape.rows() == side.rows();
+  };
+  const bool source = rows_are(shard.source), target = rows_are(shard.target);
+  if (source == target) return std::nullopt;
+  return shard.samples[owner((source ? shard.source : shard.target).offsets, found.row)];
+}
+
+std::string samples_of(const Batch& shard) {
+  constexpr std::size_t shown = 20;
+  const std::size_t n = shard.samples.size();
+  const std::span<const std::int64_t> some(shard.samples.data(), std::min(n, shown));
+  return fmt::format("samples {}{}", fmt::join(some, ", "),
+                     n > shown ? fmt::format(", … ({} in all)", n) : "");
+}
+
+/// Repeats the shards of a step whose loss or gradients are not finite, checking every tensor, and
+/// reports which was the first to hold NaN or infinity, in which shard, and which samples that
+/// shard consists of. Takes a few times as long as the step.
+std::string explain(const Model& model, std::span<const NamedTensor> parameters,
+                    std::span<const Batch> shards, std::int64_t step, const StepOptions& options) {
+  if (const auto found = find_non_finite(parameters, "the weight"))
+    return fmt::format("  first: {}", found->text());
+  double tokens = 0;
+  for (const Batch& shard : shards) tokens += static_cast<double>(shard.labels.size());
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    if (shards[i].labels.empty()) continue;
+    const FiniteCheck check(parameters);
+    shard_gradients(model, shards[i], static_cast<std::int64_t>(i), step, tokens, options, nullptr);
+    if (!check.found()) continue;
+    std::string text = fmt::format("  first: {}\n  in shard {} of {}, {}", check.found()->text(),
+                                   i + 1, shards.size(), samples_of(shards[i]));
+    if (const auto sample = sample_of(shards[i], *check.found()))
+      text += fmt::format("; the row belongs to sample {}", *sample);
+    return text;
+  }
+  return "  every tensor of every shard is finite; only their sum is not";
+}
+
 }  // namespace
 
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
@@ -60,7 +108,7 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
 
   // 2. Each shard runs forward and backward alone, on one thread.
   team_.run(static_cast<std::int64_t>(shards.size()), [&](std::int64_t i) {
-    forward_backward(shards[static_cast<std::size_t>(i)], i, step, static_cast<double>(tokens));
+    forward_backward(shards[i], i, step, static_cast<double>(tokens));
     merge_into_tree(static_cast<std::size_t>(i));
   });
 
@@ -78,10 +126,9 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   const bool finite = update(lr, clip_factor(result.gradient_norm, options_.clip_norm));
   drop_gradients();
   if (!finite) {
-    throw Error(
-        Exit::non_finite,
-        fmt::format("step {}: the loss is {}, but a weight is not finite\n{}", step, loss,
-                    explain_non_finite(model_, optimizer_.parameters(), shards, step, options_)));
+    throw Error(Exit::non_finite,
+                fmt::format("step {}: the loss is {}, but a weight is not finite\n{}", step, loss,
+                            explain(model_, optimizer_.parameters(), shards, step, options_)));
   }
   return result;
 }
@@ -94,7 +141,7 @@ void TrainStep::refuse(std::span<const Batch> shards, std::int64_t step, double 
       fmt::format("step {}: the loss is {} and the gradients' norm {}; the weights are as before "
                   "the step\n{}",
                   step, unsigned_nan(loss), unsigned_nan(gradient_norm),
-                  explain_non_finite(model_, optimizer_.parameters(), shards, step, options_)));
+                  explain(model_, optimizer_.parameters(), shards, step, options_)));
 }
 
 void TrainStep::drop_gradients() {
@@ -156,7 +203,7 @@ double TrainStep::sum_shards() {
   team_.run((count + per_run - 1) / per_run, [&](std::int64_t run) {
     std::vector<const real*, ArenaAllocator<const real*>> parts(gradients_.size());
     for (std::int64_t i = run * per_run; i < std::min(count, (run + 1) * per_run); ++i) {
-      const Piece& piece = pieces_[static_cast<std::size_t>(i)];
+      const Piece& piece = pieces_[i];
       for (std::size_t s = 0; s < gradients_.size(); ++s) {
         const Array& g = gradients_[s][piece.parameter];
         parts[s] = g.defined() ? g.data() + piece.begin : nullptr;
@@ -164,7 +211,7 @@ double TrainStep::sum_shards() {
       real* const sum = total[piece.parameter].data() + piece.begin;
       const std::int64_t n = piece.end - piece.begin;
       kernels::tree_sum(parts.data(), static_cast<std::int64_t>(parts.size()), sum, n);
-      squares_[static_cast<std::size_t>(i)] = kernels::sum_squares(sum, n);
+      squares_[i] = kernels::sum_squares(sum, n);
     }
   });
   double squares = 0;
@@ -180,7 +227,7 @@ bool TrainStep::update(double lr, double grad_scale) {
   team_.run((count + per_run - 1) / per_run, [&](std::int64_t run) {
     bool finite = true;
     for (std::int64_t i = run * per_run; i < std::min(count, (run + 1) * per_run); ++i) {
-      const Piece& piece = pieces_[static_cast<std::size_t>(i)];
+      const Piece& piece = pieces_[i];
       finite &= optimizer_.update(piece.parameter, piece.begin, piece.end,
                                   gradients_.front()[piece.parameter].data());
     }

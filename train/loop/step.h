@@ -36,7 +36,7 @@ class TrainStep {
   /// Step number `step` (1, 2, …; it keys the dropout) on a batch cut into shards. The bits of the
   /// result depend on the shards, not on the threads. Throws Error(Exit::non_finite), with the
   /// weights unchanged, if the loss or the gradients' norm is NaN or infinite; the message tells
-  /// where that began (nonfinite.h). A non-finite weight that does not affect the loss is found
+  /// where that began. A non-finite weight that does not affect the loss is found
   /// when it is updated: the step is completed, then Error(Exit::non_finite) is thrown.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
 

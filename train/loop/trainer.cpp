@@ -11,7 +11,6 @@
 #include "optim/schedule.h"
 #include "train/decode/rows.h"
 #include "train/run/average.h"
-#include "train/run/folder_transaction.h"
 #include "train/run/weights.h"
 #include "train/tasks/model.h"
 #include "train/tasks/token_cost.h"
@@ -188,8 +187,9 @@ void Trainer::report(const StepResult& result, double lr) {
   if (window.tokens == 0) return;  // all steps were skipped
   const double tokens = static_cast<double>(window.tokens),
                tokens_per_second = tokens / progress_.window_seconds;
-  talk_.progress({progress_.step, total_steps_, share_done(), progress_.seconds,
-                  batches_->epochs_done(), window.loss / tokens, lr, tokens_per_second});
+  const double done = share_done();
+  talk_.progress({progress_.step, total_steps_, window.loss / tokens, lr, tokens_per_second,
+                  done > 0 ? std::optional(progress_.seconds * (1 - done) / done) : std::nullopt});
   if (progress_.step % config_.train.log_every != 0) return;
   record("train", {{"epoch", batches_->epochs_done()},
                    {"loss", window.loss / tokens},
@@ -389,7 +389,9 @@ void Trainer::find_best() {
 // ---- the end of a run ----------------------------------------------------------------------------
 
 void Trainer::remove_average() {
-  if (std::filesystem::exists(run_.average())) remove_folder_at_once(run_.average());
+  if (!std::filesystem::exists(run_.average())) return;
+  if (const std::string why = remove_folder(run_.average()); !why.empty())
+    throw Error(Exit::io, why);
 }
 
 WeightsInfo Trainer::choose_weights() {

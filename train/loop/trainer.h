@@ -19,7 +19,6 @@
 #include "train/run/checkpoint_folder.h"
 #include "train/run/jsonl.h"
 #include "train/run/run_folder.h"
-#include "train/run/weights_info.h"
 #include "train/tasks/task.h"
 #include "train/terminal/signals.h"
 #include "train/terminal/talk.h"

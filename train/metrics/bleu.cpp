@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "autograd/base/error.h"
-#include "autograd/base/utf8.h"
 #include "train/metrics/words.h"
 
 namespace heed {
@@ -32,19 +31,21 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
     text.replace(at, what.size(), with);
 }
 
-/// Replaces each pair of neighbours that `matches`, from the left and without overlap, by
-/// `rewrite`.
-template <class Matches, class Rewrite>
-std::string rewrite_pairs(std::string_view text, Matches matches, Rewrite rewrite) {
+/// Makes the first of each pair of neighbours that `matches`, or else the second, a separate token:
+/// from the left and without overlap.
+template <class Matches>
+std::string separate(std::string_view text, bool first, Matches matches) {
   std::string out;
   out.reserve(text.size() * 2);
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (i + 1 < text.size() && matches(text[i], text[i + 1])) {
-      rewrite(out, text[i], text[i + 1]);
-      ++i;
-    } else {
+    if (i + 1 == text.size() || !matches(text[i], text[i + 1])) {
       out += text[i];
+      continue;
     }
+    if (first) out += ' ';
+    out.append({text[i], ' ', text[i + 1]});
+    if (!first) out += ' ';
+    ++i;
   }
   return out;
 }
@@ -69,9 +70,8 @@ struct Line {
   std::int64_t length = 0;
 };
 
-Line count_line(std::string_view text, const BleuOptions& options) {
-  const std::string lower = options.lowercase ? lowercase(text) : std::string(text);
-  const std::string tokens = options.tokenizer == BleuTokenizer::v13a ? tokenize_13a(lower) : lower;
+Line count_line(const std::string& text, BleuTokenizer tokenizer) {
+  const std::string tokens = tokenizer == BleuTokenizer::v13a ? tokenize_13a(text) : text;
   const std::vector<std::string_view> words = split_words(tokens);
   Line line;
   line.length = std::ssize(words);
@@ -86,24 +86,13 @@ Line count_line(std::string_view text, const BleuOptions& options) {
   return line;
 }
 
-/// Adds one line's counts; the references' count of an n-gram is the maximum over them.
-void add_line(BleuScore& sums, const Line& hypothesis, const std::vector<Line>& references) {
+void add_line(BleuScore& sums, const Line& hypothesis, const Line& reference) {
   sums.hypothesis_length += hypothesis.length;
-  const auto distance = [&](const Line& reference) {
-    return std::pair(std::abs(reference.length - hypothesis.length), reference.length);
-  };
-  sums.reference_length +=
-      std::min_element(references.begin(), references.end(), [&](const Line& a, const Line& b) {
-        return distance(a) < distance(b);
-      })->length;
+  sums.reference_length += reference.length;
   for (std::size_t n = 0; n < bleu_order; ++n) {
     for (const auto& [ngram, count] : hypothesis.ngrams[n]) {
-      std::int64_t most = 0;
-      for (const Line& reference : references) {
-        const auto found = reference.ngrams[n].find(ngram);
-        if (found != reference.ngrams[n].end()) most = std::max(most, found->second);
-      }
-      sums.matches[n] += std::min(count, most);
+      const auto found = reference.ngrams[n].find(ngram);
+      if (found != reference.ngrams[n].end()) sums.matches[n] += std::min(count, found->second);
       sums.totals[n] += count;
     }
   }
@@ -129,23 +118,11 @@ std::string tokenize_13a(std::string_view line) {
 
   text = separate_signs(fmt::format(" {} ", text));
   // A period or comma is a separate token unless a digit precedes it …
-  text = rewrite_pairs(
-      text, [](char a, char b) { return !is_digit(a) && is_point(b); },
-      [](std::string& out, char a, char b) {
-        out.append({a, ' ', b, ' '});
-      });
+  text = separate(text, false, [](char a, char b) { return !is_digit(a) && is_point(b); });
   // … and follows it;
-  text = rewrite_pairs(
-      text, [](char a, char b) { return is_point(a) && !is_digit(b); },
-      [](std::string& out, char a, char b) {
-        out.append({' ', a, ' ', b});
-      });
+  text = separate(text, true, [](char a, char b) { return is_point(a) && !is_digit(b); });
   // a hyphen after a digit is a separate token.
-  text = rewrite_pairs(
-      text, [](char a, char b) { return is_digit(a) && b == '-'; },
-      [](std::string& out, char a, char b) {
-        out.append({a, ' ', b, ' '});
-      });
+  text = separate(text, false, [](char a, char b) { return is_digit(a) && b == '-'; });
   return fmt::format("{}", fmt::join(split_words(text), " "));
 }
 
@@ -176,31 +153,17 @@ void compute_bleu(BleuScore& counts) {
 }
 
 BleuScore corpus_bleu(std::span<const std::string> hypotheses,
-                      std::span<const std::vector<std::string>> reference_sets,
-                      const BleuOptions& options) {
-  if (reference_sets.empty()) throw Error(Exit::bad_input, "BLEU: there are no references");
-  for (const auto& references : reference_sets) {
-    if (references.size() != hypotheses.size())
-      throw Error(Exit::bad_input, fmt::format("BLEU: {} lines to score, but {} reference lines",
-                                               hypotheses.size(), references.size()));
-  }
+                      std::span<const std::string> references, BleuTokenizer tokenizer) {
+  if (references.size() != hypotheses.size())
+    throw Error(Exit::bad_input, fmt::format("BLEU: {} lines to score, but {} reference lines",
+                                             hypotheses.size(), references.size()));
   BleuScore result;
-  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
-    std::vector<Line> references;
-    for (const auto& set : reference_sets) references.push_back(count_line(set[i], options));
-    add_line(result, count_line(hypotheses[i], options), references);
-  }
+  for (std::size_t i = 0; i < hypotheses.size(); ++i)
+    add_line(result, count_line(hypotheses[i], tokenizer), count_line(references[i], tokenizer));
   compute_bleu(result);
-  result.signature =
-      fmt::format("nrefs:{}|case:{}|eff:no|tok:{}|smooth:exp|version:heed-{}",
-                  reference_sets.size(), options.lowercase ? "lc" : "mixed",
-                  options.tokenizer == BleuTokenizer::v13a ? "13a" : "none", HEED_VERSION);
+  result.signature = fmt::format("nrefs:1|case:mixed|eff:no|tok:{}|smooth:exp|version:heed-{}",
+                                 tokenizer == BleuTokenizer::v13a ? "13a" : "none", HEED_VERSION);
   return result;
-}
-
-BleuScore corpus_bleu(std::span<const std::string> hypotheses,
-                      const std::vector<std::string>& references, const BleuOptions& options) {
-  return corpus_bleu(hypotheses, std::span(&references, 1), options);
 }
 
 std::string BleuScore::text() const {

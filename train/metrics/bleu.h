@@ -16,34 +16,26 @@ enum class BleuTokenizer {
   none,  ///< at white space, for text that is already tokenised
 };
 
-struct BleuOptions {
-  BleuTokenizer tokenizer = BleuTokenizer::v13a;
-  bool lowercase = false;
-};
-
 inline constexpr std::size_t bleu_order = 4;  // longest n-grams
 
 struct BleuScore {
   double score = 0.0;                              ///< 0 to 100
-  std::array<std::int64_t, bleu_order> matches{};  ///< n-grams also in a reference, n = 1 to 4
+  std::array<std::int64_t, bleu_order> matches{};  ///< n-grams also in the reference, n = 1 to 4
   std::array<std::int64_t, bleu_order> totals{};   ///< n-grams of the hypotheses
   std::array<double, bleu_order> precisions{};     ///< per cent, smoothed
   double brevity_penalty = 0.0;
   std::int64_t hypothesis_length = 0;  ///< words
-  std::int64_t reference_length = 0;   ///< words, of the references closest in length
+  std::int64_t reference_length = 0;   ///< words
   std::string signature;               ///< how it was computed, in sacreBLEU's form
 
   /// "BLEU = 38.41 70.1/45.2/30.8/21.2 (BP = 0.998 ratio = 0.998 hyp_len = 12941 ref_len = 12968)"
   std::string text() const;
 };
 
-/// Scores lines against one or more sets of reference lines, line by line. Throws Error(bad_input)
-/// if the numbers of lines differ or there is no reference set.
+/// Scores lines against reference lines. Throws Error(bad_input) if the numbers of lines differ.
 BleuScore corpus_bleu(std::span<const std::string> hypotheses,
-                      std::span<const std::vector<std::string>> reference_sets,
-                      const BleuOptions& options = {});
-BleuScore corpus_bleu(std::span<const std::string> hypotheses,
-                      const std::vector<std::string>& references, const BleuOptions& options = {});
+                      std::span<const std::string> references,
+                      BleuTokenizer tokenizer = BleuTokenizer::v13a);
 
 /// Precisions, brevity penalty and score from the counts and lengths alone. The k-th precision that
 /// is 0 becomes 1 / (2^k total) ("exp" smoothing, as NIST's; method 3 in Chen and Cherry, 2014); no

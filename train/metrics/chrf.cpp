@@ -53,7 +53,7 @@ OrderCounts count_order(std::u32string_view hypothesis, std::u32string_view refe
   return counts;
 }
 
-double f_score(const std::array<OrderCounts, chrf_order>& counts, double beta) {
+double f_score(const std::array<OrderCounts, chrf_order>& counts) {
   double precision = 0.0, recall = 0.0, orders = 0.0;
   for (const OrderCounts& order : counts) {
     if (order.hypothesis == 0 || order.reference == 0) continue;
@@ -64,23 +64,21 @@ double f_score(const std::array<OrderCounts, chrf_order>& counts, double beta) {
   if (precision + recall == 0.0) return 0.0;
   precision /= orders;
   recall /= orders;
-  const double weight = beta * beta;
+  constexpr double weight = 4.0;  // beta² of chrF2
   return 100.0 * (1.0 + weight) * precision * recall / (weight * precision + recall);
 }
 
 }  // namespace
 
 ChrfScore corpus_chrf(std::span<const std::string> hypotheses,
-                      std::span<const std::string> references, const ChrfOptions& options) {
+                      std::span<const std::string> references) {
   if (hypotheses.size() != references.size())
     throw Error(Exit::bad_input, fmt::format("chrF: {} lines to score, but {} reference lines",
                                              hypotheses.size(), references.size()));
   std::array<OrderCounts, chrf_order> sums{};
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
-    const auto prepared = [&](const std::string& line) {
-      return characters(options.lowercase ? lowercase(line) : line);
-    };
-    const std::u32string hypothesis = prepared(hypotheses[i]), reference = prepared(references[i]);
+    const std::u32string hypothesis = characters(hypotheses[i]),
+                         reference = characters(references[i]);
     for (std::size_t n = 0; n < chrf_order; ++n) {
       const OrderCounts counts = count_order(hypothesis, reference, n + 1);
       sums[n].hypothesis += counts.hypothesis;
@@ -88,9 +86,9 @@ ChrfScore corpus_chrf(std::span<const std::string> hypotheses,
       sums[n].matches += counts.matches;
     }
   }
-  return {f_score(sums, options.beta),
-          fmt::format("nrefs:1|case:{}|eff:yes|nc:{}|nw:0|space:no|version:heed-{}",
-                      options.lowercase ? "lc" : "mixed", chrf_order, HEED_VERSION)};
+  return {f_score(sums),
+          fmt::format("nrefs:1|case:mixed|eff:yes|nc:{}|nw:0|space:no|version:heed-{}", chrf_order,
+                      HEED_VERSION)};
 }
 
 }  // namespace heed

@@ -1,5 +1,6 @@
 #pragma once
-/// chrF (Popović, 2015): the F-score of character n-grams, as sacreBLEU computes it.
+/// chrF2 (Popović, 2015): the F-score of character n-grams, in which recall counts four times as
+/// much as precision, as sacreBLEU computes it.
 #include <array>
 #include <cstdint>
 #include <span>
@@ -7,11 +8,6 @@
 #include <vector>
 
 namespace heed {
-
-struct ChrfOptions {
-  double beta = 2.0;  ///< recall counts beta² times as much as precision: chrF2
-  bool lowercase = false;
-};
 
 inline constexpr std::size_t chrf_order = 6;  // longest n-grams; white space does not count
 
@@ -25,6 +21,6 @@ struct ChrfScore {
 /// order, its hypothesis does not count for that order either. Throws Error(bad_input) if the
 /// numbers of lines differ.
 ChrfScore corpus_chrf(std::span<const std::string> hypotheses,
-                      std::span<const std::string> references, const ChrfOptions& options = {});
+                      std::span<const std::string> references);
 
 }  // namespace heed

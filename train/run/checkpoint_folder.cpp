@@ -1,17 +1,18 @@
 #include "train/run/checkpoint_folder.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <set>
 #include <system_error>
 
 #include "autograd/base/error.h"
 #include "autograd/base/json_text.h"
 #include "autograd/base/uninterrupted.h"
-#include "train/run/folder_transaction.h"
 
 namespace heed {
 namespace fs = std::filesystem;
@@ -38,6 +39,45 @@ std::optional<std::int64_t> step_in(const std::string& name) {
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name.size() <= NAME_MAX && name.front() != '.' &&
          name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
+}
+
+// ---- folders that appear or disappear at once ----------------------------------------------
+
+/// `.NAME.END`, the name of a folder while it is being written or removed; what a killed process
+/// left there is removed. `.NAME.2.END` and so on, if what is there cannot be removed.
+fs::path passing_name(const fs::path& folder, std::string_view end) {
+  constexpr int most = 9;
+  for (int number = 1;; ++number) {
+    fs::path name =
+        folder.parent_path() / fmt::format(".{}{}.{}", folder.filename().string(),
+                                           number > 1 ? fmt::format(".{}", number) : "", end);
+    const std::string why = remove_tree_if_allowed(name);
+    if (why.empty()) return name;
+    if (number == most) throw Error(Exit::io, why);
+  }
+}
+
+/// Gives a complete folder its final name, replacing one of that name, and flushes the parent to
+/// disk.
+void put_in_place(const fs::path& temporary, const fs::path& folder) {
+  sync_folder(temporary);
+  std::error_code ignored;
+  if (!fs::exists(fs::symlink_status(folder, ignored))) return rename_durably(temporary, folder);
+  // Linux exchanges names atomically, on most file systems.
+  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0) {
+    sync_folder(folder.parent_path());
+    static_cast<void>(remove_tree_if_allowed(temporary));  // now the older folder
+    return;
+  }
+  const fs::path old = passing_name(folder, "old");
+  rename_durably(folder, old);
+  try {
+    rename_durably(temporary, folder);
+  } catch (const Error&) {
+    fs::rename(old, folder, ignored);
+    throw;
+  }
+  remove_tree(old);
 }
 
 // ---- state.json -----------------------------------------------------------------------------
@@ -136,6 +176,12 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return found;
 }
 
+std::string weights_name(const std::filesystem::path& folder) {
+  const std::string name = folder.filename().string();
+  if (name == "best" || name == "last" || name == "average") return name;
+  return name.starts_with("step-") ? "step" : "folder";
+}
+
 }  // namespace
 
 Checkpoint check_file(const fs::path& folder, const std::string& name) {
@@ -167,18 +213,41 @@ fs::path CheckpointFolder::folder_of(std::int64_t step) const {
 
 void write_files(const fs::path& folder, std::int64_t step, std::span<const CheckpointFile> files,
                  const nlohmann::json& state) {
-  FolderTransaction transaction(folder);
+  const fs::path temporary = passing_name(folder, "tmp");
+  create_folders(temporary);
   nlohmann::json sums = nlohmann::json::object();
-  for (const CheckpointFile& file : files) {
-    if (!is_plain_name(file.name) || file.name == kState || sums.contains(file.name))
-      throw Error(Exit::failed,
-                  fmt::format("checkpoint: \"{}\" cannot be a file's name", file.name));
-    const FolderTransaction::Written written = transaction.write(file.name, file.write);
-    sums[file.name] = {{"bytes", written.size}, {"sha256", written.sha256}};
+  const auto write = [&](const CheckpointFile& file) {
+    FileWriter writer(temporary / file.name);
+    file.write(writer);
+    writer.finish();
+    sums[file.name] = {{"bytes", writer.size()}, {"sha256", writer.sha256()}};
+  };
+  try {
+    for (const CheckpointFile& file : files) {
+      if (!is_plain_name(file.name) || file.name == kState || sums.contains(file.name))
+        throw Error(Exit::failed,
+                    fmt::format("checkpoint: \"{}\" cannot be a file's name", file.name));
+      write(file);
+    }
+    const std::string text = sealed({{"step", step}, {"state", state}, {"files", sums}});
+    write({std::string(kState), [&](FileWriter& writer) { writer.write(text); }});
+    put_in_place(temporary, folder);
+  } catch (...) {
+    std::error_code ignored;  // what remains is removed by the next one of that name
+    fs::remove_all(temporary, ignored);
+    throw;
   }
-  transaction.write(std::string(kState),
-                    sealed({{"step", step}, {"state", state}, {"files", sums}}));
-  transaction.commit();
+}
+
+std::string remove_folder(const fs::path& folder) {
+  const fs::path old = passing_name(folder, "old");
+  if (uninterrupted([&] { return ::rename(folder.c_str(), old.c_str()); }) < 0) {
+    if (!is_refusal(errno)) throw_io("put in place", old, errno);
+    return fmt::format("cannot remove {}: {}", folder.string(),
+                       std::system_category().message(errno));
+  }
+  sync_folder(folder.parent_path());
+  return remove_tree_if_allowed(old);
 }
 
 fs::path CheckpointFolder::save(std::int64_t step, std::span<const CheckpointFile> files,
@@ -240,17 +309,15 @@ std::vector<std::string> CheckpointFolder::prune(std::int64_t keep) const {
   std::vector<std::int64_t> all = steps();
   std::reverse(all.begin(), all.end());  // newest first
   std::int64_t whole = 0;
-  std::vector<std::string> kept;
+  std::vector<std::string> kept = remove_unfinished();
   for (const std::int64_t step : all) {
     if (whole < keep) {
       whole += counts(folder_of(step));
     } else if (step != best && step != last) {
-      if (std::string why = hide_folder_if_allowed(folder_of(step)); !why.empty())
+      if (std::string why = remove_folder(folder_of(step)); !why.empty())
         kept.push_back(std::move(why));
     }
   }
-  const std::vector<std::string> unfinished = remove_unfinished();
-  kept.insert(kept.end(), unfinished.begin(), unfinished.end());
   return kept;
 }
 
@@ -309,6 +376,28 @@ CheckpointFolder::Newest CheckpointFolder::newest_valid() const {
     }
   }
   return result;
+}
+
+WeightsInfo::WeightsInfo(const std::filesystem::path& f) : folder(f), name(weights_name(f)) {}
+
+WeightsInfo::WeightsInfo(const std::filesystem::path& f, const Checkpoint& checkpoint)
+    : WeightsInfo(f) {
+  steps = checkpoint.state.value("mean_of_steps", std::vector<std::int64_t>{checkpoint.step});
+}
+
+std::string WeightsInfo::text() const {
+  const std::string of = steps.size() > 1 ? fmt::format("mean of steps {}", fmt::join(steps, ", "))
+                                          : fmt::format("step {}", fmt::join(steps, ""));
+  if (steps.empty()) return folder.string();
+  if (name == "step" || name == "folder") return fmt::format("{} ({})", of, folder.string());
+  return fmt::format("{}, {} ({})", name, of, folder.string());
+}
+
+nlohmann::json WeightsInfo::json() const {
+  std::error_code ignored;
+  return {{"weights", std::filesystem::weakly_canonical(folder, ignored).string()},
+          {"weights_name", name},
+          {"weights_steps", steps}};
 }
 
 }  // namespace heed

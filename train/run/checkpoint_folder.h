@@ -81,14 +81,37 @@ class CheckpointFolder {
   std::filesystem::path run_;
 };
 
-/// Writes a folder of files with their sums atomically, replacing one of that name.
+/// Writes a folder of files with their sums atomically, replacing one of that name: the files are
+/// collected in the hidden sibling `.NAME.tmp`, which is then renamed. If writing fails, it is
+/// removed; a killed process leaves it, and the next one of that name removes it.
 void write_files(const std::filesystem::path& folder, std::int64_t step,
                  std::span<const CheckpointFile> files, const nlohmann::json& state);
+/// Removes a folder; under its name it is never seen half removed. Returns "", or the reason if the
+/// system refuses.
+std::string remove_folder(const std::filesystem::path& folder);
 /// Checks the sum of one file of such a folder. Returns the checkpoint that state.json describes;
 /// throws as below.
 Checkpoint check_file(const std::filesystem::path& folder, const std::string& name);
 /// Checks every sum of a checkpoint (or of a link to one). Throws Error(bad_input), naming the file
 /// that is missing, of another length, or changed; Error(io) if the system refuses to read it.
 Checkpoint open_checkpoint(const std::filesystem::path& folder);
+
+/// Which weights a folder holds: every command that reads weights reports them.
+struct WeightsInfo {
+  std::filesystem::path folder;  ///< as it was found: RUN/best
+  std::string name;              ///< best, last, average, step, or folder
+  std::vector<std::int64_t>
+      steps;  ///< the weights are of this step, or the mean of these; may be unknown
+
+  WeightsInfo() = default;
+  /// Weights without a checkpoint's record.
+  explicit WeightsInfo(const std::filesystem::path& folder);
+  /// The weights of a checkpoint, or of a mean of checkpoints.
+  WeightsInfo(const std::filesystem::path& folder, const Checkpoint& checkpoint);
+
+  std::string text() const;  ///< "best, step 2000 (runs/dates/best)"
+  /// {"weights": "/…/checkpoints/step-00002000", "weights_name": "best", "weights_steps": [2000]}
+  nlohmann::json json() const;
+};
 
 }  // namespace heed

@@ -116,24 +116,6 @@ void require_run(const RunFolder& run) {
                           std::filesystem::absolute(run.path).lexically_normal().string()));
 }
 
-namespace {
-
-/// A resolved config holds every key, so one without optim.decay predates that key, when every
-/// parameter was decayed.
-void restore_old_defaults(Config& config, const std::string& text,
-                          const std::vector<std::string>& overrides) {
-  const bool given = text.find("\n  decay:") != std::string::npos ||
-                     std::ranges::any_of(overrides, [](const std::string& override_text) {
-                       return override_text.starts_with("optim.decay=") ||
-                              (override_text.starts_with("optim=") &&
-                               override_text.find(" decay:") != std::string::npos);
-                     });
-  if (!given && config.optim.name != OptimizerKind::adam)
-    config.optim.decay = DecayedParameters::all;
-}
-
-}  // namespace
-
 std::vector<std::string> files_of(const RunFolder& run) {
   std::vector<std::string> files{run.config().string(), (run.path / ".lock").string()};
   for (const std::string& name : names_of_a_run()) files.push_back((run.path / name).string());
@@ -155,9 +137,7 @@ Config read_run_config(const RunFolder& run, const std::vector<std::string>& ove
   if (std::filesystem::is_other(run.config(), ignored)) {  // a pipe: reading might never end
     throw Error(Exit::bad_input, run.config().string() + ": not a regular file");
   }
-  Config config = read_config(run.config().string(), overrides);
-  restore_old_defaults(config, read_bytes(run.config()), overrides);
-  return config;
+  return read_config(run.config().string(), overrides);
 }
 
 /// "; there are: best, last, 100, 200"

@@ -20,29 +20,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are written as in memory");
 
-struct DTypeRow {
-  DType dtype;
-  std::string_view name;
-  std::size_t size;
-};
-constexpr auto kDTypes = std::to_array<DTypeRow>({
-    {DType::boolean, "BOOL", 1},
-    {DType::u8, "U8", 1},
-    {DType::i8, "I8", 1},
-    {DType::u16, "U16", 2},
-    {DType::i16, "I16", 2},
-    {DType::f16, "F16", 2},
-    {DType::bf16, "BF16", 2},
-    {DType::u32, "U32", 4},
-    {DType::i32, "I32", 4},
-    {DType::f32, "F32", 4},
-    {DType::u64, "U64", 8},
-    {DType::i64, "I64", 8},
-    {DType::f64, "F64", 8},
-});
-
-const DTypeRow& row_of(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
-
 constexpr std::uint64_t kLengthBytes = 8;  // the header's length comes first
 
 /// A tensor in the header; its bytes are counted from the header's end.
@@ -80,8 +57,10 @@ HeaderEntry read_entry(const std::string& name, const nlohmann::json& about,
   }
   if (about.size() != 3) fail("dtype, shape or data_offsets is missing");
   const nlohmann::json& type = about.at("dtype");
-  const auto dtype = dtype_from_name(type.is_string() ? type.get<std::string>() : "");
-  if (!dtype) fail(fmt::format("unknown dtype {}", shown(type.dump())));
+  constexpr auto names = names_of(DType{});
+  const auto known = std::ranges::find(names, type.is_string() ? type.get<std::string>() : "");
+  if (known == names.end()) fail(fmt::format("unknown dtype {}", shown(type.dump())));
+  const auto dtype = static_cast<DType>(known - names.begin());
   std::vector<std::int64_t> shape = numbers("shape", 0, safetensors_highest_rank);
   const std::vector<std::int64_t> offsets = numbers("data_offsets", 2, 2);
   if (offsets[0] > offsets[1])
@@ -90,13 +69,13 @@ HeaderEntry read_entry(const std::string& name, const nlohmann::json& about,
   bool overflow = false;
   for (const std::int64_t extent : shape)
     overflow |= __builtin_mul_overflow(elements, extent, &elements);
-  overflow |= __builtin_mul_overflow(elements, dtype_size(*dtype), &bytes);
+  overflow |= __builtin_mul_overflow(elements, size_of(dtype), &bytes);
   if (overflow)
     fail(fmt::format("shape [{}] has more elements than fit 64 bits", fmt::join(shape, ", ")));
   if (bytes != offsets[1] - offsets[0])
-    fail(fmt::format("{} [{}] takes {} bytes, but data_offsets give {}", dtype_name(*dtype),
+    fail(fmt::format("{} [{}] takes {} bytes, but data_offsets give {}", name_of(dtype),
                      fmt::join(shape, ", "), bytes, offsets[1] - offsets[0]));
-  return {name, *dtype, std::move(shape), static_cast<std::uint64_t>(offsets[0]),
+  return {name, dtype, std::move(shape), static_cast<std::uint64_t>(offsets[0]),
           static_cast<std::uint64_t>(offsets[1])};
 }
 
@@ -151,14 +130,12 @@ std::string header_of(const std::vector<const TensorView*>& tensors,
     if (header.contains(tensor->name) || tensor->name == "__metadata__")
       throw Error(Exit::failed, fmt::format("safetensors: duplicate tensor {}", tensor->name));
     const std::uint64_t end = at + tensor->bytes.size();
-    if (tensor->bytes.size() !=
-        static_cast<std::uint64_t>(tensor->size()) * dtype_size(tensor->dtype))
+    if (tensor->bytes.size() != static_cast<std::uint64_t>(tensor->size()) * size_of(tensor->dtype))
       throw Error(Exit::failed,
                   fmt::format("safetensors: tensor {}: {} bytes are not a {}", tensor->name,
                               tensor->bytes.size(), tensor->description()));
-    header[tensor->name] = {{"dtype", dtype_name(tensor->dtype)},
-                            {"shape", tensor->shape},
-                            {"data_offsets", {at, end}}};
+    header[tensor->name] = {
+        {"dtype", name_of(tensor->dtype)}, {"shape", tensor->shape}, {"data_offsets", {at, end}}};
     at = end;
   }
   std::string text = header.dump();
@@ -168,15 +145,6 @@ std::string header_of(const std::vector<const TensorView*>& tensors,
 
 }  // namespace
 
-std::string_view dtype_name(DType dtype) { return row_of(dtype).name; }
-std::size_t dtype_size(DType dtype) { return row_of(dtype).size; }
-
-std::optional<DType> dtype_from_name(std::string_view name) {
-  for (const DTypeRow& row : kDTypes)
-    if (row.name == name) return row.dtype;
-  return std::nullopt;
-}
-
 std::int64_t TensorView::size() const {
   std::int64_t product = 1;
   for (const std::int64_t extent : shape) product *= extent;
@@ -184,7 +152,7 @@ std::int64_t TensorView::size() const {
 }
 
 std::string TensorView::description() const {
-  return fmt::format("{} [{}]", dtype_name(dtype), fmt::join(shape, ", "));
+  return fmt::format("{} [{}]", name_of(dtype), fmt::join(shape, ", "));
 }
 
 void SafetensorsFile::GiveBack::operator()(std::uint64_t* words) const noexcept {
@@ -273,7 +241,7 @@ void write_safetensors(FileWriter& file, std::span<const TensorView> tensors,
   std::vector<const TensorView*> order;
   for (const TensorView& tensor : tensors) order.push_back(&tensor);
   std::sort(order.begin(), order.end(), [](const TensorView* a, const TensorView* b) {
-    const std::size_t size_a = dtype_size(a->dtype), size_b = dtype_size(b->dtype);
+    const std::size_t size_a = size_of(a->dtype), size_b = size_of(b->dtype);
     return size_a != size_b ? size_a > size_b : a->name < b->name;
   });
   const std::string header = header_of(order, metadata);

@@ -8,21 +8,25 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "autograd/base/enum_names.h"
 #include "autograd/base/files.h"
 
 namespace heed {
 
 enum class DType { boolean, u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64 };
-
-std::string_view dtype_name(DType dtype);  ///< as in the file: "F32"
-std::optional<DType> dtype_from_name(std::string_view name);
-std::size_t dtype_size(DType dtype);  ///< bytes per element
+constexpr auto names_of(DType) {  // as in the file
+  return enum_names<DType>("BOOL", "U8", "I8", "U16", "I16", "F16", "BF16", "U32", "I32", "F32",
+                           "U64", "I64", "F64");
+}
+/// Bytes per element.
+constexpr std::size_t size_of(DType dtype) {
+  return dtype < DType::u16 ? 1 : dtype < DType::u32 ? 2 : dtype < DType::u64 ? 4 : 8;
+}
 
 /// Limits of a file's contents, checked before memory is allocated.
 inline constexpr std::uint64_t safetensors_longest_header = std::uint64_t{4} << 20;  // bytes

@@ -49,7 +49,7 @@ void load_weights(const SafetensorsFile& file, std::span<const NamedTensor> para
     } else if (found->shape != extents(p.tensor.shape()) ||
                (found->dtype != DType::f32 && found->dtype != DType::f64)) {
       mismatched.push_back(fmt::format("of another shape: {} is {} in the file, {} {} in the model",
-                                       p.name, found->description(), dtype_name(own_type),
+                                       p.name, found->description(), name_of(own_type),
                                        p.tensor.shape()));
     }
   }

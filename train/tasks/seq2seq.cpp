@@ -146,9 +146,8 @@ class Seq2SeqTask final : public Task {
     for (std::size_t i = 0; i < e.outputs.size(); ++i) exact += e.outputs[i] == targets[i] ? 1 : 0;
     e.set(Metric::exact_match, static_cast<double>(exact) /
                                    static_cast<double>(std::max<std::size_t>(e.outputs.size(), 1)));
-    BleuOptions options;
-    if (pretokenised) options.tokenizer = BleuTokenizer::none;
-    const BleuScore bleu = corpus_bleu(e.outputs, targets, options);
+    const BleuScore bleu =
+        corpus_bleu(e.outputs, targets, pretokenised ? BleuTokenizer::none : BleuTokenizer::v13a);
     const ChrfScore chrf = corpus_chrf(e.outputs, targets);
     e.set(Metric::bleu, bleu.score);
     e.set(Metric::chrf, chrf.score);

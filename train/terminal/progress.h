@@ -3,7 +3,6 @@
 /// seconds.
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,7 +27,7 @@ struct ProgressState {
   std::optional<double> loss{};
   std::optional<double> learning_rate{};
   std::optional<double> tokens_per_second{};
-  std::optional<double> seconds_left{};  ///< unset: estimated from the steps so far
+  std::optional<double> seconds_left{};  ///< unset: estimated from the time of the steps so far
 };
 
 std::string format_duration(double seconds);  ///< "0:07", "12:34", "3:05:09", "2d 04:10"
@@ -42,7 +41,7 @@ std::string format_bar_line(std::string_view label, const ProgressState& state,
 /// The same in words, without a bar, for a log.
 std::string format_plain_line(std::string_view label, const ProgressState& state);
 
-/// Draws the progress. Thread-safe.
+/// Draws the progress.
 class ProgressBar {
  public:
   using Sink = std::function<void(std::string_view)>;
@@ -58,27 +57,22 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
 
   /// Shows a state, unless another was shown just before; the first and the last are always shown.
-  void update(const ProgressState& state);
+  void update(ProgressState state);
   /// Writes a permanent line above the bar.
   void note(std::string_view line);
   /// Removes the bar.
   void finish();
 
  private:
-  ProgressState with_estimate(ProgressState state, double now);
-
-  std::mutex mutex_;
   std::string label_;
   ProgressStyle style_;
   bool watch_width_ = false;  // query the terminal's width each time
   Sink sink_;
   Clock clock_;
   double interval_;  // seconds between updates
+  double begun_;
   std::optional<double> shown_at_;
   std::string drawn_;  // the bar as currently shown
-  std::optional<std::int64_t> last_step_;
-  double last_time_ = 0.0;
-  std::optional<double> seconds_per_step_;  // recent steps have more weight
 };
 
 }  // namespace heed

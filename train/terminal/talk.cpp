@@ -14,7 +14,7 @@ void Talk::log_to(const std::filesystem::path& file) {
 }
 
 void Talk::line(const std::string& text) {
-  bar_->note(text);
+  bar_.note(text);
   log(text);
 }
 
@@ -22,18 +22,6 @@ void Talk::log(const std::string& text) {
   if (log_.get() < 0) return;
   const std::string line = fmt::format("{:%F %T}  {}\n", fmt::localtime(std::time(nullptr)), text);
   write_all(log_.get(), as_bytes(line), log_path_);
-}
-
-void Talk::progress(const TrainingState& state) {
-  ProgressState shown;
-  shown.step = state.step;
-  shown.total = state.total_steps;
-  shown.loss = state.loss;
-  shown.learning_rate = state.learning_rate;
-  shown.tokens_per_second = state.tokens_per_second;
-  if (state.share_done > 0)
-    shown.seconds_left = state.seconds * (1 - state.share_done) / state.share_done;
-  bar_->update(shown);
 }
 
 void tell(std::string_view line) { std::fputs(fmt::format("{}\n", line).c_str(), stderr); }
