@@ -6,10 +6,9 @@ HEED_BEGIN
 
 /// A batch as a model reads it: views, so the batch must outlive them.
 inline Rows rows_of(const Batch& batch) {
-  const auto view = [](const Side& side) {
-    return SideView{side.ids, side.offsets, side.features, side.width};
-  };
-  return {view(batch.source), view(batch.target), batch.labels};
+  return {{batch.source.ids, batch.source.offsets},
+          {batch.target.ids, batch.target.offsets},
+          batch.labels};
 }
 
 /// Adds part to total.
