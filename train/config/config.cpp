@@ -11,7 +11,6 @@
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
 #include "autograd/base/message_text.h"
-#include "autograd/base/uninterrupted.h"
 #include "train/config/checks.h"
 #include "train/config/fields.h"
 #include "train/config/overrides.h"

@@ -9,8 +9,8 @@
 #include <system_error>
 
 #include "autograd/base/error.h"
+#include "autograd/base/files.h"
 #include "autograd/base/json_text.h"
-#include "autograd/base/uninterrupted.h"
 #include "train/run/folder_transaction.h"
 
 namespace heed {

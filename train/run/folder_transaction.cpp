@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "autograd/base/error.h"
-#include "autograd/base/uninterrupted.h"
+#include "autograd/base/files.h"
 
 namespace heed {
 namespace fs = std::filesystem;

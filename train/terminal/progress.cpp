@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "autograd/base/clock.h"
-#include "autograd/base/uninterrupted.h"
+#include "autograd/base/files.h"
 
 namespace heed {
 namespace {
