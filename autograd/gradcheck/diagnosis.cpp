@@ -245,20 +245,21 @@ std::optional<std::string> missing_term(const Evidence& e) {
     const char* what;
   };
   std::vector<Term> terms{
-      {Values(difference.size(), 1), "constant along axis {}, like the -mean(dy) of a norm"}};
+      {Values(difference.size(), 1), " constant along axis {}, like the -mean(dy) of a norm"}};
   if (e.shape == e.output_shape) {
     Values exp_y(e.y);
     for (double& v : exp_y) v = std::exp(v);
-    terms.push_back({e.y, "a multiple of the output y along axis {}, like softmax's -y <dy, y>"});
     terms.push_back(
-        {exp_y, "a multiple of exp(y) along axis {}, like log-softmax's -exp(y) sum(dy)"});
+        {e.y, ", along axis {}, a multiple of the output y, like softmax's -y <dy, y>"});
+    terms.push_back(
+        {exp_y, ", along axis {}, a multiple of exp(y), like log-softmax's -exp(y) sum(dy)"});
   }
-  terms.push_back({e.x, "a multiple of x along axis {}, like the -x <dy, x> of a norm"});
+  terms.push_back({e.x, ", along axis {}, a multiple of x, like the -x <dy, x> of a norm"});
   for (int k = e.shape.rank() - 1; k >= 0; --k) {
     const Axis axis(e.shape, k);
     for (const Term& term : terms) {
       if (axis.extent > 1 && multiple_along(axis, difference, term.basis))
-        return "missing term: what is missing is " + fmt::format(fmt::runtime(term.what), k);
+        return "missing term: what is missing is" + fmt::format(fmt::runtime(term.what), k);
     }
   }
   return {};
