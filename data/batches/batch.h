@@ -7,10 +7,12 @@
 
 namespace heed {
 
-/// One side of a batch: rows that are token ids. Sequence i owns rows [offsets[i], offsets[i+1]). A
-/// side that the task does not use has no offsets.
+/// One side of a batch: rows that are token ids, or feature vectors of `width` values. Sequence i
+/// owns rows [offsets[i], offsets[i+1]). A side that the task does not use has no offsets.
 struct Side {
   std::vector<std::int32_t> ids;
+  std::vector<float> features;        ///< rows() × width values, instead of ids
+  std::int64_t width = 0;             ///< values of a feature row; 0: the rows are ids
   std::vector<std::int32_t> offsets;  ///< n + 1 entries, from 0 to rows()
 
   std::int64_t rows() const { return offsets.empty() ? 0 : offsets.back(); }

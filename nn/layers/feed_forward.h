@@ -10,22 +10,13 @@ struct FeedForward {
   kernels::Map activation;
   double dropout_rate;
 
-  FeedForward(const ModelOptions& options, Init& init)
-      : linear1(options.d_model, options.d_ff, init),
-        linear2(options.d_ff, options.d_model, init),
-        activation(options.activation),
-        dropout_rate(options.dropout.activation) {}
+  FeedForward(const ModelOptions& options, Init& init);
 
   Tensor operator()(const Tensor& x, Pass& pass) const {
     return linear2(affine_map(activation, x, linear1.weight, linear1.bias,
                               static_cast<real>(pass.rate(dropout_rate)), pass.next_key()));
   }
-  Parameters parameters() const {
-    Parameters all;
-    append(all, "linear1", linear1);
-    append(all, "linear2", linear2);
-    return all;
-  }
+  Parameters parameters() const;
 };
 
 HEED_END

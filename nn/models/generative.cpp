@@ -4,7 +4,20 @@
 
 HEED_BEGIN
 
-Tensor Model::loss(const Rows& rows, const LossOptions& options, Pass& pass) const {
+Parameters Model::state() const {
+  Parameters all = parameters();
+  for (const NamedTensor& buffer : buffers()) all.push_back(buffer);
+  return all;
+}
+
+Memory Generative::encode(const SideView&, Pass&) const { return {}; }
+
+Tensor Generative::hidden(const Rows& rows, Pass& pass) const {
+  const Memory memory = encode(rows.source, pass);
+  return decoder_rows(rows.target.ids, {rows.target.offsets, &memory, pass});
+}
+
+Tensor Generative::loss(const Rows& rows, const LossOptions& options, Pass& pass) const {
   return projected_cross_entropy(hidden(rows, pass), output().weight, output().bias, rows.labels,
                                  static_cast<real>(options.label_smoothing), options.normalizer,
                                  options.counts);
@@ -74,25 +87,23 @@ class PlainDecoding final : public Decoding {
       hypotheses_[s].source.assign(source.ids.begin() + source.offsets[s],
                                    source.ids.begin() + source.offsets[s + 1]);
     }
+    has_source_ = !source.offsets.empty();
   }
 
   Array step(std::span<const std::int32_t> tokens) override {
     const NoGrad no_grad;
-    std::vector<std::int32_t> source, target, source_offsets{0}, target_offsets{0};
+    Side source, target;
     for (std::size_t i = 0; i < hypotheses_.size(); ++i) {
-      Hypothesis& h = hypotheses_[i];
-      h.target.push_back(tokens[i]);
-      source.insert(source.end(), h.source.begin(), h.source.end());
-      source_offsets.push_back(static_cast<std::int32_t>(source.size()));
-      target.insert(target.end(), h.target.begin(), h.target.end());
-      target_offsets.push_back(static_cast<std::int32_t>(target.size()));
+      hypotheses_[i].target.push_back(tokens[i]);
+      source.append(hypotheses_[i].source);
+      target.append(hypotheses_[i].target);
     }
     Pass pass;
     const Array hidden =
-        model_.hidden({{source, source_offsets}, {target, target_offsets}}, pass).value();
+        model_.hidden({has_source_ ? source.view() : SideView{}, target.view()}, pass).value();
     Array last({static_cast<std::int64_t>(hypotheses_.size()), hidden.cols()});
     for (std::int64_t i = 0; i < last.rows(); ++i)
-      std::copy_n(hidden.row(target_offsets[i + 1] - 1), hidden.cols(), last.row(i));
+      std::copy_n(hidden.row(target.offsets[i + 1] - 1), hidden.cols(), last.row(i));
     return model_.output()(Tensor(last)).value();
   }
   void select(std::span<const std::int32_t> parents) override {
@@ -105,7 +116,18 @@ class PlainDecoding final : public Decoding {
   struct Hypothesis {
     std::vector<std::int32_t> source, target;
   };
+  struct Side {
+    std::vector<std::int32_t> ids, offsets{0};
+
+    void append(const std::vector<std::int32_t>& sequence) {
+      ids.insert(ids.end(), sequence.begin(), sequence.end());
+      offsets.push_back(static_cast<std::int32_t>(ids.size()));
+    }
+    SideView view() const { return {ids, offsets}; }
+  };
+
   const Generative& model_;
+  bool has_source_ = false;
   std::vector<Hypothesis> hypotheses_;
 };
 

@@ -7,17 +7,20 @@
 #include "autograd/ops.h"
 #include "nn/context.h"
 #include "nn/layers/linear.h"
+#include "nn/models/architecture.h"
 #include "nn/parameters.h"
 
 HEED_BEGIN
 
-/// One side of a batch: token ids, sequences end to end.
+/// One side of a batch, sequences end to end: token ids, or rows of features.
 struct SideView {
   std::span<const std::int32_t> ids;
   Offsets offsets;
+  std::span<const float> features = {};  ///< [rows, width], in place of ids
+  std::int64_t width = 0;
 };
 
-/// A batch as a model reads it. A language model has no source, a tagger no target.
+/// A batch as a model reads it. A model with one side only (a language model) has no source.
 struct Rows {
   SideView source, target;
   std::span<const std::int32_t> labels = {};  ///< what the loss compares the logits with
@@ -32,20 +35,16 @@ struct LossOptions {
 class Model {
  public:
   virtual ~Model() = default;
-  /// The trained tensors, in a fixed order: all that a checkpoint holds of the model.
+  /// The trained tensors, in a fixed order.
   virtual Parameters parameters() const = 0;
+  /// Tensors of the model that are not trained, such as running means.
+  virtual Parameters buffers() const { return {}; }
+  /// All that a checkpoint holds of the model: parameters, then buffers.
+  Parameters state() const;
+  /// The loss of a batch, a scalar: Σ over labels / normalizer.
+  virtual Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const = 0;
   /// The maximum number of positions of a sequence; 0: no limit.
   virtual std::int64_t position_limit() const = 0;
-  /// The last rows, one for each label, before the output projection: [labels, d].
-  virtual Tensor hidden(const Rows& rows, Pass& pass) const = 0;
-  /// The projection to logits: weight [classes, d], bias [classes] or undefined.
-  virtual const Linear& output() const = 0;
-
-  /// [labels, classes]
-  Tensor logits(const Rows& rows, Pass& pass) const { return output()(hidden(rows, pass)); }
-  /// The loss of a batch, a scalar: Σ over labels of the label-smoothed cross-entropy / normalizer.
-  /// The logits never exist at once.
-  Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const;
 };
 
 /// Hypotheses being decoded: one sequence of tokens each, growing together, one token per step.
@@ -63,10 +62,18 @@ class Decoding {
 class Generative : public Model {
  public:
   /// What the decoder's cross-attention reads. Empty for a language model.
-  virtual Memory encode(const SideView& source, Pass& pass) const = 0;
+  virtual Memory encode(const SideView& source, Pass& pass) const;
   /// The decoder's last rows, before the output projection: n ids → [n, d].
   virtual Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const = 0;
+  /// The projection to logits: weight [vocabulary, d], bias [vocabulary] or undefined.
+  virtual const Linear& output() const = 0;
 
+  /// decoder_rows of a whole batch: [target tokens, d].
+  Tensor hidden(const Rows& rows, Pass& pass) const;
+  /// [target tokens, vocabulary]
+  Tensor logits(const Rows& rows, Pass& pass) const { return output()(hidden(rows, pass)); }
+  /// Label-smoothed cross-entropy; the logits never exist at once.
+  Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const final;
   /// Begins decoding: one hypothesis for each source sequence, or `count` of them without a source.
   /// Without `cached`, each step runs the whole model on all tokens so far: slow, but a simple
   /// reference for testing the cache. The model must outlive the result; the source need not.
@@ -74,9 +81,16 @@ class Generative : public Model {
                                    bool cached = true) const;
 };
 
-/// The model of that architecture, freshly initialised. With equal vocabularies that are shared, source
-/// and target have one table if it is tied. An encoder alone is not for decoding.
-std::unique_ptr<Generative> make_model(Architecture architecture, const ModelOptions& options,
-                                       const VocabularySizes& vocabulary, std::uint64_t seed);
+/// An encoder-decoder model. Equal vocabularies and `shared` mean one table for source and target.
+std::unique_ptr<Generative> make_seq2seq(const ModelOptions& options,
+                                         std::int64_t source_vocabulary,
+                                         std::int64_t target_vocabulary, bool shared_vocabulary,
+                                         std::uint64_t seed);
+/// A decoder-only language model.
+std::unique_ptr<Generative> make_language_model(const ModelOptions& options,
+                                                std::int64_t vocabulary, std::uint64_t seed);
+/// The model of that architecture, freshly initialised.
+std::unique_ptr<Model> make_model(Architecture architecture, const ModelOptions& options,
+                                  const VocabularySizes& vocabulary, std::uint64_t seed);
 
 HEED_END

@@ -15,7 +15,9 @@ void check_cover(const std::vector<Batch>& shards, const Batch& batch) {
     to.insert(to.end(), from.begin(), from.end());
   };
   const auto join = [&](Side& to, const Side& from) {
+    to.width = from.width;
     append(to.ids, from.ids);
+    append(to.features, from.features);
     if (to.offsets.empty() && !from.offsets.empty()) to.offsets.push_back(0);
     const std::int32_t before = static_cast<std::int32_t>(to.rows());
     for (std::int64_t i = 0; i < from.sequences(); ++i)
@@ -87,6 +89,23 @@ BOOST_AUTO_TEST_CASE(equal_sequences_are_dealt_evenly) {
   for (const auto& part : shard(batches[0], 4)) BOOST_TEST(part.sequences() == 3);
 }
 
+BOOST_AUTO_TEST_CASE(feature_rows_are_cut_with_their_width) {
+  Batch batch;
+  batch.source.width = 3;
+  batch.source.offsets = {0, 2, 3, 7};
+  for (int i = 0; i < 7 * 3; ++i) batch.source.features.push_back(static_cast<float>(i));
+  batch.labels = {10, 11, 12, 13, 14, 15, 16};
+  batch.samples = {4, 5, 6};
+  BOOST_TEST(batch.sequences() == 3);
+  BOOST_TEST((&batch.labelled() == &batch.source));
+  const std::vector<Batch> parts = shard(batch, 3);
+  check_cover(parts, batch);
+  BOOST_TEST(parts.size() == 3u);
+  BOOST_TEST(parts[1].source.features.front() == 6);  // the first value of row 2
+  BOOST_TEST(parts[2].source.features.front() == 9);
+  BOOST_TEST((parts[2].labels == std::vector<std::int32_t>{13, 14, 15, 16}));
+}
+
 BOOST_AUTO_TEST_CASE(a_source_alone_has_the_labels) {
   Batch batch;
   for (const int length : {1, 2, 3, 1, 1})
@@ -107,6 +126,7 @@ BOOST_AUTO_TEST_CASE(few_or_no_sequences) {
   const Dataset data = random_pairs(3, 5);
   BOOST_TEST(shard(make_batch(data, {0, 1, 2}), 8).size() == 3u);
   BOOST_TEST(shard(Batch{}, 4).empty());
+  expect_error(Exit::failed, {"count"}, [&] { shard(make_batch(data, {0}), 0); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

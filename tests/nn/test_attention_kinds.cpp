@@ -30,8 +30,8 @@ void for_each_kind(Body body) {
 }
 
 std::unique_ptr<Generative> model_of(const ModelOptions& o, bool lm) {
-  return lm ? make_model(Architecture::decoder, o, {.target = vocabulary}, 1)
-            : make_model(Architecture::encoder_decoder, o, {vocabulary, vocabulary, true}, 1);
+  return lm ? make_language_model(o, vocabulary, 1)
+            : make_seq2seq(o, vocabulary, vocabulary, true, 1);
 }
 
 Pairs some_pairs(bool lm, const std::vector<std::int32_t>& lengths) {

@@ -81,9 +81,8 @@ BOOST_AUTO_TEST_CASE(steps_equal_the_whole_forward_pass) {
           o.positions = positions;
           o.tie_embeddings = tied;
           o.activation = tied ? Activation::relu : Activation::gelu;
-          const auto model =
-              lm ? make_model(Architecture::decoder, o, {.target = vocabulary}, 1)
-                 : make_model(Architecture::encoder_decoder, o, {vocabulary, vocabulary, true}, 1);
+          const auto model = lm ? make_language_model(o, vocabulary, 1)
+                                : make_seq2seq(o, vocabulary, vocabulary, true, 1);
           for (int run = 0; run < 4; ++run) check_decoding(*model, lm, run < 3, seed++);
         }
       }
@@ -93,7 +92,7 @@ BOOST_AUTO_TEST_CASE(steps_equal_the_whole_forward_pass) {
 
 BOOST_AUTO_TEST_CASE(a_source_without_tokens_can_be_decoded) {
   const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder_decoder, small_options(), {vocabulary, vocabulary, true}, 1);
+      make_seq2seq(small_options(), vocabulary, vocabulary, true, 1);
   randomise(model->parameters());
   const std::vector<std::int32_t> source{4, 5}, offsets{0, 0, 2};
   const std::unique_ptr<Decoding> decoding = model->decode({source, offsets}, 2);
@@ -108,8 +107,7 @@ BOOST_AUTO_TEST_CASE(a_source_without_tokens_can_be_decoded) {
 }
 
 BOOST_AUTO_TEST_CASE(steps_record_no_tape) {
-  const std::unique_ptr<Generative> model =
-      make_model(Architecture::decoder, small_options(), {.target = vocabulary}, 1);
+  const std::unique_ptr<Generative> model = make_language_model(small_options(), vocabulary, 1);
   const std::unique_ptr<Decoding> decoding = model->decode({}, 1);
   const std::vector<std::int32_t> token{3};
   decoding->step(token);
@@ -123,7 +121,7 @@ BOOST_AUTO_TEST_CASE(sources_that_are_encoded_in_parts_are_each_their_own) {
   const Pairs sources(std::vector<std::int32_t>(count, length), std::vector<std::int32_t>(count, 1),
                       vocabulary);
   const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder_decoder, small_options(), {vocabulary, vocabulary, true}, 1);
+      make_seq2seq(small_options(), vocabulary, vocabulary, true, 1);
   randomise(model->parameters());
   const Array together =
       model->decode(sources.source_side(), sentences)->step(std::vector<std::int32_t>(count, 1));

@@ -24,8 +24,7 @@ BOOST_AUTO_TEST_CASE(masks_depend_on_seed_step_and_shard_alone) {
   for (const bool lm : {false, true}) {
     const ModelOptions o = with_dropout(0.3);
     const std::unique_ptr<Generative> model =
-        lm ? make_model(Architecture::decoder, o, {.target = 11}, 1)
-           : make_model(Architecture::encoder_decoder, o, {11, 11, true}, 1);
+        lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
     const Pass pass{true, 5, 17, 2};
     const Array y = run(*model, pairs, pass);
     BOOST_TEST(same_bits(run(*model, pairs, pass), y));
@@ -97,10 +96,8 @@ BOOST_AUTO_TEST_CASE(each_dropout_takes_its_own_key_from_the_pass) {
 
 BOOST_AUTO_TEST_CASE(without_training_there_is_no_dropout) {
   const Pairs pairs({4, 3}, {3, 5}, 11);
-  const std::unique_ptr<Generative> with =
-      make_model(Architecture::encoder_decoder, with_dropout(0.5), {11, 11, true}, 1);
-  const std::unique_ptr<Generative> without =
-      make_model(Architecture::encoder_decoder, with_dropout(0), {11, 11, true}, 1);
+  const std::unique_ptr<Generative> with = make_seq2seq(with_dropout(0.5), 11, 11, true, 1);
+  const std::unique_ptr<Generative> without = make_seq2seq(with_dropout(0), 11, 11, true, 1);
   BOOST_TEST(
       same_bits(run(*with, pairs, {false, 5, 17, 2}), run(*without, pairs, {true, 9, 1, 0})));
 }

@@ -37,8 +37,7 @@ BOOST_AUTO_TEST_CASE(sentences_without_a_source_do_not_change_the_others) {
       ModelOptions o = small_options();
       o.norm = norm;
       o.positions = positions;
-      const std::unique_ptr<Generative> model =
-          make_model(Architecture::encoder_decoder, o, {11, 11, true}, 1);
+      const std::unique_ptr<Generative> model = make_seq2seq(o, 11, 11, true, 1);
       randomise(model->parameters());
       // The same tokens with and without two sentences that have targets but no source.
       const Pairs all({3, 0, 5, 0, 1}, {4, 2, 3, 6, 5}, 11);
@@ -64,8 +63,7 @@ BOOST_AUTO_TEST_CASE(sentences_without_a_source_do_not_change_the_others) {
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_without_any_source_token_has_finite_gradients) {
-  const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder_decoder, small_options(), {11, 11, true}, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(small_options(), 11, 11, true, 1);
   randomise(model->parameters());
   const Outcome outcome = outcome_of(*model, Pairs({0, 0}, {4, 2}, 11));
   BOOST_TEST(finite(outcome.logits));

@@ -62,8 +62,7 @@ BOOST_AUTO_TEST_CASE(the_first_step_in_detail) {
   const GoldenCase c(file, "trajectory");
   const Setting setting(c.attributes());
   const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder_decoder, setting.model,
-                 {setting.vocabulary, setting.vocabulary, true}, 1);
+      make_seq2seq(setting.model, setting.vocabulary, setting.vocabulary, true, 1);
   c.load("weights/", model->parameters());
   const Batch batch = batch_of(c, 1);
   Pass pass{true, 1, 1, 0};
@@ -88,8 +87,7 @@ BOOST_AUTO_TEST_CASE(fifty_steps_follow_pytorch) {
   BOOST_REQUIRE(setting.steps == 50);
   for (const std::int64_t shards : {1, 4}) {
     const std::unique_ptr<Generative> model =
-        make_model(Architecture::encoder_decoder, setting.model,
-                   {setting.vocabulary, setting.vocabulary, true}, 1);
+        make_seq2seq(setting.model, setting.vocabulary, setting.vocabulary, true, 1);
     c.load("weights/", model->parameters());
     Optimizer optimizer(setting.optim, model->parameters());
     Team team(2);

@@ -30,8 +30,7 @@ BOOST_AUTO_TEST_CASE(seq2seq_tied_and_untied) {
         ModelOptions o = small_options();
         o.tie_embeddings = tied;
         o.dropout = dropout;
-        const std::unique_ptr<Model> model =
-            make_model(Architecture::encoder_decoder, o, {shared ? 7 : 9, 7, shared}, 1);
+        const std::unique_ptr<Model> model = make_seq2seq(o, shared ? 7 : 9, 7, shared, 1);
         BOOST_TEST_CONTEXT("tied " << tied << ", shared " << shared << ", dropout " << dropout) {
           BOOST_TEST(check_loss(*model, pairs, dropout));
         }
@@ -53,8 +52,7 @@ BOOST_AUTO_TEST_CASE(seq2seq_with_each_norm_and_position_scheme) {
       o.max_positions = 4;
       o.activation = Activation::gelu;
       o.scale_embeddings = positions != PositionKind::none;
-      BOOST_TEST(
-          check_loss(*make_model(Architecture::encoder_decoder, o, {7, 7, true}, 1), pairs, 0));
+      BOOST_TEST(check_loss(*make_seq2seq(o, 7, 7, true, 1), pairs, 0));
     }
   }
 }
@@ -64,8 +62,7 @@ BOOST_AUTO_TEST_CASE(two_layers_a_side_by_random_directions) {
   ModelOptions o = small_options();
   o.encoder_layers = o.decoder_layers = 2;
   o.dropout = 0.2;
-  const std::unique_ptr<Model> model =
-      make_model(Architecture::encoder_decoder, o, {7, 7, true}, 1);
+  const std::unique_ptr<Model> model = make_seq2seq(o, 7, 7, true, 1);
   randomise(model->parameters());
   BOOST_TEST(gradcheck_parameters(
       [&] {
@@ -86,8 +83,7 @@ BOOST_AUTO_TEST_CASE(language_model_tied_and_untied) {
       o.tie_embeddings = tied;
       o.dropout = dropout;
       o.decoder_layers = 2;
-      BOOST_TEST(
-          check_loss(*make_model(Architecture::decoder, o, {.target = 7}, 1), pairs, dropout));
+      BOOST_TEST(check_loss(*make_language_model(o, 7, 1), pairs, dropout));
     }
   }
 }

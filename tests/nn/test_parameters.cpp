@@ -120,9 +120,7 @@ BOOST_AUTO_TEST_CASE(models_have_the_names_of_torch_nn_transformer) {
       add(expected, "", stack_names("encoder.", encoder_layer_names(), 2));
       add(expected, "", stack_names("decoder.", decoder_layer_names(), 3));
       if (!tied) add(expected, "output.", {"weight [7, 6]", "bias [7]"});
-      check_names(make_model(Architecture::encoder_decoder, o, {shared ? 7 : 9, 7, shared}, 1)
-                      ->parameters(),
-                  expected);
+      check_names(make_seq2seq(o, shared ? 7 : 9, 7, shared, 1)->parameters(), expected);
     }
   }
 }
@@ -134,11 +132,10 @@ BOOST_AUTO_TEST_CASE(a_final_norm_may_be_left_out) {
   Named expected{"embedding.weight [7, 6]"};
   add(expected, "", stack_names("encoder.", encoder_layer_names(), 1, false));
   add(expected, "", stack_names("decoder.", decoder_layer_names(), 1, false));
-  check_names(make_model(Architecture::encoder_decoder, o, {7, 7, true}, 1)->parameters(),
-              expected);
+  check_names(make_seq2seq(o, 7, 7, true, 1)->parameters(), expected);
   Named of_lm{"embedding.weight [7, 6]"};
   add(of_lm, "", stack_names("decoder.", encoder_layer_names(), 1, false));
-  check_names(make_model(Architecture::decoder, o, {.target = 7}, 1)->parameters(), of_lm);
+  check_names(make_language_model(o, 7, 1)->parameters(), of_lm);
 }
 
 BOOST_AUTO_TEST_CASE(language_models_and_learned_positions) {
@@ -147,25 +144,37 @@ BOOST_AUTO_TEST_CASE(language_models_and_learned_positions) {
   o.positions = PositionKind::learned;
   Named expected{"embedding.weight [7, 6]", "positions.weight [16, 6]"};
   add(expected, "", stack_names("decoder.", encoder_layer_names(), 2));
-  check_names(make_model(Architecture::decoder, o, {.target = 7}, 1)->parameters(), expected);
+  check_names(make_language_model(o, 7, 1)->parameters(), expected);
   o.tie_embeddings = false;
   add(expected, "output.", {"weight [7, 6]", "bias [7]"});
-  check_names(make_model(Architecture::decoder, o, {.target = 7}, 1)->parameters(), expected);
+  check_names(make_language_model(o, 7, 1)->parameters(), expected);
 
-  const Named names =
-      described(make_model(Architecture::encoder_decoder, o, {7, 7, true}, 1)->parameters());
+  const Named names = described(make_seq2seq(o, 7, 7, true, 1)->parameters());
   BOOST_TEST(std::count(names.begin(), names.end(), "source_positions.weight [16, 6]") == 1);
   BOOST_TEST(std::count(names.begin(), names.end(), "target_positions.weight [16, 6]") == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_models_state_is_its_parameters_and_its_buffers) {
+  struct Counting final : Model {
+    Tensor weight = Tensor::variable(normal({2, 2}, 1)), count = Tensor(Array::zeros({1}));
+    Parameters parameters() const override { return {{"weight", weight}}; }
+    Parameters buffers() const override { return {{"count", count}}; }
+    Tensor loss(const Rows&, const LossOptions&, Pass&) const override { return sum(weight); }
+    std::int64_t position_limit() const override { return 0; }
+  };
+  check_names(Counting().state(), {"weight [2, 2]", "count [1]"});
+  const std::unique_ptr<Model> model = make_language_model(small_options(), 7, 1);
+  BOOST_TEST(described(model->state()) == described(model->parameters()),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_tied_table_is_one_tensor) {
   const ModelOptions o = small_options();
-  const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder_decoder, o, {7, 7, true}, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(o, 7, 7, true, 1);
   BOOST_TEST(model->parameters().front().tensor.value().data() ==
              model->output().weight.value().data());
   BOOST_TEST(!model->output().bias.defined());
-  const std::unique_ptr<Generative> lm = make_model(Architecture::decoder, o, {.target = 7}, 1);
+  const std::unique_ptr<Generative> lm = make_language_model(o, 7, 1);
   BOOST_TEST(lm->parameters().front().tensor.value().data() == lm->output().weight.value().data());
 }
 
@@ -175,8 +184,7 @@ BOOST_AUTO_TEST_CASE(xavier_starts_uniform_in_its_bounds) {
   o.d_ff = 256;
   o.encoder_layers = o.decoder_layers = 1;
   o.tie_embeddings = false;
-  const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder_decoder, o, {500, 400, false}, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(o, 500, 400, false, 1);
   for (const NamedTensor& p : model->parameters()) {
     const Shape shape = p.tensor.shape();
     const Moments m = moments(p.tensor.value());
@@ -204,8 +212,7 @@ BOOST_AUTO_TEST_CASE(normal_starts_with_its_deviation) {
   o.decoder_layers = 1;
   o.init = InitKind::normal;
   o.init_std = 0.03;
-  const std::unique_ptr<Generative> model =
-      make_model(Architecture::decoder, o, {.target = 500}, 1);
+  const std::unique_ptr<Generative> model = make_language_model(o, 500, 1);
   for (const NamedTensor& p : model->parameters()) {
     if (p.tensor.shape().rank() == 1) continue;
     const Moments m = moments(p.tensor.value());
@@ -220,9 +227,8 @@ BOOST_AUTO_TEST_CASE(normal_starts_with_its_deviation) {
 
 BOOST_AUTO_TEST_CASE(initial_values_depend_on_the_seed) {
   const ModelOptions o = small_options();
-  const auto a = make_model(Architecture::encoder_decoder, o, {7, 7, true}, 1),
-             b = make_model(Architecture::encoder_decoder, o, {7, 7, true}, 1),
-             c = make_model(Architecture::encoder_decoder, o, {7, 7, true}, 2);
+  const auto a = make_seq2seq(o, 7, 7, true, 1), b = make_seq2seq(o, 7, 7, true, 1),
+             c = make_seq2seq(o, 7, 7, true, 2);
   for (std::size_t i = 0; i < a->parameters().size(); ++i) {
     const Tensor x = a->parameters()[i].tensor;
     BOOST_TEST(same_bits(x.value(), b->parameters()[i].tensor.value()));
@@ -236,8 +242,7 @@ BOOST_AUTO_TEST_CASE(no_two_matrices_start_equal) {
   o.tie_embeddings = false;
   std::set<real> first;
   std::size_t matrices = 0;
-  const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder_decoder, o, {7, 7, true}, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(o, 7, 7, true, 1);
   for (const NamedTensor& p : model->parameters()) {
     if (p.tensor.shape().rank() != 2) continue;
     ++matrices;
@@ -248,10 +253,9 @@ BOOST_AUTO_TEST_CASE(no_two_matrices_start_equal) {
 
 BOOST_AUTO_TEST_CASE(a_deeper_model_keeps_the_first_layers) {
   ModelOptions o = small_options();
-  const std::unique_ptr<Generative> shallow =
-      make_model(Architecture::decoder, o, {.target = 7}, 1);
+  const std::unique_ptr<Generative> shallow = make_language_model(o, 7, 1);
   o.decoder_layers = 3;
-  const std::unique_ptr<Generative> deep = make_model(Architecture::decoder, o, {.target = 7}, 1);
+  const std::unique_ptr<Generative> deep = make_language_model(o, 7, 1);
   const std::string name = "decoder.layers.0.linear2.weight";
   const Array kept = value(*shallow, name);
   BOOST_TEST(same_bits(kept, value(*deep, name)));

@@ -37,8 +37,7 @@ BOOST_AUTO_TEST_CASE(a_later_token_leaves_earlier_rows_as_they_are) {
     for (const std::int32_t length : {2, 5, 9}) {
       ModelOptions o = two_layers();
       const std::unique_ptr<Generative> model =
-          lm ? make_model(Architecture::decoder, o, {.target = 11}, 1)
-             : make_model(Architecture::encoder_decoder, o, {11, 11, true}, 1);
+          lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
       randomise(model->parameters());
       const Pairs pairs({4, 3}, {length, length}, 11);
       const Array before = logits_of(*model, pairs);
@@ -57,8 +56,7 @@ BOOST_AUTO_TEST_CASE(a_later_token_leaves_earlier_rows_as_they_are) {
 }
 
 BOOST_AUTO_TEST_CASE(every_source_token_is_seen_by_every_target_row) {
-  const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder_decoder, two_layers(), {11, 11, true}, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(two_layers(), 11, 11, true, 1);
   randomise(model->parameters());
   const Pairs pairs({5}, {4}, 11);
   const Array before = logits_of(*model, pairs);
@@ -77,8 +75,7 @@ BOOST_AUTO_TEST_CASE(sequences_do_not_see_each_other) {
       ModelOptions o = two_layers();
       o.norm = place;
       const std::unique_ptr<Generative> model =
-          lm ? make_model(Architecture::decoder, o, {.target = 11}, 1)
-             : make_model(Architecture::encoder_decoder, o, {11, 11, true}, 1);
+          lm ? make_language_model(o, 11, 1) : make_seq2seq(o, 11, 11, true, 1);
       randomise(model->parameters());
       const Pairs pairs({4, 1, 7, 3}, {2, 6, 1, 5}, 11);
       const Array together = logits_of(*model, pairs);
@@ -91,8 +88,7 @@ BOOST_AUTO_TEST_CASE(sequences_do_not_see_each_other) {
 }
 
 BOOST_AUTO_TEST_CASE(losses_of_parts_add_up) {
-  const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder_decoder, two_layers(), {11, 11, true}, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(two_layers(), 11, 11, true, 1);
   const Pairs pairs({4, 1, 7, 3}, {2, 6, 1, 5}, 11);
   Pass pass;
   LossCounts whole, parts;
@@ -139,8 +135,7 @@ BOOST_AUTO_TEST_CASE(positions_make_the_order_matter) {
   for (const PositionKind kind : {PositionKind::sinusoidal, PositionKind::learned}) {
     ModelOptions o = two_layers();
     o.positions = kind;
-    const std::unique_ptr<Generative> model =
-        make_model(Architecture::encoder_decoder, o, {11, 11, true}, 1);
+    const std::unique_ptr<Generative> model = make_seq2seq(o, 11, 11, true, 1);
     Pairs pairs({4}, {3}, 11);
     pairs.source = {3, 4, 5, 6};
     const Array before = logits_of(*model, pairs);
@@ -170,8 +165,7 @@ BOOST_AUTO_TEST_CASE(a_position_beyond_the_learned_table_is_an_error) {
   ModelOptions o = two_layers();
   o.positions = PositionKind::learned;
   o.max_positions = 4;
-  const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder_decoder, o, {11, 11, true}, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(o, 11, 11, true, 1);
   BOOST_TEST(model->position_limit() == 4);
   BOOST_CHECK_NO_THROW(logits_of(*model, Pairs({4}, {4}, 11)));
   BOOST_CHECK_THROW(logits_of(*model, Pairs({5}, {4}, 11)), Error);
@@ -179,8 +173,7 @@ BOOST_AUTO_TEST_CASE(a_position_beyond_the_learned_table_is_an_error) {
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_without_tokens_is_allowed) {
-  const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder_decoder, two_layers(), {11, 11, true}, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(two_layers(), 11, 11, true, 1);
   randomise(model->parameters());
   const Pairs pairs({0, 3, 0}, {2, 2, 0}, 11);
   const Array logits = logits_of(*model, pairs);

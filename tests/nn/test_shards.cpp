@@ -28,15 +28,16 @@ struct Setting {
     model.encoder_layers = model.decoder_layers = 2;
   }
   std::unique_ptr<Generative> make() const {
-    if (language_model) return make_model(Architecture::decoder, model, {.target = vocabulary}, 1);
-    return make_model(Architecture::encoder_decoder, model,
-                      {one_vocabulary ? vocabulary : vocabulary + 5, vocabulary, one_vocabulary},
-                      1);
+    if (language_model) return make_language_model(model, vocabulary, 1);
+    return make_seq2seq(model, one_vocabulary ? vocabulary : vocabulary + 5, vocabulary,
+                        one_vocabulary, 1);
   }
   std::string name() const {
     return fmt::format("{}, {} norm, {} norm, positions: {}, {}{}, smoothing {}",
-                       language_model ? "language model" : "seq2seq", name_of(model.norm),
-                       name_of(model.norm_kind), name_of(model.positions),
+                       language_model ? "language model" : "seq2seq",
+                       name_of(model.norm),
+                       name_of(model.norm_kind),
+                       name_of(model.positions),
                        model.tie_embeddings ? "tied" : "untied",
                        one_vocabulary ? "" : ", two vocabularies", smoothing);
   }
@@ -52,8 +53,9 @@ Batch random_batch(std::int64_t sequences, bool language_model = false) {
   }
   const Pairs pairs(source_lengths, target_lengths, vocabulary);
   Batch batch;
-  if (!language_model) batch.source = {.ids = pairs.source, .offsets = pairs.source_offsets};
-  batch.target = {.ids = pairs.target_in, .offsets = pairs.target_offsets};
+  if (!language_model)
+    batch.source = {.ids = pairs.source, .features = {}, .offsets = pairs.source_offsets};
+  batch.target = {.ids = pairs.target_in, .features = {}, .offsets = pairs.target_offsets};
   batch.labels = pairs.target_out;
   for (std::int64_t i = 0; i < sequences; ++i) batch.samples.push_back(i);
   return batch;

@@ -1,5 +1,5 @@
 // A model that labels each row of its source.
-#include "nn/models/model.h"
+#include "nn/models/tagger.h"
 
 #include "autograd/gradcheck.h"
 #include "tests/nn/support.h"
@@ -29,8 +29,7 @@ BOOST_AUTO_TEST_CASE(every_parameter_has_the_right_gradient) {
       o.positions = dropout > 0 ? PositionKind::learned : PositionKind::sinusoidal;
       o.max_positions = 4;
       o.dropout = dropout;
-      const std::unique_ptr<Model> model =
-          make_model(Architecture::encoder, o, {vocabulary, labels}, 1);
+      const std::unique_ptr<Model> model = make_tagger(o, vocabulary, labels, 1);
       randomise(model->parameters());
       const auto loss = [&] {
         Pass pass{dropout > 0, 5, 17, 2};
@@ -43,8 +42,7 @@ BOOST_AUTO_TEST_CASE(every_parameter_has_the_right_gradient) {
 
 BOOST_AUTO_TEST_CASE(the_loss_is_the_cross_entropy_of_the_logits) {
   const Labelled lines;
-  const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder, small_options(), {vocabulary, labels}, 1);
+  const std::unique_ptr<Tagger> model = make_tagger(small_options(), vocabulary, labels, 1);
   randomise(model->parameters());
   Pass pass;
   LossCounts counts, plain_counts;
@@ -60,8 +58,7 @@ BOOST_AUTO_TEST_CASE(the_loss_is_the_cross_entropy_of_the_logits) {
 
 BOOST_AUTO_TEST_CASE(a_line_has_the_same_labels_in_any_company) {
   const Labelled lines;
-  const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder, small_options(), {vocabulary, labels}, 1);
+  const std::unique_ptr<Tagger> model = make_tagger(small_options(), vocabulary, labels, 1);
   randomise(model->parameters());
   Pass pass;
   const Array together = model->logits(lines.rows(), pass).value();
@@ -70,6 +67,18 @@ BOOST_AUTO_TEST_CASE(a_line_has_the_same_labels_in_any_company) {
     const Array alone = model->logits({one.source_side(), {}, one.target_out}, pass).value();
     const auto& at = lines.pairs.source_offsets;
     BOOST_TEST(difference(alone, together.sliced(at[i], at[i + 1])) < 1e-12);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(it_is_what_an_encoder_alone_stands_for) {
+  const ModelOptions o = small_options();
+  const Parameters made =
+                       make_model(Architecture::encoder, o, {vocabulary, labels}, 1)->parameters(),
+                   same = make_tagger(o, vocabulary, labels, 1)->parameters();
+  BOOST_TEST(made.size() == same.size());
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    BOOST_TEST(made[i].name == same[i].name);
+    BOOST_TEST(same_bits(made[i].tensor.value(), same[i].tensor.value()));
   }
 }
 

@@ -82,10 +82,8 @@ TensorView ids_view(const std::string& name, const std::vector<std::int32_t>& id
 
 void write(const std::filesystem::path& folder, const Variant& variant) {
   const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder_decoder, variant.model,
-                 {variant.source_vocabulary, variant.target_vocabulary,
-                  variant.source_vocabulary == variant.target_vocabulary},
-                 1);
+      make_seq2seq(variant.model, variant.source_vocabulary, variant.target_vocabulary,
+                   variant.source_vocabulary == variant.target_vocabulary, 1);
   randomise(model->parameters());
   write_safetensors(folder / "model.safetensors", tensor_views(model->parameters()),
                     {{"format", "pt"}});

@@ -10,6 +10,7 @@
 #include "autograd/ops.h"
 #include "nn/layers/patterns.h"
 #include "nn/models/model.h"
+#include "nn/models/tagger.h"
 #include "optim/optimizer.h"
 #include "tests/train/flops_formula.h"
 #include "train/decode/rows.h"
@@ -42,11 +43,11 @@ ModelOptions small(std::int64_t d = 12, std::int64_t heads = 3) {
 }
 
 std::unique_ptr<Model> seq2seq(const ModelOptions& o) {
-  return make_model(Architecture::encoder_decoder, o, {vocabulary, vocabulary, true}, 1);
+  return make_seq2seq(o, vocabulary, vocabulary, true, 1);
 }
 
 std::unique_ptr<Model> tagger(const ModelOptions& o) {
-  return make_model(Architecture::encoder, o, {vocabulary + 4, vocabulary}, 1);
+  return make_tagger(o, vocabulary + 4, vocabulary, 1);
 }
 
 /// Sequences of these lengths; a side without any does not exist.
@@ -130,9 +131,8 @@ BOOST_AUTO_TEST_CASE(model_flops_of_training_are_three_times_the_formula) {
       o.norm = post ? NormPlace::post : NormPlace::pre;
       o.tie_embeddings = !post;
       const Batch text = batch_of({}, target);
-      BOOST_TEST(
-          training(*make_model(Architecture::decoder, o, {.target = vocabulary}, 1), text).model ==
-          3 * formula(o, text));
+      BOOST_TEST(training(*make_language_model(o, vocabulary, 1), text).model ==
+                 3 * formula(o, text));
       std::vector<std::int32_t> source(target.size(), 4);
       source.back() = 140;
       const Batch pairs = batch_of(source, target);
@@ -166,8 +166,7 @@ BOOST_AUTO_TEST_CASE(causal_attention_skips_blocks_that_the_mask_hides) {
   o.decoder_layers = 1;
   const auto d = static_cast<double>(o.d_model);
   const Batch batch = batch_of({}, {256});  // blocks of 64 queries, with 64, 128, 192, 256 keys
-  const ProductFlops counted =
-      forward_only(*make_model(Architecture::decoder, o, {.target = vocabulary}, 1), batch);
+  const ProductFlops counted = forward_only(*make_language_model(o, vocabulary, 1), batch);
   BOOST_TEST(counted.model == formula(o, batch));
   BOOST_TEST(counted.model - counted.executed == 4 * d * (256 * 256 - 64 * (64 + 128 + 192 + 256)));
 }
@@ -178,12 +177,8 @@ BOOST_AUTO_TEST_CASE(a_window_changes_what_is_executed_and_not_the_model_flops) 
   ModelOptions window = full;
   window.attention = {PatternKind::window, 16};
   const Batch batch = batch_of({}, {512});
-  const ProductFlops all = forward_only(
-                         *make_model(Architecture::decoder, full, {.target = vocabulary}, 1),
-                         batch),
-                     some = forward_only(
-                         *make_model(Architecture::decoder, window, {.target = vocabulary}, 1),
-                         batch);
+  const ProductFlops all = forward_only(*make_language_model(full, vocabulary, 1), batch),
+                     some = forward_only(*make_language_model(window, vocabulary, 1), batch);
   BOOST_TEST(some.model == formula(full, batch));
   BOOST_TEST(some.model == all.model);
   BOOST_TEST(some.executed < all.executed);
@@ -197,8 +192,7 @@ BOOST_AUTO_TEST_CASE(a_token_of_each_side_costs_what_the_formula_says) {
       const TokenCost pairs = cost(TaskKind::seq2seq, *seq2seq(o));
       BOOST_TEST(pairs.source == forward_flops(o, vocabulary, {0, 1}, {0, 0}));
       BOOST_TEST(pairs.target == forward_flops(o, vocabulary, {0, 0}, {0, 1}));
-      const TokenCost text =
-          cost(TaskKind::lm, *make_model(Architecture::decoder, o, {.target = vocabulary}, 1));
+      const TokenCost text = cost(TaskKind::lm, *make_language_model(o, vocabulary, 1));
       BOOST_TEST(text.source == 0);
       BOOST_TEST(text.target == forward_flops(o, vocabulary, {}, {0, 1}));
       const TokenCost tokens = cost(TaskKind::tag, *tagger(o));

@@ -26,11 +26,10 @@ inline ModelOptions small_model(double dropout = 0) {
 }
 
 inline std::unique_ptr<Generative> small_seq2seq(double dropout = 0, std::uint64_t seed = 1) {
-  return make_model(Architecture::encoder_decoder, small_model(dropout),
-                    {vocabulary, vocabulary, true}, seed);
+  return make_seq2seq(small_model(dropout), vocabulary, vocabulary, true, seed);
 }
 inline std::unique_ptr<Generative> small_lm(double dropout = 0, std::uint64_t seed = 1) {
-  return make_model(Architecture::decoder, small_model(dropout), {.target = vocabulary}, seed);
+  return make_language_model(small_model(dropout), vocabulary, seed);
 }
 
 /// Random sentences of 1 to 8 tokens and, as targets, the same reversed.

@@ -53,7 +53,7 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   const bool has_state =
       std::filesystem::exists(std::filesystem::symlink_status(weights / "state.json"));
   trained.weights = own || has_state ? check_weights(folder, weights) : WeightsInfo(weights);
-  load_weights(SafetensorsFile::read(file), trained.model->parameters(), file.string());
+  load_weights(SafetensorsFile::read(file), trained.model->state(), file.string());
   tell("heed: weights: " + trained.weights.text());
   return trained;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "autograd/base/enum_names.h"
-#include "nn/options.h"
+#include "nn/models/architecture.h"
 
 namespace heed {
 

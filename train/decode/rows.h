@@ -6,9 +6,10 @@ HEED_BEGIN
 
 /// A batch as a model reads it: views, so the batch must outlive them.
 inline Rows rows_of(const Batch& batch) {
-  return {{batch.source.ids, batch.source.offsets},
-          {batch.target.ids, batch.target.offsets},
-          batch.labels};
+  const auto view = [](const Side& side) {
+    return SideView{side.ids, side.offsets, side.features, side.width};
+  };
+  return {view(batch.source), view(batch.target), batch.labels};
 }
 
 /// Adds part to total.

@@ -255,7 +255,7 @@ void Trainer::save(bool is_best, bool on_request) {
   const std::vector<CheckpointFile> files{
       {"model.safetensors",
        [&](FileWriter& file) {
-         write_safetensors(file, tensor_views(model_->parameters()), {{"format", "pt"}});
+         write_safetensors(file, tensor_views(model_->state()), {{"format", "pt"}});
        }},
       {"training.safetensors", [&](FileWriter& file) {
          write_safetensors(file, tensor_views(moments), {{"step", std::to_string(progress_.step)}});
@@ -307,7 +307,7 @@ void Trainer::restore() {
     return;
   }
   const std::filesystem::path folder = newest.checkpoint->folder;
-  load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->parameters(),
+  load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),
                (folder / "model.safetensors").string());
   load_weights(SafetensorsFile::read(folder / "training.safetensors"), optimizer_.state(),
                (folder / "training.safetensors").string());
@@ -401,7 +401,7 @@ WeightsInfo Trainer::choose_weights() {
   const std::filesystem::path folder = find_weights(run_, "");
   const WeightsInfo weights(folder, check_file(folder, "model.safetensors"));
   if (!mean) {
-    load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->parameters(),
+    load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),
                  (folder / "model.safetensors").string());
   }
   figures.update({{"weights_name", weights.name}, {"weights_steps", weights.steps}});
@@ -414,7 +414,7 @@ bool Trainer::mean_is_better(nlohmann::json& figures) {
   const std::int64_t first = first_averaged_step(progress_.step);
   std::vector<std::string> damaged;
   const std::vector<std::int64_t> steps =
-      load_average(checkpoints_, config_.train.average, first, model_->parameters(), damaged);
+      load_average(checkpoints_, config_.train.average, first, model_->state(), damaged);
   for (const std::string& why : damaged) talk_.line("left out of the mean: " + why);
   if (std::ssize(steps) < config_.train.average) {
     talk_.line(fmt::format(
@@ -439,7 +439,7 @@ bool Trainer::mean_is_better(nlohmann::json& figures) {
                                      : "last checkpoint"));
     if (!better) return false;
   }
-  write_average(run_, model_->parameters(), steps);
+  write_average(run_, model_->state(), steps);
   return true;
 }
 

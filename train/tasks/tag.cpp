@@ -7,6 +7,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/utf8.h"
 #include "nn/layers/positions.h"
+#include "nn/models/tagger.h"
 #include "train/decode/rows.h"
 #include "train/tasks/task.h"
 #include "train/terminal/talk.h"
@@ -47,6 +48,7 @@ std::int32_t first_label(const Tokenizer& labels) {
 /// The likeliest label of each row, specials excluded, for each sample of a dataset.
 std::vector<Labels> likeliest_labels(const Trained& trained, const Dataset& data,
                                      const std::vector<Batch>& batches) {
+  const auto& model = dynamic_cast<const Tagger&>(trained.model);
   const std::int32_t first = first_label(*trained.tokenizers.target);
   std::vector<Labels> all(static_cast<std::size_t>(data.size()));
   trained.team.run(static_cast<std::int64_t>(batches.size()), [&](std::int64_t number) {
@@ -54,7 +56,7 @@ std::vector<Labels> likeliest_labels(const Trained& trained, const Dataset& data
     Pass pass;
     const Batch& batch = batches[number];
     if (batch.source.rows() == 0) return;
-    const Array logits = trained.model.logits(rows_of(batch), pass).value();
+    const Array logits = model.logits(rows_of(batch), pass).value();
     for (std::int64_t i = 0; i < batch.sequences(); ++i) {
       Labels& labels = all[batch.samples[i]];
       for (std::int64_t row = batch.source.offsets[i]; row < batch.source.offsets[i + 1]; ++row) {

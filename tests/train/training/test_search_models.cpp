@@ -221,8 +221,7 @@ BOOST_AUTO_TEST_CASE(learned_positions_limit_the_length) {
   ModelOptions o = small_model();
   o.positions = PositionKind::learned;
   o.max_positions = 9;
-  const std::unique_ptr<Generative> model =
-      make_model(Architecture::encoder_decoder, o, {vocabulary, vocabulary, true}, 1);
+  const std::unique_ptr<Generative> model = make_seq2seq(o, vocabulary, vocabulary, true, 1);
   const Dataset data = reversals(5);
   Team team(1);
   DecodeOptions d = options(2);
@@ -242,8 +241,7 @@ BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_of_all_that_the_context_hol
   ModelOptions o = small_model();
   o.init = InitKind::normal;
   o.init_std = 0.6;
-  const std::unique_ptr<Generative> model =
-      make_model(Architecture::decoder, o, {.target = vocabulary}, 3);
+  const std::unique_ptr<Generative> model = make_language_model(o, vocabulary, 3);
   std::size_t compared = 0;
   for (const Tokens& prompt :
        {Tokens{5}, Tokens{3, 9, 10, 4, 6}, Tokens{3, 9, 10, 4, 6, 7, 3, 5}}) {

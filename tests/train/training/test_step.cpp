@@ -44,8 +44,7 @@ BOOST_AUTO_TEST_CASE(training_learns) {
   ModelOptions bare = post;
   bare.final_norm = false;
   for (const ModelOptions& options : {pre, post, bare}) {
-    const std::unique_ptr<Model> model =
-        make_model(Architecture::encoder_decoder, options, {vocabulary, vocabulary, true}, 1);
+    const std::unique_ptr<Model> model = make_seq2seq(options, vocabulary, vocabulary, true, 1);
     Optimizer optimizer({}, model->parameters());
     Team team(2);
     TrainStep step(*model, optimizer, team, {.clip_norm = 1.0});

@@ -1,0 +1,19 @@
+#pragma once
+/// The kinds of model, as plain values. Used by both builds.
+#include <cstdint>
+
+namespace heed {
+
+/// The parts of a model: an encoder of the source, a decoder of the target, or both.
+enum class Architecture { encoder_decoder, decoder, encoder };
+constexpr bool has_encoder(Architecture a) { return a != Architecture::decoder; }
+constexpr bool has_decoder(Architecture a) { return a != Architecture::encoder; }
+
+/// Tokens that a model knows; for an encoder alone, `target` counts labels. `shared`: source and
+/// target have one vocabulary.
+struct VocabularySizes {
+  std::int64_t source = 0, target = 0;
+  bool shared = true;
+};
+
+}  // namespace heed

@@ -1,0 +1,54 @@
+#include "nn/models/model.h"
+#include "nn/models/tower.h"
+
+HEED_BEGIN
+
+namespace {
+
+/// A decoder-only language model (Radford et al. 2018): causal blocks and an output projection, tied
+/// to the embedding or not. The blocks have the parameters of encoder layers, under
+/// `decoder.layers.…`.
+class LanguageModel final : public Generative {
+ public:
+  LanguageModel(const ModelOptions& options, std::int64_t vocabulary, std::uint64_t seed)
+      : options_(options) {
+    Init init(options.init, options.init_std, seed);
+    const std::int64_t d = options.d_model;
+    decoder_.embedding = Embedding(vocabulary, d, options.scale_embeddings, init);
+    decoder_.positions = Positions(options.positions, options.context, d, init);
+    decoder_.dropout_rate = options.dropout.residual;
+    decoder_.stack = Stack(options, options.decoder_layers, BlockKind::causal, init);
+    output_ =
+        options.tie_embeddings ? Linear(decoder_.embedding.weight) : Linear(d, vocabulary, init);
+  }
+
+  Parameters parameters() const override {
+    Parameters all;
+    append(all, "embedding", decoder_.embedding);
+    append(all, "positions", decoder_.positions);
+    append(all, "decoder", decoder_.stack);
+    if (!options_.tie_embeddings) append(all, "output", output_);
+    return all;
+  }
+  std::int64_t position_limit() const override {
+    return decoder_.positions.terms.empty() ? options_.context : 0;  // terms know distances only
+  }
+  Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const override {
+    return decoder_(ids, context);
+  }
+  const Linear& output() const override { return output_; }
+
+ private:
+  ModelOptions options_;
+  Tower decoder_;
+  Linear output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Generative> make_language_model(const ModelOptions& options,
+                                                std::int64_t vocabulary, std::uint64_t seed) {
+  return std::make_unique<LanguageModel>(options, vocabulary, seed);
+}
+
+HEED_END

@@ -1,0 +1,79 @@
+#include "nn/models/model.h"
+#include "nn/models/tower.h"
+
+HEED_BEGIN
+
+namespace {
+
+/// The Transformer of Vaswani et al. 2017: an encoder, a decoder that reads the encoder's rows, an
+/// output projection. Encoder and decoder parameters are named as in torch.nn.Transformer. With tied
+/// embeddings the output projection is the target table and, with a shared vocabulary, the source
+/// table too (`embedding.weight`).
+class Seq2Seq final : public Generative {
+ public:
+  // The order of construction determines the parts' random streams (Init).
+  Seq2Seq(const ModelOptions& options, std::int64_t source_vocabulary,
+          std::int64_t target_vocabulary, bool shared_vocabulary, std::uint64_t seed)
+      : options_(options),
+        one_table_(options.tie_embeddings && shared_vocabulary &&
+                   source_vocabulary == target_vocabulary) {
+    Init init(options.init, options.init_std, seed);
+    const std::int64_t d = options.d_model;
+    decoder_.embedding = Embedding(target_vocabulary, d, options.scale_embeddings, init);
+    encoder_.embedding = one_table_
+                             ? decoder_.embedding
+                             : Embedding(source_vocabulary, d, options.scale_embeddings, init);
+    for (Tower* const tower : {&encoder_, &decoder_}) {
+      tower->positions = Positions(options.positions, options.max_positions, d, init);
+      tower->dropout_rate = options.dropout.residual;
+    }
+    encoder_.stack = Stack(options, options.encoder_layers, BlockKind::encoder, init);
+    decoder_.stack = Stack(options, options.decoder_layers, BlockKind::decoder, init);
+    output_ = options.tie_embeddings ? Linear(decoder_.embedding.weight)
+                                     : Linear(d, target_vocabulary, init);
+  }
+
+  Parameters parameters() const override {
+    Parameters all;
+    if (one_table_) {
+      append(all, "embedding", decoder_.embedding);
+    } else {
+      append(all, "source_embedding", encoder_.embedding);
+      append(all, "target_embedding", decoder_.embedding);
+    }
+    append(all, "source_positions", encoder_.positions);
+    append(all, "target_positions", decoder_.positions);
+    append(all, "encoder", encoder_.stack);
+    append(all, "decoder", decoder_.stack);
+    if (!options_.tie_embeddings) append(all, "output", output_);
+    return all;
+  }
+  std::int64_t position_limit() const override {
+    return options_.positions == PositionKind::learned ? options_.max_positions : 0;
+  }
+  Memory encode(const SideView& source, Pass& pass) const override {
+    return {encoder_(source.ids, {source.offsets, nullptr, pass}), source.offsets};
+  }
+  Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const override {
+    return decoder_(ids, context);
+  }
+  const Linear& output() const override { return output_; }
+
+ private:
+  ModelOptions options_;
+  bool one_table_;
+  Tower encoder_, decoder_;
+  Linear output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Generative> make_seq2seq(const ModelOptions& options,
+                                         std::int64_t source_vocabulary,
+                                         std::int64_t target_vocabulary, bool shared_vocabulary,
+                                         std::uint64_t seed) {
+  return std::make_unique<Seq2Seq>(options, source_vocabulary, target_vocabulary, shared_vocabulary,
+                                   seed);
+}
+
+HEED_END
