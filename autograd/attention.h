@@ -59,7 +59,7 @@ class Stretches {
   /// Adds a stretch without keys.
   void add_none(const QueryBlock& block) {
     stretches_.push_back({{0, 0}, rows_.size()});
-    rows_.resize(rows_.size() + static_cast<std::size_t>(block.rows));
+    rows_.resize(rows_.size() + block.rows);
   }
   void clear() {
     stretches_.clear();

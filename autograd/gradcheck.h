@@ -35,6 +35,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/base/enum_names.h"
 #include "autograd/named_tensor.h"
 
 HEED_BEGIN
@@ -71,7 +72,10 @@ enum class GradcheckStatus {
   wrong,       ///< fails
   non_finite,  ///< NaN or infinite: fails
 };
-const char* to_string(GradcheckStatus status);
+constexpr auto names_of(GradcheckStatus) {
+  return enum_names<GradcheckStatus>("ok", "empty", "ok but for kinks", "unstable", "wrong",
+                                     "not finite");
+}
 inline bool passes(GradcheckStatus status) { return status <= GradcheckStatus::kink; }
 
 struct GradcheckEntry {
@@ -126,9 +130,8 @@ namespace gradcheck_detail {
 
 /// New variables with equal values, so that the caller's tensors do not change; undefined ones stay
 /// undefined.
-std::vector<Tensor> as_variables(const std::vector<Tensor>& inputs);
-std::vector<NamedTensor> with_names(const std::vector<Tensor>& inputs,
-                                    const std::vector<std::string>& names);
+std::vector<NamedTensor> as_variables(const std::vector<Tensor>& inputs,
+                                      const std::vector<std::string>& names);
 
 /// Lists its parameters, as a range of NamedTensors; anything else does not compile, instead of
 /// going unchecked.
@@ -157,15 +160,15 @@ Tensor call(F& f, const Tensors&... x) {
 template <class F, std::convertible_to<Tensor>... Tensors>
 requires(!std::same_as<std::remove_cvref_t<F>, GradcheckOptions>) GradcheckResult
     gradcheck(const GradcheckOptions& options, F&& f, const Tensors&... inputs) {
-  const std::vector<Tensor> x = gradcheck_detail::as_variables({Tensor(inputs)...});
-  std::vector<NamedTensor> checked = gradcheck_detail::with_names(x, options.names);
+  std::vector<NamedTensor> checked =
+      gradcheck_detail::as_variables({Tensor(inputs)...}, options.names);
   if constexpr (gradcheck_detail::HasParameters<std::remove_reference_t<F>>) {
     for (auto&& parameter : f.parameters()) checked.push_back(parameter);
   }
   return gradcheck_parameters(
       [&] {
         return [&]<std::size_t... i>(std::index_sequence<i...>) {
-          return gradcheck_detail::call(f, x[i]...);
+          return gradcheck_detail::call(f, checked[i].tensor...);
         }
         (std::index_sequence_for<Tensors...>());
       },

@@ -1,10 +1,10 @@
 #pragma once
 /// Time per op. Off by default; the cost is then one pointer test per op.
-#include <chrono>
 #include <map>
 #include <string>
 #include <typeinfo>
 
+#include "autograd/base/clock.h"
 #include "autograd/base/real.h"
 
 HEED_BEGIN
@@ -37,12 +37,11 @@ class ProfileOps {
 class OpTimer {
  public:
   OpTimer(const std::type_info& type, bool forward) : type_(type), forward_(forward) {
-    if (ProfileOps::active != nullptr) begin_ = std::chrono::steady_clock::now();
+    if (ProfileOps::active != nullptr) begin_ = seconds_now();
   }
   ~OpTimer() {
     if (ProfileOps::active == nullptr) return;
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    const double seconds = seconds_now() - begin_;
     OpTime& time = (*ProfileOps::active)[op_name(type_)];
     (forward_ ? time.forward : time.backward) += seconds;
     time.calls += forward_ ? 1 : 0;
@@ -53,7 +52,7 @@ class OpTimer {
  private:
   const std::type_info& type_;
   bool forward_;
-  std::chrono::steady_clock::time_point begin_;
+  double begin_ = 0;
 };
 
 HEED_END

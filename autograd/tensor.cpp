@@ -84,12 +84,9 @@ void Grad::add(Array g) const {
 }
 
 Array& Grad::sum() const {
-  if (!slot_->defined()) {
-    *slot_ = Array::zeros(*shape_);
-  } else if (!slot_->unique()) {
-    *slot_ = slot_->clone();
-  }
-  return *slot_;
+  if (!slot_->defined()) *slot_ = Array::zeros(*shape_);
+  real beta = 1;
+  return target(beta);
 }
 
 Array& Grad::target(real& beta) const {
@@ -146,9 +143,7 @@ Array initial_cotangent(const Tensor& y, Array given) {
 
 Gradients backward(const Tensor& y, Array cotangent, bool keep_graph) {
   if (!y.needs_grad()) fail("[backward] the result depends on no variable");
-  std::unordered_map<const Node*, Array, std::hash<const Node*>, std::equal_to<>,
-                     ArenaAllocator<std::pair<const Node* const, Array>>>
-      slots;
+  Gradients::ByNode slots;
   slots[y.node().get()] = initial_cotangent(y, std::move(cotangent));
   Gradients gradients;
   ArenaVector<Grad> dx;

@@ -10,6 +10,7 @@
 ///
 /// Source: the method is reverse accumulation, Griewank and Walther, "Evaluating Derivatives",
 /// 2008.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -137,12 +138,14 @@ class Gradients {
   Array operator[](const Tensor& x) const;
   /// The same, or an undefined Array where the loss does not depend on x; moves it out.
   Array take(const Tensor& x);
+  /// Whether the graph leads to x, even if no op has added to its gradient.
+  bool reach(const Tensor& x) const { return by_leaf_.contains(x.node().get()); }
 
  private:
   friend Gradients backward(const Tensor&, Array, bool);
-  std::unordered_map<const Node*, Array, std::hash<const Node*>, std::equal_to<>,
-                     ArenaAllocator<std::pair<const Node* const, Array>>>
-      by_leaf_;
+  using ByNode = std::unordered_map<const Node*, Array, std::hash<const Node*>, std::equal_to<>,
+                                    ArenaAllocator<std::pair<const Node* const, Array>>>;
+  ByNode by_leaf_;
   std::vector<NodeRef, ArenaAllocator<NodeRef>> leaves_;  ///< keeps the keys alive
 };
 
@@ -214,16 +217,22 @@ Array run_forward(Op& op, const Values&... values) {
   return op.forward(values...);
 }
 
-/// Runs the op and records it if this thread records and an input needs a gradient.
+/// The op's result y, recorded if this thread records and an input needs a gradient.
+template <std::size_t n, class Op>
+Tensor record(Op op, Array y, std::span<const NodeRef> inputs) {
+  if (OpObserver::active != nullptr) OpObserver::active->result(typeid(Op), y, inputs);
+  const bool wanted = std::ranges::any_of(inputs, [](const NodeRef& x) { return bool(x); });
+  if (!recording() || !wanted) return Tensor(std::move(y));
+  const Shape shape = y.shape();
+  return Tensor(std::move(y), NodeRef(new OpNode<Op, n>(std::move(op), shape, inputs)));
+}
+
+/// Runs the op and records it.
 template <class Op, std::same_as<Tensor>... Inputs>
 Tensor apply(Op op, const Inputs&... inputs) {
   Array y = run_forward(op, inputs.value()...);
   const std::array<NodeRef, sizeof...(Inputs)> nodes{inputs.node()...};
-  if (OpObserver::active != nullptr) OpObserver::active->result(typeid(Op), y, nodes);
-  if (!recording() || !(inputs.needs_grad() || ...)) return Tensor(std::move(y));
-  const Shape shape = y.shape();
-  return Tensor(std::move(y),
-                NodeRef(new OpNode<Op, sizeof...(Inputs)>(std::move(op), shape, nodes)));
+  return record<sizeof...(Inputs)>(std::move(op), std::move(y), nodes);
 }
 
 /// The same for ops of any number of inputs: forward and backward take spans.
@@ -231,17 +240,12 @@ template <class Op>
 Tensor apply(Op op, std::span<const Tensor> inputs) {
   std::vector<Array, ArenaAllocator<Array>> values;
   std::vector<NodeRef, ArenaAllocator<NodeRef>> nodes;
-  bool wanted = false;
   for (const Tensor& x : inputs) {
     values.push_back(x.value());
     nodes.push_back(x.node());
-    wanted = wanted || x.needs_grad();
   }
   Array y = run_forward(op, std::span<const Array>(values));
-  if (OpObserver::active != nullptr) OpObserver::active->result(typeid(Op), y, nodes);
-  if (!recording() || !wanted) return Tensor(std::move(y));
-  const Shape shape = y.shape();
-  return Tensor(std::move(y), NodeRef(new OpNode<Op, 0>(std::move(op), shape, nodes)));
+  return record<0>(std::move(op), std::move(y), nodes);
 }
 
 HEED_END

@@ -14,8 +14,6 @@ Optimizer::Optimizer(const OptimOptions& options, std::vector<NamedTensor> param
 
 void Optimizer::begin_step(double lr, double grad_scale) {
   ++steps_;
-  lr_ = static_cast<real>(lr);
-  grad_scale_ = static_cast<real>(grad_scale);
   const auto t = static_cast<double>(steps_);
   adam_.lr = lr;
   adam_.beta1 = options_.betas[0];
@@ -39,9 +37,9 @@ bool Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t e
   real* const first = first_[parameter].data() + begin;
   const std::int64_t n = end - begin;
   if (options_.name == OptimizerKind::sgd) {
-    return kernels::sgd(lr_, static_cast<real>(options_.momentum),
-                        static_cast<real>(decay_of(parameter)), grad_scale_, gradient + begin, w,
-                        first, n);
+    return kernels::sgd(static_cast<real>(adam_.lr), static_cast<real>(options_.momentum),
+                        static_cast<real>(decay_of(parameter)), static_cast<real>(adam_.grad_scale),
+                        gradient + begin, w, first, n);
   }
   kernels::AdamStep adam = adam_;
   adam.decay = decay_of(parameter);

@@ -38,7 +38,6 @@ class Optimizer {
   std::vector<Array> first_, second_;  ///< m and v; sgd keeps its momentum in first_
   std::int64_t steps_ = 0;
   kernels::AdamStep adam_{};
-  real lr_ = 0, grad_scale_ = 1;
 };
 
 HEED_END

@@ -7,14 +7,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "autograd/base/error.h"
-#include "autograd/base/uninterrupted.h"
 
 namespace heed {
 namespace fs = std::filesystem;
@@ -100,7 +98,7 @@ void write_all(int descriptor, std::span<const std::byte> bytes, const fs::path&
     if (put < 0) throw_io("write", path, errno);
     if (put == 0)
       throw_io("write", path, ENOSPC);  // no progress and no reason: do not retry forever
-    bytes = bytes.subspan(static_cast<std::size_t>(put));
+    bytes = bytes.subspan(put);
   }
 }
 
@@ -151,7 +149,7 @@ bool FileReader::terminal() const { return ::isatty(descriptor()) == 1; }
 std::size_t FileReader::read_some(std::span<char> into) {
   const ssize_t got = uninterrupted([&] { return ::read(descriptor(), into.data(), into.size()); });
   if (got < 0) throw_io("read", name_, errno);
-  return static_cast<std::size_t>(got);
+  return got;
 }
 
 void FileReader::read(std::span<std::byte> into) {
@@ -212,13 +210,11 @@ void write_file_durably(const fs::path& path, const std::function<void(FileWrite
     FileWriter writer(temporary);
     write(writer);
     writer.finish();
-    if (uninterrupted([&] { return ::rename(temporary.c_str(), path.c_str()); }) < 0)
-      throw_io("put in place", path, errno);
+    rename_durably(temporary, path);
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;
   }
-  sync_folder(folder_of(path));
 }
 
 void write_file_durably(const fs::path& path, std::string_view bytes) {

@@ -6,6 +6,7 @@
 /// Every failing system call throws Error(io) with the file and the reason; an interrupted call or
 /// a short write is continued. A temporary file left by a killed process has a fixed name,
 /// `.NAME.tmp`, and is replaced by the next write.
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -18,6 +19,15 @@
 #include "autograd/base/sha256.h"
 
 namespace heed {
+
+/// Repeats a system call interrupted by a signal. `call` returns the system's result: negative on
+/// failure, with the reason in errno.
+template <class Call>
+auto uninterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
 
 /// Text as bytes.
 inline std::span<const std::byte> as_bytes(std::string_view text) {

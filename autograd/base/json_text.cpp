@@ -16,15 +16,7 @@ namespace {
 /// file, which must not reach a terminal unescaped.
 std::string plain_reason(const nlohmann::json::exception& error) {
   const std::string_view text = error.what();
-  std::string reason;
-  for (const char c : text.substr(text.find(": ") + 2)) {
-    if (c >= 0x20 && c < 0x7F) {
-      reason += c;
-    } else {
-      reason += fmt::format("<{:02X}>", static_cast<unsigned char>(c));
-    }
-  }
-  return reason;
+  return shown(text.substr(text.find(": ") + 2), 500);
 }
 
 /// Checks a text before it becomes a value (nlohmann's SAX interface). A callback of the parser could

@@ -6,12 +6,9 @@
 
 namespace heed {
 
-/// The deepest nesting accepted. (Serialising a value recurses once per level.)
-inline constexpr int json_depth = 32;
-
-/// One JSON value, strictly: no duplicate keys, at most `depth` levels, valid UTF-8, nothing after it.
+/// One JSON value, strictly: no duplicate keys, at most `depth` levels (serialising recurses once per level), valid UTF-8, nothing after it.
 /// Throws Error(bad_input) with a message that begins with `name`.
-nlohmann::json parse_json(std::string_view text, const std::string& name, int depth = json_depth);
+nlohmann::json parse_json(std::string_view text, const std::string& name, int depth = 32);
 
 /// The value as an integer. Throws json::type_error for every other value, and for numbers with a
 /// fraction or beyond 64 bits, which get<std::int64_t>() would cast silently.

@@ -127,18 +127,15 @@ std::vector<std::string> read_lines(const std::vector<std::string>& paths) {
 std::string read_text(const std::string& path) {
   std::string text = read_file(path);
   std::int64_t number = 0;
-  for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
-    end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    check_line(std::string_view(text).substr(at, end - at), shown_path(path), ++number);
-  }
+  for (const std::string_view line : text_lines(text)) check_line(line, shown_path(path), ++number);
   return text;
 }
 
-std::vector<std::string> text_lines(std::string_view text) {
-  std::vector<std::string> lines;
+std::vector<std::string_view> text_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
   for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
     end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    lines.emplace_back(text.substr(at, end - at));
+    lines.push_back(text.substr(at, end - at));
   }
   return lines;
 }

@@ -79,7 +79,7 @@ std::vector<std::string> read_lines(const std::vector<std::string>& paths);
 /// The text of a file unchanged, line ends included. Throws for invalid UTF-8 and NUL bytes.
 std::string read_text(const std::string& path);
 
-/// Cuts a text after every \n; the pieces keep it, so their concatenation is the text.
-std::vector<std::string> text_lines(std::string_view text);
+/// Cuts a text after every \n; the pieces, views of the text, keep it.
+std::vector<std::string_view> text_lines(std::string_view text);
 
 }  // namespace heed

@@ -7,23 +7,20 @@
 #include <string>
 #include <string_view>
 
+struct evp_md_ctx_st;
+
 namespace heed {
 
 /// Hashes a stream of bytes.
 class Sha256 {
  public:
   Sha256();
-  ~Sha256();
-  Sha256(Sha256&&) noexcept;
-  Sha256& operator=(Sha256&&) noexcept;
-
   void update(std::span<const std::byte> bytes);
   /// The sum as 64 hexadecimal digits; resets the object.
   std::string hex();
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;  // OpenSSL's
 };
 
 std::string sha256_hex(std::span<const std::byte> bytes);

@@ -38,16 +38,12 @@ class Shape {
   /// Product of the extents; 1 for rank 0.
   std::int64_t size() const { return size_; }
   /// Extent of an axis; negative axes count from the end.
-  std::int64_t operator[](int axis) const {
-    return extents_[static_cast<std::size_t>(normalize(axis))];
-  }
+  std::int64_t operator[](int axis) const { return extents_[normalize(axis)]; }
   /// The last extent (1 for a scalar) and the product of the others: any array seen as [rows, cols].
-  std::int64_t cols() const {
-    return rank_ == 0 ? 1 : extents_[static_cast<std::size_t>(rank_ - 1)];
-  }
+  std::int64_t cols() const { return rank_ == 0 ? 1 : extents_[rank_ - 1]; }
   std::int64_t rows() const {
     std::int64_t n = 1;
-    for (int i = 0; i + 1 < rank_; ++i) n *= extents_[static_cast<std::size_t>(i)];
+    for (int i = 0; i + 1 < rank_; ++i) n *= extents_[i];
     return n;
   }
 
@@ -62,7 +58,7 @@ class Shape {
     if (n > 0 && size_but_zeros_ > std::numeric_limits<std::int64_t>::max() / 16 / n) {
       fail("[shape] {} x {} has too many elements", str(), n);
     }
-    extents_[static_cast<std::size_t>(rank_++)] = n;
+    extents_[rank_++] = n;
     size_ *= n;
     size_but_zeros_ *= std::max<std::int64_t>(n, 1);
   }
@@ -77,8 +73,7 @@ class Shape {
     return {extents_.data(), static_cast<std::size_t>(rank_)};
   }
   bool operator==(const Shape& other) const {
-    return rank_ == other.rank_ &&
-           std::equal(extents().begin(), extents().end(), other.extents().begin());
+    return std::ranges::equal(extents(), other.extents());
   }
   /// "[2, 3]"; "[]" for a scalar.
   std::string str() const { return fmt::format("[{}]", fmt::join(extents(), ", ")); }

@@ -1,5 +1,10 @@
 #include "autograd/base/utf8.h"
 
+#include <locale.h>
+#include <wctype.h>
+
+#include "autograd/base/error.h"
+
 namespace heed {
 namespace {
 
@@ -79,6 +84,24 @@ std::string one_line(std::string_view text) {
       out += text.substr(at, length);
       at += length;
     }
+  }
+  return out;
+}
+
+std::string lowercase(std::string_view text) {
+  static const locale_t unicode = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  if (unicode == nullptr) throw Error(Exit::failed, "lower case: the system has no locale C.UTF-8");
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text, at);
+    if (length == 0) {
+      out += text[at++];
+      continue;
+    }
+    const wint_t code = utf8_decode(text, at, length);
+    utf8_append(out, static_cast<char32_t>(::towlower_l(code, unicode)));
+    at += length;
   }
   return out;
 }

@@ -38,6 +38,11 @@ Values scaled(double c, Values v) {
   return v;
 }
 
+Values minus(Values a, const Values& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] -= b[i];
+  return a;
+}
+
 /// An array seen along one of its axes: entry j of line l is at start(l) + j * stride.
 struct Axis {
   Axis(const Shape& shape, int axis) : extent(shape[axis]) {
@@ -49,8 +54,6 @@ struct Axis {
   }
   std::int64_t extent, stride = 1, lines = 0;
 };
-
-std::size_t z(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // ---- single causes: each returns a sentence or nothing --------------------------------------
 
@@ -127,8 +130,7 @@ std::optional<std::string> factor(const Values& a, const Values& n, const Eviden
   const double r = dot(a, n) / nn;
   if (r == 0 || !std::isfinite(r)) return {};
   // The fit must be finer than the deviation it explains: a factor may be 1.0005.
-  Values rest = scaled(1 / r, a);
-  for (std::size_t i = 0; i < n.size(); ++i) rest[i] -= n[i];
+  const Values rest = minus(scaled(1 / r, a), n);
   if (largest(rest) > std::min(fit, 0.01 * std::abs(1 / r - 1)) * largest(n)) return {};
   if (n.size() == 1) {
     const std::string name = name_of_ratio(r, e);
@@ -144,19 +146,15 @@ std::optional<std::string> transposed(const Evidence& e) {
   for (int p = s.rank() - 2; p >= 0; --p) {
     for (int q = s.rank() - 1; q > p; --q) {
       if (s[p] < 2 || s[q] < 2) continue;
-      // The values in memory order if the gradient were written with axes p and q swapped.
-      const Shape swapped = s.with(p, s[q]).with(q, s[p]);
-      const Axis from_p(swapped, q), from_q(swapped, p);
-      const Axis to_p(s, p), to_q(s, q);
+      // Entry [outer, i, between, j, inner] of the gradient, read where [outer, j, between, i, inner]
+      // is in an array with axes p and q swapped.
+      const std::int64_t inner = Axis(s, q).stride, between = Axis(s, p).stride / (s[q] * inner);
       Values read(e.analytic.size());
       for (std::int64_t flat = 0; flat < s.size(); ++flat) {
-        std::int64_t source = 0, left = flat;
-        for (int k = s.rank() - 1; k >= 0; --k) {
-          const std::int64_t i = left % s[k];
-          left /= s[k];
-          source += i * (k == p ? from_p.stride : k == q ? from_q.stride : Axis(swapped, k).stride);
-        }
-        read[z(flat)] = e.analytic[z(source)];
+        const std::int64_t j = flat / inner % s[q], rest = flat / inner / s[q],
+                           i = rest / between % s[p], outer = rest / between / s[p];
+        const std::int64_t source = ((outer * s[q] + j) * between + rest % between) * s[p] + i;
+        read[flat] = e.analytic[source * inner + flat % inner];
       }
       if (!same(read, e.numeric)) continue;
       return s.rank() == 2
@@ -176,8 +174,7 @@ std::optional<std::string> part_of_the_outputs(const Evidence& e) {
   if (e.shape.size() > 4096 || e.shape.size() * out.size() > 4'000'000 || !e.column) return {};
   std::vector<Values> columns;
   for (std::int64_t i = 0; i < e.shape.size(); ++i) columns.push_back(e.column(i));
-  Values difference(e.numeric);
-  for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= e.analytic[i];
+  const Values difference = minus(e.numeric, e.analytic);
   const auto explains = [&](const Values& target,
                             const char* sentence) -> std::optional<std::string> {
     for (int k = 0; k < out.rank(); ++k) {
@@ -186,7 +183,7 @@ std::optional<std::string> part_of_the_outputs(const Evidence& e) {
         Values part(columns.size());
         for (std::size_t i = 0; i < columns.size(); ++i) {
           for (std::int64_t line = 0; line < axis.lines; ++line)
-            part[i] += columns[i][z(axis.at(line, j))];
+            part[i] += columns[i][axis.at(line, j)];
         }
         if (same(part, target)) return fmt::format(fmt::runtime(sentence), j, k, axis.extent);
       }
@@ -211,8 +208,8 @@ std::optional<std::string> summed_too_much(const Evidence& e) {
     Values sums(e.numeric.size());
     for (std::int64_t line = 0; line < axis.lines; ++line) {
       double sum = 0;
-      for (std::int64_t j = 0; j < axis.extent; ++j) sum += e.numeric[z(axis.at(line, j))];
-      for (std::int64_t j = 0; j < axis.extent; ++j) sums[z(axis.at(line, j))] = sum;
+      for (std::int64_t j = 0; j < axis.extent; ++j) sum += e.numeric[axis.at(line, j)];
+      for (std::int64_t j = 0; j < axis.extent; ++j) sums[axis.at(line, j)] = sum;
     }
     if (same(sums, e.analytic))
       return fmt::format("summed over axis {}, where every entry has its own gradient", k);
@@ -229,12 +226,12 @@ bool multiple_along(const Axis& axis, const Values& difference, const Values& ba
   for (std::int64_t line = 0; line < axis.lines; ++line) {
     double bd = 0, bb = 0;
     for (std::int64_t j = 0; j < axis.extent; ++j) {
-      const std::size_t i = z(axis.at(line, j));
+      const std::size_t i = axis.at(line, j);
       bd += basis[i] * difference[i];
       bb += basis[i] * basis[i];
     }
     for (std::int64_t j = 0; j < axis.extent && bb > 0; ++j) {
-      const std::size_t i = z(axis.at(line, j));
+      const std::size_t i = axis.at(line, j);
       explained[i] = bd / bb * basis[i];
     }
   }
@@ -242,37 +239,27 @@ bool multiple_along(const Axis& axis, const Values& difference, const Values& ba
 }
 
 std::optional<std::string> missing_term(const Evidence& e) {
-  Values difference(e.analytic);
-  for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= e.numeric[i];
+  const Values difference = minus(e.analytic, e.numeric);
+  struct Term {
+    Values basis;
+    const char* what;
+  };
+  std::vector<Term> terms{
+      {Values(difference.size(), 1), " constant along axis {}, like the -mean(dy) of a norm"}};
+  if (e.shape == e.output_shape) {
+    Values exp_y(e.y);
+    for (double& v : exp_y) v = std::exp(v);
+    terms.push_back(
+        {e.y, ", along axis {}, a multiple of the output y, like softmax's -y <dy, y>"});
+    terms.push_back(
+        {exp_y, ", along axis {}, a multiple of exp(y), like log-softmax's -exp(y) sum(dy)"});
+  }
+  terms.push_back({e.x, ", along axis {}, a multiple of x, like the -x <dy, x> of a norm"});
   for (int k = e.shape.rank() - 1; k >= 0; --k) {
     const Axis axis(e.shape, k);
-    if (axis.extent < 2) continue;
-    if (multiple_along(axis, difference, Values(difference.size(), 1))) {
-      return fmt::format(
-          "missing term: what is missing is constant along axis {}, like the -mean(dy) of a norm",
-          k);
-    }
-    if (e.shape == e.output_shape) {
-      if (multiple_along(axis, difference, e.y)) {
-        return fmt::format(
-            "missing term: what is missing is, along axis {}, a multiple of the output y, "
-            "like softmax's -y <dy, y>",
-            k);
-      }
-      Values exp_y(e.y);
-      for (double& v : exp_y) v = std::exp(v);
-      if (multiple_along(axis, difference, exp_y)) {
-        return fmt::format(
-            "missing term: what is missing is, along axis {}, a multiple of exp(y), "
-            "like log-softmax's -exp(y) sum(dy)",
-            k);
-      }
-    }
-    if (multiple_along(axis, difference, e.x)) {
-      return fmt::format(
-          "missing term: what is missing is, along axis {}, a multiple of x, "
-          "like the -x <dy, x> of a norm",
-          k);
+    for (const Term& term : terms) {
+      if (axis.extent > 1 && multiple_along(axis, difference, term.basis))
+        return "missing term: what is missing is" + fmt::format(fmt::runtime(term.what), k);
     }
   }
   return {};
@@ -285,7 +272,7 @@ std::optional<std::string> rearranged(const Evidence& e) {
       Values rolled(e.numeric.size());
       for (std::int64_t line = 0; line < axis.lines; ++line) {
         for (std::int64_t j = 0; j < axis.extent; ++j) {
-          rolled[z(axis.at(line, (j + shift) % axis.extent))] = e.numeric[z(axis.at(line, j))];
+          rolled[axis.at(line, (j + shift) % axis.extent)] = e.numeric[axis.at(line, j)];
         }
       }
       if (same(rolled, e.analytic))
@@ -300,8 +287,7 @@ std::optional<std::string> rearranged(const Evidence& e) {
 }
 
 std::optional<std::string> precision(const Values& a, const Values& n) {
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - n[i]));
+  const double worst = largest(minus(a, n));
   if (worst > 1e-3 * largest(n)) return {};
   return fmt::format(
       "precision: right to about {:.0f} digits; an approximate derivative, or float32 in between?",
@@ -312,9 +298,9 @@ std::optional<std::string> precision(const Values& a, const Values& n) {
 std::string place(const Evidence& e) {
   for (int k = 0; k < e.shape.rank(); ++k) {
     const Axis axis(e.shape, k);
-    std::vector<std::int64_t> bad(z(axis.extent));
+    std::vector<std::int64_t> bad(axis.extent);
     for (std::size_t i = 0; i < e.indices.size(); ++i) {
-      if (e.wrong[i]) ++bad[z(e.indices[i] / axis.stride % axis.extent)];
+      if (e.wrong[i]) ++bad[e.indices[i] / axis.stride % axis.extent];
     }
     const auto first = std::find_if(bad.begin(), bad.end(), [](auto count) { return count > 0; });
     const auto last =
@@ -340,9 +326,9 @@ Values only(const Values& v, const std::vector<bool>& chosen) {
 }  // namespace
 
 std::string index_in(const Shape& shape, std::int64_t flat) {
-  std::vector<std::int64_t> index(z(shape.rank()));
+  std::vector<std::int64_t> index(shape.rank());
   for (int k = shape.rank() - 1; k >= 0; --k) {
-    index[z(k)] = flat % shape[k];
+    index[k] = flat % shape[k];
     flat /= shape[k];
   }
   return fmt::format("[{}]", fmt::join(index, ", "));

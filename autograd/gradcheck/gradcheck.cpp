@@ -14,13 +14,10 @@ HEED_BEGIN
 
 namespace {
 
-using Values = std::vector<double>;
 constexpr double epsilon = std::numeric_limits<real>::epsilon();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t shown = 5;      // entries kept for the report
 constexpr std::int64_t sampled = 64;  // entries examined to explain a wrong direction
-
-Values values_of(const Array& a) { return {a.values().begin(), a.values().end()}; }
 
 double first_step(const GradcheckOptions& options, double power) {
   return options.step > 0 ? options.step : std::pow(epsilon, power);
@@ -41,39 +38,26 @@ std::vector<std::int64_t> choose(std::int64_t size, std::int64_t count, std::uin
 }
 
 /// Checks one variable of an objective.
-class ParameterChecker {
- public:
-  ParameterChecker(const Objective& objective, const NamedTensor& parameter, std::size_t number,
-                   const GradcheckOptions& options)
-      : objective_(objective),
-        name_(parameter.name),
-        tensor_(parameter.tensor),
-        gradient_(objective.gradient(number)),
-        part_(static_cast<std::uint32_t>(number)),
-        options_(options) {}
-  ParameterCheck check() const;
+struct ParameterChecker {
+  const Objective& objective;
+  const NamedTensor& parameter;
+  std::uint32_t number;  ///< of the variable
+  const GradcheckOptions& options;
+  const Tensor& tensor = parameter.tensor;
+  const Values& gradient = objective.gradient(number);
 
- private:
+  ParameterCheck check() const;
   GradcheckEntry judge(std::int64_t index, double analytic, double step, const Line& line) const;
   std::vector<GradcheckEntry> entries(std::int64_t count) const;
   std::vector<GradcheckEntry> directions() const;
   bool rounds_inside(const std::vector<GradcheckEntry>& found) const;
   std::string explain(const std::vector<GradcheckEntry>& found) const;
-
-  const Objective& objective_;
-  const std::string& name_;
-  const Tensor& tensor_;
-  const Values& gradient_;
-  std::uint32_t part_;
-  const GradcheckOptions& options_;
 };
 
 GradcheckEntry ParameterChecker::judge(std::int64_t index, double analytic, double step,
                                        const Line& line) const {
   const auto size = [&](double numeric) { return std::max(std::abs(analytic), std::abs(numeric)); };
-  const auto tolerance = [&](double numeric) {
-    return options_.abs + options_.rel * size(numeric);
-  };
+  const auto tolerance = [&](double numeric) { return options.abs + options.rel * size(numeric); };
   const Slope slope = measure_slope(line, analytic, step, tolerance);
   GradcheckEntry entry;
   entry.index = index;
@@ -86,7 +70,7 @@ GradcheckEntry ParameterChecker::judge(std::int64_t index, double analytic, doub
     return entry;
   }
   const double off = std::abs(analytic - slope.value);
-  entry.error = off / (options_.abs / options_.rel + size(slope.value));
+  entry.error = off / (options.abs / options.rel + size(slope.value));
   if (slope.kink) {
     entry.left = slope.left;
     entry.right = slope.right;
@@ -101,33 +85,32 @@ GradcheckEntry ParameterChecker::judge(std::int64_t index, double analytic, doub
 }
 
 std::vector<GradcheckEntry> ParameterChecker::entries(std::int64_t count) const {
-  const Array& x = tensor_.value();
+  const Array& x = tensor.value();
   std::vector<GradcheckEntry> found;
-  for (const std::int64_t i : choose(x.size(), count, options_.seed, part_)) {
+  for (const std::int64_t i : choose(x.size(), count, options.seed, number)) {
     const double step =
-        first_step(options_, 0.2) * std::max(1.0, std::abs(static_cast<double>(x.data()[i])));
-    found.push_back(
-        judge(i, gradient_[static_cast<std::size_t>(i)], step, objective_.along_entry(x, i)));
+        first_step(options, 0.2) * std::max(1.0, std::abs(static_cast<double>(x.data()[i])));
+    found.push_back(judge(i, gradient[i], step, objective.along_entry(x, i)));
   }
   return found;
 }
 
 std::vector<GradcheckEntry> ParameterChecker::directions() const {
-  const Array& x = tensor_.value();
+  const Array& x = tensor.value();
   double square = 0;
   for (const double v : x.values()) square += v * v;
   const double scale = std::max(1.0, std::sqrt(square / static_cast<double>(x.size())));
   std::vector<GradcheckEntry> found;
-  for (int number = 0; number < options_.directions; ++number) {
-    Random random({options_.seed, Stream::check, 2 + static_cast<std::uint64_t>(number), part_});
-    Values d(gradient_.size());
+  for (int k = 0; k < options.directions; ++k) {
+    Random random({options.seed, Stream::check, 2 + static_cast<std::uint64_t>(k), number});
+    Values d(gradient.size());
     double expected = 0;
     for (std::size_t i = 0; i < d.size(); ++i) {
       d[i] = random.normal();
-      expected += d[i] * gradient_[i];
+      expected += d[i] * gradient[i];
     }
-    const Line line = objective_.along(x, std::move(d));
-    found.push_back(judge(number, expected, first_step(options_, 1.0 / 3) * scale, line));
+    const Line line = objective.along(x, std::move(d));
+    found.push_back(judge(k, expected, first_step(options, 1.0 / 3) * scale, line));
   }
   return found;
 }
@@ -139,9 +122,9 @@ bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) c
   int looked = 0, rounded = 0;
   for (const GradcheckEntry& entry : found) {
     if (passes(entry.status) || looked == 8) continue;
-    const Line line = objective_.along_entry(tensor_.value(), entry.index);
+    const Line line = objective.along_entry(tensor.value(), entry.index);
     const double scale =
-        std::max(1.0, std::abs(static_cast<double>(tensor_.value().data()[entry.index])));
+        std::max(1.0, std::abs(static_cast<double>(tensor.value().data()[entry.index])));
     const auto slope = [&](double h) { return (line(h).value - line(-h).value) / (2 * h); };
     const double wide = slope(0x1p-10 * scale), narrow = slope(0x1p-27 * scale);
     const double size = std::abs(entry.analytic);
@@ -154,13 +137,13 @@ bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) c
 
 std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) const {
   Evidence e;
-  e.shape = tensor_.shape();
-  e.output_shape = objective_.output_shape();
-  e.output_has_graph = objective_.has_graph();
-  e.connected = objective_.depends_on(tensor_);
-  e.x = values_of(tensor_.value());
-  e.y = objective_.outputs();
-  e.column = [&](std::int64_t i) { return objective_.column(tensor_.value(), i); };
+  e.shape = tensor.shape();
+  e.output_shape = objective.output_shape();
+  e.output_has_graph = objective.has_graph();
+  e.connected = objective.reaches(number);
+  e.x = values_of(tensor.value());
+  e.y = objective.outputs();
+  e.column = [&](std::int64_t i) { return objective.column(tensor.value(), i); };
   std::int64_t analytic_bad = 0, numeric_bad = 0, wrong = 0;
   double uncertainty = 0;
   for (const GradcheckEntry& entry : found) {
@@ -212,15 +195,15 @@ void summarize(const std::vector<GradcheckEntry>& found, ParameterCheck& c) {
 
 ParameterCheck ParameterChecker::check() const {
   ParameterCheck c;
-  c.name = name_;
-  c.shape = tensor_.shape();
-  c.entries = tensor_.size();
-  c.directional = options_.directions > 0;
-  if (c.entries == 0 || objective_.outputs().empty()) {
+  c.name = parameter.name;
+  c.shape = tensor.shape();
+  c.entries = tensor.size();
+  c.directional = options.directions > 0;
+  if (c.entries == 0 || objective.outputs().empty()) {
     c.status = GradcheckStatus::empty;
     return c;
   }
-  std::vector<GradcheckEntry> found = c.directional ? directions() : entries(options_.max_entries);
+  std::vector<GradcheckEntry> found = c.directional ? directions() : entries(options.max_entries);
   summarize(found, c);
   if (c.kinks == c.checked) {
     c.status = GradcheckStatus::unstable;
@@ -300,13 +283,14 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
   }
   if (!result.passed()) return result;
 
-  const Originals originals(variables);
   const Objective objective(f, variables, options.seed, options.ignore_infinite_outputs);
   result.problem = objective.problem();
   if (!result.problem.empty()) return result;
   std::int64_t checked = 0;
   for (std::size_t i = 0; i < variables.size(); ++i) {
-    if (!report(ParameterChecker(objective, variables[i], i, options).check())) return result;
+    if (!report(ParameterChecker{objective, variables[i], static_cast<std::uint32_t>(i), options}
+                    .check()))
+      return result;
     const ParameterCheck& c = result.parameters.back();
     checked += c.checked;
     if (c.checked > 0 && c.largest <= 10 * options.abs) {
@@ -321,22 +305,15 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
 
 namespace gradcheck_detail {
 
-std::vector<Tensor> as_variables(const std::vector<Tensor>& inputs) {
-  std::vector<Tensor> variables;
-  variables.reserve(inputs.size());
-  for (const Tensor& x : inputs) {
-    variables.push_back(x.defined() ? Tensor::variable(x.value().clone()) : Tensor());
+std::vector<NamedTensor> as_variables(const std::vector<Tensor>& inputs,
+                                      const std::vector<std::string>& names) {
+  std::vector<NamedTensor> variables;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& x = inputs[i];
+    variables.push_back({i < names.size() ? names[i] : fmt::format("input {}", i),
+                         x.defined() ? Tensor::variable(x.value().clone()) : Tensor()});
   }
   return variables;
-}
-
-std::vector<NamedTensor> with_names(const std::vector<Tensor>& inputs,
-                                    const std::vector<std::string>& names) {
-  std::vector<NamedTensor> named;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    named.push_back({i < names.size() ? names[i] : fmt::format("input {}", i), inputs[i]});
-  }
-  return named;
 }
 
 }  // namespace gradcheck_detail

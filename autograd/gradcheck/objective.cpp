@@ -12,26 +12,7 @@ HEED_BEGIN
 
 namespace {
 
-using Values = std::vector<double>;
 constexpr double epsilon = std::numeric_limits<real>::epsilon();
-
-Values values_of(const Array& a) { return {a.values().begin(), a.values().end()}; }
-
-/// Every node that y depends on.
-std::unordered_set<const Node*> nodes_behind(const Tensor& y) {
-  std::unordered_set<const Node*> seen;
-  std::vector<const Node*> open;
-  if (y.node()) open.push_back(y.node().get());
-  while (!open.empty()) {
-    const Node* node = open.back();
-    open.pop_back();
-    if (!seen.insert(node).second) continue;
-    for (const NodeRef& input : node->inputs()) {
-      if (input) open.push_back(input.get());
-    }
-  }
-  return seen;
-}
 
 }  // namespace
 
@@ -60,15 +41,14 @@ std::string Originals::changed() const {
 
 Objective::Objective(std::function<Tensor()> f, const std::vector<NamedTensor>& parameters,
                      std::uint64_t seed, bool ignore_infinite_outputs)
-    : f_(std::move(f)) {
+    : originals_(parameters), f_(std::move(f)) {
   problem_ = examine(parameters, seed, ignore_infinite_outputs);
 }
 
 std::string Objective::examine(const std::vector<NamedTensor>& parameters, std::uint64_t seed,
                                bool ignore_infinite_outputs) {
-  const Originals originals(parameters);
   const auto changed = [&](const char* who) {
-    const std::string name = originals.changed();
+    const std::string name = originals_.changed();
     return name.empty() ? name : fmt::format("{} changes the values of {}", who, name);
   };
   const Tensor y = f_();
@@ -81,7 +61,7 @@ std::string Objective::examine(const std::vector<NamedTensor>& parameters, std::
   if (std::string problem = changed("f"); !problem.empty()) return problem;
 
   has_graph_ = y.needs_grad();
-  behind_ = nodes_behind(y);
+  reached_.resize(parameters.size());
   for (const NamedTensor& p : parameters) gradients_.emplace_back(p.tensor.size());
   if (!has_graph_) return {};
   Array cotangent(output_shape_);
@@ -89,8 +69,8 @@ std::string Objective::examine(const std::vector<NamedTensor>& parameters, std::
                  [](double u) { return static_cast<real>(u); });
   const Gradients gradients = backward(y, cotangent);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (depends_on(parameters[i].tensor))
-      gradients_[i] = values_of(gradients[parameters[i].tensor]);
+    reached_[i] = gradients.reach(parameters[i].tensor);
+    gradients_[i] = values_of(gradients[parameters[i].tensor]);
   }
   return changed("backward");
 }

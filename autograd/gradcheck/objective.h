@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "autograd/gradcheck/slope.h"
@@ -26,6 +25,10 @@ class Originals {
   std::vector<Array> copies_;
 };
 
+using Values = std::vector<double>;
+inline Values values_of(const Array& a) { return {a.values().begin(), a.values().end()}; }
+
+/// The variables have their original values again on destruction.
 class Objective {
  public:
   /// Runs f, forward and backward, and checks that it is a function at all.
@@ -35,36 +38,36 @@ class Objective {
   /// What is wrong with f as a whole, or "".
   const std::string& problem() const { return problem_; }
   const Shape& output_shape() const { return output_shape_; }
-  const std::vector<double>& outputs() const { return y_; }
+  const Values& outputs() const { return y_; }
   bool has_graph() const { return has_graph_; }  ///< f's result is connected to some variable
-  bool depends_on(const Tensor& x) const {
-    return behind_.contains(x.node().get());
-  }  ///< by the tape
-  /// The analytic gradient of s with respect to the variable of that number.
-  const std::vector<double>& gradient(std::size_t number) const { return gradients_[number]; }
+  /// Whether the tape leads from f's result to the variable of that number.
+  bool reaches(std::size_t number) const { return reached_[number]; }
+  /// The analytic gradient of s with respect to it.
+  const Values& gradient(std::size_t number) const { return gradients_[number]; }
 
   /// s at the variables' current values, less s at their original ones.
   Difference difference() const;
   /// s as entry i of x moves by t, or as x moves by t times the direction d; x is then restored.
   Line along_entry(Array x, std::int64_t i) const;
-  Line along(Array x, std::vector<double> d) const;
+  Line along(Array x, Values d) const;
   /// The derivative of each output with respect to entry i of x, times that output's weight.
-  std::vector<double> column(Array x, std::int64_t i) const;
+  Values column(Array x, std::int64_t i) const;
 
  private:
   std::string examine(const std::vector<NamedTensor>& parameters, std::uint64_t seed,
                       bool ignore_infinite_outputs);
   std::string draw_weights(const Array& y, std::uint64_t seed, bool ignore_infinite_outputs);
   std::string repeat();
-  std::string compare(const std::vector<double>& y, const char* when) const;
+  std::string compare(const Values& y, const char* when) const;
 
+  Originals originals_;
   std::function<Tensor()> f_;
   std::string problem_;
   Shape output_shape_;
-  std::vector<double> y_, u_;  ///< outputs and their random weights
+  Values y_, u_;  ///< outputs and their random weights
   bool has_graph_ = false;
-  std::unordered_set<const Node*> behind_;
-  std::vector<std::vector<double>> gradients_;
+  std::vector<bool> reached_;
+  std::vector<Values> gradients_;
 };
 
 HEED_END

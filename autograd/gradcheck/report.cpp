@@ -39,7 +39,7 @@ std::string kinks_of(const ParameterCheck& c) {
 std::string good(const ParameterCheck& c) {
   if (c.status == GradcheckStatus::empty)
     return fmt::format("  {} {}: nothing to check\n", c.name, c.shape);
-  return fmt::format("  {} {}: {}, {}, worst error {:.2g}\n", c.name, c.shape, to_string(c.status),
+  return fmt::format("  {} {}: {}, {}, worst error {:.2g}\n", c.name, c.shape, name_of(c.status),
                      counted(c), c.worst_error) +
          kinks_of(c);
 }
@@ -65,24 +65,6 @@ std::string bad(const ParameterCheck& c) {
 }
 
 }  // namespace
-
-const char* to_string(GradcheckStatus status) {
-  switch (status) {
-    case GradcheckStatus::ok:
-      return "ok";
-    case GradcheckStatus::empty:
-      return "empty";
-    case GradcheckStatus::kink:
-      return "ok but for kinks";
-    case GradcheckStatus::unstable:
-      return "unstable";
-    case GradcheckStatus::wrong:
-      return "wrong";
-    case GradcheckStatus::non_finite:
-      return "not finite";
-  }
-  return "?";
-}
 
 bool GradcheckResult::passed() const {
   return problem.empty() && std::all_of(parameters.begin(), parameters.end(),

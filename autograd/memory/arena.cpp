@@ -4,8 +4,6 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cstdlib>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -58,11 +56,9 @@ std::atomic<std::int64_t> unkept_bytes{0};
 
 [[maybe_unused]] Block* ask_system(std::size_t bytes) {
   const std::size_t whole = sizeof(Block) + bytes;
-  void* memory = nullptr;
-  if (::posix_memalign(&memory, alignof(Block), whole) !=
-      0) {  // aligned_alloc needs multiples of the alignment
+  void* memory = ::operator new (whole, std::align_val_t{alignof(Block)}, std::nothrow);
+  if (memory == nullptr)
     throw Error(Exit::io, fmt::format("out of memory: {} MiB more were needed", whole >> 20));
-  }
   unkept_allocations.fetch_add(1, std::memory_order_relaxed);
   unkept_bytes.fetch_add(static_cast<std::int64_t>(whole), std::memory_order_relaxed);
   Block* block = new (memory) Block;
@@ -72,7 +68,7 @@ std::atomic<std::int64_t> unkept_bytes{0};
 
 [[maybe_unused]] void give_to_system(Block* block) {
   unkept_bytes.fetch_sub(static_cast<std::int64_t>(block->bytes), std::memory_order_relaxed);
-  std::free(block);
+  ::operator delete (block, std::align_val_t{alignof(Block)});
 }
 
 }  // namespace
@@ -142,7 +138,6 @@ namespace {
 /// Arenas outlive their threads: blocks may still be returned, and the next thread reuses the arena.
 struct ArenaPool {
   std::mutex mutex;
-  std::vector<std::unique_ptr<Arena>> all;
   std::vector<Arena*> idle;
 };
 
@@ -153,10 +148,7 @@ ArenaPool& pool() {
 
 Arena* take_arena() {
   std::lock_guard lock(pool().mutex);
-  if (pool().idle.empty()) {
-    pool().all.push_back(std::make_unique<Arena>());
-    return pool().all.back().get();
-  }
+  if (pool().idle.empty()) return new Arena;
   Arena* arena = pool().idle.back();
   pool().idle.pop_back();
   return arena;
@@ -202,8 +194,8 @@ void arena_release(Block* block) noexcept {
   }
 }
 
-ArenaCounters arena_counters() {
-  const HeapCounters of_heap = heap().counters();
+MemoryCounters arena_counters() {
+  const MemoryCounters of_heap = heap().counters();
   return {unkept_allocations + of_heap.system_allocations, unkept_bytes + of_heap.system_bytes,
           unkept_bytes + of_heap.live_bytes, unkept_bytes + of_heap.peak_bytes};
 }

@@ -12,20 +12,13 @@
 
 HEED_BEGIN
 
-struct ArenaCounters {
-  std::int64_t system_allocations = 0;  ///< requests to the system, by all threads
-  std::int64_t system_bytes = 0;        ///< currently held from the system
-  std::int64_t live_bytes = 0;          ///< in use now; for small blocks: what the arenas hold
-  std::int64_t peak_bytes = 0;          ///< maximum in use since arena_forget_peak()
-};
-
 /// At least `bytes` bytes, not initialised, with one reference. Throws Error(Exit::io) if the system
 /// has no more.
 Block* arena_allocate(std::size_t bytes);
 /// Frees a block, from any thread. Its reference count is ignored.
 void arena_release(Block* block) noexcept;
-ArenaCounters arena_counters();
-void arena_forget_peak();  ///< resets the peak to what is in use now
+MemoryCounters arena_counters();  ///< of all threads; small blocks: what the arenas hold
+void arena_forget_peak();         ///< resets the peak to what is in use now
 
 /// Lets standard containers use the arena.
 template <class T>

@@ -1,5 +1,5 @@
 #pragma once
-/// The header of a block of memory.
+/// The header of a block of memory, and counters of memory.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +23,13 @@ struct alignas(64) Block {
 
   void* memory() { return this + 1; }
   static Block* of(void* memory) { return static_cast<Block*>(memory) - 1; }
+};
+
+struct MemoryCounters {
+  std::int64_t system_allocations = 0;  ///< requests to the system for more
+  std::int64_t system_bytes = 0;        ///< held from the system
+  std::int64_t live_bytes = 0;          ///< in blocks in use
+  std::int64_t peak_bytes = 0;          ///< maximum in use since the peak was forgotten
 };
 
 HEED_END

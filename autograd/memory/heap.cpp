@@ -153,7 +153,7 @@ void Heap::release(Block* block) noexcept {
   list(block);
 }
 
-HeapCounters Heap::counters() {
+MemoryCounters Heap::counters() {
   const std::lock_guard lock(mutex_);
   return counters_;
 }

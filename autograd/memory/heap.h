@@ -11,13 +11,6 @@
 
 HEED_BEGIN
 
-struct HeapCounters {
-  std::int64_t system_allocations = 0;  ///< requests to the system for more
-  std::int64_t system_bytes = 0;        ///< held from the system
-  std::int64_t live_bytes = 0;          ///< in blocks in use
-  std::int64_t peak_bytes = 0;          ///< maximum in use since forget_peak()
-};
-
 class Heap {
  public:
   Heap() = default;
@@ -29,7 +22,7 @@ class Heap {
   /// system has no more.
   Block* allocate(std::size_t bytes);
   void release(Block* block) noexcept;
-  HeapCounters counters();
+  MemoryCounters counters();
   void forget_peak();  ///< resets the peak to what is live now
 
  private:
@@ -46,7 +39,7 @@ class Heap {
   std::mutex mutex_;
   std::array<Block*, bins> free_{};
   Block* lowest_ = nullptr;  ///< at the start of the memory last obtained from the system
-  HeapCounters counters_;
+  MemoryCounters counters_;
 };
 
 HEED_END

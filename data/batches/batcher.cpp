@@ -15,7 +15,6 @@ Batch make_batch(const Dataset& data, const SampleGroup& samples, std::int64_t c
 }
 
 std::vector<Batch> evaluation_batches(const Dataset& data, const BatchOptions& options) {
-  data.batching->check(options);
   std::vector<Batch> batches;
   for (const SampleGroup& group : data.batching->evaluation(data, options))
     batches.push_back(data.batching->batch(data, group, options, std::nullopt));
@@ -24,7 +23,6 @@ std::vector<Batch> evaluation_batches(const Dataset& data, const BatchOptions& o
 
 BatchStream::BatchStream(const Dataset& data, const BatchOptions& options)
     : data_(&data), options_(options) {
-  data.batching->check(options);
   data.batching->check_trainable(data);
 }
 
@@ -40,8 +38,7 @@ const std::vector<SampleGroup>& BatchStream::plan(std::int64_t epoch) {
 
 Batch BatchStream::next() {
   const auto& groups = plan(position_.epoch);
-  Batch batch = data_->batching->batch(*data_, groups[static_cast<std::size_t>(position_.batch)],
-                                       options_, position_.epoch);
+  Batch batch = data_->batching->batch(*data_, groups[position_.batch], options_, position_.epoch);
   if (++position_.batch == static_cast<std::int64_t>(groups.size())) {
     position_ = {position_.epoch + 1, 0};
   }
@@ -70,22 +67,33 @@ double BatchStream::epochs_done() {
          static_cast<double>(position_.batch) / static_cast<double>(plan(position_.epoch).size());
 }
 
+Prefetcher::Prefetcher(BatchStream stream)
+    : stream_(std::move(stream)), position_(stream_.position()), epochs_(stream_.epochs_done()) {
+  begin_next();
+}
+
+void Prefetcher::begin_next() {
+  batch_ = std::async(std::launch::async, [this] { return stream_.next(); });
+}
+
+Batch Prefetcher::next() {
+  Batch batch = batch_.get();
+  position_ = stream_.position();
+  epochs_ = stream_.epochs_done();
+  begin_next();
+  return batch;
+}
+
 Side Side::part(std::int64_t from, std::int64_t to) const {
   Side part;
   if (offsets.empty()) return part;
   const std::int32_t begin = offsets[from], end = offsets[to];
-  part.width = width;
-  if (width > 0) {
-    part.features.assign(features.begin() + begin * width, features.begin() + end * width);
-  } else {
-    part.ids.assign(ids.begin() + begin, ids.begin() + end);
-  }
+  part.ids.assign(ids.begin() + begin, ids.begin() + end);
   for (std::int64_t i = from; i <= to; ++i) part.offsets.push_back(offsets[i] - begin);
   return part;
 }
 
 std::vector<Batch> shard(const Batch& batch, std::int64_t count, TokenCost cost) {
-  if (count < 1) throw Error(Exit::failed, "shard: count must be positive");
   const std::int64_t n = batch.sequences();
   const auto rows_before = [](const Side& side, std::int64_t i) {
     return side.offsets.empty() ? 0 : side.offsets[i];

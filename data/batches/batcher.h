@@ -2,6 +2,7 @@
 /// From samples to batches. The order is a function of (seed, epoch), so a run can be resumed at any
 /// position, and does not depend on the number of threads.
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct Position {
 /// A copy is independent. The dataset must outlive the stream.
 class BatchStream {
  public:
-  /// Throws Error(bad_input) if there is nothing to train on, Error(usage) for invalid options.
+  /// Throws Error(bad_input) if there is nothing to train on.
   BatchStream(const Dataset& data, const BatchOptions& options);
 
   Batch next();
@@ -43,22 +44,25 @@ class BatchStream {
   std::int64_t plan_epoch_ = -1;
 };
 
-/// Prefetches the batches of a stream on its own thread, so that training never waits. next()
+/// Makes the next batch of a stream on another thread while training uses the last one. next()
 /// rethrows what the stream throws. To seek, create a new one.
 class Prefetcher {
  public:
-  explicit Prefetcher(BatchStream stream, std::int64_t ahead = 4);
-  ~Prefetcher();
+  explicit Prefetcher(BatchStream stream);
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
   Batch next();
-  Position position() const;   ///< of the batch that next() gives: what a checkpoint stores
-  double epochs_done() const;  ///< after the batches returned so far
+  Position position() const { return position_; }  ///< of the batch that next() gives
+  double epochs_done() const { return epochs_; }   ///< after the batches returned so far
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  void begin_next();
+
+  BatchStream stream_;  // used only by the thread that makes the next batch
+  Position position_;
+  double epochs_;
+  std::future<Batch> batch_;  // waits for its thread when destroyed
 };
 
 /// A whole split, in the order of Batching::evaluation. An empty dataset gives no batches.

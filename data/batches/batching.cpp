@@ -35,7 +35,7 @@ void shuffle(std::vector<T>& items, Random random) {
 }
 
 SampleGroup all_samples(const Dataset& data) {
-  SampleGroup order(static_cast<std::size_t>(data.size()));
+  SampleGroup order(data.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
   return order;
 }
@@ -43,11 +43,9 @@ SampleGroup all_samples(const Dataset& data) {
 /// Groups of `size` samples, in the given order.
 std::vector<SampleGroup> cut_by_number(const SampleGroup& samples, std::size_t size) {
   std::vector<SampleGroup> groups;
-  for (auto at = samples.begin(); at != samples.end();) {
-    const auto rest = static_cast<std::size_t>(samples.end() - at);
-    const auto end = at + static_cast<std::ptrdiff_t>(std::min(size, rest));
-    groups.emplace_back(at, end);
-    at = end;
+  for (std::size_t at = 0; at < samples.size(); at += size) {
+    const auto begin = samples.begin() + at;
+    groups.emplace_back(begin, begin + std::min(size, samples.size() - at));
   }
   return groups;
 }
@@ -69,15 +67,7 @@ class PairBatching final : public SequenceBatching {
 
 class WindowBatching final : public Batching {
  public:
-  void check(const BatchOptions& options) const override {
-    Batching::check(options);
-    if (options.context <= 0) throw Error(Exit::usage, "model.context: must be positive");
-  }
-
-  void check_trainable(const Dataset& data) const override {
-    if (data.stream.size() < 2)
-      throw Error(Exit::bad_input, "data.train: a text of one token has nothing to predict");
-  }
+  void check_trainable(const Dataset& data) const override { check_text(data, "data.train"); }
 
   std::vector<SampleGroup> epoch(const Dataset& data, const BatchOptions& options,
                                  std::int64_t epoch) const override {
@@ -100,8 +90,7 @@ class WindowBatching final : public Batching {
     Batch batch;
     for (const std::int64_t start : starts) {
       const std::int64_t whole = start == 0 && first > 0 ? first : options.context;
-      const auto at = static_cast<std::size_t>(start),
-                 length = static_cast<std::size_t>(std::min(whole, last - start));
+      const auto at = start, length = std::min(whole, last - start);
       batch.target.push(text.subspan(at, length));
       const auto next = text.subspan(at + 1, length);
       batch.labels.insert(batch.labels.end(), next.begin(), next.end());
@@ -112,7 +101,7 @@ class WindowBatching final : public Batching {
 
  private:
   static std::size_t windows_a_batch(const BatchOptions& options) {
-    if (options.batch_sequences > 0) return static_cast<std::size_t>(options.batch_sequences);
+    if (options.batch_sequences > 0) return options.batch_sequences;
     return static_cast<std::size_t>(
         std::max<std::int64_t>(1, options.batch_tokens / options.context));
   }
@@ -138,11 +127,6 @@ class WindowBatching final : public Batching {
 
 }  // namespace
 
-void Batching::check(const BatchOptions& options) const {
-  if (options.batch_sequences <= 0 && options.batch_tokens <= 0)
-    throw Error(Exit::usage, "train.batch_tokens: must be positive");
-}
-
 void SequenceBatching::check_trainable(const Dataset& data) const {
   if (data.size() > 0) return;
   throw Error(Exit::bad_input,
@@ -154,8 +138,7 @@ void SequenceBatching::check_trainable(const Dataset& data) const {
 /// Cuts samples, in the given order, into batches within the limits of the options.
 std::vector<SampleGroup> SequenceBatching::cut(const Dataset& data, const SampleGroup& order,
                                                const BatchOptions& options) const {
-  if (options.batch_sequences > 0)
-    return cut_by_number(order, static_cast<std::size_t>(options.batch_sequences));
+  if (options.batch_sequences > 0) return cut_by_number(order, options.batch_sequences);
   std::vector<SampleGroup> groups;
   SampleGroup group;
   Rows filled;

@@ -15,7 +15,7 @@ struct BatchOptions {
   /// separate batch.
   std::int64_t batch_tokens = 4096;
   std::int64_t batch_sequences = 0;  ///< > 0: this many samples per batch instead
-  std::int64_t context = 0;          ///< tokens per window of a text
+  std::int64_t context = 256;        ///< tokens per window of a text
   std::uint64_t seed = 1;
 };
 
@@ -26,8 +26,6 @@ using SampleGroup = std::vector<std::int64_t>;
 class Batching {
  public:
   virtual ~Batching() = default;
-  /// Throws Error(usage) for invalid options.
-  virtual void check(const BatchOptions& options) const;
   /// Throws Error(bad_input) if there is nothing to train on.
   virtual void check_trainable(const Dataset& data) const = 0;
   /// The batches of a training epoch, a function of (seed, epoch).

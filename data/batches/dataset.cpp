@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "autograd/base/error.h"
+#include "autograd/base/lines.h"
 #include "autograd/base/team.h"
 
 namespace heed {
@@ -14,21 +14,15 @@ namespace {
 /// Below this many lines a thread costs more than it saves.
 constexpr std::size_t lines_a_thread = 512;
 
-template <class Line>
-Sequences encode_part(std::span<const Line> lines, const Tokenizer& tokenizer) {
-  Sequences out;
-  for (const auto& line : lines) out.push(tokenizer.encode(line));
-  return out;
-}
-
 /// Every thread encodes a contiguous part, and the parts are joined in order.
 template <class Line>
 Sequences encode(std::span<const Line> lines, const Tokenizer& tokenizer, int threads) {
   std::vector<Sequences> parts(lines.size() / lines_a_thread + 1);
-  const std::size_t n = in_parts(
-      lines.size(), lines_a_thread, threads, [&](std::size_t k, std::size_t from, std::size_t to) {
-        parts[k] = encode_part(lines.subspan(from, to - from), tokenizer);
-      });
+  const std::size_t n = in_parts(lines.size(), lines_a_thread, threads,
+                                 [&](std::size_t k, std::size_t from, std::size_t to) {
+                                   for (std::size_t i = from; i < to; ++i)
+                                     parts[k].push(tokenizer.encode(lines[i]));
+                                 });
   Sequences all = std::move(parts[0]);
   for (std::size_t k = 1; k < n; ++k) {
     const auto shift = static_cast<std::int64_t>(all.ids.size());
@@ -38,18 +32,6 @@ Sequences encode(std::span<const Line> lines, const Tokenizer& tokenizer, int th
     }
   }
   return all;
-}
-
-/// The text cut after every newline, without copying it.
-std::vector<std::string_view> line_views(std::string_view text) {
-  std::vector<std::string_view> lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t newline = text.find('\n', at);
-    const std::size_t end = newline == std::string_view::npos ? text.size() : newline + 1;
-    lines.push_back(text.substr(at, end - at));
-    at = end;
-  }
-  return lines;
 }
 
 }  // namespace
@@ -63,7 +45,7 @@ std::int64_t Sequences::longest() const {
 Dataset tokenize_text(const std::string& text, const Tokenizer& tokenizer, int threads) {
   Dataset data;
   data.batching = &windows();
-  const auto lines = line_views(text);
+  const auto lines = text_lines(text);
   data.stream = encode(std::span<const std::string_view>(lines), tokenizer, threads).ids;
   // Words drop spaces, and all unknown words share one id: their loss says nothing about the text.
   const bool whole = tokenizer.kind() != TokenizerKind::words;
@@ -101,8 +83,8 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
     data.source.push(options.end_sources ? std::span(end) : std::span<const std::int32_t>());
     data.target.push(targets[i]);
     if (options.keep_lines) {
-      data.source_lines.push_back(split.source[static_cast<std::size_t>(i)]);
-      data.target_lines.push_back(target_lines[static_cast<std::size_t>(i)]);
+      data.source_lines.push_back(split.source[i]);
+      data.target_lines.push_back(target_lines[i]);
     }
   }
   return data;
@@ -119,19 +101,14 @@ void check_lengths(const Dataset& data, const EvaluationLimits& limits, const st
   for (std::int64_t i = 0; i < data.size(); ++i) {
     const std::int64_t source = data.source.length(i), target = data.target.length(i) + 1,
                        needed = std::max(source, target);
-    const std::string_view side = source > target ? "source" : "target";
-    if (limits.positions > 0 && needed > limits.positions) {
-      throw Error(Exit::bad_input,
-                  fmt::format("{}: line {} of the {} has {} tokens, its end token counted, but "
-                              "the model has only {} positions",
-                              what, i + 1, side, needed, limits.positions));
-    }
-    if (needed > limits.longest) {
-      throw Error(Exit::bad_input,
-                  fmt::format("{}: line {} of the {} has {} tokens, its end token counted; at "
-                              "most {} are accepted",
-                              what, i + 1, side, needed, limits.longest));
-    }
+    const bool placed = limits.positions > 0 && needed > limits.positions;
+    if (!placed && needed <= limits.longest) continue;
+    throw Error(
+        Exit::bad_input,
+        fmt::format("{}: line {} of the {} has {} tokens, its end token counted{}", what, i + 1,
+                    source > target ? "source" : "target", needed,
+                    placed ? fmt::format(", but the model has only {} positions", limits.positions)
+                           : fmt::format("; at most {} are accepted", limits.longest)));
   }
 }
 

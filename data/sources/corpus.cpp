@@ -17,6 +17,12 @@ bool names_files(const FilesOptions& files) {
   return !files.source.empty() || !files.target.empty() || !files.text.empty();
 }
 
+void make_lower(Split& split) {
+  for (auto& line : split.source) line = lowercase(line);
+  for (auto& line : split.target) line = lowercase(line);
+  split.text = lowercase(split.text);
+}
+
 std::string shown(const std::vector<std::string>& paths) {
   std::string out;
   for (const auto& path : paths) out += (out.empty() ? "" : " + ") + shown_path(path);
@@ -40,28 +46,16 @@ Split read_pairs(const FilesOptions& files) {
   return split;
 }
 
-/// The cut positions of `n` units into train | valid | test.
-struct Cuts {
-  std::size_t train_end, valid_end;
-};
-
-Cuts cut(std::size_t n, double valid, double test) {
-  const auto upto = [n](double share) {  // 1e-9: 0.9 may be 0.8999999999999999 here
-    return static_cast<std::size_t>(std::floor(static_cast<double>(n) * share + 1e-9));
-  };
-  return {upto(1.0 - valid - test), test > 0.0 ? upto(1.0 - test) : n};
-}
-
 void cut_lines(std::vector<std::string>& train, std::vector<std::string>& valid,
-               std::vector<std::string>& test, Cuts at) {
+               std::vector<std::string>& test, std::size_t train_end, std::size_t valid_end) {
   const auto move = [&](std::size_t from, std::size_t to, std::vector<std::string>& into) {
     if (from == to) return;
-    into.assign(std::make_move_iterator(train.begin() + static_cast<std::ptrdiff_t>(from)),
-                std::make_move_iterator(train.begin() + static_cast<std::ptrdiff_t>(to)));
+    into.assign(std::make_move_iterator(train.begin() + from),
+                std::make_move_iterator(train.begin() + to));
   };
-  move(at.train_end, at.valid_end, valid);
-  move(at.valid_end, train.size(), test);
-  train.resize(at.train_end);
+  move(train_end, valid_end, valid);
+  move(valid_end, train.size(), test);
+  train.resize(train_end);
 }
 
 /// The start of the next character at or after `at`.
@@ -71,30 +65,24 @@ std::size_t between_characters(const std::string& text, std::size_t at) {
 }
 
 void cut_fractions(Corpus& corpus, double valid, double test) {
-  if (!(valid >= 0.0 && test >= 0.0 && valid + test < 1.0)) {
-    refuse(Exit::usage,
-           "data.valid_fraction and data.test_fraction must leave something to train on");
-  }
   const bool lines = corpus.train.text.empty();
   const std::size_t n = lines ? corpus.train.source.size() : corpus.train.text.size();
-  const Cuts at = cut(n, valid, test);
-  const auto refuse_too_few = [&] {
+  std::string& text = corpus.train.text;
+  const auto upto = [&](double share) {  // 1e-9: 0.9 may be 0.8999999999999999 here
+    const double at = std::floor(static_cast<double>(n) * share + 1e-9);
+    return between_characters(text, static_cast<std::size_t>(at));
+  };
+  const std::size_t train_end = upto(1.0 - valid - test),
+                    valid_end = test > 0.0 ? upto(1.0 - test) : n;
+  if (train_end == 0 || (valid > 0.0 && train_end == valid_end) || (test > 0.0 && valid_end == n)) {
     refuse(Exit::bad_input, fmt::format("data.train: {} {} are too few to cut fractions from", n,
                                         lines ? "lines" : "bytes"));
-  };
-  if (at.train_end == 0 || (valid > 0.0 && at.train_end == at.valid_end) ||
-      (test > 0.0 && at.valid_end == n)) {
-    refuse_too_few();
   }
   if (lines) {
-    cut_lines(corpus.train.source, corpus.valid.source, corpus.test.source, at);
-    cut_lines(corpus.train.target, corpus.valid.target, corpus.test.target, at);
+    for (const auto side : {&Split::source, &Split::target})
+      cut_lines(corpus.train.*side, corpus.valid.*side, corpus.test.*side, train_end, valid_end);
     return;
   }
-  std::string& text = corpus.train.text;
-  const auto train_end = between_characters(text, at.train_end);
-  const auto valid_end = between_characters(text, at.valid_end);
-  if ((valid > 0.0 && train_end == valid_end) || (test > 0.0 && valid_end == n)) refuse_too_few();
   if (train_end < valid_end) corpus.valid.text = text.substr(train_end, valid_end - train_end);
   if (valid_end < text.size()) corpus.test.text = text.substr(valid_end);
   text.resize(train_end);
@@ -139,11 +127,7 @@ Split read_split(const FilesOptions& files, bool language_model, bool lower,
       refuse(Exit::usage, fmt::format("data.{}.target: names no file", name));
     split = read_pairs(files);
   }
-  if (lower) {
-    for (auto& line : split.source) line = lowercase(line);
-    for (auto& line : split.target) line = lowercase(line);
-    split.text = lowercase(split.text);
-  }
+  if (lower) make_lower(split);
   return split;
 }
 
@@ -156,10 +140,7 @@ Corpus read_corpus(const DataOptions& options, bool language_model, std::uint64_
     }
     Corpus corpus = synthetic_corpus(options.synthetic, seed);
     if (options.lowercase) {
-      for (Split* split : {&corpus.train, &corpus.valid, &corpus.test}) {
-        for (auto& line : split->source) line = lowercase(line);
-        for (auto& line : split->target) line = lowercase(line);
-      }
+      for (Split* split : {&corpus.train, &corpus.valid, &corpus.test}) make_lower(*split);
     }
     return corpus;
   }

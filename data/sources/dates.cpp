@@ -8,46 +8,45 @@
 namespace heed {
 namespace {
 
-using Months = std::array<std::string_view, 12>;
-using Weekdays = std::array<std::string_view, 7>;  // from Monday
+/// The names of months (from January) or weekdays (from Monday), for a field of a form.
+template <std::size_t count>
+struct Names {
+  char field;
+  std::array<std::string_view, count> names;
+};
 
-constexpr Months english_months = {"January",   "February", "March",    "April",
-                                   "May",       "June",     "July",     "August",
-                                   "September", "October",  "November", "December"};
-constexpr Months english_short = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-constexpr Months german_months = {"Januar",    "Februar", "März",     "April",
-                                  "Mai",       "Juni",    "Juli",     "August",
-                                  "September", "Oktober", "November", "Dezember"};
-constexpr Months french_months = {"janvier",   "février", "mars",     "avril",
-                                  "mai",       "juin",    "juillet",  "août",
-                                  "septembre", "octobre", "novembre", "décembre"};
-constexpr Months spanish_months = {"enero",      "febrero", "marzo",     "abril",
-                                   "mayo",       "junio",   "julio",     "agosto",
-                                   "septiembre", "octubre", "noviembre", "diciembre"};
-constexpr Months italian_months = {"gennaio",   "febbraio", "marzo",    "aprile",
-                                   "maggio",    "giugno",   "luglio",   "agosto",
-                                   "settembre", "ottobre",  "novembre", "dicembre"};
-constexpr Months dutch_months = {"januari",   "februari", "maart",    "april",
-                                 "mei",       "juni",     "juli",     "augustus",
-                                 "september", "oktober",  "november", "december"};
-constexpr Months roman_months = {"I",   "II",   "III", "IV", "V",  "VI",
-                                 "VII", "VIII", "IX",  "X",  "XI", "XII"};
-
-constexpr Weekdays english_days = {"Monday", "Tuesday",  "Wednesday", "Thursday",
-                                   "Friday", "Saturday", "Sunday"};
-constexpr Weekdays english_days_short = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
-constexpr Weekdays german_days = {"Montag",  "Dienstag", "Mittwoch", "Donnerstag",
-                                  "Freitag", "Samstag",  "Sonntag"};
-constexpr Weekdays french_days = {"lundi",    "mardi",  "mercredi", "jeudi",
-                                  "vendredi", "samedi", "dimanche"};
-constexpr Weekdays spanish_days = {"lunes",   "martes", "miércoles", "jueves",
-                                   "viernes", "sábado", "domingo"};
-constexpr Weekdays italian_days = {"lunedì",  "martedì", "mercoledì", "giovedì",
-                                   "venerdì", "sabato",  "domenica"};
-constexpr Weekdays dutch_days = {"maandag", "dinsdag",  "woensdag", "donderdag",
-                                 "vrijdag", "zaterdag", "zondag"};
-constexpr Weekdays chinese_days = {"一", "二", "三", "四", "五", "六", "日"};
+constexpr auto months = std::to_array<Names<12>>({
+    {'M',
+     {"January", "February", "March", "April", "May", "June", "July", "August", "September",
+      "October", "November", "December"}},
+    {'N', {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}},
+    {'G',
+     {"Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober",
+      "November", "Dezember"}},
+    {'F',
+     {"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre",
+      "octobre", "novembre", "décembre"}},
+    {'S',
+     {"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre",
+      "octubre", "noviembre", "diciembre"}},
+    {'I',
+     {"gennaio", "febbraio", "marzo", "aprile", "maggio", "giugno", "luglio", "agosto", "settembre",
+      "ottobre", "novembre", "dicembre"}},
+    {'U',
+     {"januari", "februari", "maart", "april", "mei", "juni", "juli", "augustus", "september",
+      "oktober", "november", "december"}},
+    {'R', {"I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"}},
+});
+constexpr auto weekdays = std::to_array<Names<7>>({
+    {'A', {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}},
+    {'B', {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}},
+    {'H', {"Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag"}},
+    {'K', {"lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"}},
+    {'T', {"lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"}},
+    {'J', {"lunedì", "martedì", "mercoledì", "giovedì", "venerdì", "sabato", "domenica"}},
+    {'V', {"maandag", "dinsdag", "woensdag", "donderdag", "vrijdag", "zaterdag", "zondag"}},
+    {'h', {"一", "二", "三", "四", "五", "六", "日"}},
+});
 
 constexpr std::array<std::string_view, 10> chinese_digits = {"〇", "一", "二", "三", "四",
                                                              "五", "六", "七", "八", "九"};
@@ -72,9 +71,6 @@ struct Day {
     weekday = static_cast<int>(std::chrono::weekday{days}.iso_encoding()) - 1;
   }
   bool short_year() const { return 1969 <= year && year <= 2068; }
-  int yy() const { return year % 100; }
-  std::string_view in(const Months& names) const { return names[month - 1]; }
-  std::string_view in(const Weekdays& names) const { return names[weekday]; }
 };
 
 std::string ordinal(int day) {
@@ -193,96 +189,41 @@ constexpr auto forms = std::to_array<Form>({
     {"{V} {d} {U} {y}"},
 });
 
-void field(std::string& out, char name, const Day& day) {
-  const auto number = [&](int n) { out += std::to_string(n); };
-  const auto two = [&](int n) {
-    out += static_cast<char>('0' + n / 10);
-    out += static_cast<char>('0' + n % 10);
-  };
+/// The text of a field on a day.
+std::string field(char name, const Day& day) {
+  for (const auto& in : months) {
+    if (in.field == name) return std::string(in.names[day.month - 1]);
+  }
+  for (const auto& in : weekdays) {
+    if (in.field == name) return std::string(in.names[day.weekday]);
+  }
   switch (name) {
-    case 'y':
-      return number(day.year);
     case 'Y':
-      return two(day.yy());
+      return fmt::format("{:02}", day.year % 100);
     case 'm':
-      return number(day.month);
+      return std::to_string(day.month);
     case 'n':
-      return two(day.month);
+      return fmt::format("{:02}", day.month);
     case 'd':
-      return number(day.day);
+      return std::to_string(day.day);
     case 'e':
-      return two(day.day);
+      return fmt::format("{:02}", day.day);
     case 'o':
-      out += ordinal(day.day);
-      return;
+      return ordinal(day.day);
     case 'w':
-      out += ordinal_words[day.day - 1];
-      return;
+      return std::string(ordinal_words[day.day - 1]);
     case 'x':
-      out += day.day == 1 ? "1er" : std::to_string(day.day);
-      return;
-    case 'M':
-      out += day.in(english_months);
-      return;
-    case 'N':
-      out += day.in(english_short);
-      return;
-    case 'A':
-      out += day.in(english_days);
-      return;
-    case 'B':
-      out += day.in(english_days_short);
-      return;
-    case 'R':
-      out += day.in(roman_months);
-      return;
+      return day.day == 1 ? "1er" : std::to_string(day.day);
     case 'C':
-      out += chinese_year(day.year, "〇");
-      return;
+      return chinese_year(day.year, "〇");
     case 'Z':
-      out += chinese_year(day.year, "零");
-      return;
+      return chinese_year(day.year, "零");
     case 'c':
-      out += chinese_number(day.month);
-      return;
+      return chinese_number(day.month);
     case 'g':
-      out += chinese_number(day.day);
-      return;
-    case 'h':
-      out += day.in(chinese_days);
-      return;
-    case 'G':
-      out += day.in(german_months);
-      return;
-    case 'H':
-      out += day.in(german_days);
-      return;
-    case 'F':
-      out += day.in(french_months);
-      return;
-    case 'K':
-      out += day.in(french_days);
-      return;
-    case 'S':
-      out += day.in(spanish_months);
-      return;
-    case 'T':
-      out += day.in(spanish_days);
-      return;
-    case 'I':
-      out += day.in(italian_months);
-      return;
-    case 'J':
-      out += day.in(italian_days);
-      return;
-    case 'U':
-      out += day.in(dutch_months);
-      return;
-    case 'V':
-      out += day.in(dutch_days);
-      return;
-    default:
-      return;
+      return chinese_number(day.day);
+    default:  // y
+      return std::to_string(day.year);
   }
 }
 
@@ -291,7 +232,7 @@ std::string fill(const Form& form, const Day& day) {
   const std::string_view pattern = form.pattern;
   for (std::size_t at = 0; at < pattern.size(); ++at) {
     if (pattern[at] == '{') {
-      field(out, pattern[at + 1], day);
+      out += field(pattern[at + 1], day);
       at += 2;
     } else {
       out += pattern[at];

@@ -18,13 +18,9 @@ constexpr std::string_view alphabet =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
 /// The splits, as parts of the stream of random numbers.
-enum class Part : std::uint32_t { valid = 0, test = 1, train = 2 };
+enum class Part : std::uint32_t { valid, test, train };
+constexpr auto names_of(Part) { return enum_names<Part>("valid", "test", "train"); }
 constexpr std::uint32_t shares = 10;  // valid: 1 of these, test: 1, train: the rest
-
-struct Pair {
-  std::string source, target;
-  std::uint64_t key;  // pairs with the same key are in the same split
-};
 
 /// FNV-1a (Fowler, Noll, Vo), 64 bits.
 std::uint64_t hash(std::string_view text) {
@@ -32,6 +28,11 @@ std::uint64_t hash(std::string_view text) {
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3;
   return h;
 }
+
+struct Pair {
+  std::string source, target;
+  std::uint64_t key = hash(source);  // pairs with the same key are in the same split
+};
 
 Part part_of(std::uint64_t key, std::uint64_t seed) {
   const auto mixed = philox(
@@ -57,12 +58,10 @@ Pair symbols_pair(const SyntheticOptions& options, Random& random) {
   std::vector<std::size_t> symbols(
       static_cast<std::size_t>(draw(random, options.min_length, options.max_length)));
   for (auto& symbol : symbols) symbol = random.below(static_cast<std::uint32_t>(options.symbols));
-  Pair pair{.source = spaced(symbols), .target = {}, .key = 0};
+  std::string source = spaced(symbols);
   if (options.name == SyntheticKind::reverse) std::reverse(symbols.begin(), symbols.end());
   if (options.name == SyntheticKind::sort) std::sort(symbols.begin(), symbols.end());
-  pair.target = spaced(symbols);
-  pair.key = hash(pair.source);
-  return pair;
+  return {.source = std::move(source), .target = spaced(symbols)};
 }
 
 /// A number of `digits` digits, without leading zeros.
@@ -93,9 +92,7 @@ std::string sum(std::string_view a, std::string_view b) {
 Pair addition_pair(const SyntheticOptions& options, Random& random) {
   const auto a = number(draw(random, options.min_length, options.max_length), random);
   const auto b = number(draw(random, options.min_length, options.max_length), random);
-  Pair pair{.source = a + "+" + b, .target = sum(a, b), .key = 0};
-  pair.key = hash(pair.source);
-  return pair;
+  return {.source = a + "+" + b, .target = sum(a, b)};
 }
 
 Pair date_pair(Random& random) {
@@ -111,12 +108,11 @@ Pair brackets_pair(const SyntheticOptions& options, Random& random) {
   constexpr std::string_view opening = "([{", closing = ")]}";
   std::int64_t left = draw(random, options.min_length, options.max_length);  // pairs to open
   std::vector<std::uint32_t> open;                                           // and to close
-  Pair pair{.source = {}, .target = {}, .key = 0};
+  std::string source, target;
   const auto add = [&](char bracket) {
-    const char* const space = pair.source.empty() ? "" : " ";
-    pair.source += space;
-    pair.source += bracket;
-    pair.target += fmt::format("{}{}", space, open.size());
+    const char* const space = source.empty() ? "" : " ";
+    source += fmt::format("{}{}", space, bracket);
+    target += fmt::format("{}{}", space, open.size());
   };
   while (left > 0 || !open.empty()) {
     if (left > 0 && (open.empty() || random.below(2) == 0)) {
@@ -128,8 +124,7 @@ Pair brackets_pair(const SyntheticOptions& options, Random& random) {
       open.pop_back();
     }
   }
-  pair.key = hash(pair.source);
-  return pair;
+  return {.source = std::move(source), .target = std::move(target)};
 }
 
 Pair make_pair(const SyntheticOptions& options, Random& random) {
@@ -160,10 +155,7 @@ Pair sample(const SyntheticOptions& options, std::uint64_t seed, Part part, std:
   throw Error(Exit::usage,
               fmt::format("data.synthetic: too few different lines for a {} split (found {}); ask "
                           "for fewer, or for longer lines",
-                          part == Part::valid  ? "valid"
-                          : part == Part::test ? "test"
-                                               : "train",
-                          i));
+                          name_of(part), i));
 }
 
 /// Lines of train may repeat, so they can be generated in any order.
@@ -196,25 +188,9 @@ Split make_different(const SyntheticOptions& options, std::uint64_t seed, Part p
   return split;
 }
 
-void check(const SyntheticOptions& options) {
-  const auto require = [](bool holds, const char* message) {
-    if (!holds) throw Error(Exit::usage, std::string("data.synthetic.") + message);
-  };
-  require(options.name != SyntheticKind::none, "name: names no task");
-  require(options.train >= 1, "train: must be at least 1");
-  require(options.valid >= 0, "valid: must not be negative");
-  require(options.test >= 0, "test: must not be negative");
-  require(options.min_length >= 1, "min_length: must be at least 1");
-  require(options.max_length >= options.min_length, "max_length: must not be below min_length");
-  require(options.max_length <= 100'000, "max_length: must be at most 100000");
-  require(options.symbols >= 1 && options.symbols <= static_cast<std::int64_t>(alphabet.size()),
-          "symbols: must lie in 1 to 62");
-}
-
 }  // namespace
 
 Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed) {
-  check(options);
   return {.train = make_train(options, seed),
           .valid = make_different(options, seed, Part::valid, options.valid),
           .test = make_different(options, seed, Part::test, options.test)};

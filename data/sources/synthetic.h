@@ -17,7 +17,7 @@ namespace heed {
 /// The same seed gives the same corpus. No source line is in two splits: a hash of the source (for
 /// dates, of the calendar date, so that training has no form of a test date) assigns it to valid
 /// (1/10), test (1/10) or train. Lines of valid and test are all different; in train they may
-/// repeat. Throws Error(usage) for invalid options, and if the task has too few different lines.
+/// repeat. Throws Error(usage) if the task has too few different lines.
 Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed);
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-#include "data/tokenizers/piece_model.h"
+#include "data/tokenizers/vocabulary.h"
 
 #include <cstdint>
 #include <cstring>
@@ -43,7 +43,7 @@ std::optional<Field> take_field(std::string_view& from) {
     return std::nullopt;  // groups, which are obsolete
   }
   if (!size || *size > from.size()) return std::nullopt;
-  field.bytes = from.substr(0, static_cast<std::size_t>(*size));
+  field.bytes = from.substr(0, *size);
   from.remove_prefix(field.bytes.size());
   return field;
 }
@@ -83,28 +83,27 @@ bool whole_character_map(std::string_view map) {
   return true;
 }
 
-/// A normaliser's field 2 is its character map.
-bool whole_normaliser(std::string_view message) {
+/// Whether a message can be read, and all its fields of that number are bytes of which `holds` is true.
+template <class Holds>
+bool whole_message(std::string_view message, std::uint64_t number, Holds holds) {
   while (!message.empty()) {
     const auto field = take_field(message);
     if (!field) return false;
-    if (field->number == 2 && (field->wire != kBytes || !whole_character_map(field->bytes)))
-      return false;
+    if (field->number == number && (field->wire != kBytes || !holds(field->bytes))) return false;
   }
   return true;
+}
+
+/// A normaliser's field 2 is its character map.
+bool whole_normaliser(std::string_view message) {
+  return whole_message(message, 2, whole_character_map);
 }
 
 /// A piece's field 1 is its text. The library builds its index from C strings: it ignores what
 /// follows a NUL, and a text that begins with one ends the process.
 bool whole_piece(std::string_view message) {
-  while (!message.empty()) {
-    const auto field = take_field(message);
-    if (!field) return false;
-    if (field->number == 1 &&
-        (field->wire != kBytes || field->bytes.find('\0') != std::string_view::npos))
-      return false;
-  }
-  return true;
+  return whole_message(message, 1,
+                       [](std::string_view text) { return text.find('\0') == text.npos; });
 }
 
 }  // namespace

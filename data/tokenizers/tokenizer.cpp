@@ -49,9 +49,8 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, Tok
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
                                            std::span<const std::string> lines, std::uint64_t seed) {
   check_specials(options.specials);
-  if (options.kind == TokenizerKind::sentencepiece)
-    return train_sentencepiece(options, lines, seed);
-  return vocabulary_tokenizer(options.kind, options.specials, learn_vocabulary(options, lines));
+  return options.kind == TokenizerKind::sentencepiece ? train_sentencepiece(options, lines, seed)
+                                                      : train_vocabulary(options, lines);
 }
 
 std::vector<std::filesystem::path> Tokenizers::save(const std::filesystem::path& folder) const {
@@ -122,7 +121,8 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, 
   if (options.shared || text) {
     std::vector<std::string> lines;
     if (options.model.empty()) {
-      lines = text ? text_lines(train.text) : train.source;
+      lines = train.source;
+      for (const std::string_view line : text_lines(train.text)) lines.emplace_back(line);
       lines.insert(lines.end(), train.target.begin(), train.target.end());
       // Newlines mark a continuous text (see train_tokenizer), even of a single line.
       if (text && !lines.back().ends_with('\n')) lines.back() += '\n';

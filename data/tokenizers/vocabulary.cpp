@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <functional>
 #include <set>
 #include <unordered_map>
@@ -47,39 +48,28 @@ void each_piece(TokenizerKind kind, std::string_view line, Visit visit) {
   }
 }
 
+/// Characters with an escape of their own, and its letter.
+constexpr auto escapes = std::to_array<std::pair<char, char>>(
+    {{'\\', '\\'}, {'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}, {' ', 's'}});
+
 std::string escaped(std::string_view piece) {
   std::string out;
   const bool like_special =
       std::find(special_pieces.begin(), special_pieces.end(), piece) != special_pieces.end();
   for (std::size_t at = 0; at < piece.size();) {
-    const std::size_t length = std::max<std::size_t>(1, utf8_length(piece, at));
+    const std::size_t length = utf8_length(piece, at);
     const auto byte = static_cast<unsigned char>(piece[at]);
-    const bool stray = utf8_length(piece, at) == 0;
-    if (byte == '\\') {
-      out += "\\\\";
-    } else if (byte == '\n') {
-      out += "\\n";
-    } else if (byte == '\r') {
-      out += "\\r";
-    } else if (byte == '\t') {
-      out += "\\t";
-    } else if (byte == ' ') {
-      out += "\\s";
-    } else if (stray || byte < 0x20 || byte == 0x7F || (like_special && at == 0)) {
+    const auto known = std::ranges::find(escapes, piece[at], &std::pair<char, char>::first);
+    if (known != escapes.end()) {
+      out += {'\\', known->second};
+    } else if (length == 0 || byte < 0x20 || byte == 0x7F || (like_special && at == 0)) {
       out += fmt::format("\\x{:02X}", byte);
     } else {
       out += piece.substr(at, length);
     }
-    at += length;
+    at += std::max<std::size_t>(1, length);
   }
   return out;
-}
-
-int hex(char c) {
-  if ('0' <= c && c <= '9') return c - '0';
-  if ('A' <= c && c <= 'F') return c - 'A' + 10;
-  if ('a' <= c && c <= 'f') return c - 'a' + 10;
-  return -1;
 }
 
 /// The inverse of escaped(); false if the line is malformed.
@@ -91,33 +81,18 @@ bool unescape(std::string_view line, std::string& piece) {
       continue;
     }
     if (++at == line.size()) return false;
-    switch (line[at]) {
-      case '\\':
-        piece.push_back('\\');
-        break;
-      case 'n':
-        piece.push_back('\n');
-        break;
-      case 'r':
-        piece.push_back('\r');
-        break;
-      case 't':
-        piece.push_back('\t');
-        break;
-      case 's':
-        piece.push_back(' ');
-        break;
-      case 'x': {
-        if (at + 2 >= line.size()) return false;
-        const int high = hex(line[at + 1]), low = hex(line[at + 2]);
-        if (high < 0 || low < 0) return false;
-        piece.push_back(static_cast<char>(high * 16 + low));
-        at += 2;
-        break;
-      }
-      default:
-        return false;
+    const auto known = std::ranges::find(escapes, line[at], &std::pair<char, char>::second);
+    if (known != escapes.end()) {
+      piece.push_back(known->first);
+      continue;
     }
+    const char* const digits = line.data() + at + 1;
+    unsigned char byte = 0;
+    if (line[at] != 'x' || at + 2 >= line.size() ||
+        std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2)
+      return false;
+    piece.push_back(static_cast<char>(byte));
+    at += 2;
   }
   return !piece.empty();
 }
@@ -224,15 +199,12 @@ bool fits(TokenizerKind kind, const std::string& piece) {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> vocabulary_tokenizer(TokenizerKind kind,
-                                                std::span<const std::string> specials,
-                                                std::vector<std::string> pieces) {
-  return std::make_unique<VocabularyTokenizer>(kind, specials, std::move(pieces));
-}
-
-std::vector<std::string> learn_vocabulary(const TokenizerOptions& options,
-                                          std::span<const std::string> lines) {
-  if (options.kind == TokenizerKind::bytes) return all_bytes();
+std::unique_ptr<Tokenizer> train_vocabulary(const TokenizerOptions& options,
+                                            std::span<const std::string> lines) {
+  const auto tokenizer_of = [&](std::vector<std::string> pieces) {
+    return std::make_unique<VocabularyTokenizer>(options.kind, options.specials, std::move(pieces));
+  };
+  if (options.kind == TokenizerKind::bytes) return tokenizer_of(all_bytes());
   std::unordered_map<std::string, std::int64_t, StringHash, std::equal_to<>> counts;
   for (const auto& line : lines) {
     each_piece(options.kind, line, [&](std::string_view piece) {
@@ -267,7 +239,7 @@ std::vector<std::string> learn_vocabulary(const TokenizerOptions& options,
     pieces.push_back(std::move(piece));
   }
   refuse_large_tokenizer(bytes);
-  return pieces;
+  return tokenizer_of(std::move(pieces));
 }
 
 std::unique_ptr<Tokenizer> load_vocabulary(const std::filesystem::path& file, TokenizerKind kind) {
@@ -302,7 +274,7 @@ std::unique_ptr<Tokenizer> load_vocabulary(const std::filesystem::path& file, To
   if (kind == TokenizerKind::bytes && pieces != all_bytes()) {
     refuse(lines.size(), "a byte vocabulary holds the 256 bytes in order");
   }
-  return vocabulary_tokenizer(kind, specials, std::move(pieces));
+  return std::make_unique<VocabularyTokenizer>(kind, specials, std::move(pieces));
 }
 
 }  // namespace heed

@@ -9,14 +9,9 @@
 
 namespace heed {
 
-/// `specials` are those from id 3 on; `pieces` follow.
-std::unique_ptr<Tokenizer> vocabulary_tokenizer(TokenizerKind kind,
-                                                std::span<const std::string> specials,
-                                                std::vector<std::string> pieces);
-
-/// The pieces found in lines; see train_tokenizer.
-std::vector<std::string> learn_vocabulary(const TokenizerOptions& options,
-                                          std::span<const std::string> lines);
+/// Of the pieces found in lines; see train_tokenizer.
+std::unique_ptr<Tokenizer> train_vocabulary(const TokenizerOptions& options,
+                                            std::span<const std::string> lines);
 
 std::unique_ptr<Tokenizer> load_vocabulary(const std::filesystem::path& file, TokenizerKind kind);
 
@@ -25,6 +20,16 @@ std::unique_ptr<Tokenizer> load_sentencepiece(const std::filesystem::path& file)
 std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
                                                std::span<const std::string> lines,
                                                std::uint64_t seed);
+
+/// What is wrong with the file of a sentencepiece model, or "" (piece_model.cpp). The library trusts its
+/// contents: the protocol buffer must be complete, hold what a model needs (pieces without NUL, trainer,
+/// normaliser), and the character maps of its normalisers must not point outside themselves.
+std::string flaw_in_piece_model(std::string_view proto);
+
+/// All lines, in their order, if there are at most `most`; else `most` of them, drawn without
+/// replacement, in the order of drawing, which depends only on the seed (sentencepiece.cpp).
+std::vector<const std::string*> sample_lines(std::span<const std::string> lines, std::size_t most,
+                                             std::uint64_t seed);
 
 /// Throws Error(usage) unless all are distinct ASCII names like "<mask>".
 void check_specials(std::span<const std::string> names);

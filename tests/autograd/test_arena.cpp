@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(the_same_sizes_again_need_no_system_allocation) {
     for (Block* block : blocks) arena_release(block);
   };
   round();
-  const ArenaCounters before = arena_counters();
+  const MemoryCounters before = arena_counters();
   for (int i = 0; i < 5; ++i) round();
   BOOST_TEST(arena_counters().system_allocations == before.system_allocations);
   BOOST_TEST(arena_counters().system_bytes == before.system_bytes);

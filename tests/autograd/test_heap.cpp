@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(blocks_do_not_overlap_and_are_merged_again) {
     if (!random_blocks_stay_whole(heap, seed, 2000, 1 + seed * 10)) BOOST_ERROR("seed " << seed);
   }
   heap.release(heap.allocate(64 * mib));
-  const HeapCounters after = heap.counters();
+  const MemoryCounters after = heap.counters();
   BOOST_TEST(after.live_bytes == 0);
   BOOST_TEST(after.system_allocations == 1);
 }
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(varying_sizes_fit_into_freed_memory) {
       heap.release(gradient);
     }
   }
-  const HeapCounters after = heap.counters();
+  const MemoryCounters after = heap.counters();
   BOOST_TEST(after.live_bytes == 0);
   BOOST_TEST(after.peak_bytes >= most);
   BOOST_TEST(static_cast<double>(after.system_bytes) < 1.2 * static_cast<double>(most));

@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(training_steps_after_the_first_need_no_system_allocation) {
   arena_release(arena_allocate(100));
   if (arena_counters().system_allocations != warm) return;  // with a sanitizer no memory is kept
   for (int i = 0; i < 3; ++i) step();
-  const ArenaCounters before = arena_counters();
+  const MemoryCounters before = arena_counters();
   for (int i = 0; i < 20; ++i) step();
   BOOST_TEST(arena_counters().system_allocations == before.system_allocations);
   BOOST_TEST(arena_counters().system_bytes == before.system_bytes);

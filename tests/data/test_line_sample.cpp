@@ -1,4 +1,4 @@
-#include "data/tokenizers/line_sample.h"
+#include "data/tokenizers/vocabulary.h"
 
 #include <set>
 

@@ -1,4 +1,4 @@
-#include "data/tokenizers/piece_model.h"
+#include "data/tokenizers/vocabulary.h"
 
 #include <cstdint>
 #include <cstring>

@@ -12,24 +12,22 @@ BOOST_AUTO_TEST_CASE(batches_equal_those_without_a_prefetcher) {
   for (const bool text : {false, true}) {
     const Dataset data = text ? counting_text(3000) : random_pairs(800, 12);
     const BatchOptions o{.batch_tokens = 100, .context = 10};
-    for (const std::int64_t ahead : {1, 4, 100}) {
-      BatchStream direct(data, o);
-      direct.seek({1, 3});
-      Prefetcher prefetcher(direct, ahead);
-      for (int i = 0; i < 300; ++i) {
-        BOOST_TEST((prefetcher.position() == direct.position()));
-        BOOST_TEST(prefetcher.epochs_done() == direct.epochs_done());
-        BOOST_TEST((prefetcher.next() == direct.next()));
-      }
-      BOOST_TEST(direct.position().epoch > 3);
+    BatchStream direct(data, o);
+    direct.seek({1, 3});
+    Prefetcher prefetcher(direct);
+    for (int i = 0; i < 300; ++i) {
+      BOOST_TEST((prefetcher.position() == direct.position()));
+      BOOST_TEST(prefetcher.epochs_done() == direct.epochs_done());
+      BOOST_TEST((prefetcher.next() == direct.next()));
     }
+    BOOST_TEST(direct.position().epoch > 3);
   }
 }
 
 BOOST_AUTO_TEST_CASE(can_be_destroyed_at_any_moment) {
   const Dataset data = random_pairs(300, 12);
   for (int taken = 0; taken < 50; ++taken) {
-    Prefetcher prefetcher(BatchStream(data, {.batch_tokens = 50}), 3);
+    Prefetcher prefetcher(BatchStream(data, {.batch_tokens = 50}));
     for (int i = 0; i < taken; ++i) prefetcher.next();
     if (taken % 3 == 0) std::this_thread::yield();
   }
@@ -41,10 +39,8 @@ BOOST_AUTO_TEST_CASE(failures_are_rethrown_to_the_reader) {
   while (stream.position().epoch == 0) stream.next();
   data.source = {};  // makes the next epoch fail
   data.target = {};
-  Prefetcher prefetcher(stream, 4);
-  for (int i = 0; i < 2; ++i) {
-    expect_error(Exit::failed, {"no batch"}, [&] { prefetcher.next(); });
-  }
+  Prefetcher prefetcher(stream);
+  expect_error(Exit::failed, {"no batch"}, [&] { prefetcher.next(); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(lower_case_is_idempotent) {
     if (heed::lowercase(once) != once)
       BOOST_ERROR("U+" << std::hex << static_cast<std::uint32_t>(code));
   }
-  BOOST_TEST(changed == 1433);  // as many as in UnicodeData.txt 14.0
+  BOOST_TEST(changed >= 1433);  // what UnicodeData.txt 14.0 maps; later ones map more
 }
 
 BOOST_AUTO_TEST_SUITE_END()

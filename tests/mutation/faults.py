@@ -287,9 +287,9 @@ fault("windows: the end of the text is omitted", "data/batches/batching.cpp",
       "for (std::int64_t at = shift; at < tokens - context; at += context)",
       "data:batcher")
 
-fault("prefetcher: the position before the batch", "data/batches/prefetcher.cpp",
-      "item.batch = stream.next();\n        item.after = stream.position();",
-      "item.after = stream.position();\n        item.batch = stream.next();",
+fault("prefetcher: the position before the batch", "data/batches/batcher.cpp",
+      "position_ = stream_.position();\n  epochs_",
+      "epochs_",
       "data:prefetcher")
 
 fault("vocabulary: the end token is printed", "data/tokenizers/vocabulary.cpp",

@@ -12,7 +12,6 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
-#include "autograd/base/uninterrupted.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): glibc declares it only for GNU
 

@@ -58,7 +58,7 @@ std::string GradcheckTable::text() const {
   for (const GradcheckRow& row : rows) {
     t += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>11.2g}  {:>8}\n", row.name, names, row.shape,
                      shapes, counted(row), counts, row.worst_error,
-                     passes(row.status) ? to_string(row.status) : "WRONG");
+                     passes(row.status) ? name_of(row.status) : "WRONG");
     if (!row.cause.empty()) t += fmt::format("    {}\n", row.cause);
   }
   const auto wrong = std::count_if(rows.begin(), rows.end(),
@@ -82,7 +82,7 @@ nlohmann::json GradcheckTable::json() const {
                           {"kinks", row.kinks},
                           {"largest", row.largest},
                           {"worst_error", row.worst_error},  // null if infinite
-                          {"status", to_string(row.status)},
+                          {"status", name_of(row.status)},
                           {"passed", passes(row.status)},
                           {"cause", row.cause}});
   }

@@ -36,7 +36,7 @@ struct Probe {
 
 Probe probe(const Config& config, const Model& model, const Batch& batch) {
   arena_forget_peak();
-  const ArenaCounters before = arena_counters();
+  const MemoryCounters before = arena_counters();
   Probe m;
   kernels::ProductFlops flops;
   const kernels::ProductLog log(flops);
@@ -48,7 +48,7 @@ Probe probe(const Config& config, const Model& model, const Batch& batch) {
     m.tape = static_cast<double>(arena_counters().live_bytes - before.live_bytes);
     backward(loss);
   }
-  const ArenaCounters after = arena_counters();
+  const MemoryCounters after = arena_counters();
   m.peak = static_cast<double>(after.peak_bytes - before.live_bytes);
   m.from_system = static_cast<double>(after.system_bytes - before.system_bytes);
   m.flops = flops.model;

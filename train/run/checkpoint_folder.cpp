@@ -11,8 +11,8 @@
 #include <system_error>
 
 #include "autograd/base/error.h"
+#include "autograd/base/files.h"
 #include "autograd/base/json_text.h"
-#include "autograd/base/uninterrupted.h"
 
 namespace heed {
 namespace fs = std::filesystem;

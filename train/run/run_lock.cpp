@@ -10,7 +10,7 @@
 #include <cerrno>
 
 #include "autograd/base/error.h"
-#include "autograd/base/uninterrupted.h"
+#include "autograd/base/files.h"
 
 namespace heed {
 namespace {

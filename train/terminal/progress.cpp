@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "autograd/base/clock.h"
-#include "autograd/base/uninterrupted.h"
+#include "autograd/base/files.h"
 
 namespace heed {
 namespace {
