@@ -88,12 +88,18 @@ Side Side::part(std::int64_t from, std::int64_t to) const {
   Side part;
   if (offsets.empty()) return part;
   const std::int32_t begin = offsets[from], end = offsets[to];
-  part.ids.assign(ids.begin() + begin, ids.begin() + end);
+  part.width = width;
+  if (width > 0) {
+    part.features.assign(features.begin() + begin * width, features.begin() + end * width);
+  } else {
+    part.ids.assign(ids.begin() + begin, ids.begin() + end);
+  }
   for (std::int64_t i = from; i <= to; ++i) part.offsets.push_back(offsets[i] - begin);
   return part;
 }
 
 std::vector<Batch> shard(const Batch& batch, std::int64_t count, TokenCost cost) {
+  if (count < 1) throw Error(Exit::failed, "shard: count must be positive");
   const std::int64_t n = batch.sequences();
   const auto rows_before = [](const Side& side, std::int64_t i) {
     return side.offsets.empty() ? 0 : side.offsets[i];

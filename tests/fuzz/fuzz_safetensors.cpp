@@ -1,5 +1,6 @@
 /// A safetensors file. Accepted tensors must lie within the file, and survive a round trip.
 #include <cstring>
+#include <optional>
 
 #include "tests/fuzz/target.h"
 #include "train/run/safetensors.h"

@@ -38,6 +38,10 @@ says 'shared.tmp: another process is writing it'
 exec 9>&-
 wait $!
 same shared
+for inside in runs/tiny/best runs/tiny/checkpoints/another; do
+  status 2 train tiny.yaml --run $inside --overwrite
+  says "$inside is inside the run $work/runs/tiny: choose another folder with --run"
+done
 status 2 score runs/tiny --source - --target -
 status 2 eval runs/tiny --source - --target -
 says 'standard input can be one file only'

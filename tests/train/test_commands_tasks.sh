@@ -16,7 +16,7 @@ name: tag
 task: tag
 threads: 2
 data: {synthetic: {name: brackets, train: 600, valid: 40, test: 30, min_length: 2, max_length: 4}}
-tokenizer: {kind: word, shared: false}
+tokenizer: {kind: word}  # labels have their own vocabulary
 model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, dropout: 0.1}
 optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
 train: {steps: 60, batch_tokens: 256, validate_every: 20, save_every: 20, log_every: 10, best: exact_match}

@@ -22,6 +22,7 @@ class Checker {
       : config_(config), file_(file), tree_(tree), problems_(problems) {}
 
   void run() {
+    settle_architecture();
     for (const Field& field : fields()) check_conditions(field);
     check_name();
     check_files();
@@ -177,14 +178,20 @@ class Checker {
              "missing, but the other side has one");
   }
 
+  void settle_architecture() {
+    const Architecture architecture = task().architecture;
+    if (!has_encoder(architecture)) config_.model.encoder_layers = 0;
+    if (has_decoder(architecture)) return;
+    config_.model.decoder_layers = 0;
+    config_.tokenizer.shared = false;  // its outputs are labels, not tokens
+  }
+
   void check_model() {
     const ModelOptions& model = config_.model;
     if (model.d_model % model.heads != 0) {
       complain({"model.d_model", "model.heads"},
                fmt::format("{} is not a multiple of heads: {}", model.d_model, model.heads));
     }
-    if (!has_encoder(task().architecture)) config_.model.encoder_layers = 0;
-    if (!has_decoder(task().architecture)) config_.model.decoder_layers = 0;
   }
 
   void check_positions() {
@@ -202,7 +209,7 @@ class Checker {
                            special > 0 ? ", and one for the end token" : ""));
     };
     if (task().reads_text) return fit("model.context", model.context, 0);
-    fit("data.max_length", config_.data.max_length, 1);
+    fit("data.max_length", config_.data.max_length, has_decoder(task().architecture) ? 1 : 0);
     if (task().searches) fit("decode.max_length", config_.decode.max_length, 0);
   }
 

@@ -238,7 +238,8 @@ void add_tokenizer(Table& table) {
               "Further special pieces, such as <pad> and <mask>, with ids from 3 on. Most models "
               "need none.")
               .in_words("a name or a list of names"),
-          row(HEED_KEY(tokenizer.shared), "One vocabulary for source and target."),
+          row(HEED_KEY(tokenizer.shared),
+              "One vocabulary for source and target. Labels always have their own."),
           row(HEED_KEY(tokenizer.model),
               "An existing tokenizer (a SentencePiece .model or a vocabulary file) instead of a "
               "learned one.")

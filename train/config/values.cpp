@@ -124,7 +124,13 @@ nlohmann::json read_pair(const YamlNode& node, const Field& field) {
 
 std::string yaml_of(const nlohmann::json& value) {
   if (value.is_string()) return yaml_text(value.get_ref<const std::string&>());
-  if (value.is_number_float()) return fmt::format("{}", value.get<double>());  // reads back exactly
+  if (value.is_number_float()) {
+    std::string text = fmt::format("{}", value.get<double>());  // reads back exactly
+    const std::size_t e = text.find('e');
+    if (e != std::string::npos && text.find('.') == std::string::npos)
+      text.insert(e, ".0");  // for YAML 1.1, 1e-05 is text
+    return text;
+  }
   if (!value.is_array()) return value.dump();
   std::vector<std::string> items;
   for (const nlohmann::json& item : value) items.push_back(yaml_of(item));

@@ -228,8 +228,9 @@ void Trainer::validate() {
   if (config_.train.early_stopping.metric &&
       progress_.without_better >= config_.train.early_stopping.patience) {
     talk_.line(fmt::format(
-        "step {:>6}  stopping early: no improvement in {} validations (best at step {})",
-        progress_.step, progress_.without_better, progress_.best_step));
+        "step {:>6}  stopping early: no improvement in {} validation{} (best at step {})",
+        progress_.step, progress_.without_better, progress_.without_better == 1 ? "" : "s",
+        progress_.best_step));
     stopped_early_ = true;
   }
 }
@@ -432,10 +433,10 @@ bool Trainer::mean_is_better(nlohmann::json& figures) {
     figures["average"] = value;
     const bool better = is_better(deciding_metric(), value, progress_.best);
     talk_.line(
-        fmt::format("the mean of {} checkpoints has {} {:.5g} on the validation data, the best "
+        fmt::format("the mean of {} checkpoints has {} {:.7g} on the validation data, the best "
                     "checkpoint {}: the {} is used",
                     steps.size(), info_of(deciding_metric()).name, value,
-                    progress_.best ? fmt::format("{:.5g}", *progress_.best) : "none",
+                    progress_.best ? fmt::format("{:.7g}", *progress_.best) : "none",
                     better           ? "mean"
                     : progress_.best ? "best checkpoint"
                                      : "last checkpoint"));

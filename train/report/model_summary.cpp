@@ -223,11 +223,12 @@ std::string ModelSummary::text() const {
                               : "its matrix products not counted",
                    decodes ? work.target_tokens : work.source_tokens, decodes ? "target" : "source",
                    work.basis);
-  t += fmt::format("memory of training, {} {:.1f} MB; {}\n",
+  t += fmt::format("memory of training, {} {:.1f} MB{}\n",
                    memory.activations ? "about" : "at least", memory.total() / 1e6,
                    memory.total() > machine
-                       ? fmt::format("this machine has {:.1f} MB", machine / 1e6)
-                       : "translating a test set may take more");
+                       ? fmt::format("; this machine has {:.1f} MB", machine / 1e6)
+                   : decodes ? "; decoding a test set may take more"
+                             : "");
   t += fmt::format(
       "  program     {}\n  weights     {}\n  gradients   {}{}\n  moments     {}\n  activations "
       "{}\n",

@@ -69,9 +69,24 @@ bool is_run(const RunFolder& run) {
                                     : ""));
 }
 
+/// A run inside another run's folder would write into that run's checkpoints, or be cleared with them.
+void refuse_nested(const RunFolder& run) {
+  std::error_code error;  // whoever opens the folder reports it
+  const std::filesystem::path folder =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(run.path), error);
+  if (error) return;
+  for (auto outer = folder.parent_path(); outer != outer.root_path(); outer = outer.parent_path()) {
+    if (!is_record(outer / "run.json")) continue;
+    throw Error(Exit::usage,
+                fmt::format("{} is inside the run {}: choose another folder with --run",
+                            run.path.string(), outer.string()));
+  }
+}
+
 }  // namespace
 
 void refuse_existing_run(const RunFolder& run) {
+  refuse_nested(run);
   const std::string where = run.path.string();
   for (const std::filesystem::path& there : {run.config(), run.path / "checkpoints"}) {
     if (!is_there(there)) continue;
@@ -92,6 +107,7 @@ void refuse_existing_run(const RunFolder& run) {
 }
 
 void refuse_foreign_folder(const RunFolder& run) {
+  refuse_nested(run);
   const std::filesystem::path there = first_there(run, {"config.yaml", "checkpoints"});
   if (is_run(run)) return;
   const bool foreign_lock = is_there(run.path / ".lock") && !RunLock::left_in(run.path, true);
