@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "autograd/base/error.h"
 
@@ -73,7 +74,12 @@ Prefetcher::Prefetcher(BatchStream stream)
 }
 
 void Prefetcher::begin_next() {
-  batch_ = std::async(std::launch::async, [this] { return stream_.next(); });
+  const auto make = [this] { return stream_.next(); };
+  try {
+    batch_ = std::async(std::launch::async, make);
+  } catch (const std::system_error&) {  // no room for a thread: made when it is asked for
+    batch_ = std::async(std::launch::deferred, make);
+  }
 }
 
 Batch Prefetcher::next() {

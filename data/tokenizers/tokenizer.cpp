@@ -21,7 +21,7 @@ void Tokenizer::check_id(std::int32_t id) const {
   }
 }
 
-void check_specials(std::span<const std::string> names) {
+std::string wrong_specials(std::span<const std::string> names) {
   std::set<std::string> seen{"<unk>", "<s>", "</s>"};
   for (const std::string& name : names) {
     const auto plain = [](char c) {
@@ -29,12 +29,11 @@ void check_specials(std::span<const std::string> names) {
     };
     const bool fits = name.size() > 2 && name.size() <= 64 && name.front() == '<' &&
                       name.back() == '>' && std::all_of(name.begin() + 1, name.end() - 1, plain);
-    if (!fits)
-      throw Error(Exit::usage,
-                  fmt::format("tokenizer.specials: \"{}\" is not a name like <mask>", shown(name)));
+    if (!fits) return fmt::format("\"{}\" is not a name like <mask>", shown(name));
     if (!seen.insert(name).second)
-      throw Error(Exit::usage, fmt::format("tokenizer.specials: duplicate {}", name));
+      return fmt::format("duplicate {} (<unk>, <s> and </s> always exist)", name);
   }
+  return "";
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind) {
@@ -48,7 +47,8 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, Tok
 
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
                                            std::span<const std::string> lines, std::uint64_t seed) {
-  check_specials(options.specials);
+  if (const std::string wrong = wrong_specials(options.specials); !wrong.empty())
+    throw Error(Exit::usage, "tokenizer.specials: " + wrong);
   return options.kind == TokenizerKind::sentencepiece ? train_sentencepiece(options, lines, seed)
                                                       : train_vocabulary(options, lines);
 }

@@ -93,6 +93,9 @@ struct Tokenizers {
   static Tokenizers load(const std::filesystem::path& folder, TokenizerKind kind);
 };
 
+/// What is wrong with names of special pieces; empty if all are distinct ASCII names like "<mask>".
+std::string wrong_specials(std::span<const std::string> names);
+
 /// Loads the files that `options` names, or learns from the training split. A text counts as
 /// shared. `say` receives a line when sentencepiece begins to learn, which takes seconds, and
 /// another if its vocabulary is smaller than requested. Throws as above, and Error(usage) if a

@@ -257,11 +257,8 @@ std::unique_ptr<Tokenizer> load_vocabulary(const std::filesystem::path& file, To
   std::size_t first = special_pieces.size();
   for (; first < lines.size() && lines[first].starts_with(special_mark); ++first)
     specials.push_back(lines[first].substr(special_mark.size()));
-  try {
-    check_specials(specials);
-  } catch (const Error&) {
+  if (!wrong_specials(specials).empty())
     refuse(first - 1, "the special pieces must be distinct names like <mask>");
-  }
   std::set<std::string> seen;
   for (std::size_t i = first; i < lines.size(); ++i) {
     std::string piece;

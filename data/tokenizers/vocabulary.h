@@ -31,9 +31,6 @@ std::string flaw_in_piece_model(std::string_view proto);
 std::vector<const std::string*> sample_lines(std::span<const std::string> lines, std::size_t most,
                                              std::uint64_t seed);
 
-/// Throws Error(usage) unless all are distinct ASCII names like "<mask>".
-void check_specials(std::span<const std::string> names);
-
 /// Writes a whole file or throws Error(io).
 void write_file(const std::filesystem::path& file, std::string_view content);
 

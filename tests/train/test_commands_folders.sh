@@ -38,6 +38,10 @@ says 'shared.tmp: another process is writing it'
 exec 9>&-
 wait $!
 same shared
+mkdir -p project/checkpoints
+printf 'data: {synthetic: {name: copy}}\noptim: {name: adamw}\n' >project/config.yaml
+status 0 show project/config.yaml
+checks=$((checks + 1)); grep -q 'decay: matrices' out || fail 'a config next to a folder named checkpoints is read as that of a run'
 for inside in runs/tiny/best runs/tiny/checkpoints/another; do
   status 2 train tiny.yaml --run $inside --overwrite
   says "$inside is inside the run $work/runs/tiny: choose another folder with --run"

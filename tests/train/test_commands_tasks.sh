@@ -50,8 +50,11 @@ printf '( )\n\n( )\n( )\n' >three
 status 0 generate runs/tag --input three
 { head -n 1 out && printf '\n9 1\n9 9\n'; } >unknown
 status 0 eval runs/tag --source three --target unknown --json
-says 'files: 3 of 6 labels never occur in the training data'
+says 'files: 3 of 6 labels are not in the vocabulary of labels'
 equal 'exact match without the empty line' "$(number exact_match | cut -c1-5)" 0.333
+printf '\n\n' >blank
+status 3 eval runs/tag --source blank --target blank
+says 'files: no line has a token'
 status 0 eval runs/tag --source src --target tgt --json
 equal 'loss equals the mean of scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
 status 0 show tag.yaml
@@ -87,6 +90,9 @@ train: {steps: 2}
 CONFIG
 status 3 train uneven.yaml --run never
 says 'data.train: line 1 differs in tokens (2) and labels (3)'
+printf '( )\n\n( )\n' >train.src && printf '1 1\n1 1\n1 1\n' >train.tgt
+status 3 train uneven.yaml --run never
+says 'data.train: line 2 differs in tokens (0) and labels (2)'
 absent never
 
 # ---- a language model ends with a sample -------------------------------------------------------------

@@ -28,7 +28,9 @@ says 'wrong.yaml:4:3: train.lable_smoothing: unknown key (did you mean label_smo
 status 2 train tiny.yaml --run never model.d_model=30 model.heads=4
 says 'model.d_model=30: 30 is not a multiple of heads'
 status 2 train tiny.yaml --run never train.stpes=3 decode.beam=-1
-says 'train.stpes' 'did you mean steps?' 'decode.beam'
+says 'train.stpes' 'did you mean train.steps?' 'decode.beam'
+status 2 train tiny.yaml --run never tokenizer.specials=[a] train.stps=3
+says 'tokenizer.specials=[a]: "a" is not a name like <mask>' '(did you mean train.steps?)'
 status 2 train runs/tiny
 says 'runs/tiny is a folder, not a config; heed resume continues a run'
 status 2 train tiny.yaml --run ''

@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(a_mean_over_more_than_the_last_fifth_gives_a_warning) {
 
 BOOST_AUTO_TEST_CASE(the_command_line) {
   check_all({
-      {copy, "command line: train.stepz=3: unknown key (did you mean steps?)", {"train.stepz=3"}},
+      {copy, "command line: train.stepz=3: unknown key (did you mean train.steps?)", {"train.stepz=3"}},
       {copy,
        "command line: trian.steps=3: trian: unknown key (did you mean train?)",
        {"trian.steps=3"}},
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(the_command_line) {
        "command line: train=3: expected keys and values, such as steps: ..., got \"3\"",
        {"train=3"}},
       {copy,
-       "command line: model={d_modl: 3}: model.d_modl: unknown key (did you mean d_model?)",
+       "command line: model={d_modl: 3}: model.d_modl: unknown key (did you mean model.d_model?)",
        {"model={d_modl: 3}"}},
       {copy,
        "command line: model={heads: 2, heads: 2}: model.heads: duplicate key",

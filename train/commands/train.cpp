@@ -45,11 +45,11 @@ template <class Work>
 int logged(Talk& talk, const Work& work) {
   try {
     return work();
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {
     talk.end_progress();
     try {
       talk.log(fmt::format("ended by an error: {}", e.what()));
-    } catch (const Error&) {  // perhaps a full disk; the first error matters
+    } catch (const std::exception&) {  // perhaps a full disk; the first error matters
     }
     throw;
   }

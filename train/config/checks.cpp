@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "autograd/base/message_text.h"
+#include "data/tokenizers/tokenizer.h"
 #include "nn/layers/positions.h"
 #include "train/config/fields.h"
 
@@ -170,6 +171,8 @@ class Checker {
 
   void check_tokenizer() {
     const TokenizerOptions& tokenizer = config_.tokenizer;
+    if (const std::string wrong = wrong_specials(tokenizer.specials); !wrong.empty())
+      complain({"tokenizer.specials"}, wrong);
     if (tokenizer.shared || tokenizer.source_model.empty() == tokenizer.target_model.empty())
       return;
     const bool source = tokenizer.source_model.empty();
@@ -183,7 +186,9 @@ class Checker {
     if (!has_encoder(architecture)) config_.model.encoder_layers = 0;
     if (has_decoder(architecture)) return;
     config_.model.decoder_layers = 0;
-    config_.tokenizer.shared = false;  // its outputs are labels, not tokens
+    if (config_.tokenizer.shared && tree_.place_of("tokenizer.shared").whole)
+      warn({"tokenizer.shared", "task"}, "labels have their own vocabulary");
+    config_.tokenizer.shared = false;
   }
 
   void check_model() {

@@ -39,8 +39,10 @@ void report_unknown(const YamlEntry& entry, const std::string& section, const st
   std::string message = "unknown key", hint;
   if (!problems.full()) hint = nearest(entry.key, names_in(section));
   if (!hint.empty()) {
-    problems.taint(section.empty() ? hint : section + "." + hint);
-  } else {  // perhaps it only stands in the wrong section
+    const std::string whole = section.empty() ? hint : section + "." + hint;
+    problems.taint(whole);
+    if (entry.place.source > 0) hint = whole;  // the command line takes whole keys
+  } else {                                     // perhaps it only stands in the wrong section
     const std::string end = "." + entry.key;
     for (const Field& field : fields()) {
       if (field.key.ends_with(end)) hint += (hint.empty() ? "" : " or ") + field.key;
@@ -138,14 +140,11 @@ Config parse_config(std::string_view text, const std::string& file,
   return config;
 }
 
-Config read_config(const std::string& path, std::span<const std::string> overrides) {
+Config read_config(const std::string& path, std::span<const std::string> overrides, bool of_a_run) {
   const std::filesystem::path file(path);
-  const auto beside = [&](const char* name) {
-    std::error_code ignored;
-    return std::filesystem::exists(file.parent_path() / name, ignored);
-  };
-  const bool of_a_run = file.filename() == "config.yaml" &&
-                        (beside("run.json") || beside("checkpoints") || beside("average"));
+  std::error_code ignored;
+  of_a_run |= file.filename() == "config.yaml" &&
+              std::filesystem::exists(file.parent_path() / "run.json", ignored);
   return parse_config(read_text_file(path), path, overrides, of_a_run);
 }
 

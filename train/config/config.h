@@ -38,9 +38,10 @@ struct Config {
 
 /// Reads the file, then applies the overrides (`train.steps=200`, `model.layers={encoder: 2,
 /// decoder: 4}`; a later one wins), then checks. Throws Error(Exit::usage) with one line per error.
-/// A run folder's config.yaml held every key when it was written: one that it lacks means what heed
-/// did before the key existed.
-Config read_config(const std::string& path, std::span<const std::string> overrides = {});
+/// A run folder's config.yaml (one next to a run.json, or with `of_a_run`) held every key when it was
+/// written: one that it lacks means what heed did before the key existed.
+Config read_config(const std::string& path, std::span<const std::string> overrides = {},
+                   bool of_a_run = false);
 
 /// The same for a text in memory; `file` is what messages call it.
 Config parse_config(std::string_view text, const std::string& file,

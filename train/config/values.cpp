@@ -64,8 +64,8 @@ nlohmann::json read_whole(const YamlNode& node, const std::string& what) {
   }
   const std::optional<double> x = parse<double>(node.text);
   if (x && *x != std::floor(*x)) refuse(node, what);
-  constexpr double exact = 9007199254740992;  // 2^53: doubles hold all whole numbers up to here
-  if (!x || std::abs(*x) > exact) return nullptr;
+  constexpr double exact = 9007199254740992;  // 2^53: doubles hold all whole numbers below
+  if (!x || std::abs(*x) >= exact) return nullptr;
   return static_cast<std::int64_t>(*x);
 }
 
@@ -100,13 +100,13 @@ std::string read_choice(const YamlNode& node, const std::vector<std::string>& ch
          near.empty() ? "" : " (did you mean " + near + "?)");
 }
 
-nlohmann::json read_files(const YamlNode& node) {
+nlohmann::json read_files(const YamlNode& node, const std::string& what) {
   const bool one = node.kind == YamlNode::Kind::scalar;
-  if (!one && node.kind != YamlNode::Kind::list) refuse(node, "a file or a list of files");
+  if (!one && node.kind != YamlNode::Kind::list) refuse(node, what);
   nlohmann::json names = nlohmann::json::array();
   for (const YamlNode& item : one ? std::vector{node} : node.items) {
     names.push_back(read_text(item));
-    if (names.back() == "") throw Complaint{item.place, "a file's name is empty"};
+    if (names.back() == "") throw Complaint{item.place, "a name is empty"};
   }
   return names;
 }
@@ -182,7 +182,7 @@ nlohmann::json Field::read(const YamlNode& node) const {
     case FieldKind::text:
       return read_text(node);
     case FieldKind::files:
-      return read_files(node);
+      return read_files(node, type);
     case FieldKind::choice:
       return read_choice(node, choices);
     case FieldKind::pair:

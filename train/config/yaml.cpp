@@ -424,9 +424,12 @@ std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& 
 std::string yaml_text(std::string_view text) {
   constexpr std::string_view safe =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
+  // Words and numbers of YAML 1.1 would not be read as text everywhere.
+  const std::string word = lowercase(text);
+  const auto words = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"};
   const bool plain = !text.empty() && text.find_first_not_of(safe) == std::string_view::npos &&
-                     text[0] != '-' && text[0] != '.' && text != "null" && text != "Null" &&
-                     text != "NULL";
+                     std::string_view("-.0123456789").find(text[0]) == std::string_view::npos &&
+                     std::ranges::find(words, word) == words.end();
   if (plain) return std::string(text);
   std::string quoted = "\"";
   for (const char c : text) {

@@ -187,7 +187,7 @@ void Trainer::report(const StepResult& result, double lr) {
   if (window.tokens == 0) return;  // all steps were skipped
   const double tokens = static_cast<double>(window.tokens),
                tokens_per_second = tokens / progress_.window_seconds;
-  const double done = share_done();
+  const double done = std::min(share_done(), 1.0);
   talk_.progress({progress_.step, total_steps_, window.loss / tokens, lr, tokens_per_second,
                   done > 0 ? std::optional(progress_.seconds * (1 - done) / done) : std::nullopt});
   if (progress_.step % config_.train.log_every != 0) return;

@@ -69,14 +69,15 @@ bool is_run(const RunFolder& run) {
                                     : ""));
 }
 
-/// A run inside another run's folder would write into that run's checkpoints, or be cleared with them.
+/// Refuses a folder among the checkpoints of another run, also one that is reached through its links.
 void refuse_nested(const RunFolder& run) {
   std::error_code error;  // whoever opens the folder reports it
   const std::filesystem::path folder =
       std::filesystem::weakly_canonical(std::filesystem::absolute(run.path), error);
-  if (error) return;
-  for (auto outer = folder.parent_path(); outer != outer.root_path(); outer = outer.parent_path()) {
-    if (!is_record(outer / "run.json")) continue;
+  for (auto part = folder; !error && part != part.root_path(); part = part.parent_path()) {
+    const std::string name = part.filename().string();
+    const std::filesystem::path outer = part.parent_path();
+    if ((name != "checkpoints" && name != "average") || !is_there(outer / "run.json")) continue;
     throw Error(Exit::usage,
                 fmt::format("{} is inside the run {}: choose another folder with --run",
                             run.path.string(), outer.string()));
@@ -153,7 +154,7 @@ Config read_run_config(const RunFolder& run, const std::vector<std::string>& ove
   if (std::filesystem::is_other(run.config(), ignored)) {  // a pipe: reading might never end
     throw Error(Exit::bad_input, run.config().string() + ": not a regular file");
   }
-  return read_config(run.config().string(), overrides);
+  return read_config(run.config().string(), overrides, true);
 }
 
 /// "; there are: best, last, 100, 200"

@@ -82,10 +82,13 @@ class TagTask final : public Task {
     options.keep_lines = !training;
     Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
     data.batching = &labelled();
-    if (training && !is_even(data)) {  // lines were skipped: find the line's number
-      options.training = false;
-      check_even(tokenize(split, *tokenizers.source, *tokenizers.target, options, threads()),
-                 "data.train");
+    if (training) {
+      if (data.left_out_long + data.left_out_empty > 0 || !is_even(data)) {
+        options.training = false;  // all lines, for the number of an uneven one
+        check_even(tokenize(split, *tokenizers.source, *tokenizers.target, options, threads()),
+                   "data.train");
+      }
+      note_unknown(data, "data.train");
     }
     return data;
   }
@@ -100,12 +103,9 @@ class TagTask final : public Task {
                               i + 1, data.source.length(i), limit,
                               limit < longest_line ? " (model.max_positions)" : ""));
     }
-    if (const auto unknown = std::ranges::count(data.target.ids, Tokenizer::unk); unknown > 0) {
-      tell_note(
-          fmt::format("{}: {} of {} labels never occur in the training data; the model cannot "
-                      "answer them",
-                      what, unknown, data.target.ids.size()));
-    }
+    if (data.target.ids.empty())
+      throw Error(Exit::bad_input, fmt::format("{}: no line has a token", what));
+    note_unknown(data, what);
   }
 
   std::string describe(const ExperimentData& data) const override {
@@ -170,6 +170,15 @@ class TagTask final : public Task {
   static std::int64_t line_limit(const ModelOptions& model) {
     return model.positions == PositionKind::learned ? std::min(model.max_positions, longest_line)
                                                     : longest_line;
+  }
+
+  static void note_unknown(const Dataset& data, const std::string& what) {
+    const auto unknown = std::ranges::count(data.target.ids, Tokenizer::unk);
+    if (unknown == 0) return;
+    tell_note(
+        fmt::format("{}: {} of {} labels are not in the vocabulary of labels, so the model "
+                    "cannot answer them",
+                    what, unknown, data.target.ids.size()));
   }
 
   static bool is_even(const Dataset& data) { return data.source.offsets == data.target.offsets; }
