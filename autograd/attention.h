@@ -122,7 +122,7 @@ class ScoreTerm {
   /// s += the term.
   virtual void add(const ScoreBlock& block, real* s) const = 0;
   /// Adds the gradient that dS leaves in the queries (row r at dq + r · block.q_stride) and in
-  /// inputs() (dinputs, false where nobody wants one). A constant has none.
+  /// inputs() (dinputs, false where it is not needed). A constant has none.
   virtual void backward(const ScoreBlock& /*block*/, const real* /*ds*/, real* /*dq*/,
                         std::span<const Grad> /*dinputs*/) const {}
 };
@@ -149,7 +149,7 @@ class AttentionStep {
   AttentionStep(const AttentionOptions& options, std::int64_t q_columns);
 
   /// q, out: [heads · size], of the query at `position` of sequence `sequence`, which has `keys` keys.
-  /// row(t): where the keys [key_heads · size] of position t stand, and behind them its values. Zeros
+  /// row(t): the address of the keys [key_heads · size] of position t, followed by its values. Zeros
   /// where the query reads no key.
   template <class Row>
   void operator()(const real* q, std::int64_t sequence, std::int64_t position, std::int64_t keys,

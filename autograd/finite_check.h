@@ -34,7 +34,7 @@ std::optional<NonFinite> find_non_finite(std::span<const NamedTensor> tensors,
 /// is not finite. An observer installed earlier still sees everything, first.
 class FiniteCheck final : public OpObserver {
  public:
-  /// The parameters' names help to say where in the model an op stands.
+  /// The parameters' names help to say where in the model an op is.
   explicit FiniteCheck(std::span<const NamedTensor> parameters);
   ~FiniteCheck() override { active = before_; }
   FiniteCheck(const FiniteCheck&) = delete;

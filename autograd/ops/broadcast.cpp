@@ -91,7 +91,7 @@ Array sum_to(const Array& x, const Shape& shape) {
     });
     return y;
   }
-  // The last axis stays, so the one before it (if they were alike they would have been merged)
+  // The last axis stays, so the one before it (if they were broadcast alike, they would have been merged)
   // goes: a matrix [rows, cols] at a time.
   const std::int64_t cols = walk.run();
   --walk.rank;

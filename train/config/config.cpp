@@ -42,7 +42,7 @@ void report_unknown(const YamlEntry& entry, const std::string& section, const st
     const std::string whole = section.empty() ? hint : section + "." + hint;
     problems.taint(whole);
     if (entry.place.source > 0) hint = whole;  // the command line takes whole keys
-  } else {                                     // perhaps it only stands in the wrong section
+  } else {                                     // perhaps the key belongs to another section
     const std::string end = "." + entry.key;
     for (const Field& field : fields()) {
       if (field.key.ends_with(end)) hint += (hint.empty() ? "" : " or ") + field.key;
@@ -71,7 +71,7 @@ void read_field(const Field& field, const YamlNode& node, Config& config, Proble
   }
 }
 
-/// A section given as one value, which goes to all its keys.
+/// A section given as a single value, which all its keys get.
 void read_shorthand(const std::string& section, const YamlNode& node, Config& config,
                     Problems& problems) {
   try {

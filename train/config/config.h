@@ -63,7 +63,7 @@ std::string json_schema();
 /// The keys whose values differ, in the order of the reference page.
 std::vector<std::string> differences(const Config& a, const Config& b);
 
-/// What changes for a run that goes on with `now` instead of its own config, one sentence a key.
+/// What changes for a run that continues with `now` instead of its own config, one sentence per key.
 /// Throws Error(Exit::usage) where the field table says that a run keeps the key.
 std::vector<std::string> changes_on_resume(const Config& run, const Config& now);
 

@@ -119,7 +119,7 @@ std::string type_of(const Field& field) {
 #define HEED_MEMBER(member) \
   [](auto& config) -> auto& { return config.member; }  // NOLINT(bugprone-macro-parentheses)
 
-// Upper bounds stand far above any sensible value; they keep shapes and counters from overflowing.
+// Upper bounds are far above any sensible value; they keep shapes and counters from overflowing.
 constexpr double million = 1e6, billion = 1e9;
 constexpr Range steps{0, 1e12}, tokens{1, billion}, sequences{1, million},
     fraction{0.0, 1.0, true, false}, dropout{0.0, 0.99}, positive{.low_in = false}, not_negative;

@@ -43,7 +43,7 @@ struct Field {
   std::vector<Condition> conditions = {};  ///< all of them must hold
   bool resettable = true;  ///< reset where the command line takes away the effect that it had
   std::string kept_because = {};  ///< why `heed resume` refuses another value; "": it does not
-  std::vector<std::string> alike = {};  ///< values that may replace one another all the same
+  std::vector<std::string> alike = {};  ///< values that may nevertheless replace one another
   bool told_on_resume = true;           ///< another value is reported
   nlohmann::json in_old_runs =
       {};  ///< what a run's config without this key means; null: the default
@@ -72,7 +72,7 @@ struct Field {
 struct Section {
   std::string key;
   std::string help;
-  bool shorthand = false;  ///< one value may stand for all its keys (model.layers: 3)
+  bool shorthand = false;  ///< one value may set all its keys (model.layers: 3)
 };
 
 const std::vector<Field>& fields();  ///< in the order of the reference page

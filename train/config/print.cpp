@@ -201,7 +201,7 @@ Json rule_of(const Field& field, const Condition& condition) {
   Json when = given(field.key, concerned);
   const std::string section = field.key.substr(0, std::min(field.key.rfind('.'), field.key.size()));
   const Section* const outer = find_section(section);
-  if (!condition.of.empty() && outer && outer->shorthand)  // the value may stand for the section
+  if (!condition.of.empty() && outer && outer->shorthand)  // the section may be given as this value
     when = {{"anyOf", Json::array({when, given(section, concerned)})}};
   return {{"$comment", field.key + ": " + field.sentence(condition)},
           {"if", when},

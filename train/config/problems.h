@@ -8,7 +8,7 @@
 
 namespace heed {
 
-/// Where a value stands. Source 0 is the file; source k is the k-th override of the command line.
+/// The position of a value. Source 0 is the file; source k is the k-th override of the command line.
 struct Place {
   int source = 0;
   int line = 1;    ///< from 1

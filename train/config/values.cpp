@@ -64,7 +64,7 @@ nlohmann::json read_whole(const YamlNode& node, const std::string& what) {
   }
   const std::optional<double> x = parse<double>(node.text);
   if (x && *x != std::floor(*x)) refuse(node, what);
-  constexpr double exact = 9007199254740992;  // 2^53: doubles hold all whole numbers below
+  constexpr double exact = 9007199254740992;  // 2^53: doubles represent every smaller whole number
   if (!x || std::abs(*x) >= exact) return nullptr;
   return static_cast<std::int64_t>(*x);
 }

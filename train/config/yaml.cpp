@@ -70,7 +70,7 @@ class Columns {
   std::vector<std::int32_t> characters_{0};  ///< characters begun before each byte
 };
 
-/// Where the text at `at` goes on after an anchor (`&name` and white space), if there is one:
+/// Where the text at `at` continues after an anchor (`&name` and white space), if there is one:
 /// yaml-cpp's mark of a node is that of its anchor.
 std::size_t skip_anchor(std::string_view text, std::size_t at) {
   constexpr std::string_view blank = " \t\r\n";
@@ -147,7 +147,7 @@ class Builder : public YAML::EventHandler {
     return {source_, mark.line + 1, columns_.at(at, mark.column)};
   }
 
-  /// To be called after parsing: beside a syntax error these would only mislead.
+  /// Called after parsing: next to a syntax error these would only mislead.
   void report_missing_colons() const {
     for (const auto& [place, key] : no_colon_) {
       problems_.add(place, key, "expected a colon after the key");

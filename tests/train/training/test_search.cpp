@@ -80,7 +80,7 @@ void best_of_all(const TableDecoding::Table& table, std::int64_t limit, double a
     tokens.push_back(t);
     const double total = log_prob + p[static_cast<std::size_t>(t)];
     if (static_cast<std::int64_t>(tokens.size()) == limit)
-      offer(total, tokens.size());  // at the limit: no </s>
+      offer(total, tokens.size());  // hypotheses at the length limit end without </s>
     else
       best_of_all(table, limit, alpha, tokens, total, best);
     tokens.pop_back();

@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(resuming_a_finished_run_does_not_repeat_its_figures) {
   const std::vector<nlohmann::json> first = to_the_end(false);
   BOOST_TEST(run.count("test") == 1);
   BOOST_TEST((to_the_end(true) == first));
-  run.config.train.steps = 30;  // trained further: the figures are those of the new end
+  run.config.train.steps = 30;  // after more training, the metrics are those of the final weights
   to_the_end(true);
   BOOST_TEST(run.count("test") == 1);
   BOOST_TEST(run.metrics().back().at("step") == 30);
