@@ -14,10 +14,10 @@ HEED_BEGIN
 struct NonFinite {
   std::string tensor;             ///< "the result of LayerNorm", …, for people
   Shape shape;                    ///< of the tensor
-  std::int64_t row = 0, col = 0;  ///< the first such value: of all axes but the last, of the last
+  std::int64_t row = 0, col = 0;  ///< of the value: over all axes but the last, over the last
   real value = 0;
 
-  /// "the result of LayerNorm, after encoder.norm.weight: shape [12, 64], nan at row 3, column 0"
+  /// "the result of LayerNorm after encoder.norm.weight: shape [12, 64], nan at row 3, column 0"
   std::string text() const;
 };
 
@@ -26,12 +26,12 @@ inline double unsigned_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
 
 /// The first value of x that is not finite.
 std::optional<NonFinite> find_non_finite(const Array& x, const std::string& tensor);
-/// The first of the tensors that holds one; what = "weight", say.
+/// The same for the first of the tensors that holds one; what = "weight", say.
 std::optional<NonFinite> find_non_finite(std::span<const NamedTensor> tensors,
                                          const std::string& what);
 
-/// While one is alive, it inspects what the ops of this thread compute and keeps the first value that
-/// is not finite. An observer installed earlier still sees everything, first.
+/// While one is alive, it inspects what the ops of this thread compute and keeps the first value
+/// that is not finite. An observer installed earlier still sees everything, first.
 class FiniteCheck final : public OpObserver {
  public:
   /// The parameters' names help to say where in the model an op is.
@@ -47,7 +47,7 @@ class FiniteCheck final : public OpObserver {
                  std::span<const Grad> dx) override;
 
  private:
-  /// ", at NAME" where an input is a parameter, or ", after NAME" of the last op that had one.
+  /// " at NAME" if an input is a parameter, else " after NAME" of the last op that had one.
   std::string place(std::span<const NodeRef> inputs);
 
   std::unordered_map<const Node*, std::string> names_;

@@ -55,8 +55,8 @@ struct GradcheckOptions {
   /// Above 0, for big models: instead of single entries, this many random directions d per tensor:
   /// <gradient, d> against the slope of s(x + t d). A few calls of f per tensor.
   int directions = 0;
-  /// Outputs that are ±inf, and stay so, are ignored (as those of a masked log-softmax). Otherwise
-  /// they fail; NaN always fails.
+  /// Outputs that are ±inf, and stay so, are ignored (such as those of a masked log-softmax).
+  /// Otherwise they fail; NaN always fails.
   bool ignore_infinite_outputs = false;
   bool stop_at_first = false;  ///< check no further tensors after a wrong one
   /// Called after each tensor, for a progress display.
@@ -82,7 +82,7 @@ struct GradcheckEntry {
   std::int64_t index = 0;  ///< flat; for a direction: its number
   double analytic = 0;
   double numeric = 0;
-  /// |analytic − numeric| / (abs/rel + max(|analytic|, |numeric|)), which is right up to rel.
+  /// |analytic − numeric| / (abs/rel + max(|analytic|, |numeric|)); right if at most rel.
   double error = 0;
   double uncertainty = 0;  ///< of the numeric value: the difference of two step sizes, or rounding
   double left = 0, right = 0;  ///< one-sided slopes, for kinks
@@ -119,9 +119,9 @@ struct GradcheckResult {
 std::ostream& operator<<(std::ostream& out, const GradcheckResult& result);
 
 /// Checks d f() / d p for each of the given variables, which f uses through its own copies: their
-/// values are changed in place (visible in all copies) and restored bit for bit, even if f throws. f
-/// runs many times and must give the same result for the same values: fix dropout's RandomKey. The
-/// result may have any shape; a model's loss is one value.
+/// values are changed in place (visible in all copies) and restored bit for bit, even if f throws.
+/// f runs many times and must give the same result for the same values: fix dropout's RandomKey.
+/// The result may have any shape; a model's loss is one value.
 GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
                                      const std::vector<NamedTensor>& parameters,
                                      const GradcheckOptions& options = {});

@@ -3,7 +3,7 @@
 
 namespace heed {
 
-/// Seconds since an arbitrary past moment: for durations, unaffected by changes of the system clock.
+/// Seconds since an arbitrary past moment, for durations; unaffected by system clock changes.
 inline double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

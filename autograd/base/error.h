@@ -6,7 +6,7 @@
 namespace heed {
 
 enum class Exit {
-  failed = 1,      ///< something else
+  failed = 1,      ///< any other failure
   usage = 2,       ///< command line or config
   bad_input = 3,   ///< a data, model or checkpoint file is broken or missing
   io = 4,          ///< disk, memory, I/O

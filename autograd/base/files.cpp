@@ -35,7 +35,7 @@ bool is_there(const fs::path& path) {
 
 Exit exit_of_reading(int error, bool named) {
   constexpr std::array nowhere{ENOENT, ENOTDIR, ELOOP, EISDIR,
-                               ENOTSUP};                       // ENOTSUP: of a folder's size
+                               ENOTSUP};                       // ENOTSUP: file_size of a pipe
   constexpr std::array mistaken{EACCES, ENAMETOOLONG, ENXIO};  // if a user chose the path
   const bool theirs = std::ranges::find(nowhere, error) != nowhere.end() ||
                       (named && std::ranges::find(mistaken, error) != mistaken.end());

@@ -64,8 +64,8 @@ void set_length(int descriptor, std::uint64_t length, const std::filesystem::pat
 void sync_file(int descriptor, const std::filesystem::path& path);
 void sync_folder(const std::filesystem::path& folder);
 
-/// Reads a file sequentially. The constructor throws Error(bad_input) if there is no such file or it
-/// is of another kind; reading throws Error(io) if the disk fails.
+/// Reads a file sequentially. The constructor throws Error(bad_input) if there is no such file or
+/// it is of another kind; reading throws Error(io) if the disk fails.
 class FileReader {
  public:
   /// What may be read. A user may name pipes ("-": standard input) and devices; a file without read
@@ -93,8 +93,8 @@ class FileReader {
   std::uint64_t size_ = 0;
 };
 
-/// The bytes of a regular file. Throws as FileReader does, and Error(bad_input) if the file is longer
-/// than `limit`.
+/// The bytes of a regular file. Throws as FileReader does, and Error(bad_input) if the file is
+/// longer than `limit`.
 std::string read_bytes(const std::filesystem::path& path, std::uint64_t limit = UINT64_MAX);
 
 /// Writes a new file sequentially, with its size and SHA-256. The bytes are on disk when finish()
@@ -137,13 +137,13 @@ void rename_durably(const std::filesystem::path& from, const std::filesystem::pa
 /// link atomically.
 void replace_symlink(const std::filesystem::path& target, const std::filesystem::path& link);
 
-/// Whether this errno means that something cannot be removed because it is another user's or in use.
+/// Whether this errno means that a removal is refused: the file is in use or another user's.
 bool is_refusal(int error);
 
-/// Removes a file or a whole folder, if it exists.
+/// Removes a file or a folder with its contents, if it exists.
 void remove_tree(const std::filesystem::path& path);
 
-/// The same; if it is another user's or in use, returns why it stays, else "".
+/// The same, but returns the reason for a refusal (is_refusal) instead of throwing; "" on success.
 std::string remove_tree_if_allowed(const std::filesystem::path& path);
 
 /// The temporary name of `path` in the same folder: `.NAME.tmp`.

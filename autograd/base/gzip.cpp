@@ -11,13 +11,13 @@
 namespace heed {
 namespace {
 
-/// A text shrinks to a tenth at best. A file that grows by this factor, beyond the first bytes, is
+/// Text shrinks to a tenth at best. A file that grows by this factor, beyond the first bytes, is
 /// designed to exhaust memory.
 constexpr std::uint64_t kMostTimes = 200, kNoBomb = std::uint64_t{8} << 20;
 
 constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, with gzip's header and trailer
 
-Bytef* input_of(std::string_view bytes) {  // zlib does not write there, but is not const
+Bytef* input_of(std::string_view bytes) {  // zlib only reads it, but is not const-correct
   return reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
 }
 
@@ -28,7 +28,7 @@ bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 struct GzipUnpacker::State {
   std::string name;
   std::uint64_t limit, packed = 0, unpacked = 0;  // bytes
-  bool kept, within = false;                      // a member
+  bool kept, within = false;                      // within: inside a member
   z_stream stream{};
 };
 

@@ -7,16 +7,16 @@
 
 namespace heed {
 
-/// Whether the bytes begin like gzip.
+/// Whether the bytes begin with the gzip magic number.
 bool is_gzip(std::string_view bytes);
 
-/// Unpacks a gzip stream; a file may hold several members in sequence. (zlib's gzread accepts garbage
-/// after a member as its end, and waits for whole buffers on a terminal.) Errors are Error(bad_input)
-/// and begin with `name`.
+/// Unpacks a gzip stream; a file may hold several members in sequence. (zlib's gzread ignores
+/// garbage after a member, and waits for full buffers on a terminal.) Errors in the data are
+/// Error(bad_input) and begin with `name`.
 class GzipUnpacker {
  public:
-  /// Content of more than `limit` bytes is refused; if it is `kept` in memory, so is content of more
-  /// than 200 times its packed size, the first 8 MiB aside.
+  /// Content of more than `limit` bytes is refused; if it is `kept` in memory, so is content of
+  /// more than 200 times its packed size, the first 8 MiB aside.
   GzipUnpacker(std::string name, std::uint64_t limit, bool kept);
   ~GzipUnpacker();
 

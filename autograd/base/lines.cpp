@@ -76,7 +76,7 @@ bool LineReader::next(std::string& line) {
     text_.erase(0, begin_);
     begin_ = 0;
     looked = text_.size();
-    // A mark and a \r do not count.
+    // The byte-order mark and the \r do not count.
     if (looked > longest_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;
   }
   const bool nothing = text_.empty() || (number_ == 0 && text_ == byte_order_mark);

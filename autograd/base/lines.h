@@ -12,7 +12,7 @@
 
 namespace heed {
 
-/// A longer line in a file of sentences is an error (a text without line ends, a binary).
+/// A longer line in a file of sentences is an error (text without line ends, or a binary file).
 inline constexpr std::size_t longest_line = 1'000'000;  // bytes
 
 /// The bytes of a file as a stream, unpacked; "-" is standard input.
@@ -52,11 +52,11 @@ class LineReader {
   LineReader(const std::string& path, std::size_t longest, const TextSource::Limits& limits)
       : source_(path, limits), longest_(longest) {}
 
-  /// False at the end. Throws for invalid UTF-8, a NUL byte and a line of more than `longest` bytes,
-  /// each with its line number.
+  /// False at the end. Throws for invalid UTF-8, a NUL byte and a line of more than `longest`
+  /// bytes, each with its line number.
   bool next(std::string& line);
   std::int64_t number() const { return number_; }  ///< of the line that next() gave, from 1
-  /// The input is a terminal, whose user waits for the answer to each line.
+  /// Whether the input is a terminal, whose user waits for the answer to each line.
   bool terminal() const { return source_.file().terminal(); }
 
  private:

@@ -25,8 +25,8 @@ class Team {
 
   std::int64_t threads() const { return static_cast<std::int64_t>(workers_.size()) + 1; }
   struct Interrupted {};
-  /// From now on run() calls this before each job and throws Interrupted if it returns true. An empty
-  /// function ends that.
+  /// From now on run() calls this before each job and throws Interrupted if it returns true. An
+  /// empty function disables this.
   void interrupt_when(std::function<bool()> asked) { asked_ = std::move(asked); }
   /// Calls job(i) for i = 0 … count − 1, each once, on whichever thread is free, and returns when
   /// all are done. Results must not depend on the thread. After an exception no further job begins;
@@ -55,9 +55,9 @@ class Team {
   std::int64_t failed_ = 0;  ///< the job that threw it
 };
 
-/// Calls work(k, from, to) for parts [from, to) of 0 … count − 1, on at most as many threads (0: one
-/// per processor) as have `least` to do: a smaller part would cost more than it saves. Returns the
-/// number of parts.
+/// Calls work(k, from, to) for parts [from, to) of 0 … count − 1, on at most `threads` threads (0:
+/// one per processor), so few that each has at least `least` to do: a smaller part would cost more
+/// than it saves. Returns the number of parts.
 template <class Work>
 std::size_t in_parts(std::size_t count, std::size_t least, std::int64_t threads, const Work& work) {
   if (threads <= 0) threads = available_processors();

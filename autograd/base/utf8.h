@@ -25,9 +25,9 @@ std::size_t invalid_utf8(std::string_view text);
 /// space. For output that must hold one line per input line, whatever a model generates.
 std::string one_line(std::string_view text);
 
-/// Lower case by Unicode's simple mapping (UnicodeData.txt, field 13, as the C library knows it), one
-/// code point to one code point, whatever the language: "ÄÖÜ" to "äöü", "Σ" to "σ", "İ" to "i".
-/// Malformed bytes stay.
+/// Lower case by Unicode's simple mapping (UnicodeData.txt, field 13, as implemented by the C
+/// library), one code point to one code point, whatever the language: "ÄÖÜ" to "äöü", "Σ" to "σ",
+/// "İ" to "i". Malformed bytes stay.
 std::string lowercase(std::string_view text);
 
 }  // namespace heed

@@ -43,7 +43,7 @@ Values minus(Values a, const Values& b) {
   return a;
 }
 
-/// An array seen along one of its axes: entry j of line l is at start(l) + j * stride.
+/// An array seen along one of its axes: entry j of line l is at at(l, j).
 struct Axis {
   Axis(const Shape& shape, int axis) : extent(shape[axis]) {
     for (int i = axis + 1; i < shape.rank(); ++i) stride *= shape[i];
@@ -146,8 +146,8 @@ std::optional<std::string> transposed(const Evidence& e) {
   for (int p = s.rank() - 2; p >= 0; --p) {
     for (int q = s.rank() - 1; q > p; --q) {
       if (s[p] < 2 || s[q] < 2) continue;
-      // Entry [outer, i, between, j, inner] of the gradient, read where [outer, j, between, i, inner]
-      // is in an array with axes p and q swapped.
+      // Entry [outer, i, between, j, inner] of the gradient, read from where [outer, j, between, i,
+      // inner] is in an array with axes p and q swapped.
       const std::int64_t inner = Axis(s, q).stride, between = Axis(s, p).stride / (s[q] * inner);
       Values read(e.analytic.size());
       for (std::int64_t flat = 0; flat < s.size(); ++flat) {
@@ -167,8 +167,8 @@ std::optional<std::string> transposed(const Evidence& e) {
   return {};
 }
 
-/// Compares with parts of the true sum over the outputs: the result of a backward that forgets to
-/// sum over a broadcast axis, overwrites instead of adding, or skips a row.
+/// Compares with partial sums over the outputs: the result of a backward that forgets to sum over a
+/// broadcast axis, overwrites instead of adding, or skips a row.
 std::optional<std::string> part_of_the_outputs(const Evidence& e) {
   const Shape& out = e.output_shape;
   if (e.shape.size() > 4096 || e.shape.size() * out.size() > 4'000'000 || !e.column) return {};
@@ -220,7 +220,7 @@ std::optional<std::string> summed_too_much(const Evidence& e) {
   return {};
 }
 
-/// Whether the difference is, line by line along an axis, a multiple of a basis.
+/// Whether, in each line along an axis, the difference is a multiple of the basis.
 bool multiple_along(const Axis& axis, const Values& difference, const Values& basis) {
   Values explained(difference.size());
   for (std::int64_t line = 0; line < axis.lines; ++line) {
@@ -294,7 +294,7 @@ std::optional<std::string> precision(const Values& a, const Values& n) {
       -std::log10(worst / largest(n)));
 }
 
-/// Whether the wrong entries are exactly those in a range of one axis.
+/// Where the wrong entries are, if they are exactly those in a range of one axis.
 std::string place(const Evidence& e) {
   for (int k = 0; k < e.shape.rank(); ++k) {
     const Axis axis(e.shape, k);

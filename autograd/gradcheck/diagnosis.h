@@ -1,6 +1,6 @@
 #pragma once
-/// Guesses from the numbers alone why a gradient is wrong, and returns a sentence for the author of
-/// the backward.
+/// Guesses from the numbers alone why a gradient is wrong, as a sentence for the author of the
+/// backward.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -23,8 +23,8 @@ struct Evidence {
   std::vector<double> x, y;      ///< all values of the tensor and of f's output
   bool output_has_graph = true;  ///< f's result is connected to some variable
   bool connected = true;         ///< the tape leads from f's result to x
-  /// Numeric derivatives of each output with respect to x's flat entry, times the cotangent: one
-  /// column of the weighted Jacobian. Costs two calls of f.
+  /// The numeric derivative of each output with respect to the entry of x at a flat index, times
+  /// the cotangent: one column of the weighted Jacobian. Costs two calls of f.
   std::function<std::vector<double>(std::int64_t)> column;
 
   bool complete() const { return static_cast<std::int64_t>(indices.size()) == shape.size(); }

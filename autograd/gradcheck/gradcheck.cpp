@@ -116,7 +116,8 @@ std::vector<GradcheckEntry> ParameterChecker::directions() const {
 }
 
 /// Whether slopes from steps far below float32's resolution, where float64 still has eight digits,
-/// differ from those of wide steps, which agree with the analytic gradient: then f rounds something.
+/// differ from those of wide steps, which agree with the analytic gradient: if so, f rounds
+/// internally.
 bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) const {
   if (sizeof(real) < 8) return false;
   int looked = 0, rounded = 0;
@@ -173,7 +174,7 @@ std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) 
   return diagnose(e);
 }
 
-/// Counts and sorts; does not determine the cause.
+/// Counts and sorts the entries; does not determine the cause.
 void summarize(const std::vector<GradcheckEntry>& found, ParameterCheck& c) {
   c.checked = static_cast<std::int64_t>(found.size());
   for (const GradcheckEntry& entry : found) {
@@ -212,7 +213,7 @@ ParameterCheck ParameterChecker::check() const {
   }
   if (passes(c.status) || !c.cause.empty()) return c;
   if (c.directional) {
-    // A direction shows that something is wrong, single entries show what.
+    // A direction shows that something is wrong; single entries show what.
     found = entries(sampled);
     if (std::all_of(found.begin(), found.end(),
                     [](const auto& entry) { return passes(entry.status); })) {

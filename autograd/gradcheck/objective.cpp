@@ -94,7 +94,7 @@ std::string Objective::draw_weights(const Array& y, std::uint64_t seed,
   return {};
 }
 
-/// Runs f twice more. All differences start from the values computed without a tape.
+/// Runs f twice more. All differences are taken from the values computed without a tape.
 std::string Objective::repeat() {
   const NoGrad off;
   const Values once = values_of(f_().value()), twice = values_of(f_().value());

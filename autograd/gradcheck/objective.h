@@ -28,7 +28,7 @@ class Originals {
 using Values = std::vector<double>;
 inline Values values_of(const Array& a) { return {a.values().begin(), a.values().end()}; }
 
-/// The variables have their original values again on destruction.
+/// s as a function of the variables, whose original values are restored on destruction.
 class Objective {
  public:
   /// Runs f, forward and backward, and checks that it is a function at all.
@@ -40,14 +40,14 @@ class Objective {
   const Shape& output_shape() const { return output_shape_; }
   const Values& outputs() const { return y_; }
   bool has_graph() const { return has_graph_; }  ///< f's result is connected to some variable
-  /// Whether the tape leads from f's result to the variable of that number.
+  /// Whether the tape leads from f's result to the variable with that number.
   bool reaches(std::size_t number) const { return reached_[number]; }
-  /// The analytic gradient of s with respect to it.
+  /// The analytic gradient of s with respect to that variable.
   const Values& gradient(std::size_t number) const { return gradients_[number]; }
 
-  /// s at the variables' current values, less s at their original ones.
+  /// s at the variables' current values, minus s at their original ones.
   Difference difference() const;
-  /// s as entry i of x moves by t, or as x moves by t times the direction d; x is then restored.
+  /// The change of s as entry i of x moves by t, or as x moves by t d; each call restores x.
   Line along_entry(Array x, std::int64_t i) const;
   Line along(Array x, Values d) const;
   /// The derivative of each output with respect to entry i of x, times that output's weight.

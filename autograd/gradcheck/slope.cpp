@@ -9,10 +9,10 @@ HEED_BEGIN
 namespace {
 
 constexpr int halvings = 20;  // from ε^(1/5) down to about 1e-9 in float64
-constexpr int patience = 12;  // halvings without progress; beyond them is only noise
+constexpr int patience = 12;  // halvings without progress, after which there is only noise
 constexpr int doublings = 5;
 
-/// s at ±h and ±2h, less s(0).
+/// s at ±h and ±2h, minus s(0).
 struct Stencil {
   double h = 0;
   Difference outer_left, left, right, outer_right;
@@ -31,8 +31,8 @@ struct Stencil {
   }
 };
 
-/// The gap between right and left slope shrinks by 4 as h is halved if the function is smooth; at a
-/// kink it stays.
+/// If the function is smooth, halving h shrinks the gap between the right and the left slope, about
+/// −s⁽⁴⁾h³/2, by 8; at a kink the gap stays.
 bool gap_stays(const Stencil& wide, const Stencil& narrow, double within) {
   const double gap = narrow.gap();
   const double slopes = std::max(std::abs(narrow.from_left()), std::abs(narrow.from_right()));
@@ -40,7 +40,7 @@ bool gap_stays(const Stencil& wide, const Stencil& narrow, double within) {
          std::abs(gap - wide.gap()) <= within * std::abs(gap);
 }
 
-/// True if the two agree better than any previous pair.
+/// Updates `best` and returns true if the two agree better than any previous pair.
 bool keep_better(Slope& best, const Stencil& a, const Stencil& b) {
   const double difference = std::abs(a.central() - b.central());
   if (!std::isfinite(difference)) return false;

@@ -6,8 +6,8 @@
 
 HEED_BEGIN
 
-/// s(t) − s(0), summed from the differences of the single outputs, which loses fewer digits than
-/// the difference of two sums; and an estimate of its rounding error.
+/// s(t) − s(0), summed from the differences of the individual outputs, which loses fewer digits
+/// than the difference of two sums; and an estimate of its rounding error.
 struct Difference {
   double value = 0;
   double rounding = 0;
