@@ -18,7 +18,7 @@ HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
-/// ⟨x, y⟩ of a head's few values, summed in `real` as in gemm.
+/// ⟨x, y⟩ over the few values of a head, summed in `real` as in gemm.
 HWY_INLINE real inner(const real* x, const real* y, std::int64_t n) {
   Vector even = set(0), odd = set(0);
   std::int64_t i = 0;
@@ -32,12 +32,12 @@ HWY_INLINE real inner(const real* x, const real* y, std::int64_t n) {
 }
 
 /// Prefetches a row of keys and values: each row is in a separate array, so the processor cannot
-/// predict it.
+/// predict its address.
 HWY_INLINE void fetch(const real* row, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(real)}) hwy::Prefetch(row + i);
 }
 
-/// body(h, first column of its key head) for each query head h.
+/// Calls body(h, first column of its key head) for each query head h.
 template <class Body>
 HWY_INLINE void each_head(const HeadLayout& layout, const Body& body) {
   const std::int64_t size = layout.size, group = layout.heads / layout.key_heads;
@@ -50,7 +50,7 @@ HWY_INLINE void each_head(const HeadLayout& layout, const Body& body) {
   }
 }
 
-/// Row by row, so that each is read only once.
+/// Proceeds row by row, so that each is read only once.
 void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadLayout layout,
                    real* scores) {
   const std::int64_t size = layout.size;

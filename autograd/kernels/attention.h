@@ -8,7 +8,7 @@
 HEED_BEGIN
 namespace kernels {
 
-/// The division of a row's columns: q has heads · size of them, k and v key_heads · size each.
+/// How a row's columns are divided: q has heads · size of them, k and v key_heads · size each.
 /// Query head h reads key head h / (heads / key_heads): grouped queries, Ainslie et al. 2023.
 struct HeadLayout {
   std::int64_t heads = 1, key_heads = 1, size = 0;
@@ -31,18 +31,19 @@ struct Visible {
   }
 };
 
-/// Scores to weights, in place: softmax over the keys that a row reads, 0 elsewhere.
-/// lse[r · stride] becomes the row's log Σ exp. A row that reads no key becomes zeros, with lse −inf.
+/// Turns scores into weights, in place: softmax over the keys that a row reads, 0 elsewhere.
+/// lse[r · stride] becomes the row's log Σ exp. A row that reads no key becomes 0, with lse −inf.
 void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                        real* lse, std::int64_t stride);
-/// lse[r · stride] = log(exp(lse[r · stride]) + Σ exp(scores of the row)) over the keys that the row
-/// reads: starting from −inf, it accumulates a row tile by tile.
+/// lse[r · stride] = log(exp(lse[r · stride]) + Σ exp(scores of the row)) over the keys that the
+/// row reads: starting from −inf, it accumulates a row tile by tile.
 void attention_add_to_lse(const real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                           real* lse, std::int64_t stride);
 /// Recomputes the weights from the scores and the lse saved by the forward pass.
 void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                              const real* lse, std::int64_t stride);
-/// dscores = weights ⊙ (dweights − delta[r]), 0 for keys that a row does not read; dscores may be dweights.
+/// dscores = weights ⊙ (dweights − delta[r]), 0 for keys that a row does not read; dscores may be
+/// dweights.
 void attention_softmax_grad(const real* weights, const real* dweights, real* dscores,
                             std::int64_t rows, std::int64_t cols, Visible visible,
                             const real* delta);

@@ -37,13 +37,13 @@ struct Counters {
   }
 };
 
-/// The words of the 16 blocks at `position`, word w of block b at words[16 w + b]; as
-/// RandomKey::block.
+/// The words of the 16 blocks at `position` (RandomKey::block), word w of block b at
+/// words[16 w + b].
 HWY_INLINE void philox_chunk(const RandomKey& key, std::uint32_t position, std::uint32_t* words) {
   const WordTag d;
   const auto tagged = (static_cast<std::uint32_t>(key.stream) << 28) | (key.part & 0x0FFFFFFFu);
   for (std::int64_t b = 0; b < 16; b += word_lanes) {
-    // Blocks with even numbers in one set of counters and odd ones in the other.
+    // One set of counters holds the even-numbered blocks, the other the odd-numbered ones.
     const Words first =
         hn::Add(hn::Iota(d, 0), hn::Set(d, position + static_cast<std::uint32_t>(b)));
     Counters even{{first, hn::Set(d, static_cast<std::uint32_t>(key.index)),
@@ -68,7 +68,7 @@ HWY_INLINE void philox_chunk(const RandomKey& key, std::uint32_t position, std::
 /// Which of the values [e, e + lanes) of a chunk are kept: those whose 16 bits are not below the
 /// threshold, which is passed shifted into the upper half of a word.
 HWY_INLINE Mask kept(const std::uint32_t* words, std::int64_t e, std::uint32_t threshold) {
-  // e and lanes are divisors or multiples of 16, so a vector never crosses into another half.
+  // lanes divides 16 and e is a multiple of lanes, so a vector never crosses into another half.
   using BitsTag = hn::Rebind<std::uint32_t, Tag>;
   const BitsTag d;
   auto bits = hn::LoadU(d, words + e / 32 * 16 + e % 16);
@@ -84,7 +84,7 @@ HWY_INLINE Mask kept(const std::uint32_t* words, std::int64_t e, std::uint32_t t
 #endif
 }
 
-/// body(i, io, mask) over n values, 0 < threshold < 65536.
+/// Calls body(i, io, mask) for n values, 0 < threshold < 65536.
 template <class Body>
 HWY_INLINE void each_kept(const RandomKey& key, std::int64_t first, std::uint32_t threshold,
                           std::int64_t n, const Body& body) {

@@ -30,7 +30,7 @@ constexpr bool map_needs_y(Map f) {
 
 namespace maps {
 
-/// σ(x) = 1 / (1 + e^-x), from the side on which the exponential is at most 1.
+/// σ(x) = 1 / (1 + e^-x), computed from the side where the exponential is at most 1.
 inline double sigmoid(double x) {
   const double e = std::exp(-std::abs(x));
   return (x < 0 ? e : 1) / (1 + e);

@@ -17,7 +17,7 @@ namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
 // The forward passes use double. It costs little more than float, because memory is the bottleneck,
-// and rows far from 0, rows of 1e38, and gain and bias that cancel stay exact.
+// and it is exact for rows far from 0, rows of 1e38, and gain and bias that cancel.
 
 HWY_INLINE double mean_of(const real* x, std::int64_t n) {
   const double count = static_cast<double>(n);
@@ -109,7 +109,7 @@ HWY_INLINE RowMeans row_means(const real* x, const real* gain, double mean, doub
   return {mean + scale * rest, scale * g, scale * rstd * (gz - scale * rest * g)};
 }
 
-/// The rows' part of a gradient: dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)), in double as well.
+/// One row of dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)), in double as well.
 HWY_INLINE void norm_dx(const real* x, const real* gain, RowMeans mean, double rstd, const real* dy,
                         real* dx, std::int64_t cols) {
   each_wide(cols, [=](std::int64_t c, auto io) HWY_ATTR {
@@ -119,7 +119,7 @@ HWY_INLINE void norm_dx(const real* x, const real* gain, RowMeans mean, double r
   });
 }
 
-/// The columns' part: dgain += Σ_r dy ⊙ x̂ and dbias += Σ_r dy, for up to four rows at a time, so
+/// The column sums: dgain += Σ_r dy ⊙ x̂ and dbias += Σ_r dy, for up to four rows at a time, so
 /// that the sums are read and written once for four rows.
 template <int rows, bool centred>
 HWY_INLINE void norm_dgain(const real* x, const RowMeans* mean, const real* rstd, const real* dy,

@@ -30,9 +30,9 @@ void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t 
 void layer_norm(const real* x, const real* gain, const real* bias, real eps, real* y, real* mean,
                 real* rstd, std::int64_t rows, std::int64_t cols);
 /// With x̂ = (x − mean) rstd and g = dy ⊙ gain:
-/// dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)); dgain += Σ_r dy ⊙ x̂; dbias += Σ_r dy. Each of the three
-/// targets may be null. x̂ and all sums are in double. (`mean` alone is not enough: rounded to real,
-/// its error may exceed the deviations of a row far from 0.)
+/// dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)); dgain += Σ_r dy ⊙ x̂; dbias += Σ_r dy. Each of the
+/// three targets may be null. x̂ and all sums are in double. (`mean` alone is not enough: rounded
+/// to real, its error may exceed the deviations of a row far from 0.)
 void layer_norm_grad(const real* x, const real* gain, const real* mean, const real* rstd,
                      const real* dy, real* dx, real* dgain, real* dbias, std::int64_t rows,
                      std::int64_t cols);
@@ -48,9 +48,9 @@ void rms_norm_grad(const real* x, const real* gain, const real* rrms, const real
 /// with scale · d loss / d logits = scale (p − (1 − ε) onehot(t) − ε/n) if `with_grad`.
 ///
 /// -inf masks a class: as the target, or with ε > 0, it makes the loss +inf. So does any logit of
-/// +inf, because training must not continue from there; the gradient is then that of softmax's limit. NaN
-/// makes the losses and the whole gradient NaN and `correct` false. Losses near 0 keep their
-/// relative precision. n > 0, 0 ≤ target < n.
+/// +inf, because training must not continue from there; the gradient is then that of softmax's
+/// limit. NaN makes the losses and the whole gradient NaN and `correct` false. Losses near 0 keep
+/// their relative precision. n > 0, 0 ≤ target < n.
 struct RowLoss {
   double loss;   ///< with smoothing
   double nll;    ///< −log p[t]

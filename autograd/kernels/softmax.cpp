@@ -25,7 +25,7 @@ real log_sum_exp_row(const real* x, std::int64_t n) {
 real softmax_row(const real* x, real* y, std::int64_t n) {
   const real m = row_max(x, n);
   if (!std::isfinite(m)) return plain::softmax_row(x, y, n);
-  // If m and the logarithm may cancel, the sum needs x, which may be overwritten next.
+  // If m and the logarithm may cancel, the sum needs x, which exp_of_row may overwrite.
   const bool may_cancel = m < real(1e-6) && m > -std::log(static_cast<real>(n)) - 1;
   const real careful = may_cancel ? log_sum_exp_row(x, n) : real(0);
   const double total = exp_of_row(x, m, y, n);

@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t smallest = 64;    // bytes, header not counted
 constexpr std::size_t slab = 1 << 14;   // bytes cut into small blocks in one go
-constexpr std::size_t large = 1 << 16;  // bytes; blocks from this size on are the heap's
-/// The number of larger classes tried before the heap is asked: up to twice the size.
+constexpr std::size_t large = 1 << 16;  // bytes; blocks of this size and above come from the heap
+/// The number of larger classes tried before asking the heap: up to twice the size.
 constexpr std::uint32_t larger_classes = 4;
 constexpr std::uint32_t classes = 4 * 10 + larger_classes + 1;
 
@@ -50,7 +50,7 @@ Heap& heap() {
   return *heap;
 }
 
-/// For sanitizers: each block comes from the system.
+/// With a sanitizer, each block comes from the system.
 std::atomic<std::int64_t> unkept_allocations{0};
 std::atomic<std::int64_t> unkept_bytes{0};
 
@@ -135,7 +135,7 @@ class Arena {
 
 namespace {
 
-/// Arenas outlive their threads: blocks may still be returned, and the next thread reuses the arena.
+/// Arenas outlive their threads: blocks may still be returned, and a new thread reuses the arena.
 struct ArenaPool {
   std::mutex mutex;
   std::vector<Arena*> idle;

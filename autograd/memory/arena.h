@@ -1,10 +1,10 @@
 #pragma once
-/// Reusable memory. Training requests the same sizes at every step; the arena keeps freed blocks, so
-/// after the first steps neither malloc nor the kernel is called.
+/// Reusable memory. Training requests the same sizes at every step; the arena keeps freed blocks,
+/// so after the first steps neither malloc nor the kernel is called.
 ///
 /// For small blocks each thread has its own arena: free lists by size class (four classes per power
-/// of two). A block freed by another thread returns to its original arena, so memory does not migrate
-/// between threads and the peak does not grow. Large blocks belong to the heap (heap.h).
+/// of two). A block freed by another thread returns to its original arena, so memory does not
+/// migrate between threads and the peak does not grow. Large blocks belong to the heap (heap.h).
 #include <cstddef>
 #include <cstdint>
 
@@ -12,12 +12,12 @@
 
 HEED_BEGIN
 
-/// At least `bytes` bytes, not initialised, with one reference. Throws Error(Exit::io) if the system
-/// has no more.
+/// At least `bytes` bytes, not initialised, with one reference. Throws Error(Exit::io) if the
+/// system has no more.
 Block* arena_allocate(std::size_t bytes);
 /// Frees a block, from any thread. Its reference count is ignored.
 void arena_release(Block* block) noexcept;
-MemoryCounters arena_counters();  ///< of all threads; small blocks: what the arenas hold
+MemoryCounters arena_counters();  ///< of all threads; for small blocks, what the arenas hold
 void arena_forget_peak();         ///< resets the peak to what is in use now
 
 /// Lets standard containers use the arena.

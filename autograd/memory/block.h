@@ -10,14 +10,14 @@ HEED_BEGIN
 
 class Arena;
 
-/// Is 64 bytes before the memory it describes; the memory is aligned to 64 bytes.
+/// Directly precedes the memory it describes, which is aligned to 64 bytes.
 struct alignas(64) Block {
   std::atomic<std::int64_t> references{1};
   Arena* home = nullptr;      ///< the arena of a thread; nullptr: the heap
   Block* next = nullptr;      ///< while in a free list
-  Block* previous = nullptr;  ///< the heap's: the same
+  Block* previous = nullptr;  ///< the heap's: while in a free list
   Block* below = nullptr;     ///< the heap's: the block that ends where this one begins
-  std::size_t bytes = 0;      ///< the heap's: with this header
+  std::size_t bytes = 0;      ///< with this header; unused in an arena
   std::uint32_t size_class = 0;
   bool free = false;  ///< the heap's
 
@@ -26,7 +26,7 @@ struct alignas(64) Block {
 };
 
 struct MemoryCounters {
-  std::int64_t system_allocations = 0;  ///< requests to the system for more
+  std::int64_t system_allocations = 0;  ///< requests for more memory
   std::int64_t system_bytes = 0;        ///< held from the system
   std::int64_t live_bytes = 0;          ///< in blocks in use
   std::int64_t peak_bytes = 0;          ///< maximum in use since the peak was forgotten

@@ -1,7 +1,7 @@
 #pragma once
 /// Large blocks of memory, shared by all threads: best fit, cut to size, and merged with free
 /// neighbours (D. Knuth, The Art of Computer Programming 1, section 2.5, boundary tags), so that
-/// batches of varying size reuse what other sizes have freed. Nothing is returned to the system.
+/// batches of one size reuse what other sizes have freed. Nothing is returned to the system.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ class Heap {
   void forget_peak();  ///< resets the peak to what is live now
 
  private:
-  // Four lists per power of two. Every block of a list fits a request for a lower list.
+  // Four lists per power of two. Every block in a list satisfies any request for a lower list.
   static constexpr std::size_t bins = 4 * 48;
   static std::size_t bin_of(std::size_t bytes);
   void list(Block* block);    ///< as free

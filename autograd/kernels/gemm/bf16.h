@@ -1,7 +1,7 @@
 #pragma once
 /// Matrix products of operands rounded to bfloat16 (8 bits of exponent, 7 of fraction) with sums in
-/// float: about twice as fast as float if the processor has instructions for it. The products are
-/// oneDNN's; the library is loaded on first use.
+/// float: about twice as fast as float if the processor has instructions for it. oneDNN
+/// computes the products; it is loaded on first use.
 #include <cstdint>
 #include <string>
 
@@ -13,7 +13,8 @@ namespace kernels {
 /// Why this program cannot use bf16 on this machine; empty if it can.
 const std::string& bf16_obstacle();
 
-/// While one is alive, gemm on this thread uses bf16 if that is faster: large products, alpha 1.
+/// While one is alive, gemm on this thread uses bf16 where that is faster: for large
+/// products with alpha 1 and beta 0 or 1.
 class Bf16Scope {
  public:
   explicit Bf16Scope(bool wanted);
@@ -27,7 +28,7 @@ class Bf16Scope {
 
 /// True if gemm currently uses bf16 for a product of this size.
 bool takes_bf16(std::int64_t m, std::int64_t n, std::int64_t k, real alpha, real beta);
-/// C = op(A) op(B), or C += op(A) op(B); shapes and distances as for gemm.
+/// C = op(A) op(B), or C += op(A) op(B); shapes and strides as for gemm.
 void gemm_bf16(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
                const real* a, std::int64_t lda, const real* b, std::int64_t ldb, bool accumulate,
                real* c, std::int64_t ldc);

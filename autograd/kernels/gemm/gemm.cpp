@@ -15,8 +15,8 @@ namespace kernels {
 
 namespace {
 
-/// Parallelism is above the ops, in shards; BLAS runs on the calling thread. Its pthread build has
-/// one setting per process, its OpenMP build one per thread.
+/// Parallelism is above the ops, in shards; BLAS runs on the calling thread. OpenBLAS has one
+/// setting per process if built with pthreads, one per thread if built with OpenMP.
 bool use_one_thread() {
   if (openblas_get_parallel() == OPENBLAS_OPENMP) {
     openblas_set_num_threads(1);
@@ -57,7 +57,7 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
   }
   if (bf16) return gemm_bf16(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta == 1, c, ldc);
   if (panels != nullptr) return multiply_packed(a, panels, m, n, k, c);
-  // BLAS uses blasint, and refuses a row distance of 0, which arrays with an empty axis have.
+  // BLAS counts in blasint, and refuses a row stride of 0, which arrays with an empty axis have.
   if (std::max({m, n, k, lda, ldb, ldc}) > std::numeric_limits<blasint>::max())
     fail("[gemm] too many rows or columns for BLAS: {} x {} times {} x {}", m, k, k, n);
   const auto distance = [](std::int64_t ld) {

@@ -116,8 +116,8 @@ void check(dnnl_status_t status, const char* what) {
   throw Error(Exit::failed, std::string("oneDNN: ") + what + " fails");
 }
 
-/// Describes a matrix [rows, cols], stored transposed or not; by strides alone if the size is not
-/// known yet.
+/// Describes a matrix [rows, cols], stored transposed or not; if the size is not known yet, only by
+/// which stride is 1.
 dnnl_memory_desc_t matrix(dnnl_data_type_t type, Trans stored, std::int64_t rows, std::int64_t cols,
                           std::int64_t distance) {
   const dnnl_dims_t extents{rows, cols};
@@ -207,7 +207,7 @@ class Products {
 
 using Halves = std::vector<std::uint16_t, ArenaAllocator<std::uint16_t>>;
 
-/// A matrix as stored, row-major without gaps.
+/// The matrix in bf16, as stored but without gaps between its rows.
 Halves rounded(const float* x, std::int64_t rows, std::int64_t cols, std::int64_t distance) {
   Halves y(static_cast<std::size_t>(rows * cols));
   if (distance == cols) {

@@ -17,12 +17,12 @@ HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
-// A tile of C stays in registers while k runs: tall rows of two vectors, with room for two vectors of
-// B and one value of A (Goto and van de Geijn 2008, "Anatomy of High-Performance Matrix
-// Multiplication", section 6).
+// A tile of C stays in registers throughout the loop over k: `tall` rows of two vectors, with room
+// for two vectors of B and one value of A (Goto and van de Geijn 2008, "Anatomy of
+// High-Performance Matrix Multiplication", section 6).
 constexpr std::int64_t panel_width = 2 * lanes;
 constexpr int tall = HWY_TARGET == HWY_AVX2 ? 6 : 12;  // of 16 registers, or 32
-// A block of A stays in the L2 cache, one panel of B of the same depth in the L1 cache.
+// A block of A stays in the L2 cache, and a panel of B of the same depth in the L1 cache.
 constexpr std::int64_t block_rows = 21 * 12, block_depth = 256;
 
 std::int64_t packed_size(std::int64_t n, std::int64_t k) {
@@ -61,7 +61,7 @@ template <int rows>
 HWY_INLINE void tile(const Block& it) {
   const bool whole = it.width == panel_width;
   Vector left[rows], right[rows];
-  HWY_ALIGN real part[panel_width] = {};  // of C, if it has fewer columns than a panel
+  HWY_ALIGN real part[panel_width] = {};  // of C, if the block has fewer columns than a panel
 #pragma GCC unroll 12
   for (int r = 0; r < rows; ++r) {
     const real* const c = it.c + r * it.ldc;

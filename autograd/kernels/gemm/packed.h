@@ -1,7 +1,7 @@
 #pragma once
-/// Products with weights that stay constant over many calls, as in decoding. They are packed once in
-/// the order in which the product reads them, whereas BLAS packs them at each call. This doubles the
-/// memory of the weights.
+/// Products with weights that stay constant over many calls, as in decoding. They are packed once,
+/// in the order in which the product reads them, whereas BLAS packs them at each call. This doubles
+/// the memory of the weights.
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -13,7 +13,7 @@ HEED_BEGIN
 namespace kernels {
 
 /// Matrices whose products may use this layout; each (or the rows of it that a product takes) is
-/// packed on first use. Their values must not change during its lifetime. Threads share one.
+/// packed on first use. Their values must not change during its lifetime. Threads may share one.
 class PackedWeights {
  public:
   PackedWeights() = default;
@@ -21,8 +21,8 @@ class PackedWeights {
   PackedWeights& operator=(const PackedWeights&) = delete;
 
   void add(const Array& matrix);  ///< [rows, cols]
-  /// The layout of n rows of k values from `rows` on, or nullptr if they are in no matrix that was
-  /// added.
+  /// The packed layout of the n rows of k values that start at `rows`, or nullptr if no added
+  /// matrix contains them.
   const real* find(const real* rows, std::int64_t n, std::int64_t k);
 
  private:
@@ -31,7 +31,7 @@ class PackedWeights {
     Array panels;
   };
   std::map<const real*, Array> matrices_;  // by start address
-  std::mutex mutex_;                       // of packed_
+  std::mutex mutex_;                       // guards packed_
   std::map<std::pair<const real*, std::int64_t>, Packed> packed_;
 };
 
@@ -48,16 +48,17 @@ class PackedScope {
   PackedWeights* before_;
 };
 
-/// The layout of B [n, k] for gemm to use, or nullptr.
+/// The packed layout of B [n, k] for gemm to use, or nullptr.
 const real* packed_here(const real* b, std::int64_t n, std::int64_t k);
 
-/// Values of the layout of [n, k]: columns of zeros fill the last panel. 0: there is no layout.
+/// The number of values in the packed layout of [n, k], including zeros that fill the last panel.
+/// 0: there is none.
 std::int64_t packed_size(std::int64_t n, std::int64_t k);
-/// B as consecutive panels of a few rows each: panel p holds, for each of the k columns of B, that
-/// column's values in rows p w to (p + 1) w.
+/// B as consecutive panels of w rows: panel p holds, for each of the k columns of B, that column's
+/// values in rows [p w, (p + 1) w).
 void pack(const real* b, std::int64_t n, std::int64_t k, real* panels);
 /// C = A Bᵀ with B packed: A is [m, k], B [n, k], C [m, n], all row-major without gaps, k > 0. Each
-/// value is one chain of fused multiply-adds in the order of k, whatever m and the vector width are.
+/// value is one chain of fused multiply-adds in the order of k, whatever m and the vector width.
 void multiply_packed(const real* a, const real* panels, std::int64_t m, std::int64_t n,
                      std::int64_t k, real* c);
 namespace plain {

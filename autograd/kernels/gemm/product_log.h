@@ -40,8 +40,8 @@ struct ProductFlops {
   double executed = 0, model = 0;
 };
 
-/// While one is alive, the products of this thread are added to `flops` and, if requested, listed in
-/// the order of their execution. Of two, the newer one counts.
+/// While one is alive, the products of this thread are added to `flops` and, if requested, listed
+/// in the order of their execution. If several are alive, only the newest counts.
 class ProductLog {
  public:
   explicit ProductLog(ProductFlops& flops, std::vector<Product>* products = nullptr)
@@ -68,9 +68,9 @@ class ProductLog {
   int whole_ = 0;  ///< unfinished computations that have declared their model FLOPs
 };
 
-/// For a computation whose products differ from its definition's: while one is alive, they count
-/// only as executed, and `flops()` is the computation's count of model FLOPs. Not called without a
-/// log.
+/// For a computation whose products differ from those of its definition: while one is alive, they
+/// count only as executed, and `flops()` gives the model FLOPs of the computation. `flops` is
+/// called only if there is a log.
 class CountedAsWhole {
  public:
   template <class Flops>

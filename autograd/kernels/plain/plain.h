@@ -1,6 +1,6 @@
 #pragma once
-/// The plain twins of the kernels: one loop each, in the order of the formula and in double, to be
-/// read next to the source of the formula and to test the fast kernels against.
+/// The plain twins of the kernels: one loop each, in the order of the formula and mostly in double,
+/// to be read next to the source of the formula and to test the fast kernels against.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-/// The plain twins of the kernels of rows.h.
+/// The plain twins of the kernels in rows.h.
 #include "autograd/kernels/plain/plain.h"
 
 HEED_BEGIN
@@ -68,8 +68,8 @@ inline void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::i
   }
 }
 
-/// With an infinite logit the loss is +inf, so that training stops; the gradient stays that of
-/// softmax's limit. A class at -inf has p = 0: its loss is +inf as target or under smoothing.
+/// With an infinite largest logit the loss is +inf, so that training stops; the gradient stays that
+/// of softmax's limit. A class at -inf has p = 0: its loss is +inf as target or under smoothing.
 inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                                  real scale, bool with_grad) {
   const double m = largest(logits, n), t = logits[target], eps = smoothing;
@@ -99,8 +99,8 @@ inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t targ
   return result;
 }
 
-/// The input of normalisation for a row: the values, or, if some are infinite, their limit as these
-/// grow together: ±1 for them and 0 for the rest. NaN stays.
+/// A value as the norms see it: itself, or, in a row with infinities, its limit as these grow
+/// together: ±1 for them and 0 for the rest. NaN stays.
 inline double seen(double x, bool row_has_infinity) {
   if (!row_has_infinity || std::isnan(x)) return x;
   return std::isinf(x) ? std::copysign(1.0, x) : 0;

@@ -1,11 +1,11 @@
 #pragma once
-/// The plain twins of the kernels of dropout.h and update.h.
+/// The plain twins of the kernels in dropout.h and update.h.
 #include "autograd/kernels/plain/plain.h"
 
 HEED_BEGIN
 namespace kernels::plain {
 
-/// q · 65536, the number of 16-bit values that drop.
+/// q · 65536, the number of 16-bit values for which a value is dropped.
 inline std::uint32_t drop_threshold(real p) {
   return static_cast<std::uint32_t>(std::lround(65536 * std::clamp(double{p}, 0.0, 1.0)));
 }

@@ -15,8 +15,8 @@
 #include "autograd/base/real.h"
 #include "hwy/highway.h"
 
-/// 1 if the target has vectors with fused multiply-add, which exp and related functions need for
-/// their last digits, and partial loads: on x86 from AVX2 on. Elsewhere the plain twins are the
+/// 1 if the target has partial loads and vectors with fused multiply-add, which exp and related
+/// functions need for their last digits: on x86, AVX2 and later. Elsewhere the plain twins are the
 /// kernels (packed.cpp: BLAS).
 #undef HEED_SIMD
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2)
@@ -89,7 +89,7 @@ struct Part {
   }
 };
 
-/// body(i, io) for each vector of n values.
+/// Calls body(i, io) for each vector of n values.
 template <class Body>
 HWY_INLINE void each(std::int64_t n, const Body& body) {
   std::int64_t i = 0;
@@ -122,8 +122,8 @@ HWY_INLINE void each_wide(std::int64_t n, const Body& body) {
 }
 
 /// Several sums over n values at once, in double: term(i, io, v) sets v[t] to the values of sum t.
-/// There are always 32 partial sums of each, number j of the values j, j + 32, j + 64, ...; they are
-/// added by halves. So the order is the same for every width.
+/// Each sum has 32 partial sums, number j over the values j, j + 32, j + 64, …; they are added by
+/// halves. So the order is the same for every vector width.
 template <int terms, class Term>
 HWY_INLINE std::array<double, terms> wide_sums(std::int64_t n, const Term& term) {
   constexpr std::int64_t count = 32 / wide_lanes;  // 4 or 8 or 16 vectors
@@ -166,7 +166,7 @@ HWY_INLINE std::array<double, terms> wide_sums(std::int64_t n, const Term& term)
   }
   return totals;
 }
-/// One sum in that order, of term(i, io).
+/// One sum of term(i, io), in that order.
 template <class Term>
 HWY_INLINE double wide_sum(std::int64_t n, const Term& term) {
   return wide_sums<1>(

@@ -88,13 +88,13 @@ struct SigmoidParts {
     return times_power(e.times(hn::Mul(factor, c)), e.n);
   }
 };
-/// x σ(u) for u of the sign of x; 0 if x is so negative that it vanishes, -inf included.
+/// x σ(u) for u with the sign of x; 0 if x is so negative that it vanishes, -inf included.
 HWY_INLINE Vector times_sigmoid(Vector x, Power<Vector> e) {
   const SigmoidParts s(e);
   return hn::IfThenElse(negative(x), s.small(x), hn::Mul(x, s.c));
 }
-/// σ(u) + x σ(u) σ(−u) u', the derivative of x σ(u); `far` marks where the second term vanishes (and
-/// might be inf · 0).
+/// σ(u) + x σ(u) σ(−u) u', the derivative of x σ(u); `far` marks where the second term vanishes
+/// (and might be inf · 0).
 HWY_INLINE Vector times_sigmoid_slope(Vector x, Power<Vector> e, Vector du, Mask far) {
   const SigmoidParts s(e);
   const Vector small = s.small(set(1));
@@ -188,10 +188,10 @@ struct Gelu {
 
 struct GeluTanh {
   static constexpr bool needs_x = true, needs_y = false;
-  static constexpr double c = 1.5957691216057307118, k = 0.044715;  // 2 √(2/π)
+  static constexpr double c = 1.5957691216057307118, k = 0.044715;  // c: 2 √(2/π)
 
-  /// e^−|2u|, 2u = c x (1 + k x²), as (1 + tanh u) / 2 = σ(2u). In float the exponent is computed in
-  /// double, because its error is multiplied by its size.
+  /// e^−|2u|, 2u = c x (1 + k x²), since (1 + tanh u) / 2 = σ(2u). In float the exponent is
+  /// computed in double, because its error is multiplied by its size.
   static HWY_INLINE Power<Vector> power(Vector x) {
 #ifdef HEED_DOUBLE
     const Vector u =

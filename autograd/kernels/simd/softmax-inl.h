@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 
-/// The largest value. With NaN among them the result may be any of the values: callers detect it by
+/// The largest value. If some are NaN, the result may be any of the values: callers detect NaN by
 /// the sum of exponentials, which is then NaN.
 HWY_INLINE real row_max(const real* x, std::int64_t n) {
   constexpr real low = -std::numeric_limits<real>::infinity();
@@ -62,9 +62,9 @@ HWY_INLINE std::int64_t find_first(const real* x, real m, std::int64_t n) {
   return i;
 }
 
-/// log Σ exp(x), m the largest value and `total` the sum of exp(x − m), accurate to float precision.
-/// If m and log(total) cancel to something smaller than the other values' part, an error of that
-/// part in float would be visible: the sum is recomputed in double, without the 1 of the largest
+/// log Σ exp(x), from the largest value m and `total`, the sum of exp(x − m) to float precision. If
+/// m and log(total) cancel to something smaller than the part of the other values, a float error in
+/// that part would be visible: the sum is then recomputed in double, without the 1 of the largest
 /// value.
 HWY_INLINE double log_total(const real* x, real m, double total, std::int64_t n) {
   const double result = m + std::log(total);
