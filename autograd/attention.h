@@ -1,5 +1,5 @@
 #pragma once
-/// What every kind of attention is made of. With S the scores of one head of one sequence,
+/// The parts of every kind of attention. With S the scores of one head of one sequence,
 ///
 ///   S = Q Kᵀ/√size + Σ terms,   P = softmax(S) over the keys that each query reads,   O = P V
 ///
@@ -10,7 +10,7 @@
 /// ops/fused_attention.cpp computes it for whole sequences, with gradients;
 /// ops/attention_step.cpp for one new row of a sequence whose keys and values are cached.
 ///
-/// Positions count from the first row of a sequence, also where a block or a stretch begins later.
+/// Positions count from the first row of a sequence, even if a block or a stretch begins later.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -32,12 +32,12 @@ struct QueryBlock {
   std::int64_t first = 0, rows = 0, keys = 0;
 };
 
-/// The keys that a block of queries reads: stretches of neighbouring keys, and for each query the
-/// part of the stretch that it reads.
+/// The keys that a block of queries reads: stretches of adjacent keys, and for each query the part
+/// of each stretch that it reads.
 class Stretches {
  public:
-  /// Adds one stretch: the query at position i reads the keys reads(i), a KeyRange, cut to the keys
-  /// that exist. No query may read a key in two stretches.
+  /// Adds one stretch: the query at position i reads the keys reads(i), a KeyRange, clipped to the
+  /// keys that exist. No query may read a key in two stretches.
   template <class Reads>
   void add(const QueryBlock& block, Reads reads) {
     KeyRange all{block.keys, 0};
@@ -67,7 +67,7 @@ class Stretches {
   }
   std::size_t size() const { return stretches_.size(); }
   KeyRange keys(std::size_t stretch) const { return stretches_[stretch].keys; }
-  /// What each query of the block reads of a stretch.
+  /// The part of a stretch that each query of the block reads.
   const KeyRange* rows(std::size_t stretch) const {
     return rows_.data() + stretches_[stretch].first_row;
   }
@@ -85,8 +85,8 @@ class Stretches {
 class Pattern {
  public:
   virtual ~Pattern() = default;
-  /// Adds the stretches of keys that a block reads. Asked once for each block of queries, and the
-  /// work is proportional to the keys in the stretches.
+  /// Adds the stretches of keys that a block reads. Called for every block of queries, so its cost
+  /// should be proportional to the keys in the stretches.
   virtual void stretches(const QueryBlock& block, Stretches& into) const = 0;
 };
 using PatternPtr = std::shared_ptr<const Pattern>;
@@ -116,13 +116,13 @@ struct ScoreBlock {
 class ScoreTerm {
  public:
   virtual ~ScoreTerm() = default;
-  /// The tensors that the term is a function of, besides q: its parameters, or what was made of them.
+  /// The tensors besides q that the term depends on: its parameters, or values computed from them.
   /// They become inputs of the op.
   virtual std::span<const Tensor> inputs() const { return {}; }
   /// s += the term.
   virtual void add(const ScoreBlock& block, real* s) const = 0;
-  /// Adds the gradient that dS leaves in the queries (row r at dq + r · block.q_stride) and in
-  /// inputs() (dinputs, false where it is not needed). A constant has none.
+  /// Adds the contribution of dS to the gradients of the queries (row r at dq + r · block.q_stride)
+  /// and of inputs() (dinputs; false where not needed). A constant term adds nothing.
   virtual void backward(const ScoreBlock& /*block*/, const real* /*ds*/, real* /*dq*/,
                         std::span<const Grad> /*dinputs*/) const {}
 };
@@ -136,21 +136,22 @@ struct AttentionOptions {
   real dropout = 0;  ///< of P
   RandomKey key = {};
 
-  /// The layout of rows of so many columns, of q alone or of q, k and v side by side. Throws where
-  /// heads, key heads and columns do not divide one another, or a pattern or term is missing.
+  /// The layout of rows of `columns` values: q alone, or q, k and v side by side. Throws if heads,
+  /// key heads and columns do not divide evenly, dropout is not in [0, 1), or a pattern or term is
+  /// null.
   HeadLayout layout(const char* op, std::int64_t columns, bool with_keys_and_values) const;
 };
 
-/// Attention of one new row at a time, for decoding: the row that the op would compute for a query
-/// of that position, from keys and values that are cached anywhere. No gradient, no dropout.
+/// Attention for one new row at a time, in decoding: the row that the op would compute for a query
+/// at that position, from keys and values cached anywhere. No gradient, no dropout.
 class AttentionStep {
  public:
   /// q_columns: heads · size.
   AttentionStep(const AttentionOptions& options, std::int64_t q_columns);
 
-  /// q, out: [heads · size], of the query at `position` of sequence `sequence`, which has `keys` keys.
-  /// row(t): the address of the keys [key_heads · size] of position t, followed by its values. Zeros
-  /// where the query reads no key.
+  /// q, out: [heads · size], of the query at `position` of sequence `sequence`, which has `keys`
+  /// keys. row(t): the address of the keys [key_heads · size] of position t, followed by its
+  /// values. out is 0 if the query reads no key.
   template <class Row>
   void operator()(const real* q, std::int64_t sequence, std::int64_t position, std::int64_t keys,
                   Row row, real* out) {

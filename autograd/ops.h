@@ -1,7 +1,6 @@
 #pragma once
 /// Every op, one line each. The struct behind each line, with its formula, forward and backward, is
-/// in ops/. Shapes broadcast as in NumPy where it says so; errors read "[op]
-/// expected …, got …".
+/// in ops/. Shapes broadcast as in NumPy where noted; errors read "[op] expected …, got …".
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -70,7 +69,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, real 
 Tensor rms_norm(const Tensor& x, const Tensor& gain, real eps = real(1e-5));
 
 // ---- ops/embedding.cpp ---------------------------------------------------------------------
-/// Rows of table [vocabulary, d] named by ids, times factor → [ids, d].
+/// Rows of table [vocabulary, d] selected by ids, times factor → [ids, d].
 Tensor embedding(const Tensor& table, std::span<const std::int32_t> ids, real factor = 1);
 
 // ---- ops/dropout.cpp -----------------------------------------------------------------------
@@ -82,7 +81,7 @@ Tensor dropout_add(const Tensor& x, const Tensor& residual, real p, const Random
 // ---- ops/attention.cpp, ops/fused_attention.cpp --------------------------------------------
 struct AttentionResult {
   Tensor output;   ///< [..., Tq, d]
-  Tensor weights;  ///< [..., Tq, Tk], after softmax (and before dropout)
+  Tensor weights;  ///< [..., Tq, Tk], after softmax
 };
 /// Plain composed scaled dot-product attention: softmax(q kᵀ / √d + mask) v, on [..., T, d].
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
@@ -90,14 +89,14 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
 /// A mask for `attention`: 0 on and below the diagonal, −inf above: [t, t].
 Array causal_mask(std::int64_t t);
 
-/// One op, for sequences that lie end to end; attention.h has its options: heads, which keys a query
-/// reads, terms of the scores. offsets: [sequences + 1], where each sequence begins. It never stores a
-/// T × T matrix: memory is linear in the tokens. With `size` columns a head:
+/// One op, for sequences that lie end to end; attention.h has its options: heads, which keys a
+/// query reads, terms of the scores. offsets: [sequences + 1], where each sequence begins. It never
+/// stores a T × T matrix: memory is linear in the tokens. With `size` columns per head:
 /// Self-attention: qkv [tokens, (heads + 2 key_heads) size] = q, k, v → [tokens, heads size].
 Tensor self_attention(const Tensor& qkv, std::span<const std::int32_t> offsets,
                       const AttentionOptions& options);
-/// Sequence i of q [query tokens, heads size] reads sequence i of kv [key tokens, 2 key_heads size] =
-/// k, v → [query tokens, heads size].
+/// Sequence i of q [query tokens, heads size] reads sequence i of kv [key tokens, 2 key_heads size]
+/// = k, v → [query tokens, heads size].
 Tensor cross_attention(const Tensor& q, const Tensor& kv,
                        std::span<const std::int32_t> query_offsets,
                        std::span<const std::int32_t> key_offsets, const AttentionOptions& options);

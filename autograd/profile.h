@@ -18,8 +18,8 @@ using OpTimes = std::map<std::string, OpTime>;
 /// "Softmax" for struct heed::…::Softmax.
 std::string op_name(const std::type_info& type);
 
-/// While one is alive, the ops of this thread add their times to `into`. An op that is composed of others
-/// counts only itself, as it is not recorded as an op.
+/// While one is alive, the ops of this thread add their times to `into`. An op composed of others
+/// does not appear: only its parts are recorded.
 class ProfileOps {
  public:
   explicit ProfileOps(OpTimes& into) : before_(active) { active = &into; }

@@ -24,7 +24,7 @@ NodeRef::~NodeRef() {
   if (node_ == nullptr || node_->references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   // The last reference to a node may hold the last reference to its input, and so on down a chain
   // of a million: nodes that die while another is being destroyed wait in a list instead of
-  // recursing. (Plain pointers, so that this works for static objects too, at the very end.)
+  // recursing. (Plain pointers, so that this also works for static objects at program exit.)
   thread_local Node* dying = nullptr;
   thread_local bool draining = false;
   node_->next_dying_ = dying;

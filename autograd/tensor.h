@@ -62,8 +62,8 @@ class Grad {
   Array& sum() const;
   /// The sum so far; nullptr if there is none or it is not needed.
   const Array* value() const { return slot_ != nullptr && slot_->defined() ? slot_ : nullptr; }
-  /// For kernels that compute target = beta * target + …: beta is 0 on the first call (the target's
-  /// values are then not initialised), 1 on later ones.
+  /// For kernels that compute target = beta * target + …: sets beta to 0 for the first contribution
+  /// (the target's values are then not initialised), to 1 for later ones.
   Array& target(real& beta) const;
 
  private:
@@ -82,13 +82,13 @@ class Node {
   virtual bool leaf() const { return false; }
   /// Adds the op's contributions: dx[i] belongs to inputs()[i].
   virtual void backward(const Array& dy, std::span<const Grad> dx) = 0;
-  /// Frees what backward needed; afterwards `consumed`.
+  /// Frees what backward needed; the node is then `consumed`.
   virtual void release() = 0;
 
   const Shape& shape() const { return shape_; }
   std::span<const NodeRef> inputs() const { return inputs_; }
-  /// Grows along every path of the graph, and within a thread with time (a Lamport clock), so that
-  /// descending order is a valid, and always the same, order for backward.
+  /// Increases along every path of the graph and, within a thread, over time (a Lamport clock), so
+  /// that descending order is a valid order for backward and always the same.
   std::uint64_t order() const { return order_; }
   bool consumed() const { return consumed_; }
 
@@ -150,8 +150,8 @@ class Gradients {
 };
 
 /// Gradients of <cotangent, y>; the cotangent defaults to 1 for a y of size 1. Memory that only
-/// this pass needs is freed on the way, so a graph can be walked only once, unless `keep_graph` is
-/// set.
+/// this pass needs is freed along the way, so a graph can be walked only once, unless `keep_graph`
+/// is set.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
 
 /// While one is alive, the ops of this thread record nothing.
@@ -217,7 +217,7 @@ Array run_forward(Op& op, const Values&... values) {
   return op.forward(values...);
 }
 
-/// The op's result y, recorded if this thread records and an input needs a gradient.
+/// The op's result y, recorded if this thread is recording and an input needs a gradient.
 template <std::size_t n, class Op>
 Tensor record(Op op, Array y, std::span<const NodeRef> inputs) {
   if (OpObserver::active != nullptr) OpObserver::active->result(typeid(Op), y, inputs);
@@ -235,7 +235,7 @@ Tensor apply(Op op, const Inputs&... inputs) {
   return record<sizeof...(Inputs)>(std::move(op), std::move(y), nodes);
 }
 
-/// The same for ops of any number of inputs: forward and backward take spans.
+/// The same for ops with any number of inputs: forward and backward take spans.
 template <class Op>
 Tensor apply(Op op, std::span<const Tensor> inputs) {
   std::vector<Array, ArenaAllocator<Array>> values;

@@ -72,9 +72,9 @@ struct Affine {
   }
 };
 
-/// h  = x Wᵀ + b,  a = f(h),  y = m ⊙ a / (1 − p)       m: dropout's mask (ops/dropout.cpp), or p = 0
+/// h  = x Wᵀ + b,  a = f(h),  y = m ⊙ a / (1 − p)     m: dropout's mask (ops/dropout.cpp), or p = 0
 /// da = m ⊙ dy / (1 − p),  dh = da ⊙ f'(h),  then as above
-/// What f' needs is kept: h or a. relu needs neither: y > 0 exactly where m = 1 and h > 0.
+/// Whichever of h and a f' needs is kept. relu needs neither: y > 0 exactly where m = 1 and h > 0.
 struct AffineMap {
   kernels::Map f = kernels::Map::relu;
   real p = 0;

@@ -14,9 +14,9 @@ struct AffineRows {
   std::int64_t out() const { return end - begin; }
   std::int64_t rows() const { return x.shape().rows(); }
 
-  /// Checks the shapes, keeps x and weight, returns x Wᵀ without the bias: [..., end − begin].
+  /// Checks the shapes, keeps x and weight, and returns x Wᵀ without the bias: [..., end − begin].
   Array product(const char* op, const Array& x, const Array& weight, const Array& bias);
-  /// The gradients of all three for dy: [..., end − begin]. A Grad that is not needed is left alone.
+  /// Adds those gradients of the three that are needed; dy: [..., end − begin].
   void backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) const;
 };
 

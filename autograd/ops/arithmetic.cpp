@@ -5,7 +5,7 @@
 #include "autograd/ops/broadcast.h"
 #include "autograd/ops/check.h"
 
-// The two inputs broadcast: a: [A], b: [B], y: [Y]. An input that was repeated along an axis fed
+// The two inputs broadcast: a: [A], b: [B], y: [Y]. An input that is repeated along an axis feeds
 // every copy, so its gradient is the sum over the copies. sum_A stands for that sum, from [Y] to
 // [A].
 

@@ -91,8 +91,8 @@ Array sum_to(const Array& x, const Shape& shape) {
     });
     return y;
   }
-  // The last axis stays, so the one before it (if they were broadcast alike, they would have been merged)
-  // goes: a matrix [rows, cols] at a time.
+  // The last axis stays, so the one before it is summed (axes broadcast alike have been merged):
+  // one matrix [rows, cols] at a time.
   const std::int64_t cols = walk.run();
   --walk.rank;
   const std::int64_t rows = walk.run();

@@ -1,6 +1,6 @@
 #pragma once
-/// Broadcasting, NumPy's rule: shapes are aligned at their last axes, an axis of extent 1 (or one
-/// that is missing) is repeated as often as the other shape needs. What forward repeats, backward
+/// Broadcasting, by NumPy's rule: shapes are aligned at their last axes; an axis that has extent 1
+/// or is missing is repeated as often as the other shape needs. What forward repeats, backward
 /// sums, so `broadcast_to` and `sum_to` are each other's gradient.
 #include <array>
 #include <cstdint>
@@ -25,7 +25,7 @@ Array broadcast_to(const Array& x, const Shape& shape);
 Array sum_to(const Array& x, const Shape& shape);
 
 /// A walk over the values of y in their order, and over those of a and b along with it.
-/// Neighbouring axes that a and b treat alike are merged: equal shapes become one axis, a matrix
+/// Adjacent axes that a and b treat alike are merged: equal shapes become one axis, a matrix
 /// plus a row two.
 struct BroadcastWalk {
   BroadcastWalk(const Shape& y, const Shape& a, const Shape& b);

@@ -13,7 +13,7 @@ using kernels::Trans;
 
 namespace {
 
-/// Adds one chunk's losses to the counts and, where wanted, turns its logits into their gradients.
+/// The losses of one chunk; if `with_grad`, its logits become their gradients.
 LossCounts chunk_loss(Array& logits, const std::int32_t* targets, real smoothing, real factor,
                       bool with_grad) {
   LossCounts counts;
@@ -50,7 +50,7 @@ void check(const char* op, std::int64_t rows, std::int64_t classes,
   if (!(normalizer > 0)) fail("[{}] expected a normalizer above 0, got {}", op, normalizer);
 }
 
-/// An upstream gradient other than 1 scales what forward has prepared.
+/// An upstream gradient other than 1 scales what forward has computed.
 Array scaled(const Array& x, real factor) {
   if (factor == 1) return x;
   Array y(x.shape());

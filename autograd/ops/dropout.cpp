@@ -7,7 +7,7 @@ HEED_BEGIN
 
 namespace {
 
-/// y = m ⊙ x / (1 − p),  dx = m ⊙ dy / (1 − p)                         x, y: any one shape
+/// y = m ⊙ x / (1 − p),  dx = m ⊙ dy / (1 − p)                         x, y: any shape
 ///
 /// m_i is 1 with probability 1 − p, else 0: a function of the key and of i alone, so backward
 /// recomputes it instead of keeping it. Source: Srivastava et al., "Dropout", JMLR 2014, scaled
@@ -23,7 +23,7 @@ struct Dropout {
   void backward(const Array& dy, Grad dx) const { dx.add(forward(dy)); }
 };
 
-/// y = r + m ⊙ x / (1 − p)              x, r, y: any one shape; m as above
+/// y = r + m ⊙ x / (1 − p)              x, r, y: of equal shape; m as above
 /// dx = m ⊙ dy / (1 − p),  dr = dy
 struct DropoutAdd {
   real p = 0;

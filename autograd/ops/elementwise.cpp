@@ -7,7 +7,7 @@ HEED_BEGIN
 
 namespace {
 
-/// y = f(x), value by value            x, y: any one shape
+/// y = f(x), value by value            x, y: any shape
 /// dx = dy ⊙ f'(x)                     since the Jacobian is diagonal
 ///
 /// f' is written with whichever of x and y makes it short, and only that one is kept:

@@ -8,7 +8,7 @@ namespace {
 
 /// y[t, :] = factor · table[ids[t], :]                   table: [vocabulary, d], y: [ids, d]
 /// dtable[i, :] = factor · Σ_{t: ids[t] = i} dy[t, :]
-/// the product of a matrix of one-hot rows with the table, without the matrix.
+/// This is the product of a matrix of one-hot rows and the table, without the matrix.
 struct Embedding {
   std::vector<std::int32_t, ArenaAllocator<std::int32_t>> ids;
   real factor = 1;

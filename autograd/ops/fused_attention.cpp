@@ -43,16 +43,16 @@ using InputGradients = Operands<real>;
 /// and its gradient, where D_i = ⟨dO_i, O_i⟩ = Σ_j P_ij dP_ij:
 ///   dV = P'ᵀ dO,  dP = dropout(dO Vᵀ),  dS = P ⊙ (dP − D),  dQ = dS K/√size,  dK = dSᵀ Q/√size
 /// Queries are taken in blocks, and the keys of long sequences in tiles, so only a tile of S exists
-/// at a time. Backward makes P again from S and the log-sum-exp of its rows; so does forward where a
+/// at a time. Backward recomputes P from S and the log-sum-exp of its rows, as does forward if a
 /// block has several tiles. A query that reads no key gives exactly 0 and has no gradient.
 /// Memory is linear in the tokens. Source: Vaswani et al. 2017, section 3.2; recomputation after
 /// Dao et al., "FlashAttention", 2022.
 struct FusedAttention {
-  /// Query rows a block: causal attention skips the blocks above the diagonal.
+  /// Query rows per block: causal attention skips the blocks above the diagonal.
   static constexpr std::int64_t block_rows = 64;
-  /// One head's scores of a short sequence are taken whole.
+  /// A sequence with at most this many scores per head is a single block.
   static constexpr std::int64_t whole_values = 128 * 128;
-  /// Keys a tile: three tiles of scores fit in a second-level cache of 1 MiB.
+  /// Keys per tile: three tiles of scores fit in an L2 cache of 1 MiB.
   static constexpr std::int64_t tile_keys = 1024;
 
   using Offsets = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
@@ -100,15 +100,15 @@ struct FusedAttention {
             all.v.from(t.key_row, key_column)};
   }
 
-  // ---- which scores exist: blocks of queries, their stretches of keys, tiles of these ------------
+  // ---- which scores exist: blocks of queries, their stretches of keys, and tiles ----------------
 
-  /// The stretches of a block: one at least, so that its output is written.
+  /// The stretches of a block: at least one, so that its output is written.
   void find_stretches(const QueryBlock& queries, Stretches& stretches) const {
     stretches.clear();
     options.pattern->stretches(queries, stretches);
     if (stretches.size() == 0) stretches.add_none(queries);
   }
-  /// body(block, its stretches) for every block of the first `heads` heads.
+  /// Calls body(block, its stretches) for every block of the first `heads` heads.
   template <class Body>
   void for_each_block(std::int64_t heads, Body body) const {
     Stretches stretches;
@@ -116,7 +116,7 @@ struct FusedAttention {
     for (std::size_t s = 0; s + 1 < query_offsets.size(); ++s) {
       const std::int64_t queries = query_offsets[s + 1] - query_offsets[s];
       const std::int64_t keys = key_offsets[s + 1] - key_offsets[s];
-      if (queries == 0) continue;  // of however many heads
+      if (queries == 0) continue;  // skips a loop over possibly very many heads
       const std::int64_t step = queries * keys <= whole_values ? queries : block_rows;
       for (std::int64_t head = 0; head < heads; ++head) {
         for (std::int64_t begin = 0; begin < queries; begin += step) {
@@ -131,11 +131,11 @@ struct FusedAttention {
       }
     }
   }
-  /// Random numbers that a stretch's dropout mask takes.
+  /// The count of random numbers that a stretch's dropout mask takes.
   static std::int64_t mask_values(const QueryBlock& queries, KeyRange keys) {
     return (queries.rows * (keys.end - keys.begin) + 127) / 128 * 128;
   }
-  /// body(tile, whether it is the block's first).
+  /// Calls body(tile, whether it is the block's first) for every tile of a block.
   template <class Body>
   void for_each_tile(const Block& block, const Stretches& stretches, const Inputs& in,
                      Body body) const {
@@ -165,7 +165,7 @@ struct FusedAttention {
   static bool one_tile(const Stretches& stretches) {
     return stretches.size() == 1 && stretches.keys(0).end - stretches.keys(0).begin <= tile_keys;
   }
-  /// Scores in the largest tile, which is as large in every head.
+  /// The number of scores in the largest tile, which is the same in every head.
   std::int64_t largest_tile() const {
     std::int64_t largest = 1;
     for_each_block(1, [&](const Block& block, const Stretches& stretches) {
@@ -178,7 +178,7 @@ struct FusedAttention {
     return largest;
   }
 
-  // ---- the values of a tile: S, P, P' --------------------------------------------------------------
+  // ---- the values of a tile: S, P, P' -----------------------------------------------------------
 
   /// S [rows, keys] = Q [rows, size] Kᵀ [size, keys]/√size + Σ terms
   void scores(const Tile& t, const Inputs& in, Array& s) const {
@@ -193,7 +193,7 @@ struct FusedAttention {
     scores(t, in, p);
     kernels::attention_softmax(p.data(), t.rows, t.keys, t.visible, sums, layout.heads);
   }
-  /// The log-sum-exp alone, of a block of any number of tiles.
+  /// Only the log-sum-exp, for a block of any number of tiles.
   void log_sums(const Block& block, const Stretches& stretches, const Inputs& in, Array& s,
                 real* sums) const {
     for (std::int64_t r = 0; r < block.queries.rows; ++r)
@@ -214,9 +214,9 @@ struct FusedAttention {
                      t.rows * t.keys);
   }
 
-  // ---- forward and backward ------------------------------------------------------------------------
+  // ---- forward and backward ---------------------------------------------------------------------
 
-  /// Of Q Kᵀ and P V over all pairs of a query and a key, masked or not: backward has twice as many.
+  /// FLOPs of Q Kᵀ and P V over all query-key pairs, masked or not; backward has twice as many.
   double model_flops() const {
     double pairs = 0;
     for (std::size_t s = 0; s + 1 < query_offsets.size(); ++s) {
@@ -277,7 +277,7 @@ struct FusedAttention {
       });
     });
   }
-  /// The five products of a tile. dO is [rows, size]; dS remains in scratch.dp.
+  /// The five products of a tile. dO is [rows, size]; dS is left in scratch.dp.
   void tile_backward(const Tile& t, bool first, const Inputs& own, View<const real> dout,
                      const InputGradients& g, Scratch& scratch, const Inputs& in) const {
     const auto [q, k, v] = own;

@@ -83,7 +83,7 @@ struct Matmul {
   }
 
   /// Calls visit(which matrix of a, which of b, which of y) for each matrix of a result y that has
-  /// values. (Of empty matrices there may be more than can be counted.)
+  /// values. (There may be too many empty matrices to count.)
   template <class Visit>
   void for_each_matrix(const Shape& y, Visit visit) const {
     if (y.size() == 0) return;

@@ -47,7 +47,7 @@ struct LayerNorm {
     Array gx = dx ? Array(dx.shape()) : Array();
     Array ggain = dgain ? Array::zeros(dgain.shape()) : Array();
     Array gbias = dbias ? Array::zeros(dbias.shape()) : Array();
-    if (dy.size() > 0) {  // where there is nothing, zeros: what comes before wants its gradient too
+    if (dy.size() > 0) {  // otherwise zeros: the ops before need a gradient too
       kernels::layer_norm_grad(x.data(), gain.data(), mean.data(), rstd.data(), dy.data(),
                                gx.data(), ggain.data(), gbias.data(), x.rows(), x.cols());
     }

@@ -28,18 +28,18 @@ struct Reshape {
   void backward(const Array& dy, Grad dx) const { dx.add(dy.reshaped(dx.shape())); }
 };
 
-/// Exchanges axes a < b of x = [outer, A, mid, B, inner]; `inner` values at a time lie together.
+/// Exchanges axes a ≤ b of x = [outer, A, mid, B, inner]; runs of `inner` values are contiguous.
 Array swap_axes(const Array& x, int a, int b) {
   const Shape& shape = x.shape();
   const std::int64_t na = shape[a], nb = shape[b];
   const std::int64_t outer = product(shape, 0, a), mid = product(shape, a + 1, b),
                      inner = product(shape, b + 1, shape.rank());
-  Shape swapped;  // at once: with one axis changed alone it might be too large
+  Shape swapped;  // both at once: with only one axis changed it might be too large
   for (int i = 0; i < shape.rank(); ++i) swapped.push_back(i == a ? nb : i == b ? na : shape[i]);
   if (a == b || x.size() == 0 || (mid == 1 && (na == 1 || nb == 1))) return x.reshaped(swapped);
   Array y(swapped);
   constexpr std::int64_t tile =
-      16;  // so that what is read along a column is still in the cache for the next
+      16;  // so that what is read for one column is still in the cache for the next
   for (std::int64_t o = 0; o < outer; ++o) {
     for (std::int64_t m = 0; m < mid; ++m) {
       const real* from = x.data() + (o * na * mid + m) * nb * inner;
@@ -60,7 +60,7 @@ Array swap_axes(const Array& x, int a, int b) {
 }
 
 /// y[…, j, …, i, …] = x[…, i, …, j, …]
-/// dx = dy, exchanged once more
+/// dx = dy with the axes exchanged back
 struct Transpose {
   int axis_a = 0, axis_b = 0;  // axis_a <= axis_b
   Array forward(const Array& x) { return swap_axes(x, axis_a, axis_b); }

@@ -22,7 +22,7 @@ Array masked(const char* op, const Array& x, const Array& mask) {
 
 /// y_i = exp(z_i) / Σ_j exp(z_j),  z = x + mask          x, y: [rows, n]
 /// dx  = y ⊙ (dy − ⟨dy, y⟩)                              since dy/dx = diag(y) − y yᵀ
-/// An entry with z_i = −inf has y_i = 0; a row of nothing else has y = 0, and both have dx = 0.
+/// An entry with z_i = −inf has y_i = 0; a row of only such entries has y = 0. Both have dx = 0.
 struct Softmax {
   Array mask;  // for forward only
   Array y;

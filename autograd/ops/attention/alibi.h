@@ -7,10 +7,10 @@
 HEED_BEGIN
 
 /// Attention with linear biases:   S_ij −= m_h |i − j|,   i and j the positions of query and key.
-/// It replaces position embeddings and sets no limit to the length of a sequence. The slopes m_h are fixed:
-/// 2^(−8 h/H) for h = 1 … H where H, the number of heads, is a power of two; otherwise those of the
-/// largest power of two below H, then every other one of twice that power. For causal attention this is
-/// the paper's term; with keys on both sides it is the symmetric form.
+/// It replaces position embeddings and sets no limit on the length of a sequence. The slopes m_h
+/// are fixed: 2^(−8 h/H) for h = 1 … H if H, the number of heads, is a power of two; otherwise
+/// those of the largest power of two below H, then every other one of twice that power. For causal
+/// attention this is the paper's term; with keys on both sides it is the symmetric form.
 /// Source: Press et al., "Train Short, Test Long", 2022, section 3, and its published code.
 struct Alibi final : ScoreTerm {
   /// m_h of head h, counted from 0, of `heads`.
@@ -25,7 +25,7 @@ struct Alibi final : ScoreTerm {
   }
 
   void add(const ScoreBlock& block, real* s) const override {
-    // |i − j| for all differences in the block: row r reads them from rows − 1 − r on.
+    // |i − j| for all differences in the block: row r reads them starting at rows − 1 − r.
     std::vector<real, ArenaAllocator<real>> distance;
     const std::int64_t last = block.query + block.rows - 1;
     for (std::int64_t j = block.key - last; j < block.key + block.keys - block.query; ++j)

@@ -3,9 +3,9 @@
 
 HEED_BEGIN
 
-/// Sliding window: query i reads itself, the `back` keys before it and the `ahead` keys after it; 0
-/// ahead is causal. Cost and memory are linear in the tokens. Through n layers a token sees n · back
-/// tokens back. Source: Beltagy et al., "Longformer", 2020, section 3.1.
+/// Sliding window: query i reads its own key, the `back` keys before it and the `ahead` keys after
+/// it; ahead = 0 is causal. Cost and memory are linear in the tokens. Through n layers, a token
+/// sees n · back tokens back. Source: Beltagy et al., "Longformer", 2020, section 3.1.
 struct WindowPattern final : Pattern {
   std::int64_t back, ahead;
 
