@@ -41,8 +41,8 @@ struct Memory {
 };
 
 /// The cache of one layer: rows of keys and values side by side, [rows, 2 d]. (The running state of
-/// a convolution or a recurrent layer would be one more member, a row for each hypothesis, which
-/// Cache::select copies.)
+/// a convolution or a recurrent layer would be one more member, a row for each hypothesis, copied
+/// by Cache::select.)
 struct LayerCache {
   std::vector<Array> own;  ///< own[t]: position t, a row for each hypothesis at that step
   Array memory;            ///< of the memory, computed when first needed

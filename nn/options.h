@@ -17,12 +17,12 @@ constexpr auto names_of(NormPlace) { return enum_names<NormPlace>("pre", "post")
 enum class NormKind { layer, rms };
 constexpr auto names_of(NormKind) { return enum_names<NormKind>("layer", "rms"); }
 
-/// none: any values, for weights that will be read from a file (not available in configs).
+/// none: uninitialised, for weights that will be read from a file (not available in configs).
 enum class InitKind { xavier, normal, none };
 constexpr auto names_of(InitKind) { return enum_names<InitKind, 1>("xavier", "normal"); }
 
-/// Probability that a value is dropped while training (Srivastava et al. 2014), by place. One number
-/// sets all.
+/// Probability that a value is dropped while training (Srivastava et al. 2014), by place. One
+/// number sets all.
 struct DropoutRates {
   double residual = 0.1;    ///< embeddings, and a sublayer's output before the sum
   double attention = 0.1;   ///< attention weights
@@ -35,8 +35,8 @@ struct DropoutRates {
 /// Which keys self-attention reads.
 struct AttentionReach {
   PatternKind pattern{};  ///< the first: full
-  /// Pattern window: keys that a token reads, its own and those before it; in an encoder, as many
-  /// after it.
+  /// Pattern window: the number of keys that a token reads: its own and those before it; in an
+  /// encoder, also as many after it as before.
   std::int64_t window = 128;
 };
 

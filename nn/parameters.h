@@ -27,7 +27,7 @@ class Init {
   Init(InitKind kind, double std, std::uint64_t seed) : kind_(kind), std_(std), seed_(seed) {}
 
   /// A weight [out, in]. xavier: uniform within ±√(6 / (in + out)) (Glorot and Bengio 2010);
-  /// normal: N(0, std²); none: any values, which take no memory until they are written.
+  /// normal: N(0, std²); none: uninitialised, which takes no memory until it is written.
   Tensor matrix(std::int64_t out, std::int64_t in);
   /// An embedding table [n, d]: N(0, 1/d) with xavier, so that a table scaled by √d starts at unit
   /// variance (Vaswani et al. 2017, section 3.4); N(0, std²) with normal.

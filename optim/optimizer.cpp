@@ -24,7 +24,7 @@ void Optimizer::begin_step(double lr, double grad_scale) {
   adam_.grad_scale = grad_scale;
 }
 
-/// Parameters fall into two groups: those with weight decay, and those without.
+/// The parameter's weight decay: 0 in the group without decay.
 double Optimizer::decay_of(std::size_t parameter) const {
   if (options_.name == OptimizerKind::adam) return 0;
   const bool matrix = parameters_[parameter].tensor.shape().rank() >= 2;

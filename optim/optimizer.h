@@ -20,12 +20,12 @@ class Optimizer {
   /// are independent: threads may share the work without changing the result. Returns whether the
   /// values were finite before the update.
   bool update(std::size_t parameter, std::int64_t begin, std::int64_t end, const real* gradient);
-  /// The whole step on this thread; gradients in the order of the parameters, undefined for zero.
+  /// A full step on this thread; gradients in the order of the parameters, undefined for zero.
   void step(const std::vector<Array>& gradients, double lr, double grad_scale = 1);
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
-  /// Moments by name ("m.<parameter>", "v.<parameter>"; "momentum.<parameter>"), for checkpoints;
-  /// shared.
+  /// Moments by name ("m.<parameter>", "v.<parameter>"; "momentum.<parameter>"), for checkpoints.
+  /// They share the optimizer's values.
   std::vector<NamedTensor> state() const;
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }

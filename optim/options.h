@@ -11,8 +11,9 @@ namespace heed {
 enum class OptimizerKind { adam, adamw, sgd };
 constexpr auto names_of(OptimizerKind) { return enum_names<OptimizerKind>("adam", "adamw", "sgd"); }
 
-/// The parameters that weight decay shrinks: those with two or more axes (weights of layers, embeddings), as GPT-2,
-/// nanoGPT and BERT do, or all, biases and the gains of norms included, as PyTorch's optimizers do by default.
+/// The parameters that weight decay shrinks: those with two or more axes (weights of layers,
+/// embeddings), as in GPT-2, nanoGPT and BERT, or all, including biases and the gains of norms, as
+/// in PyTorch's optimizers by default.
 enum class DecayedParameters { matrices, all };
 constexpr auto names_of(DecayedParameters) {
   return enum_names<DecayedParameters>("matrices", "all");

@@ -12,7 +12,7 @@ namespace heed {
 /// which is linear. After it:
 /// - noam, inverse_sqrt: lr √(warmup / t) (Vaswani et al. 2017, section 5.3, scaled to its peak)
 /// - cosine: from lr along half a cosine to min_lr at the last step, then min_lr
-/// - linear: from lr along a straight line to min_lr, likewise
+/// - linear: from lr along a straight line to min_lr at the last step, then min_lr
 /// - constant: lr
 /// total_steps is the end of the run; schedule.steps, if given, replaces it.
 inline double learning_rate(const OptimOptions& options, std::int64_t step,

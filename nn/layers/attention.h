@@ -5,8 +5,8 @@
 
 HEED_BEGIN
 
-/// Which rows a query sees: all of its own sequence, its own row and those before it, or the
-/// memory's.
+/// Which rows a query sees: all rows of its sequence; its own row and those before it; or those of
+/// the memory.
 enum class Sees { all, past, memory };
 
 /// Multi-head attention (Vaswani et al. 2017, section 3.2.2), with PyTorch's parameters: one matrix
@@ -24,8 +24,8 @@ struct MultiHeadAttention {
 
   MultiHeadAttention(const ModelOptions& options, Sees which, Init& init);
 
-  /// x: [rows, d] → [rows, d]. With a cache, the keys and values of x join it. Throws Error if a
-  /// memory is needed and there is none, or if a cache is used while a tape records.
+  /// x: [rows, d] → [rows, d]. With a cache, the keys and values of x are added to it. Throws Error
+  /// if a memory is needed and there is none, or if a cache is used while a tape is recording.
   Tensor operator()(const Tensor& x, const Context& context) const;
   Parameters parameters() const;
 

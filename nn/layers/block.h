@@ -33,7 +33,7 @@ struct Residual {
   }
 };
 
-/// A layer of a Transformer: self-attention, attention to the memory if the kind has it,
+/// A layer of a Transformer: self-attention, attention to the memory if the kind has it, and
 /// feed-forward, each with its residual.
 struct TransformerBlock {
   MultiHeadAttention self_attention;
@@ -46,13 +46,12 @@ struct TransformerBlock {
 
   /// x: [rows, d] → [rows, d]; with a cache, x holds the new rows only.
   Tensor operator()(const Tensor& x, const Context& context) const;
-  /// With the names of nn.TransformerEncoderLayer or, with cross-attention, of
-  /// nn.TransformerDecoderLayer.
+  /// Named as in nn.TransformerEncoderLayer or, with cross-attention, nn.TransformerDecoderLayer.
   Parameters parameters() const;
 };
 
-/// Blocks, one after the other, and a norm after the last (ModelOptions::final_norm): [rows, d] →
-/// [rows, d]. Named as nn.TransformerEncoder and nn.TransformerDecoder.
+/// Blocks in sequence, and a norm after the last (ModelOptions::final_norm): [rows, d] → [rows, d].
+/// Named as in nn.TransformerEncoder and nn.TransformerDecoder.
 struct Stack {
   std::vector<TransformerBlock> blocks;
   std::optional<Norm> norm;

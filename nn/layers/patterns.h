@@ -1,7 +1,7 @@
 #pragma once
-/// The patterns that a config can choose for self-attention. A new one has its own file in
-/// autograd/ops/attention/, and here its include, its value, its name and its row; the tests take it
-/// from here. (Attention to a memory always reads all of it.)
+/// The patterns that a config can choose for self-attention. A new one needs its own file in
+/// autograd/ops/attention/ and, here, an include, a value, a name and a case; the tests then
+/// include it. (Attention to a memory always reads all of it.)
 
 #include "autograd/base/enum_names.h"
 #include "autograd/ops/attention/causal.h"

@@ -26,7 +26,7 @@ namespace {
 
 using Places = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
 
-/// The position of each row within its sequence, from `first` on.
+/// The position of each row within its sequence, starting at `first`.
 Places places(Offsets offsets, std::int64_t first) {
   Places all;
   all.reserve(offsets.empty() ? 0 : offsets.back() - offsets.front());

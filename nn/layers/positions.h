@@ -10,8 +10,8 @@
 
 namespace heed {
 
-/// The ways to tell a model the positions of its tokens. A new one has a value and a name here, and its
-/// part in Positions below; the tests take it from here.
+/// The ways to tell a model the positions of its tokens. A new one needs a value and a name here,
+/// and its part in Positions below; the tests then include it.
 enum class PositionKind : int { sinusoidal, learned, alibi, none };
 constexpr auto names_of(PositionKind) {
   return enum_names<PositionKind>("sinusoidal", "learned", "alibi", "none");
@@ -25,8 +25,8 @@ HEED_BEGIN
 /// - sinusoidal: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(…)
 ///   (Vaswani et al. 2017, section 3.5)
 /// - learned: rows of a trained table [max_positions, d]
-/// - alibi: a term that falls with the distance of query and key (Press et al. 2022); symmetric in an
-///   encoder. Attention to a memory has none: its positions are of another sequence.
+/// - alibi: a term that falls with the distance between query and key (Press et al. 2022);
+///   symmetric in an encoder. Attention to a memory has none: its positions are another sequence's.
 struct Positions {
   PositionKind kind = PositionKind::sinusoidal;
   std::int64_t d = 0;

@@ -10,7 +10,7 @@ constexpr bool has_encoder(Architecture a) { return a != Architecture::decoder; 
 constexpr bool has_decoder(Architecture a) { return a != Architecture::encoder; }
 
 /// Tokens that a model knows; for an encoder alone, `target` counts labels. `shared`: source and
-/// target have one vocabulary.
+/// target share one vocabulary.
 struct VocabularySizes {
   std::int64_t source = 0, target = 0;
   bool shared = true;

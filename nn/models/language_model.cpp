@@ -5,8 +5,8 @@ HEED_BEGIN
 
 namespace {
 
-/// A decoder-only language model (Radford et al. 2018): causal blocks and an output projection, tied
-/// to the embedding or not. The blocks have the parameters of encoder layers, under
+/// A decoder-only language model (Radford et al. 2018): causal blocks and an output projection,
+/// tied to the embedding or not. The blocks have the parameters of encoder layers, under
 /// `decoder.layers.…`.
 class LanguageModel final : public Generative {
  public:
@@ -31,7 +31,7 @@ class LanguageModel final : public Generative {
     return all;
   }
   std::int64_t position_limit() const override {
-    return decoder_.positions.terms.empty() ? options_.context : 0;  // terms know distances only
+    return decoder_.positions.terms.empty() ? options_.context : 0;  // terms use only distances
   }
   Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const override {
     return decoder_(ids, context);

@@ -39,7 +39,7 @@ class Model {
   virtual Parameters parameters() const = 0;
   /// Tensors of the model that are not trained, such as running means.
   virtual Parameters buffers() const { return {}; }
-  /// All that a checkpoint holds of the model: parameters, then buffers.
+  /// What a checkpoint holds of the model: parameters, then buffers.
   Parameters state() const;
   /// The loss of a batch, a scalar: Σ over labels / normalizer.
   virtual Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const = 0;
@@ -54,7 +54,7 @@ class Decoding {
   /// Appends tokens[i] to hypothesis i and returns the logits of the next token: [hypotheses,
   /// vocabulary].
   virtual Array step(std::span<const std::int32_t> tokens) = 0;
-  /// Hypothesis i becomes a continuation of old hypothesis parents[i]; there may be more or fewer.
+  /// Hypothesis i becomes a continuation of old hypothesis parents[i]; their number may change.
   virtual void select(std::span<const std::int32_t> parents) = 0;
 };
 
@@ -72,7 +72,7 @@ class Generative : public Model {
   Tensor hidden(const Rows& rows, Pass& pass) const;
   /// [target tokens, vocabulary]
   Tensor logits(const Rows& rows, Pass& pass) const { return output()(hidden(rows, pass)); }
-  /// Label-smoothed cross-entropy; the logits never exist at once.
+  /// Label-smoothed cross-entropy; the logits of a batch never exist at once.
   Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const final;
   /// Begins decoding: one hypothesis for each source sequence, or `count` of them without a source.
   /// Without `cached`, each step runs the whole model on all tokens so far: slow, but a simple
@@ -81,7 +81,8 @@ class Generative : public Model {
                                    bool cached = true) const;
 };
 
-/// An encoder-decoder model. Equal vocabularies and `shared` mean one table for source and target.
+/// An encoder-decoder model. Source and target have one table if embeddings are tied and
+/// `shared_vocabulary` holds, with vocabularies of equal size.
 std::unique_ptr<Generative> make_seq2seq(const ModelOptions& options,
                                          std::int64_t source_vocabulary,
                                          std::int64_t target_vocabulary, bool shared_vocabulary,

@@ -5,10 +5,10 @@ HEED_BEGIN
 
 namespace {
 
-/// The Transformer of Vaswani et al. 2017: an encoder, a decoder that reads the encoder's rows, an
-/// output projection. Encoder and decoder parameters are named as in torch.nn.Transformer. With tied
-/// embeddings the output projection is the target table and, with a shared vocabulary, the source
-/// table too (`embedding.weight`).
+/// The Transformer of Vaswani et al. 2017: an encoder, a decoder that reads the encoder's rows, and
+/// an output projection. Encoder and decoder parameters are named as in torch.nn.Transformer. With
+/// tied embeddings the output projection is the target table and, with a shared vocabulary, the
+/// source table too (`embedding.weight`).
 class Seq2Seq final : public Generative {
  public:
   // The order of construction determines the parts' random streams (Init).

@@ -5,15 +5,15 @@
 
 HEED_BEGIN
 
-/// From token ids to rows: embedding, positions, dropout, a stack of blocks. The model that holds it
-/// names its parts.
+/// From token ids to rows: embedding, positions, dropout, a stack of blocks. The model that holds
+/// it names its parts.
 struct Tower {
   Embedding embedding;
   Positions positions;
   double dropout_rate = 0;
   Stack stack;
 
-  /// n ids → [n, d]; the context's offsets are theirs.
+  /// n ids → [n, d]; the context's offsets are those of the ids.
   Tensor operator()(std::span<const std::int32_t> ids, const Context& context) const {
     const Tensor x = positions(embedding(ids), context.offsets, context.first_position());
     Pass& pass = context.pass;
