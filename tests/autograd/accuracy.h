@@ -123,7 +123,7 @@ inline void add_random(std::vector<Row>& rows) {
   }
 }
 
-/// Rows whose log Σ exp is next to 0, because n e^(−log n) = 1.
+/// Rows whose log Σ exp is close to 0, because n e^(−log n) = 1.
 inline void add_cancelling(std::vector<Row>& rows) {
   for (const std::size_t n : {1, 2, 3, 17, 1000, 65536}) {
     const auto value = static_cast<real>(-std::log(static_cast<big>(n)));

@@ -13,7 +13,7 @@
 
 HEED_BEGIN
 
-// ---- kinds that exist only in the tests ----------------------------------------------------------
+// ---- kinds that exist only in the tests --------------------------------------------------------
 
 /// Two stretches: the first `prefix` keys, and a causal window after them.
 struct PrefixAndWindow final : Pattern {
@@ -101,7 +101,7 @@ struct DistanceKeys final : ScoreTerm {
   }
 };
 
-// ---- the table -----------------------------------------------------------------------------------
+// ---- the table ---------------------------------------------------------------------------------
 
 struct PatternCase {
   std::string name;

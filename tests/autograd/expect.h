@@ -23,7 +23,7 @@
   } while (false)
 
 namespace heed {
-/// Prints a shape in messages of Boost.Test.
+/// Prints a shape in Boost.Test messages.
 inline std::ostream& boost_test_print_type(std::ostream& out, const Shape& shape) {
   return out << shape.str();
 }

@@ -176,7 +176,7 @@ std::vector<OpRow> loss_rows() {
       }
     }
   }
-  // With so many classes, chunks have fewer rows than this, but at least 64.
+  // An upstream gradient other than 1.
   projected.cases.push_back(
       {"scaled afterwards", {uniform({3, 2}), uniform({5, 2}), uniform({5})}, [](const Inputs& x) {
          return scale(projected_cross_entropy(x[0], x[1], x[2], Ids{0, 4, 2}, real(0.1), 3), -2);

@@ -36,7 +36,7 @@ inline auto planted(Planted::Forward f, Planted::Backward df) {
   return [functions](const Tensor& x) { return apply(Planted{functions, {}, {}}, x); };
 }
 
-/// An array of the shape whose entry i is value(i).
+/// An array of the given shape whose entry i is value(i).
 template <class Value>
 Array generate(const Shape& shape, Value value) {
   Array a(shape);

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(reused_blocks_have_one_reference) {
   arena_release(again);
 }
 
-BOOST_AUTO_TEST_CASE(the_same_sizes_again_need_no_system_allocation) {
+BOOST_AUTO_TEST_CASE(repeated_sizes_need_no_system_allocation) {
   if (!arena_keeps()) return;
   const auto round = [] {
     std::vector<Block*> blocks;
@@ -165,9 +165,9 @@ BOOST_AUTO_TEST_CASE(one_thread_allocates_while_another_releases) {
   BOOST_TEST(intact);
 }
 
-/// Limits the process to 96 MiB more, allocates blocks until memory is exhausted, releases all, and
-/// allocates as many again. True if exhaustion was an Error and did no harm.
-bool whole_after_the_end_of_memory() {
+/// Limits the process to another 96 MiB, allocates blocks until memory is exhausted, releases all,
+/// and allocates as many again. True if exhaustion was an Error and did no harm.
+bool survives_exhausted_memory() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   const rlim_t most = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + (96u << 20);
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(exhausted_memory_is_an_error_without_a_leak) {
   if (child == 0) {
     bool good = false;
     try {
-      good = whole_after_the_end_of_memory();
+      good = survives_exhausted_memory();
     } catch (...) {
     }
     ::_exit(good ? 0 : 1);

@@ -15,7 +15,7 @@ using Ids = std::vector<std::int32_t>;
 constexpr bool in_double = sizeof(real) == 8;
 const double tolerance = in_double ? 1e-12 : 2e-5;
 
-/// Attention of one sequence by its definition, with ops checked elsewhere: q [queries, heads
+/// Attention in one sequence by its definition, with ops checked elsewhere: q [queries, heads
 /// size], k and v [keys, key_heads size].
 Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const HeadLayout& layout,
                 const PatternCase& pattern, const std::vector<TermCase>& terms,
@@ -92,7 +92,7 @@ struct Case {
       }
     }
   }
-  /// Each row recomputed from separate rows; `growing`: before the later keys exist.
+  /// Recomputes each row from separately stored rows; if `growing`, before the later keys exist.
   void check_steps(bool growing) const {
     const Array whole = self().value();
     AttentionStep step(options, q.shape()[1]);
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(stretches_equal_the_pattern_in_blocks_of_any_size) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_window_visits_no_key_outside) {
+BOOST_AUTO_TEST_CASE(a_window_visits_no_key_outside_it) {
   const std::int64_t n = 100'000, back = 100, ahead = 20, rows = 64;
   std::int64_t visited = 0;
   for (std::int64_t first = 0; first + rows <= n; first += rows) {
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(keys_outside_the_window_have_no_influence) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(slopes_of_alibi_equal_the_papers) {
+BOOST_AUTO_TEST_CASE(alibi_slopes_equal_the_papers) {
   for (std::int64_t h = 0; h < 8; ++h)
     BOOST_TEST(Alibi::slope(h, 8) == static_cast<real>(std::exp2(-static_cast<double>(h + 1))));
   BOOST_TEST(Alibi::slope(0, 1) == static_cast<real>(std::exp2(-8.0)));

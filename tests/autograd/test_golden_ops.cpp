@@ -1,4 +1,4 @@
-// Every op against PyTorch, forward and backward: tests/golden/README.md describes the file.
+// Ops against PyTorch, forward and backward; tests/golden/README.md describes the file.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <functional>
@@ -167,7 +167,7 @@ const std::map<std::string, Run>& runs() {
   return table;
 }
 
-/// Compares at 1e-11, relative to max(1, |value|).
+/// Compares to within 1e-11, relative to max(1, |value|).
 void compare(const char* what, std::size_t i, const Array& ours, const Array& golden) {
   BOOST_TEST_CONTEXT(what << " " << i) {
     BOOST_TEST((ours.shape() == golden.shape()),

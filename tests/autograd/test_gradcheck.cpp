@@ -37,7 +37,7 @@ auto elementwise(F f, DF df) {
       });
 }
 
-/// A model with about two kinks per hidden unit and example.
+/// A model with a kink for each hidden unit and example.
 struct Perceptron {
   Tensor w1 = Tensor::variable(normal({64, 16}, 5)), b1 = Tensor::variable(normal({64}, 6));
   Tensor w2 = Tensor::variable(normal({10, 64}, 7)), b2 = Tensor::variable(normal({10}, 8));
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_parameter_used_twice_counts_twice) {
       parameters));
 }
 
-BOOST_AUTO_TEST_CASE(values_are_restored_to_the_bit) {
+BOOST_AUTO_TEST_CASE(values_are_restored_bit_for_bit) {
   const Tensor w = Tensor::variable(normal({5}));
   const Array before = w.value().clone();
   const std::vector<NamedTensor> parameters{{"w", w}};
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(a_kink_does_not_excuse_a_wrong_value) {
   BOOST_TEST(says(result.report(), "a kink: slope"));
 }
 
-BOOST_AUTO_TEST_CASE(a_check_at_kinks_only_proves_nothing) {
+BOOST_AUTO_TEST_CASE(a_check_only_at_kinks_proves_nothing) {
   EXPECT_WRONG(gradcheck([](const Tensor& x) { return relu(x); }, Array::zeros({3})),
                "every entry sits on a kink");
 }

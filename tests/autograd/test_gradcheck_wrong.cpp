@@ -30,7 +30,7 @@ auto square_rearranged(Place place) {
   });
 }
 
-/// a [4, 3] + b [3] with the given backward to b.
+/// a [4, 3] + b [3] with the given backward for b.
 struct AddRows {
   std::function<Array(const Array& dy)> db;
   Array forward(const Array& a, const Array& b) { return value(add(a, b)); }
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_factor) {
   EXPECT_WRONG(gradcheck(dropped, normal({2, 5})), "dropout with p = 0.1 were missing");
 }
 
-BOOST_AUTO_TEST_CASE(a_factor_of_one_value_only) {
+BOOST_AUTO_TEST_CASE(a_factor_of_a_single_value) {
   const auto twice = square_with(
       [](const Array& x, const Array&, const Array& dy) { return value(scale(mul(x, dy), 4)); });
   EXPECT_WRONG(gradcheck(twice, normal({})), "a factor, perhaps: analytic / numeric = 2 (2)");

@@ -20,7 +20,7 @@ constexpr std::size_t mib = 1 << 20;
 
 /// Allocates and releases blocks of random sizes, up to `most` at a time. Each is filled with its
 /// own byte, which must be unchanged when the block is released.
-bool random_blocks_stay_whole(Heap& heap, unsigned seed, int times, std::size_t most) {
+bool random_blocks_stay_intact(Heap& heap, unsigned seed, int times, std::size_t most) {
   std::mt19937 random(seed);
   struct Held {
     Block* block;
@@ -28,11 +28,11 @@ bool random_blocks_stay_whole(Heap& heap, unsigned seed, int times, std::size_t 
     unsigned char mark;
   };
   std::vector<Held> held;
-  bool whole = true;
+  bool intact = true;
   const auto give_back = [&](std::size_t i) {
     const auto* bytes = static_cast<const unsigned char*>(held[i].block->memory());
-    whole = whole && bytes[0] == held[i].mark &&
-            (held[i].bytes == 1 || std::memcmp(bytes, bytes + 1, held[i].bytes - 1) == 0);
+    intact = intact && bytes[0] == held[i].mark &&
+             (held[i].bytes == 1 || std::memcmp(bytes, bytes + 1, held[i].bytes - 1) == 0);
     heap.release(held[i].block);
     held[i] = held.back();
     held.pop_back();
@@ -44,14 +44,14 @@ bool random_blocks_stay_whole(Heap& heap, unsigned seed, int times, std::size_t 
     }
     const std::size_t bytes = 1 + random() % (std::size_t{64} << random() % 13);
     Block* block = heap.allocate(bytes);
-    whole = whole && reinterpret_cast<std::uintptr_t>(block->memory()) % 64 == 0 &&
-            block->references == 1;
+    intact = intact && reinterpret_cast<std::uintptr_t>(block->memory()) % 64 == 0 &&
+             block->references == 1;
     const auto mark = static_cast<unsigned char>(random());
     std::memset(block->memory(), mark, bytes);
     held.push_back({block, bytes, mark});
   }
   while (!held.empty()) give_back(held.size() - 1);
-  return whole;
+  return intact;
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(blocks_do_not_overlap_and_are_merged_again) {
   Heap& heap = new_heap();
   heap.release(heap.allocate(64 * mib));
   for (unsigned seed = 0; seed < 20; ++seed) {
-    if (!random_blocks_stay_whole(heap, seed, 2000, 1 + seed * 10)) BOOST_ERROR("seed " << seed);
+    if (!random_blocks_stay_intact(heap, seed, 2000, 1 + seed * 10)) BOOST_ERROR("seed " << seed);
   }
   heap.release(heap.allocate(64 * mib));
   const MemoryCounters after = heap.counters();
@@ -127,12 +127,13 @@ BOOST_AUTO_TEST_CASE(the_peak_is_counted_from_its_reset) {
 
 BOOST_AUTO_TEST_CASE(threads_share_a_heap) {
   Heap& heap = new_heap();
-  std::vector<int> whole(4);
+  std::vector<int> intact(4);
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 4; ++t)
-    threads.emplace_back([&, t] { whole[t] = random_blocks_stay_whole(heap, 100 + t, 5000, 30); });
+    threads.emplace_back(
+        [&, t] { intact[t] = random_blocks_stay_intact(heap, 100 + t, 5000, 30); });
   for (std::thread& thread : threads) thread.join();
-  for (const int w : whole) BOOST_TEST(w == 1);
+  for (const int w : intact) BOOST_TEST(w == 1);
   BOOST_TEST(heap.counters().live_bytes == 0);
 }
 

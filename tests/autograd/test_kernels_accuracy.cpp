@@ -56,8 +56,8 @@ big reference(Map f, big x) {
   }
 }
 
-/// Difficult values, random ones of several scales, even steps, magnitudes down to the denormals,
-/// and evenly spaced bit patterns, including NaNs.
+/// Difficult values, random ones of several scales, evenly spaced ones, magnitudes down to the
+/// denormals, and evenly spaced bit patterns, including NaNs.
 const Row& arguments() {
   static const Row values = [] {
     Row x = awkward_values();
@@ -135,9 +135,9 @@ BOOST_AUTO_TEST_CASE(softmax_and_log_sum_exp) {
 
 // Short rows whose largest value and logarithm nearly cancel. In double the sum 1 + the others may
 // also be off by a few units, as there is no wider type.
-BOOST_AUTO_TEST_CASE(log_sum_exp_next_to_zero) {
+BOOST_AUTO_TEST_CASE(log_sum_exp_near_zero) {
   for_each_accurate_target([](const std::string& target) {
-    Worst sums("log Σ exp next to 0 " + target);
+    Worst sums("log Σ exp near 0 " + target);
     Random random(RandomKey{.seed = 3});
     for (int i = 0; i < 200000; ++i) {
       Row x(static_cast<std::size_t>(2 + i % 3));
@@ -189,8 +189,8 @@ BOOST_AUTO_TEST_CASE(cross_entropy) {
   });
 }
 
-// The mean and the sums are in double: if x and the mean cancel, or x̂ gain and bias, an error of a
-// few units of double of the larger one is allowed.
+// The mean and the sums are in double: if x and the mean cancel, or x̂ gain and bias do, an error
+// of a few units of double at the larger one is allowed.
 BOOST_AUTO_TEST_CASE(norms) {
   const real eps = real(1e-5);
   for_each_accurate_target([&](const std::string& target) {

@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(one_query_of_every_size_equals_the_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(nan_and_infinity_appear_in_their_head_only) {
+BOOST_AUTO_TEST_CASE(nan_and_infinity_appear_only_in_their_head) {
   for_each_target([](const std::string&) {
     const HeadLayout layout{6, 3, 19};
     const std::int64_t n = 4, size = layout.size, key_d = layout.key_heads * size;

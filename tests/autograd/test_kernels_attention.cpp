@@ -12,7 +12,7 @@ namespace {
 
 const double epsilon = Limits::epsilon();
 
-/// The keys that rows read: all the whole tile, or a range that moves by one key per row.
+/// The keys that rows read: the same range for all, or one that moves by one key per row.
 struct Sizes {
   std::int64_t rows, cols;
   std::vector<KeyRange> reads;
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(recomputed_weights_equal_their_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(their_gradient_equals_its_plain_twin) {
+BOOST_AUTO_TEST_CASE(the_gradient_of_the_scores_equals_its_plain_twin) {
   for_each_target([](const std::string&) {
     for (const Sizes& s : all_sizes()) {
       for (const bool awkward : {false, true}) {

@@ -28,9 +28,9 @@ BOOST_AUTO_TEST_CASE(rounding_is_to_nearest_even) {
   BOOST_TEST(rounded(-2.0F) == 0xC000);
   BOOST_TEST(rounded(0.0F) == 0);
   BOOST_TEST(rounded(-0.0F) == 0x8000);
-  BOOST_TEST(from_bits(0x3F807FFF) == 0x3F80);  // just below half way: down
-  BOOST_TEST(from_bits(0x3F808000) == 0x3F80);  // half way: to even, down
-  BOOST_TEST(from_bits(0x3F818000) == 0x3F82);  // half way: to even, up
+  BOOST_TEST(from_bits(0x3F807FFF) == 0x3F80);  // just below halfway: down
+  BOOST_TEST(from_bits(0x3F808000) == 0x3F80);  // halfway: to even, down
+  BOOST_TEST(from_bits(0x3F818000) == 0x3F82);  // halfway: to even, up
   BOOST_TEST(from_bits(0x3F808001) == 0x3F81);  // just above: up
   BOOST_TEST(from_bits(0x7F7FFFFF) == 0x7F80);  // the largest float exceeds the largest bf16
   BOOST_TEST(from_bits(0x7F800000) == 0x7F80);  // infinity

@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(equals_its_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_value_depends_on_its_position_only) {
+BOOST_AUTO_TEST_CASE(a_value_depends_only_on_its_position) {
   const std::vector<real> x(1000, 1);
   std::vector<real> whole(1000), parts(1000);
   kernels::dropout(key, 256, real(0.3), x.data(), whole.data(), 1000);

@@ -18,8 +18,8 @@ const auto all_maps = [] {
   return all;
 }();
 
-/// The plain twins compute in double: in the float build they are exact enough, in the double build
-/// they have errors of their own, in gelu's tail of about x² units.
+/// The plain twins compute in double: in the float build they are exact enough; in the double build
+/// they have errors of their own, of about x² units in gelu's tail.
 const double tolerance = in_float ? 5e-7 : 1e-12;
 
 /// Difficult values first, then random ones.

@@ -42,7 +42,7 @@ bool has_layout() { return kernels::packed_size(1, 1) > 0; }
 
 BOOST_AUTO_TEST_SUITE(kernels_packed)
 
-BOOST_AUTO_TEST_CASE(products_of_every_size_equal_the_plain_twin_to_the_bit) {
+BOOST_AUTO_TEST_CASE(products_of_every_size_equal_the_plain_twin_bit_for_bit) {
   std::vector<Sizes> all{{505, 70, 3}, {1010, 33, 2}, {13, 65, 600}, {5, 3, 1025}, {260, 33, 300}};
   for (const std::int64_t m : {1, 2, 5, 6, 7, 11, 12, 13, 25}) {
     for (const std::int64_t n : {1, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 65}) {

@@ -22,7 +22,7 @@ std::vector<std::vector<real>> rows_of(std::int64_t n) {
     rows.push_back(base);
     rows.back()[at] = special;
   }
-  rows.push_back(base);  // NaN before and after +inf, which a maximum may miss
+  rows.push_back(base);  // a NaN after +inf, which a maximum may miss
   rows.back()[0] = inf;
   rows.back()[static_cast<std::size_t>(n - 1)] = not_a_number;
   rows.push_back(std::vector<real>(n, inf));
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(norm_gradients_equal_their_plain_twins) {
           check_close(got2.values(), dx2, 4 * epsilon, size);
           check_close(got_gain2.values(), dgain2, 4 * epsilon, 20);
         }
-        // Each target may be ignored.
+        // Each target may be null.
         Guarded only_bias(start);
         std::vector<real> dbias = start;
         plain::layer_norm_grad(x.data(), nullptr, mean.data(), rstd.data(), dy.data(), nullptr,

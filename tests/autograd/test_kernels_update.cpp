@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(adam_equals_its_plain_twin) {
 }
 
 BOOST_AUTO_TEST_CASE(adam_keeps_the_digits_of_beta2) {
-  // 1 − 0.999 in float is 0.00100005; after one step from 0, v must equal 0.001 g².
+  // 1 − 0.999 in float is 0.00099999; after one step from 0, v must equal 0.001 g².
   const kernels::AdamStep step{.lr = 1e-3,
                                .beta1 = 0.9,
                                .beta2 = 0.999,

@@ -35,7 +35,7 @@ Ids offsets_of(const std::vector<std::int32_t>& lengths) {
   for (const std::int32_t n : lengths) offsets.push_back(offsets.back() + n);
   return offsets;
 }
-/// The rows of those sequences that have a key.
+/// The rows of the sequences that have a key.
 Array with_keys(const Array& x, const Ids& offsets, const Ids& key_offsets) {
   std::vector<real> rows;
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
@@ -83,7 +83,8 @@ BOOST_AUTO_TEST_CASE(fused_attention_to_empty_sources) {
   struct Case {
     std::vector<std::int32_t> queries, keys;
   };
-  // The last sequence is long enough for several blocks of queries and tiles of keys.
+  // The last sequence of the last case is long enough for several blocks of queries and tiles of
+  // keys.
   for (const Case& c : {Case{{3, 2, 4}, {0, 5, 1}}, Case{{3, 2, 4}, {5, 0, 1}},
                         Case{{3, 2, 4}, {5, 1, 0}}, Case{{1, 1, 1, 1}, {0, 1, 0, 0}},
                         Case{{150, 70, 9}, {200, 0, 1}}, Case{{65, 300, 80}, {0, 0, 1100}}}) {

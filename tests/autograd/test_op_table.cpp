@@ -32,7 +32,7 @@ std::set<std::string> declared_ops() {
 
 Tensor flat(const Tensor& x) { return reshape(x, {x.size()}); }
 
-/// Checks f for all inputs except constant ones.
+/// Checks f with respect to every defined input except number `constant`.
 GradcheckResult check(const OpCase& c, const std::function<Tensor(const std::vector<Tensor>&)>& f,
                       std::size_t constant) {
   std::vector<Tensor> inputs;

@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(shapes_that_do_not_broadcast) {
   EXPECT_FAIL(div(of({4}), of({3})), "[div] expected");
 }
 
-BOOST_AUTO_TEST_CASE(matrices_too_large_for_blas) {  // it counts in 32 bits
+BOOST_AUTO_TEST_CASE(matrices_too_large_for_blas) {  // BLAS counts in 32 bits
   using kernels::Trans;
   const std::int64_t many = std::int64_t{1} << 31;
   EXPECT_FAIL(

@@ -8,7 +8,7 @@ using namespace heed;
 
 BOOST_AUTO_TEST_SUITE(random_numbers)
 
-// Known answers of the authors' implementation, Random123's kat_vectors, philox4x32 10.
+// Known answers from the authors' implementation: Random123's kat_vectors, philox4x32 10.
 BOOST_AUTO_TEST_CASE(philox_gives_the_published_values) {
   static_assert(philox({0, 0, 0, 0}, 0, 0) ==
                 PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(a_walk_visits_the_blocks_in_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(below_is_even) {
+BOOST_AUTO_TEST_CASE(below_is_uniform) {
   Random random(RandomKey{.seed = 4, .stream = Stream::check, .index = 0, .part = 0});
   std::vector<int> counts(7);
   for (int i = 0; i < 70000; ++i) ++counts[random.below(7)];

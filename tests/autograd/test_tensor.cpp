@@ -41,7 +41,7 @@ Tensor chain(const Tensor& x, int length) {
 
 BOOST_AUTO_TEST_SUITE(tensor)
 
-BOOST_AUTO_TEST_CASE(the_example_of_the_header) {
+BOOST_AUTO_TEST_CASE(the_example_in_the_header) {
   const Tensor w = Tensor::variable(Array::full({3}, 2));
   const Tensor loss = sum(mul(w, w));
   BOOST_TEST(loss.item() == 12);

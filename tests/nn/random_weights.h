@@ -10,7 +10,7 @@
 
 HEED_BEGIN
 
-/// Standard normal values, determined by the seed.
+/// Normal values with the given mean and standard deviation `scale`, determined by `number`.
 inline Array normal(const Shape& shape, std::uint32_t number, double scale = 1, double mean = 0) {
   Random random({.seed = 7, .stream = Stream::check, .part = number});
   Array values(shape);

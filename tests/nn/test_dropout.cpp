@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(masks_depend_only_on_seed_step_and_shard) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_rate_acts_in_its_place_only) {
+BOOST_AUTO_TEST_CASE(each_rate_acts_only_in_its_place) {
   const std::vector<std::int32_t> offsets{0, 4, 9};
   const Tensor x(normal({9, 6}, 1));
   for (double DropoutRates::*const rate :
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(the_residual_drops_at_its_rate_and_keeps_the_mean) {
                       return Tensor(Array::full(rows.shape(), 1));
                     }).value();
     std::int64_t kept = 0;
-    const double q = std::round(65536 * p) / 65536;  // 16 random bits decide about each value
+    const double q = std::round(65536 * p) / 65536;  // 16 random bits per value decide
     for (const real v : y.values()) {
       BOOST_TEST((v == 0 || std::abs(v * (1 - q) - 1) < 1e-12));
       kept += v != 0;
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(the_residual_drops_at_its_rate_and_keeps_the_mean) {
 }
 
 BOOST_AUTO_TEST_CASE(attention_and_feed_forward_keep_their_mean) {
-  // A linear function of the dropped values, averaged over many masks, equals that without dropout.
+  // Over many masks, the mean of a linear function of values equals that without dropout.
   ModelOptions o = with_dropout(0.25);
   Init init = some_init();
   const FeedForward feed(o, init);

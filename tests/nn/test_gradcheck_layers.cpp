@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(feed_forward_with_each_activation) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(self_attention_of_any_heads_and_lengths) {
+BOOST_AUTO_TEST_CASE(self_attention_with_any_heads_and_lengths) {
   for (const std::int64_t heads : {1, 2, 3}) {
     for (const Sees sees : {Sees::all, Sees::past}) {
       for (const double dropout : dropouts) {
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(self_attention_of_any_heads_and_lengths) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cross_attention_of_any_heads_and_lengths) {
+BOOST_AUTO_TEST_CASE(cross_attention_with_any_heads_and_lengths) {
   const std::vector<std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>> sides{
       {{3, 1, 5}, {2, 4, 1}}, {{1}, {7}}, {{0, 2}, {3, 1}}, {{2, 2}, {1, 0}}};
   for (const std::int64_t heads : {1, 2, 3}) {

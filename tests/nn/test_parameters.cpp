@@ -22,7 +22,7 @@ void check_names(const Parameters& parameters, const Named& expected) {
   const Named got = described(parameters);
   BOOST_TEST(got == expected, boost::test_tools::per_element());
 }
-/// "prefix.name [shape]" for each parameter.
+/// Appends the names, each with the prefix.
 void add(Named& all, const std::string& prefix, const Named& names) {
   for (const std::string& name : names) all.push_back(prefix + name);
 }
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_tied_table_is_one_tensor) {
   BOOST_TEST(lm->parameters().front().tensor.value().data() == lm->output().weight.value().data());
 }
 
-BOOST_AUTO_TEST_CASE(xavier_starts_uniform_in_its_bounds) {
+BOOST_AUTO_TEST_CASE(xavier_starts_uniform_within_its_bounds) {
   ModelOptions o;
   o.d_model = 64;
   o.d_ff = 256;

@@ -1,5 +1,5 @@
 // Invariances of a Transformer: outputs do not depend on later tokens, on other sequences of the
-// batch, or on the order of rows.
+// batch, or, without positions, on the order of rows.
 #include "nn/layers/block.h"
 #include "nn/layers/positions.h"
 #include "tests/nn/support.h"

@@ -34,10 +34,8 @@ struct Setting {
   }
   std::string name() const {
     return fmt::format("{}, {} norm, {} norm, positions: {}, {}{}, smoothing {}",
-                       language_model ? "language model" : "seq2seq",
-                       name_of(model.norm),
-                       name_of(model.norm_kind),
-                       name_of(model.positions),
+                       language_model ? "language model" : "seq2seq", name_of(model.norm),
+                       name_of(model.norm_kind), name_of(model.positions),
                        model.tie_embeddings ? "tied" : "untied",
                        one_vocabulary ? "" : ", two vocabularies", smoothing);
   }
@@ -113,8 +111,8 @@ double largest_of(const Array& x) {
   return largest;
 }
 
-/// The worst over all parameters of the largest difference of the two gradients, relative to the
-/// largest value of that parameter's gradient. A parameter without a gradient is an error.
+/// The largest difference of the two gradients of any parameter, relative to the largest value of
+/// that parameter's gradient. A parameter without a gradient is an error.
 double worst_difference(const Outcome& a, const Outcome& b) {
   double worst = 0;
   for (std::size_t i = 0; i < b.gradients.size(); ++i) {

@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_missing_gradient_is_zero) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_restored_state_continues_to_the_bit) {
+BOOST_AUTO_TEST_CASE(a_restored_state_continues_bit_for_bit) {
   for (const OptimizerKind kind : kinds) {
     Parameters parameters = some_parameters();
     Optimizer first(options_of(kind), parameters);

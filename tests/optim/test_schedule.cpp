@@ -73,10 +73,10 @@ BOOST_AUTO_TEST_CASE(noam_equals_the_paper) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cosine_and_linear_end_and_stay_at_the_floor) {
+BOOST_AUTO_TEST_CASE(cosine_and_linear_end_at_the_floor_and_stay_there) {
   for (const ScheduleKind kind : {ScheduleKind::cosine, ScheduleKind::linear}) {
     const OptimOptions o = options(kind, 10, 1e-4);
-    BOOST_TEST(std::abs(learning_rate(o, 110, 210) - (o.lr + 1e-4) / 2) < 1e-17);  // half way
+    BOOST_TEST(std::abs(learning_rate(o, 110, 210) - (o.lr + 1e-4) / 2) < 1e-17);  // halfway
     BOOST_TEST(std::abs(learning_rate(o, 210, 210) - 1e-4) < 1e-17);
     BOOST_TEST(std::abs(learning_rate(o, 100000, 210) - 1e-4) < 1e-17);
     OptimOptions own = o;  // its own end takes precedence over the run's
