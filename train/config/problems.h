@@ -41,7 +41,7 @@ class Problems {
   bool any() const { return !list_.empty(); }
   std::vector<std::string> warnings() const;  ///< one line each
 
-  /// True once more problems would only be counted.
+  /// True if further problems would only be counted.
   bool full() const { return list_.size() >= most; }
 
   /// `exp.yaml:17:5`, or `command line: train.steps=x`.

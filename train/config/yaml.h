@@ -56,7 +56,7 @@ inline constexpr int yaml_most_depth = 32;
 std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& problems,
                                    std::string_view key = "");
 
-/// A scalar that reads back as this text: as it is where that is safe, else in double quotes.
+/// A scalar that reads back as this text: plain if that is safe, else in double quotes.
 std::string yaml_text(std::string_view text);
 
 }  // namespace heed
