@@ -1,5 +1,5 @@
 #pragma once
-/// The training data, as plain values. Read from the YAML sections `data` and `tokenizer`.
+/// The data and the tokenizers, as plain values. Read from the YAML sections `data` and `tokenizer`.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace heed {
 
-/// One split: aligned text files (seq2seq) or text (lm). Several files are concatenated.
+/// One split: aligned text files (seq2seq, tag) or text (lm). Several files are concatenated.
 struct FilesOptions {
   std::vector<std::string> source = {};
   std::vector<std::string> target = {};

@@ -77,7 +77,7 @@ void Prefetcher::begin_next() {
   const auto make = [this] { return stream_.next(); };
   try {
     batch_ = std::async(std::launch::async, make);
-  } catch (const std::system_error&) {  // no room for a thread: made when it is asked for
+  } catch (const std::system_error&) {  // no thread is available: made on request
     batch_ = std::async(std::launch::deferred, make);
   }
 }

@@ -44,7 +44,7 @@ class BatchStream {
   std::int64_t plan_epoch_ = -1;
 };
 
-/// Makes the next batch of a stream on another thread while training uses the last one. next()
+/// Makes the next batch of a stream on another thread while training uses the current one. next()
 /// rethrows what the stream throws. To seek, create a new one.
 class Prefetcher {
  public:

@@ -190,7 +190,7 @@ std::vector<SampleGroup> SequenceBatching::epoch(const Dataset& data, const Batc
 std::vector<SampleGroup> SequenceBatching::evaluation(const Dataset& data,
                                                       const BatchOptions& options) const {
   SampleGroup order = all_samples(data);
-  // By source length first: in decoding, no other length is known.
+  // By source length first: decoding knows only that one.
   std::ranges::stable_sort(order, {}, [&](std::int64_t i) {
     const Rows of = rows(data, i);
     return std::pair(of.source, of.target);

@@ -8,7 +8,7 @@
 
 namespace heed {
 
-/// For seq2seq: line i of `source` belongs to line i of `target`; either may be empty.
+/// For seq2seq and tag: line i of `source` belongs to line i of `target`; either may be empty.
 /// For lm: one continuous `text`, line ends included, and no lines.
 struct Split {
   std::vector<std::string> source = {};
@@ -18,7 +18,7 @@ struct Split {
   bool empty() const { return source.empty() && text.empty(); }
 };
 
-/// A split without a name in the options is empty.
+/// A split for which the options give no data is empty.
 struct Corpus {
   Split train = {}, valid = {}, test = {};
 };
@@ -26,8 +26,8 @@ struct Corpus {
 /// Reads the files of `options`, or generates its synthetic pairs. If `valid` or `test` names no
 /// file, its fraction is cut from the end of train: train | valid | test. Lines are counted in
 /// pairs, a text in bytes, cut between characters: floor(n (1 − valid − test)) stay in train.
-/// Throws Error(bad_input) for files that are missing, empty, broken (lines.h) or of unequal
-/// length, and Error(usage) if the options fit no task or the fractions leave nothing.
+/// Throws Error(bad_input) for files that are missing, empty, broken (autograd/base/lines.h) or of
+/// unequal length, and Error(usage) if the options fit no task or the fractions leave nothing.
 Corpus read_corpus(const DataOptions& options, bool language_model, std::uint64_t seed);
 
 /// One split from its files; `name` ("train") is for messages. lowercase as in DataOptions.

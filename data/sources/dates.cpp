@@ -59,7 +59,7 @@ constexpr std::array<std::string_view, 31> ordinal_words = {
     "twenty-sixth", "twenty-seventh", "twenty-eighth", "twenty-ninth",  "thirtieth",
     "thirty-first"};
 
-/// The parts of a day.
+/// The parts of a date.
 struct Day {
   int year, month, day, weekday;  // month and day from 1, weekday from Monday = 0
 

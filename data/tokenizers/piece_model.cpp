@@ -83,7 +83,8 @@ bool whole_character_map(std::string_view map) {
   return true;
 }
 
-/// Whether a message can be read, and all its fields of that number are bytes of which `holds` is true.
+/// Whether a message can be read, and all its fields of that number are bytes for which `holds` is
+/// true.
 template <class Holds>
 bool whole_message(std::string_view message, std::uint64_t number, Holds holds) {
   while (!message.empty()) {
@@ -109,7 +110,7 @@ bool whole_piece(std::string_view message) {
 }  // namespace
 
 std::string flaw_in_piece_model(std::string_view proto) {
-  // A truncated file can still parse, because every prefix of whole fields is a message.
+  // A truncated file can still parse, because every prefix of complete fields is a message.
   bool found[6] = {};
   while (!proto.empty()) {
     const auto field = take_field(proto);

@@ -1,5 +1,5 @@
-/// Subword tokenizer on the sentencepiece library of Kudo and Richardson (EMNLP 2018): the unigram
-/// language model of Kudo, "Subword regularization" (ACL 2018), or byte-pair encoding after
+/// Subword tokenizer based on the sentencepiece library of Kudo and Richardson (EMNLP 2018): the
+/// unigram language model of Kudo, "Subword regularization" (ACL 2018), or byte-pair encoding after
 /// Sennrich, Haddow and Birch, "Neural machine translation of rare words" (ACL 2016).
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
@@ -19,7 +19,7 @@
 namespace heed {
 namespace {
 
-/// With more lines than this, a vocabulary is learned from a random sample: more only cost time.
+/// With more lines than this, a vocabulary is learned from a random sample: more only take time.
 constexpr std::size_t learn_from = 2'000'000;
 
 /// Bytes of a line; SentencePiece's own limit. With more than about ten thousand bytes without a

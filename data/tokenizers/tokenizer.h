@@ -6,7 +6,7 @@
 /// Encoding and decoding are const and thread-safe.
 ///
 /// In every kind, each newline in a text (lm) is a separate token, so that encoding a text line by
-/// line, ends included, equals encoding it whole.
+/// line, ends included, equals encoding it as a whole.
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -72,11 +72,11 @@ void refuse_large_tokenizer(std::uint64_t bytes);
 /// defaults). Throws Error(bad_input), naming the file.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind);
 
-/// Learns a vocabulary from lines: sentencepiece's unigram model (Kudo 2018) or the words, by
-/// descending frequency, up to vocab_size; all characters; or just the 256 bytes. Lines that hold \n
-/// mark a continuous text: sentencepiece then changes nothing in it (no NFKC, all spaces kept). The
-/// same lines always give the same file, byte for byte; the seed matters only if the corpus is so
-/// large that sentencepiece learns from a sample of it.
+/// Learns a vocabulary from lines: sentencepiece's pieces (unigram model or byte-pair encoding) or
+/// the words, by descending frequency, up to vocab_size; all characters; or just the 256 bytes. Lines
+/// that hold \n mark a continuous text: sentencepiece then changes nothing in it (no NFKC, all spaces
+/// kept). The same lines always give the same file, byte for byte; the seed matters only if the
+/// corpus is so large that sentencepiece learns from a sample of it.
 /// Throws Error(usage) if vocab_size is too small for the characters or a special is not a name
 /// like "<mask>", Error(bad_input) if the lines are empty.
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,

@@ -9,7 +9,7 @@
 
 namespace heed {
 
-/// Of the pieces found in lines; see train_tokenizer.
+/// A tokenizer of the pieces found in lines; see train_tokenizer.
 std::unique_ptr<Tokenizer> train_vocabulary(const TokenizerOptions& options,
                                             std::span<const std::string> lines);
 
@@ -21,9 +21,10 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
                                                std::span<const std::string> lines,
                                                std::uint64_t seed);
 
-/// What is wrong with the file of a sentencepiece model, or "" (piece_model.cpp). The library trusts its
-/// contents: the protocol buffer must be complete, hold what a model needs (pieces without NUL, trainer,
-/// normaliser), and the character maps of its normalisers must not point outside themselves.
+/// What is wrong with the file of a sentencepiece model, or "" (piece_model.cpp). The library trusts
+/// its contents: the protocol buffer must be complete and hold what a model needs (pieces without
+/// NUL, trainer, normaliser), and the character maps of its normalisers must not point outside
+/// themselves.
 std::string flaw_in_piece_model(std::string_view proto);
 
 /// All lines, in their order, if there are at most `most`; else `most` of them, drawn without
@@ -31,7 +32,7 @@ std::string flaw_in_piece_model(std::string_view proto);
 std::vector<const std::string*> sample_lines(std::span<const std::string> lines, std::size_t most,
                                              std::uint64_t seed);
 
-/// Writes a whole file or throws Error(io).
+/// Writes a complete file or throws Error(io).
 void write_file(const std::filesystem::path& file, std::string_view content);
 
 }  // namespace heed

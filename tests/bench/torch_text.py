@@ -5,7 +5,7 @@
                   [torch_step.py's options]
 
 Uses the tokenized lengths of the pairs, and random ids, which cost the same. As usual, the pairs are
-sorted by length, grouped into batches of so many target tokens, padded to the longest of each batch,
+sorted by length, grouped into batches of --batch-tokens target tokens, padded to the longest of each batch,
 and the batches shuffled. Prints one JSON object: target tokens per second without padding, the median
 of ten parts of the run. Needs python3-sentencepiece.
 """

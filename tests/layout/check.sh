@@ -1,7 +1,7 @@
 #!/bin/sh
 # check.sh ROOT: checks the source tree against docs/ARCHITECTURE.md. Prints each violation; exits 1 if there is one.
 #
-# Rooms include one another in one direction only (docs/ARCHITECTURE.md), and so do the folders of a room; each
+# Rooms (folders that are libraries) include one another in one direction only, and so do the folders of a room; each
 # external library is included in one place only; files have at most 600 lines and folders at most 24 files; tests
 # mirror the rooms; the top level contains only known names.
 set -eu

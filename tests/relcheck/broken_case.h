@@ -16,8 +16,8 @@ struct BrokenCase {
   std::function<void(const std::filesystem::path& folder)> make;
   /// Reads the file; must throw an Error.
   std::function<void(const std::filesystem::path& folder)> read;
-  /// What the message must contain besides the file's name; FOLDER stands for the
-  /// folder's path, a final # for a digit.
+  /// What the message must contain besides the file's name; FOLDER stands for the folder's path, a
+  /// final # for a digit.
   std::vector<std::string> says;
   /// If the reading time depends on the size: the same file at an eighth of the size.
   std::function<void(const std::filesystem::path& folder)> make_eighth = {};

@@ -5,7 +5,7 @@
 namespace heed::relcheck {
 namespace {
 
-/// As many copies as fit into so many bytes.
+/// As many copies as fit into the given number of bytes.
 std::function<std::string(std::size_t)> full_of(const std::string& piece) {
   return [piece](std::size_t bytes) { return repeated(piece, bytes / piece.size()); };
 }

@@ -28,7 +28,7 @@ def whole_steps(run):
 
 
 def reported(calls):
-    """Maps a call's number to the step that heed considers saved from there on: `last` points to it, and the
+    """Maps a call's number to the step that heed considers saved from then on: `last` points to it, and the
     folder was synced, or should have been: heed continued with another call."""
     found, links, waiting = {}, {}, 0
     for call in calls:

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 
-# A wait for an event that is due soon on any machine fails as hung after so many seconds.
+# A wait for an event that is due soon on any machine fails as hung after this many seconds.
 PATIENCE = int(re.search(r"patience = (\d+);", (pathlib.Path(__file__).parents[1] / "patience.h").read_text())[1])
 CLOCK_FIELDS = ("seconds", "tokens_per_s", "decode_seconds")  # of metrics.jsonl: differ between any two runs
 

@@ -1,6 +1,6 @@
 #pragma once
 /// The model FLOPs of a Transformer as a formula, independent of the counting code.
-/// tests/bench/workloads.py counts the same way.
+/// tests/bench/workloads.py uses the same formula.
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -23,7 +23,7 @@ class Injector final : public OpObserver {
   Place place;
 
   std::int64_t results = 0, gradients_seen = 0;  ///< per step, once learn() was called
-  /// To be called after a step that was only counted: from now on the beginning of a step is known.
+  /// To be called after a step that was only counted: later steps are then told apart.
   void learn() {
     results = std::exchange(result_count_, 0);
     gradients_seen = std::exchange(gradient_count_, 0);

@@ -28,7 +28,7 @@ constexpr std::int64_t stencil = 4;  // forward passes per entry or direction, i
 constexpr int directions = 2;
 constexpr std::int64_t fewest_entries = 4, most_entries = 256;
 
-/// A few sequences of the training data: of the first batches of three, the one whose number of
+/// A few sequences of the training data: among the first batches of three, the one whose number of
 /// tokens is nearest to forty. More would only take longer, as the loss is computed thousands of
 /// times; with fewer, attention is hardly exercised. Windows of a text are shortened for the same
 /// reason.

@@ -51,7 +51,7 @@ class Unfinished {
 
  private:
   static void remove(int number) {
-    struct stat there {};  // after renaming, another process may have started one
+    struct stat there {};  // after the rename, another process may have created one
     if (::stat(path, &there) == 0 && same_file(there, ours)) ::unlink(path);
     ::raise(number);
   }
@@ -120,7 +120,7 @@ class Claim {
   struct stat about_ {};
 };
 
-/// Atomically. A replaced file passes on its permissions.
+/// Writes atomically. A new file takes over the permissions of the one it replaces.
 void write_whole_file(const std::filesystem::path& path,
                       const std::function<void(const Sink&)>& produce) {
   struct stat before {};
@@ -134,8 +134,8 @@ void write_whole_file(const std::filesystem::path& path,
   });
 }
 
-/// To a device or a pipe. Opened at the first write, because a pipe's reader may start only after
-/// the input here has been read.
+/// Writes to a device or a pipe, opened at the first write, because a pipe's reader may start only
+/// after the input here has been read.
 void write_special(const std::string& path, const std::function<void(const Sink&)>& produce) {
   std::optional<FileDescriptor> file;
   const auto open = [&] {

@@ -1,5 +1,5 @@
 #pragma once
-/// The output of a command's lines.
+/// Where the commands write their lines.
 #include <functional>
 #include <string>
 #include <string_view>
@@ -19,7 +19,7 @@ void write_output(const std::string& path, const std::function<void(const Sink&)
 /// through links, as standard input or standard output ("-"). `inputs` are the names of files.
 void refuse_output_over_input(const std::string& output, const std::vector<std::string>& inputs);
 
-/// Whether `path` is standard output: "-", /dev/stdout, or a file's own name.
+/// Whether `path` is standard output: "-", /dev/stdout, or the name of the file it goes to.
 bool is_standard_output(const std::string& path);
 
 }  // namespace heed

@@ -40,7 +40,7 @@ void explain_precision(const Config& config, Talk& talk) {
   }
 }
 
-/// Runs it, and also logs a failure.
+/// Runs `work`; a failure is also logged.
 template <class Work>
 int logged(Talk& talk, const Work& work) {
   try {

@@ -1,4 +1,4 @@
-/// What no single key can tell: which values go together.
+/// Checks across keys: which values go together.
 
 #include <fmt/format.h>
 
@@ -39,8 +39,9 @@ class Checker {
  private:
   using Keys = std::initializer_list<std::string_view>;
 
-  /// Says `message` about the first key. The place is that of a key on the command line, or else of
-  /// the first one that the file gives. Nothing, if any of them was already found wrong.
+  /// Reports `message` about the first key, at the place of the key whose path is given most
+  /// completely, on the command line rather than in the file. Does nothing if any of the keys is
+  /// already known to be wrong.
   void complain(Keys keys, const std::string& message) {
     if (!any_wrong(keys)) problems_.add(place_of(keys), std::string(*keys.begin()), message);
   }
@@ -70,9 +71,9 @@ class Checker {
     return found.whole && found.place.source > 0;
   }
 
-  /// A key that says something where another key leaves it no effect is a mistake, but not if the
-  /// command line chose otherwise than the file was written for: then it is reset to its default. A
-  /// default always passes, since a resolved config holds every key.
+  /// A key that is set although another key makes it ineffective is a mistake, unless the command
+  /// line changed that other key: then it is reset to its default. A default always passes, since a
+  /// resolved config holds every key.
   void check_conditions(const Field& field) {
     if (field.is_default(config_)) return;
     const std::string value = field.print(config_);
@@ -122,7 +123,7 @@ class Checker {
                                            : "source and target files, or data.synthetic.name"));
   }
 
-  /// Source and target are files of the same number.
+  /// Source and target need the same number of files.
   void check_split(const std::string& split, const FilesOptions& files) {
     const std::string source = split + ".source", target = split + ".target";
     if (files.source.empty() && !files.target.empty()) {
@@ -249,8 +250,8 @@ class Checker {
     return steps > 0 ? steps : config.train.steps;
   }
 
-  /// Where the command line makes the run too short for the warmup of the file, the warmup keeps its
-  /// share of the run. False where the command line is not the cause.
+  /// If the command line makes the run too short for the file's warmup, shortens the warmup in
+  /// proportion. Returns false if the command line is not the cause.
   bool shorten_warmup(std::int64_t end) {
     std::int64_t& warmup = config_.optim.schedule.warmup;
     const bool shorter =

@@ -14,7 +14,7 @@
 namespace heed {
 namespace {
 
-/// The file's text; of a file that is too large, just enough to see that it is.
+/// The file's text; of a file that is too large, just enough to tell.
 std::string read_text_file(const std::string& path) {
   constexpr std::size_t byte_order_mark = 3;
   std::string text(yaml_most_bytes + byte_order_mark + 1, '\0');
@@ -41,7 +41,7 @@ void report_unknown(const YamlEntry& entry, const std::string& section, const st
   if (!hint.empty()) {
     const std::string whole = section.empty() ? hint : section + "." + hint;
     problems.taint(whole);
-    if (entry.place.source > 0) hint = whole;  // the command line takes whole keys
+    if (entry.place.source > 0) hint = whole;  // the command line takes full keys
   } else {                                     // perhaps the key belongs to another section
     const std::string end = "." + entry.key;
     for (const Field& field : fields()) {
@@ -71,7 +71,7 @@ void read_field(const Field& field, const YamlNode& node, Config& config, Proble
   }
 }
 
-/// A section given as a single value, which all its keys get.
+/// Reads a section given as a single value, which applies to all its keys.
 void read_shorthand(const std::string& section, const YamlNode& node, Config& config,
                     Problems& problems) {
   try {
@@ -121,13 +121,13 @@ Config parse_config(std::string_view text, const std::string& file,
   std::optional<YamlNode> tree = parse_yaml(text, 0, problems);
   const bool readable =
       tree && (tree->kind == YamlNode::Kind::map || tree->kind == YamlNode::Kind::null);
-  if (!tree) tree.emplace();  // the overrides' errors can be reported all the same
+  if (!tree) tree.emplace();  // so that errors in the overrides are reported too
   Config start;
   for (const Field& field : fields()) {
     if (of_a_run && !field.in_old_runs.is_null() && !tree->place_of(field.key).whole)
       field.set(start, field.in_old_runs);
   }
-  Config file_alone = start;  // what it says before the command line changes it
+  Config file_alone = start;  // the config without the command line
   Problems reported_below("", {});
   if (!overrides.empty()) read_section(*tree, "", file_alone, reported_below);
   apply_overrides(*tree, overrides, problems);

@@ -20,7 +20,7 @@
 namespace heed {
 
 struct Config {
-  std::string name;  ///< of the run; if the file names none, the file's own name less .yaml
+  std::string name;  ///< of the run; by default the file's name without .yaml
   std::uint64_t seed = 1;
   std::int64_t threads = 0;  ///< 0: as many as the machine has
   TaskKind task = TaskKind::seq2seq;
@@ -32,18 +32,18 @@ struct Config {
   DecodeOptions decode;
   BenchOptions bench;
 
-  /// What reading it gave warnings of, one line each. No part of the experiment.
+  /// The warnings from reading it, one line each. Not part of the experiment.
   std::vector<std::string> warnings = {};
 };
 
 /// Reads the file, then applies the overrides (`train.steps=200`, `model.layers={encoder: 2,
 /// decoder: 4}`; a later one wins), then checks. Throws Error(Exit::usage) with one line per error.
 /// A run folder's config.yaml (one next to a run.json, or with `of_a_run`) held every key when it was
-/// written: one that it lacks means what heed did before the key existed.
+/// written: a key that it lacks stands for what heed did before the key existed.
 Config read_config(const std::string& path, std::span<const std::string> overrides = {},
                    bool of_a_run = false);
 
-/// The same for a text in memory; `file` is what messages call it.
+/// The same for a text in memory, which messages call `file`.
 Config parse_config(std::string_view text, const std::string& file,
                     std::span<const std::string> overrides = {}, bool of_a_run = false);
 
@@ -57,7 +57,7 @@ nlohmann::json config_json(const Config& config);
 std::string reference_yaml();
 
 /// The JSON Schema (draft 7) of all configs, for editors: types, ranges, choices, and which keys go
-/// with which. What needs arithmetic or the command line is left to read_config.
+/// with which. Checks that need arithmetic or the command line are left to read_config.
 std::string json_schema();
 
 /// The keys whose values differ, in the order of the reference page.

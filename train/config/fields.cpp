@@ -71,7 +71,7 @@ std::vector<std::string> choices_of(const std::optional<E>&) {
   return names;
 }
 
-/// A row for the member that `get` finds in a Config (const or not), whose type tells the kind.
+/// A row for the member that `get` finds in a Config (const or not); its type determines the kind.
 template <class Get>
 Field row(std::string key, Get get, Range range, std::string help) {
   const Config defaults;
@@ -115,7 +115,7 @@ std::string type_of(const Field& field) {
 /// Expands to a key and an accessor of its member; the key is the member's path in Config.
 #define HEED_KEY(member) \
 #member, [](auto& config) -> auto& { return config.member; }
-/// For the few keys that are called otherwise.
+/// Only the accessor, for the few keys that differ from their member's path.
 #define HEED_MEMBER(member) \
   [](auto& config) -> auto& { return config.member; }  // NOLINT(bugprone-macro-parentheses)
 
@@ -138,7 +138,7 @@ std::string fits_no_other(const std::string& part) {
   return fmt::format("a run keeps its {}, because its weights fit no other", part);
 }
 
-/// The table as it grows.
+/// The table under construction.
 using Table = std::vector<Field>;
 
 void add(Table& table, std::initializer_list<Field> rows) {
@@ -416,7 +416,7 @@ void add_bench(Table& table) {
 
 /// The conditions that follow from the table of tasks (train/config/tasks.h).
 void add_task_conditions(Table& table) {
-  // The key, or the value of it, is for the tasks of which `holds` is true.
+  // The key, or its value `of`, is only for the tasks for which `holds` is true.
   const auto needs = [&table](const std::string& key, const auto& holds, std::string_view of = "") {
     std::vector<std::string> tasks;
     for (const TaskInfo& task : task_table()) {

@@ -24,11 +24,11 @@ struct Range {
   bool low_in = true, high_in = true;  ///< the bound itself is allowed
 };
 
-/// A key has an effect only where another key has one of some values.
+/// A key has an effect only if another key has one of these values.
 struct Condition {
   std::string chooser;              ///< the other key, such as tokenizer.kind
   std::vector<std::string> values;  ///< of the chooser, as printed
-  std::string remark = {};          ///< what to do instead, where that is not obvious
+  std::string remark = {};          ///< what to do instead, if that is not obvious
   std::vector<std::string> of =
       {};  ///< values of this key that need it; empty: all but the default
 };
@@ -41,12 +41,12 @@ struct Field {
   std::string type = {};                   ///< in words, with the range: "whole number, 1 to 62"
   std::vector<std::string> choices = {};   ///< of a choice; of a number, a word that may replace it
   std::vector<Condition> conditions = {};  ///< all of them must hold
-  bool resettable = true;  ///< reset where the command line takes away the effect that it had
+  bool resettable = true;         ///< may be reset if the command line makes it ineffective
   std::string kept_because = {};  ///< why `heed resume` refuses another value; "": it does not
   std::vector<std::string> alike = {};  ///< values that may nevertheless replace one another
-  bool told_on_resume = true;           ///< another value is reported
+  bool told_on_resume = true;           ///< `resume` reports a changed value
   nlohmann::json in_old_runs =
-      {};  ///< what a run's config without this key means; null: the default
+      {};  ///< its value in a run's config that lacks it; null: the default
 
   /// The member as a value of JSON, and back.
   std::function<nlohmann::json(const Config&)> get = {};
@@ -80,7 +80,7 @@ const std::vector<Section>& sections();
 const Field* find_field(std::string_view key);
 const Section* find_section(std::string_view key);
 
-/// The names that may follow `section` (""; the top): both fields and sections.
+/// The names that may follow `section` ("": the top level): both fields and sections.
 std::vector<std::string> names_in(std::string_view section);
 
 /// Plain decimal, as numbers are written: 5, 0.5, 1e-3.
@@ -90,8 +90,8 @@ nlohmann::json number_json(double x);
 
 /// Checks values against one another, first by the conditions of the field table, and settles those
 /// that follow from others (a language model has no encoder layers). `tree` is what `config` was
-/// read from, for the places of errors; `file` is the config without what the command line
-/// changes. A check is left out where one of its keys is known to be wrong.
+/// read from, for the places of errors; `file` is the config without the command line. A check is
+/// skipped if one of its keys is already known to be wrong.
 void check_config(Config& config, const Config& file, const YamlNode& tree, Problems& problems);
 
 /// "a", "a or b", "a, b or c"

@@ -1,5 +1,6 @@
 #pragma once
-/// How a run goes, as plain values. Read from the YAML sections `train` and `decode`.
+/// How to train, decode and benchmark, as plain values. Read from the YAML sections `train`,
+/// `decode` and `bench`.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace heed {
 
-/// What matrix products multiply: weights, moments and sums are float32 in either case.
+/// The type of matrix products' operands; weights, moments and sums are float32 in either case.
 enum class Precision { float32, bf16 };
 constexpr auto names_of(Precision) { return enum_names<Precision>("float32", "bf16"); }
 
@@ -26,18 +27,18 @@ struct TrainOptions {
   double epochs = 0.0;         ///<   0: no limit of this kind
   double minutes = 0.0;
   std::int64_t batch_tokens = 4096;  ///< tokens of the larger side of a batch (lm: of its windows)
-  std::int64_t batch_sequences = 0;  ///< > 0: so many sequences a batch, whatever their length
-  std::int64_t shards = 4;  ///< parts of a batch that run alone; fixes the bits of the result
+  std::int64_t batch_sequences = 0;  ///< > 0: sequences per batch, whatever their length
+  std::int64_t shards = 4;  ///< parts of a batch computed separately; determines the result's bits
   Precision precision = Precision::float32;
   OnNonFinite on_nonfinite = OnNonFinite::stop;
   double label_smoothing = 0.1;
   std::int64_t log_every = 50;        ///< steps
   std::int64_t validate_every = 500;  ///< steps
   std::int64_t save_every = 500;      ///< steps
-  std::int64_t keep = 3;              ///< checkpoints kept (best and last always are)
+  std::int64_t keep = 3;              ///< checkpoints kept, at least 2 (best and last always are)
   EarlyStoppingOptions early_stopping;
-  Metric best = Metric::loss;  ///< what makes a checkpoint the best (early_stopping.metric wins)
-  std::int64_t average = 1;    ///< of the last checkpoints, if that beats the best
+  Metric best = Metric::loss;  ///< decides the best checkpoint (early_stopping.metric overrides it)
+  std::int64_t average = 1;    ///< checkpoints to average; the mean is used if it beats the best
 };
 
 struct DecodeOptions {

@@ -17,7 +17,7 @@ bool is_key(std::string_view key) {
          std::ranges::count(key, '.') < yaml_most_depth;
 }
 
-/// Turns a node into a map where that loses nothing: an empty one, or the one value that stands for
+/// Turns a node into a map if that loses nothing: an empty node, or the one value that stands for
 /// all keys of a section (model.layers: 3).
 void make_map(YamlNode& node, const std::string& key) {
   const Section* section = find_section(key);
@@ -32,7 +32,7 @@ void make_map(YamlNode& node, const std::string& key) {
   }
 }
 
-/// Puts `value` at the dotted `key`, making the maps on its way. Returns false where the way leads
+/// Puts `value` at the dotted `key`, creating the maps on the way. Returns false if the path leads
 /// through a key that holds a value.
 bool put(YamlNode& root, std::string_view key, YamlNode value) {
   YamlNode* node = &root;

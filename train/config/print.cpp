@@ -1,5 +1,5 @@
 /// The field table written out: as a resolved config, as the reference page, and as a JSON Schema
-/// (draft 7, which editors and validators know best).
+/// (draft 7, which editors and validators support best).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ std::string write(const Config& config, Before before) {
   return out;
 }
 
-/// Where the reference page differs from the defaults: a small task, so that it runs.
+/// Where the reference page differs from the defaults: a small task, so that the page can be run.
 const std::vector<std::string> reference_settings{"data.synthetic.name=dates",
                                                   "tokenizer.kind=char",
                                                   "model.d_model=128",
@@ -89,7 +89,7 @@ using Json = nlohmann::ordered_json;
 const Json plain_text = {{"type", Json::array({"string", "number", "boolean"})},
                          {"pattern", "^[^\\x00-\\x1f\\x7f]*$"}};  // YAML calls 2016 a number
 
-/// A value as the table prints it, as JSON.
+/// A value printed by the table, as JSON.
 Json value_of(const Field& field, const std::string& text) {
   Problems none("", {});
   return field.read(*parse_yaml(text, 0, none));

@@ -56,7 +56,7 @@ std::string Problems::show(Place place) const {
 
 std::string Problems::line(const Problem& problem) const {
   std::string text = show(problem.place) + ": ";
-  // An override names its key already; say it again only if the trouble sits deeper in its value.
+  // An override already names its key; repeat it only if the problem lies deeper in its value.
   const bool said = problem.place.source > 0 &&
                     overrides_[problem.place.source - 1].starts_with(problem.key + "=");
   if (!problem.key.empty() && !said) text += shown(problem.key) + ": ";

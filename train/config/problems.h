@@ -1,6 +1,5 @@
 #pragma once
-/// What is wrong with a config, collected while it is read and reported together; and what is worth a
-/// warning.
+/// The errors in a config, collected while it is read and reported together; and the warnings.
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,29 +26,29 @@ class Problems {
  public:
   Problems(std::string_view file, std::span<const std::string> overrides);
 
-  /// `key` is the dotted path that the message speaks of; empty where there is none.
+  /// `key` is the dotted path that the message is about; empty if there is none.
   void add(Place place, std::string key, std::string message);
 
-  /// For what is allowed, and is more likely a mistake.
+  /// For what is allowed but probably a mistake.
   void warn(Place place, std::string key, std::string message);
 
   /// Marks a key as known to be wrong without a message of its own (a misspelling was reported).
   void taint(std::string key);
 
-  /// True if something was said about this key, about a section it is in, or about a key in it.
+  /// True if a problem is known with this key, with a section it is in, or with a key in it.
   bool about(std::string_view key) const;
 
   bool any() const { return !list_.empty(); }
   std::vector<std::string> warnings() const;  ///< one line each
 
-  /// True once more problems would only be counted.
+  /// True if further problems would only be counted.
   bool full() const { return list_.size() >= most; }
 
   /// `exp.yaml:17:5`, or `command line: train.steps=x`.
   std::string show(Place place) const;
 
-  /// One line for each problem, in the order of their places, as Error(Exit::usage). Returns if
-  /// there is none.
+  /// Throws Error(Exit::usage) with one line for each problem, in the order of their places. Returns
+  /// if there are none.
   void raise() const;
 
  private:

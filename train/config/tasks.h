@@ -13,16 +13,16 @@
 namespace heed {
 
 // ---- metrics -------------------------------------------------------------------------------------
-// In the order in which they are printed. Checkpoints hold the number of the metric that judged
-// them, so a new one goes to the end.
+// In the order in which they are printed. Checkpoints hold the number of the metric that chose
+// the best, so a new metric goes at the end.
 enum class Metric { loss, perplexity, token_accuracy, exact_match, bleu, chrf, bits_per_byte };
 
 struct MetricInfo {
   std::string_view name;   ///< in YAML and JSON
   std::string_view label;  ///< for people
   bool higher_is_better = true;
-  int digits = 2;        ///< printed behind the point
-  bool percent = false;  ///< a share from 0 to 1, printed per cent
+  int digits = 2;        ///< printed after the decimal point
+  bool percent = false;  ///< a fraction, printed as a percentage
 };
 
 inline constexpr std::array<MetricInfo, 7> metric_table{{
@@ -61,7 +61,7 @@ struct TaskInfo {
   std::string_view help;
   Architecture architecture;
   bool reads_text =
-      false;              ///< a running text, in windows of model.context; otherwise pairs of lines
+      false;  ///< continuous text, in windows of model.context; otherwise pairs of lines
   bool searches = false;  ///< its outputs come from the search that section decode describes
   std::vector<Metric> metrics;
 

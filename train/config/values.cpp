@@ -13,7 +13,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Takes a run of digits off the front; how many.
+/// Removes the leading digits; returns how many.
 std::size_t take_digits(std::string_view& text) {
   const auto end = std::ranges::find_if_not(text, is_digit);
   const auto count = static_cast<std::size_t>(end - text.begin());
@@ -21,7 +21,7 @@ std::size_t take_digits(std::string_view& text) {
   return count;
 }
 
-/// Takes -?(0|[1-9][0-9]*) off the front: YAML 1.1 would read 010 as octal and 1_000 as 1000, so
+/// Removes -?(0|[1-9][0-9]*) from the front: YAML 1.1 would read 010 as octal and 1_000 as 1000, so
 /// neither counts as a number here.
 bool take_whole(std::string_view& text) {
   if (text.starts_with('-')) text.remove_prefix(1);
@@ -44,7 +44,7 @@ bool is_bare(const YamlNode& node) { return node.kind == YamlNode::Kind::scalar 
   throw Complaint{node.place, fmt::format("expected {}, got {}{}", what, got, hint)};
 }
 
-/// The text's value, to the end; nothing where it does not fit into a T.
+/// The value of the entire text; nothing if it does not fit into a T.
 template <class T>
 std::optional<T> parse(std::string_view text) {
   T value{};

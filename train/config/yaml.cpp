@@ -22,9 +22,9 @@ constexpr std::size_t most_missing = 100;  ///< missing colons remembered
 // A Complaint that is thrown ends the parse: what follows could not be trusted, or would cost too
 // much.
 
-// ---- what yaml-cpp passes or does not report -------------------------------------------------
+// ---- what yaml-cpp accepts or misreports -----------------------------------------------------
 
-/// The first byte that no config may hold: broken UTF-8, or a control character other than a tab
+/// The first byte that no config may contain: broken UTF-8, or a control character other than a tab
 /// and line ends. yaml-cpp accepts most of them.
 std::optional<Complaint> find_flaw(std::string_view text, int source) {
   const auto is_flaw = [](char c) {
@@ -96,8 +96,8 @@ std::size_t skip_quoted(std::string_view text, std::size_t at) {
   return std::string_view::npos;
 }
 
-/// True if a tab is among the white space that begins the line (from 1): yaml-cpp reports another
-/// error, somewhere.
+/// True if the white space that begins the line (from 1) contains a tab: yaml-cpp then reports a
+/// different error.
 bool tab_indents(std::string_view text, int line) {
   for (int i = 1; i < line; ++i) {
     const std::size_t end = text.find('\n');
@@ -178,7 +178,7 @@ class Builder : public YAML::EventHandler {
     scalar_end_ = text_.find_first_of(" \t\r\n", begin_of(mark));
     count(place_of(mark), found->second.extent);
     YamlNode node = found->second.node;
-    node.place = place_of(mark);  // where it is used, if something is wrong with that
+    node.place = place_of(mark);  // where it is used, for errors about that use
     finish(std::move(node), YAML::NullAnchor);
   }
 
@@ -216,7 +216,7 @@ class Builder : public YAML::EventHandler {
     YamlNode node;
     YAML::anchor_t anchor;
     bool has_key = false;
-    bool keep = true;  ///< false: the key is no text or a duplicate, so its value goes nowhere
+    bool keep = true;  ///< false: the key is not text or a duplicate, so its value is dropped
     std::string key;
     Place key_place;
     std::size_t key_end = 0;  ///< in the text
@@ -337,7 +337,7 @@ class Builder : public YAML::EventHandler {
     return next != std::string_view::npos && text_[next] == ':';
   }
 
-  /// The keys that lead here, joined by dots.
+  /// The keys that lead to the current node, joined by dots.
   std::string path() const {
     std::string joined(key_);
     for (const Frame& frame : frames_) {

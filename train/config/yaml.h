@@ -1,7 +1,7 @@
 #pragma once
 /// YAML as configs use it: text in, a small tree out, with the place of every value.
 ///
-/// yaml-cpp parses the text; what it accepts and a config must not hold is refused here: more than
+/// yaml-cpp parses the text; what it accepts but a config must not contain is refused here: more than
 /// 128 KiB, more than 32 levels, more than 50,000 nodes or 128 KiB of text after expanding aliases,
 /// an alias inside its own anchor, duplicate keys, quotes that are never closed, keys without a
 /// colon, a second document, tags, invalid UTF-8, control characters. Numbers and truth values are
@@ -21,7 +21,7 @@ struct YamlNode {
   enum class Kind { null, scalar, list, map };
   Kind kind = Kind::null;
   Place place;
-  bool quoted = false;             ///< scalar: written in quotes or as a block, so surely text
+  bool quoted = false;             ///< scalar: written in quotes or as a block, so certainly text
   std::string text;                ///< scalar
   std::vector<YamlNode> items;     ///< list
   std::vector<YamlEntry> entries;  ///< map, in the order of the file
@@ -31,8 +31,8 @@ struct YamlNode {
 
   struct Found {
     Place place;        ///< of the last key on the path that is given, or of its value
-    std::size_t depth;  ///< how much of the path is given, in bytes; all of it counts as most
-    bool whole;         ///< all of it is
+    std::size_t depth;  ///< bytes of the path that are given; npos if all are
+    bool whole;         ///< all of the path is given
   };
   /// Where the key at a dotted path is given.
   Found place_of(std::string_view path) const;
@@ -51,12 +51,12 @@ inline constexpr std::size_t yaml_most_nodes = 50'000;
 inline constexpr int yaml_most_depth = 32;
 
 /// The one document in `text`; a text without any is a null node. What is wrong goes to `problems`;
-/// nullopt if no tree could be built at all. `key` is the dotted path that the text is the value
-/// of.
+/// nullopt if no tree could be built at all. `key` is the dotted path whose value the
+/// text is.
 std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& problems,
                                    std::string_view key = "");
 
-/// A scalar that reads back as this text: as it is where that is safe, else in double quotes.
+/// A scalar that reads back as this text: plain if that is safe, else in double quotes.
 std::string yaml_text(std::string_view text);
 
 }  // namespace heed

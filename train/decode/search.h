@@ -73,7 +73,7 @@ inline constexpr std::int64_t usual_batches = 4;
 /// `batches`, but none smaller than 32 hypotheses.
 /// Each sentence's result is a function of the sentence, the options, the seed and, when
 /// sampling, the sentence's number: its index in `source`, unless `numbers` is given. In bf16 it
-/// also depends on the batches: small products stay in float32 (kernels/bf16.h).
+/// also depends on the batches: small products stay in float32 (autograd/kernels/gemm/bf16.h).
 std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& source,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
                                   std::span<const std::int64_t> numbers = {},

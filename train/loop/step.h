@@ -18,7 +18,7 @@ struct StepOptions {
   std::int64_t shards = 4;
   double label_smoothing = 0.0;
   double clip_norm = 0.0;
-  bool bf16 = false;  ///< matrix products of large operands (kernels/bf16.h), if there are any here
+  bool bf16 = false;  ///< large products in bf16 (autograd/kernels/gemm/bf16.h), if available
 };
 
 struct StepResult {
@@ -36,8 +36,8 @@ class TrainStep {
   /// Step number `step` (1, 2, …; it keys the dropout) on a batch cut into shards. The bits of the
   /// result depend on the shards, not on the threads. Throws Error(Exit::non_finite), with the
   /// weights unchanged, if the loss or the gradients' norm is NaN or infinite; the message tells
-  /// where that began. A non-finite weight that does not affect the loss is found
-  /// when it is updated: the step is completed, then Error(Exit::non_finite) is thrown.
+  /// where that began. A non-finite weight that does not affect the loss is found when it is
+  /// updated: the step is completed, then Error(Exit::non_finite) is thrown.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
 
  private:

@@ -124,7 +124,7 @@ int Trainer::train() {
                            progress_.skipped, progress_.step));
   }
   const int signal = signals_->stop();
-  signals_.reset();  // everything is saved: from here on, a signal ends the process
+  signals_.reset();  // everything is saved: a stop signal now ends the process
   return signal;
 }
 

@@ -12,7 +12,7 @@ namespace heed {
 /// An average training step.
 struct StepWork {
   double sequences = 0, source_tokens = 0, target_tokens = 0;
-  std::optional<double> flops;  ///< model FLOPs (kernels/gemm/product_log.h); none: not counted
+  std::optional<double> flops;  ///< model FLOPs (product_log.h); none: not counted
   std::string basis;
 };
 

@@ -18,7 +18,7 @@ namespace heed {
 /// Vocabulary sizes and their source.
 struct Vocabulary {
   VocabularySizes sizes;
-  std::string basis;  ///< "learned from the training data", "at most: …"
+  std::string basis;  ///< "from the training data", "a guess: …"
 };
 
 struct LayerSummary {

@@ -101,8 +101,8 @@ void refuse_existing_run(const RunFolder& run) {
                             where));
   }
   const std::filesystem::path there = first_there(run, {".lock"});
-  // Only now: another process may have started in the meantime, and a run that had hardly started
-  // left a lock as well.
+  // Only now: another process may have started in the meantime, and a run that had barely started
+  // leaves a lock too.
   if (there.empty() || RunLock::left_in(run.path, true)) return;
   refuse_foreign(run, there);
 }

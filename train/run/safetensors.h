@@ -52,10 +52,10 @@ struct TensorView {
 
 using TensorMetadata = std::map<std::string, std::string>;
 
-/// A file read whole into memory. Reading throws Error(bad_input), naming the file and the place,
-/// for anything the format does not allow: a header that is truncated, too long or not JSON;
-/// duplicate names; unknown types; more than 8 dimensions; sizes that overflow or disagree with the shape;
-/// elements that overlap, leave gaps, or end before or after the file does.
+/// A file read entirely into memory. Reading throws Error(bad_input), naming the file and the
+/// place, for anything the format does not allow: a header that is truncated, too long or not JSON;
+/// duplicate names; unknown types; more than 8 dimensions; sizes that overflow or disagree with the
+/// shape; elements that overlap, leave gaps, or end before or after the file does.
 class SafetensorsFile {
  public:
   static SafetensorsFile read(const std::filesystem::path& path);
@@ -77,7 +77,7 @@ class SafetensorsFile {
   SafetensorsFile& operator=(SafetensorsFile&&) noexcept = default;
 
  private:
-  /// Returns the file's next bytes.
+  /// Fills a span with the file's next bytes.
   using Take = std::function<void(std::span<std::byte>)>;
 
   SafetensorsFile() = default;

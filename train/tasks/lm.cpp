@@ -1,4 +1,4 @@
-/// task: lm. A decoder-only language model of running text.
+/// task: lm. A decoder-only language model of continuous text.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -17,8 +17,8 @@ HEED_BEGIN
 
 namespace {
 
-/// Attention takes time and memory with the square of the length, so a line as long as a book would
-/// block all others: only this much of it is translated.
+/// The time of attention is quadratic in the length, so a line as long as a book would block all
+/// others: only this much of it is translated.
 constexpr std::int64_t longest_source = 4096;  // tokens
 
 class Translations final : public Answers {

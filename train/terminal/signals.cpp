@@ -28,7 +28,7 @@ std::int64_t nanoseconds() {
 }
 
 /// A lost terminal sends SIGHUP twice (from the shell, then the system), and timeout(1) sends its
-/// signal twice (to the process, then to its group): signals that arrive together count once
+/// signal twice (to the process, then to its group): signals that arrive together count as one
 /// request, and a hangup never counts as a second one.
 void on_signal(int number) {
   if (number == SIGUSR1) {

@@ -25,7 +25,7 @@ class Talk {
   std::filesystem::path log_path_;
 };
 
-/// Writes a line to standard error, for a command without a log. A failure to write it is ignored: it
+/// Writes a line to standard error, for a command without a log. A failed write is ignored: it
 /// could not be reported, and does not change the exit status.
 void tell(std::string_view line);
 /// The same, prefixed with "heed: ".

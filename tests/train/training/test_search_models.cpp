@@ -15,7 +15,7 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-/// A model trained so far that its sentences end and differ.
+/// A model trained until its sentences end and differ.
 std::unique_ptr<Generative> trained(bool lm) {
   const Dataset data = lm ? random_text(800) : reversals(200);
   std::unique_ptr<Generative> model = lm ? small_lm() : small_seq2seq();

@@ -14,7 +14,8 @@ using namespace heed::test;
 
 namespace {
 
-/// Requests a stop in the middle of a run: after so many results of this thread's ops.
+/// Requests a stop in the middle of a run: after a given number of results of this
+/// thread's ops.
 class Stopper final : public OpObserver {
  public:
   explicit Stopper(std::int64_t results) : left_(results), before_(std::exchange(active, this)) {}
