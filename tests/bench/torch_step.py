@@ -30,6 +30,9 @@ def restart_under(threads, isa):
               "MALLOC_TOP_PAD_": str(1 << 28)}
     if os.path.isdir(OPENBLAS):
         wanted["LD_LIBRARY_PATH"] = OPENBLAS
+    elif "LD_LIBRARY_PATH" not in os.environ:
+        wanted["LD_LIBRARY_PATH"] = ""
+        print("torch_step: PyTorch is slower with this BLAS: install libopenblas0-openmp", file=sys.stderr)
     if any(os.environ.get(name) != value for name, value in wanted.items()):
         os.execve(sys.executable, [sys.executable, "-B", *sys.argv], {**os.environ, **wanted})
 
