@@ -1,7 +1,7 @@
 #include "autograd/base/utf8.h"
 
-#include <locale.h>
-#include <wctype.h>
+#include <locale.h>  // POSIX's, with newlocale: NOLINT(modernize-deprecated-headers)
+#include <wctype.h>  // NOLINT(modernize-deprecated-headers)
 
 #include "autograd/base/error.h"
 

@@ -103,8 +103,8 @@ bool whole_normaliser(std::string_view message) {
 /// A piece's field 1 is its text. The library builds its index from C strings: it ignores what
 /// follows a NUL, and a text that begins with one ends the process.
 bool whole_piece(std::string_view message) {
-  return whole_message(message, 1,
-                       [](std::string_view text) { return text.find('\0') == text.npos; });
+  return whole_message(
+      message, 1, [](std::string_view text) { return text.find('\0') == std::string_view::npos; });
 }
 
 }  // namespace

@@ -76,8 +76,11 @@ template <class Get>
 Field row(std::string key, Get get, Range range, std::string help) {
   const Config defaults;
   const auto& member = get(defaults);
-  Field field{
-      .key = std::move(key), .help = std::move(help), .kind = kind_of(member), .range = range};
+  Field field;
+  field.key = std::move(key);
+  field.help = std::move(help);
+  field.kind = kind_of(member);
+  field.range = range;
   field.choices = choices_of(member);
   field.get = [=](const Config& config) { return json_of(get(config)); };
   field.set = [=](Config& config, const nlohmann::json& json) { set_from(json, get(config)); };

@@ -144,7 +144,7 @@ Json schema_of(const Field& field) {
 Json section_schema(const std::string& key) {
   Json properties = Json::object(), values = Json::array();
   for (const std::string& name : names_in(key)) {
-    const std::string path = key.empty() ? name : key + "." + name;
+    const std::string path = key.empty() ? name : fmt::format("{}.{}", key, name);
     const Field* const field = find_field(path);
     properties[name] = field ? schema_of(*field) : section_schema(path);
     if (field) values.push_back(type_of(*field));

@@ -105,8 +105,9 @@ nlohmann::json read_files(const YamlNode& node, const std::string& what) {
   if (!one && node.kind != YamlNode::Kind::list) refuse(node, what);
   nlohmann::json names = nlohmann::json::array();
   for (const YamlNode& item : one ? std::vector{node} : node.items) {
-    names.push_back(read_text(item));
-    if (names.back() == "") throw Complaint{item.place, "a name is empty"};
+    const std::string name = read_text(item);
+    if (name.empty()) throw Complaint{item.place, "a name is empty"};
+    names.push_back(name);
   }
   return names;
 }

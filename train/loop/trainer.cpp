@@ -151,7 +151,7 @@ void Trainer::one_step() {
 }
 
 std::string Trainer::advice(std::int64_t from, bool skipping) const {
-  const std::string restart = "start again: heed train with --overwrite and a smaller optim.lr";
+  std::string restart = "start again: heed train with --overwrite and a smaller optim.lr";
   if (from == 0) return restart;
   return fmt::format(
       "to continue from step {}: heed resume {} with a smaller optim.lr{}\nif that fails in the "
@@ -402,7 +402,7 @@ WeightsInfo Trainer::choose_weights() {
   const bool mean = config_.train.average > 1 && mean_is_better(figures);
   if (!mean) remove_average();
   const std::filesystem::path folder = find_weights(run_, "");
-  const WeightsInfo weights(folder, check_file(folder, "model.safetensors"));
+  WeightsInfo weights(folder, check_file(folder, "model.safetensors"));
   if (!mean) {
     load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),
                  (folder / "model.safetensors").string());

@@ -62,7 +62,8 @@ class Places {
 
 }  // namespace
 
-ProductReplay::ProductReplay(std::vector<Product> products, std::span<const NamedTensor> weights) {
+ProductReplay::ProductReplay(const std::vector<Product>& products,
+                             std::span<const NamedTensor> weights) {
   std::map<std::uintptr_t, std::uintptr_t> weight_ends;  // by first address
   for (const NamedTensor& w : weights) {
     const Array& values = w.tensor.value();

@@ -18,7 +18,8 @@ HEED_BEGIN
 class ProductReplay {
  public:
   /// Some operands hold arbitrary values: infinities and NaN take no longer than others.
-  ProductReplay(std::vector<kernels::Product> products, std::span<const NamedTensor> weights);
+  ProductReplay(const std::vector<kernels::Product>& products,
+                std::span<const NamedTensor> weights);
 
   /// Executes the products on the calling thread. It reuses the memory that the shard has freed.
   void run() const;
