@@ -100,8 +100,12 @@ BOOST_AUTO_TEST_CASE(layout) {
   BOOST_TEST(bytes.substr(8, header.size()) == header);
   BOOST_TEST(bytes.substr(8 + header.size(), length - header.size()) ==
              std::string(length - header.size(), ' '));
-  BOOST_TEST(std::memcmp(bytes.data() + 8 + length, two.data(), 8) == 0);
-  BOOST_TEST(std::memcmp(bytes.data() + 16 + length, one.data(), 4) == 0);
+  const auto bytes_of = [](const auto& values) {
+    const auto all = std::as_bytes(std::span(values));
+    return std::string(reinterpret_cast<const char*>(all.data()), all.size());
+  };
+  BOOST_TEST(bytes.substr(8 + length, 8) == bytes_of(two));
+  BOOST_TEST(bytes.substr(16 + length, 4) == bytes_of(one));
 }
 
 BOOST_AUTO_TEST_CASE(the_order_of_the_tensors_does_not_matter) {

@@ -40,6 +40,7 @@ std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints, std:
                                        std::vector<std::string>& damaged) {
   const std::vector<Source> files = open_sources(checkpoints, count, first, damaged);
   std::vector<std::int64_t> steps;
+  steps.reserve(files.size());
   for (const Source& source : files) steps.push_back(source.step);
   if (files.size() < 2) return steps;
   for (const Source& source : files)  // strict: each must fit the model

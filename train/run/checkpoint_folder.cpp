@@ -177,7 +177,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
 }
 
 std::string weights_name(const std::filesystem::path& folder) {
-  const std::string name = folder.filename().string();
+  std::string name = folder.filename().string();
   if (name == "best" || name == "last" || name == "average") return name;
   return name.starts_with("step-") ? "step" : "folder";
 }

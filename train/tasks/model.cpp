@@ -21,7 +21,7 @@ double group_memory() {
   double least = std::numeric_limits<double>::infinity();
   std::ifstream groups("/proc/self/cgroup");  // "0::/a/b" in version 2, "9:memory:/a/b" in 1
   for (std::string line; std::getline(groups, line);) {
-    const bool second = line.starts_with("0::"), first = line.find(":memory:") != line.npos;
+    const bool second = line.starts_with("0::"), first = line.find(":memory:") != std::string::npos;
     const std::size_t path = line.find('/');
     if ((!first && !second) || path == std::string::npos) continue;
     const std::filesystem::path top = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";

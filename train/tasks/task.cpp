@@ -181,7 +181,7 @@ std::string Answers::continuation(const std::string&) {
 }
 
 std::string excerpt(std::string_view text, std::size_t most) {
-  const std::string line = one_line(text);
+  std::string line = one_line(text);
   std::size_t at = 0;
   for (std::size_t characters = 0; at < line.size(); ++characters) {
     if (characters == most) return line.substr(0, at) + "…";
