@@ -24,6 +24,10 @@
 /// analytic value is one of the slopes or lies between them; not if all entries of a tensor are at
 /// kinks.
 ///
+/// Differences cannot see everything that is wrong with a backward, so every op that f runs is also
+/// tried by itself (autograd/gradcheck/audit.h): it must add to the gradients of its inputs, leave dy
+/// alone, do without the gradients of constants, give the same again, and read only what was written.
+///
 /// Intended for float64. A float32 build works too, with looser defaults, but detects only gross
 /// errors.
 #include <concepts>
@@ -58,6 +62,9 @@ struct GradcheckOptions {
   /// Outputs that are ±inf, and stay so, are ignored (such as those of a masked log-softmax).
   /// Otherwise they fail; NaN always fails.
   bool ignore_infinite_outputs = false;
+  /// f may depend on variables that are not checked; otherwise they fail, as they may have been left
+  /// out of parameters().
+  bool allow_unlisted = false;
   bool stop_at_first = false;  ///< check no further tensors after a wrong one
   /// Called after each tensor, for a progress display.
   std::function<void(const ParameterCheck&)> on_parameter = nullptr;
@@ -128,11 +135,6 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
 
 namespace gradcheck_detail {
 
-/// New variables with equal values, so that the caller's tensors do not change; undefined ones stay
-/// undefined.
-std::vector<NamedTensor> as_variables(const std::vector<Tensor>& inputs,
-                                      const std::vector<std::string>& names);
-
 /// Lists its parameters, as a range of NamedTensors; anything else does not compile, instead of
 /// going unchecked.
 template <class F>
@@ -152,27 +154,36 @@ Tensor call(F& f, const Tensors&... x) {
   }
 }
 
+/// f of a list of inputs.
+using Function = std::function<Tensor(const std::vector<Tensor>&)>;
+GradcheckResult check(const Function& f, const std::vector<Tensor>& inputs,
+                      const std::vector<NamedTensor>& parameters, const GradcheckOptions& options);
+
 }  // namespace gradcheck_detail
 
 /// Checks f, any callable (or a layer with `forward`) that takes the given tensors and returns one,
-/// with respect to each of them and, if f has `parameters()`, to each of those.
+/// with respect to each of them and, if f has `parameters()`, to each of those. The caller's tensors
+/// do not change; an undefined one stays undefined.
+///
+/// If all gradients are right, it tries what f's users will: each input in turn as a constant; two
+/// inputs of equal shape as the same tensor; each extent of the inputs that no parameter has as 1 and
+/// as 0, unless f refuses such shapes by throwing.
+///
 /// Whatever needs no gradient (ids, offsets, masks) belongs in a lambda's captures.
 template <class F, std::convertible_to<Tensor>... Tensors>
 requires(!std::same_as<std::remove_cvref_t<F>, GradcheckOptions>) GradcheckResult
     gradcheck(const GradcheckOptions& options, F&& f, const Tensors&... inputs) {
-  std::vector<NamedTensor> checked =
-      gradcheck_detail::as_variables({Tensor(inputs)...}, options.names);
+  std::vector<NamedTensor> parameters;
   if constexpr (gradcheck_detail::HasParameters<std::remove_reference_t<F>>) {
-    for (auto&& parameter : f.parameters()) checked.push_back(parameter);
+    for (auto&& parameter : f.parameters()) parameters.push_back(parameter);
   }
-  return gradcheck_parameters(
-      [&] {
-        return [&]<std::size_t... i>(std::index_sequence<i...>) {
-          return gradcheck_detail::call(f, checked[i].tensor...);
-        }
-        (std::index_sequence_for<Tensors...>());
-      },
-      checked, options);
+  const auto call = [&](const std::vector<Tensor>& x) {
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return gradcheck_detail::call(f, x[i]...);
+    }
+    (std::index_sequence_for<Tensors...>());
+  };
+  return gradcheck_detail::check(call, {Tensor(inputs)...}, parameters, options);
 }
 
 template <class F, std::convertible_to<Tensor>... Tensors>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <ostream>
 #include <unordered_set>
 #include <utility>
 
@@ -50,6 +51,7 @@ class Leaf final : public Node {
  public:
   explicit Leaf(const Shape& shape) : Node(shape, {}) {}
   bool leaf() const override { return true; }
+  const std::type_info& op() const override { return typeid(Leaf); }
   void backward(const Array&, std::span<const Grad>) override {}
   void release() override {}
 };
@@ -69,9 +71,23 @@ bool recording() { return recording_now; }
 
 // ---- sums of contributions -----------------------------------------------------------------
 
+void Grad::require_wanted() const {
+  if (slot_ == nullptr)
+    fail("input {} is a constant and has no gradient: test its Grad first, as in `if (dx)`",
+         input_);
+}
+
+const Shape& Grad::shape() const {
+  require_wanted();
+  return *shape_;
+}
+
 void Grad::add(Array g) const {
-  if (g.shape() != *shape_)
-    fail("[backward] a gradient of shape {} for an input of shape {}", g.shape(), *shape_);
+  if (slot_ == nullptr) return;
+  if (g.shape() != *shape_) {
+    fail("a gradient of shape {} is added for input {}, whose shape is {}", g.shape(), input_,
+         *shape_);
+  }
   if (!slot_->defined()) {
     *slot_ = std::move(g);
   } else if (slot_->unique()) {
@@ -84,12 +100,14 @@ void Grad::add(Array g) const {
 }
 
 Array& Grad::sum() const {
+  require_wanted();
   if (!slot_->defined()) *slot_ = Array::zeros(*shape_);
   real beta = 1;
   return target(beta);
 }
 
 Array& Grad::target(real& beta) const {
+  require_wanted();
   beta = slot_->defined() ? real(1) : real(0);
   if (!slot_->defined()) {
     *slot_ = Array(*shape_);
@@ -139,9 +157,23 @@ Array initial_cotangent(const Tensor& y, Array given) {
   return Array::full(y.shape(), 1);
 }
 
+/// Errors of an op's backward name the op.
+void run_backward(Node& node, const Array& dy, std::span<const Grad> dx) {
+  try {
+    if (OpObserver::active != nullptr) {
+      OpObserver::active->run_backward(node, dy, dx);
+    } else {
+      node.backward(dy, dx);
+    }
+  } catch (const Error& error) {
+    throw Error(error.code, fmt::format("[backward of {}] {}", op_name(node.op()), error.what()));
+  }
+}
+
 }  // namespace
 
 Gradients backward(const Tensor& y, Array cotangent, bool keep_graph) {
+  if (!y.defined()) fail("[backward] the result is an undefined tensor");
   if (!y.needs_grad()) fail("[backward] the result depends on no variable");
   Gradients::ByNode slots;
   slots[y.node().get()] = initial_cotangent(y, std::move(cotangent));
@@ -162,29 +194,47 @@ Gradients backward(const Tensor& y, Array cotangent, bool keep_graph) {
     dx.clear();
     for (const NodeRef& input : node->inputs()) {
       if (!input) {
-        dx.emplace_back();
+        dx.push_back(Grad::unwanted(dx.size()));
       } else {
-        dx.emplace_back(&slots[input.get()], &input->shape());  // map slots do not move
+        dx.emplace_back(&slots[input.get()], &input->shape(), dx.size());  // map slots do not move
         if (input->leaf()) gradients.leaves_.push_back(input);
       }
     }
-    node->backward(dy, dx);
+    run_backward(*node, dy, dx);
     if (!keep_graph) node->release();
   }
   return gradients;
 }
 
-Array Gradients::operator[](const Tensor& x) const {
+/// The node of a variable whose gradient is still here.
+const Node* Gradients::leaf_of(const Tensor& x) const {
+  if (!x.defined()) fail("[gradients] an undefined tensor has no gradient");
   if (!x.needs_grad()) fail("[gradients] a constant has no gradient");
-  if (!x.node()->leaf()) fail("[gradients] only variables have gradients here, not results of ops");
-  const auto found = by_leaf_.find(x.node().get());
+  const Node* const node = x.node().get();
+  if (!node->leaf()) fail("[gradients] only variables have gradients here, not results of ops");
+  if (std::ranges::find(taken_, node) != taken_.end())
+    fail("[gradients] the gradient of this variable, of shape {}, has been taken already",
+         x.shape());
+  return node;
+}
+
+Array Gradients::operator[](const Tensor& x) const {
+  const auto found = by_leaf_.find(leaf_of(x));
   if (found == by_leaf_.end() || !found->second.defined()) return Array::zeros(x.shape());
   return found->second;
 }
 
 Array Gradients::take(const Tensor& x) {
-  const auto found = by_leaf_.find(x.node().get());
-  return found == by_leaf_.end() ? Array() : std::move(found->second);
+  const auto found = by_leaf_.find(leaf_of(x));
+  if (found == by_leaf_.end()) return {};
+  taken_.push_back(found->first);
+  return std::move(found->second);
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& x) {
+  out << x.value();
+  if (!x.needs_grad()) return out;
+  return out << (x.node()->leaf() ? ", variable" : ", with a gradient");
 }
 
 HEED_END

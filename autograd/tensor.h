@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <iosfwd>
 #include <span>
 #include <type_traits>
 #include <unordered_map>
@@ -50,13 +51,16 @@ class NodeRef {
 /// Where an op's backward leaves its contribution to the gradient of one input. It can only add.
 class Grad {
  public:
-  Grad() = default;  ///< this gradient is not needed
-  Grad(Array* slot, const Shape* shape) : slot_(slot), shape_(shape) {}
+  Grad(Array* slot, const Shape* shape, std::size_t input)
+      : slot_(slot), shape_(shape), input_(input) {}
+  /// For an input that is a constant.
+  static Grad unwanted(std::size_t input) { return {nullptr, nullptr, input}; }
 
   /// False if the input is a constant, so that nothing need be computed for it.
   explicit operator bool() const { return slot_ != nullptr; }
-  const Shape& shape() const { return *shape_; }
-  /// Adds an array of the input's shape. The first one is stored without a copy.
+  const Shape& shape() const;
+  /// Adds an array of the input's shape. The first one is stored without a copy. Does nothing if the
+  /// input is a constant.
   void add(Array g) const;
   /// The sum so far, initially zeros, for backward passes that scatter into it.
   Array& sum() const;
@@ -67,8 +71,11 @@ class Grad {
   Array& target(real& beta) const;
 
  private:
+  void require_wanted() const;
+
   Array* slot_ = nullptr;
   const Shape* shape_ = nullptr;
+  std::size_t input_ = 0;
 };
 
 /// One recorded op, or a leaf (a variable).
@@ -80,6 +87,7 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   virtual bool leaf() const { return false; }
+  virtual const std::type_info& op() const = 0;
   /// Adds the op's contributions: dx[i] belongs to inputs()[i].
   virtual void backward(const Array& dy, std::span<const Grad> dx) = 0;
   /// Frees what backward needed; the node is then `consumed`.
@@ -122,6 +130,8 @@ class Tensor {
   const Shape& shape() const { return value_.shape(); }
   std::int64_t size() const { return value_.size(); }
   real item() const { return value_.item(); }
+  /// Entry i of the first axis, without that axis: a row of a matrix. Recorded, as an op.
+  Tensor operator[](std::int64_t i) const;
   bool needs_grad() const { return static_cast<bool>(node_); }
   const NodeRef& node() const { return node_; }
 
@@ -130,11 +140,14 @@ class Tensor {
   NodeRef node_;
 };
 
+/// Its value (see Array), and whether it has a gradient: "[2] [1, 2], variable".
+std::ostream& operator<<(std::ostream& out, const Tensor& x);
+
 /// The gradients of a loss with respect to the variables it was computed from.
 class Gradients {
  public:
   /// The gradient of x, of x's shape; zeros where the loss does not depend on x. Throws for a
-  /// constant.
+  /// constant, for the result of an op, and once the gradient has been taken.
   Array operator[](const Tensor& x) const;
   /// The same, or an undefined Array where the loss does not depend on x; moves it out.
   Array take(const Tensor& x);
@@ -145,7 +158,10 @@ class Gradients {
   friend Gradients backward(const Tensor&, Array, bool);
   using ByNode = std::unordered_map<const Node*, Array, std::hash<const Node*>, std::equal_to<>,
                                     ArenaAllocator<std::pair<const Node* const, Array>>>;
+  const Node* leaf_of(const Tensor& x) const;
+
   ByNode by_leaf_;
+  std::vector<const Node*, ArenaAllocator<const Node*>> taken_;
   std::vector<NodeRef, ArenaAllocator<NodeRef>> leaves_;  ///< keeps the keys alive
 };
 
@@ -178,6 +194,10 @@ class OpObserver {
   /// An op's backward pass has added to the gradients dx of its inputs.
   virtual void gradients(const std::type_info& op, std::span<const NodeRef> inputs,
                          std::span<const Grad> dx) = 0;
+  /// Runs a node's backward; a checker may run it more than once.
+  virtual void run_backward(Node& node, const Array& dy, std::span<const Grad> dx) {
+    node.backward(dy, dx);
+  }
 
   static inline thread_local OpObserver* active = nullptr;
 };
@@ -191,6 +211,7 @@ class OpNode final : public Node {
  public:
   OpNode(Op op, const Shape& shape, std::span<const NodeRef> inputs)
       : Node(shape, inputs), op_(std::move(op)) {}
+  const std::type_info& op() const override { return typeid(Op); }
   void backward(const Array& dy, std::span<const Grad> dx) override {
     const OpTimer timer(typeid(Op), false);
     if constexpr (n == 0) {
@@ -246,6 +267,20 @@ Tensor apply(Op op, std::span<const Tensor> inputs) {
   }
   Array y = run_forward(op, std::span<const Array>(values));
   return record<0>(std::move(op), std::move(y), nodes);
+}
+
+// With a std::vector, the unqualified call would otherwise find std::apply, which takes tuples.
+template <class Op>
+Tensor apply(Op op, const std::vector<Tensor>& inputs) {
+  return apply(std::move(op), std::span<const Tensor>(inputs));
+}
+template <class Op>
+Tensor apply(Op op, std::vector<Tensor>& inputs) {
+  return apply(std::move(op), std::span<const Tensor>(inputs));
+}
+template <class Op>
+Tensor apply(Op op, std::vector<Tensor>&& inputs) {
+  return apply(std::move(op), std::span<const Tensor>(inputs));
 }
 
 HEED_END

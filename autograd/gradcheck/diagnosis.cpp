@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -124,6 +125,13 @@ std::string name_of_ratio(double r, const Evidence& e) {
   return names.empty() ? names : names + ")";
 }
 
+/// With three digits of its distance from 1: "1.5", "1.0005", "1.00000203".
+std::string ratio_text(double r) {
+  const double off = std::abs(r - 1);
+  const int digits = off < 1e-9 || off >= 1e-3 ? 6 : 4 + static_cast<int>(-std::log10(off));
+  return fmt::format("{:.{}g}", r, digits);
+}
+
 std::optional<std::string> factor(const Values& a, const Values& n, const Evidence& e) {
   const double nn = dot(n, n);
   if (nn == 0) return {};
@@ -135,10 +143,120 @@ std::optional<std::string> factor(const Values& a, const Values& n, const Eviden
   if (n.size() == 1) {
     const std::string name = name_of_ratio(r, e);
     if (name.empty()) return {};
-    return fmt::format("a factor, perhaps: analytic / numeric = {:.6g}{}", r, name);
+    return fmt::format("a factor, perhaps: analytic / numeric = {}{}", ratio_text(r), name);
   }
-  return fmt::format("missing or wrong factor: analytic / numeric = {:.6g} throughout{}", r,
+  return fmt::format("missing or wrong factor: analytic / numeric = {} throughout{}", ratio_text(r),
                      name_of_ratio(r, e));
+}
+
+/// Whether every line of the analytic gradient along an axis is a multiple of the numeric one plus a
+/// multiple of x: what remains if backward computes a statistic of the line, as a norm's root, in
+/// another way than forward.
+bool multiples_of_each_line(const Evidence& e, const Axis& axis) {
+  Values rest(e.numeric.size());
+  for (std::int64_t line = 0; line < axis.lines; ++line) {
+    double nn = 0, nx = 0, xx = 0, an = 0, ax = 0;
+    for (std::int64_t j = 0; j < axis.extent; ++j) {
+      const std::size_t i = axis.at(line, j);
+      nn += e.numeric[i] * e.numeric[i];
+      nx += e.numeric[i] * e.x[i];
+      xx += e.x[i] * e.x[i];
+      an += e.analytic[i] * e.numeric[i];
+      ax += e.analytic[i] * e.x[i];
+    }
+    const double det = nn * xx - nx * nx;
+    if (!(det > 1e-9 * nn * xx)) return false;
+    const double of_n = (an * xx - ax * nx) / det, of_x = (ax * nn - an * nx) / det;
+    for (std::int64_t j = 0; j < axis.extent; ++j) {
+      const std::size_t i = axis.at(line, j);
+      rest[i] = e.analytic[i] - of_n * e.numeric[i] - of_x * e.x[i];
+    }
+  }
+  return largest(rest) <=
+         std::min(fit * largest(e.numeric), 0.01 * largest(minus(e.analytic, e.numeric)));
+}
+
+std::optional<std::string> statistic_of_each_line(const Evidence& e) {
+  for (int k = e.shape.rank() - 1; k >= 0; --k) {
+    const Axis axis(e.shape, k);
+    if (axis.extent < 4 || axis.lines < 2 || !multiples_of_each_line(e, axis)) continue;
+    return fmt::format(
+        "each line along axis {} has a factor of its own: a statistic of the line (a norm, its "
+        "epsilon, a "
+        "count) differs from forward's",
+        k);
+  }
+  return {};
+}
+
+/// The values of a tensor whose shape is the end of another, repeated for all of the other's values.
+std::optional<Values> repeated_to(const Shape& shape, const OtherTensor& other) {
+  const int skipped = shape.rank() - other.shape.rank();
+  if (skipped < 0 || other.values.empty()) return {};
+  for (int k = 0; k < other.shape.rank(); ++k) {
+    if (shape[k + skipped] != other.shape[k]) return {};
+  }
+  Values repeated(static_cast<std::size_t>(shape.size()));
+  for (std::size_t i = 0; i < repeated.size(); ++i)
+    repeated[i] = other.values[i % other.values.size()];
+  return repeated;
+}
+
+Values times(Values a, const Values& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] *= b[i];
+  return a;
+}
+
+/// Entry by entry, the gradient lacks a factor that f has at hand, or has one too many.
+std::optional<std::string> factor_of_each_entry(const Evidence& e) {
+  std::vector<OtherTensor> factors{{"x itself", e.shape, e.x, {}}};
+  if (e.output_shape == e.shape) {
+    factors.push_back({"the output y", e.shape, e.y, {}});
+    factors.push_back({"the cotangent dy", e.shape, e.cotangent, {}});
+  }
+  factors.insert(factors.end(), e.others.begin(), e.others.end());
+  for (const OtherTensor& factor : factors) {
+    const std::optional<Values> values = repeated_to(e.shape, factor);
+    if (!values || largest(*values) == 0) continue;
+    const auto explained = [&](const Values& a, const Values& n) {
+      return same(a, n) || same(scaled(2, a), n) || same(scaled(0.5, a), n) ||
+             same(scaled(-1, a), n);
+    };
+    if (explained(times(e.analytic, *values), e.numeric))
+      return fmt::format("missing factor: entry by entry, a product with {} is missing",
+                         factor.name);
+    if (explained(e.analytic, times(e.numeric, *values)))
+      return fmt::format("a factor too many: entry by entry, a product with {}", factor.name);
+  }
+  return {};
+}
+
+/// y = x g(x): one of the product's two terms, dy g(x) = dy y / x, is all that arrived, or is missing.
+std::optional<std::string> product_rule(const Evidence& e) {
+  if (e.shape != e.output_shape) return {};
+  Values outer(e.x.size());
+  for (std::size_t i = 0; i < outer.size(); ++i) {
+    if (e.x[i] == 0) return {};
+    outer[i] = e.cotangent[i] * e.y[i] / e.x[i];
+  }
+  if (same(outer, e.analytic)) {
+    return "missing term of a product: the analytic gradient is dy y / x, as if only one of two "
+           "factors "
+           "depended on x";
+  }
+  if (same(minus(e.numeric, outer), e.analytic))
+    return "missing term of a product: dy y / x is missing, as of y = x g(x)";
+  return {};
+}
+
+/// The values that belong to another tensor.
+std::optional<std::string> exchanged(const Evidence& e) {
+  for (const OtherTensor& other : e.others) {
+    if (other.shape == e.shape && same(other.gradient, e.numeric))
+      return fmt::format("exchanged: the gradient of {} holds the values that belong here",
+                         other.name);
+  }
+  return {};
 }
 
 std::optional<std::string> transposed(const Evidence& e) {
@@ -167,6 +285,15 @@ std::optional<std::string> transposed(const Evidence& e) {
   return {};
 }
 
+/// The entries of v that were chosen.
+Values only(const Values& v, const std::vector<bool>& chosen) {
+  Values part;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    if (chosen[i]) part.push_back(v[i]);
+  }
+  return part;
+}
+
 /// Compares with partial sums over the outputs: the result of a backward that forgets to sum over a
 /// broadcast axis, overwrites instead of adding, or skips a row.
 std::optional<std::string> part_of_the_outputs(const Evidence& e) {
@@ -185,7 +312,8 @@ std::optional<std::string> part_of_the_outputs(const Evidence& e) {
           for (std::int64_t line = 0; line < axis.lines; ++line)
             part[i] += columns[i][axis.at(line, j)];
         }
-        if (same(part, target)) return fmt::format(fmt::runtime(sentence), j, k, axis.extent);
+        if (same(only(part, e.wrong), only(target, e.wrong)))
+          return fmt::format(fmt::runtime(sentence), j, k, axis.extent);
       }
     }
     return {};
@@ -290,37 +418,38 @@ std::optional<std::string> precision(const Values& a, const Values& n) {
   const double worst = largest(minus(a, n));
   if (worst > 1e-3 * largest(n)) return {};
   return fmt::format(
-      "precision: right to about {:.0f} digits; an approximate derivative, or float32 in between?",
+      "precision: right to about {:.0f} digits; a constant (an epsilon?) that differs from "
+      "forward's, an "
+      "approximate derivative, or float32 inside backward?",
       -std::log10(worst / largest(n)));
 }
 
-/// Where the wrong entries are, if they are exactly those in a range of one axis.
+/// "at indices 1, 4, 5 of axis 0, and only there: ", if the wrong entries are exactly those at some
+/// indices of one axis.
 std::string place(const Evidence& e) {
   for (int k = 0; k < e.shape.rank(); ++k) {
     const Axis axis(e.shape, k);
-    std::vector<std::int64_t> bad(axis.extent);
+    std::vector<std::int64_t> bad(axis.extent), where;
     for (std::size_t i = 0; i < e.indices.size(); ++i) {
       if (e.wrong[i]) ++bad[e.indices[i] / axis.stride % axis.extent];
     }
-    const auto first = std::find_if(bad.begin(), bad.end(), [](auto count) { return count > 0; });
-    const auto last =
-        std::find_if(bad.rbegin(), bad.rend(), [](auto count) { return count > 0; }).base();
-    if (last - first == axis.extent) continue;
-    if (std::any_of(first, last, [&](auto count) { return count != axis.lines; })) continue;
-    const std::int64_t begin = first - bad.begin(), end = last - bad.begin();
-    return begin + 1 == end
-               ? fmt::format("at index {} of axis {}, and only there: ", begin, k)
-               : fmt::format("at indices {} to {} of axis {}, and only there: ", begin, end - 1, k);
+    bool partly = false;
+    for (std::int64_t j = 0; j < axis.extent; ++j) {
+      if (bad[j] > 0) where.push_back(j);
+      partly = partly || (bad[j] > 0 && bad[j] < axis.lines);
+    }
+    const auto count = static_cast<std::int64_t>(where.size());
+    if (partly || count == 0 || count == axis.extent) continue;
+    if (count == 1) return fmt::format("at index {} of axis {}, and only there: ", where[0], k);
+    if (where.back() - where.front() + 1 == count) {
+      return fmt::format("at indices {} to {} of axis {}, and only there: ", where.front(),
+                         where.back(), k);
+    }
+    if (count > 6) where.resize(6);
+    return fmt::format("at indices {}{} of axis {}, and only there: ", fmt::join(where, ", "),
+                       count > 6 ? ", …" : "", k);
   }
   return "at the wrong entries: ";
-}
-
-Values only(const Values& v, const std::vector<bool>& chosen) {
-  Values part;
-  for (std::size_t i = 0; i < v.size(); ++i) {
-    if (chosen[i]) part.push_back(v[i]);
-  }
-  return part;
 }
 
 }  // namespace
@@ -339,18 +468,28 @@ std::string diagnose(const Evidence& e) {
   if (const auto cause = no_influence(e)) return *cause;
   if (const auto cause = sign(e.analytic, e.numeric)) return *cause;
   if (const auto cause = factor(e.analytic, e.numeric, e)) return *cause;
+  // One part may be right, while the rest shows a pattern.
+  const Values a = only(e.analytic, e.wrong), n = only(e.numeric, e.wrong);
+  const bool partly = a.size() < e.analytic.size() && !a.empty();
+  const std::string where = e.complete() ? place(e) : std::string("at the wrong entries: ");
+  if (partly && largest(a) == 0) return where + "zero gradient";
+  if (e.complete()) {
+    if (const auto cause = exchanged(e)) return *cause;
+    if (!partly) {
+      if (const auto cause = missing_term(e)) return *cause;
+      if (const auto cause = statistic_of_each_line(e)) return *cause;
+    }
+  }
   if (const auto cause = precision(e.analytic, e.numeric)) return *cause;
   if (e.complete()) {
     for (const auto& look :
-         {transposed, summed_too_much, missing_term, part_of_the_outputs, rearranged}) {
+         {transposed, summed_too_much, factor_of_each_entry, missing_term, product_rule}) {
       if (const auto cause = look(e)) return *cause;
     }
+    if (const auto cause = part_of_the_outputs(e)) return partly ? where + *cause : *cause;
+    if (const auto cause = rearranged(e)) return *cause;
   }
-  // One part may be right, while the rest shows a pattern.
-  const Values a = only(e.analytic, e.wrong), n = only(e.numeric, e.wrong);
-  if (a.size() == e.analytic.size() || a.empty()) return {};
-  const std::string where = e.complete() ? place(e) : std::string("at the wrong entries: ");
-  if (largest(a) == 0) return where + "zero gradient";
+  if (!partly) return {};
   if (const auto cause = sign(a, n)) return where + *cause;
   if (const auto cause = factor(a, n, e)) return where + *cause;
   return e.complete() && where != "at the wrong entries: " ? where + "the rest is right"

@@ -11,6 +11,13 @@
 
 HEED_BEGIN
 
+/// Another tensor that f reads, which a wrong backward may have confused with x.
+struct OtherTensor {
+  std::string name;
+  Shape shape;
+  std::vector<double> values, gradient;  ///< its analytic gradient
+};
+
 /// All that is known about one tensor x with a wrong gradient. Entry k of the vectors `analytic`,
 /// `numeric` and `wrong` belongs to x's flat index `indices[k]`.
 struct Evidence {
@@ -20,7 +27,9 @@ struct Evidence {
   std::vector<double> analytic;
   std::vector<double> numeric;
   std::vector<bool> wrong;
-  std::vector<double> x, y;      ///< all values of the tensor and of f's output
+  std::vector<double> x, y;       ///< all values of the tensor and of f's output
+  std::vector<double> cotangent;  ///< the weight of each value of f's output
+  std::vector<OtherTensor> others;
   bool output_has_graph = true;  ///< f's result is connected to some variable
   bool connected = true;         ///< the tape leads from f's result to x
   /// The numeric derivative of each output with respect to the entry of x at a flat index, times

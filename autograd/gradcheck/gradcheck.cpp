@@ -74,7 +74,8 @@ GradcheckEntry ParameterChecker::judge(std::int64_t index, double analytic, doub
   if (slope.kink) {
     entry.left = slope.left;
     entry.right = slope.right;
-    const double slack = 1e-3 * std::abs(slope.right - slope.left);
+    const double slack =
+        std::max(1e-3 * std::abs(slope.right - slope.left), tolerance(slope.value));
     const auto [low, high] = std::minmax(slope.left, slope.right);
     const bool between = analytic >= low - slack && analytic <= high + slack;
     entry.status = between ? GradcheckStatus::kink : GradcheckStatus::wrong;
@@ -126,11 +127,16 @@ bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) c
     const Line line = objective.along_entry(tensor.value(), entry.index);
     const double scale =
         std::max(1.0, std::abs(static_cast<double>(tensor.value().data()[entry.index])));
-    const auto slope = [&](double h) { return (line(h).value - line(-h).value) / (2 * h); };
-    const double wide = slope(0x1p-10 * scale), narrow = slope(0x1p-27 * scale);
-    const double size = std::abs(entry.analytic);
-    rounded += std::abs(wide - entry.analytic) <= 1e-2 * size &&
-               std::abs(narrow - entry.analytic) > 1e-3 * size;
+    const auto slope = [&](double h) {
+      const Difference left = line(-h), right = line(h);
+      return Difference{(right.value - left.value) / (2 * h),
+                        (right.rounding + left.rounding) / (2 * h)};
+    };
+    const double wide = slope(0x1p-10 * scale).value, half = slope(0x1p-11 * scale).value;
+    const Difference narrow = slope(0x1p-27 * scale);
+    const double size = std::abs(entry.analytic), gap = std::abs(narrow.value - wide);
+    rounded += gap > 1e-3 * size && gap > 10 * (narrow.rounding + std::abs(wide - half)) &&
+               std::abs(wide - entry.analytic) <= std::min(1e-2 * size, 0.1 * gap);
     ++looked;
   }
   return 2 * rounded > looked;
@@ -144,6 +150,8 @@ std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) 
   e.connected = objective.reaches(number);
   e.x = values_of(tensor.value());
   e.y = objective.outputs();
+  e.cotangent = objective.cotangent();
+  e.others = objective.others(number);
   e.column = [&](std::int64_t i) { return objective.column(tensor.value(), i); };
   std::int64_t analytic_bad = 0, numeric_bad = 0, wrong = 0;
   double uncertainty = 0;
@@ -300,23 +308,17 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
                       c.name, c.largest));
     }
   }
-  if (checked == 0) result.notes.emplace_back("nothing was checked: no entries, or no outputs");
+  if (checked == 0) {
+    result.problem = "nothing was checked: no variables, no entries or no outputs";
+  } else if (!objective.unlisted().empty() && !options.allow_unlisted) {
+    result.problem = fmt::format(
+        "f depends on {} {} not among those checked: {}. Is it missing from parameters()? "
+        "(GradcheckOptions::allow_unlisted accepts this)",
+        objective.unlisted().size(),
+        objective.unlisted().size() == 1 ? "variable that is" : "variables that are",
+        fmt::join(objective.unlisted(), "; "));
+  }
   return result;
 }
-
-namespace gradcheck_detail {
-
-std::vector<NamedTensor> as_variables(const std::vector<Tensor>& inputs,
-                                      const std::vector<std::string>& names) {
-  std::vector<NamedTensor> variables;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor& x = inputs[i];
-    variables.push_back({i < names.size() ? names[i] : fmt::format("input {}", i),
-                         x.defined() ? Tensor::variable(x.value().clone()) : Tensor()});
-  }
-  return variables;
-}
-
-}  // namespace gradcheck_detail
 
 HEED_END

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "autograd/base/random.h"
-#include "autograd/gradcheck/diagnosis.h"
+#include "autograd/gradcheck/audit.h"
 
 HEED_BEGIN
 
@@ -51,7 +51,9 @@ std::string Objective::examine(const std::vector<NamedTensor>& parameters, std::
     const std::string name = originals_.changed();
     return name.empty() ? name : fmt::format("{} changes the values of {}", who, name);
   };
+  Audit audit(parameters);
   const Tensor y = f_();
+  if (!audit.problem().empty()) return audit.problem();
   if (!y.defined()) return "f returned an undefined tensor";
   if (std::string problem = changed("f"); !problem.empty()) return problem;
   if (std::string problem = draw_weights(y.value(), seed, ignore_infinite_outputs);
@@ -67,12 +69,29 @@ std::string Objective::examine(const std::vector<NamedTensor>& parameters, std::
   Array cotangent(output_shape_);
   std::transform(u_.begin(), u_.end(), cotangent.data(),
                  [](double u) { return static_cast<real>(u); });
-  const Gradients gradients = backward(y, cotangent);
+  Gradients gradients;
+  try {
+    gradients = backward(y, cotangent);
+  } catch (const Error& error) {
+    return error.what();
+  }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     reached_[i] = gradients.reach(parameters[i].tensor);
     gradients_[i] = values_of(gradients[parameters[i].tensor]);
   }
-  return changed("backward");
+  unlisted_ = audit.unlisted();
+  if (std::string problem = changed("backward"); !problem.empty()) return problem;
+  return audit.problem();
+}
+
+std::vector<OtherTensor> Objective::others(std::size_t number) const {
+  std::vector<OtherTensor> found;
+  for (std::size_t i = 0; i < gradients_.size(); ++i) {
+    const NamedTensor& p = originals_.parameters()[i];
+    if (i != number)
+      found.push_back({p.name, p.tensor.shape(), values_of(p.tensor.value()), gradients_[i]});
+  }
+  return found;
 }
 
 /// Weights of random sign and size 0.5 to 1.5, so that every output counts.

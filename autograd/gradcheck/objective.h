@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/gradcheck/diagnosis.h"
 #include "autograd/gradcheck/slope.h"
 #include "autograd/named_tensor.h"
 
@@ -19,6 +20,7 @@ class Originals {
   ~Originals();
   /// The name of a variable whose bits have changed, or "".
   std::string changed() const;
+  const std::vector<NamedTensor>& parameters() const { return parameters_; }
 
  private:
   std::vector<NamedTensor> parameters_;
@@ -39,6 +41,11 @@ class Objective {
   const std::string& problem() const { return problem_; }
   const Shape& output_shape() const { return output_shape_; }
   const Values& outputs() const { return y_; }
+  const Values& cotangent() const { return u_; }  ///< the random weight of each output
+  /// Variables that f's result depends on and that are not among the given ones (Audit::unlisted).
+  const std::vector<std::string>& unlisted() const { return unlisted_; }
+  /// All variables but that one, with their analytic gradients.
+  std::vector<OtherTensor> others(std::size_t number) const;
   bool has_graph() const { return has_graph_; }  ///< f's result is connected to some variable
   /// Whether the tape leads from f's result to the variable with that number.
   bool reaches(std::size_t number) const { return reached_[number]; }
@@ -66,6 +73,7 @@ class Objective {
   Shape output_shape_;
   Values y_, u_;  ///< outputs and their random weights
   bool has_graph_ = false;
+  std::vector<std::string> unlisted_;
   std::vector<bool> reached_;
   std::vector<Values> gradients_;
 };

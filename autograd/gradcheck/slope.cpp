@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 HEED_BEGIN
 
@@ -11,6 +12,7 @@ namespace {
 constexpr int halvings = 20;  // from ε^(1/5) down to about 1e-9 in float64
 constexpr int patience = 12;  // halvings without progress, after which there is only noise
 constexpr int doublings = 5;
+constexpr int steadily = 3;  // halvings that must leave a gap of slopes unchanged to show a kink
 
 /// s at ±h and ±2h, minus s(0).
 struct Stencil {
@@ -32,12 +34,18 @@ struct Stencil {
 };
 
 /// If the function is smooth, halving h shrinks the gap between the right and the left slope, about
-/// −s⁽⁴⁾h³/2, by 8; at a kink the gap stays.
-bool gap_stays(const Stencil& wide, const Stencil& narrow, double within) {
+/// −s⁽⁴⁾h³/2, by 8; at a kink the gap stays. A gap below `least` does not matter.
+bool gap_stays(const Stencil& wide, const Stencil& narrow, double least, double within) {
   const double gap = narrow.gap();
-  const double slopes = std::max(std::abs(narrow.from_left()), std::abs(narrow.from_right()));
-  return std::abs(gap) > std::max(1e-3 * slopes, 50 * narrow.rounding()) &&
+  return std::abs(gap) > std::max(least, 50 * narrow.rounding()) &&
          std::abs(gap - wide.gap()) <= within * std::abs(gap);
+}
+
+/// The central slope of a kink may be the expected value, as that of |x| at 0 is; a smooth function's
+/// slopes from both sides are nearly equal.
+bool may_be_a_kink(const Stencil& s) {
+  const double slopes = std::max(std::abs(s.from_left()), std::abs(s.from_right()));
+  return std::abs(s.gap()) > std::max(1e-2 * slopes, 50 * s.rounding());
 }
 
 /// Updates `best` and returns true if the two agree better than any previous pair.
@@ -60,36 +68,48 @@ Slope measure_slope(const Line& line, double expected, double step,
   step = std::exp2(std::floor(std::log2(step)));  // a power of two, so that halving is exact
   const Stencil first{step, line(-2 * step), line(-step), line(step), line(2 * step)};
   Slope best;
+  std::optional<Slope> right;  // the first stencil's, if it agrees with what is expected
   if (std::isfinite(first.central())) {
     best = {first.central(), first.rounding(), true, false, first.from_left(), first.from_right()};
-    if (std::abs(expected - best.value) <= tolerance(best.value)) return best;
+    if (std::abs(expected - best.value) <= tolerance(best.value)) right = best;
+    if (right && !may_be_a_kink(first)) return best;
     best.uncertainty = std::numeric_limits<double>::infinity();
   }
 
   Stencil now = first;
-  bool kink = false;
-  int stuck = 0;
+  std::optional<Stencil> bent;  // the narrowest stencil that shows a kink
+  bool stays = false;
+  int stuck = 0, steady = 0;
   for (int k = 0; k < halvings; ++k) {
     const double h = now.h / 2;
     const Stencil next{h, now.left, line(-h), line(h), now.right};
-    stuck = keep_better(best, now, next) || kink || !best.finite ? 0 : stuck + 1;
-    kink = gap_stays(now, next, 0.1);
-    const bool at_kink = kink && gap_stays(now, next, 1e-6);
+    const double least =
+        tolerance(std::max(std::abs(next.from_left()), std::abs(next.from_right())));
+    const bool before = stays;
+    stays = gap_stays(now, next, least, 0.1);
+    steady = stays ? steady + 1 : 0;
+    // While a kink lies within the stencil, two steps may agree on a mean of its slopes.
+    const bool better = !stays && keep_better(best, now, next);
+    stuck = better || stays || before || !best.finite ? 0 : stuck + 1;
+    const bool at_kink = stays && gap_stays(now, next, least, 1e-6);
     now = next;
+    if (at_kink || steady >= steadily) bent = now;
     if (at_kink) break;
     // A kink near x looks like one at x until the steps are smaller than its distance.
-    if (kink || !best.finite) continue;
+    if (stays || !best.finite) continue;
+    if (right && !bent) return *right;  // curved, but no kink
     if (stuck == patience) break;
     if (best.uncertainty <= 0.1 * tolerance(best.value) || now.rounding() > 10 * best.uncertainty)
       break;
   }
-  if (kink) {
-    best.kink = true;
-    best.left = now.from_left();
-    best.right = now.from_right();
-    return best;
+  const bool converged = best.finite && best.uncertainty <= tolerance(best.value);
+  if (bent && (stays || !converged)) {
+    const double value = bent->central();
+    return {value, bent->rounding(),  std::isfinite(value),
+            true,  bent->from_left(), bent->from_right()};
   }
-  now = first;  // if rounding dominates, larger steps are more precise
+  if (bent) return best;  // larger steps would agree on a mean of the kink's slopes
+  now = first;            // if rounding dominates, larger steps are more precise
   for (int k = 0; k < doublings && best.finite && best.uncertainty > 0.1 * tolerance(best.value);
        ++k) {
     const double h = 2 * now.h;

@@ -1,20 +1,72 @@
 #include "autograd/memory/array.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstring>
+#include <ostream>
+#include <type_traits>
 
 HEED_BEGIN
+
+namespace {
+
+// The payload of a quiet NaN survives arithmetic; its sign need not.
+using Bits = std::conditional_t<sizeof(real) == 8, std::uint64_t, std::uint32_t>;
+constexpr int mantissa = sizeof(real) == 8 ? 52 : 23;
+constexpr Bits sign = Bits{1} << (8 * sizeof(real) - 1);
+constexpr Bits quiet_nan = (sign - 1) & ~((Bits{1} << (mantissa - 1)) - 1);
+constexpr real poison = std::bit_cast<real>(quiet_nan | Bits{0x2e2d});
+
+}  // namespace
+
+bool PoisonNewArrays::is_poison(real value) {
+  return (std::bit_cast<Bits>(value) & ~sign) == std::bit_cast<Bits>(poison);
+}
 
 Array::Array(const Shape& shape)
     : shape_(shape),
       block_(arena_allocate(static_cast<std::size_t>(shape.size()) * sizeof(real))),
-      data_(static_cast<real*>(block_->memory())) {}
+      data_(static_cast<real*>(block_->memory())) {
+  if (PoisonNewArrays::active) std::fill_n(data_, shape.size(), poison);
+}
 
 Array::Array(const Shape& shape, std::span<const real> values) : Array(shape) {
   if (static_cast<std::int64_t>(values.size()) != shape.size()) {
     fail("[array] expected {} values for shape {}, got {}", shape.size(), shape, values.size());
   }
   std::copy(values.begin(), values.end(), data_);
+}
+
+Array::Array(std::initializer_list<List> rows)
+    : Array({static_cast<std::int64_t>(rows.size()),
+             rows.size() == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size())}) {
+  real* to = data_;
+  for (const List& row : rows) {
+    if (static_cast<std::int64_t>(row.size()) != cols())
+      fail("[array] expected rows of {} values, got one of {}", cols(), row.size());
+    to = std::copy(row.begin(), row.end(), to);
+  }
+}
+
+Array::Array(std::initializer_list<std::initializer_list<List>> matrices) {
+  std::vector<Array> parts;
+  for (const auto& rows : matrices) parts.emplace_back(rows);
+  if (parts.empty()) fail("[array] expected at least one matrix");
+  const Shape& one = parts[0].shape();
+  Array all({static_cast<std::int64_t>(parts.size()), one[0], one[1]});
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].shape() != one)
+      fail("[array] expected matrices of shape {}, got one of {}", one, parts[i].shape());
+    std::copy_n(parts[i].data(), one.size(),
+                all.data() + static_cast<std::int64_t>(i) * one.size());
+  }
+  *this = std::move(all);
+}
+
+Array Array::of(List values) {
+  return Array({static_cast<std::int64_t>(values.size())},
+               std::span(values.begin(), values.size()));
 }
 
 Array::Array(const Array& other) : shape_(other.shape_), block_(other.block_), data_(other.data_) {
@@ -46,13 +98,33 @@ Array Array::full(const Shape& shape, real value) {
 }
 
 real Array::item() const {
+  if (!defined()) fail("[item] expected one value, got an undefined array");
   if (size() != 1) fail("[item] expected one value, got shape {}", shape_);
   return *data_;
 }
 
+const real& Array::at(std::initializer_list<std::int64_t> index) const {
+  if (!defined()) fail("[at] an undefined array has no values");
+  if (static_cast<int>(index.size()) != shape_.rank())
+    fail("[at] expected {} indices for shape {}, got {}", shape_.rank(), shape_, index.size());
+  std::int64_t flat = 0;
+  int axis = 0;
+  for (const std::int64_t i : index) {
+    const std::int64_t n = shape_[axis];
+    if (i < -n || i >= n) fail("[at] index {} of axis {} lies outside of {}", i, axis, shape_);
+    flat = flat * n + (i < 0 ? i + n : i);
+    ++axis;
+  }
+  return data_[flat];
+}
+
+real& Array::at(std::initializer_list<std::int64_t> index) {
+  return const_cast<real&>(std::as_const(*this).at(index));
+}
+
 Array Array::reshaped(const Shape& shape) const {
   if (shape.size() != size())
-    fail("[reshape] {} has {} values, {} has {}", shape_, size(), shape, shape.size());
+    fail("[reshape] {} has {} values, but {} has {}", shape_, size(), shape, shape.size());
   Array view(*this);
   view.shape_ = shape;
   return view;
@@ -75,6 +147,39 @@ Array Array::clone() const {
 
 bool Array::unique() const {
   return block_ != nullptr && block_->references.load(std::memory_order_acquire) == 1;
+}
+
+namespace {
+
+/// The values of one axis and those after it, which begin at `values`.
+void print(std::ostream& out, const Shape& shape, int axis, const real* values) {
+  if (axis == shape.rank()) {
+    out << fmt::format("{:.6g}", *values);
+    return;
+  }
+  constexpr std::int64_t ends = 3;
+  std::int64_t inner = 1;
+  for (int k = axis + 1; k < shape.rank(); ++k) inner *= shape[k];
+  const std::int64_t n = shape[axis];
+  out << '[';
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (i > 0) out << ", ";
+    if (n > 2 * ends + 1 && i == ends) {
+      out << "…, ";
+      i = n - ends;
+    }
+    print(out, shape, axis + 1, values + i * inner);
+  }
+  out << ']';
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const Array& x) {
+  if (!x.defined()) return out << "undefined";
+  out << x.shape().str() << ' ';
+  print(out, x.shape(), 0, x.data());
+  return out;
 }
 
 HEED_END

@@ -1,6 +1,8 @@
 #pragma once
 /// A dense row-major N-d array of reals. Copying an Array shares its values; `clone` copies them.
 /// Reshaping and slicing rows copy nothing: they share as well.
+#include <initializer_list>
+#include <iosfwd>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,6 +18,10 @@ class Array {
   Array() = default;                   ///< undefined: has no values; `defined()` is false
   explicit Array(const Shape& shape);  ///< values not initialised
   Array(const Shape& shape, std::span<const real> values);
+  using List = std::initializer_list<real>;
+  /// A matrix from its rows: Array({{1, 2}, {3, 4}}). (Array({2, 3}) is a shape; see `of` for one row.)
+  explicit Array(std::initializer_list<List> rows);
+  explicit Array(std::initializer_list<std::initializer_list<List>> matrices);
   Array(const Array& other);
   Array(Array&& other) noexcept;
   Array& operator=(Array other) noexcept;
@@ -24,6 +30,7 @@ class Array {
   static Array zeros(const Shape& shape) { return full(shape, 0); }
   static Array full(const Shape& shape, real value);
   static Array scalar(real value) { return full({}, value); }
+  static Array of(List values);  ///< of rank 1
 
   bool defined() const { return block_ != nullptr; }
   const Shape& shape() const { return shape_; }
@@ -39,6 +46,9 @@ class Array {
   const real* row(std::int64_t i) const { return data_ + i * cols(); }
   real* row(std::int64_t i) { return data_ + i * cols(); }
   real item() const;  ///< the value of an array of size 1
+  /// The value at an index, x.at({i, j}); negative indices count from the end.
+  const real& at(std::initializer_list<std::int64_t> index) const;
+  real& at(std::initializer_list<std::int64_t> index);
 
   /// The same values under another shape of equal size.
   Array reshaped(const Shape& shape) const;
@@ -52,6 +62,27 @@ class Array {
   Shape shape_;
   Block* block_ = nullptr;
   real* data_ = nullptr;
+};
+
+/// "[2, 3] [[1, 2, 3], [4, 5, 6]]": shape and values; of long axes only the first and last three.
+std::ostream& operator<<(std::ostream& out, const Array& x);
+
+/// While one is alive, the values of this thread's new arrays are a NaN of its own kind instead of
+/// whatever was in memory, so that a checker finds values that were read but never written.
+class PoisonNewArrays {
+ public:
+  PoisonNewArrays() : before_(std::exchange(active, true)) {}
+  ~PoisonNewArrays() { active = before_; }
+  PoisonNewArrays(const PoisonNewArrays&) = delete;
+  PoisonNewArrays& operator=(const PoisonNewArrays&) = delete;
+
+  /// True for that NaN, and for what is computed from it alone or from it and numbers.
+  static bool is_poison(real value);
+
+  static inline thread_local bool active = false;
+
+ private:
+  bool before_;
 };
 
 HEED_END

@@ -1,8 +1,9 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <numeric>
+#include <sstream>
 
-#include "autograd/memory/array.h"
+#include "autograd/ops.h"
 #include "tests/autograd/expect.h"
 
 using namespace heed;
@@ -96,7 +97,7 @@ BOOST_AUTO_TEST_CASE(reshaped_shares) {
   BOOST_TEST(y.row(2)[1] == 6);
   BOOST_TEST(Array::scalar(1).reshaped({1, 1, 1}).shape() == (Shape{1, 1, 1}));
   BOOST_TEST(Array({0, 3}).reshaped({7, 0}).size() == 0);
-  EXPECT_FAIL(x.reshaped({4}), "[2, 3] has 6 values, [4] has 4");
+  EXPECT_FAIL(x.reshaped({4}), "[2, 3] has 6 values, but [4] has 4");
 }
 
 BOOST_AUTO_TEST_CASE(sliced_shares) {
@@ -122,6 +123,49 @@ BOOST_AUTO_TEST_CASE(a_slice_keeps_the_whole_array_alive) {
                     std::vector<real>{9, 9, 9, 9});  // would reuse the memory if it were free
   BOOST_TEST(part.row(0)[0] == 3);
   BOOST_TEST(part.row(0)[1] == 4);
+}
+
+BOOST_AUTO_TEST_CASE(values_can_be_written_as_lists) {
+  const Array matrix({{1, 2, 3}, {4, 5, 6}});
+  BOOST_TEST(matrix.shape() == (Shape{2, 3}));
+  BOOST_TEST(same(matrix, array_of({2, 3}, {1, 2, 3, 4, 5, 6})));
+  const Array column({{1}, {2}});
+  BOOST_TEST(column.shape() == (Shape{2, 1}));
+  const Array cube({{{1, 2}}, {{3, 4}}, {{5, 6}}});
+  BOOST_TEST(same(cube, array_of({3, 1, 2}, {1, 2, 3, 4, 5, 6})));
+  BOOST_TEST(same(Array::of({7, 8}), array_of({2}, {7, 8})));
+  BOOST_TEST(Array({2, 3}).shape() == (Shape{2, 3}));  // a shape, as before
+  EXPECT_FAIL(Array({{1, 2}, {3}}), "[array] expected rows of 2 values, got one of 1");
+  EXPECT_FAIL(Array({{{1, 2}}, {{3, 4}, {5, 6}}}), "[array] expected matrices of shape [1, 2]");
+}
+
+BOOST_AUTO_TEST_CASE(a_value_by_its_index) {
+  Array x({{1, 2, 3}, {4, 5, 6}});
+  BOOST_TEST(x.at({1, 0}) == 4);
+  BOOST_TEST(x.at({-1, -1}) == 6);
+  x.at({0, 2}) = 9;
+  BOOST_TEST(x.data()[2] == 9);
+  EXPECT_FAIL(x.at({0}), "[at] expected 2 indices for shape [2, 3], got 1");
+  EXPECT_FAIL(x.at({0, 3}), "[at] index 3 of axis 1 lies outside of [2, 3]");
+  EXPECT_FAIL(x.at({-3, 0}), "[at] index -3 of axis 0");
+  EXPECT_FAIL(Array().at({0}), "[at] an undefined array has no values");
+  EXPECT_FAIL(static_cast<void>(Array().item()), "undefined");
+}
+
+BOOST_AUTO_TEST_CASE(arrays_print_their_shape_and_values) {
+  const auto printed = [](const auto& x) {
+    std::ostringstream out;
+    out << x;
+    return out.str();
+  };
+  BOOST_TEST(printed(Array({{1, 2.5}, {-3, 4}})) == "[2, 2] [[1, 2.5], [-3, 4]]");
+  BOOST_TEST(printed(Array::scalar(3)) == "[] 3");
+  BOOST_TEST(printed(Array::of({1, 2, 3, 4, 5, 6, 7, 8, 9})) == "[9] [1, 2, 3, …, 7, 8, 9]");
+  BOOST_TEST(printed(Array({0, 2})) == "[0, 2] []");
+  BOOST_TEST(printed(Array()) == "undefined");
+  BOOST_TEST(printed(Tensor(Array::of({1}))) == "[1] [1]");
+  BOOST_TEST(printed(Tensor::variable(Array::of({1}))) == "[1] [1], variable");
+  BOOST_TEST(printed(-Tensor::variable(Array::of({1}))) == "[1] [-1], with a gradient");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

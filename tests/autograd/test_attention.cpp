@@ -264,9 +264,10 @@ BOOST_AUTO_TEST_CASE(wrong_operands_are_refused) {
   EXPECT_FAIL(self_attention(x, whole, {.heads = 5}),
               "[self_attention] expected qkv [tokens, (5 + 2 · 5) size], got 12 columns");
   EXPECT_FAIL(self_attention(x, whole, {.heads = 4, .key_heads = 3}),
-              "[self_attention] expected key heads that divide the heads, got 3 of 4");
-  EXPECT_FAIL(self_attention(x, whole, {.heads = 0}), "expected key heads that divide the heads");
-  EXPECT_FAIL(self_attention(x, whole, {.heads = 1, .key_heads = -1}), "got -1 of 1");
+              "[self_attention] expected key heads that divide the query heads, got 3 and 4");
+  EXPECT_FAIL(self_attention(x, whole, {.heads = 0}),
+              "expected key heads that divide the query heads");
+  EXPECT_FAIL(self_attention(x, whole, {.heads = 1, .key_heads = -1}), "got -1 and 1");
   EXPECT_FAIL(self_attention(x, whole, {.heads = std::numeric_limits<std::int64_t>::max()}),
               "got 12 columns");
   EXPECT_FAIL(self_attention(x, whole, {.dropout = 1}), "expected dropout in [0, 1), got 1");
@@ -282,7 +283,7 @@ BOOST_AUTO_TEST_CASE(wrong_operands_are_refused) {
   EXPECT_FAIL(cross_attention(Tensor(random_array({5}, 1)), x, whole, whole, {}),
               "expected q [query tokens, heads size] and kv");
   EXPECT_FAIL(cross_attention(x, Tensor(random_array({5, 24}, 1)), whole, Ids{0, 2, 5}, {}),
-              "[cross_attention] 1 sequences of queries, 2 of keys");
+              "[cross_attention] expected as many key sequences as query sequences, got 2 and 1");
   // Rows without columns fit any number of heads.
   const Tensor none = Tensor(Array({5, 0}));
   const AttentionOptions many{.heads = std::numeric_limits<std::int64_t>::max()};
@@ -291,7 +292,8 @@ BOOST_AUTO_TEST_CASE(wrong_operands_are_refused) {
               "2 · 9223372036854775807 · 0] for q [5, 0], got [5, 8]");
   EXPECT_FAIL(AttentionStep({.heads = 5}, 12),
               "[attention_step] expected q [tokens, 5 size], got 12 columns");
-  EXPECT_FAIL(window_pattern(-1, 0), "[window_pattern] expected reaches of at least 0, got -1");
+  EXPECT_FAIL(window_pattern(-1, 0),
+              "[window_pattern] expected back and ahead of at least 0, got -1");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -87,6 +87,20 @@ BOOST_AUTO_TEST_CASE(the_smallest_fitting_piece_is_used) {
   BOOST_TEST(heap.counters().system_allocations == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_free_block_of_exactly_the_size_is_used) {
+  Heap& heap = new_heap();
+  Block* const taken = heap.allocate(3 * mib);
+  Block* const below = heap.allocate(100);  // keeps it apart from the rest
+  heap.release(taken);
+  Block* const again = heap.allocate(3 * mib);
+  BOOST_TEST(again == taken);
+  for (Block* block : {again, below}) heap.release(block);
+  BOOST_TEST(heap.counters().system_allocations == 1);
+  Heap& full = new_heap();  // a block and the heap's sentinel fill a huge page
+  full.release(full.allocate(2 * mib - 2 * sizeof(Block)));
+  BOOST_TEST(full.counters().system_bytes == static_cast<std::int64_t>(2 * mib));
+}
+
 BOOST_AUTO_TEST_CASE(varying_sizes_fit_into_freed_memory) {
   Heap& heap = new_heap();
   std::mt19937 random(1);

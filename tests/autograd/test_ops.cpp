@@ -1,4 +1,5 @@
 // What finite differences do not test: edge cases, sharing of memory, masks, randomness.
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -111,6 +112,32 @@ BOOST_AUTO_TEST_CASE(relu_has_slope_zero_at_zero_and_propagates_nan) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(arithmetic_as_it_is_written) {
+  const Tensor x = variable({2, 2}, {1, 2, 3, 4}), row = array_of({2}, {10, 20});
+  BOOST_TEST(same((x + row).value(), add(x, row).value()));
+  BOOST_TEST(same((x - row).value(), sub(x, row).value()));
+  BOOST_TEST(same((x * row).value(), mul(x, row).value()));
+  BOOST_TEST(same((row / x).value(), div(row, x).value()));
+  BOOST_TEST(same((-x).value(), neg(x).value()));
+  BOOST_TEST(same((2 * x + 1).value(), array_of({2, 2}, {3, 5, 7, 9})));
+  BOOST_TEST(same((1 - x / 2).value(), array_of({2, 2}, {0.5, 0, -0.5, -1})));
+  BOOST_TEST(same((6 / x * 2).value(), array_of({2, 2}, {12, 6, 4, 3})));
+  BOOST_TEST(same((x - 1).value(), array_of({2, 2}, {0, 1, 2, 3})));
+  BOOST_TEST(same(backward(sum(3 * x * x))[x], array_of({2, 2}, {6, 12, 18, 24})));
+}
+
+BOOST_AUTO_TEST_CASE(a_row_by_its_index) {
+  const Tensor x = variable({3, 2}, {1, 2, 3, 4, 5, 6});
+  BOOST_TEST(same(x[1].value(), array_of({2}, {3, 4})));
+  BOOST_TEST(same(x[-1].value(), array_of({2}, {5, 6})));
+  BOOST_TEST(x[0][1].item() == 2);
+  BOOST_TEST(same(backward(sum(x[1]))[x], array_of({3, 2}, {0, 0, 1, 1, 0, 0})));
+  EXPECT_FAIL(x[3], "[index] 3 lies outside of axis 0 of [3, 2]");
+  EXPECT_FAIL(Tensor(Array::scalar(1))[0],
+              "[index] expected a tensor with at least one axis, got []");
+  EXPECT_FAIL(Tensor()[0], "an undefined one");
+}
+
 BOOST_AUTO_TEST_CASE(moving_values) {
   const Tensor x = array_of({2, 3}, {1, 2, 3, 4, 5, 6});
   BOOST_TEST(same(transpose(x).value(), array_of({3, 2}, {1, 4, 2, 5, 3, 6})));
@@ -123,6 +150,39 @@ BOOST_AUTO_TEST_CASE(moving_values) {
   BOOST_TEST(swapped.shape() == (Shape{2, 3, 2, 5}));
   BOOST_TEST(swapped.data()[((1 * 3 + 2) * 2 + 0) * 5 + 4] ==
              static_cast<real>(((0 * 3 + 2) * 2 + 1) * 5 + 4));
+}
+
+BOOST_AUTO_TEST_CASE(transposes_of_every_two_axes_of_small_shapes) {
+  for (const std::int64_t a : {1, 2, 3}) {
+    for (const std::int64_t b : {1, 2}) {
+      for (const std::int64_t c : {1, 3}) {
+        for (const std::int64_t d : {1, 2}) {
+          const Shape shape{a, b, c, d};
+          Array x(shape);
+          for (std::int64_t i = 0; i < x.size(); ++i) x.data()[i] = static_cast<real>(i);
+          for (int p = 0; p < 4; ++p) {
+            for (int q = 0; q < 4; ++q) {
+              const Array y = transpose(x, p, q).value();
+              const Shape swapped = shape.with(p, shape[q]).with(q, shape[p]);
+              BOOST_TEST(y.shape() == swapped);
+              bool right = true;
+              for (std::int64_t i = 0; i < y.size(); ++i) {
+                std::array<std::int64_t, 4> index{};
+                for (std::int64_t rest = i, k = 3; k >= 0; --k) {
+                  index[static_cast<std::size_t>(k)] = rest % swapped[static_cast<int>(k)];
+                  rest /= swapped[static_cast<int>(k)];
+                }
+                std::swap(index[static_cast<std::size_t>(p)], index[static_cast<std::size_t>(q)]);
+                const std::int64_t from = ((index[0] * b + index[1]) * c + index[2]) * d + index[3];
+                right = right && y.data()[i] == static_cast<real>(from);
+              }
+              BOOST_TEST(right, shape.str() << ", axes " << p << " and " << q);
+            }
+          }
+        }
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(moving_ops_share_memory_if_possible) {
@@ -246,6 +306,17 @@ BOOST_AUTO_TEST_CASE(attention_returns_weights_that_sum_to_one) {
   BOOST_TEST(same(causal.weights.value(), array_of({2, 2}, {1, 0, 1 - w, w}), tiny));
   BOOST_TEST(same(causal_mask(2), array_of({2, 2}, {0, -inf, 0, 0})));
   BOOST_TEST(causal_mask(0).size() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(the_loss_of_no_rows_has_zero_gradients) {
+  const PoisonNewArrays poison;  // what is not written is not 0 by chance
+  const Tensor x = Tensor::variable(Array({0, 2})),
+               weight = Tensor::variable(Array::full({3, 2}, 1)),
+               bias = Tensor::variable(Array::full({3}, 1));
+  const Gradients g = backward(projected_cross_entropy(x, weight, bias, {}, real(0.1), 1));
+  BOOST_TEST(same(g[weight], Array::zeros({3, 2})));
+  BOOST_TEST(same(g[bias], Array::zeros({3})));
+  BOOST_TEST(g[x].size() == 0);
 }
 
 BOOST_AUTO_TEST_CASE(the_loss_in_chunks_equals_that_of_all_rows) {

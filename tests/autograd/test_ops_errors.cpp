@@ -20,9 +20,9 @@ BOOST_AUTO_TEST_SUITE(ops_errors)
 
 BOOST_AUTO_TEST_CASE(shapes_that_do_not_broadcast) {
   EXPECT_FAIL(add(of({2, 3}), of({2})),
-              "[add] expected shapes that broadcast to one, got [2, 3] and [2]");
+              "[add] expected shapes that broadcast together, got [2, 3] and [2]");
   EXPECT_FAIL(sub(of({3}), of({0})),
-              "[sub] expected shapes that broadcast to one, got [3] and [0]");
+              "[sub] expected shapes that broadcast together, got [3] and [0]");
   EXPECT_FAIL(mul(of({2, 3}), of({3, 2})), "[mul] expected");
   EXPECT_FAIL(div(of({4}), of({3})), "[div] expected");
 }
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(axes_and_ranges) {
               "[slice] expected a range within [0, 4) on axis 1 of [3, 4], got [2, 5)");
   EXPECT_FAIL(slice(of({3, 4}), 0, 2, 1), "got [2, 1)");
   EXPECT_FAIL(slice(of({3, 4}), 0, -1, 1), "got [-1, 1)");
-  EXPECT_FAIL(reshape(of({2, 3}), {4}), "[reshape] [2, 3] has 6 values, [4] has 4");
+  EXPECT_FAIL(reshape(of({2, 3}), {4}), "[reshape] [2, 3] has 6 values, but [4] has 4");
   EXPECT_FAIL(concat(std::vector<Tensor>{}, 0), "[concat] expected at least one tensor");
   EXPECT_FAIL(concat(std::vector<Tensor>{of({})}, 0), "[concat] expected an axis of [], got 0");
   EXPECT_FAIL(concat(std::vector<Tensor>{of({2, 3}), of({2, 3, 1})}, 0),
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(axes_and_ranges) {
 }
 
 BOOST_AUTO_TEST_CASE(rows) {
-  EXPECT_FAIL(softmax(of({2, 3}), Array({2})), "[softmax] expected shapes that broadcast to one");
+  EXPECT_FAIL(softmax(of({2, 3}), Array({2})), "[softmax] expected shapes that broadcast together");
   EXPECT_FAIL(softmax(of({3}), Array({2, 3})),
               "[softmax] expected a mask that broadcasts to [3], got [2, 3]");
   EXPECT_FAIL(log_softmax(of({1, 3}), Array({2, 1})),
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(probabilities) {
   }
   EXPECT_FAIL(dropout(of({2}), not_a_number, {}), "[dropout] expected p in [0, 1), got nan");
   EXPECT_FAIL(dropout(of({2}), real(0.999999), {}),
-              "[dropout] expected p up to 1 - 1/65536, got 0.999999");
+              "[dropout] expected p <= 1 - 1/65536, got 0.999999");
   EXPECT_FAIL(dropout_add(of({2}), of({3}), real(0.5), {}),
               "[dropout_add] expected a residual of x's shape [2], got [3]");
   EXPECT_FAIL(dropout_add(of({2}), of({1}), 0, {}),
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(attention_shapes) {
   EXPECT_FAIL(attention(of({3}), of({2, 3}), of({2, 3})),
               "[attention] expected q, k and v of shape [..., T, d], got [3]");
   EXPECT_FAIL(attention(of({2, 3}), of({2, 4}), of({2, 3})),
-              "[attention] expected q and k of one width, got [2, 3] and [2, 4]");
+              "[attention] expected q and k of the same width, got [2, 3] and [2, 4]");
   EXPECT_FAIL(attention(of({2, 3}), of({2, 3}), of({4, 3})),
               "[attention] expected as many values as keys, got [4, 3] and [2, 3]");
   EXPECT_FAIL(causal_mask(-1), "[causal_mask]");

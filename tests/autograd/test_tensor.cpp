@@ -162,6 +162,45 @@ BOOST_AUTO_TEST_CASE(errors_of_backward) {
   EXPECT_FAIL(g[y], "only variables have gradients");
 }
 
+/// x, with a backward that the test gives.
+struct Given {
+  void (*df)(const Array& dy, const Grad& dx) = nullptr;
+  Array forward(const Array& x) { return x.clone(); }
+  void backward(const Array& dy, Grad dx) const { df(dy, dx); }
+};
+struct GivenPair {
+  void (*df)(const Array& dy, const Grad& da, const Grad& db) = nullptr;
+  Array forward(const Array& a, const Array&) { return a.clone(); }
+  void backward(const Array& dy, Grad da, Grad db) const { df(dy, da, db); }
+};
+
+BOOST_AUTO_TEST_CASE(errors_of_an_op_s_backward_name_the_op_and_the_input) {
+  const Tensor x = variable({2}, {1, 2}), constant = Array::full({2}, 1);
+  const Tensor wrong =
+      apply(Given{[](const Array&, const Grad& dx) { dx.add(Array::zeros({3})); }}, x);
+  EXPECT_FAIL(
+      backward(sum(wrong)),
+      "[backward of Given] a gradient of shape [3] is added for input 0, whose shape is [2]");
+  const Tensor forgotten = apply(GivenPair{[](const Array& dy, const Grad& da, const Grad& db) {
+                                   da.add(dy);
+                                   db.sum();
+                                 }},
+                                 x, constant);
+  EXPECT_FAIL(
+      backward(sum(forgotten)),
+      "[backward of GivenPair] input 1 is a constant and has no gradient: test its Grad first");
+}
+
+BOOST_AUTO_TEST_CASE(adding_to_the_gradient_of_a_constant_does_nothing) {
+  const Tensor x = variable({2}, {1, 2}), constant = Array::full({2}, 1);
+  const Tensor y = apply(GivenPair{[](const Array& dy, const Grad& da, const Grad& db) {
+                           da.add(dy);
+                           db.add(Array::zeros({7}));
+                         }},
+                         x, constant);
+  BOOST_TEST(same(backward(sum(y))[x], array_of({2}, {1, 1})));
+}
+
 BOOST_AUTO_TEST_CASE(values_can_change_between_graphs) {
   Tensor x = variable({2}, {1, 2});
   const Tensor copy = x;
@@ -219,6 +258,50 @@ BOOST_AUTO_TEST_CASE(shards_share_parameters_and_run_backward_concurrently) {
     for (const Array& g : together[s]) equal += same(g, alone[s]);
   }
   BOOST_TEST(equal == shards * rounds);
+}
+
+BOOST_AUTO_TEST_CASE(a_gradient_that_has_been_taken_is_not_zero_but_gone) {
+  const Tensor x = variable({2}, {1, 2}), unrelated = variable({1}, {1});
+  Gradients g = backward(sum(mul(x, x)));
+  BOOST_TEST(same(g.take(x), array_of({2}, {2, 4})));
+  EXPECT_FAIL(g[x],
+              "[gradients] the gradient of this variable, of shape [2], has been taken already");
+  EXPECT_FAIL(g.take(x), "has been taken already");
+  BOOST_TEST(g.reach(x));
+  BOOST_TEST(!g.take(unrelated).defined());
+  EXPECT_FAIL(g[Tensor()], "an undefined tensor has no gradient");
+  EXPECT_FAIL(backward(Tensor()), "[backward] the result is an undefined tensor");
+}
+
+/// The sum of any number of inputs.
+struct SumOfAll {
+  Array forward(std::span<const Array> x) {
+    Array y = x[0].clone();
+    for (std::size_t i = 1; i < x.size(); ++i) {
+      for (std::int64_t k = 0; k < y.size(); ++k) y.data()[k] += x[i].data()[k];
+    }
+    return y;
+  }
+  void backward(const Array& dy, std::span<const Grad> dx) const {
+    for (const Grad& g : dx) g.add(dy);
+  }
+};
+
+BOOST_AUTO_TEST_CASE(an_op_takes_a_vector_of_inputs) {
+  std::vector<Tensor> inputs{variable({1}, {1}), variable({1}, {2})};
+  const std::vector<Tensor>& fixed = inputs;
+  BOOST_TEST(apply(SumOfAll{}, inputs).item() == 3);
+  BOOST_TEST(apply(SumOfAll{}, fixed).item() == 3);
+  BOOST_TEST(apply(SumOfAll{}, std::vector<Tensor>{inputs[0]}).item() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_graph_that_another_thread_has_begun_can_be_continued) {
+  const Tensor x = variable({1}, {3});
+  Tensor begun;
+  std::thread([&] { begun = chain(x, 50); }).join();
+  Tensor loss;
+  std::thread([&] { loss = mul(begun, begun); }).join();  // on a thread that has run no op before
+  BOOST_TEST(same(backward(loss)[x], array_of({1}, {6})));
 }
 
 BOOST_AUTO_TEST_CASE(training_steps_after_the_first_need_no_system_allocation) {

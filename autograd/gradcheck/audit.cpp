@@ -1,0 +1,269 @@
+#include "autograd/gradcheck/audit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "autograd/base/random.h"
+#include "autograd/gradcheck/diagnosis.h"
+
+HEED_BEGIN
+
+namespace {
+
+constexpr auto none = static_cast<std::size_t>(-1);
+using Arrays = std::vector<Array>;
+
+std::string poisoned_at(const Array& x) {
+  for (std::int64_t i = 0; i < x.size(); ++i) {
+    if (PoisonNewArrays::is_poison(x.data()[i])) return index_in(x.shape(), i);
+  }
+  return {};
+}
+
+/// Runs one node's backward under different conditions. An array of the results is undefined where
+/// the op adds nothing.
+class Trial {
+ public:
+  Trial(Node& node, const Array& dy, std::span<const Grad> dx) : node_(node), dy_(dy), dx_(dx) {}
+
+  /// The gradients of the inputs, which begin as `slots`. Input `constant` counts as a constant.
+  Arrays gradients(Arrays slots, std::size_t constant = none) const {
+    run(constant, [&](std::size_t i) { return &slots[i]; });
+    return slots;
+  }
+  Arrays gradients(std::size_t constant = none) const {
+    return gradients(Arrays(dx_.size()), constant);
+  }
+  /// The gradient of inputs i and j if they are the same tensor.
+  Array of_both(std::size_t i, std::size_t j) const {
+    Arrays slots(dx_.size());
+    run(none, [&](std::size_t k) { return &slots[k == j ? i : k]; });
+    return slots[i];
+  }
+
+ private:
+  template <class Slot>
+  void run(std::size_t constant, Slot slot) const {
+    std::vector<Grad> grads;
+    for (std::size_t i = 0; i < dx_.size(); ++i) {
+      if (dx_[i] && i != constant) {
+        grads.emplace_back(slot(i), &dx_[i].shape(), i);
+      } else {
+        grads.push_back(Grad::unwanted(i));
+      }
+    }
+    node_.backward(dy_, grads);
+  }
+
+  Node& node_;
+  const Array& dy_;
+  std::span<const Grad> dx_;
+};
+
+double largest(const Array& x) {
+  double most = 0;
+  for (const real v : x.values()) most = std::max(most, std::abs(static_cast<double>(v)));
+  return most;
+}
+
+/// a + b, where an undefined array counts as zeros.
+Array sum_of(const Array& a, const Array& b) {
+  if (!a.defined() || !b.defined()) return a.defined() ? a : b;
+  Array total = a.clone();
+  for (std::int64_t i = 0; i < total.size(); ++i) total.data()[i] += b.data()[i];
+  return total;
+}
+
+/// Equal but for rounding, relative to the largest value seen; NaN equals NaN.
+bool close(const Array& a, const Array& b, double scale) {
+  const double allowed = 1000 * std::numeric_limits<real>::epsilon() * scale;
+  const auto at = [](const Array& x, std::int64_t i) {
+    return x.defined() ? static_cast<double>(x.data()[i]) : 0.0;
+  };
+  for (std::int64_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    const double p = at(a, i), q = at(b, i);
+    if (p == q || (std::isnan(p) && std::isnan(q)) || std::abs(p - q) <= allowed) continue;
+    return false;
+  }
+  return true;
+}
+
+/// While one is alive, no observer sees anything: trials compute nobody's gradients.
+struct Unobserved {
+  Unobserved() : before(std::exchange(OpObserver::active, nullptr)) {}
+  ~Unobserved() { OpObserver::active = before; }
+  Unobserved(const Unobserved&) = delete;
+  Unobserved& operator=(const Unobserved&) = delete;
+  OpObserver* before;
+};
+
+/// Whether each entry of `after` is right, or is what the op has computed without what was there.
+bool some_overwritten(const Array& after, const Array& sum, const Array& first, double scale) {
+  for (std::int64_t i = 0; i < after.size(); ++i) {
+    const auto entry = [i](const Array& x) {
+      return x.defined() ? Array::scalar(x.data()[i]) : Array::scalar(0);
+    };
+    if (!close(entry(after), entry(sum), scale) && !close(entry(after), entry(first), scale))
+      return false;
+  }
+  return true;
+}
+
+/// Random values, as other uses of an input might have contributed.
+Array contribution(const Shape& shape, double size, std::size_t input) {
+  Array values(shape);
+  Random random({0, Stream::check, 3, static_cast<std::uint32_t>(input)});
+  for (real& v : values.values()) v = static_cast<real>(size * (0.5 + random.uniform()));
+  return values;
+}
+
+std::string changes_dy(const Array& before, const Array& dy) {
+  const auto bytes = static_cast<std::size_t>(dy.size()) * sizeof(real);
+  if (bytes == 0 || std::memcmp(before.data(), dy.data(), bytes) == 0) return {};
+  std::copy_n(before.data(), before.size(), Array(dy).data());
+  return "changes dy, whose values other ops share: write into a new array, or a clone";
+}
+
+std::string reads_unwritten(const Arrays& first) {
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (const std::string at = poisoned_at(first[i]); !at.empty()) {
+      return fmt::format(
+          "leaves the gradient of input {} at {} unwritten, or computes it from values that were "
+          "never "
+          "written (a new Array is not filled with zeros)",
+          i, at);
+    }
+  }
+  return {};
+}
+
+std::string differs_when_repeated(const Trial& trial, const Arrays& first) {
+  const Arrays second = trial.gradients();
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (!close(first[i], second[i], largest(first[i]))) {
+      return fmt::format(
+          "gives another gradient of input {} when it runs again: it changes what forward "
+          "has kept for it",
+          i);
+    }
+  }
+  return {};
+}
+
+std::string does_not_add(const Trial& trial, const Arrays& first, std::span<const Grad> dx) {
+  Arrays others(first.size()), begun(first.size());
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (!dx[i]) continue;
+    others[i] = contribution(dx[i].shape(), std::max(1.0, largest(first[i])), i);
+    begun[i] = others[i].clone();
+  }
+  const Arrays after = trial.gradients(std::move(begun));
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const double scale = largest(others[i]) + largest(first[i]);
+    const Array sum = sum_of(others[i], first[i]);
+    if (!dx[i] || others[i].size() == 0 || close(after[i], sum, scale)) continue;
+    return some_overwritten(after[i], sum, first[i], scale)
+               ? fmt::format(
+                     "overwrites the gradient of input {} that other uses of the tensor have "
+                     "contributed to: add to it",
+                     i)
+               : fmt::format(
+                     "does not add its contribution to the gradient of input {}: with values "
+                     "there already, the sum is wrong",
+                     i);
+  }
+  return {};
+}
+
+std::string needs_every_gradient(const Trial& trial, const Arrays& first,
+                                 std::span<const Grad> dx) {
+  const auto wanted = std::count_if(dx.begin(), dx.end(), [](const Grad& g) { return bool(g); });
+  for (std::size_t i = 0; wanted > 1 && i < dx.size(); ++i) {
+    if (!dx[i]) continue;
+    Arrays rest;
+    try {
+      rest = trial.gradients(i);
+    } catch (const std::exception& error) {
+      return fmt::format("fails where input {} is a constant: {}", i, error.what());
+    }
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      if (k == i || close(rest[k], first[k], largest(first[k]))) continue;
+      return fmt::format("gives another gradient of input {} where input {} is a constant", k, i);
+    }
+  }
+  return {};
+}
+
+std::string needs_different_inputs(const Trial& trial, const Arrays& first,
+                                   std::span<const Grad> dx) {
+  for (std::size_t i = 0; i < dx.size(); ++i) {
+    for (std::size_t j = i + 1; j < dx.size(); ++j) {
+      if (!dx[i] || !dx[j] || dx[i].shape() != dx[j].shape()) continue;
+      if (!close(trial.of_both(i, j), sum_of(first[i], first[j]),
+                 largest(first[i]) + largest(first[j]))) {
+        return fmt::format("gives a wrong gradient where inputs {} and {} are the same tensor", i,
+                           j);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Audit::Audit(std::span<const NamedTensor> checked) : before_(std::exchange(active, this)) {
+  for (const NamedTensor& p : checked) known_.insert(p.tensor.node().get());
+}
+
+void Audit::result(const std::type_info& op, const Array& y, std::span<const NodeRef> inputs) {
+  if (before_ != nullptr) before_->result(op, y, inputs);
+  if (!problem_.empty()) return;
+  if (const std::string at = poisoned_at(y); !at.empty()) {
+    problem_ = fmt::format(
+        "the forward of {} leaves its result at {} unwritten, or computes it from values that were "
+        "never "
+        "written (a new Array is not filled with zeros)",
+        op_name(op), at);
+  }
+}
+
+void Audit::gradients(const std::type_info& op, std::span<const NodeRef> inputs,
+                      std::span<const Grad> dx) {
+  if (before_ != nullptr) before_->gradients(op, inputs, dx);
+}
+
+void Audit::note_unlisted(const Node& node) {
+  for (std::size_t i = 0; i < node.inputs().size(); ++i) {
+    const NodeRef& input = node.inputs()[i];
+    if (!input || !input->leaf() || !known_.insert(input.get()).second) continue;
+    unlisted_.push_back(
+        fmt::format("input {} of {}, of shape {}", i, op_name(node.op()), input->shape()));
+  }
+}
+
+/// The first thing that is wrong, "" if nothing is.
+std::string Audit::examine(Node& node, const Array& dy, std::span<const Grad> dx) const {
+  const Trial trial(node, dy, dx);
+  const Array before = dy.clone();
+  const Arrays first = trial.gradients();
+  if (std::string fault = changes_dy(before, dy); !fault.empty()) return fault;
+  if (std::string fault = reads_unwritten(first); !fault.empty()) return fault;
+  if (std::string fault = differs_when_repeated(trial, first); !fault.empty()) return fault;
+  if (std::string fault = does_not_add(trial, first, dx); !fault.empty()) return fault;
+  if (std::string fault = needs_every_gradient(trial, first, dx); !fault.empty()) return fault;
+  return needs_different_inputs(trial, first, dx);
+}
+
+void Audit::run_backward(Node& node, const Array& dy, std::span<const Grad> dx) {
+  note_unlisted(node);
+  if (problem_.empty()) {
+    const Unobserved unobserved;
+    const std::string fault = examine(node, dy, dx);
+    if (!fault.empty()) problem_ = fmt::format("the backward of {} {}", op_name(node.op()), fault);
+  }
+  node.backward(dy, dx);
+}
+
+HEED_END

@@ -1,0 +1,425 @@
+// Kinds of mistakes in a backward, each planted in an op or layer: the checker must catch and name
+// them. docs/GRADCHECK.md shows the table, with the messages of these very runs.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "autograd/gradcheck.h"
+#include "tests/autograd/expect.h"
+#include "tests/autograd/planted.h"
+
+using namespace heed;
+
+namespace {
+
+using Values = std::vector<Array>;
+
+/// An op of any number of inputs, given by functions. `backward` may add to each Grad.
+struct Custom {
+  struct Functions {
+    std::function<Array(std::span<const Array>)> forward;
+    std::function<void(const Values& x, const Array& y, const Array& dy, std::span<const Grad> dx)>
+        backward;
+  };
+  std::shared_ptr<const Functions> functions;
+  Values x;
+  Array y;
+  Array forward(std::span<const Array> inputs) {
+    x.assign(inputs.begin(), inputs.end());
+    y = functions->forward(inputs);
+    return y;
+  }
+  void backward(const Array& dy, std::span<const Grad> dx) const {
+    functions->backward(x, y, dy, dx);
+  }
+};
+
+template <class Forward, class Backward>
+auto custom(Forward forward, Backward backward) {
+  const auto functions =
+      std::make_shared<const Custom::Functions>(Custom::Functions{forward, backward});
+  return [functions](const auto&... inputs) {
+    const std::vector<Tensor> list{inputs...};
+    return apply(Custom{functions, {}, {}}, std::span<const Tensor>(list));
+  };
+}
+
+Array value(const Tensor& x) { return x.value(); }
+
+/// x² with the given backward.
+template <class Backward>
+auto square(Backward backward) {
+  return custom([](std::span<const Array> x) { return value(mul(x[0], x[0])); }, backward);
+}
+/// 2 x dy.
+Array right(const Values& x, const Array& dy) { return value(scale(mul(x[0], dy), 2)); }
+
+/// Normalises rows of x by sqrt(mean x² + eps); backward uses the given root.
+template <class Root>
+auto rms(Root root) {
+  constexpr real eps = real(1e-3);
+  const auto true_root = [](const Array& x) {
+    return value(sqrt(add(mean(mul(x, x), -1, true), Array::scalar(eps))));
+  };
+  return custom([=](std::span<const Array> x) { return value(div(x[0], true_root(x[0]))); },
+                [=](const Values& x, const Array&, const Array& dy, std::span<const Grad> dx) {
+                  const Array r = root(x[0], eps);
+                  const Tensor unit = div(x[0], r);
+                  const Tensor along = mul(unit, mean(mul(dy, unit), -1, true));
+                  dx[0].add(value(div(sub(dy, along), r)));
+                });
+}
+
+/// y[i] = table[ids[i]] with the given backward.
+const std::vector<std::int64_t> ids{3, 0, 3, 1};
+template <class Backward>
+auto lookup(Backward backward) {
+  return custom(
+      [](std::span<const Array> x) {
+        Array y({static_cast<std::int64_t>(ids.size()), x[0].cols()});
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+          if (ids[i] >= x[0].rows()) fail("[lookup] row {} of {}", ids[i], x[0].rows());
+          std::copy_n(x[0].row(ids[i]), y.cols(), y.row(static_cast<std::int64_t>(i)));
+        }
+        return y;
+      },
+      backward);
+}
+
+struct Gate {
+  Tensor weight = Tensor::variable(normal({3, 3}, 4)), bias = Tensor::variable(normal({3}, 5));
+  Tensor operator()(const Tensor& x) const { return mul(sigmoid(affine(x, weight, bias)), x); }
+  std::vector<NamedTensor> parameters() const { return {{"weight", weight}}; }
+};
+
+struct Bug {
+  std::string kind;
+  std::string name;  ///< what the report must say
+  std::function<GradcheckResult()> check;
+};
+
+Array x33() { return normal({3, 4}, 1); }
+
+std::vector<Bug> bugs() {
+  std::vector<Bug> all;
+  const auto add = [&](std::string kind, std::string name, auto f, auto... inputs) {
+    all.push_back({std::move(kind), std::move(name), [=] { return gradcheck(f, inputs...); }});
+  };
+  using D = const Array&;
+  using V = const Values&;
+  using G = std::span<const Grad>;
+  const auto unary = [](auto f, auto df) {
+    return custom([=](std::span<const Array> x) { return f(x[0]); },
+                  [=](V x, D y, D dy, G dx) { dx[0].add(df(x[0], y, dy)); });
+  };
+
+  add("a flipped sign", "sign: the analytic gradient is -1 times",
+      square([](V x, D, D dy, G dx) { dx[0].add(value(neg(right(x, dy)))); }), x33());
+  add("a constant factor: 2 of x² forgotten",
+      "missing or wrong factor: analytic / numeric = 0.5 throughout",
+      square([](V x, D, D dy, G dx) { dx[0].add(value(mul(x[0], dy))); }), x33());
+  add("a slightly wrong factor, 1.005",
+      "missing or wrong factor: analytic / numeric = 1.005 throughout",
+      square([](V x, D, D dy, G dx) { dx[0].add(value(scale(right(x, dy), real(1.005)))); }),
+      x33());
+  add("a factor of 1.000002", "analytic / numeric = 1.000002 throughout",
+      square([](V x, D, D dy, G dx) { dx[0].add(value(scale(right(x, dy), real(1.000002)))); }),
+      x33());
+  add("the mean's 1/n forgotten", "= 4 throughout (4; or 4, the extent of the tensor's axis 1",
+      unary([](D x) { return value(mean(x, 1)); },
+            [](D x, D, D dy) {
+              return generate(x.shape(), [&](auto i) { return dy.data()[i / 4]; });
+            }),
+      x33());
+  add("attention's 1/√d forgotten", "sqrt(5), the root of the extent",
+      unary([](D x) { return value(scale(x, 1 / std::sqrt(real(5)))); },
+            [](D, D, D dy) { return dy; }),
+      normal({3, 5}));
+  add("dropout's 1/(1−p) forgotten", "dropout with p = 0.1 were missing",
+      unary([](D x) { return value(scale(x, real(1 / 0.9))); }, [](D, D, D dy) { return dy; }),
+      x33());
+  add("dW transposed", "transposed: the analytic gradient holds the numeric one's transpose",
+      custom([](std::span<const Array> x) { return value(matmul(x[0], x[1])); },
+             [](V x, D, D dy, G dx) {
+               dx[0].add(value(matmul(dy, x[1], false, true)));
+               dx[1].add(value(matmul(dy, x[0], true)));
+             }),
+      normal({5, 3}, 1), normal({3, 3}, 2));
+  const auto add_bias = [](auto db) {
+    return custom([](std::span<const Array> x) { return value(heed::add(x[0], x[1])); },
+                  [db](V, D, D dy, G dx) {
+                    dx[0].add(dy);
+                    dx[1].add(db(dy));
+                  });
+  };
+  add("a bias's gradient taken from one row",
+      "broadcast not summed: only the part of output index 0",
+      add_bias([](D dy) { return dy.sliced(0, 1).reshaped({3}).clone(); }), normal({4, 3}),
+      normal({3}));
+  add("a bias's gradient without the last row",
+      "incomplete sum: the part of output index 3 along axis 0",
+      add_bias([](D dy) { return value(sum(dy.sliced(0, 3), 0)); }), normal({4, 3}), normal({3}));
+  add("summed where nothing was broadcast",
+      "summed over axis 0, where every entry has its own gradient", square([](V x, D, D dy, G dx) {
+        dx[0].add(value(heed::add(Array::zeros(x[0].shape()), sum(right(x, dy), 0, true))));
+      }),
+      x33());
+  add("softmax without −y⟨dy, y⟩", "a multiple of the output y, like softmax's",
+      unary([](D x) { return value(softmax(x)); }, [](D, D y, D dy) { return value(mul(y, dy)); }),
+      x33());
+  add("log-softmax without its sum", "like log-softmax's -exp(y) sum(dy)",
+      unary([](D x) { return value(log_softmax(x)); }, [](D, D, D dy) { return dy.clone(); }),
+      x33());
+  add("a norm without −mean(dy)",
+      "what is missing is constant along axis 1, like the -mean(dy) of a norm",
+      unary([](D x) { return value(sub(x, mean(x, -1, true))); },
+            [](D, D, D dy) { return dy.clone(); }),
+      x33());
+  add("a norm without its projection",
+      "missing term: what is missing is, along axis 1, a multiple of",
+      unary([](D x) { return value(div(x, sqrt(sum(mul(x, x), -1, true)))); },
+            [](D x, D, D dy) { return value(div(dy, sqrt(sum(mul(x, x), -1, true)))); }),
+      x33());
+  add("an epsilon outside the root",
+      "a statistic of the line (a norm, its epsilon, a count) differs from forward's",
+      unary(
+          [](D x) {
+            return value(div(x, heed::add(sum(mul(x, x), -1, true), Array::scalar(real(0.01)))));
+          },
+          [](D x, D, D dy) {
+            // As if the sum were of another tensor, so that only its epsilon is wrong.
+            const Array s = value(heed::add(sum(mul(x, x), -1, true), Array::scalar(real(0.01))));
+            const Array wrong =
+                value(heed::add(sum(mul(x, x), -1, true), Array::scalar(real(0.1))));
+            const Tensor full =
+                sub(div(dy, s), mul(scale(x, 2), div(sum(mul(dy, x), -1, true), mul(s, s))));
+            return value(mul(full, div(s, wrong)));
+          }),
+      x33());
+  add("an epsilon forgotten in backward", "a statistic of the line (a norm, its epsilon, a count)",
+      rms([](D x, real) { return value(sqrt(mean(mul(x, x), -1, true))); }), x33());
+  add("only one term of a product's derivative", "missing term of a product",
+      unary([](D x) { return value(silu(x)); },
+            [](D x, D, D dy) { return value(mul(dy, sigmoid(x))); }),
+      x33());
+  add("a factor of another input forgotten", "entry by entry, a product with input 2 is missing",
+      custom([](std::span<const Array> x) { return value(mul(mul(x[0], x[1]), x[2])); },
+             [](V x, D, D dy, G dx) {
+               dx[0].add(value(mul(dy, x[1])));
+               dx[1].add(value(mul(dy, mul(x[0], x[2]))));
+               dx[2].add(value(mul(dy, mul(x[0], x[1]))));
+             }),
+      normal({3, 4}, 1), normal({3, 4}, 2), normal({3, 4}, 3));
+  add("the gradients of two inputs exchanged", "exchanged: the gradient of input 1 holds",
+      custom([](std::span<const Array> x) { return value(mul(x[0], x[1])); },
+             [](V x, D, D dy, G dx) {
+               dx[0].add(value(mul(dy, x[0])));
+               dx[1].add(value(mul(dy, x[1])));
+             }),
+      normal({3, 4}, 1), normal({3, 4}, 2));
+  add("an empty backward", "a backward on the way adds nothing", square([](V, D, D, G) {}), x33());
+  add(
+      "a value taken out of its tensor", "the tape does not lead from f's result to this tensor",
+      [](const Tensor& x, const Tensor& w) { return mul(x, w.value()); }, x33(), normal({3, 4}, 2));
+  add("only the first row handled", "at indices 1 to 2 of axis 0, and only there: zero gradient",
+      square([](V x, D, D dy, G dx) {
+        const Array full = right(x, dy);
+        dx[0].add(generate(x[0].shape(), [&](auto i) { return i < 4 ? full.data()[i] : 0; }));
+      }),
+      x33());
+  add("a scatter that misses rows", "at indices 0, 3 of axis 0, and only there: zero gradient",
+      lookup([](V x, D, D dy, G dx) {
+        if (!dx[0]) return;
+        Array& sum = dx[0].sum();
+        for (std::int64_t j = 0; j < x[0].cols(); ++j) sum.row(1)[j] += dy.row(3)[j];
+      }),
+      normal({5, 3}));
+  add("a scatter that overwrites where ids repeat", "overwrites the gradient of input 0",
+      lookup([](V x, D, D dy, G dx) {
+        if (!dx[0]) return;
+        for (std::size_t i = 0; i < ids.size(); ++i)
+          std::copy_n(dy.row(static_cast<std::int64_t>(i)), x[0].cols(), dx[0].sum().row(ids[i]));
+      }),
+      normal({5, 3}));
+  add("the same, into an array of its own",
+      "at index 3 of axis 0, and only there: broadcast not summed: only the part of output index 2",
+      lookup([](V x, D, D dy, G dx) {
+        Array table = Array::zeros(x[0].shape());
+        for (std::size_t i = 0; i < ids.size(); ++i)
+          std::copy_n(dy.row(static_cast<std::int64_t>(i)), x[0].cols(), table.row(ids[i]));
+        dx[0].add(table);
+      }),
+      normal({5, 3}));
+  add("off by one place", "shifted: right values, 1 places too far along axis 1",
+      square([](V x, D, D dy, G dx) {
+        const Array full = right(x, dy);
+        dx[0].add(
+            generate(x[0].shape(), [&](auto i) { return full.data()[i / 4 * 4 + (i + 3) % 4]; }));
+      }),
+      x33());
+  add("values in wrong places", "permuted: right values in wrong places",
+      square([](V x, D, D dy, G dx) {
+        const Array full = right(x, dy);
+        dx[0].add(generate(x[0].shape(), [&](auto i) { return full.data()[11 - i]; }));
+      }),
+      x33());
+  add("float32 inside backward", "float32 inside backward?", square([](V x, D, D dy, G dx) {
+        const Array full = right(x, dy);
+        dx[0].add(generate(x[0].shape(), [&](auto i) {
+          return static_cast<double>(static_cast<float>(full.data()[i] * 1.3)) / 1.3 *
+                 (1 + 2e-5 * static_cast<double>(i % 3));
+        }));
+      }),
+      x33());
+  add("float32 inside forward", "f itself is rounded, as if it computed in float32",
+      unary(
+          [](D x) {
+            return generate(x.shape(), [&](auto i) {
+              return static_cast<double>(std::exp(static_cast<float>(x.data()[i])));
+            });
+          },
+          [](D, D y, D dy) { return value(mul(y, dy)); }),
+      x33());
+  add("`sum() =` instead of `+=`", "overwrites the gradient of input 0",
+      square([](V x, D, D dy, G dx) {
+        if (dx[0]) dx[0].sum() = right(x, dy);
+      }),
+      x33());
+  add("dy changed in place", "the backward of Custom changes dy", square([](V x, D, D dy, G dx) {
+        Array g = dy;
+        for (std::int64_t i = 0; i < g.size(); ++i) g.data()[i] *= 2 * x[0].data()[i];
+        dx[0].add(g);
+      }),
+      x33());
+  add("added to values never written", "computes it from values that were never written",
+      square([](V x, D, D dy, G dx) {
+        Array g(x[0].shape());
+        for (std::int64_t i = 0; i < g.size(); ++i)
+          g.data()[i] += 2 * x[0].data()[i] * dy.data()[i];
+        dx[0].add(g);
+      }),
+      x33());
+  add("a result left unwritten by forward",
+      "the forward of Custom leaves its result at [2, 3] unwritten",
+      custom(
+          [](std::span<const Array> x) {
+            Array y(x[0].shape());
+            for (std::int64_t i = 0; i + 1 < y.size(); ++i) y.data()[i] = x[0].data()[i];
+            return y;
+          },
+          [](V, D, D dy, G dx) { dx[0].add(dy.clone()); }),
+      x33());
+  add("what forward kept is used up", "when it runs again: it changes what forward has kept",
+      square([](V x, D y, D dy, G dx) {
+        const Array full = right(x, dy);
+        Array kept = y;
+        const bool used = kept.data()[0] == -1;
+        kept.data()[0] = -1;
+        dx[0].add(used ? dy.clone() : full);
+      }),
+      x33());
+  add("`if (dx)` forgotten",
+      "fails where input 0 is a constant: input 0 is a constant and has no gradient",
+      custom([](std::span<const Array> x) { return value(mul(x[0], x[1])); },
+             [](V x, D, D dy, G dx) {
+               const Array da = value(mul(dy, x[1]));
+               for (std::int64_t i = 0; i < da.size(); ++i) dx[0].sum().data()[i] += da.data()[i];
+               dx[1].add(value(mul(dy, x[0])));
+             }),
+      normal({3, 4}, 1), normal({3, 4}, 2));
+  add("a gradient of the wrong shape",
+      "[backward of Custom] a gradient of shape [3] is added for input 0, whose shape is [3, 4]",
+      square([](V, D, D, G dx) { dx[0].add(Array::zeros({3})); }), x33());
+  add("a parameter left out of parameters()",
+      "f depends on 1 variable that is not among those checked: input 2 of Affine, of shape [3]",
+      Gate{}, normal({2, 3}));
+  add("an input changed in place by backward", "backward changes the values of input 0",
+      square([](V x, D, D dy, G dx) {
+        const Array full = right(x, dy);
+        Array shared = x[0];
+        shared.data()[0] = 5;
+        dx[0].add(full);
+      }),
+      x33());
+  add("relu's mask taken from dy", "zero gradient",
+      unary([](D x) { return value(relu(x)); },
+            [](D x, D, D dy) {
+              return generate(x.shape(), [&](auto i) {
+                return dy.data()[i] > 0 && x.data()[i] > 0 ? dy.data()[i] : 0;
+              });
+            }),
+      x33());
+  add("1 − x² for tanh instead of 1 − y²", "WRONG",
+      unary([](D x) { return value(tanh(x)); },
+            [](D x, D, D dy) { return value(mul(dy, sub(Array::scalar(1), mul(x, x)))); }),
+      x33());
+  add("a division that fails with one row", "with inputs of shapes [1, 4]",
+      unary([](D x) { return value(sum(x, 0)); },
+            [](D x, D, D dy) {
+              const auto rows = x.rows();
+              return generate(x.shape(),
+                              [&](auto i) { return dy.data()[i % 4] * (rows > 1 ? 1 : 0); });
+            }),
+      x33());
+  add(
+      "nothing checked", "nothing was checked", [](const Tensor& x) { return mul(x, x); },
+      Array(Shape{0, 3}));
+  return all;
+}
+
+/// The message that names the mistake: the likely cause, or what is wrong as a whole.
+std::string message(const GradcheckResult& result) {
+  if (!result.problem.empty()) return result.problem;
+  for (const ParameterCheck& c : result.parameters) {
+    if (!passes(c.status)) return c.cause.empty() ? "(the worst entries only)" : c.cause;
+  }
+  return "";
+}
+
+std::string table() {
+  std::string text = "| mistake | message |\n|---|---|\n";
+  for (const Bug& bug : bugs()) {
+    std::string said = message(bug.check());
+    for (std::size_t at = 0; (at = said.find('|', at)) != std::string::npos; at += 2)
+      said.insert(at, "\\");
+    text += fmt::format("| {} | {} |\n", bug.kind, said);
+  }
+  return text;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(planted_bugs_suite)
+
+BOOST_AUTO_TEST_CASE(every_planted_bug_is_caught_and_named) {
+  for (const Bug& bug : bugs()) {
+    BOOST_TEST_CONTEXT(bug.kind) {
+      GradcheckResult result;
+      BOOST_REQUIRE_NO_THROW(result = bug.check());
+      EXPECT_WRONG(result, bug.name);
+    }
+  }
+}
+
+// HEED_UPDATE_DOCS=1 writes the table.
+BOOST_AUTO_TEST_CASE(the_documentation_shows_these_messages) {
+  const std::string path = std::string(HEED_SOURCE_DIR) + "/docs/GRADCHECK.md";
+  std::ostringstream read;
+  read << std::ifstream(path).rdbuf();
+  std::string text = read.str();
+  const std::size_t begin = text.find("| mistake | message |"), end = text.find("\n\n", begin);
+  BOOST_REQUIRE(begin != std::string::npos);
+  const std::string shown = text.substr(begin, end == std::string::npos ? end : end + 1 - begin);
+  const std::string now = table();
+  if (shown != now && std::getenv("HEED_UPDATE_DOCS") != nullptr) {
+    text.replace(begin, shown.size(), now);
+    std::ofstream(path) << text;
+    return;
+  }
+  BOOST_TEST(shown == now,
+             "docs/GRADCHECK.md is out of date: run this test with HEED_UPDATE_DOCS=1");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
