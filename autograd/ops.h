@@ -119,3 +119,5 @@ Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tens
                                double normalizer, LossCounts* counts = nullptr);
 
 HEED_END
+
+#include "autograd/operators.h"  // IWYU pragma: export

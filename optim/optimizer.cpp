@@ -7,6 +7,11 @@ HEED_BEGIN
 Optimizer::Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters)
     : options_(options), parameters_(std::move(parameters)) {
   for (const NamedTensor& p : parameters_) {
+    if (!p.tensor.defined()) fail("[optimizer] {} is an undefined tensor", p.name);
+    if (!p.tensor.needs_grad())
+      fail("[optimizer] {} is a constant: make it with Tensor::variable", p.name);
+    if (!p.tensor.node()->leaf())
+      fail("[optimizer] {} is the result of an op, not a variable", p.name);
     first_.push_back(Array::zeros(p.tensor.shape()));
     if (options_.name != OptimizerKind::sgd) second_.push_back(Array::zeros(p.tensor.shape()));
   }
@@ -47,6 +52,17 @@ bool Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t e
 }
 
 void Optimizer::step(const std::vector<Array>& gradients, double lr, double grad_scale) {
+  if (gradients.size() != parameters_.size()) {
+    fail("[optimizer] expected {} gradients, one for each parameter, got {}", parameters_.size(),
+         gradients.size());
+  }
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const auto& [name, tensor] = parameters_[i];
+    if (gradients[i].defined() && gradients[i].shape() != tensor.shape()) {
+      fail("[optimizer] {} has shape {}, but its gradient {}", name, tensor.shape(),
+           gradients[i].shape());
+    }
+  }
   begin_step(lr, grad_scale);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Array g =

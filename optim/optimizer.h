@@ -12,6 +12,7 @@ HEED_BEGIN
 class Optimizer {
  public:
   /// Keeps handles to the parameters' values and allocates their moments, initially zero.
+  /// Throws unless all parameters are variables.
   Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters);
 
   /// Starts the next step: its learning rate, and the factor applied to gradients first (clipping).
@@ -21,6 +22,7 @@ class Optimizer {
   /// values were finite before the update.
   bool update(std::size_t parameter, std::int64_t begin, std::int64_t end, const real* gradient);
   /// A full step on this thread; gradients in the order of the parameters, undefined for zero.
+  /// Throws if their number or a shape differs from the parameters'.
   void step(const std::vector<Array>& gradients, double lr, double grad_scale = 1);
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }

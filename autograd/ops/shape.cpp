@@ -140,6 +140,16 @@ struct Concat {
 
 }  // namespace
 
+Tensor Tensor::operator[](std::int64_t i) const {
+  if (!defined() || shape().rank() == 0)
+    fail("[index] expected a tensor with at least one axis, got {}",
+         defined() ? shape().str() : "an undefined one");
+  const std::int64_t n = shape()[0];
+  if (i < -n || i >= n) fail("[index] {} lies outside of axis 0 of {}", i, shape());
+  const std::int64_t at = i < 0 ? i + n : i;
+  return reshape(slice(*this, 0, at, at + 1), Shape(shape().extents().subspan(1)));
+}
+
 Tensor reshape(const Tensor& x, const Shape& shape) { return apply(Reshape{shape}, x); }
 
 Tensor transpose(const Tensor& x, int axis_a, int axis_b) {

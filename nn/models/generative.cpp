@@ -49,6 +49,12 @@ Array encode_in_parts(const Generative& model, const SideView& source) {
   return memory;
 }
 
+void require_one_each(std::span<const std::int32_t> tokens, std::size_t hypotheses) {
+  if (tokens.size() != hypotheses)
+    fail("[decoding] expected {} tokens, one for each hypothesis, got {}", hypotheses,
+         tokens.size());
+}
+
 class CachedDecoding final : public Decoding {
  public:
   CachedDecoding(const Generative& model, const SideView& source, std::int64_t count)
@@ -61,6 +67,7 @@ class CachedDecoding final : public Decoding {
   }
 
   Array step(std::span<const std::int32_t> tokens) override {
+    require_one_each(tokens, cache_.paths.size());
     const NoGrad no_grad;
     Pass pass;
     cache_.grow();
@@ -91,6 +98,7 @@ class PlainDecoding final : public Decoding {
   }
 
   Array step(std::span<const std::int32_t> tokens) override {
+    require_one_each(tokens, hypotheses_.size());
     const NoGrad no_grad;
     Side source, target;
     for (std::size_t i = 0; i < hypotheses_.size(); ++i) {

@@ -34,6 +34,13 @@ class LanguageModel final : public Generative {
     return decoder_.positions.terms.empty() ? options_.context : 0;  // terms use only distances
   }
   Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const override {
+    const std::int64_t limit = position_limit();
+    for (std::size_t s = 0; limit > 0 && s + 1 < context.offsets.size(); ++s) {
+      const std::int64_t length =
+          context.first_position() + context.offsets[s + 1] - context.offsets[s];
+      if (length > limit)
+        fail("[language_model] a sequence of {} tokens exceeds the context of {}", length, limit);
+    }
     return decoder_(ids, context);
   }
   const Linear& output() const override { return output_; }

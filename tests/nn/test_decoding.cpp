@@ -1,4 +1,5 @@
 // Step-by-step decoding with cached keys and values, against the whole forward pass.
+#include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -104,6 +105,30 @@ BOOST_AUTO_TEST_CASE(a_source_without_tokens_can_be_decoded) {
       difference(logits,
                  model->logits({{source, offsets}, {tokens, target_offsets}}, pass).value()) <
       1e-10);
+}
+
+BOOST_AUTO_TEST_CASE(a_step_takes_one_token_for_each_hypothesis) {
+  const std::unique_ptr<Generative> model = make_language_model(small_options(), vocabulary, 1);
+  const std::vector<std::int32_t> two{3, 4};
+  for (const bool cached : {true, false}) {
+    const std::unique_ptr<Decoding> decoding = model->decode({}, 3, cached);
+    EXPECT_FAIL(decoding->step(two),
+                "[decoding] expected 3 tokens, one for each hypothesis, got 2");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_language_model_refuses_more_than_its_context) {
+  ModelOptions options = small_options();
+  options.context = 4;
+  const std::unique_ptr<Generative> model = make_language_model(options, vocabulary, 1);
+  const std::vector<std::int32_t> ids(9, 3), offsets{0, 4, 9};
+  Pass pass;
+  EXPECT_FAIL(model->logits({{}, {ids, offsets}}, pass),
+              "[language_model] a sequence of 5 tokens exceeds the context of 4");
+  const std::unique_ptr<Decoding> decoding = model->decode({}, 1);
+  const std::vector<std::int32_t> token{3};
+  for (int i = 0; i < 4; ++i) decoding->step(token);
+  EXPECT_FAIL(decoding->step(token), "a sequence of 5 tokens exceeds the context of 4");
 }
 
 BOOST_AUTO_TEST_CASE(steps_record_no_tape) {

@@ -4,6 +4,7 @@
 
 #include "optim/clip.h"
 #include "optim/optimizer.h"
+#include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -128,13 +129,13 @@ BOOST_AUTO_TEST_CASE(the_scale_multiplies_the_gradients) {
     Optimizer a(options_of(kind), scaled), b(options_of(kind), given);
     for (std::uint32_t t = 1; t <= 3; ++t) {
       const std::vector<Array> g{normal({7, 11}, t), normal({5}, t + 50)};
-      std::vector<Array> half;
+      std::vector<Array> quarter;
       for (const Array& x : g) {
-        half.push_back(x.clone());
-        for (real& v : half.back().values()) v *= real(0.25);
+        quarter.push_back(x.clone());
+        for (real& v : quarter.back().values()) v *= real(0.25);
       }
       a.step(g, 0.01, 0.25);
-      b.step(half, 0.01, 1);
+      b.step(quarter, 0.01, 1);
     }
     for (std::size_t i = 0; i < 2; ++i)
       BOOST_TEST(difference(scaled[i].tensor.value(), given[i].tensor.value()) < 1e-15);
@@ -207,6 +208,21 @@ BOOST_AUTO_TEST_CASE(clipping_only_limits_the_norm) {
   }
   for (const double norm : {0.1, 10.0, 1e300})
     BOOST_TEST(clip_factor(norm, 0.0) == 1.0);  // 0: no clipping
+}
+
+BOOST_AUTO_TEST_CASE(parameters_and_gradients_that_do_not_fit_are_refused) {
+  const OptimOptions o = options_of(OptimizerKind::adam);
+  const Tensor w = Tensor::variable(normal({2, 3}, 1));
+  EXPECT_FAIL(Optimizer(o, {{"w", Tensor()}}), "[optimizer] w is an undefined tensor");
+  EXPECT_FAIL(Optimizer(o, {{"w", Tensor(normal({2}, 1))}}),
+              "[optimizer] w is a constant: make it with Tensor::variable");
+  EXPECT_FAIL(Optimizer(o, {{"w", mul(w, w)}}), "[optimizer] w is the result of an op");
+  Optimizer optimizer(o, some_parameters());
+  EXPECT_FAIL(optimizer.step({Array::zeros({7, 11})}, 0.1),
+              "[optimizer] expected 2 gradients, one for each parameter, got 1");
+  EXPECT_FAIL(optimizer.step({Array::zeros({7, 11}), Array::zeros({6})}, 0.1),
+              "[optimizer] b has shape [5], but its gradient [6]");
+  BOOST_TEST(optimizer.steps() == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
