@@ -1,10 +1,11 @@
 /// In double: checks the gradients of the op and of the layer, and that an error is detected.
 #define BOOST_TEST_MODULE gate
-#include <boost/test/included/unit_test.hpp>
+#define BOOST_TEST_DYN_LINK
+#include <boost/test/unit_test.hpp>
 #include <string>
 #include <type_traits>
 
-#include "autograd/gradcheck.h"
+#include <heed/autograd/gradcheck.h>
 #include "gate.h"
 
 using heed::gradcheck;

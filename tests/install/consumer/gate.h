@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "autograd/base/random.h"
-#include "autograd/named_tensor.h"
-#include "autograd/ops.h"
+#include <heed/autograd/base/random.h>
+#include <heed/autograd/named_tensor.h>
+#include <heed/autograd/ops.h>
 
 HEED_BEGIN
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "data/tokenizers/tokenizer.h"
+#include <heed/data/tokenizers/tokenizer.h>
 
 int main() {
   const std::vector<std::string> lines{"ein Haus", "ein Baum", "zwei Bäume"};

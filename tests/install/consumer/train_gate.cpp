@@ -2,6 +2,8 @@
 #include <cstdio>
 #include <type_traits>
 
+#include <heed/nn/layers/linear.h>  // includes heed/nn/parameters.h, not nn/parameters.h
+
 #include "gate.h"
 
 int main() {
