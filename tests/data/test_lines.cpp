@@ -127,6 +127,25 @@ BOOST_AUTO_TEST_CASE(very_long_lines) {
   BOOST_TEST(read_text(more).size() == 1'000'004u);  // a continuous text may be longer
 }
 
+BOOST_AUTO_TEST_CASE(a_mark_and_a_return_do_not_count_in_the_length) {
+  // Wherever the pieces end in which a file is read: here after 64 KiB, amid the first line's end.
+  const TempDir dir;
+  for (std::size_t longest = 65'530; longest < 65'540; ++longest) {
+    for (const std::string mark : {"", "\xEF\xBB\xBF"}) {
+      const auto file = dir.write("t", mark + std::string(longest, 'a') + "\r\nb\r\n");
+      LineReader reader(file, longest, {});
+      Lines found;
+      for (std::string line; reader.next(line);) found.push_back(line);
+      BOOST_TEST((found == Lines{std::string(longest, 'a'), "b"}), longest << " bytes");
+      expect_error(Exit::bad_input, {file + ":1: a line of more than"}, [&] {
+        LineReader strict(file, longest - 1, {});
+        for (std::string line; strict.next(line);) {
+        }
+      });
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(damaged_gzip) {
   const TempDir dir;
   std::string content;
@@ -135,7 +154,7 @@ BOOST_AUTO_TEST_CASE(damaged_gzip) {
   for (const std::size_t keep :
        {whole.size() - 1, whole.size() - 8, whole.size() / 2, std::size_t{30}}) {
     const auto file = dir.write("cut.gz", whole.substr(0, keep));
-    expect_error(Exit::bad_input, {file, "cut short"}, [&] { read_lines(file); });
+    expect_error(Exit::bad_input, {file, "truncated"}, [&] { read_lines(file); });
   }
   std::string bad = whole;
   bad[whole.size() / 2] = static_cast<char>(bad[whole.size() / 2] ^ 0x55);

@@ -136,6 +136,32 @@ BOOST_AUTO_TEST_CASE(addition) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(summands_have_every_digit) {
+  for (const std::int64_t length : {1, 3}) {
+    const SyntheticOptions o{.name = SyntheticKind::addition,
+                             .train = 3000,
+                             .valid = 5,
+                             .test = 5,
+                             .min_length = length,
+                             .max_length = length};
+    std::map<std::size_t, std::string> found;  // by place in the source
+    each_pair(synthetic_corpus(o, 3), [&](const std::string& source, const std::string&) {
+      for (std::size_t i = 0; i < source.size(); ++i) {
+        std::string& digits = found[i];
+        if (digits.find(source[i]) == std::string::npos) digits += source[i];
+      }
+    });
+    const auto n = static_cast<std::size_t>(length);
+    BOOST_TEST(found.size() == 2 * n + 1);
+    for (auto& [place, digits] : found) {
+      if (place == n) continue;  // the plus sign
+      std::sort(digits.begin(), digits.end());
+      const bool leads = n > 1 && (place == 0 || place == n + 1);  // 0 itself is a summand
+      BOOST_TEST(digits == (leads ? "123456789" : "0123456789"));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(too_few_different_lines) {
   SyntheticOptions o = options(SyntheticKind::copy);
   o.symbols = 2;

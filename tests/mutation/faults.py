@@ -80,8 +80,8 @@ fault("fused attention: a term's gradient goes to the next term's inputs", "auto
       "autograd_f64:op_table_suite,attention_kinds")
 
 fault("window: a query reads one key too many", "autograd/ops/attention/window.h",
-      "return KeyRange{i - behind, i + before + 1};",
-      "return KeyRange{i - behind - 1, i + before + 1};",
+      "return KeyRange{i - clipped_back, i + clipped_ahead + 1};",
+      "return KeyRange{i - clipped_back - 1, i + clipped_ahead + 1};",
       "autograd_f64:attention_kinds")
 
 fault("alibi: the slopes of a power of two for every number of heads", "autograd/ops/attention/alibi.h",
@@ -134,6 +134,38 @@ fault("concat: parts without gradient do not advance the offset", "autograd/ops/
       "      begin += extents[k];",
       "autograd_f64:op_table_suite,ops")
 
+# ---- autograd/base, autograd/memory ---------------------------------------------------------------
+
+fault("gzip: more output is expected after a member that fills the buffer", "autograd/base/gzip.cpp",
+      "state_->within = full = false;",
+      "state_->within = false;",
+      "data:lines", "train:fetching")
+
+fault("UTF-8: U+10000 is written in three bytes", "autograd/base/utf8.cpp",
+      "if (code < 0x10000) {",
+      "if (code <= 0x10000) {",
+      "data:utf8")
+
+fault("lines: a line of the greatest length ends before its \\r", "autograd/base/lines.cpp",
+      "if (looked > longest_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;",
+      "if (looked > longest_ || !source_.read(text_)) break;",
+      "data:lines")
+
+fault("arena: a block stays with the thread that frees it", "autograd/memory/arena.cpp",
+      "    block->home->put_remote(block);",
+      "    my_arena()->put(block);",
+      "autograd_f64:arena")
+
+fault("heap: after a merge, the next block points at the old one", "autograd/memory/heap.cpp",
+      "    block = below;\n  }\n  above(block)->below = block;\n",
+      "    block = below;\n  }\n",
+      "autograd_f64:heap")
+
+fault("heap: a free block of exactly the requested size does not fit", "autograd/memory/heap.cpp",
+      "if (block->bytes >= bytes && (best",
+      "if (block->bytes > bytes && (best",
+      "autograd_f64:heap")
+
 # ---- autograd/kernels ----------------------------------------------------------------------------
 
 fault("causal attention: a query sees the next key", "autograd/ops/attention/causal.h",
@@ -175,6 +207,16 @@ fault("gemm: k = 0 leaves C unscaled", "autograd/kernels/gemm/gemm.cpp",
       "if (k == 0) return scale(m, n, beta, c, ldc);",
       "if (k == 0) return;",
       "autograd_f64:op_table_suite,ops")
+
+fault("packed weights: one layout for any number of rows", "autograd/kernels/gemm/packed.cpp",
+      "packed = &packed_[{rows, n}];",
+      "packed = &packed_[{rows, 0}];",
+      "kernels_f64:kernels_packed")
+
+fault("packed weights: the end of an inner scope ends the outer one", "autograd/kernels/gemm/packed.cpp",
+      "PackedScope::~PackedScope() { weights_here = before_; }",
+      "PackedScope::~PackedScope() { weights_here = nullptr; }",
+      "kernels_f64:kernels_packed")
 
 fault("adam: no bias correction of the first moment", "autograd/kernels/update.cpp",
       "rate = constant(step.lr / step.c1);",
@@ -250,6 +292,16 @@ fault("warmup: one step late", "optim/schedule.h",
       "return options.lr * (t - 1) / warmup;",
       "optim_f64:schedules")
 
+fault("schedule: ends with the run, whatever schedule.steps says", "optim/schedule.h",
+      "schedule.steps > 0 ? schedule.steps : total_steps);",
+      "total_steps);",
+      "optim_f64:schedules")
+
+fault("noam: a rate of 0 without warmup", "optim/schedule.h",
+      "std::sqrt(std::max(warmup, 1.0) / t);",
+      "std::sqrt(warmup / t);",
+      "optim_f64:schedules")
+
 fault("clipping: small gradients are enlarged", "optim/clip.h",
       "return factor < 1.0 ? factor : 1.0;",
       "return factor;",
@@ -297,10 +349,30 @@ fault("vocabulary: the end token is printed", "data/tokenizers/vocabulary.cpp",
       "if (id == bos) continue;",
       "data:vocabulary")
 
+fault("words: further specials do not count in vocab_size", "data/tokenizers/vocabulary.cpp",
+      "static_cast<std::int64_t>(special_pieces.size() + options.specials.size());",
+      "static_cast<std::int64_t>(special_pieces.size());",
+      "data:specials")
+
+fault("sentencepiece: a very long word is cut within a character", "data/tokenizers/sentencepiece.cpp",
+      "    while (end > 1 && (static_cast<unsigned char>(line[end]) & 0xC0u) == 0x80u) --end;\n",
+      "",
+      "data:sentencepiece")
+
+fault("piece model: a value just past the texts is accepted", "data/tokenizers/piece_model.cpp",
+      "return (node & 0x7FFFFFFFu) < texts.size(); };",
+      "return (node & 0x7FFFFFFFu) <= texts.size(); };",
+      "data:piece_model")
+
 fault("corpus: train keeps the text split off for validation", "data/sources/corpus.cpp",
       "text.resize(train_end);",
       "text.resize(valid_end);",
       "data:corpus")
+
+fault("addition: the summand 0 is never drawn", "data/sources/synthetic.cpp",
+      "i == 0 && digits > 1 ? 1 : 0;",
+      "i == 0 ? 1 : 0;",
+      "data:synthetic")
 
 # ---- train ---------------------------------------------------------------------------------------
 
@@ -345,6 +417,26 @@ fault("checkpoints: best is always the last", "train/run/checkpoint_folder.cpp",
       'if (is_best || step > 0) link("best", step);',
       "train:checkpoint_folder")
 
+fault("checkpoints: those made on request count towards keep", "train/run/checkpoint_folder.cpp",
+      'return !state.state.contains("on_request");',
+      "return true;",
+      "train:checkpoint_folder")
+
+fault("run lock: a process that only looks at it stops a starting run", "train/run/run_lock.cpp",
+      "if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get());",
+      "refuse(run, file_.get());",
+      "train:files")
+
+fault("run lock: an empty file always counts as heed's", "train/run/run_lock.cpp",
+      "|| (even_empty && text.empty());",
+      "|| text.empty();",
+      "train:files")
+
+fault("validation: samples if decode.sample is set", "train/tasks/seq2seq.cpp",
+      "options.sample = false;",
+      "",
+      "training:trainer")
+
 fault("average: divides by the requested number of checkpoints", "train/run/average.cpp",
       "static_cast<double>(files.size())",
       "static_cast<double>(count)",
@@ -364,3 +456,33 @@ fault("sampling: one random number for all tokens", "train/decode/search.cpp",
       "static_cast<std::uint32_t>(live.hypothesis.tokens.size())});",
       "static_cast<std::uint32_t>(live.sentence)});",
       "training:sampling_tokens")
+
+fault("sampling: the same random numbers in each window of a text", "train/decode/search.cpp",
+      "{(number << 20) + static_cast<std::int64_t>(text.size())});",
+      "{number << 20});",
+      "training:searching_with_models")
+
+fault("sampling: the random numbers depend on the order by length", "train/decode/search.cpp",
+      "keys.push_back(numbers.empty() ? place : numbers[place]);",
+      "keys.push_back(numbers.empty() ? i : numbers[i]);",
+      "training:searching_with_models")
+
+fault("beam: a finished hypothesis leaves its place to another", "train/decode/search.cpp",
+      "const std::int64_t places = beam - static_cast<std::int64_t>(finished_[sentence].size());",
+      "const std::int64_t places = beam;",
+      "training:searching")
+
+fault("continuing a text: the window slides one token early", "train/decode/search.cpp",
+      "static_cast<std::int64_t>(text.size()) > context) {",
+      "static_cast<std::int64_t>(text.size()) >= context) {",
+      "training:searching_with_models")
+
+fault("fetch: an unpacked file under a packed file's name is kept", "train/fetch/fetch.cpp",
+      "    if (is_gzip(bytes) != ends_in_gz(file.name)) return false;\n",
+      "",
+      "train:fetching")
+
+fault("subprocess: a killed program's status without 128", "train/fetch/subprocess.cpp",
+      "128 + WTERMSIG(status)",
+      "WTERMSIG(status)",
+      "train:fetching")

@@ -20,12 +20,14 @@ struct Run {
   TempFolder folder;
   CheckpointFolder checkpoints{folder.path};
 
-  fs::path save(std::int64_t step, bool is_best = false) {
+  fs::path save(std::int64_t step, bool is_best = false, bool on_request = false) {
     const std::vector<CheckpointFile> files = {
         {"model.safetensors",
          [&](FileWriter& out) { out.write("weights " + std::to_string(step)); }},
         {"training.safetensors", [&](FileWriter& out) { out.write("moments"); }}};
-    return checkpoints.save(step, files, {{"epoch", step / 10}, {"loss", 1.5}}, is_best);
+    nlohmann::json state{{"epoch", step / 10}, {"loss", 1.5}};
+    if (on_request) state["on_request"] = true;
+    return checkpoints.save(step, files, state, is_best);
   }
   fs::path file(std::int64_t step, const std::string& name) const {
     return checkpoints.folder_of(step) / name;
@@ -151,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_cannot_be_examined_is_an_error) {
   run.save(10);
   const fs::path odd = run.checkpoints.folder_of(20);
   fs::create_symlink(std::string(300, 'x'), odd);
-  HEED_CHECK_ERROR(Exit::io, "cannot look at " + odd.string() + ": File name too long",
+  HEED_CHECK_ERROR(Exit::io, "cannot examine " + odd.string() + ": File name too long",
                    run.checkpoints.steps());
   fs::remove(odd);
   fs::create_symlink("nothing", odd);  // missing, like a pruned one
@@ -166,7 +168,7 @@ BOOST_AUTO_TEST_CASE(one_file_can_be_checked) {
   HEED_CHECK_ERROR(Exit::bad_input, "has no entry for other", check_file(folder, "other"));
   flip(run.file(10, "model.safetensors"), 3);
   BOOST_CHECK_NO_THROW(check_file(folder, "training.safetensors"));
-  HEED_CHECK_ERROR(Exit::bad_input, "content was changed", check_file(folder, "model.safetensors"));
+  HEED_CHECK_ERROR(Exit::bad_input, "content has changed", check_file(folder, "model.safetensors"));
 }
 
 BOOST_AUTO_TEST_CASE(every_flipped_bit_is_detected) {
@@ -205,7 +207,7 @@ BOOST_AUTO_TEST_CASE(messages_name_the_error) {
   const fs::path folder = run.save(10);
   const std::string model = (folder / "model.safetensors").string();
   put(model, "weights 11");
-  HEED_CHECK_ERROR(Exit::bad_input, model + ": its content was changed", open_checkpoint(folder));
+  HEED_CHECK_ERROR(Exit::bad_input, model + ": its content has changed", open_checkpoint(folder));
   put(model, "short");
   HEED_CHECK_ERROR(Exit::bad_input, model + ": 5 bytes instead of 10", open_checkpoint(folder));
   fs::remove(model);
@@ -296,6 +298,18 @@ BOOST_AUTO_TEST_CASE(prune_does_not_count_damaged_ones) {
   fs::remove(run.file(40, "state.json"));
   run.checkpoints.prune(2);
   BOOST_TEST((run.checkpoints.steps() == Steps{20, 30, 40, 50}));
+}
+
+BOOST_AUTO_TEST_CASE(prune_does_not_count_those_made_on_request) {
+  Run run;
+  for (const std::int64_t step : {10, 20, 30}) run.save(step);
+  for (const std::int64_t step : {33, 36}) run.save(step, false, true);
+  run.save(40);
+  run.checkpoints.prune(2);
+  BOOST_TEST((run.checkpoints.steps() == Steps{30, 33, 36, 40}));
+  run.save(50);  // now two regular ones are newer than both
+  run.checkpoints.prune(2);
+  BOOST_TEST((run.checkpoints.steps() == Steps{40, 50}));
 }
 
 BOOST_AUTO_TEST_CASE(prune_removes_unfinished_checkpoints) {

@@ -61,11 +61,17 @@ BOOST_AUTO_TEST_CASE(gzip_round_trip) {
     BOOST_TEST((unpack_gzip(packed, content.size(), "f") == content));
     BOOST_TEST((pack_gzip(content) == packed));
   }
+  for (const std::size_t size :
+       {65'535, 65'536, 65'537, 131'072}) {  // 64 KiB are unpacked at a time
+    const std::string content(size, 'y'), packed = pack_gzip(content);
+    BOOST_TEST((unpack_gzip(packed, size, "f") == content), size << " bytes");
+    BOOST_TEST((unpack_gzip(packed + packed, 2 * size, "f") == content + content));
+  }
   const std::string packed = pack_gzip(kText);
   BOOST_TEST(unpack_gzip(packed + pack_gzip("more"), 100, "f") == kText + "more");  // two members
   HEED_CHECK_ERROR(Exit::bad_input, "f: unpacks to more than 5 bytes", unpack_gzip(packed, 5, "f"));
   HEED_CHECK_ERROR(Exit::bad_input, "f: gzip data", unpack_gzip(packed + "rest", 100, "f"));
-  HEED_CHECK_ERROR(Exit::bad_input, "cut short", unpack_gzip("", 100, "f"));
+  HEED_CHECK_ERROR(Exit::bad_input, "truncated", unpack_gzip("", 100, "f"));
   for (std::size_t length = 1; length < packed.size(); ++length)
     HEED_CHECK_ERROR(Exit::bad_input, "f: gzip data",
                      unpack_gzip(packed.substr(0, length), 100, "f"));
@@ -101,7 +107,7 @@ BOOST_AUTO_TEST_CASE(the_sets_are_in_order) {
   }
   BOOST_TEST(names.size() == 15);
   BOOST_TEST(fetch_set("multi30k").files.size() == 12);
-  HEED_CHECK_ERROR(Exit::usage, "no data set \"wmt\"; there are multi30k, tinyshakespeare, mnist",
+  HEED_CHECK_ERROR(Exit::usage, "no data set \"wmt\"; available: multi30k, tinyshakespeare, mnist",
                    fetch_set("wmt"));
 }
 
@@ -212,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_folder_is_checked_the_same_way) {
   const TempFolder source;
   FetchOptions options = server.options();
   options.from = source.path;
-  HEED_CHECK_ERROR(Exit::bad_input, "plain.txt: not there (looked in " + source.path.string(),
+  HEED_CHECK_ERROR(Exit::bad_input, "plain.txt: not found in " + source.path.string(),
                    server.run(options));
   put(source / "plain.txt", "something");
   HEED_CHECK_ERROR(Exit::bad_input, "plain.txt: 9 bytes (unpacked) instead of 10",

@@ -36,6 +36,20 @@ const Generative& trained_lm() {
   return *model;
 }
 
+/// A language model for which every token of text is equally likely at any place, and </s> never comes.
+std::unique_ptr<Generative> level_lm() {
+  ModelOptions o = small_model();
+  o.tie_embeddings = false;
+  std::unique_ptr<Generative> model = make_language_model(o, vocabulary, 1);
+  for (NamedTensor& p : model->parameters()) {
+    if (!p.name.starts_with("output.")) continue;
+    const std::span<real> values = p.tensor.mutable_value().values();
+    std::fill(values.begin(), values.end(), real(0));
+    if (p.name == "output.bias") values[Tokenizer::eos] = -1000;
+  }
+  return model;
+}
+
 DecodeOptions options(std::int64_t beam, std::int64_t batch = 64) {
   DecodeOptions o;
   o.beam = beam;
@@ -272,6 +286,21 @@ BOOST_AUTO_TEST_CASE(text_continues_beyond_the_context) {
     BOOST_TEST((continue_text(FrozenModel(trained_lm()), prompt, o, 3, 0) == found));
     BOOST_TEST((continue_text(FrozenModel(trained_lm()), prompt, o, 4, 0) != found));
     BOOST_TEST((continue_text(FrozenModel(trained_lm()), prompt, o, 3, 1) != found));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_window_of_a_sampled_text_draws_other_numbers) {
+  // The model cannot tell one place from another, so text repeats only where random numbers do.
+  const std::unique_ptr<Generative> model = level_lm();
+  DecodeOptions o = options(1);
+  o.sample = true;
+  o.max_length = 400;  // many windows: the model reads 8 tokens
+  const Tokens text = continue_text(FrozenModel(*model), Tokens{4}, o, 1, 0);
+  BOOST_REQUIRE(text.size() == 400u);
+  for (std::size_t lag = 1; lag <= 16; ++lag) {
+    std::size_t equal = 0;
+    for (std::size_t i = lag; i < text.size(); ++i) equal += text[i] == text[i - lag] ? 1 : 0;
+    BOOST_TEST(equal < 100u, "lag " << lag << ": " << equal);  // about 40 of 400 by chance
   }
 }
 

@@ -93,6 +93,21 @@ BOOST_AUTO_TEST_CASE(the_best_checkpoint_has_the_best_validation) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(validation_is_greedy_whatever_the_decode_options) {
+  const TempFolder folder;
+  Config greedy = small_run(20);
+  greedy.train.best = Metric::chrf;
+  greedy.decode.beam = 1;
+  Config wide = greedy, sampled = greedy;
+  wide.decode.beam = 4;
+  sampled.decode.sample = true;
+  Run a(greedy, folder / "greedy"), b(wide, folder / "wide"), c(sampled, folder / "sampled");
+  for (Run* const run : {&a, &b, &c}) run->train(false);
+  BOOST_TEST(a.count("valid") == 2);
+  check_same_metrics(a, b);
+  check_same_metrics(a, c);
+}
+
 BOOST_AUTO_TEST_CASE(the_last_step_can_be_the_best) {
   // Step 20 is due for saving, but is validated only because it is the last.
   const TempFolder folder;
@@ -216,6 +231,28 @@ BOOST_AUTO_TEST_CASE(the_mean_omits_a_damaged_checkpoint) {
     for (std::size_t i = 0; i < mean.size(); ++i)
       BOOST_TEST(mean[i] == static_cast<float>((double{a[i]} + double{b[i]}) / 2));
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_checkpoint_made_on_request_changes_neither_keep_nor_the_mean) {
+  const TempFolder folder;
+  Config c = small_run(36);
+  c.train.average = 3;
+  c.train.save_every = 2;
+  c.train.keep = 1;
+  Run run(c, folder / "run");
+  run.data.valid = {};
+  run.train(false);
+  run.config.train.steps = 40;
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  trainer.restore();
+  std::raise(SIGUSR1);  // the next step is 37, at which no checkpoint is due
+  BOOST_TEST(trainer.train() == 0);
+  BOOST_TEST(run.checkpoints().steps() == (std::vector<std::int64_t>{36, 37, 38, 40}),
+             boost::test_tools::per_element());
+  for (const std::int64_t step : run.checkpoints().steps())
+    BOOST_TEST(run.state(step).contains("on_request") == (step == 37));
+  BOOST_TEST(trainer.choose_weights().steps == (std::vector<std::int64_t>{40, 38, 36}),
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(further_training_removes_an_old_mean) {
