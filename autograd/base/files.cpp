@@ -29,7 +29,7 @@ fs::path folder_of(const fs::path& path) {
 bool is_there(const fs::path& path) {
   std::error_code error;
   const auto status = fs::symlink_status(path, error);
-  if (error && exit_of_reading(error.value()) == Exit::io) throw_io("look at", path, error.value());
+  if (error && exit_of_reading(error.value()) == Exit::io) throw_io("examine", path, error.value());
   return fs::exists(status);
 }
 
@@ -156,7 +156,7 @@ void FileReader::read(std::span<std::byte> into) {
   while (!into.empty()) {
     const std::size_t got = read_some({reinterpret_cast<char*>(into.data()), into.size()});
     if (got == 0)
-      throw Error(Exit::bad_input, fmt::format("{}: ends too early (cut short?)", name_));
+      throw Error(Exit::bad_input, fmt::format("{}: ends too early (truncated?)", name_));
     into = into.subspan(got);
   }
 }
@@ -169,7 +169,8 @@ std::string read_bytes(const fs::path& path, std::uint64_t limit) {
   try {
     bytes.resize(file.size());
   } catch (const std::exception&) {  // bad_alloc or length_error
-    throw Error(Exit::io, fmt::format("{}: no memory for its {} bytes", file.name(), file.size()));
+    throw Error(Exit::io,
+                fmt::format("{}: not enough memory for its {} bytes", file.name(), file.size()));
   }
   std::size_t have = 0;
   while (const std::size_t got = file.read_some(std::span(bytes).subspan(have))) have += got;
@@ -241,7 +242,7 @@ void create_folders(const fs::path& folder) {
 
 void rename_durably(const fs::path& from, const fs::path& to) {
   if (uninterrupted([&] { return ::rename(from.c_str(), to.c_str()); }) < 0)
-    throw_io("put in place", to, errno);
+    throw_io("rename into place", to, errno);
   sync_folder(folder_of(to));
 }
 

@@ -79,7 +79,7 @@ void GzipUnpacker::unpack(std::string_view packed, std::string& into) {
 
 void GzipUnpacker::finish() const {
   if (state_->within || state_->packed == 0)
-    throw Error(Exit::bad_input, state_->name + ": gzip data cut short");
+    throw Error(Exit::bad_input, state_->name + ": gzip data truncated");
 }
 
 std::string unpack_gzip(std::string_view bytes, std::uint64_t limit, const std::string& name) {

@@ -13,7 +13,7 @@ namespace heed {
 namespace {
 
 void check(bool done) {
-  if (!done) throw Error(Exit::failed, "SHA-256: OpenSSL refuses to compute it");
+  if (!done) throw Error(Exit::failed, "SHA-256: OpenSSL failed");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ std::atomic<std::int64_t> unkept_bytes{0};
   const std::size_t whole = sizeof(Block) + bytes;
   void* memory = ::operator new (whole, std::align_val_t{alignof(Block)}, std::nothrow);
   if (memory == nullptr)
-    throw Error(Exit::io, fmt::format("out of memory: {} MiB more were needed", whole >> 20));
+    throw Error(Exit::io, fmt::format("out of memory: {} MiB more needed", whole >> 20));
   unkept_allocations.fetch_add(1, std::memory_order_relaxed);
   unkept_bytes.fetch_add(static_cast<std::int64_t>(whole), std::memory_order_relaxed);
   Block* block = new (memory) Block;

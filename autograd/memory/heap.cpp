@@ -99,7 +99,7 @@ void Heap::grow(std::size_t bytes) {
   std::byte* memory = map(more, next);
   if (memory == nullptr) memory = map(more = pages(bytes + unit), next);
   if (memory == nullptr)
-    throw Error(Exit::io, fmt::format("out of memory: {} MiB more were needed", more >> 20));
+    throw Error(Exit::io, fmt::format("out of memory: {} MiB more needed", more >> 20));
   ::madvise(memory, more, MADV_HUGEPAGE);  // a hint; refusal costs only speed
   ++counters_.system_allocations;
   counters_.system_bytes += static_cast<std::int64_t>(more);

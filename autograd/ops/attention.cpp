@@ -18,7 +18,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
       fail("[attention] expected q, k and v of shape [..., T, d], got {}", x->shape());
   }
   if (q.shape()[-1] != k.shape()[-1]) {
-    fail("[attention] expected q and k of one width, got {} and {}", q.shape(), k.shape());
+    fail("[attention] expected q and k of the same width, got {} and {}", q.shape(), k.shape());
   }
   if (k.shape()[-2] != v.shape()[-2]) {
     fail("[attention] expected as many values as keys, got {} and {}", v.shape(), k.shape());

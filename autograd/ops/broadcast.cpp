@@ -30,7 +30,7 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
 
 Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
   if (const auto y = broadcast(a, b)) return *y;
-  fail("[{}] expected shapes that broadcast to one, got {} and {}", op, a, b);
+  fail("[{}] expected shapes that broadcast together, got {} and {}", op, a, b);
 }
 
 BroadcastWalk::BroadcastWalk(const Shape& y, const Shape& a_shape, const Shape& b_shape)

@@ -13,7 +13,7 @@ inline void require_defined(const char* op, const Array& x) {
 inline void require_probability(const char* op, real p) {
   constexpr double largest = 65535.0 / 65536.0;
   if (!(p >= 0 && p < 1)) fail("[{}] expected p in [0, 1), got {}", op, p);
-  if (p > largest) fail("[{}] expected p up to 1 - 1/65536, got {}", op, p);
+  if (p > largest) fail("[{}] expected p <= 1 - 1/65536, got {}", op, p);
 }
 
 /// The axis counted from the front.

@@ -365,20 +365,20 @@ HeadLayout AttentionOptions::layout(const char* op, std::int64_t columns,
                                     bool with_keys_and_values) const {
   HeadLayout l{heads, key_heads == 0 ? heads : key_heads, 0};
   if (heads < 1 || l.key_heads < 1 || heads % l.key_heads != 0)
-    fail("[{}] expected key heads that divide the heads, got {} of {}", op, l.key_heads, heads);
+    fail("[{}] expected key heads that divide the query heads, got {} and {}", op, l.key_heads,
+         heads);
   if (!(dropout >= 0 && dropout < 1)) fail("[{}] expected dropout in [0, 1), got {}", op, dropout);
   if (pattern == nullptr) fail("[{}] expected a pattern, got none", op);
   if (std::ranges::count(terms, nullptr) > 0) fail("[{}] expected a score term, got none", op);
   if (columns == 0) return l;
-  const std::int64_t parts = heads > columns        ? columns + 1
-                             : with_keys_and_values ? heads + 2 * l.key_heads
-                                                    : heads;
-  if (columns % parts != 0 && with_keys_and_values) {
+  const bool too_many = heads > columns;  // in which case the sum of heads could overflow
+  const std::int64_t parts = with_keys_and_values && !too_many ? heads + 2 * l.key_heads : heads;
+  const bool fits = !too_many && columns % parts == 0;
+  if (!fits && with_keys_and_values) {
     fail("[{}] expected qkv [tokens, ({} + 2 · {}) size], got {} columns", op, heads, l.key_heads,
          columns);
   }
-  if (columns % parts != 0)
-    fail("[{}] expected q [tokens, {} size], got {} columns", op, heads, columns);
+  if (!fits) fail("[{}] expected q [tokens, {} size], got {} columns", op, heads, columns);
   l.size = columns / parts;
   return l;
 }
@@ -412,8 +412,8 @@ Tensor cross_attention(const Tensor& q, const Tensor& kv,
   check_offsets(op, query_offsets, q.shape()[0]);
   check_offsets(op, key_offsets, kv.shape()[0]);
   if (query_offsets.size() != key_offsets.size()) {
-    fail("[{}] {} sequences of queries, {} of keys", op, query_offsets.size() - 1,
-         key_offsets.size() - 1);
+    fail("[{}] expected as many key sequences as query sequences, got {} and {}", op,
+         key_offsets.size() - 1, query_offsets.size() - 1);
   }
   return apply_attention(CrossAttention{}, layout, options, query_offsets, key_offsets,
                          std::array{q, kv});

@@ -133,7 +133,8 @@ Split read_split(const FilesOptions& files, bool language_model, bool lower,
 
 Corpus read_corpus(const DataOptions& options, bool language_model, std::uint64_t seed) {
   if (options.synthetic.name != SyntheticKind::none) {
-    if (language_model) refuse(Exit::usage, "data.synthetic: makes pairs, for task: seq2seq");
+    if (language_model)
+      refuse(Exit::usage, "data.synthetic: generates pairs, for task seq2seq or tag");
     if (options.lowercase && options.synthetic.symbols > 26) {
       refuse(Exit::usage,
              "data.lowercase: would merge symbols; data.synthetic.symbols must be <= 26");

@@ -114,7 +114,7 @@ std::string flaw_in_piece_model(std::string_view proto) {
   bool found[6] = {};
   while (!proto.empty()) {
     const auto field = take_field(proto);
-    if (!field || field->wire != kBytes) return "not a sentencepiece model, or cut short";
+    if (!field || field->wire != kBytes) return "not a sentencepiece model, or truncated";
     if (field->number < 6) found[field->number] = true;
     if (field->number == 1 && !whole_piece(field->bytes))
       return "not a sentencepiece model (one of its pieces is broken)";
@@ -123,7 +123,7 @@ std::string flaw_in_piece_model(std::string_view proto) {
       return "not a sentencepiece model (its character map is broken)";
   }
   const bool all = found[1] && found[2] && found[3];
-  return all ? "" : "not a sentencepiece model, or cut short";
+  return all ? "" : "not a sentencepiece model, or truncated";
 }
 
 }  // namespace heed

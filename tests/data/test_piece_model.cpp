@@ -38,7 +38,7 @@ std::string flaw_of_map(unsigned normaliser, std::uint32_t node) {
 BOOST_AUTO_TEST_SUITE(piece_model)
 
 BOOST_AUTO_TEST_CASE(a_model_has_pieces_trainer_and_normaliser) {
-  const std::string cut = "not a sentencepiece model, or cut short";
+  const std::string cut = "not a sentencepiece model, or truncated";
   BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, "")) == "");
   BOOST_TEST(flaw_in_piece_model(pieces + trainer) == cut);
   BOOST_TEST(flaw_in_piece_model(pieces + field(3, "")) == cut);

@@ -12,7 +12,6 @@ for room in autograd nn optim data train; do
   : >"$tree/$room/CMakeLists.txt"
   : >"$tree/tests/$room/CMakeLists.txt"
 done
-printf '#pragma once\n' | tee "$tree/autograd/error.h" >"$tree/autograd/random.h"
 printf '#include "autograd/base/error.h"\n#include "autograd/base/random.h"\n' >>"$tree/data/data.h"
 mkdir "$tree/autograd/kernels"
 printf '#include "hwy/highway.h"\n' >"$tree/autograd/kernels/lanes-inl.h"   # both are allowed

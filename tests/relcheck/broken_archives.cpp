@@ -38,7 +38,7 @@ void damages(Cases& cases) {
   const std::size_t size = whole.size();
   for (const std::size_t keep :
        {std::size_t{3}, std::size_t{10}, std::size_t{11}, size / 4, size - 9, size - 5, size - 2})
-    cases.file(fmt::format("cut to {}", keep), whole.substr(0, keep), "cut short");
+    cases.file(fmt::format("cut to {}", keep), whole.substr(0, keep), "truncated");
   cases.file("another method", with(whole, 2, "\7"), "damaged");
   cases.file("reserved flags", with(whole, 3, "\xE0"), "damaged");
   cases.file("an unterminated name", with(whole, 3, "\x08").substr(0, 200), ": ");
@@ -47,7 +47,7 @@ void damages(Cases& cases) {
   cases.file("a wrong checksum", with(whole, size - 8, "\1\2\3\4"), "damaged");
   cases.file("a wrong size", with(whole, size - 4, "\1\2\3\4"), "damaged");
   cases.file("a sector of zeros inside", with(whole, 512, std::string(512, '\0')), "damaged");
-  cases.file("a truncated second member", whole + whole.substr(0, size / 2), "cut short");
+  cases.file("a truncated second member", whole + whole.substr(0, size / 2), "truncated");
   cases.file("a second member with a wrong checksum", whole + with(whole, size - 8, "\1\2\3\4"),
              "damaged");
   cases.file("a second member with a wrong magic number", whole + with(whole, 0, "\x1e"), "");

@@ -66,7 +66,7 @@ struct Cases {
 };
 
 void frames(Cases& cases) {
-  const std::string broken = "not a sentencepiece model, or cut short";
+  const std::string broken = "not a sentencepiece model, or truncated";
   const std::string whole = kPieces + kEnd;
   cases.file("no pieces", kEnd, broken);
   cases.file("no trainer", kPieces + kNormalizer, broken);
@@ -101,7 +101,7 @@ void frames(Cases& cases) {
   cases.file("its own text form", "<unk>\t0\n<s>\t0\n</s>\t0\n\u2581a\t-1\n", broken);
   cases.file("all zeros", std::string(10'000, '\0'), broken);
   const std::string packed = pack_gzip(whole);
-  cases.file("packed and truncated", packed.substr(0, packed.size() - 9), "cut short");
+  cases.file("packed and truncated", packed.substr(0, packed.size() - 9), "truncated");
 }
 
 void specials(Cases& cases) {

@@ -88,7 +88,7 @@ def timed(ground, kind):
 
 def lost_steps(said, before):
     """Whether a resumed run continued from an earlier checkpoint than it had reported."""
-    found = re.search(r"(?:continuing from|finished already, at) step (\d+)|no checkpoint", said)
+    found = re.search(r"(?:continuing from|already finished, at) step (\d+)|no checkpoint", said)
     return found is not None and int(found[1] or 0) < before
 
 

@@ -184,7 +184,7 @@ def resumes(ground, state, must, folder, scenario):
     done = ground.run("resume", run)
     if done.returncode != 0:
         return f"exit {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1]}"
-    begun = max(map(int, re.findall(r"^(?:continuing from|finished already, at) step (\d+)", done.stderr, re.M)), default=0)
+    begun = max(map(int, re.findall(r"^(?:continuing from|already finished, at) step (\d+)", done.stderr, re.M)), default=0)
     if begun < max(must, default=0):
         return f"continued from step {begun}, not from {max(must)}"
     return "" if digest(run) == scenario.end else "different bits at the end"

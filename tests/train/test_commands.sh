@@ -16,7 +16,7 @@ done
 cp out trained.json
 says 'weights: best, step ' ' (runs/tiny/best)'
 holds trained.json '"run":"runs/tiny"' '"split":"test"' '"weights":"/[^"]*/step-000000[13][05]"' '"weights_name":"best"'
-checks=$((checks + 1)); grep -q 'continuing\|finished already' err && fail 'a new run is reported as resumed'
+checks=$((checks + 1)); grep -q 'continuing\|already finished' err && fail 'a new run is reported as resumed'
 
 status 2 train tiny.yaml
 says 'already holds a run' 'heed resume runs/tiny'
@@ -49,7 +49,7 @@ cp runs/tiny/tokenizer.vocab kept.vocab
 sed -i 's/b/x/' runs/tiny/tokenizer.vocab
 for command in resume eval generate; do
   status 3 $command runs/tiny
-  says "runs/tiny/tokenizer.vocab: its content was changed"
+  says "runs/tiny/tokenizer.vocab: its content has changed"
 done
 cp kept.vocab runs/tiny/tokenizer.vocab
 status 0 train tiny.yaml --overwrite
@@ -118,7 +118,7 @@ done
 status 2 eval runs/nowhere
 says 'no run here'
 status 3 eval runs/tiny --weights 77
-says 'no weights called 77; there are: best, last, 15, 30'
+says 'no weights called 77; available: best, last, 15, 30'
 status 2 generate runs/tiny --sample --beam 3
 status 2 generate runs/tiny --beam 3 --top-k 2
 
@@ -289,7 +289,7 @@ equal 'an empty run folder' "$(ls -d never 2>/dev/null)" ''
 cp -r over damaged
 printf 'xxxx' | dd of=damaged/last/model.safetensors bs=1 seek=4000 conv=notrunc 2>/dev/null
 status 3 eval damaged --weights last
-says 'model.safetensors: its content was changed'
+says 'model.safetensors: its content has changed'
 mkfifo slowly
 "$heed" generate over --input slowly --output slow.out 2>err &
 exec 9>slowly

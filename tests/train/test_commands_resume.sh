@@ -12,10 +12,10 @@ says 'model.activation: a run keeps its model'
 status 2 resume runs/tiny tokenizer.lowercase=true data.lowercase=true
 cp -r runs/tiny longer
 status 0 resume longer train.steps=40 threads=1
-says "note: train.steps is now 40, and was 30; recorded in the run's config.yaml"
+says "note: train.steps is now 40 (it was 30); recorded in the run's config.yaml"
 holds longer/config.yaml 'steps: 40' 'threads: 2'
 status 0 resume longer
-says 'finished already, at step 40 (train.steps=40)' 'raise train.steps: heed resume longer train.steps=…'
+says 'already finished, at step 40 (train.steps=40)' 'raise train.steps: heed resume longer train.steps=…'
 checks=$((checks + 1)); grep -q 'continuing' err && fail 'a finished run is reported as continuing'
 checks=$((checks + 1)); grep -q 'edited\|recorded in' err && fail 'an adopted config is still reported as a change'
 status 2 train tiny.yaml --run never train.steps.x=3
@@ -25,12 +25,12 @@ says 'optim.lr.foo.bar=3: unknown key'
 absent never
 
 status 0 resume longer train.steps=0 train.epochs=1
-says 'finished already, at step 40 (train.epochs=1)'
+says 'already finished, at step 40 (train.epochs=1)'
 status 0 resume longer train.epochs=0 train.minutes=1e-9
-says 'finished already, at step 40 (train.minutes=1e-09)'
+says 'already finished, at step 40 (train.minutes=1e-09)'
 status 0 train tiny.yaml --run early train.steps=1000 train.validate_every=1 'train.early_stopping={metric: loss, patience: 1}' optim.lr=1e-30
 status 0 resume early
-says 'finished already, at step ' '(train.early_stopping.patience=1)'
+says 'already finished, at step ' '(train.early_stopping.patience=1)'
 
 cp -r runs/tiny dropped
 status 0 resume dropped train.steps=35 model.dropout=0.3
@@ -112,10 +112,10 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     chmod 700 others; chown 0:0 others
     as_nobody eval others
     equal 'eval of an inaccessible run' $? 4
-    says 'cannot look at others' 'Permission denied'
+    says 'cannot examine others' 'Permission denied'
     as_nobody train tiny.yaml --run others
     equal 'train into an inaccessible folder' $? 4
-    says 'cannot look at others' 'Permission denied'
+    says 'cannot examine others' 'Permission denied'
   fi
 fi
 

@@ -36,7 +36,7 @@ says 'runs/tiny is a folder, not a config; heed resume continues a run'
 status 2 train tiny.yaml --run ''
 says '--run: expected a folder'
 status 2 show reference seed=2
-says 'seed=2: the page of all keys takes no overrides'
+says 'seed=2: show reference and --schema take no overrides'
 status 2 train nowhere.yaml
 says "$work/nowhere.yaml"
 status 2 train
@@ -110,7 +110,7 @@ absent never runs/never runs/wrong runs/files
 
 # ---- weights of another shape -------------------------------------------------------------------------
 status 3 eval runs/tiny model.d_ff=40
-says 'the weights do not fit the model' 'of another shape: encoder.layers.0.linear1.weight'
+says 'the weights do not fit the model' 'shape or type differs: encoder.layers.0.linear1.weight'
 status 3 eval runs/tiny 'model.layers={encoder: 2, decoder: 1}'
 says 'missing: encoder.layers.1.self_attn.in_proj_weight'
 status 3 eval runs/tiny model.norm_kind=rms

@@ -246,18 +246,18 @@ BOOST_AUTO_TEST_CASE(what_resume_adopts_refuses_and_ignores) {
   BOOST_TEST(changes({"threads=7"}).empty());
   BOOST_TEST(
       (changes({"train.steps=20", "model.dropout.attention=0", "optim.name=adamw"}) ==
-       Strings{"model.dropout.attention is now 0, and was 0.1",
-               "optim.name is now adamw, and was adam", "train.steps is now 20, and was 10000"}));
+       Strings{"model.dropout.attention is now 0 (it was 0.1)",
+               "optim.name is now adamw (it was adam)", "train.steps is now 20 (it was 10000)"}));
   BOOST_TEST((changes({"model.heads=8"}) ==
-              Strings{"model.heads: a run keeps its model, because its weights fit no other; heed "
-                      "train starts a new run"}));
+              Strings{"model.heads: a run keeps its model, because its weights fit no other; to "
+                      "change it, start a new run with heed train"}));
   BOOST_TEST(
       (changes({"tokenizer.kind=char"}) ==
        Strings{"tokenizer.kind: a run keeps its tokenizer, because its weights fit no other; "
-               "heed train starts a new run"}));
+               "to change it, start a new run with heed train"}));
   BOOST_TEST((changes({"optim.name=sgd"}) ==
-              Strings{"optim.name: a run keeps its moments, which Adam and SGD do not share; heed "
-                      "train starts a new run"}));
+              Strings{"optim.name: a run keeps its moments, which Adam and SGD do not share; to "
+                      "change it, start a new run with heed train"}));
 }
 
 BOOST_AUTO_TEST_CASE(the_reference_page_is_up_to_date_and_runs) {

@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(refuses_a_broken_frame) {
   refused(std::string(8, '\0'), "must begin with {");
   refused(std::string("\xff\xff\xff\xff\xff\xff\xff\xff", 8), "at most 4194304");
   refused(std::string("\x01\x00\x00\x01\x00\x00\x00\x00{", 9), "at most 4194304");
-  refused(std::string("\x03\0\0\0\0\0\0\0{}", 10), "header of 3 bytes, but only 2 are there");
+  refused(std::string("\x03\0\0\0\0\0\0\0{}", 10), "header of 3 bytes, but only 2 follow");
   refused("PK\x03\x04 a zip file, surely", "at most");
 }
 

@@ -228,7 +228,9 @@ void add_generate(CLI::App& app, Job& job) {
       "text.\n"
       "--beam 1 always takes the likeliest token. --temperature, --top-k and --top-p imply "
       "--sample.\n"
-      "Of a very long line, only the first 4096 tokens are used.\n"
+      "Tasks seq2seq and tag use at most the first 4,096 tokens of a line, the end token included; "
+      "a language\n"
+      "model has no such limit.\n"
       "Examples:\n"
       "  echo '3 March 2021' | heed generate runs/dates\n"
       "  heed generate runs/multi30k-de-en --input test.de.gz --output test.en --beam 10\n"
@@ -265,7 +267,7 @@ void add_gradcheck(CLI::App& app, Job& job) {
                   options, gradcheck_command);
   add_config(command, options->config, options->overrides, "model.norm=post");
   add_choice(command, choices, "--entries", options->entries, "N",
-             "checked of each parameter (default: as many as fit in about 40 s)")
+             "entries to check per parameter (default: as many as fit in about 40 s)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   add_json(command, options->json, "the table");
   command->footer(
@@ -312,9 +314,10 @@ void add_show(CLI::App& app, Job& job) {
 
 void add_bench(CLI::App& app, Job& job) {
   const auto options = std::make_shared<BenchCommand>();
-  CLI::App* const command = add_command(
-      app, job, "bench", "tokens/s, GFLOP/s, share of this machine's gemm rate, time by op",
-      options, bench_command);
+  CLI::App* const command =
+      add_command(app, job, "bench",
+                  "time of a step, tokens/s, GFLOP/s, share of its matrix products, time by op",
+                  options, bench_command);
   add_config(command, options->config, options->overrides, "train.batch_tokens=8192");
   add_choice(command, choices, "--steps", options->steps, "N",
              "steps to measure (default: about ten seconds of them)")

@@ -61,7 +61,7 @@ int score_command(const ScoreCommand& options);
 struct GradcheckCommand {
   std::string config;
   std::vector<std::string> overrides;
-  std::int64_t entries = 0;  ///< checked of each parameter; 0: as many as about 40 seconds allow
+  std::int64_t entries = 0;  ///< to check per parameter; 0: as many as about 40 seconds allow
   bool json = false;
 };
 int gradcheck_command(const GradcheckCommand& options);

@@ -89,11 +89,11 @@ int main(int argc, char** argv) {
         e.what());
   });
   app.footer(
-      "See heed COMMAND --help for details. Data go to standard output, messages to standard "
+      "See heed COMMAND --help for details. Data goes to standard output, messages to standard "
       "error.\n"
       "Exit status: 0 done, 1 failed, 2 usage or config, 3 bad input file, 4 disk, memory or I/O,\n"
       "5 loss or gradient not finite, 6 run folder locked, 129, 130 and 143 stopped by a signal,\n"
-      "after saving, 141 the reader of standard output left (as in | head).");
+      "after saving, 141 the reader of standard output exited (as in | head).");
   Job job;
   add_commands(app, job, {argv, argv + argc});
   if (argc == 1) {

@@ -14,7 +14,7 @@ namespace heed {
 
 int show_command(const ShowCommand& options) {
   if ((options.schema || options.config == "reference") && !options.overrides.empty()) {
-    throw Error(Exit::usage, fmt::format("{}: the page of all keys takes no overrides",
+    throw Error(Exit::usage, fmt::format("{}: show reference and --schema take no overrides",
                                          options.overrides.front()));
   }
   if (options.schema) {

@@ -165,10 +165,10 @@ std::vector<std::string> changes_on_resume(const Config& run, const Config& now)
       return std::ranges::find(field.alike, value) != field.alike.end();
     };
     if (!field.kept_because.empty() && !(is_alike(before) && is_alike(after)))
-      throw Error(Exit::usage,
-                  fmt::format("{}: {}; heed train starts a new run", key, field.kept_because));
+      throw Error(Exit::usage, fmt::format("{}: {}; to change it, start a new run with heed train",
+                                           key, field.kept_because));
     if (field.told_on_resume)
-      changes.push_back(fmt::format("{} is now {}, and was {}", key, after, before));
+      changes.push_back(fmt::format("{} is now {} (it was {})", key, after, before));
   }
   return changes;
 }

@@ -161,7 +161,7 @@ void add_run(Table& table) {
           row(HEED_KEY(seed), Range{0, 0x1p64},
               "All randomness (weights, order, dropout, sampling) is a function of it."),
           row(HEED_KEY(threads), Range{1, 1024},
-              "Worker threads; auto takes one for each core. The result does not depend on "
+              "Worker threads; auto takes one per core. The result does not depend on "
               "it."),
           row(HEED_KEY(task), tasks + ".").keep_on_resume(fits_no_other("task")),
       });
@@ -202,7 +202,7 @@ void add_data(Table& table) {
               .only(name, {"none"}, "set data.synthetic.test"),
           row(HEED_KEY(data.synthetic.name),
               "Generated data instead of files. dates: dates as people write them to ISO 8601; "
-              "brackets: the nesting depth of each."),
+              "brackets: the nesting depth of each bracket."),
           row(HEED_KEY(data.synthetic.train), pairs,
               "Training pairs; no source line is in two splits."),
           row(HEED_KEY(data.synthetic.valid), pairs_or_none, "Validation pairs."),
@@ -236,7 +236,7 @@ void add_tokenizer(Table& table) {
               "How pieces are learned: by a unigram language model or by byte-pair encoding.")
               .only(kind, {"sentencepiece"}),
           row(HEED_KEY(tokenizer.vocab_size), Range{5, 10 * million},
-              "sentencepiece, word: most pieces, special ones included."),
+              "sentencepiece, word: maximum number of pieces, special ones included."),
           row(HEED_KEY(tokenizer.specials),
               "Further special pieces, such as <pad> and <mask>, with ids from 3 on. Most models "
               "need none.")
@@ -278,7 +278,7 @@ void add_model(Table& table) {
           row(HEED_KEY(model.activation), "Between the two feed-forward layers."),
           row(HEED_KEY(model.positions),
               "How positions are encoded. alibi: in the scores of self-attention, which decrease "
-              "with the distance (in an encoder, to both sides)."),
+              "with the distance (in an encoder, on both sides)."),
           row(HEED_KEY(model.attention.pattern),
               "Which tokens of its own sequence a token attends to: all (in a decoder, those up to "
               "itself), or those in a window."),
@@ -287,7 +287,7 @@ void add_model(Table& table) {
               "after it.")
               .only("model.attention.pattern", {"window"}),
           row(HEED_KEY(model.norm),
-              "Norm before each sublayer, inside the residual, or after the sum."),
+              "pre: before each sublayer, inside the residual; post: after the sum."),
           row(HEED_KEY(model.final_norm),
               "A norm after the last layer of encoder and decoder. The post-norm models of Vaswani "
               "et al., BERT and Marian have none.")
@@ -301,7 +301,8 @@ void add_model(Table& table) {
           row(HEED_KEY(model.init), "How weights are initialised."),
           row(HEED_KEY(model.init_std), positive, "Standard deviation of initial weights.")
               .only("model.init", {"normal"}),
-          row(HEED_KEY(model.context), Range{1, million}, "Length of the window, in tokens."),
+          row(HEED_KEY(model.context), Range{1, million},
+              "Tokens of text that the model reads at once."),
           row(HEED_KEY(model.max_positions), Range{1, million},
               "Length of the longest sequence, in tokens.")
               .only("model.positions", {"learned"}),
@@ -320,7 +321,8 @@ void add_optim(Table& table) {
           row(HEED_KEY(optim.betas), fraction, "Decay of the two running means.").only(name, adam),
           row(HEED_KEY(optim.eps), positive, "Added to the root of the second mean.")
               .only(name, adam),
-          row(HEED_KEY(optim.weight_decay), not_negative, "adamw: decoupled; sgd: L2.")
+          row(HEED_KEY(optim.weight_decay), not_negative,
+              "Weight decay: decoupled (adamw) or L2 (sgd).")
               .only(name, {"adamw", "sgd"}),
           row(HEED_KEY(optim.decay),
               "What weight_decay shrinks: weights and embeddings, or norms and biases too.")
@@ -365,21 +367,22 @@ void add_train(Table& table) {
               "5, or leave the step out."),
           row(HEED_KEY(train.label_smoothing), fraction,
               "Probability taken from the right token and spread over all."),
-          row(HEED_KEY(train.log_every), every, "Steps from one line of the log to the next."),
+          row(HEED_KEY(train.log_every), every,
+              "Steps from one training record in metrics.jsonl to the next."),
           row(HEED_KEY(train.validate_every), every, "Steps from one validation to the next."),
           row(HEED_KEY(train.save_every), every, "Steps from one checkpoint to the next."),
           row(HEED_KEY(train.keep), Range{1, million},
               "Checkpoints kept besides the best; never fewer than two."),
           row(HEED_KEY(train.early_stopping.metric),
-              "Stop when this has not improved for a while. It also selects the best "
-              "checkpoint."),
+              "Stop when this has not improved for `patience` validations. It also selects the "
+              "best checkpoint."),
           row(HEED_KEY(train.early_stopping.patience), Range{1, million},
               "Validations without an improvement before the run stops."),
           row(HEED_KEY(train.best),
               "What makes a checkpoint the best, unless early_stopping has a metric."),
           row(HEED_KEY(train.average), Range{1, 1000},
-              "Average the last so many checkpoints of the last fifth of the run, if that beats "
-              "the best."),
+              "How many of the last checkpoints to average, within the last fifth of the run; the "
+              "mean is used if it beats the best."),
       });
   const Field& metric = find(table, "train.early_stopping.metric");
   find(table, "train.early_stopping.patience").only(metric.key, all_but(metric, "none"));
@@ -389,10 +392,12 @@ void add_decode(Table& table) {
   add(table,
       {
           row(HEED_KEY(decode.beam), Range{1, 1000}, "Hypotheses kept by beam search; 1: greedy."),
-          row(HEED_KEY(decode.length_penalty), {0.0, 100.0}, "alpha in ((5 + n) / 6)^alpha."),
-          row(HEED_KEY(decode.max_length), Range{1, million}, "Most tokens of an output."),
+          row(HEED_KEY(decode.length_penalty), {0.0, 100.0},
+              "alpha: log-probabilities of n tokens are divided by ((5 + n) / 6)^alpha."),
+          row(HEED_KEY(decode.max_length), Range{1, million},
+              "Maximum number of tokens in an output."),
           row(HEED_KEY(decode.batch_sequences), sequences,
-              "Most hypotheses decoded together: lines times beam."),
+              "Maximum number of hypotheses decoded together: lines times beam."),
           row(HEED_KEY(decode.precision),
               "Operands of decoding's matrix products, as in train.precision."),
           row(HEED_KEY(decode.cached),

@@ -239,7 +239,8 @@ std::string reference_yaml() {
              "Every key of a config with its meaning, its type or choices, and its default. This "
              "page is printed from the table that reads configs (train/config/fields.cpp), and is "
              "a config itself: it learns to read dates. A config of your own needs only the keys "
-             "that differ from the defaults. What is kept on resume is fixed for a run.") +
+             "that differ from the defaults. Keys marked \"kept on resume\" cannot change after a "
+             "run has begun.") +
          write(config, before);
 }
 

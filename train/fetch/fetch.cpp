@@ -176,8 +176,8 @@ fs::path find_in(const fs::path& from, const FetchSet& set, const FetchFile& fil
       if (fs::is_regular_file(folder / name, ignored)) return folder / name;
     }
   }
-  throw Error(Exit::bad_input, fmt::format("{}: not there (looked in {} and its folder {})",
-                                           file.name, fs::absolute(from).string(), set.name));
+  throw Error(Exit::bad_input, fmt::format("{}: not found in {} or its folder {}", file.name,
+                                           fs::absolute(from).string(), set.name));
 }
 
 }  // namespace
@@ -193,8 +193,8 @@ const FetchSet& fetch_set(std::string_view name) {
     if (set.name == name) return set;
     names.push_back(set.name);
   }
-  throw Error(Exit::usage,
-              fmt::format("fetch: no data set \"{}\"; there are {}", name, fmt::join(names, ", ")));
+  throw Error(Exit::usage, fmt::format("fetch: no data set \"{}\"; available: {}", name,
+                                       fmt::join(names, ", ")));
 }
 
 FetchOptions default_fetch_options(const FetchSet& set) {

@@ -94,7 +94,7 @@ void Trainer::tell_where_it_stands() {
   if (!finished()) return talk_.line(fmt::format("continuing from step {}", progress_.step));
   const std::string limit = reached_limit(), key = limit.substr(0, limit.find('='));
   talk_.line(fmt::format(
-      "finished already, at step {} ({}); its weights are chosen and tested again. To train "
+      "already finished, at step {} ({}); its weights are chosen and tested again. To train "
       "further, raise {}: heed resume {} {}=…",
       progress_.step, limit, key, run_.path.string(), key));
 }

@@ -233,10 +233,10 @@ std::string ModelSummary::text() const {
       "  program     {}\n  weights     {}\n  gradients   {}{}\n  moments     {}\n  activations "
       "{}\n",
       megabytes(memory.program), megabytes(memory.weights), megabytes(memory.gradients),
-      memory.activations ? "  of as many shards as have them at once" : "  of one shard",
+      memory.activations ? "  of the shards that hold them at the same time" : "  of one shard",
       megabytes(memory.moments),
       memory.activations ? megabytes(*memory.activations) + "  while shards run"
-                         : "  not measured: there is no room to run a shard");
+                         : "  not measured: not enough memory to run a shard");
   return t;
 }
 

@@ -115,7 +115,7 @@ StateFile read_state(const fs::path& folder) {
     nlohmann::json unsealed = content;
     unsealed.erase("sha256");
     if (content.at("sha256") != sha256_hex(state_text(unsealed)) || state_text(content) != text)
-      throw Error(Exit::bad_input, fmt::format("{}: its content was changed", path.string()));
+      throw Error(Exit::bad_input, fmt::format("{}: its content has changed", path.string()));
     StateFile result;
     result.step = whole_number(content.at("step"));
     for (const auto& [name, about] : content.at("files").items()) {
@@ -145,7 +145,7 @@ void check_content(const fs::path& path, const FileEntry& entry) {
   check_size(path, entry);
   if (sha256_file(path) != entry.sha256)
     throw Error(Exit::bad_input,
-                fmt::format("{}: its content was changed (its SHA-256 is not that in {})",
+                fmt::format("{}: its content has changed (its SHA-256 is not that in {})",
                             path.string(), kState));
 }
 
@@ -242,7 +242,7 @@ void write_files(const fs::path& folder, std::int64_t step, std::span<const Chec
 std::string remove_folder(const fs::path& folder) {
   const fs::path old = passing_name(folder, "old");
   if (uninterrupted([&] { return ::rename(folder.c_str(), old.c_str()); }) < 0) {
-    if (!is_refusal(errno)) throw_io("put in place", old, errno);
+    if (!is_refusal(errno)) throw_io("rename", folder, errno);
     return fmt::format("cannot remove {}: {}", folder.string(),
                        std::system_category().message(errno));
   }
@@ -290,7 +290,7 @@ std::vector<std::int64_t> CheckpointFolder::steps() const {
     if (fs::is_directory(path, error)) {
       found.push_back(*step);
     } else if (error && exit_of_reading(error.value()) == Exit::io) {  // it may be intact
-      throw_io("look at", path, error.value());
+      throw_io("examine", path, error.value());
     }
   }
   std::sort(found.begin(), found.end());

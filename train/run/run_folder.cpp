@@ -157,7 +157,7 @@ Config read_run_config(const RunFolder& run, const std::vector<std::string>& ove
   return read_config(run.config().string(), overrides, true);
 }
 
-/// "; there are: best, last, 100, 200"
+/// "; available: best, last, 100, 200"
 std::string weights_there(const RunFolder& run) {
   std::vector<std::string> names;
   for (const char* name : {"average", "best", "last"}) {
@@ -165,7 +165,7 @@ std::string weights_there(const RunFolder& run) {
   }
   for (const std::int64_t step : CheckpointFolder(run.path).steps())
     names.push_back(std::to_string(step));
-  return names.empty() ? "" : fmt::format("; there are: {}", fmt::join(names, ", "));
+  return names.empty() ? "" : fmt::format("; available: {}", fmt::join(names, ", "));
 }
 
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name) {

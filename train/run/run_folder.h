@@ -34,7 +34,7 @@ void clear_run(const RunFolder& run);
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {});
 /// Throws Error(usage) if the folder holds nothing of a run, except perhaps a config.yaml.
 void require_run(const RunFolder& run);
-/// The weights that --weights can name here, for a message: "; there are: best, last, 100, 200", or
+/// The weights that --weights can name here, for a message: "; available: best, last, 100, 200", or
 /// nothing.
 std::string weights_there(const RunFolder& run);
 /// The folder of weights that NAME means: best, last, average, a step number, or a path.

@@ -108,7 +108,7 @@ void check_layout(std::vector<HeaderEntry>& entries, std::uint64_t data_size,
   std::uint64_t at = 0;
   for (const HeaderEntry& entry : entries) {
     if (entry.end > data_size)
-      fail(fmt::format("\"{}\" ends at byte {} of the data, but there are {} (cut short?)",
+      fail(fmt::format("\"{}\" ends at byte {} of the data, but there are {} (truncated?)",
                        shown(entry.name, 200), entry.end, data_size));
     if (entry.begin != at)
       fail(fmt::format("\"{}\" begins at byte {} of the data instead of {} ({})",
@@ -188,8 +188,7 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
     fail(fmt::format("header of {} bytes; at most {} are allowed (is it a safetensors file?)",
                      header_length, safetensors_longest_header));
   if (header_length > size)
-    fail(
-        fmt::format("header of {} bytes, but only {} are there (cut short?)", header_length, size));
+    fail(fmt::format("header of {} bytes, but only {} follow (truncated?)", header_length, size));
   std::string json(header_length, '\0');
   take(std::as_writable_bytes(std::span(json)));
   size -= header_length;

@@ -48,9 +48,9 @@ void load_weights(const SafetensorsFile& file, std::span<const NamedTensor> para
       missing.push_back(fmt::format("missing: {} {}", p.name, p.tensor.shape()));
     } else if (found->shape != extents(p.tensor.shape()) ||
                (found->dtype != DType::f32 && found->dtype != DType::f64)) {
-      mismatched.push_back(fmt::format("of another shape: {} is {} in the file, {} {} in the model",
-                                       p.name, found->description(), name_of(own_type),
-                                       p.tensor.shape()));
+      mismatched.push_back(
+          fmt::format("shape or type differs: {} is {} in the file, {} {} in the model", p.name,
+                      found->description(), name_of(own_type), p.tensor.shape()));
     }
   }
   for (const TensorView& t : file.tensors()) {

@@ -177,7 +177,7 @@ class TagTask final : public Task {
     if (unknown == 0) return;
     tell_note(
         fmt::format("{}: {} of {} labels are not in the vocabulary of labels, so the model "
-                    "cannot answer them",
+                    "cannot predict them",
                     what, unknown, data.target.ids.size()));
   }
 
@@ -187,11 +187,10 @@ class TagTask final : public Task {
     for (std::int64_t i = 0; i < data.size(); ++i) {
       const std::int64_t tokens = data.source.length(i), labels = data.target.length(i);
       if (tokens == labels) continue;
-      throw Error(
-          Exit::bad_input,
-          fmt::format("{}: line {} differs in tokens ({}) and labels ({}): each token needs "
-                      "one label; with tokenizer.kind: word, both are separated by spaces",
-                      what, i + 1, tokens, labels));
+      throw Error(Exit::bad_input,
+                  fmt::format("{}: line {} has {} tokens but {} labels: each token needs "
+                              "one label; with tokenizer.kind: word, both are separated by spaces",
+                              what, i + 1, tokens, labels));
     }
   }
 

@@ -106,14 +106,14 @@ struct OneDnn {
     if ((static_cast<unsigned>(cpu_isa()) & needed) != needed) {
       obstacle = "this processor has no instructions for bf16";
     } else if (engine_create(&engine, dnnl_cpu, 0) != dnnl_success) {
-      obstacle = "oneDNN does not start";
+      obstacle = "oneDNN cannot be initialised";
     }
   }
 };
 
 void check(dnnl_status_t status, const char* what) {
   if (status == dnnl_success) return;
-  throw Error(Exit::failed, std::string("oneDNN: ") + what + " fails");
+  throw Error(Exit::failed, std::string("oneDNN: ") + what + " failed");
 }
 
 /// Describes a matrix [rows, cols], stored transposed or not; if the size is not known yet, only by
@@ -239,7 +239,7 @@ void gemm_bf16(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std
 const std::string& bf16_obstacle() {
   static const std::string obstacle =
 #ifdef HEED_DOUBLE
-      "this is float64";
+      "this build uses float64";
 #else
       "heed was built without oneDNN 2 (libdnnl-dev)";
 #endif

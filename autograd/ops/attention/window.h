@@ -12,13 +12,15 @@ struct WindowPattern final : Pattern {
   WindowPattern(std::int64_t back_keys, std::int64_t ahead_keys)
       : back(back_keys), ahead(ahead_keys) {
     if (back < 0 || ahead < 0)
-      fail("[window_pattern] expected reaches of at least 0, got {} and {}", back, ahead);
+      fail("[window_pattern] expected back and ahead of at least 0, got {} and {}", back, ahead);
   }
   void stretches(const QueryBlock& block, Stretches& into) const override {
     // The keys that exist bound both reaches: no sum can overflow.
-    const std::int64_t behind = std::min(back, block.first + block.rows),
-                       before = std::min(ahead, block.keys);
-    into.add(block, [=](std::int64_t i) { return KeyRange{i - behind, i + before + 1}; });
+    const std::int64_t clipped_back = std::min(back, block.first + block.rows),
+                       clipped_ahead = std::min(ahead, block.keys);
+    into.add(block, [=](std::int64_t i) {
+      return KeyRange{i - clipped_back, i + clipped_ahead + 1};
+    });
   }
 };
 inline PatternPtr window_pattern(std::int64_t back, std::int64_t ahead) {

@@ -154,16 +154,17 @@ BOOST_AUTO_TEST_CASE(unequal_numbers_of_tokens_and_labels_are_refused) {
   BOOST_TEST(task->encode(good, tokenizers, true).size() == 2);
   const Split uneven = tagged({"", "( )", "( ( ) )"}, {"", "1 1", "1 2 1"});
   HEED_CHECK_ERROR(Exit::bad_input,
-                   "data.train: line 3 differs in tokens (4) and labels (3): each token needs one",
+                   "data.train: line 3 has 4 tokens but 3 labels: each token needs one",
                    task->encode(uneven, tokenizers, true));
   const Dataset data = task->encode(uneven, tokenizers, false);
-  HEED_CHECK_ERROR(Exit::bad_input, "data.valid: line 3 differs in tokens (4) and labels (3)",
+  HEED_CHECK_ERROR(Exit::bad_input, "data.valid: line 3 has 4 tokens but 3 labels",
                    task->check_evaluable(data, "data.valid"));
   Config learned = c;
   learned.model.positions = PositionKind::learned;
   learned.model.max_positions = 3;
   HEED_CHECK_ERROR(
-      Exit::bad_input, "data.test: line 2 has 4 tokens; the model takes at most 3 (model.max_positions)",
+      Exit::bad_input,
+      "data.test: line 2 has 4 tokens; the model takes at most 3 (model.max_positions)",
       make_task(learned)->check_evaluable(task->encode(good, tokenizers, false), "data.test"));
 }
 
