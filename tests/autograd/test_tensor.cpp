@@ -211,16 +211,20 @@ BOOST_AUTO_TEST_CASE(values_can_change_between_graphs) {
 
 BOOST_AUTO_TEST_CASE(a_chain_of_a_million_ops_on_a_small_stack) {
   constexpr int length = 1'000'000;
+  real value = 0;
+  bool right = false;  // Boost.Test's log is not for two threads
   on_small_stack([&] {
     const Tensor x = variable({}, {3});
     Tensor y = chain(x, length);
-    BOOST_TEST(y.item() == 3);
+    value = y.item();
     const Gradients g = backward(y);
-    BOOST_TEST(same(g[x], array_of({}, {1})));
+    right = same(g[x], array_of({}, {1}));
     y = Tensor();  // frees the chain after backward
     y = chain(x, length);
     y = Tensor();  // and a chain without backward
   });
+  BOOST_TEST(value == 3);
+  BOOST_TEST(right);
 }
 
 BOOST_AUTO_TEST_CASE(a_ladder_with_exponentially_many_paths_is_walked_once) {
