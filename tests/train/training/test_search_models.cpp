@@ -273,6 +273,35 @@ BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_over_the_context) {
   BOOST_TEST(compared >= 6u);  // not all ended at once
 }
 
+BOOST_AUTO_TEST_CASE(text_that_fills_the_context_is_read_whole_and_longer_text_from_its_last_half) {
+  ModelOptions o = small_model();  // it reads 8 tokens
+  o.init = InitKind::normal;
+  o.init_std = 0.6;
+  const std::unique_ptr<Generative> model = make_language_model(o, vocabulary, 3);
+  const auto next_after = [&](const Tokens& text) {
+    const Array logits = forced_logits(*model, {}, text);
+    return argmax(logits, logits.rows() - 1);
+  };
+  DecodeOptions greedy = options(1);
+  greedy.max_length = 1;
+  Random random({.seed = 1, .stream = Stream::check, .index = 8});
+  int differ = 0;
+  for (int i = 0; i < 40; ++i) {
+    Tokens prompt(8);
+    for (std::int32_t& id : prompt)
+      id = static_cast<std::int32_t>(3 + random.below(vocabulary - 3));
+    const auto continued = [&] {
+      const Tokens found = continue_text(FrozenModel(*model), prompt, greedy, 1, 0);
+      return found.empty() ? Tokenizer::eos : found[0];
+    };
+    BOOST_TEST(continued() == next_after(prompt));
+    differ += next_after(prompt) != next_after(Tokens(prompt.end() - 4, prompt.end())) ? 1 : 0;
+    prompt.insert(prompt.begin(), 3);
+    BOOST_TEST(continued() == next_after(Tokens(prompt.end() - 4, prompt.end())));
+  }
+  BOOST_TEST(differ >= 10);  // otherwise the test would not see which tokens were read
+}
+
 BOOST_AUTO_TEST_CASE(text_continues_beyond_the_context) {
   Tokens long_prompt;
   for (int i = 0; i < 50; ++i) long_prompt.push_back(3 + i % 10);
