@@ -1,14 +1,14 @@
 #pragma once
 /// The parts of every kind of attention. With S the scores of one head of one sequence,
 ///
-///   S = Q Kᵀ/√size + Σ terms,   P = softmax(S) over the keys that each query reads,   O = P V
+///   S = scale · Q Kᵀ + Σ terms,   P = softmax(S) over the keys that each query reads,   O = P V
 ///
-/// - the layout: query heads, key heads, the size of a head;
+/// - the layout: query heads, key heads, the size of a head, and the scale, usually 1/√size;
 /// - a Pattern: the keys that each query reads (ops/attention/causal.h, window.h);
-/// - ScoreTerms: what is added to S (ops/attention/alibi.h).
+/// - ScoreTerms: what is added to S (ops/attention/alibi.h, distance_bias.h, relative_keys.h).
 ///
-/// ops/fused_attention.cpp computes it for whole sequences, with gradients;
-/// ops/attention_step.cpp for one new row of a sequence whose keys and values are cached.
+/// ops/attention/fused_attention.cpp computes attention for whole sequences, with gradients;
+/// ops/attention/attention_step.cpp computes it for one new row, with cached keys and values.
 ///
 /// Positions count from the first row of a sequence, even if a block or a stretch begins later.
 #include <algorithm>
@@ -109,6 +109,7 @@ struct ScoreBlock {
   std::int64_t key = 0, keys = 0;    ///< position of the first key, and how many
   const real* q = nullptr;           ///< the head's queries: row r begins at q + r · q_stride
   std::int64_t q_stride = 0, size = 0;
+  real scale = 1;  ///< of the products of queries and keys
 };
 
 /// Something that is added to the scores. S and dS are [rows, keys] of a block, contiguous; dS is 0
@@ -131,15 +132,21 @@ using ScoreTermPtr = std::shared_ptr<const ScoreTerm>;
 struct AttentionOptions {
   std::int64_t heads = 1;
   std::int64_t key_heads = 0;  ///< a divisor of heads (HeadLayout); 0: as many as heads
+  real scale = 0;              ///< of Q Kᵀ; 0: 1/√size
   PatternPtr pattern = full_pattern();
   std::vector<ScoreTermPtr> terms = {};
-  real dropout = 0;  ///< of P
+  std::int64_t top_k = 0;  ///< keys that a query keeps (keep_largest.h); 0: all that it reads
+  real dropout = 0;        ///< of P
   RandomKey key = {};
 
   /// The layout of rows of `columns` values: q alone, or q, k and v side by side. Throws if heads,
   /// key heads and columns do not divide evenly, dropout is not in [0, 1), or a pattern or term is
   /// null.
   HeadLayout layout(const char* op, std::int64_t columns, bool with_keys_and_values) const;
+  /// The factor of Q Kᵀ.
+  real scale_for(const HeadLayout& layout) const {
+    return scale != 0 ? scale : real(1) / std::sqrt(static_cast<real>(layout.size));
+  }
 };
 
 /// Attention for one new row at a time, in decoding: the row that the op would compute for a query

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <typeinfo>
+#include <utility>
 
 #include "autograd/base/clock.h"
 #include "autograd/base/real.h"
@@ -33,15 +34,19 @@ class ProfileOps {
   OpTimes* before_;
 };
 
-/// Times one forward or backward.
+/// Times one forward or backward, without the ops that run within it.
 class OpTimer {
  public:
   OpTimer(const std::type_info& type, bool forward) : type_(type), forward_(forward) {
-    if (ProfileOps::active != nullptr) begin_ = seconds_now();
+    if (ProfileOps::active == nullptr) return;
+    outer_ = std::exchange(innermost, this);
+    begin_ = seconds_now();
   }
   ~OpTimer() {
     if (ProfileOps::active == nullptr) return;
-    const double seconds = seconds_now() - begin_;
+    const double whole = seconds_now() - begin_, seconds = whole - within_;
+    if (outer_ != nullptr) outer_->within_ += whole;
+    innermost = outer_;
     OpTime& time = (*ProfileOps::active)[op_name(type_)];
     (forward_ ? time.forward : time.backward) += seconds;
     time.calls += forward_ ? 1 : 0;
@@ -52,7 +57,10 @@ class OpTimer {
  private:
   const std::type_info& type_;
   bool forward_;
-  double begin_ = 0;
+  double begin_ = 0, within_ = 0;  ///< of which `within_` seconds belong to other ops
+  OpTimer* outer_ = nullptr;
+
+  static inline thread_local OpTimer* innermost = nullptr;
 };
 
 HEED_END

@@ -45,6 +45,22 @@ Node::Node(const Shape& shape, std::span<const NodeRef> inputs)
   order_ = inputs_.empty() ? 0 : ++clock;
 }
 
+void Node::require_unchanged() const {
+  for (const KeptValue& kept : kept_) {
+    if (kept.value.version() == kept.version) continue;
+    fail(
+        "{} of shape {}, which backward needs, was changed after the forward pass: call backward "
+        "before changing it",
+        kept.input == KeptValue::result ? "the result" : fmt::format("input {}", kept.input),
+        kept.value.shape());
+  }
+}
+
+void ResultPart::backward(const Array& dy, Grad dall) const {
+  real* const to = dall.sum().data() + begin;
+  kernels::add(to, dy.data(), to, dy.size());
+}
+
 namespace {
 
 class Leaf final : public Node {
@@ -117,6 +133,11 @@ Array& Grad::target(real& beta) const {
   return *slot_;
 }
 
+Array Grad::take() const {
+  require_wanted();
+  return std::move(*slot_);
+}
+
 std::string op_name(const std::type_info& type) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> name(
@@ -158,8 +179,9 @@ Array initial_cotangent(const Tensor& y, Array given) {
 }
 
 /// Errors of an op's backward name the op.
-void run_backward(Node& node, const Array& dy, std::span<const Grad> dx) {
+void run_node(Node& node, const Array& dy, std::span<const Grad> dx) {
   try {
+    node.require_unchanged();
     if (OpObserver::active != nullptr) {
       OpObserver::active->run_backward(node, dy, dx);
     } else {
@@ -172,12 +194,17 @@ void run_backward(Node& node, const Array& dy, std::span<const Grad> dx) {
 
 }  // namespace
 
-Gradients backward(const Tensor& y, Array cotangent, bool keep_graph) {
+Gradients run_backward(const Tensor& y, Array cotangent, bool keep_graph,
+                       std::vector<Started> started) {
   if (!y.defined()) fail("[backward] the result is an undefined tensor");
   if (!y.needs_grad()) fail("[backward] the result depends on no variable");
   Gradients::ByNode slots;
   slots[y.node().get()] = initial_cotangent(y, std::move(cotangent));
   Gradients gradients;
+  for (Started& one : started) {
+    gradients.leaves_.push_back(one.variable.node());
+    slots[one.variable.node().get()] = std::move(one.sum);
+  }
   ArenaVector<Grad> dx;
   for (Node* node : newest_first(y.node().get())) {
     const auto slot = slots.find(node);
@@ -188,7 +215,9 @@ Gradients backward(const Tensor& y, Array cotangent, bool keep_graph) {
       continue;
     }
     if (node->consumed())
-      fail("[backward] this graph has been walked already; pass keep_graph the first time");
+      fail(
+          "[backward] backward has already run on this graph; pass keep_graph = true the first "
+          "time");
     const Array dy = std::move(slot->second);
     slots.erase(slot);
     dx.clear();
@@ -200,10 +229,22 @@ Gradients backward(const Tensor& y, Array cotangent, bool keep_graph) {
         if (input->leaf()) gradients.leaves_.push_back(input);
       }
     }
-    run_backward(*node, dy, dx);
+    run_node(*node, dy, dx);
     if (!keep_graph) node->release();
   }
+  for (Started& one : started) {  // those that y does not depend on
+    const auto slot = slots.find(one.variable.node().get());
+    if (slot != slots.end() && slot->second.defined())
+      gradients.by_leaf_.try_emplace(slot->first, std::move(slot->second));
+  }
   return gradients;
+}
+
+Gradients backward(const Tensor& y, Array cotangent, bool keep_graph) {
+  return run_backward(y, std::move(cotangent), keep_graph, {});
+}
+Gradients backward(const Tensor& y, Array cotangent, std::vector<Started> started) {
+  return run_backward(y, std::move(cotangent), false, std::move(started));
 }
 
 /// The node of a variable whose gradient is still here.

@@ -69,6 +69,9 @@ class Grad {
   /// For kernels that compute target = beta * target + …: sets beta to 0 for the first contribution
   /// (the target's values are then not initialised), to 1 for later ones.
   Array& target(real& beta) const;
+  /// Moves the sum so far out, for a computation that goes on with it and adds it back; undefined if
+  /// there is none.
+  Array take() const;
 
  private:
   void require_wanted() const;
@@ -77,6 +80,15 @@ class Grad {
   const Shape* shape_ = nullptr;
   std::size_t input_ = 0;
 };
+
+/// A value that an op kept for backward, at the version it had then.
+struct KeptValue {
+  static constexpr std::size_t result = static_cast<std::size_t>(-1);
+  Array value;
+  std::uint32_t version;
+  std::size_t input;  ///< its number, or `result`
+};
+using KeptValues = std::vector<KeptValue, ArenaAllocator<KeptValue>>;
 
 /// One recorded op, or a leaf (a variable).
 class Node {
@@ -99,6 +111,9 @@ class Node {
   /// that descending order is a valid order for backward and always the same.
   std::uint64_t order() const { return order_; }
   bool consumed() const { return consumed_; }
+  void keep(KeptValues values) { kept_ = std::move(values); }
+  /// Throws Error if a value that backward needs has been written to since forward.
+  void require_unchanged() const;
 
   static void* operator new(std::size_t bytes) { return arena_allocate(bytes)->memory(); }
   static void operator delete(void* memory) noexcept { arena_release(Block::of(memory)); }
@@ -106,6 +121,7 @@ class Node {
  protected:
   std::vector<NodeRef, ArenaAllocator<NodeRef>> inputs_;
   bool consumed_ = false;
+  KeptValues kept_;
 
  private:
   friend class NodeRef;
@@ -125,8 +141,12 @@ class Tensor {
   bool defined() const { return value_.defined(); }
   const Array& value() const& { return value_; }
   Array value() && { return value_; }  ///< of a temporary
-  /// For optimizers, initialisers and checkers, between graphs: writes through to every copy.
-  Array& mutable_value() { return value_; }
+  /// For optimizers, initialisers and checkers: writes through to every copy. Call it again for each
+  /// change, so that backward can refuse a graph that needs the former value.
+  Array& mutable_value() {
+    value_.mark_written();
+    return value_;
+  }
   const Shape& shape() const { return value_.shape(); }
   std::int64_t size() const { return value_.size(); }
   real item() const { return value_.item(); }
@@ -143,6 +163,12 @@ class Tensor {
 /// Its value (see Array), and whether it has a gradient: "[2] [1, 2], variable".
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
+/// A variable whose gradient has a sum already, to which backward adds (recompute.h).
+struct Started {
+  Tensor variable;
+  Array sum;  ///< or undefined
+};
+
 /// The gradients of a loss with respect to the variables it was computed from.
 class Gradients {
  public:
@@ -155,7 +181,7 @@ class Gradients {
   bool reach(const Tensor& x) const { return by_leaf_.contains(x.node().get()); }
 
  private:
-  friend Gradients backward(const Tensor&, Array, bool);
+  friend Gradients run_backward(const Tensor&, Array, bool, std::vector<Started>);
   using ByNode = std::unordered_map<const Node*, Array, std::hash<const Node*>, std::equal_to<>,
                                     ArenaAllocator<std::pair<const Node* const, Array>>>;
   const Node* leaf_of(const Tensor& x) const;
@@ -169,6 +195,8 @@ class Gradients {
 /// this pass needs is freed along the way, so a graph can be walked only once, unless `keep_graph`
 /// is set.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
+/// The same, for variables that have part of their gradients already.
+Gradients backward(const Tensor& y, Array cotangent, std::vector<Started> started);
 
 /// While one is alive, the ops of this thread record nothing.
 class NoGrad {
@@ -204,6 +232,15 @@ class OpObserver {
 
 // ---- how an op becomes a node --------------------------------------------------------------
 
+/// The type that names an op in messages and profiles: its own, or Op::Named where a template wraps it.
+template <class Op>
+const std::type_info& type_of() {
+  if constexpr (requires { typename Op::Named; })
+    return typeid(typename Op::Named);
+  else
+    return typeid(Op);
+}
+
 /// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy,
 /// Grad...) const`; its members are what backward needs.
 template <class Op, std::size_t n>
@@ -211,19 +248,20 @@ class OpNode final : public Node {
  public:
   OpNode(Op op, const Shape& shape, std::span<const NodeRef> inputs)
       : Node(shape, inputs), op_(std::move(op)) {}
-  const std::type_info& op() const override { return typeid(Op); }
+  const std::type_info& op() const override { return type_of<Op>(); }
   void backward(const Array& dy, std::span<const Grad> dx) override {
-    const OpTimer timer(typeid(Op), false);
+    const OpTimer timer(op(), false);
     if constexpr (n == 0) {
       op_.backward(dy, dx);  // any number of inputs
     } else {
       [&]<std::size_t... i>(std::index_sequence<i...>) { op_.backward(dy, dx[i]...); }
       (std::make_index_sequence<n>());
     }
-    if (OpObserver::active != nullptr) OpObserver::active->gradients(typeid(Op), inputs(), dx);
+    if (OpObserver::active != nullptr) OpObserver::active->gradients(op(), inputs(), dx);
   }
   void release() override {
     op_ = Op{};
+    kept_ = {};
     consumed_ = true;
   }
 
@@ -233,40 +271,94 @@ class OpNode final : public Node {
 
 /// op.forward, timed.
 template <class Op, class... Values>
-Array run_forward(Op& op, const Values&... values) {
-  const OpTimer timer(typeid(Op), true);
+auto run_forward(Op& op, const Values&... values) {
+  const OpTimer timer(type_of<Op>(), true);
   return op.forward(values...);
+}
+
+/// A node for the op's result, of the given shape.
+template <std::size_t n, class Op>
+NodeRef make_node(Op op, const Shape& shape, std::span<const NodeRef> inputs) {
+  return NodeRef(new OpNode<Op, n>(std::move(op), shape, inputs));
+}
+
+/// Whether an op with these inputs is recorded: the thread is recording and one needs a gradient.
+inline bool recorded(std::span<const NodeRef> inputs) {
+  return recording() && std::ranges::any_of(inputs, [](const NodeRef& x) { return bool(x); });
+}
+
+/// Finds the values that an op keeps: those with more owners after forward than before, not counting the
+/// results. A thread that copies or drops a shared value in the meantime may add or hide one.
+class KeptSearch {
+ public:
+  /// Among these values, which must outlive the search.
+  explicit KeptSearch(std::span<const Array* const> values) : values_(values) {
+    for (const Array* value : values) before_.push_back(value->owners());
+  }
+  KeptValues operator()(std::span<const Array> results) const {
+    KeptValues kept;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const Array& value = *values_[i];
+      const auto views =
+          std::ranges::count_if(results, [&](const Array& result) { return result.shares(value); });
+      if (value.owners() > before_[i] + views) kept.push_back({value, value.version(), i});
+    }
+    for (const Array& result : results) {
+      const bool is_view =
+          std::ranges::any_of(values_, [&](const Array* value) { return result.shares(*value); });
+      if (!is_view && result.owners() > 1)
+        kept.push_back({result, result.version(), KeptValue::result});
+    }
+    return kept;
+  }
+
+ private:
+  std::span<const Array* const> values_;
+  std::vector<std::int64_t, ArenaAllocator<std::int64_t>> before_;
+};
+
+/// The values to search: none if the op is not recorded.
+inline std::span<const Array* const> searched(std::span<const Array* const> values,
+                                              std::span<const NodeRef> inputs) {
+  return recorded(inputs) ? values : values.first(0);
 }
 
 /// The op's result y, recorded if this thread is recording and an input needs a gradient.
 template <std::size_t n, class Op>
-Tensor record(Op op, Array y, std::span<const NodeRef> inputs) {
-  if (OpObserver::active != nullptr) OpObserver::active->result(typeid(Op), y, inputs);
-  const bool wanted = std::ranges::any_of(inputs, [](const NodeRef& x) { return bool(x); });
-  if (!recording() || !wanted) return Tensor(std::move(y));
-  const Shape shape = y.shape();
-  return Tensor(std::move(y), NodeRef(new OpNode<Op, n>(std::move(op), shape, inputs)));
+Tensor record(Op op, Array y, std::span<const NodeRef> inputs, const KeptSearch& kept) {
+  if (OpObserver::active != nullptr) OpObserver::active->result(type_of<Op>(), y, inputs);
+  if (!recorded(inputs)) return Tensor(std::move(y));
+  KeptValues values = kept(std::span(&y, 1));
+  NodeRef node = make_node<n>(std::move(op), y.shape(), inputs);
+  node->keep(std::move(values));
+  return Tensor(std::move(y), std::move(node));
 }
 
 /// Runs the op and records it.
 template <class Op, std::same_as<Tensor>... Inputs>
 Tensor apply(Op op, const Inputs&... inputs) {
-  Array y = run_forward(op, inputs.value()...);
+  const std::array<const Array*, sizeof...(Inputs)> values{&inputs.value()...};
   const std::array<NodeRef, sizeof...(Inputs)> nodes{inputs.node()...};
-  return record<sizeof...(Inputs)>(std::move(op), std::move(y), nodes);
+  const KeptSearch kept(searched(values, nodes));
+  Array y = run_forward(op, inputs.value()...);
+  return record<sizeof...(Inputs)>(std::move(op), std::move(y), nodes, kept);
 }
 
 /// The same for ops with any number of inputs: forward and backward take spans.
 template <class Op>
 Tensor apply(Op op, std::span<const Tensor> inputs) {
   std::vector<Array, ArenaAllocator<Array>> values;
+  std::vector<const Array*, ArenaAllocator<const Array*>> addresses;
   std::vector<NodeRef, ArenaAllocator<NodeRef>> nodes;
   for (const Tensor& x : inputs) {
-    values.push_back(x.value());
+    addresses.push_back(&x.value());
     nodes.push_back(x.node());
   }
+  const KeptSearch kept(searched(addresses, nodes));
+  for (const Tensor& x : inputs) values.push_back(x.value());
   Array y = run_forward(op, std::span<const Array>(values));
-  return record<0>(std::move(op), std::move(y), nodes);
+  values.clear();
+  return record<0>(std::move(op), std::move(y), nodes, kept);
 }
 
 // With a std::vector, the unqualified call would otherwise find std::apply, which takes tuples.
@@ -281,6 +373,68 @@ Tensor apply(Op op, std::vector<Tensor>& inputs) {
 template <class Op>
 Tensor apply(Op op, std::vector<Tensor>&& inputs) {
   return apply(std::move(op), std::span<const Tensor>(inputs));
+}
+
+// ---- ops with several results --------------------------------------------------------------
+
+/// An op with several results as the tape sees it: one result, their concatenation.
+template <class Op>
+struct Results {
+  using Named = Op;
+  Op op;
+  std::vector<Shape, ArenaAllocator<Shape>> shapes;
+
+  template <class... Grads>
+  void backward(const Array& dy, Grads... dx) const {
+    std::vector<Array, ArenaAllocator<Array>> parts;
+    std::int64_t begin = 0;
+    for (const Shape& shape : shapes) {
+      parts.push_back(dy.sliced(begin, begin + shape.size()).reshaped(shape));
+      begin += shape.size();
+    }
+    op.backward(std::span<const Array>(parts), dx...);
+  }
+};
+
+/// One of these results: values [begin, begin + size) of the concatenation.
+struct ResultPart {
+  std::int64_t begin = 0;
+  void backward(const Array& dy, Grad dall) const;
+};
+
+/// Runs and records an op with several results: forward returns std::vector<Array>, and backward takes
+/// std::span<const Array> dy instead of one dy; an unused result has a zero cotangent.
+template <class Op, std::same_as<Tensor>... Inputs>
+std::vector<Tensor> apply_many(Op op, const Inputs&... inputs) {
+  constexpr std::size_t n = sizeof...(Inputs);
+  const std::array<const Array*, n> values{&inputs.value()...};
+  const std::array<NodeRef, n> nodes{inputs.node()...};
+  const KeptSearch kept(searched(values, nodes));
+  std::vector<Array> ys = run_forward(op, inputs.value()...);
+  if (OpObserver::active != nullptr) {
+    for (const Array& y : ys) OpObserver::active->result(typeid(Op), y, nodes);
+  }
+  std::vector<Tensor> results;
+  if (!recorded(nodes)) {
+    for (Array& y : ys) results.emplace_back(std::move(y));
+    return results;
+  }
+  KeptValues kept_values = kept(ys);
+  Results<Op> all{std::move(op), {}};
+  std::int64_t size = 0;
+  for (const Array& y : ys) {
+    all.shapes.push_back(y.shape());
+    size += y.size();
+  }
+  const std::array<NodeRef, 1> node{make_node<n>(std::move(all), {size}, nodes)};
+  node[0]->keep(std::move(kept_values));
+  std::int64_t begin = 0;
+  for (Array& y : ys) {
+    NodeRef part = make_node<1>(ResultPart{begin}, y.shape(), node);
+    begin += y.size();
+    results.emplace_back(std::move(y), std::move(part));
+  }
+  return results;
 }
 
 HEED_END

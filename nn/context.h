@@ -15,6 +15,13 @@ namespace heed {
 /// Sequences lie end to end in a matrix of rows: sequence i owns rows [offsets[i], offsets[i + 1]).
 using Offsets = std::span<const std::int32_t>;
 
+/// The offsets of sequences of these lengths: {3, 0, 1} gives {0, 3, 3, 4}.
+inline std::vector<std::int32_t> offsets_of(const std::vector<std::int32_t>& lengths) {
+  std::vector<std::int32_t> offsets{0};
+  for (const std::int32_t n : lengths) offsets.push_back(offsets.back() + n);
+  return offsets;
+}
+
 /// One run of a model over one shard: whether it trains (dropout on), and the source of its random
 /// numbers. Each dropout takes the next key, so a mask is a function of (seed, step, shard, number
 /// of the dropout).
@@ -24,6 +31,7 @@ struct Pass {
   std::uint64_t step = 0;
   std::uint32_t shard = 0;     ///< below 4096
   std::uint32_t dropouts = 0;  ///< keys taken so far; below 65536
+  bool recompute = false;      ///< blocks keep their inputs only, and run again in backward
 
   RandomKey next_key() { return {seed, Stream::dropout, step, (shard << 16) | dropouts++}; }
   double rate(double p) const { return training ? p : 0.0; }
@@ -40,16 +48,16 @@ struct Memory {
   Offsets offsets;
 };
 
-/// The cache of one layer: rows of keys and values side by side, [rows, 2 d]. (The running state of
-/// a convolution or a recurrent layer would be one more member, a row for each hypothesis, copied
-/// by Cache::select.)
+/// The cache of one layer. Self-attention keeps rows of keys and values side by side, [rows, 2 d];
+/// another mixer keeps what it needs of each position, by default what it read (Mixer::step).
 struct LayerCache {
   std::vector<Array> own;  ///< own[t]: position t, a row for each hypothesis at that step
-  Array memory;            ///< of the memory, computed when first needed
+  Array memory;            ///< keys and values of the memory, computed when first needed
+  Array distances;         ///< keys of distances 0 and up, as many as were needed (LayerPositions)
 };
 
 /// The cache of decoding, so that a step computes one new row per hypothesis instead of whole
-/// sequences. Rows of keys and values never move: when a beam search keeps, drops or copies
+/// sequences. The rows of earlier positions never move: when a beam search keeps, drops or copies
 /// hypotheses, only `paths` and `sequence` change, and they are shared by all layers.
 struct Cache {
   std::int64_t position = -1;                    ///< of each hypothesis's newest row
@@ -86,6 +94,9 @@ struct Context {
   Cache* cache = nullptr;  ///< decoding: row i of x is the new row of hypothesis i
   std::size_t layer = 0;   ///< the layer whose cache a block uses; incremented by the stack
   std::span<const ScoreTermPtr> terms = {};  ///< of self-attention's scores (Positions)
+  /// Which rows self-attention reads, in place of the model's own choice: a prefix
+  /// (autograd/ops/attention/prefix.h), any mask (mask.h). It must be causal where the block is.
+  PatternPtr pattern = nullptr;
 
   /// The position of a sequence's first row.
   std::int64_t first_position() const { return cache != nullptr ? cache->position : 0; }

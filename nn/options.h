@@ -2,17 +2,23 @@
 /// The shape of a model, as plain values. Read from the YAML section `model`; used by both builds.
 #include <cstdint>
 
-#include "autograd/kernels/maps.h"
+#include "autograd/base/enum_names.h"
+#include "autograd/ops/attention/rotary.h"
 
 namespace heed {
 
-using Activation = Map;  ///< one of the first activation_count
-
+enum class Activation : int;    // nn/layers/activations.h
+enum class MixerKind : int;     // nn/layers/mixer.h
 enum class PositionKind : int;  // nn/layers/positions.h
 enum class PatternKind : int;   // nn/layers/patterns.h
 
-enum class NormPlace { pre, post };  ///< before a sublayer (inside the residual) or after the sum
-constexpr auto names_of(NormPlace) { return enum_names<NormPlace>("pre", "post"); }
+/// Before a sublayer (inside the residual), after the sum, or nowhere.
+enum class NormPlace { pre, post, none };
+constexpr auto names_of(NormPlace) { return enum_names<NormPlace>("pre", "post", "none"); }
+
+/// The sublayers of a block one after the other, or all from the same input, added up.
+enum class BlockForm { serial, parallel };
+constexpr auto names_of(BlockForm) { return enum_names<BlockForm>("serial", "parallel"); }
 
 enum class NormKind { layer, rms };
 constexpr auto names_of(NormKind) { return enum_names<NormKind>("layer", "rms"); }
@@ -32,12 +38,20 @@ struct DropoutRates {
   DropoutRates(double all) : residual(all), attention(all), activation(all) {}
 };
 
-/// Which keys self-attention reads.
-struct AttentionReach {
+/// Which keys self-attention reads, and how every attention compares queries with keys.
+struct AttentionChoice {
   PatternKind pattern{};  ///< the first: full
   /// Pattern window: the number of keys that a token reads: its own and those before it; in an
   /// encoder, also as many after it as before.
   std::int64_t window = 128;
+  /// Key heads, a divisor of the query heads, which share them in groups; 0: as many as query heads.
+  std::int64_t kv_heads = 0;
+  std::int64_t block = 64;         ///< pattern bigbird: positions in a block
+  std::int64_t global_blocks = 2;  ///< pattern bigbird (ops/attention/bigbird.h)
+  std::int64_t side_blocks = 1;    ///< the same
+  std::int64_t random_blocks = 3;  ///< the same
+  std::int64_t top_k = 16;         ///< pattern topk: keys that a token keeps
+  double scale = 0;  ///< of the products of queries and keys; 0: 1/√(size of a head)
 };
 
 struct ModelOptions {
@@ -46,10 +60,14 @@ struct ModelOptions {
   std::int64_t d_ff = 1024;
   std::int64_t encoder_layers = 3;  ///< a language model has none
   std::int64_t decoder_layers = 3;
-  DropoutRates dropout;
-  Activation activation = Activation::relu;
-  PositionKind positions{};  ///< the first: sinusoidal
-  AttentionReach attention;
+  DropoutRates dropout = {};
+  Activation activation{};      ///< the first: relu
+  MixerKind mixer{};            ///< the first: attention
+  std::int64_t conv_width = 5;  ///< mixer conv: tokens that a token reads, its own included
+  PositionKind positions{};     ///< the first: sinusoidal
+  AttentionChoice attention = {};
+  BlockForm block = BlockForm::serial;
+  bool residual = true;  ///< what a sublayer computes is added to its input, not put in its place
   NormPlace norm = NormPlace::pre;
   bool final_norm = true;  ///< a norm after the last layer of a stack
   NormKind norm_kind = NormKind::layer;
@@ -60,6 +78,11 @@ struct ModelOptions {
   double init_std = 0.02;             ///< only for InitKind::normal
   std::int64_t context = 256;         ///< language model: window length, in tokens
   std::int64_t max_positions = 1024;  ///< rows of a learned position table
+  RotaryPairs rotary_pairs{};         ///< the first: halves
+  double rotary_base = 10000;         ///< pair i turns by position · base^(−2i/size)
+  std::int64_t shaw_distance = 16;    ///< relative_shaw: longer distances count as this one
+  std::int64_t t5_buckets = 32;       ///< relative_t5: a multiple of 4
+  std::int64_t t5_distance = 128;     ///< relative_t5: longer distances share a bucket
 };
 
 }  // namespace heed

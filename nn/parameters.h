@@ -20,10 +20,23 @@ void append(Parameters& all, const std::string& name, const Part& part) {
   for (NamedTensor& p : part.parameters()) all.push_back({prefix + p.name, std::move(p.tensor)});
 }
 
+/// The parameters of several parts: parameters_of("encoder", encoder, "output", output).
+template <class Part, class... Others>
+Parameters parameters_of(const std::string& name, const Part& part, const Others&... others) {
+  Parameters all;
+  append(all, name, part);
+  if constexpr (sizeof...(others) > 0) {
+    for (NamedTensor& p : parameters_of(others...)) all.push_back(std::move(p));
+  }
+  return all;
+}
+
 /// Creates the initial values of parameters. Each has its own random stream, numbered in order of
 /// creation, so a layer added at the end of a model leaves the values of the others unchanged.
 class Init {
  public:
+  explicit Init(std::uint64_t seed) : Init(InitKind::xavier, 0, seed) {}
+  /// `std` is used only by InitKind::normal.
   Init(InitKind kind, double std, std::uint64_t seed) : kind_(kind), std_(std), seed_(seed) {}
 
   /// A weight [out, in]. xavier: uniform within ±√(6 / (in + out)) (Glorot and Bengio 2010);

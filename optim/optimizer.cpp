@@ -1,17 +1,45 @@
 #include "optim/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
+#include <unordered_map>
+
+#include "autograd/kernels/reduce.h"
+#include "optim/clip.h"
+#include "optim/schedule.h"
 
 HEED_BEGIN
 
+namespace {
+
+void require(bool right, const char* option, const char* range, double value) {
+  if (!right) fail("[optimizer] expected {} {}, got {}", option, range, value);
+}
+
+/// The same ranges as for the keys of a config, for options set in code. NaN fails.
+void check(const OptimOptions& o) {
+  require(o.lr >= 0, "lr", "of at least 0", o.lr);
+  for (const double beta : o.betas) require(beta >= 0 && beta < 1, "betas", "in [0, 1)", beta);
+  require(o.eps > 0, "eps", "above 0", o.eps);
+  require(o.momentum >= 0 && o.momentum < 1, "momentum", "in [0, 1)", o.momentum);
+  require(o.weight_decay >= 0, "weight_decay", "of at least 0", o.weight_decay);
+  require(o.clip_norm >= 0, "clip_norm", "of at least 0", o.clip_norm);
+}
+
+}  // namespace
+
 Optimizer::Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters)
     : options_(options), parameters_(std::move(parameters)) {
+  check(options_);
+  std::unordered_map<const Node*, std::string> seen;
   for (const NamedTensor& p : parameters_) {
     if (!p.tensor.defined()) fail("[optimizer] {} is an undefined tensor", p.name);
     if (!p.tensor.needs_grad())
       fail("[optimizer] {} is a constant: make it with Tensor::variable", p.name);
     if (!p.tensor.node()->leaf())
       fail("[optimizer] {} is the result of an op, not a variable", p.name);
+    if (const auto [first, is_new] = seen.emplace(p.tensor.node().get(), p.name); !is_new)
+      fail("[optimizer] {} and {} are the same variable: list it once", first->second, p.name);
     first_.push_back(Array::zeros(p.tensor.shape()));
     if (options_.name != OptimizerKind::sgd) second_.push_back(Array::zeros(p.tensor.shape()));
   }
@@ -69,6 +97,50 @@ void Optimizer::step(const std::vector<Array>& gradients, double lr, double grad
         gradients[i].defined() ? gradients[i] : Array::zeros(parameters_[i].tensor.shape());
     update(i, 0, g.size(), g.data());
   }
+}
+
+OptimizerStep Optimizer::step(Gradients gradients) {
+  const ScheduleOptions& schedule = options_.schedule;
+  const bool ends = schedule.name == ScheduleKind::cosine || schedule.name == ScheduleKind::linear;
+  if (ends && schedule.steps <= 0)
+    fail("[optimizer] the schedule {} needs its last step: set schedule.steps",
+         name_of(schedule.name));
+  return step(std::move(gradients), learning_rate(options_, steps_ + 1, schedule.steps));
+}
+
+OptimizerStep Optimizer::step(Gradients gradients, double lr) {
+  require(lr >= 0, "a learning rate", "of at least 0", lr);
+  const std::vector<Array> list = in_order(gradients);
+  const double norm = norm_of(list);
+  step(list, lr, clip_factor(norm, options_.clip_norm));
+  return {lr, norm};
+}
+
+std::vector<Array> Optimizer::in_order(Gradients& gradients) const {
+  const bool reached = std::ranges::any_of(
+      parameters_, [&](const NamedTensor& p) { return gradients.reach(p.tensor); });
+  if (!reached)
+    fail("[optimizer] the loss depends on none of the {} parameters: are they another model's?",
+         parameters_.size());
+  std::vector<Array> list;
+  for (const NamedTensor& p : parameters_) list.push_back(gradients.take(p.tensor));
+  return list;
+}
+
+double Optimizer::norm_of(const std::vector<Array>& gradients) const {
+  double squares = 0;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const double own = kernels::sum_squares(gradients[i].data(), gradients[i].size());
+    if (!std::isfinite(own)) {
+      throw Error(
+          Exit::non_finite,
+          fmt::format("[optimizer] step {}: the gradient of {} is not finite; the weights are "
+                      "as before the step",
+                      steps_ + 1, parameters_[i].name));
+    }
+    squares += own;
+  }
+  return std::sqrt(squares);
 }
 
 std::vector<NamedTensor> Optimizer::state() const {

@@ -1,5 +1,8 @@
 #pragma once
 /// Turns gradients into new weights: Adam, AdamW, SGD with momentum (formulas in kernels/update.h).
+///
+///   Optimizer optimizer({.lr = 1e-3, .schedule = {.warmup = 100}}, model.parameters());
+///   optimizer.step(backward(loss));
 #include <cstdint>
 #include <vector>
 
@@ -9,11 +12,26 @@
 
 HEED_BEGIN
 
+/// What a step has used.
+struct OptimizerStep {
+  double lr = 0;
+  double gradient_norm = 0;  ///< of all gradients together, before clipping
+};
+
 class Optimizer {
  public:
   /// Keeps handles to the parameters' values and allocates their moments, initially zero.
-  /// Throws unless all parameters are variables.
+  /// Throws unless all parameters are variables, each listed once, and every option is in its range.
   Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters);
+
+  /// A full step on this thread: the learning rate of options.schedule, clipping by
+  /// options.clip_norm, the update. A parameter that the loss does not depend on has a zero gradient.
+  /// Throws, before anything changes: Error(failed) if the loss depends on no parameter, or the
+  /// schedule ends with the run and schedule.steps is 0; Error(non_finite), naming the first
+  /// parameter, if a gradient is NaN or infinite.
+  OptimizerStep step(Gradients gradients);
+  /// The same with this learning rate, whatever the schedule.
+  OptimizerStep step(Gradients gradients, double lr);
 
   /// Starts the next step: its learning rate, and the factor applied to gradients first (clipping).
   void begin_step(double lr, double grad_scale);
@@ -34,6 +52,10 @@ class Optimizer {
 
  private:
   double decay_of(std::size_t parameter) const;
+  /// The gradients in the order of the parameters, undefined for zero.
+  std::vector<Array> in_order(Gradients& gradients) const;
+  /// The norm of all gradients together. Throws if it is not finite.
+  double norm_of(const std::vector<Array>& gradients) const;
 
   OptimOptions options_;
   std::vector<NamedTensor> parameters_;

@@ -40,7 +40,7 @@ struct OptimOptions {
   DecayedParameters decay = DecayedParameters::matrices;
   double momentum = 0.9;   ///< sgd
   double clip_norm = 1.0;  ///< 0: no clipping
-  ScheduleOptions schedule;
+  ScheduleOptions schedule = {};
 };
 
 }  // namespace heed

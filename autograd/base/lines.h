@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "autograd/base/files.h"
-#include "autograd/base/gzip.h"
+#include "autograd/base/formats/gzip.h"
 
 namespace heed {
 

@@ -32,7 +32,8 @@ enum class Stream : std::uint32_t {
   shuffle = 3,
   data = 4,
   sampling = 5,
-  check = 6
+  check = 6,
+  pattern = 7
 };
 
 /// Identifies one stream of numbers: the run's seed, its use, and two indices (step and shard for

@@ -124,6 +124,7 @@ bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) c
   int looked = 0, rounded = 0;
   for (const GradcheckEntry& entry : found) {
     if (passes(entry.status) || looked == 8) continue;
+    ++looked;
     const Line line = objective.along_entry(tensor.value(), entry.index);
     const double scale =
         std::max(1.0, std::abs(static_cast<double>(tensor.value().data()[entry.index])));
@@ -134,10 +135,14 @@ bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) c
     };
     const double wide = slope(0x1p-10 * scale).value, half = slope(0x1p-11 * scale).value;
     const Difference narrow = slope(0x1p-27 * scale);
+    // At steps of a few float32 ulps, internal rounding scatters the slopes; near a kink or on a curve they
+    // converge.
+    const Difference near = slope(0x1p-22 * scale), nearer = slope(0x1p-23 * scale);
+    if (std::abs(near.value - nearer.value) <= 1e-3 * std::abs(near.value) + nearer.rounding)
+      continue;
     const double size = std::abs(entry.analytic), gap = std::abs(narrow.value - wide);
     rounded += gap > 1e-3 * size && gap > 10 * (narrow.rounding + std::abs(wide - half)) &&
                std::abs(wide - entry.analytic) <= std::min(1e-2 * size, 0.1 * gap);
-    ++looked;
   }
   return 2 * rounded > looked;
 }

@@ -12,7 +12,10 @@ namespace {
 constexpr int halvings = 20;  // from ε^(1/5) down to about 1e-9 in float64
 constexpr int patience = 12;  // halvings without progress, after which there is only noise
 constexpr int doublings = 5;
-constexpr int steadily = 3;  // halvings that must leave a gap of slopes unchanged to show a kink
+// The gap between the slopes from both sides shows a kink if this many halvings in a row leave it unchanged,
+constexpr int halvings_of_a_kink = 3;
+// and shows that there is none if this many in a row shrink it.
+constexpr int halvings_of_a_curve = 2;
 
 /// s at ±h and ±2h, minus s(0).
 struct Stencil {
@@ -41,6 +44,13 @@ bool gap_stays(const Stencil& wide, const Stencil& narrow, double least, double 
          std::abs(gap - wide.gap()) <= within * std::abs(gap);
 }
 
+/// Whether halving the step shrinks the gap as for a smooth function, or the gap is too small to matter.
+/// With several kinks within the stencil, two step sizes may agree on a wrong slope by accident.
+bool gap_shrinks(const Stencil& wide, const Stencil& narrow, double least) {
+  return std::abs(narrow.gap()) <=
+         std::max({least, 50 * narrow.rounding(), 0.25 * std::abs(wide.gap())});
+}
+
 /// The central slope of a kink may be the expected value, as that of |x| at 0 is; a smooth function's
 /// slopes from both sides are nearly equal.
 bool may_be_a_kink(const Stencil& s) {
@@ -48,16 +58,25 @@ bool may_be_a_kink(const Stencil& s) {
   return std::abs(s.gap()) > std::max(1e-2 * slopes, 50 * s.rounding());
 }
 
-/// Updates `best` and returns true if the two agree better than any previous pair.
-bool keep_better(Slope& best, const Stencil& a, const Stencil& b) {
-  const double difference = std::abs(a.central() - b.central());
+/// The best pair of steps so far.
+struct Best : Slope {
+  bool smooth = false;  ///< the gap shrinks between its two steps, and at every step after them
+};
+
+/// Updates `best` and returns true if the two stencils agree better than any previous pair. A smooth pair
+/// always replaces one that is not smooth.
+bool keep_better(Best& best, const Stencil& wide, const Stencil& narrow, double least) {
+  const double difference = std::abs(wide.central() - narrow.central());
   if (!std::isfinite(difference)) return false;
-  const double uncertainty = std::max(difference, std::min(a.rounding(), b.rounding()));
-  if (best.finite && uncertainty >= best.uncertainty) return false;
-  best.value = a.rounding() < b.rounding() ? a.central() : b.central();
-  if (difference > a.rounding() + b.rounding()) best.value = a.h < b.h ? a.central() : b.central();
+  const double uncertainty = std::max(difference, std::min(wide.rounding(), narrow.rounding()));
+  const bool smooth = gap_shrinks(wide, narrow, least);
+  const bool better = smooth == best.smooth ? uncertainty < best.uncertainty : smooth;
+  if (best.finite && !better) return false;
+  best.value = wide.rounding() < narrow.rounding() ? wide.central() : narrow.central();
+  if (difference > wide.rounding() + narrow.rounding()) best.value = narrow.central();
   best.uncertainty = uncertainty;
   best.finite = true;
+  best.smooth = smooth;
   return true;
 }
 
@@ -67,10 +86,11 @@ Slope measure_slope(const Line& line, double expected, double step,
                     const std::function<double(double)>& tolerance) {
   step = std::exp2(std::floor(std::log2(step)));  // a power of two, so that halving is exact
   const Stencil first{step, line(-2 * step), line(-step), line(step), line(2 * step)};
-  Slope best;
+  Best best;
   std::optional<Slope> right;  // the first stencil's, if it agrees with what is expected
   if (std::isfinite(first.central())) {
-    best = {first.central(), first.rounding(), true, false, first.from_left(), first.from_right()};
+    static_cast<Slope&>(best) = {first.central(), first.rounding(),  true,
+                                 false,           first.from_left(), first.from_right()};
     if (std::abs(expected - best.value) <= tolerance(best.value)) right = best;
     if (right && !may_be_a_kink(first)) return best;
     best.uncertainty = std::numeric_limits<double>::infinity();
@@ -79,27 +99,34 @@ Slope measure_slope(const Line& line, double expected, double step,
   Stencil now = first;
   std::optional<Stencil> bent;  // the narrowest stencil that shows a kink
   bool stays = false;
-  int stuck = 0, steady = 0;
+  int stuck = 0, steady = 0, smooth = 0;
   for (int k = 0; k < halvings; ++k) {
     const double h = now.h / 2;
     const Stencil next{h, now.left, line(-h), line(h), now.right};
     const double least =
         tolerance(std::max(std::abs(next.from_left()), std::abs(next.from_right())));
+    if (bent && 50 * next.rounding() > 0.5 * std::abs(bent->gap())) {
+      stays = true;  // smaller steps cannot show that the kink is not at x: rounding would hide it
+      break;
+    }
     const bool before = stays;
     stays = gap_stays(now, next, least, 0.1);
     steady = stays ? steady + 1 : 0;
     // While a kink lies within the stencil, two steps may agree on a mean of its slopes.
-    const bool better = !stays && keep_better(best, now, next);
+    const bool better = !stays && keep_better(best, now, next, least);
     stuck = better || stays || before || !best.finite ? 0 : stuck + 1;
+    smooth = gap_shrinks(now, next, least) ? smooth + 1 : 0;
+    best.smooth = best.smooth && smooth > 0;
     const bool at_kink = stays && gap_stays(now, next, least, 1e-6);
     now = next;
-    if (at_kink || steady >= steadily) bent = now;
+    if (at_kink || steady >= halvings_of_a_kink) bent = now;
     if (at_kink) break;
     // A kink near x looks like one at x until the steps are smaller than its distance.
     if (stays || !best.finite) continue;
     if (right && !bent) return *right;  // curved, but no kink
     if (stuck == patience) break;
-    if (best.uncertainty <= 0.1 * tolerance(best.value) || now.rounding() > 10 * best.uncertainty)
+    if (best.smooth && smooth >= halvings_of_a_curve &&
+        (best.uncertainty <= 0.1 * tolerance(best.value) || now.rounding() > 10 * best.uncertainty))
       break;
   }
   const bool converged = best.finite && best.uncertainty <= tolerance(best.value);
@@ -109,14 +136,17 @@ Slope measure_slope(const Line& line, double expected, double step,
             true,  bent->from_left(), bent->from_right()};
   }
   if (bent) return best;  // larger steps would agree on a mean of the kink's slopes
-  now = first;            // if rounding dominates, larger steps are more precise
+  const Stencil narrowest = now;
+  now = first;  // if rounding dominates, larger steps are more precise
   for (int k = 0; k < doublings && best.finite && best.uncertainty > 0.1 * tolerance(best.value);
        ++k) {
     const double h = 2 * now.h;
     const Stencil next{h, line(-2 * h), now.outer_left, now.outer_right, line(2 * h)};
-    keep_better(best, next, now);
+    keep_better(best, next, now,
+                tolerance(std::max(std::abs(now.from_left()), std::abs(now.from_right()))));
     now = next;
   }
+  if (!best.smooth) best.uncertainty = std::max(best.uncertainty, std::abs(narrowest.gap()));
   return best;
 }
 

@@ -3,7 +3,6 @@
 #include <hwy/cache_control.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "autograd/kernels/simd/targets.h"
 
@@ -52,14 +51,13 @@ HWY_INLINE void each_head(const HeadLayout& layout, const Body& body) {
 
 /// Proceeds row by row, so that each is read only once.
 void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadLayout layout,
-                   real* scores) {
+                   real scale, real* scores) {
   const std::int64_t size = layout.size;
-  const real root = real(1) / std::sqrt(static_cast<real>(size));
   for (std::int64_t t = 0; t < n; ++t) {
     fetch(rows[std::min(t + 2, n - 1)], 2 * layout.key_heads * size);
     const real* const keys = rows[t];
     each_head(layout, [=](std::int64_t h, std::int64_t column) HWY_ATTR {
-      scores[h * n + t] = root * inner(q + h * size, keys + column, size);
+      scores[h * n + t] = scale * inner(q + h * size, keys + column, size);
     });
   }
 }
@@ -97,8 +95,8 @@ HWY_EXPORT(attend_scores);
 HWY_EXPORT(attend_mix);
 
 void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadLayout layout,
-                   real* scores) {
-  HWY_DYNAMIC_DISPATCH(attend_scores)(q, rows, n, layout, scores);
+                   real scale, real* scores) {
+  HWY_DYNAMIC_DISPATCH(attend_scores)(q, rows, n, layout, scale, scores);
 }
 void attend_mix(const real* weights, const real* const* rows, std::int64_t n, HeadLayout layout,
                 real* out) {

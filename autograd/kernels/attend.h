@@ -1,7 +1,6 @@
 #pragma once
 /// One query row, all heads, against cached rows at any addresses: the two products of a decoding
 /// step. rows[t] holds the keys [key_heads · size] of position t, followed by as many values.
-#include <cmath>
 #include <cstdint>
 
 #include "autograd/kernels/attention.h"
@@ -9,9 +8,9 @@
 HEED_BEGIN
 namespace kernels {
 
-/// scores[h, t] = ⟨q_h, k_t,h⟩ / √size.     q: [heads · size], scores: [heads, n]
+/// scores[h, t] = scale ⟨q_h, k_t,h⟩.     q: [heads · size], scores: [heads, n]
 void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadLayout layout,
-                   real* scores);
+                   real scale, real* scores);
 /// out_h = Σ_t weights[h, t] v_t,h.         weights: [heads, n], out: [heads · size]
 void attend_mix(const real* weights, const real* const* rows, std::int64_t n, HeadLayout layout,
                 real* out);
@@ -20,7 +19,7 @@ void attend_mix(const real* weights, const real* const* rows, std::int64_t n, He
 namespace plain {
 
 inline void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadLayout layout,
-                          real* scores) {
+                          real scale, real* scores) {
   const auto [heads, key_heads, size] = layout;
   for (std::int64_t h = 0; h < heads; ++h) {
     const std::int64_t key_head = layout.key_head(h);
@@ -28,7 +27,7 @@ inline void attend_scores(const real* q, const real* const* rows, std::int64_t n
       double sum = 0;
       for (std::int64_t j = 0; j < size; ++j)
         sum += double{q[h * size + j]} * double{rows[t][key_head * size + j]};
-      scores[h * n + t] = static_cast<real>(sum / std::sqrt(static_cast<double>(size)));
+      scores[h * n + t] = static_cast<real>(double{scale} * sum);
     }
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
 /// Functions of one value: their names and, in double, their formulas and derivatives. These are
-/// the plain twins of simd/maps-inl.h. A new function goes into the enum, its names and each
-/// function below; the tests then include it.
+/// the plain twins of simd/maps-inl.h. A new activation goes into HEED_ACTIVATIONS, any
+/// other function into the enum and its names; both need a case in each function below; the tests then include it.
 #include <cmath>
 
 #include "autograd/base/enum_names.h"
@@ -10,11 +10,21 @@ namespace heed {
 
 /// The activations come first. `gelu` is x Φ(x) with the exact normal distribution, `gelu_tanh` its
 /// approximation by tanh (Hendrycks and Gimpel 2016); `silu` is x σ(x).
-enum class Map { relu, gelu, gelu_tanh, silu, tanh, sigmoid, neg, exp, log, sqrt };
+#define HEED_ACTIVATIONS(NAME) \
+  NAME(relu)                   \
+  NAME(gelu)                   \
+  NAME(gelu_tanh)              \
+  NAME(silu)                   \
+  NAME(tanh)                   \
+  NAME(sigmoid)
+#define HEED_ENUMERATOR(name) name,
+#define HEED_NAME(name) #name,
+enum class Map { HEED_ACTIVATIONS(HEED_ENUMERATOR) neg, exp, log, sqrt };
 constexpr auto names_of(Map) {
-  return enum_names<Map>("relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid", "neg", "exp",
-                         "log", "sqrt");
+  return enum_names<Map>(HEED_ACTIVATIONS(HEED_NAME) "neg", "exp", "log", "sqrt");
 }
+#undef HEED_ENUMERATOR
+#undef HEED_NAME
 
 inline constexpr std::size_t map_count = names_of(Map{}).size();
 /// The number of activations: the maps before neg.

@@ -145,8 +145,16 @@ Array Array::clone() const {
   return Array(shape_, values());
 }
 
-bool Array::unique() const {
-  return block_ != nullptr && block_->references.load(std::memory_order_acquire) == 1;
+std::int64_t Array::owners() const {
+  return block_ == nullptr ? 0 : block_->references.load(std::memory_order_acquire);
+}
+
+std::uint32_t Array::version() const {
+  return block_ == nullptr ? 0 : block_->version.load(std::memory_order_relaxed);
+}
+
+void Array::mark_written() {
+  if (block_ != nullptr) block_->version.fetch_add(1, std::memory_order_relaxed);
 }
 
 namespace {

@@ -56,7 +56,14 @@ class Array {
   Array sliced(std::int64_t begin, std::int64_t end) const;
   Array clone() const;
   /// True if no other array shares the values, so they may be written to.
-  bool unique() const;
+  bool unique() const { return owners() == 1; }
+  std::int64_t owners() const;  ///< arrays that share the values; 0 if undefined
+  bool shares(const Array& other) const { return defined() && block_ == other.block_; }
+
+  /// How often mark_written was called for the values: the tape compares it, to find values that were
+  /// changed between forward and backward.
+  std::uint32_t version() const;
+  void mark_written();
 
  private:
   Shape shape_;

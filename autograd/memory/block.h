@@ -19,7 +19,8 @@ struct alignas(64) Block {
   Block* below = nullptr;     ///< the heap's: the block that ends where this one begins
   std::size_t bytes = 0;      ///< with this header; unused in an arena
   std::uint32_t size_class = 0;
-  bool free = false;  ///< the heap's
+  bool free = false;                      ///< the heap's
+  std::atomic<std::uint32_t> version{0};  ///< of the values: see Array::mark_written
 
   void* memory() { return this + 1; }
   static Block* of(void* memory) { return static_cast<Block*>(memory) - 1; }

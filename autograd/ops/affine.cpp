@@ -4,7 +4,7 @@
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/reduce.h"
-#include "autograd/ops/check.h"
+#include "autograd/ops/shared/check.h"
 
 HEED_BEGIN
 

@@ -1,8 +1,25 @@
 #pragma once
-/// What affine and the ops fused with it share.
-#include "autograd/ops.h"
+/// x Wᵀ + b, alone and fused with an activation and dropout.
+#include <cstdint>
+
+#include "autograd/base/random.h"
+#include "autograd/kernels/maps.h"
+#include "autograd/tensor.h"
 
 HEED_BEGIN
+
+/// x: [..., in], weight: [out, in], bias: [out] or undefined → [..., out]: x Wᵀ + b.
+Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// The same with only rows [begin, end) of weight and bias, so that q, k and v can share one
+/// matrix.
+Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t begin,
+                   std::int64_t end);
+
+/// dropout(f(x Wᵀ + b)), fused: less is computed and, for relu, only the result is kept.
+Tensor affine_map(Map f, const Tensor& x, const Tensor& weight, const Tensor& bias, real p = 0,
+                  const RandomKey& key = {});
+
+// ---- shared by these ops ---------------------------------------------------------------------
 
 /// Rows [begin, end) of a weight [out, in] and a bias [out] (or none), applied to rows x.
 struct AffineRows {

@@ -1,10 +1,11 @@
+#include "autograd/ops/cross_entropy.h"
+
 #include <algorithm>
 
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows.h"
-#include "autograd/ops.h"
 
 HEED_BEGIN
 
@@ -18,13 +19,17 @@ LossCounts chunk_loss(Array& logits, const std::int32_t* targets, real smoothing
                       bool with_grad) {
   LossCounts counts;
   for (std::int64_t r = 0; r < logits.rows(); ++r) {
+    if (targets[r] == ignored_target) {
+      if (with_grad) std::fill_n(logits.row(r), logits.cols(), real(0));
+      continue;
+    }
     const kernels::RowLoss row = kernels::cross_entropy_row(
         logits.row(r), logits.cols(), targets[r], smoothing, factor, with_grad);
     counts.loss += row.loss;
     counts.nll += row.nll;
     counts.correct += row.correct ? 1 : 0;
+    ++counts.tokens;
   }
-  counts.tokens = logits.rows();
   return counts;
 }
 
@@ -41,7 +46,7 @@ void check(const char* op, std::int64_t rows, std::int64_t classes,
     fail("[{}] expected a target for each of {} rows, got {}", op, rows, targets.size());
   }
   for (std::size_t i = 0; i < targets.size(); ++i) {
-    if (targets[i] < 0 || targets[i] >= classes) {
+    if ((targets[i] < 0 || targets[i] >= classes) && targets[i] != ignored_target) {
       fail("[{}] target {} at row {} is not one of {} classes", op, targets[i], i, classes);
     }
   }
@@ -60,6 +65,7 @@ Array scaled(const Array& x, real factor) {
 
 /// loss = 1/N Σ_r [(1 − ε)(−log p_r[t_r]) + ε/n Σ_j (−log p_r[j])],   p_r = softmax(z_r)
 /// dz_r = dloss/N (p_r − (1 − ε) onehot(t_r) − ε/n)                  z: [rows, n]
+/// where r runs over the rows whose target is not ignored_target; the others have dz_r = 0.
 /// The loss ends the graph, so the gradient is computed while the row is in cache.
 /// Source: Szegedy et al., "Rethinking the Inception architecture", 2016, section 7.
 struct CrossEntropy {
@@ -160,6 +166,16 @@ struct ProjectedCrossEntropy {
 };
 
 }  // namespace
+
+Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, real smoothing,
+                     LossCounts* counts) {
+  const auto ignored = std::ranges::count(targets, ignored_target);
+  const auto counted = static_cast<std::int64_t>(targets.size()) - ignored;
+  if (counted == 0)
+    fail("[cross_entropy] expected a target that is not ignored, got none among {}",
+         targets.size());
+  return cross_entropy(logits, targets, smoothing, static_cast<double>(counted), counts);
+}
 
 Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, real smoothing,
                      double normalizer, LossCounts* counts) {

@@ -1,7 +1,8 @@
-#include "autograd/kernels/dropout.h"
+#include "autograd/ops/dropout.h"
 
-#include "autograd/ops.h"
-#include "autograd/ops/check.h"
+#include "autograd/kernels/dropout.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/shared/check.h"
 
 HEED_BEGIN
 

@@ -1,6 +1,8 @@
+#include "autograd/ops/matmul.h"
+
 #include "autograd/kernels/gemm/gemm.h"
-#include "autograd/ops.h"
-#include "autograd/ops/broadcast.h"
+#include "autograd/ops/shared/broadcast.h"
+#include "autograd/ops/shared/check.h"
 
 HEED_BEGIN
 
@@ -29,6 +31,8 @@ struct Matmul {
   std::int64_t n() const { return b.shape()[trans_b ? -2 : -1]; }
 
   Array forward(const Array& a_in, const Array& b_in) {
+    require_defined("matmul", a_in);
+    require_defined("matmul", b_in);
     a = a_in;
     b = b_in;
     if (a.shape().rank() < 2 || b.shape().rank() < 2) {

@@ -1,6 +1,7 @@
+#include "autograd/ops/norm.h"
+
 #include "autograd/kernels/rows.h"
-#include "autograd/ops.h"
-#include "autograd/ops/check.h"
+#include "autograd/ops/shared/check.h"
 
 HEED_BEGIN
 

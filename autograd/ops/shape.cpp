@@ -1,8 +1,13 @@
+#include "autograd/ops/shape.h"
+
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "autograd/kernels/elementwise.h"
-#include "autograd/ops.h"
-#include "autograd/ops/check.h"
+#include "autograd/ops/shared/axis.h"
+#include "autograd/ops/shared/broadcast.h"
+#include "autograd/ops/shared/check.h"
 
 // These ops move values and compute nothing: their Jacobians are made of zeros and ones, and each
 // gradient goes back to where its value came from.
@@ -10,12 +15,6 @@
 HEED_BEGIN
 
 namespace {
-
-std::int64_t product(const Shape& shape, int begin, int end) {
-  std::int64_t n = 1;
-  for (int i = begin; i < end; ++i) n *= shape[i];
-  return n;
-}
 
 /// y[i] = x[i], i counting through all values in order. x and y share them.
 /// dx[i] = dy[i]
@@ -138,6 +137,55 @@ struct Concat {
   }
 };
 
+using Axes = std::array<int, Shape::max_rank>;
+
+/// Axis k of y is axis axes[k] of x.
+Array permuted(const Array& x, const Axes& axes) {
+  const Shape& from = x.shape();
+  const int rank = from.rank();
+  Shape shape;
+  std::array<std::int64_t, Shape::max_rank> stride{}, index{};  // of y's axes, in x
+  for (int k = 0; k < rank; ++k) {
+    shape.push_back(from[axes[k]]);
+    stride[k] = product(from, axes[k] + 1, rank);
+  }
+  Array y(shape);
+  std::int64_t at = 0;
+  for (std::int64_t i = 0; i < y.size(); ++i) {
+    y.data()[i] = x.data()[at];
+    for (int k = rank - 1; k >= 0; --k) {
+      at += stride[k];
+      if (++index[k] < shape[k]) break;
+      at -= stride[k] * shape[k];
+      index[k] = 0;
+    }
+  }
+  return y;
+}
+
+/// y[i_axes[0], i_axes[1], …] = x[i_0, i_1, …]
+/// dx = dy with the inverse permutation
+struct Permute {
+  Axes axes{};
+  Array forward(const Array& x) { return permuted(x, axes); }
+  void backward(const Array& dy, Grad dx) const {
+    Axes inverse{};
+    for (int k = 0; k < dy.shape().rank(); ++k) inverse[axes[k]] = k;
+    dx.add(permuted(dy, inverse));
+  }
+};
+
+/// y = x, repeated                     x: [X] → y: [shape]
+/// dx = sum_X dy, over the copies
+struct BroadcastTo {
+  Shape shape;
+  Array forward(const Array& x) {
+    require_defined("broadcast_to", x);
+    return broadcast_to(x, shape);
+  }
+  void backward(const Array& dy, Grad dx) const { dx.add(sum_to(dy, dx.shape())); }
+};
+
 }  // namespace
 
 Tensor Tensor::operator[](std::int64_t i) const {
@@ -181,6 +229,69 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
     }
   }
   return apply(Concat{axis, {}}, parts);
+}
+
+Tensor concat(std::initializer_list<Tensor> parts, int axis) {
+  return concat(std::span(parts.begin(), parts.size()), axis);
+}
+
+Tensor stack(std::span<const Tensor> parts, int axis) {
+  if (parts.empty()) fail("[stack] expected at least one tensor, got none");
+  require_defined("stack", parts[0].value());
+  const Shape& shape = parts[0].shape();
+  if (axis < -shape.rank() - 1 || axis > shape.rank())
+    fail("[stack] expected a place for a new axis of {}, got {}", shape, axis);
+  if (axis < 0) axis += shape.rank() + 1;
+  Shape with_axis;
+  for (int i = 0; i <= shape.rank(); ++i) {
+    if (i == axis) with_axis.push_back(1);
+    if (i < shape.rank()) with_axis.push_back(shape[i]);
+  }
+  std::vector<Tensor> layers;
+  for (const Tensor& part : parts) {
+    require_defined("stack", part.value());
+    if (part.shape() != shape)
+      fail("[stack] expected tensors of one shape, got {} and {}", shape, part.shape());
+    layers.push_back(reshape(part, with_axis));
+  }
+  return concat(layers, axis);
+}
+Tensor stack(std::initializer_list<Tensor> parts, int axis) {
+  return stack(std::span(parts.begin(), parts.size()), axis);
+}
+
+Tensor permute(const Tensor& x, std::span<const int> axes) {
+  require_defined("permute", x.value());
+  const Shape& shape = x.shape();
+  const auto rank = static_cast<std::size_t>(shape.rank());
+  Axes order{};
+  std::array<bool, Shape::max_rank> seen{};
+  bool right = axes.size() == rank;
+  for (std::size_t k = 0; right && k < rank; ++k) {
+    order[k] = require_axis("permute", shape, axes[k]);
+    right = !std::exchange(seen[order[k]], true);
+  }
+  if (!right)
+    fail("[permute] expected each axis of {} once, got {{{}}}", shape, fmt::join(axes, ", "));
+  return apply(Permute{order}, x);
+}
+Tensor permute(const Tensor& x, std::initializer_list<int> axes) {
+  return permute(x, std::span(axes.begin(), axes.size()));
+}
+
+Tensor broadcast_to(const Tensor& x, const Shape& shape) { return apply(BroadcastTo{shape}, x); }
+
+std::vector<Tensor> split(const Tensor& x, std::int64_t parts, int axis) {
+  require_defined("split", x.value());
+  axis = require_axis("split", x.shape(), axis);
+  const std::int64_t n = x.shape()[axis];
+  if (parts < 1 || n % parts != 0)
+    fail("[split] expected a number of parts that divides {} (axis {} of {}), got {}", n, axis,
+         x.shape(), parts);
+  std::vector<Tensor> all;
+  for (std::int64_t i = 0; i < parts; ++i)
+    all.push_back(slice(x, axis, i * (n / parts), (i + 1) * (n / parts)));
+  return all;
 }
 
 HEED_END

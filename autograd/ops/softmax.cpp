@@ -1,11 +1,12 @@
+#include "autograd/ops/softmax.h"
+
 #include <functional>
 #include <utility>
 
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/rows.h"
-#include "autograd/ops.h"
-#include "autograd/ops/broadcast.h"
-#include "autograd/ops/check.h"
+#include "autograd/ops/shared/broadcast.h"
+#include "autograd/ops/shared/check.h"
 
 HEED_BEGIN
 

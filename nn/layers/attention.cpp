@@ -1,32 +1,48 @@
 #include "nn/layers/attention.h"
 
-#include "autograd/ops.h"
+#include <algorithm>
+
+#include "autograd/ops/affine.h"
+#include "autograd/ops/attention/attention.h"
+#include "autograd/ops/attention/linear_attention.h"
 #include "nn/layers/patterns.h"
 
 HEED_BEGIN
 
 MultiHeadAttention::MultiHeadAttention(const ModelOptions& options, Sees which, Init& init)
-    : in_proj_weight(init.matrix(3 * options.d_model, options.d_model)),
-      in_proj_bias(init.zeros(3 * options.d_model)),
-      out_proj(options.d_model, options.d_model, init),
-      d(options.d_model),
+    : d(options.d_model),
       heads(options.heads),
+      kv_heads(options.attention.kv_heads == 0 ? heads : options.attention.kv_heads),
+      scale(options.attention.scale),
       dropout_rate(options.dropout.attention),
       sees(which),
       pattern(which == Sees::memory ? full_pattern()
                                     : make_pattern(options.attention, which == Sees::past)) {
   if (heads < 1 || d % heads != 0)
     fail("[multi_head_attention] {} heads do not divide d_model {}", heads, d);
+  if (kv_heads < 1 || heads % kv_heads != 0)
+    fail("[multi_head_attention] {} key heads do not divide {} heads", kv_heads, heads);
+  in_proj_weight = init.matrix(in_rows(), d);
+  in_proj_bias = init.zeros(in_rows());
+  out_proj = Linear(d, d, init);
+  if (which == Sees::memory) return;
+  linear = options.attention.pattern == PatternKind::linear;
+  if (options.attention.pattern == PatternKind::topk) top_k = options.attention.top_k;
+  positions = LayerPositions(options, which == Sees::past, init);
 }
 
 Parameters MultiHeadAttention::parameters() const {
   Parameters all{{"in_proj_weight", in_proj_weight}, {"in_proj_bias", in_proj_bias}};
   append(all, "out_proj", out_proj);
+  append(all, "positions", positions);
   return all;
 }
 
-Tensor MultiHeadAttention::projected(const Tensor& x, std::int64_t begin, std::int64_t end) const {
-  return affine_rows(x, in_proj_weight, in_proj_bias, begin, end);
+Tensor MultiHeadAttention::queries(const Tensor& x) const {
+  return affine_rows(x, in_proj_weight, positions.projection_bias(in_proj_bias), 0, d);
+}
+Tensor MultiHeadAttention::keys_and_values(const Tensor& x) const {
+  return affine_rows(x, in_proj_weight, in_proj_bias, d, in_rows());
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const Context& context) const {
@@ -37,51 +53,86 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Context& context) c
   return out_proj(context.cache != nullptr ? new_rows(x, context) : whole_sequences(x, context));
 }
 
-AttentionOptions MultiHeadAttention::attention_options(const Context& context) const {
-  AttentionOptions options{.heads = heads, .pattern = pattern};
-  if (sees != Sees::memory) options.terms.assign(context.terms.begin(), context.terms.end());
+AttentionOptions MultiHeadAttention::attention_options(const Context& context,
+                                                       std::int64_t longest) const {
+  AttentionOptions options{
+      .heads = heads, .key_heads = kv_heads, .scale = static_cast<real>(scale), .pattern = pattern};
+  if (sees == Sees::memory) return options;
+  if (context.pattern != nullptr) options.pattern = context.pattern;
+  options.top_k = top_k;
+  options.terms.assign(context.terms.begin(), context.terms.end());
+  positions.add_terms(options.terms, longest,
+                      context.cache != nullptr ? &context.cache->layers[context.layer] : nullptr);
   return options;
 }
 
+namespace {
+
+std::int64_t longest_of(Offsets offsets) {
+  std::int32_t longest = 0;
+  for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
+    longest = std::max(longest, offsets[s + 1] - offsets[s]);
+  return longest;
+}
+
+}  // namespace
+
 Tensor MultiHeadAttention::whole_sequences(const Tensor& x, const Context& context) const {
-  AttentionOptions options = attention_options(context);
+  AttentionOptions options = attention_options(context, longest_of(context.offsets));
   options.dropout = static_cast<real>(context.pass.rate(dropout_rate));
   options.key = context.pass.next_key();
   if (sees == Sees::memory) {
     const Memory& memory = *context.memory;
-    const Tensor q = projected(x, 0, d);                 // [rows, d]
-    const Tensor kv = projected(memory.rows, d, 3 * d);  // [memory rows, 2 d]: k, v
+    const Tensor q = queries(x);                     // [rows, d]
+    const Tensor kv = keys_and_values(memory.rows);  // [memory rows, 2 e]: k, v
     return cross_attention(q, kv, context.offsets, memory.offsets, options);
   }
-  const Tensor qkv = affine(x, in_proj_weight, in_proj_bias);  // [rows, 3 d]: q, k, v
-  return self_attention(qkv, context.offsets, options);
+  const Tensor qkv =  // [rows, d + 2 e]: q, k, v
+      affine(x, in_proj_weight, positions.projection_bias(in_proj_bias));
+  const Tensor placed = positions.rotated(qkv, heads + kv_heads, context.offsets, 0);
+  if (linear) return linear_attention(placed, context.offsets, sees == Sees::past, options);
+  return self_attention(placed, context.offsets, options);
 }
 
 Tensor MultiHeadAttention::new_rows(const Tensor& x, const Context& context) const {
   const Cache& cache = *context.cache;
   LayerCache& layer = context.cache->layers[context.layer];
+  Tensor q = queries(x);  // [hypotheses, d]
   if (sees != Sees::memory) {
-    layer.own.push_back(projected(x, d, 3 * d).value());  // [hypotheses, 2 d]: k, v
+    const Tensor kv = positions.rotated(keys_and_values(x), kv_heads, context.offsets,
+                                        cache.position);  // [hypotheses, 2 e]: k, v
+    q = positions.rotated(q, heads, context.offsets, cache.position);
+    if (linear) return new_rows_linear(q, kv, context);
+    layer.own.push_back(kv.value());
   } else if (!layer.memory.defined()) {
-    layer.memory = projected(context.memory->rows, d, 3 * d).value();  // [memory rows, 2 d]
+    layer.memory = keys_and_values(context.memory->rows).value();  // [memory rows, 2 e]
   }
-  const Array q = projected(x, 0, d).value();  // [hypotheses, d]
   Array out(q.shape());
-  AttentionStep attend(attention_options(context), d);
-  for (std::int64_t i = 0; i < q.rows(); ++i) {
+  AttentionStep attend(attention_options(context, cache.position + 1), d);
+  for (std::int64_t i = 0; i < out.rows(); ++i) {
     if (sees == Sees::memory) {
       const std::int32_t s = cache.sequence[i];
       const std::int64_t begin = context.memory->offsets[s],
                          keys = context.memory->offsets[s + 1] - begin;
       const auto row = [&](std::int64_t t) { return layer.memory.row(begin + t); };
-      attend(q.row(i), s, cache.position, keys, row, out.row(i));
+      attend(q.value().row(i), s, cache.position, keys, row, out.row(i));
     } else {
       const std::vector<std::int32_t>& path = cache.paths[i];
       const auto keys = static_cast<std::int64_t>(path.size());
       const auto row = [&](std::int64_t t) { return layer.own[t].row(path[t]); };
-      attend(q.row(i), i, keys - 1, keys, row, out.row(i));
+      attend(q.value().row(i), i, keys - 1, keys, row, out.row(i));
     }
   }
+  return Tensor(std::move(out));
+}
+
+Tensor MultiHeadAttention::new_rows_linear(const Tensor& q, const Tensor& kv,
+                                           const Context& context) const {
+  const LinearAttentionStep step(attention_options(context, 0), d);
+  Array out(q.shape());
+  Array& states = running_state(context, out.rows(), step.state_size());
+  for (std::int64_t i = 0; i < out.rows(); ++i)
+    step(q.value().row(i), kv.value().row(i), states.row(i), out.row(i));
   return Tensor(std::move(out));
 }
 

@@ -2,39 +2,49 @@
 #include "autograd/attention.h"
 #include "nn/context.h"
 #include "nn/layers/linear.h"
+#include "nn/layers/mixer.h"
+#include "nn/layers/positions.h"
 
 HEED_BEGIN
 
-/// Which rows a query sees: all rows of its sequence; its own row and those before it; or those of
-/// the memory.
-enum class Sees { all, past, memory };
-
 /// Multi-head attention (Vaswani et al. 2017, section 3.2.2), with PyTorch's parameters: one matrix
-/// [3 d, d] makes queries, keys and values. Head h owns columns [h d / heads, (h + 1) d / heads) of
-/// each:
+/// makes queries, keys and values. Head h owns columns [h d / heads, (h + 1) d / heads) of each:
 ///   out_h = softmax(q_h k_hᵀ / √(d / heads)) v_h,     output = out_proj(out_1 … out_heads)
-struct MultiHeadAttention {
-  Tensor in_proj_weight;  ///< [3 d, d]: rows for q, then k, then v
-  Tensor in_proj_bias;    ///< [3 d]
+/// With fewer key heads than query heads, groups of query heads share a head of keys and values: one
+/// head is multi-query attention (Shazeer 2019), several are grouped-query attention (Ainslie et al.
+/// 2023). Keys and values are then narrower: width e = key heads · d / heads.
+struct MultiHeadAttention : Mixer {
+  Tensor in_proj_weight;  ///< [d + 2 e, d]: rows for q, then k, then v
+  Tensor in_proj_bias;    ///< [d + 2 e]
   Linear out_proj;        ///< [d, d]
-  std::int64_t d, heads;
+  std::int64_t d, heads, kv_heads;
+  double scale;
   double dropout_rate;
   Sees sees;
-  PatternPtr pattern;  ///< which keys a query reads
+  PatternPtr pattern;        ///< which keys a query reads, unless the context says otherwise
+  bool linear = false;       ///< self-attention without scores
+  std::int64_t top_k = 0;    ///< keys that a query keeps; 0: all that it reads
+  LayerPositions positions;  ///< of self-attention
 
   MultiHeadAttention(const ModelOptions& options, Sees which, Init& init);
 
   /// x: [rows, d] → [rows, d]. With a cache, the keys and values of x are added to it. Throws Error
   /// if a memory is needed and there is none, or if a cache is used while a tape is recording.
-  Tensor operator()(const Tensor& x, const Context& context) const;
-  Parameters parameters() const;
+  Tensor operator()(const Tensor& x, const Context& context) const override;
+  Tensor step(const Tensor& x, const Context& context) const override {
+    return (*this)(x, context);
+  }
+  Parameters parameters() const override;
 
  private:
-  /// Rows [begin, end) of in_proj, applied: [rows, d] → [rows, end − begin].
-  Tensor projected(const Tensor& x, std::int64_t begin, std::int64_t end) const;
-  AttentionOptions attention_options(const Context& context) const;
+  std::int64_t in_rows() const { return d + 2 * kv_heads * (d / heads); }
+  Tensor queries(const Tensor& x) const;          ///< [rows, d] → [rows, d]
+  Tensor keys_and_values(const Tensor& x) const;  ///< [rows, d] → [rows, 2 e]
+  /// `longest`: rows of the longest sequence, of self-attention.
+  AttentionOptions attention_options(const Context& context, std::int64_t longest) const;
   Tensor whole_sequences(const Tensor& x, const Context& context) const;
   Tensor new_rows(const Tensor& x, const Context& context) const;
+  Tensor new_rows_linear(const Tensor& q, const Tensor& kv, const Context& context) const;
 };
 
 HEED_END

@@ -1,49 +1,96 @@
 #include "nn/layers/block.h"
 
+#include "autograd/ops/arithmetic.h"
+#include "autograd/recompute.h"
+
 HEED_BEGIN
 
 TransformerBlock::TransformerBlock(const ModelOptions& options, BlockKind kind, Init& init)
-    : self_attention(options, kind == BlockKind::encoder ? Sees::all : Sees::past, init),
+    : mixer_kind(options.mixer),
+      mixer(make_mixer(options, kind == BlockKind::encoder ? Sees::all : Sees::past, init)),
       cross_attention(kind == BlockKind::decoder
                           ? std::optional(MultiHeadAttention(options, Sees::memory, init))
                           : std::nullopt),
       feed_forward(options, init),
-      around_self(options, init),
-      around_feed_forward(options, init) {
+      around_mixer(options, init) {
+  if (options.block == BlockForm::parallel) return;
+  around_feed_forward.emplace(options, init);
   if (cross_attention) around_cross.emplace(options, init);
 }
 
 Tensor TransformerBlock::operator()(const Tensor& x, const Context& context) const {
-  Tensor y = around_self(x, context.pass,
-                         [&](const Tensor& rows) { return self_attention(rows, context); });
-  if (cross_attention) {
-    y = (*around_cross)(y, context.pass,
-                        [&](const Tensor& rows) { return (*cross_attention)(rows, context); });
+  const auto mix = [&](const Tensor& rows) {
+    return context.cache != nullptr ? mixer->step(rows, context) : (*mixer)(rows, context);
+  };
+  const auto cross = [&](const Tensor& rows) { return (*cross_attention)(rows, context); };
+  const auto feed = [&](const Tensor& rows) { return feed_forward(rows, context.pass); };
+  if (!around_feed_forward) {
+    return around_mixer(x, context.pass, [&](const Tensor& rows) {
+      const Tensor y = cross_attention ? add(mix(rows), cross(rows)) : mix(rows);
+      return add(y, feed(rows));
+    });
   }
-  return around_feed_forward(y, context.pass,
-                             [&](const Tensor& rows) { return feed_forward(rows, context.pass); });
+  Tensor y = around_mixer(x, context.pass, mix);
+  if (cross_attention) y = (*around_cross)(y, context.pass, cross);
+  return (*around_feed_forward)(y, context.pass, feed);
 }
 
 Parameters TransformerBlock::parameters() const {
   Parameters all;
-  append(all, "self_attn", self_attention);
+  append(all, mixer_kind == MixerKind::attention ? "self_attn" : "mixer", *mixer);
   if (cross_attention) append(all, "multihead_attn", *cross_attention);
   append(all, "", feed_forward);
-  append(all, "norm1", around_self.norm);
-  if (cross_attention) append(all, "norm2", around_cross->norm);
-  append(all, cross_attention ? "norm3" : "norm2", around_feed_forward.norm);
+  int number = 0;
+  for (const std::optional<Residual>& around :
+       {std::optional(around_mixer), around_cross, around_feed_forward}) {
+    if (around && around->norm) append(all, "norm" + std::to_string(++number), *around->norm);
+  }
   return all;
 }
 
 Stack::Stack(const ModelOptions& options, std::int64_t depth, BlockKind kind, Init& init) {
   for (std::int64_t i = 0; i < depth; ++i) blocks.emplace_back(options, kind, init);
-  if (options.final_norm) norm.emplace(options, init);
+  if (options.final_norm && options.norm != NormPlace::none) norm.emplace(options, init);
 }
 
+namespace {
+
+/// The block's result, without what its ops would keep for backward. What backward needs of the context
+/// is copied: only the batch and the model live that long.
+Tensor recomputed(const TransformerBlock& block, const Tensor& x, const Context& context) {
+  std::vector<Tensor> inputs{x}, variables;
+  Offsets memory_offsets;
+  if (block.cross_attention && context.memory != nullptr) {
+    inputs.push_back(context.memory->rows);
+    memory_offsets = context.memory->offsets;
+  }
+  for (const NamedTensor& p : block.parameters()) variables.push_back(p.tensor);
+  for (const ScoreTermPtr& term : context.terms)
+    variables.insert(variables.end(), term->inputs().begin(), term->inputs().end());
+  const auto after =
+      std::make_shared<Pass>();  // the pass once the block has taken its random numbers
+  const auto run = [&block, memory_offsets, after, offsets = context.offsets, start = context.pass,
+                    terms = context.terms,
+                    pattern = context.pattern](std::span<const Tensor> given) {
+    *after = start;
+    const Memory memory{given.back(), memory_offsets};
+    Context own{offsets, given.size() > 1 ? &memory : nullptr, *after};
+    own.terms = terms;
+    own.pattern = pattern;
+    return block(given[0], own);
+  };
+  const Tensor y = recompute(run, inputs, variables);
+  context.pass = *after;
+  return y;
+}
+
+}  // namespace
+
 Tensor Stack::operator()(Tensor x, Context context) const {
+  const bool again = context.pass.recompute && context.cache == nullptr && recording();
   if (context.cache != nullptr) context.cache->layers.resize(blocks.size());
   for (const TransformerBlock& block : blocks) {
-    x = block(x, context);
+    x = again ? recomputed(block, x, context) : block(x, context);
     ++context.layer;
   }
   return norm ? (*norm)(x) : x;

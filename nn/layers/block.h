@@ -1,7 +1,9 @@
 #pragma once
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "autograd/ops/dropout.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/feed_forward.h"
 #include "nn/layers/norm.h"
@@ -15,38 +17,46 @@ enum class BlockKind { encoder, causal, decoder };
 /// A residual connection around a sublayer, with its norm:
 ///   pre:   x + dropout(sublayer(norm(x)))      (Xiong et al. 2020)
 ///   post:  norm(x + dropout(sublayer(x)))      (Vaswani et al. 2017)
+///   none:  x + dropout(sublayer(x))
+/// Without the connection (ModelOptions::residual), "x +" is left out.
 struct Residual {
-  Norm norm;
+  std::optional<Norm> norm;
   NormPlace place;
+  bool connected;
   double dropout_rate;
 
   Residual(const ModelOptions& options, Init& init)
-      : norm(options, init), place(options.norm), dropout_rate(options.dropout.residual) {}
+      : place(options.norm), connected(options.residual), dropout_rate(options.dropout.residual) {
+    if (place != NormPlace::none) norm.emplace(options, init);
+  }
 
   template <class Sublayer>
   Tensor operator()(const Tensor& x, Pass& pass, Sublayer sublayer) const {
     const auto p = static_cast<real>(pass.rate(dropout_rate));
-    const bool pre = place == NormPlace::pre;
-    const Tensor change = sublayer(pre ? norm(x) : x);
-    const Tensor total = dropout_add(change, x, p, pass.next_key());
-    return pre ? total : norm(total);
+    const Tensor change = sublayer(place == NormPlace::pre ? (*norm)(x) : x);
+    const RandomKey key = pass.next_key();
+    const Tensor total = connected ? dropout_add(change, x, p, key) : dropout(change, p, key);
+    return place == NormPlace::post ? (*norm)(total) : total;
   }
 };
 
-/// A layer of a Transformer: self-attention, attention to the memory if the kind has it, and
-/// feed-forward, each with its residual.
+/// A layer of a Transformer: a mixer (self-attention, unless the options name another), attention to
+/// the memory if the kind has it, and feed-forward. Serial: each has its residual. Parallel: they read
+/// the same rows, and their sum has one residual (Wang and Komatsuzaki, GPT-J, 2021).
 struct TransformerBlock {
-  MultiHeadAttention self_attention;
+  MixerKind mixer_kind;
+  std::shared_ptr<const Mixer> mixer;
   std::optional<MultiHeadAttention> cross_attention;
   FeedForward feed_forward;
-  Residual around_self, around_feed_forward;
-  std::optional<Residual> around_cross;
+  Residual around_mixer;  ///< of a parallel block: around all of it
+  std::optional<Residual> around_cross, around_feed_forward;
 
   TransformerBlock(const ModelOptions& options, BlockKind kind, Init& init);
 
   /// x: [rows, d] → [rows, d]; with a cache, x holds the new rows only.
   Tensor operator()(const Tensor& x, const Context& context) const;
-  /// Named as in nn.TransformerEncoderLayer or, with cross-attention, nn.TransformerDecoderLayer.
+  /// Named as in nn.TransformerEncoderLayer or, with cross-attention, nn.TransformerDecoderLayer. A mixer
+  /// other than self-attention is named "mixer".
   Parameters parameters() const;
 };
 

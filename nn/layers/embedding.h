@@ -2,7 +2,7 @@
 #include <cmath>
 #include <span>
 
-#include "autograd/ops.h"
+#include "autograd/ops/index.h"
 #include "nn/parameters.h"
 
 HEED_BEGIN
@@ -19,7 +19,7 @@ struct Embedding {
   /// ids: n of them → [n, d]
   Tensor operator()(std::span<const std::int32_t> ids) const {
     return embedding(weight, ids,
-                     scaled ? std::sqrt(static_cast<real>(weight.shape()[1])) : real(1));
+                     scaled ? std::sqrt(static_cast<real>(weight.shape().cols())) : real(1));
   }
   Parameters parameters() const { return {{"weight", weight}}; }
 };

@@ -1,12 +1,25 @@
 #include "nn/layers/feed_forward.h"
 
+#include "autograd/ops/dropout.h"
+#include "autograd/ops/elementwise.h"
+
 HEED_BEGIN
 
 FeedForward::FeedForward(const ModelOptions& options, Init& init)
-    : linear1(options.d_model, options.d_ff, init),
+    : linear1(options.d_model, (gate_of(options.activation) ? 2 : 1) * options.d_ff, init),
       linear2(options.d_ff, options.d_model, init),
       activation(options.activation),
+      registered(registered_function(options.activation)),
       dropout_rate(options.dropout.activation) {}
+
+Tensor FeedForward::hidden(const Tensor& x, Pass& pass) const {
+  const auto p = static_cast<real>(pass.rate(dropout_rate));
+  if (const auto gate = gate_of(activation))
+    return dropout(gated(*gate, linear1(x)), p, pass.next_key());
+  if (registered != nullptr) return dropout(registered(linear1(x)), p, pass.next_key());
+  return affine_map(static_cast<Map>(activation), x, linear1.weight, linear1.bias, p,
+                    pass.next_key());
+}
 
 Parameters FeedForward::parameters() const {
   Parameters all;

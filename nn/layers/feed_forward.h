@@ -1,22 +1,27 @@
 #pragma once
+#include "autograd/kernels/elementwise.h"
 #include "nn/context.h"
+#include "nn/layers/activations.h"
 #include "nn/layers/linear.h"
 
 HEED_BEGIN
 
-/// linear2(dropout(f(linear1(x)))): [rows, d] → [rows, d_ff] → [rows, d]
+/// linear2(dropout(f(linear1(x)))): [rows, d] → [rows, d_ff] → [rows, d]. With a gated activation
+/// (swiglu, geglu) linear1 gives [rows, 2 d_ff], of which f makes [rows, d_ff].
 struct FeedForward {
   Linear linear1, linear2;
-  kernels::Map activation;
+  Activation activation;
+  ActivationFunction registered;  ///< of an activation that is not built in, else nullptr
   double dropout_rate;
 
   FeedForward(const ModelOptions& options, Init& init);
 
-  Tensor operator()(const Tensor& x, Pass& pass) const {
-    return linear2(affine_map(activation, x, linear1.weight, linear1.bias,
-                              static_cast<real>(pass.rate(dropout_rate)), pass.next_key()));
-  }
+  Tensor operator()(const Tensor& x, Pass& pass) const { return linear2(hidden(x, pass)); }
   Parameters parameters() const;
+
+ private:
+  /// dropout(f(linear1(x))): one op for a built-in activation without a gate.
+  Tensor hidden(const Tensor& x, Pass& pass) const;
 };
 
 HEED_END

@@ -1,5 +1,5 @@
 #pragma once
-#include "autograd/ops.h"
+#include "autograd/ops/norm.h"
 #include "nn/parameters.h"
 
 HEED_BEGIN

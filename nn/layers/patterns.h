@@ -4,28 +4,41 @@
 /// include it. (Attention to a memory always reads all of it.)
 
 #include "autograd/base/enum_names.h"
+#include "autograd/ops/attention/bigbird.h"
 #include "autograd/ops/attention/causal.h"
 #include "autograd/ops/attention/window.h"
 #include "nn/options.h"
 
 namespace heed {
 
-enum class PatternKind : int { full, window };
-constexpr auto names_of(PatternKind) { return enum_names<PatternKind>("full", "window"); }
+/// topk: as full, but a query keeps its largest scores only (AttentionOptions::top_k). linear: without
+/// scores (autograd/ops/attention/linear_attention.h).
+enum class PatternKind : int { full, window, bigbird, topk, linear };
+constexpr auto names_of(PatternKind) {
+  return enum_names<PatternKind>("full", "window", "bigbird", "topk", "linear");
+}
 
 }  // namespace heed
 
 HEED_BEGIN
 
 /// `causal`: a query reads no later key.
-inline PatternPtr make_pattern(const AttentionReach& reach, bool causal) {
-  switch (reach.pattern) {
+inline PatternPtr make_pattern(const AttentionChoice& choice, bool causal) {
+  switch (choice.pattern) {
     case PatternKind::full:
+    case PatternKind::topk:
+    case PatternKind::linear:
       return causal ? causal_pattern() : full_pattern();
     case PatternKind::window:
-      return window_pattern(reach.window - 1, causal ? 0 : reach.window - 1);
+      return window_pattern(choice.window - 1, causal ? 0 : choice.window - 1);
+    case PatternKind::bigbird:
+      return bigbird_pattern({.block = choice.block,
+                              .global_blocks = choice.global_blocks,
+                              .side_blocks = choice.side_blocks,
+                              .random_blocks = choice.random_blocks,
+                              .causal = causal});
   }
-  fail("[make_pattern] no pattern has the number {}", static_cast<int>(reach.pattern));
+  fail("[make_pattern] no pattern has the number {}", static_cast<int>(choice.pattern));
 }
 
 HEED_END

@@ -55,6 +55,13 @@ void require_one_each(std::span<const std::int32_t> tokens, std::size_t hypothes
          tokens.size());
 }
 
+void require_parents(std::span<const std::int32_t> parents, std::size_t hypotheses) {
+  for (const std::int32_t p : parents) {
+    if (p < 0 || p >= static_cast<std::int64_t>(hypotheses))
+      fail("[decoding] expected parents among {} hypotheses, got {}", hypotheses, p);
+  }
+}
+
 class CachedDecoding final : public Decoding {
  public:
   CachedDecoding(const Generative& model, const SideView& source, std::int64_t count)
@@ -77,7 +84,10 @@ class CachedDecoding final : public Decoding {
     memory_.rows = {};  // each layer has its own keys and values now
     return model_.output()(rows).value();
   }
-  void select(std::span<const std::int32_t> parents) override { cache_.select(parents); }
+  void select(std::span<const std::int32_t> parents) override {
+    require_parents(parents, cache_.paths.size());
+    cache_.select(parents);
+  }
 
  private:
   const Generative& model_;
@@ -115,6 +125,7 @@ class PlainDecoding final : public Decoding {
     return model_.output()(Tensor(last)).value();
   }
   void select(std::span<const std::int32_t> parents) override {
+    require_parents(parents, hypotheses_.size());
     std::vector<Hypothesis> chosen;
     for (const std::int32_t p : parents) chosen.push_back(hypotheses_[p]);
     hypotheses_ = std::move(chosen);

@@ -15,7 +15,9 @@ class LanguageModel final : public Generative {
     Init init(options.init, options.init_std, seed);
     const std::int64_t d = options.d_model;
     decoder_.embedding = Embedding(vocabulary, d, options.scale_embeddings, init);
-    decoder_.positions = Positions(options.positions, options.context, d, init);
+    ModelOptions with_table = options;
+    with_table.max_positions = options.context;
+    decoder_.positions = Positions(with_table, true, init);
     decoder_.dropout_rate = options.dropout.residual;
     decoder_.stack = Stack(options, options.decoder_layers, BlockKind::causal, init);
     output_ =
@@ -31,7 +33,7 @@ class LanguageModel final : public Generative {
     return all;
   }
   std::int64_t position_limit() const override {
-    return decoder_.positions.terms.empty() ? options_.context : 0;  // terms use only distances
+    return by_distance(options_.positions) ? 0 : options_.context;
   }
   Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const override {
     const std::int64_t limit = position_limit();

@@ -4,7 +4,7 @@
 #include <memory>
 #include <span>
 
-#include "autograd/ops.h"
+#include "autograd/ops/cross_entropy.h"
 #include "nn/context.h"
 #include "nn/layers/linear.h"
 #include "nn/models/architecture.h"
@@ -54,7 +54,8 @@ class Decoding {
   /// Appends tokens[i] to hypothesis i and returns the logits of the next token: [hypotheses,
   /// vocabulary].
   virtual Array step(std::span<const std::int32_t> tokens) = 0;
-  /// Hypothesis i becomes a continuation of old hypothesis parents[i]; their number may change.
+  /// Hypothesis i becomes a continuation of old hypothesis parents[i]; their number may change. Throws
+  /// if there is no such hypothesis.
   virtual void select(std::span<const std::int32_t> parents) = 0;
 };
 

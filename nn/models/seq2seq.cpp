@@ -24,7 +24,7 @@ class Seq2Seq final : public Generative {
                              ? decoder_.embedding
                              : Embedding(source_vocabulary, d, options.scale_embeddings, init);
     for (Tower* const tower : {&encoder_, &decoder_}) {
-      tower->positions = Positions(options.positions, options.max_positions, d, init);
+      tower->positions = Positions(options, tower == &decoder_, init);
       tower->dropout_rate = options.dropout.residual;
     }
     encoder_.stack = Stack(options, options.encoder_layers, BlockKind::encoder, init);

@@ -12,12 +12,8 @@ class EncoderTagger final : public Tagger {
                 std::uint64_t seed)
       : position_limit_(options.positions == PositionKind::learned ? options.max_positions : 0) {
     Init init(options.init, options.init_std, seed);
-    const std::int64_t d = options.d_model;
-    encoder_.embedding = Embedding(vocabulary, d, options.scale_embeddings, init);
-    encoder_.positions = Positions(options.positions, options.max_positions, d, init);
-    encoder_.dropout_rate = options.dropout.residual;
-    encoder_.stack = Stack(options, options.encoder_layers, BlockKind::encoder, init);
-    output_ = Linear(d, labels, init);
+    encoder_ = Tower(options, vocabulary, BlockKind::encoder, init);
+    output_ = Linear(options.d_model, labels, init);
   }
 
   Parameters parameters() const override {

@@ -2,13 +2,19 @@
 /// The patterns and score terms that the attention tests use, each with a reference definition. A
 /// new one needs a row here: it is then checked against finite differences, against composed ops,
 /// and in decoding.
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "autograd/ops.h"
 #include "autograd/ops/attention/alibi.h"
+#include "autograd/ops/attention/bigbird.h"
 #include "autograd/ops/attention/causal.h"
+#include "autograd/ops/attention/distance_bias.h"
+#include "autograd/ops/attention/mask.h"
+#include "autograd/ops/attention/prefix.h"
+#include "autograd/ops/attention/relative_keys.h"
 #include "autograd/ops/attention/window.h"
 
 HEED_BEGIN
@@ -21,83 +27,6 @@ struct PrefixAndWindow final : Pattern {
   void stretches(const QueryBlock& block, Stretches& into) const override {
     into.add(block, [&](std::int64_t) { return KeyRange{0, prefix}; });
     into.add(block, [&](std::int64_t i) { return KeyRange{std::max(prefix, i - back), i + 1}; });
-  }
-};
-
-/// Any set of pairs: stretch n contains the n-th run of keys of each query.
-struct PairsPattern final : Pattern {
-  std::function<bool(std::int64_t, std::int64_t)> reads;
-  explicit PairsPattern(std::function<bool(std::int64_t, std::int64_t)> pairs)
-      : reads(std::move(pairs)) {}
-  KeyRange run(std::int64_t query, std::int64_t keys, std::int64_t n) const {
-    std::int64_t key = 0;
-    for (;; --n) {
-      while (key < keys && !reads(query, key)) ++key;
-      const std::int64_t begin = key;
-      while (key < keys && reads(query, key)) ++key;
-      if (n == 0 || begin == key) return {begin, key};
-    }
-  }
-  void stretches(const QueryBlock& block, Stretches& into) const override {
-    for (std::int64_t n = 0; n <= block.keys / 2; ++n)
-      into.add(block, [&](std::int64_t i) { return run(i, block.keys, n); });
-  }
-};
-
-/// An index for the distance of a key from the query; all large distances share one.
-inline std::int64_t distance_row(std::int64_t query, std::int64_t key) {
-  return std::clamp<std::int64_t>(key - query, -2, 2) + 2;
-}
-constexpr std::int64_t distances = 5;
-
-/// S_ij += B[distance, head]: a trained bias (as in T5). B: [distances, heads]
-struct DistanceBias final : ScoreTerm {
-  Tensor bias;
-  explicit DistanceBias(Tensor b) : bias(std::move(b)) {}
-  std::span<const Tensor> inputs() const override { return {&bias, 1}; }
-  void add(const ScoreBlock& b, real* s) const override {
-    for (std::int64_t r = 0; r < b.rows; ++r) {
-      for (std::int64_t c = 0; c < b.keys; ++c)
-        s[r * b.keys + c] += bias.value().row(distance_row(b.query + r, b.key + c))[b.head];
-    }
-  }
-  void backward(const ScoreBlock& b, const real* ds, real*,
-                std::span<const Grad> dinputs) const override {
-    if (!dinputs[0]) return;
-    Array& sum = dinputs[0].sum();
-    for (std::int64_t r = 0; r < b.rows; ++r) {
-      for (std::int64_t c = 0; c < b.keys; ++c)
-        sum.row(distance_row(b.query + r, b.key + c))[b.head] += ds[r * b.keys + c];
-    }
-  }
-};
-
-/// S_ij += ⟨q_i, A[distance]⟩ (as in Shaw et al. 2018). A: [distances, size]
-struct DistanceKeys final : ScoreTerm {
-  Tensor keys;
-  explicit DistanceKeys(Tensor a) : keys(std::move(a)) {}
-  std::span<const Tensor> inputs() const override { return {&keys, 1}; }
-  void add(const ScoreBlock& b, real* s) const override {
-    for (std::int64_t r = 0; r < b.rows; ++r) {
-      for (std::int64_t c = 0; c < b.keys; ++c) {
-        const real* const a = keys.value().row(distance_row(b.query + r, b.key + c));
-        for (std::int64_t i = 0; i < b.size; ++i)
-          s[r * b.keys + c] += b.q[r * b.q_stride + i] * a[i];
-      }
-    }
-  }
-  void backward(const ScoreBlock& b, const real* ds, real* dq,
-                std::span<const Grad> dinputs) const override {
-    for (std::int64_t r = 0; r < b.rows; ++r) {
-      for (std::int64_t c = 0; c < b.keys; ++c) {
-        const std::int64_t row = distance_row(b.query + r, b.key + c);
-        const real g = ds[r * b.keys + c];
-        for (std::int64_t i = 0; i < b.size; ++i) {
-          dq[r * b.q_stride + i] += g * keys.value().row(row)[i];
-          if (dinputs[0]) dinputs[0].sum().row(row)[i] += g * b.q[r * b.q_stride + i];
-        }
-      }
-    }
   }
 };
 
@@ -115,6 +44,15 @@ inline std::vector<PatternCase> pattern_cases() {
     return [=](std::int64_t i, std::int64_t j) { return i - back <= j && j <= i + ahead; };
   };
   const auto odd = [](std::int64_t i, std::int64_t j) { return (i * 7 + j * 3) % 5 < 2; };
+  const auto bird = [](const BigBirdOptions& o) {
+    const auto reads = [o](std::int64_t i, std::int64_t j) {
+      const std::int64_t of_i = i / o.block, of_j = j / o.block;
+      return (!o.causal || j <= i) && (of_i < o.global_blocks || of_j < o.global_blocks ||
+                                       std::abs(of_i - of_j) <= o.side_blocks);
+    };
+    return PatternCase{fmt::format("blocks of {}{}", o.block, o.causal ? ", causal" : ""),
+                       bigbird_pattern(o), reads, !o.causal};
+  };
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   return {
       {"full", full_pattern(), [](auto, auto) { return true; }, true},
@@ -125,7 +63,12 @@ inline std::vector<PatternCase> pattern_cases() {
       {"window over all keys", window_pattern(most, most), [](auto, auto) { return true; }, true},
       {"prefix and window", std::make_shared<PrefixAndWindow>(),
        [](auto i, auto j) { return j < 2 || (i - 3 <= j && j <= i); }, true},
-      {"any pairs", std::make_shared<PairsPattern>(odd), odd, true},
+      {"any pairs", mask_pattern([=](auto, auto i, auto j) { return odd(i, j); }), odd, true},
+      {"prefix", prefix_pattern(std::vector<std::int64_t>(5, 3)),
+       [](auto i, auto j) { return j <= std::max<std::int64_t>(i, 2); }, true},
+      bird({.block = 2, .global_blocks = 1, .side_blocks = 1, .random_blocks = 0}),
+      bird({.block = 3, .global_blocks = 0, .side_blocks = 0, .random_blocks = 0}),
+      bird({.block = 2, .global_blocks = 1, .side_blocks = 1, .random_blocks = 0, .causal = true}),
   };
 }
 
@@ -139,14 +82,26 @@ struct TermCase {
       composed;
 };
 
-/// distance_row of every pair of query and key, in row-major order.
-inline std::vector<std::int32_t> distance_rows(std::int64_t rows, std::int64_t keys) {
+/// The row of a table of distances for every pair of query and key, in row-major order.
+template <class RowOf>
+std::vector<std::int32_t> distance_rows(std::int64_t rows, std::int64_t keys, RowOf row_of) {
   std::vector<std::int32_t> all;
   for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < keys; ++j)
-      all.push_back(static_cast<std::int32_t>(distance_row(i, j)));
+    for (std::int64_t j = 0; j < keys; ++j) all.push_back(static_cast<std::int32_t>(row_of(i - j)));
   }
   return all;
+}
+
+/// q_i · A[row_of(i − j)]ᵀ / √size for every pair: [rows, keys].
+template <class RowOf>
+Tensor products_with(const Tensor& q, const Tensor& a, std::int64_t keys, RowOf row_of) {
+  const std::int64_t rows = q.shape()[0], distances = a.shape()[0];
+  std::vector<std::int32_t> at = distance_rows(rows, keys, row_of);
+  for (std::int64_t i = 0; i < rows * keys; ++i)
+    at[static_cast<std::size_t>(i)] += static_cast<std::int32_t>(i / keys * distances);
+  const Tensor all = scale(matmul(q, a, false, true),
+                           1 / std::sqrt(static_cast<real>(q.shape()[1])));  // [rows, distances]
+  return reshape(embedding(reshape(all, {rows * distances, 1}), at), {rows, keys});
 }
 
 /// Terms for a layout, with parameters of the required shapes.
@@ -160,29 +115,61 @@ inline std::vector<TermCase> term_cases(const HeadLayout& layout) {
     }
     return Tensor(bias);
   };
-  const auto bias = [](const Tensor& b, const Tensor& q, std::int64_t keys, std::int64_t head,
-                       std::int64_t) {
-    const std::int64_t rows = q.shape()[0];
-    return reshape(embedding(slice(b, 1, head, head + 1), distance_rows(rows, keys)), {rows, keys});
+  static constexpr std::int64_t buckets = 8, farthest = 6, reach = 2, distances = 2 * reach + 1;
+  const auto bias = [](bool causal) {
+    return TermCase{
+        causal ? "biases of earlier keys" : "biases of keys on both sides",
+        {buckets, 0},
+        [=](const Tensor& b) { return std::make_shared<DistanceBias>(b, causal, farthest); },
+        [=](const Tensor& b, const Tensor& q, std::int64_t keys, std::int64_t head, std::int64_t) {
+          const std::int64_t rows = q.shape()[0];
+          // Worked out by hand from the paper's description, for 8 buckets and distances to 6.
+          const auto row_of = [=](std::int64_t distance) -> std::int64_t {
+            if (causal)
+              return std::vector<std::int64_t>{
+                         0, 1, 2, 3, 4, 6}[std::clamp<std::int64_t>(distance, 0, 5)] +
+                     (distance > 5);
+            const std::int64_t n = std::abs(distance);
+            return (distance < 0 ? 4 : 0) + (n < 2 ? n : n < 4 ? 2 : 3);
+          };
+          return reshape(embedding(slice(b, 1, head, head + 1), distance_rows(rows, keys, row_of)),
+                         {rows, keys});
+        }};
   };
-  const auto products = [](const Tensor& a, const Tensor& q, std::int64_t keys, std::int64_t,
+  const auto row_of = [=](std::int64_t distance) {
+    return std::clamp<std::int64_t>(distance, -reach, reach) + reach;
+  };
+  const auto keys_of_distances = [=](const Tensor& a, const Tensor& q, std::int64_t keys,
+                                     std::int64_t head, std::int64_t) {
+    const std::int64_t size = q.shape()[1];
+    return products_with(q, slice(a, 1, head * size, (head + 1) * size), keys, row_of);
+  };
+  // The last row of the parameter is the shift.
+  const auto shifted = [=](const Tensor& a, const Tensor& q, std::int64_t keys, std::int64_t head,
                            std::int64_t) {
-    const std::int64_t rows = q.shape()[0];
-    std::vector<std::int32_t> at = distance_rows(rows, keys);
-    for (std::int64_t i = 0; i < rows * keys; ++i)
-      at[static_cast<std::size_t>(i)] += static_cast<std::int32_t>(i / keys * distances);
-    const Tensor all = matmul(q, a, false, true);  // [rows, distances]
-    return reshape(embedding(reshape(all, {rows * distances, 1}), at), {rows, keys});
+    const std::int64_t size = q.shape()[1];
+    const Tensor own = slice(a, 1, head * size, (head + 1) * size);
+    return products_with(add(q, slice(own, 0, distances, distances + 1)),
+                         slice(own, 0, 0, distances), keys, row_of);
   };
+  const std::int64_t d = layout.heads * layout.size;
+  TermCase both = bias(false), earlier = bias(true);
+  both.parameter = earlier.parameter = {buckets, layout.heads};
   return {{"ALiBi", {}, [](const Tensor&) { return std::make_shared<Alibi>(); }, alibi},
-          {"a trained bias",
-           {distances, layout.heads},
-           [](const Tensor& b) { return std::make_shared<DistanceBias>(b); },
-           bias},
+          both,
+          earlier,
           {"keys of distances",
-           {distances, layout.size},
-           [](const Tensor& a) { return std::make_shared<DistanceKeys>(a); },
-           products}};
+           {distances, d},
+           [=](const Tensor& a) { return std::make_shared<RelativeKeys>(a, -reach); },
+           keys_of_distances},
+          {"keys of distances for shifted queries",
+           {distances + 1, d},
+           [=](const Tensor& a) {
+             return std::make_shared<RelativeKeys>(
+                 slice(a, 0, 0, distances), -reach,
+                 reshape(slice(a, 0, distances, distances + 1), {d}));
+           },
+           shifted}};
 }
 
 HEED_END

@@ -1,6 +1,7 @@
 #pragma once
 /// Shared checks and values.
 #include <boost/test/unit_test.hpp>
+#include <cstring>
 #include <initializer_list>
 #include <ostream>
 #include <string>
@@ -45,7 +46,13 @@ inline Array random_array(const Shape& shape, std::uint64_t seed) {
   return x;
 }
 
-/// Compares shape and values: bitwise, or up to `tolerance` (absolute; NaN never passes).
+inline bool same_bits(const Array& a, const Array& b) {
+  return a.shape() == b.shape() &&
+         (a.size() == 0 ||
+          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(real)) == 0);
+}
+
+/// Compares shape and values: exactly, or up to `tolerance` (absolute; NaN never passes).
 inline bool same(const Array& a, const Array& b, double tolerance = 0) {
   if (a.shape() != b.shape()) return false;
   for (std::int64_t i = 0; i < a.size(); ++i) {

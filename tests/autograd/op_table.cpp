@@ -28,8 +28,8 @@ Tensor off_zero(const Shape& shape) {
 
 std::vector<OpRow> op_table() {
   std::vector<OpRow> table;
-  for (const auto part :
-       {arithmetic_rows, shape_rows, matmul_rows, row_op_rows, attention_rows, loss_rows}) {
+  for (const auto part : {arithmetic_rows, shape_rows, matmul_rows, row_op_rows, attention_rows,
+                          sequence_rows, loss_rows}) {
     for (OpRow& row : part()) table.push_back(std::move(row));
   }
   return table;

@@ -1,5 +1,5 @@
 #pragma once
-/// The gradcheck table: every op of autograd/ops.h has a row, every row a list of cases. An op
+/// The gradcheck table: every op of autograd/ops/ has a row, every row a list of cases. An op
 /// without a row fails test_op_table.cpp.
 #include <functional>
 #include <string>
@@ -29,6 +29,7 @@ std::vector<OpRow> shape_rows();
 std::vector<OpRow> matmul_rows();
 std::vector<OpRow> row_op_rows();
 std::vector<OpRow> attention_rows();
+std::vector<OpRow> sequence_rows();
 std::vector<OpRow> loss_rows();
 
 /// Random values of the given shape in [low, high]; they differ between calls but not between runs.

@@ -85,6 +85,65 @@ OpRow reduce_row(const char* name, Tensor (*f)(const Tensor&, int, bool), bool o
   return row;
 }
 
+OpRow where_row() {
+  OpRow row{"where", {}};
+  struct Case {
+    Shape condition, a, b;
+  };
+  for (const Case& c : {Case{{}, {}, {}}, Case{{7}, {7}, {7}}, Case{{3, 5}, {5}, {3, 1}},
+                        Case{{5}, {3, 5}, {}}, Case{{3, 1}, {}, {1, 5}}, Case{{0}, {0}, {1}}}) {
+    Array condition = uniform(c.condition).value();
+    for (real& x : condition.values()) x = x > 0 ? real(1) : real(0);
+    row.cases.push_back({fmt::format("{} {} {}", c.condition, c.a, c.b),
+                         {uniform(c.a), uniform(c.b)},
+                         [condition](const Inputs& x) { return where(condition, x[0], x[1]); }});
+  }
+  row.cases.push_back({"x x", {uniform({4})}, [](const Inputs& x) {
+                         return where(Array::of({1, 0, 0, 1}), x[0], x[0]);
+                       }});
+  return row;
+}
+
+OpRow pow_row() {
+  OpRow row{"pow", {}};
+  for (const real exponent : {real(0), real(1), real(2), real(2.5), real(-1.5)}) {
+    for (const Shape& shape : {Shape{}, Shape{0}, Shape{7}, Shape{2, 3, 5}}) {
+      row.cases.push_back({fmt::format("{} ^ {}", shape, exponent),
+                           {positive(shape)},
+                           [exponent](const Inputs& x) { return pow(x[0], exponent); }});
+    }
+  }
+  row.cases.push_back(
+      {"a negative base", {off_zero({7})}, [](const Inputs& x) { return pow(x[0], 3); }});
+  return row;
+}
+
+OpRow gated_row() {
+  OpRow row{"gated", {}};
+  for (const Map f : {Map::sigmoid, Map::silu, Map::gelu, Map::tanh}) {
+    for (const Shape& shape : {Shape{0}, Shape{2}, Shape{3, 14}, Shape{0, 4}, Shape{2, 3, 6}}) {
+      row.cases.push_back({fmt::format("{} {}", name_of(f), shape),
+                           {uniform(shape)},
+                           [f](const Inputs& x) { return gated(f, x[0]); }});
+    }
+  }
+  return row;
+}
+
+Tensor clamp_half(const Tensor& x) { return clamp(x, real(-0.5), real(0.75)); }
+
+OpRow cumsum_row() {
+  OpRow row{"cumsum", {}};
+  for (const Shape& shape : shapes) {
+    for (int axis = -shape.rank(); axis < shape.rank(); ++axis) {
+      row.cases.push_back({fmt::format("{} axis {}", shape, axis),
+                           {uniform(shape)},
+                           [axis](const Inputs& x) { return cumsum(x[0], axis); }});
+    }
+  }
+  return row;
+}
+
 }  // namespace
 
 std::vector<OpRow> arithmetic_rows() {
@@ -112,7 +171,21 @@ std::vector<OpRow> arithmetic_rows() {
           unary_row("sigmoid", sigmoid, wide),
           unary_row("silu", silu, wide),
           reduce_row("sum", sum, true),
-          reduce_row("mean", mean, false)};
+          reduce_row("mean", mean, false),
+          reduce_row("max", max, false),
+          reduce_row("min", min, false),
+          reduce_row("log_sum_exp", log_sum_exp, false),
+          cumsum_row(),
+          binary_row("maximum", maximum),
+          binary_row("minimum", minimum),
+          where_row(),
+          unary_row("softplus", softplus, wide),
+          unary_row("abs", abs, off_zero),
+          unary_row("sin", sin, wide),
+          unary_row("cos", cos, wide),
+          pow_row(),
+          gated_row(),
+          unary_row("clamp", clamp_half, wide)};
 }
 
 HEED_END

@@ -105,6 +105,46 @@ void add_kinds(OpRow& self, OpRow& cross) {
   for (const TermCase& term : all) add(term.name, full_pattern(), {term});
 }
 
+OpRow rotary_row() {
+  OpRow row{"rotary", {}};
+  for (const RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::adjacent}) {
+    for (const std::int64_t columns : {0, 4, 12}) {
+      const RotaryOptions options{.size = 4, .columns = columns, .pairs = pairs, .base = 100};
+      row.cases.push_back({fmt::format("{}, {} of 12 columns", name_of(pairs), columns),
+                           {uniform({5, 12})},
+                           [options](const Inputs& x) {
+                             return rotary(x[0], Ids{0, 1, 2, 0, 300}, options);
+                           }});
+    }
+    const RotaryOptions options{.size = 2, .columns = 2, .pairs = pairs};
+    row.cases.push_back({fmt::format("{}, no row", name_of(pairs)),
+                         {uniform({0, 2})},
+                         [options](const Inputs& x) { return rotary(x[0], Ids{}, options); }});
+  }
+  return row;
+}
+
+OpRow linear_row() {
+  OpRow row{"linear_attention", {}};
+  for (const bool causal : {false, true}) {
+    for (const HeadLayout layout : {HeadLayout{1, 1, 3}, HeadLayout{4, 2, 2}}) {
+      for (const Ids& offsets : {Ids{0, 4}, Ids{0, 3, 3, 4}, Ids{0}, Ids{0, 70}}) {
+        if (offsets.back() > 4 && layout.heads > 1) continue;
+        const std::int64_t columns = (layout.heads + 2 * layout.key_heads) * layout.size;
+        row.cases.push_back({fmt::format("{} heads, [{}]{}", layout.heads, fmt::join(offsets, " "),
+                                         causal ? ", causal" : ""),
+                             {uniform({offsets.back(), columns})},
+                             [=](const Inputs& x) {
+                               return linear_attention(
+                                   x[0], offsets, causal,
+                                   {.heads = layout.heads, .key_heads = layout.key_heads});
+                             }});
+      }
+    }
+  }
+  return row;
+}
+
 std::vector<OpRow> fused_rows() {
   OpRow self{"self_attention", {}}, cross{"cross_attention", {}};
   for (const std::int64_t heads : {1, 2}) {
@@ -145,7 +185,7 @@ std::vector<OpRow> fused_rows() {
 }  // namespace
 
 std::vector<OpRow> attention_rows() {
-  std::vector<OpRow> rows{attention_row()};
+  std::vector<OpRow> rows{attention_row(), rotary_row(), linear_row()};
   for (OpRow& row : fused_rows()) rows.push_back(std::move(row));
   return rows;
 }
@@ -175,6 +215,17 @@ std::vector<OpRow> loss_rows() {
              }});
       }
     }
+  }
+  // Ignored rows.
+  for (const Ids& targets : {Ids{ignored_target, 3, ignored_target, 0}, Ids(4, ignored_target)}) {
+    const std::string name = fmt::format("[{}] of 5", fmt::join(targets, " "));
+    plain.cases.push_back({name, {uniform({4, 5})}, [targets](const Inputs& x) {
+                             return cross_entropy(x[0], targets, real(0.1), 2);
+                           }});
+    projected.cases.push_back(
+        {name, {uniform({4, 2}), uniform({5, 2}), uniform({5})}, [targets](const Inputs& x) {
+           return projected_cross_entropy(x[0], x[1], x[2], targets, real(0.1), 2);
+         }});
   }
   // An upstream gradient other than 1.
   projected.cases.push_back(

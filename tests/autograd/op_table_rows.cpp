@@ -102,6 +102,41 @@ OpRow embedding_row() {
   return row;
 }
 
+std::vector<OpRow> index_rows() {
+  OpRow select{"index_select", {}}, scatter{"scatter_add", {}}, gathered{"gather", {}};
+  for (const Shape& entry : {Shape{}, Shape{1}, Shape{7}, Shape{0}, Shape{2, 3}}) {
+    const auto with_rows = [&](std::int64_t n) {
+      Shape shape{n};
+      for (const std::int64_t extent : entry.extents()) shape.push_back(extent);
+      return shape;
+    };
+    for (const Ids& ids : {Ids{3, 0, 3, 4, 3}, Ids{2}, Ids{}}) {
+      const std::string name = fmt::format("{} [{}]", entry, fmt::join(ids, " "));
+      select.cases.push_back({name, {uniform(with_rows(5))}, [ids](const Inputs& x) {
+                                return index_select(x[0], ids);
+                              }});
+      scatter.cases.push_back({name,
+                               {uniform(with_rows(static_cast<std::int64_t>(ids.size())))},
+                               [ids](const Inputs& x) { return scatter_add(x[0], ids, 5); }});
+    }
+  }
+  select.cases.push_back(
+      {"x selects from its own selection", {uniform({4, 2})}, [](const Inputs& x) {
+         return mul(x[0], index_select(x[0], Ids{3, 3, 0, 1}));
+       }});
+  struct Case {
+    Shape x;
+    Ids ids;
+  };
+  for (const Case& c : {Case{{5}, {4, 0, 4}}, Case{{5}, {}}, Case{{3, 4}, {0, 1, 3, 3, 2, 2}},
+                        Case{{2, 1, 3}, {2, 0}}, Case{{3, 1}, {0, 0, 0}}, Case{{0, 4}, {}}}) {
+    gathered.cases.push_back({fmt::format("{} [{}]", c.x, fmt::join(c.ids, " ")),
+                              {uniform(c.x)},
+                              [ids = c.ids](const Inputs& x) { return gather(x[0], ids); }});
+  }
+  return {select, scatter, gathered};
+}
+
 std::vector<OpRow> dropout_rows() {
   OpRow plain{"dropout", {}}, fused{"dropout_add", {}};
   const RandomKey key{.seed = 3, .stream = Stream::dropout, .index = 5, .part = 1};
@@ -127,6 +162,7 @@ std::vector<OpRow> dropout_rows() {
 std::vector<OpRow> row_op_rows() {
   std::vector<OpRow> rows{softmax_row("softmax", softmax), softmax_row("log_softmax", log_softmax),
                           embedding_row()};
+  for (OpRow& row : index_rows()) rows.push_back(std::move(row));
   for (OpRow& row : norm_rows()) rows.push_back(std::move(row));
   for (OpRow& row : dropout_rows()) rows.push_back(std::move(row));
   return rows;

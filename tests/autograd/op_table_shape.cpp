@@ -86,6 +86,87 @@ OpRow concat_row() {
   return row;
 }
 
+OpRow stack_row() {
+  OpRow row{"stack", {}};
+  for (const Shape& shape : {Shape{}, Shape{3}, Shape{0}, Shape{2, 3}, Shape{2, 1, 3}}) {
+    for (int axis = -shape.rank() - 1; axis <= shape.rank(); ++axis) {
+      row.cases.push_back({fmt::format("{} axis {}", shape, axis),
+                           {uniform(shape), uniform(shape), uniform(shape)},
+                           [axis](const Inputs& x) { return stack(x, axis); }});
+    }
+  }
+  row.cases.push_back({"one part", {uniform({3})}, [](const Inputs& x) { return stack(x); }});
+  row.cases.push_back({"x x", {uniform({3})}, [](const Inputs& x) {
+                         return stack({x[0], x[0]}, 1);
+                       }});
+  return row;
+}
+
+OpRow permute_row() {
+  OpRow row{"permute", {}};
+  struct Case {
+    Shape shape;
+    std::vector<int> axes;
+  };
+  for (const Case& c : {Case{{}, {}}, Case{{4}, {0}}, Case{{3, 5}, {0, 1}}, Case{{3, 5}, {1, 0}},
+                        Case{{2, 3, 5}, {2, 0, 1}}, Case{{2, 3, 5}, {1, 2, 0}},
+                        Case{{2, 3, 5}, {-1, 1, 0}}, Case{{2, 0, 5}, {2, 0, 1}},
+                        Case{{2, 3, 4, 5}, {3, 1, 0, 2}}, Case{{2, 1, 3, 1}, {3, 2, 0, 1}}}) {
+    row.cases.push_back({fmt::format("{} {}", c.shape, fmt::join(c.axes, " ")),
+                         {uniform(c.shape)},
+                         [axes = c.axes](const Inputs& x) { return permute(x[0], axes); }});
+  }
+  return row;
+}
+
+OpRow broadcast_row() {
+  OpRow row{"broadcast_to", {}};
+  struct Case {
+    Shape from, to;
+  };
+  for (const Case& c :
+       {Case{{}, {}}, Case{{}, {3}}, Case{{1}, {4}}, Case{{3}, {3}}, Case{{3}, {2, 3}},
+        Case{{2, 1}, {2, 3}}, Case{{1, 3, 1}, {2, 3, 4}}, Case{{1}, {0}}}) {
+    row.cases.push_back({fmt::format("{} {}", c.from, c.to),
+                         {uniform(c.from)},
+                         [to = c.to](const Inputs& x) { return broadcast_to(x[0], to); }});
+  }
+  return row;
+}
+
+OpRow einsum_row() {
+  OpRow row{"einsum", {}};
+  struct Case {
+    const char* equation;
+    std::vector<Shape> shapes;
+  };
+  for (const Case& c : std::vector<Case>{{"ij->ji", {{2, 3}}},
+                                         {"ij->", {{2, 3}}},
+                                         {"ijk->ik", {{2, 3, 4}}},
+                                         {"i,i->", {{5}, {5}}},
+                                         {"i,j->ij", {{2}, {3}}},
+                                         {"ij,jk->ik", {{2, 3}, {3, 4}}},
+                                         {"bij,bkj->bik", {{2, 3, 4}, {2, 5, 4}}},
+                                         {"bhqd,bhkd->bhqk", {{2, 2, 3, 4}, {2, 2, 5, 4}}},
+                                         {"ij,kl->i", {{2, 3}, {4, 2}}},
+                                         {"ij,jk,kl->li", {{2, 3}, {3, 2}, {2, 4}}},
+                                         {"ij,ij->ij", {{2, 3}, {2, 3}}},
+                                         {",i->i", {{}, {3}}},
+                                         {"ij,jk->ik", {{2, 0}, {0, 3}}}}) {
+    std::vector<Tensor> inputs;
+    std::string name = c.equation;
+    for (const Shape& shape : c.shapes) {
+      inputs.push_back(uniform(shape));
+      name += " " + shape.str();
+    }
+    row.cases.push_back({name, inputs, [c](const Inputs& x) { return einsum(c.equation, x); }});
+  }
+  row.cases.push_back({"x x", {uniform({3, 3})}, [](const Inputs& x) {
+                         return einsum("ij,jk->ik", {x[0], x[0]});
+                       }});
+  return row;
+}
+
 OpRow matmul_row() {
   OpRow row{"matmul", {}};
   struct Case {
@@ -145,7 +226,8 @@ std::vector<OpCase> affine_cases(
 }  // namespace
 
 std::vector<OpRow> shape_rows() {
-  return {reshape_row(), transpose_row(), slice_row(), concat_row()};
+  return {reshape_row(), transpose_row(), slice_row(),    concat_row(),
+          stack_row(),   permute_row(),   broadcast_row()};
 }
 
 std::vector<OpRow> matmul_rows() {
@@ -193,7 +275,7 @@ std::vector<OpRow> matmul_rows() {
            return affine_map(f, x[0], x[1], x[2], real(0.3), {7, Stream::dropout, 1, 2});
          }});
   }
-  return {matmul_row(), affine_row, rows_row, map_row};
+  return {matmul_row(), affine_row, rows_row, map_row, einsum_row()};
 }
 
 HEED_END

@@ -85,7 +85,7 @@ struct Case {
     const Gradients expected = backward(plain, dy);
     for (const Tensor& fused : {self(), cross()}) {
       BOOST_TEST(same(fused.value(), plain.value(), tolerance));
-      const Gradients found = backward(fused, dy);
+      const Gradients found = backward(fused, dy, true);  // a term may be made from ops itself
       for (const Tensor& x : {q, k, v}) BOOST_TEST(same(found[x], expected[x], 100 * tolerance));
       for (const Tensor& x : parameters) {
         if (x.defined()) BOOST_TEST(same(found[x], expected[x], 1000 * tolerance));
@@ -138,6 +138,17 @@ void for_each_case(const Ids& offsets, Body body) {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(attention_kinds)
+
+BOOST_AUTO_TEST_CASE(the_scale_of_the_products_is_an_option) {
+  const Tensor q(random_array({6, 4}, 1)), kv(random_array({6, 8}, 2));
+  const Ids offsets{0, 6};
+  // A larger scale is a larger query.
+  BOOST_TEST(
+      same(cross_attention(q, kv, offsets, offsets, {.heads = 2, .scale = 3}).value(),
+           cross_attention(scale(q, real(3 * std::sqrt(2.0))), kv, offsets, offsets, {.heads = 2})
+               .value(),
+           tolerance));
+}
 
 BOOST_AUTO_TEST_CASE(op_equals_composed_ops) {
   for_each_case({0, 7, 7, 8, 19}, [](const Case& c) { c.check_twin(); });
@@ -256,6 +267,134 @@ BOOST_AUTO_TEST_CASE(alibi_slopes_equal_the_papers) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(patterns_that_read_everything_equal_full_attention_to_the_bit) {
+  for (const std::int64_t n : {5, 130, 1500}) {
+    const Ids offsets{0, static_cast<std::int32_t>(n)};
+    const Tensor qkv = Tensor::variable(random_array({n, 6}, 1));
+    const Array dy = random_array({n, 2}, 2);
+    for (const bool causal : {false, true}) {
+      const auto run = [&](const PatternPtr& pattern, std::int64_t top_k) {
+        const Tensor y = self_attention(qkv, offsets, {.pattern = pattern, .top_k = top_k});
+        return std::pair(y.value(), backward(y, dy)[qkv]);
+      };
+      const PatternPtr full = causal ? causal_pattern() : full_pattern();
+      const auto expected = run(full, 0);
+      const BigBirdOptions bird{.block = 16, .side_blocks = n / 16, .causal = causal};
+      for (const auto& found : {run(full, n), run(window_pattern(n, causal ? 0 : n), 0),
+                                run(bigbird_pattern(bird), 0)}) {
+        BOOST_TEST(same_bits(found.first, expected.first));
+        BOOST_TEST(same_bits(found.second, expected.second));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(random_blocks_are_few_fixed_and_causal) {
+  constexpr std::int64_t n = 4096, block = 64;
+  for (const bool causal : {false, true}) {
+    const PatternPtr pattern =
+        bigbird_pattern({.block = block, .random_blocks = 3, .causal = causal});
+    std::int64_t far = 0;
+    for (std::int64_t first = 0; first < n; first += block) {
+      Stretches once, again;
+      pattern->stretches({0, first, block, n}, once);
+      pattern->stretches({7, first, block, n}, again);
+      BOOST_REQUIRE_EQUAL(once.size(), again.size());
+      std::int64_t keys = 0;
+      for (std::size_t i = 0; i < once.size(); ++i) {
+        BOOST_TEST(once.keys(i).begin == again.keys(i).begin);
+        keys += once.keys(i).end - once.keys(i).begin;
+        if (causal) BOOST_TEST(once.keys(i).end <= first + block);
+        far += once.keys(i).begin >= 2 * block && std::abs(once.keys(i).begin - first) > block;
+      }
+      if (first >= 2 * block) BOOST_TEST(keys <= (2 + 3 + 3) * block);
+    }
+    BOOST_TEST(far > n / block);  // the random blocks reach beyond the window
+  }
+}
+
+BOOST_AUTO_TEST_CASE(top_k_keeps_the_largest_scores) {
+  for (const std::int64_t n : {6, 140, 1300}) {
+    const Tensor q = Tensor::variable(random_array({n, 3}, 1)),
+                 k = Tensor::variable(random_array({n, 3}, 2)),
+                 v = Tensor::variable(random_array({n, 3}, 3));
+    const Ids offsets{0, static_cast<std::int32_t>(n)};
+    const AttentionOptions options{.pattern = causal_pattern(), .top_k = 4};
+    const Tensor scores = matmul(q, k, false, true);
+    Array mask = Array::full({n, n}, -std::numeric_limits<real>::infinity());
+    for (std::int64_t i = 0; i < n; ++i) {
+      Array row({1, i + 1});
+      std::copy_n(scores.value().row(i), i + 1, row.data());
+      for (const std::int32_t j : top_k(row, std::min<std::int64_t>(4, i + 1)).ids)
+        mask.row(i)[j] = 0;
+    }
+    const Array dy = random_array({n, 3}, 4);
+    const Tensor fused = self_attention(concat(std::vector<Tensor>{q, k, v}, 1), offsets, options),
+                 plain = attention(q, k, v, mask).output;
+    BOOST_TEST(same(fused.value(), plain.value(), tolerance));
+    const Gradients found = backward(fused, dy), expected = backward(plain, dy);
+    for (const Tensor& x : {q, k, v}) BOOST_TEST(same(found[x], expected[x], 100 * tolerance));
+    AttentionStep step(options, 3);
+    std::vector<std::vector<real>> rows;
+    for (std::int64_t t = 0; t < n; ++t) {
+      rows.emplace_back(k.value().row(t), k.value().row(t) + 3);
+      rows.back().insert(rows.back().end(), v.value().row(t), v.value().row(t) + 3);
+      Array out({1, 3});
+      const auto row = [&](std::int64_t at) { return rows[static_cast<std::size_t>(at)].data(); };
+      step(q.value().row(t), 0, t, t + 1, row, out.data());
+      BOOST_TEST(same(out, fused.value().sliced(t, t + 1), tolerance));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(linear_attention_equals_its_definition) {
+  for (const bool causal : {false, true}) {
+    for (const HeadLayout layout : {HeadLayout{1, 1, 3}, HeadLayout{4, 2, 2}}) {
+      const std::int64_t n = 150, size = layout.size;  // several chunks
+      const Tensor qkv =
+          Tensor::variable(random_array({n, (layout.heads + 2 * layout.key_heads) * size}, 1));
+      const AttentionOptions options{.heads = layout.heads, .key_heads = layout.key_heads};
+      const Tensor found =
+          linear_attention(qkv, Ids{0, 0, static_cast<std::int32_t>(n)}, causal, options);
+      Array mask = Array::full({n, n}, 1);
+      for (std::int64_t i = 0; causal && i < n; ++i)
+        std::fill(mask.row(i) + i + 1, mask.row(i) + n, real(0));
+      const auto phi = [](const Tensor& x) {  // elu(x) + 1
+        return add(relu(x), exp(minimum(x, Tensor(Array::zeros({1})))));
+      };
+      const auto part = [&](std::int64_t head) {
+        return slice(qkv, 1, head * size, (head + 1) * size);
+      };
+      std::vector<Tensor> heads;
+      for (std::int64_t h = 0; h < layout.heads; ++h) {
+        const std::int64_t key = layout.heads + layout.key_head(h);
+        const Tensor weights = mul(matmul(phi(part(h)), phi(part(key)), false, true), Tensor(mask));
+        heads.push_back(div(matmul(weights, part(key + layout.key_heads)),
+                            add(sum(weights, 1, true), Tensor(Array::full({1}, real(1e-6))))));
+      }
+      const Tensor expected = concat(heads, 1);
+      BOOST_TEST(same(found.value(), expected.value(), 10 * tolerance));
+      const Array dy = random_array(found.shape(), 2);
+      BOOST_TEST(same(backward(found, dy)[qkv], backward(expected, dy)[qkv], 1000 * tolerance));
+      if (!causal) continue;
+      const LinearAttentionStep step(options, layout.heads * size);
+      std::vector<real> state(static_cast<std::size_t>(step.state_size()), real(0));
+      for (std::int64_t t = 0; t < n; ++t) {
+        Array out({1, layout.heads * size});
+        step(qkv.value().row(t), qkv.value().row(t) + layout.heads * size, state.data(),
+             out.data());
+        BOOST_TEST(same(out, found.value().sliced(t, t + 1), 10 * tolerance));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(of_equal_scores_the_earlier_keys_are_kept) {
+  const Tensor qkv(Array({4, 3}, std::vector<real>{0, 0, 1, 0, 0, 2, 0, 0, 4, 0, 0, 8}));
+  const Array y = self_attention(qkv, Ids{0, 4}, {.top_k = 2}).value();
+  for (const real value : y.values()) BOOST_TEST(value == real(1.5));
+}
+
 BOOST_AUTO_TEST_CASE(wrong_operands_are_refused) {
   const Tensor x = Tensor(random_array({5, 12}, 1)), kv = Tensor(random_array({5, 8}, 2));
   const Ids whole{0, 5};
@@ -292,6 +431,27 @@ BOOST_AUTO_TEST_CASE(wrong_operands_are_refused) {
               "2 · 9223372036854775807 · 0] for q [5, 0], got [5, 8]");
   EXPECT_FAIL(AttentionStep({.heads = 5}, 12),
               "[attention_step] expected q [tokens, 5 size], got 12 columns");
+  EXPECT_FAIL(self_attention(x, whole, {.top_k = -1}), "expected top_k of at least 0, got -1");
+  EXPECT_FAIL(self_attention(x, whole, {.scale = std::numeric_limits<real>::infinity()}),
+              "expected a finite scale, got inf");
+  EXPECT_FAIL(
+      self_attention(
+          x, whole,
+          {.pattern = mask_pattern([](auto, auto, auto j) { return j % 2 == 0; }), .top_k = 1}),
+      "expected a pattern of one stretch of keys with top_k, got 3");
+  EXPECT_FAIL(self_attention(x, whole, {.pattern = prefix_pattern({})}),
+              "[prefix_pattern] expected a prefix for sequence 0, got 0 of them");
+  EXPECT_FAIL(bigbird_pattern({.block = 0}),
+              "[bigbird_pattern] expected blocks of at least 1 position");
+  EXPECT_FAIL(RelativeKeys(kv, 0, Tensor(random_array({3}, 1))),
+              "[relative_keys] expected a shift of shape [8], got [3]");
+  EXPECT_FAIL(RelativeKeys(Tensor(random_array({3}, 1)), 0),
+              "[relative_keys] expected keys [distances, heads size], got [3]");
+  EXPECT_FAIL(
+      DistanceBias(kv, false),
+      "[distance_bias] expected a table [buckets, heads], buckets a multiple of 4, got [5, 8]");
+  EXPECT_FAIL(DistanceBias(Tensor(random_array({8, 1}, 1)), false, 4),
+              "[distance_bias] expected a farthest distance above half of the 8 buckets, got 4");
   EXPECT_FAIL(window_pattern(-1, 0),
               "[window_pattern] expected back and ahead of at least 0, got -1");
 }

@@ -6,9 +6,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "autograd/base/formats/safetensors.h"
 #include "autograd/ops.h"
 #include "autograd/ops/attention/causal.h"
-#include "train/run/safetensors.h"
 
 using namespace heed;
 using Json = nlohmann::json;
@@ -116,6 +116,44 @@ const std::map<std::string, Run>& runs() {
       {"silu", unary(heed::silu)},
       {"sum", reduction(heed::sum)},
       {"mean", reduction(heed::mean)},
+      {"maximum", binary(heed::maximum)},
+      {"minimum", binary(heed::minimum)},
+      {"where",
+       [](const GoldenCase& c) {
+         const std::vector<std::int32_t> chosen = c.ints("condition");
+         Array condition(Shape(std::span<const std::int64_t>(c.find("condition")->shape)));
+         std::ranges::copy(chosen, condition.data());
+         return where(condition, c.input(0), c.input(1));
+       }},
+      {"softplus", unary(heed::softplus)},
+      {"abs", unary(heed::abs)},
+      {"sin", unary(heed::sin)},
+      {"cos", unary(heed::cos)},
+      {"pow", [](const GoldenCase& c) { return pow(c.input(0), c.get<real>("exponent")); }},
+      {"clamp",
+       [](const GoldenCase& c) {
+         return clamp(c.input(0), c.get<real>("low"), c.get<real>("high"));
+       }},
+      {"max", reduction(heed::max)},
+      {"min", reduction(heed::min)},
+      {"log_sum_exp", reduction(heed::log_sum_exp)},
+      {"cumsum", [](const GoldenCase& c) { return cumsum(c.input(0), c.get<int>("axis")); }},
+      {"stack", [](const GoldenCase& c) { return stack(c.inputs, c.get<int>("axis")); }},
+      {"permute",
+       [](const GoldenCase& c) { return permute(c.input(0), c.get<std::vector<int>>("axes")); }},
+      {"broadcast_to",
+       [](const GoldenCase& c) {
+         const auto extents = c.get<std::vector<std::int64_t>>("shape");
+         return broadcast_to(c.input(0), Shape(std::span<const std::int64_t>(extents)));
+       }},
+      {"einsum",
+       [](const GoldenCase& c) { return einsum(c.get<std::string>("equation"), c.inputs); }},
+      {"index_select", [](const GoldenCase& c) { return index_select(c.input(0), c.ints("ids")); }},
+      {"scatter_add",
+       [](const GoldenCase& c) {
+         return scatter_add(c.input(0), c.ints("ids"), c.get<std::int64_t>("n"));
+       }},
+      {"gather", [](const GoldenCase& c) { return gather(c.input(0), c.ints("ids")); }},
       {"matmul",
        [](const GoldenCase& c) {
          return matmul(c.input(0), c.input(1), c.get<bool>("transpose_a"),

@@ -1,5 +1,6 @@
 // Right layers must pass, whatever the seed: a checker that cries wolf is not read.
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <cstdlib>
 
 #include "autograd/gradcheck.h"
@@ -57,7 +58,9 @@ const std::vector<std::pair<std::string, Map>> activations{
 
 /// What people build around an activation.
 void add_feed_forward(std::vector<RightLayer>& all) {
-  for (const auto& [name, f] : activations) {
+  for (const auto& activation : activations) {
+    const auto& name = activation.first;  // clang 14: a lambda captures no structured binding
+    const auto& f = activation.second;
     const Map map = f;
     const auto put = [&](const char* kind, std::vector<Shape> shapes, const Function& g) {
       all.push_back(layer(name + ", " + kind, std::move(shapes), g));
@@ -217,6 +220,35 @@ BOOST_AUTO_TEST_CASE(a_hundred_right_layers_pass) {
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       BOOST_TEST_CONTEXT(one.name << ", seed " << seed) BOOST_TEST(one.check(seed));
     }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gradients_that_cancel_where_both_inputs_are_the_same) {
+  const auto cosine = [](const Tensor& x, const Tensor& y) {
+    return sum(x * y, -1) / sqrt(sum(x * x, -1) * sum(y * y, -1));
+  };
+  const GradcheckResult result =
+      gradcheck(cosine, random_array({3, 4}, 1), random_array({3, 4}, 2));
+  BOOST_TEST(static_cast<bool>(result), result);
+}
+
+BOOST_AUTO_TEST_CASE(many_kinks_nearby_do_not_make_a_gradient_wrong) {
+  // Two step sizes may agree on a wrong slope by accident: 0.15 x plus kinks at distances from 1e-6 to
+  // 3e-3, with slopes of about 1e-5.
+  Random random({.seed = 5, .stream = Stream::check, .index = 0, .part = 0});
+  constexpr std::int64_t kinks = 5;
+  for (int trial = 0; trial < 1000; ++trial) {
+    Array at({kinks}), slopes({kinks});
+    for (std::int64_t k = 0; k < kinks; ++k) {
+      const double distance = std::pow(10, -2.5 - 3.5 * random.uniform());
+      at.data()[k] = static_cast<real>(random.below(2) == 0 ? distance : -distance);
+      slopes.data()[k] = static_cast<real>(1e-5 * random.normal());
+    }
+    const auto f = [&](const Tensor& x) {
+      return add(scale(x, real(0.15)), sum(mul(relu(sub(x, at)), slopes)));
+    };
+    const GradcheckResult result = gradcheck(f, Array::scalar(0));
+    BOOST_TEST(static_cast<bool>(result), "trial " << trial << ": " << result);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "autograd/gradcheck.h"
+#include "autograd/ops.h"
 #include "tests/autograd/expect.h"
 #include "tests/autograd/planted.h"
 
@@ -334,6 +335,44 @@ BOOST_AUTO_TEST_CASE(the_wrong_parameter_of_a_layer_is_named) {
   const GradcheckResult result = gradcheck(Layer(), normal({2, 4}));
   EXPECT_WRONG(result, "gradcheck failed: 1 of 3 tensors wrong\n  bias [3]: WRONG");
   EXPECT_WRONG(result, "weight [3, 4]: ok, 12 entries");
+}
+
+namespace {
+
+/// y = x² + g(x) with g rounded to float32; backward knows x² only, if that.
+struct PartlyRounded {
+  bool knows_square = true;
+  Array x;
+  Array forward(const Array& x_in) {
+    x = x_in;
+    Array y(x.shape());
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      const double v = x.data()[i];
+      y.data()[i] = static_cast<real>(knows_square ? v * v + static_cast<float>(std::sin(v))
+                                                   : static_cast<float>(v * v));
+    }
+    return y;
+  }
+  void backward(const Array& dy, Grad dx) const {
+    if (knows_square) dx.add(mul(scale(x, 2), dy).value());
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_missing_gradient_of_a_part_that_is_rounded) {
+  for (const bool knows_square : {true, false}) {
+    const auto f = [&](const Tensor& x) { return apply(PartlyRounded{knows_square, {}}, x); };
+    BOOST_TEST(!static_cast<bool>(gradcheck(f, normal({3, 4}))));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_variable_left_out_is_named_once) {
+  const Tensor hidden = Tensor::variable(normal({3}, 2));
+  const auto uses_it_twice = [&](const Tensor& x) { return mul(mul(x, hidden), hidden); };
+  EXPECT_WRONG(gradcheck(uses_it_twice, normal({3})),
+               "f depends on 1 variable that is not among those checked: input 1 of Mul, of shape "
+               "[3]. Is it missing");
 }
 
 BOOST_AUTO_TEST_CASE(parameters_must_be_variables) {

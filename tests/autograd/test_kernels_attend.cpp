@@ -28,13 +28,14 @@ struct Cache {
 /// Both products of one query against n rows, and their plain twins.
 void check_products(const HeadLayout& layout, std::int64_t n) {
   const std::int64_t d = layout.heads * layout.size;
+  const real c = 1 / std::sqrt(static_cast<real>(layout.size));
   Cache cache(n, layout);
   Guarded q(normal_values(d, 1, 1), 3), scores(normal_values(layout.heads * n, 1, 2), 1),
       out(normal_values(d, 1, 3), 2);
   std::vector<real> plain_scores(static_cast<std::size_t>(layout.heads * n)),
       plain_out(static_cast<std::size_t>(d));
-  kernels::attend_scores(q.data(), cache.rows.data(), n, layout, scores.data());
-  plain::attend_scores(q.data(), cache.rows.data(), n, layout, plain_scores.data());
+  kernels::attend_scores(q.data(), cache.rows.data(), n, layout, c, scores.data());
+  plain::attend_scores(q.data(), cache.rows.data(), n, layout, c, plain_scores.data());
   check_close(scores.values(), plain_scores, tolerance, 4);
   kernels::attend_mix(plain_scores.data(), cache.rows.data(), n, layout, out.data());
   plain::attend_mix(plain_scores.data(), cache.rows.data(), n, layout, plain_out.data());
@@ -67,7 +68,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_appear_only_in_their_head) {
       cache.arrays[2].data()[key_d + size + 18] = odd;  // a value of key head 1
       const std::vector<real> q = normal_values(layout.heads * size, 1, 1);
       std::vector<real> scores(static_cast<std::size_t>(layout.heads * n));
-      kernels::attend_scores(q.data(), cache.rows.data(), n, layout, scores.data());
+      kernels::attend_scores(q.data(), cache.rows.data(), n, layout, 1, scores.data());
       for (std::int64_t i = 0; i < layout.heads * n; ++i) {
         const bool hit = layout.key_head(i / n) == 1 && i % n == 1;
         BOOST_CHECK_EQUAL(std::isfinite(scores[static_cast<std::size_t>(i)]), !hit);

@@ -26,9 +26,6 @@ bool zero(const real* x, std::int64_t n) {
 bool same_bits(const real* a, const real* b, std::int64_t n) {
   return n == 0 || std::memcmp(a, b, static_cast<std::size_t>(n) * sizeof(real)) == 0;
 }
-bool same_bits(const Array& a, const Array& b) {
-  return a.shape() == b.shape() && same_bits(a.data(), b.data(), a.size());
-}
 
 Ids offsets_of(const std::vector<std::int32_t>& lengths) {
   Ids offsets{0};

@@ -1,5 +1,6 @@
 // Checks every op against finite differences, and that no op lacks a check.
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 #include <fstream>
 #include <regex>
 #include <set>
@@ -21,13 +22,26 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-/// The names of all functions in ops.h that return a Tensor, or the pair returned by attention.
+const std::string root = HEED_SOURCE_DIR;
+
+/// All matches of the pattern's group in the text.
+std::set<std::string> matches(const std::string& text, const char* pattern) {
+  const std::regex regex(pattern);
+  std::set<std::string> found;
+  for (std::sregex_iterator i(text.begin(), text.end(), regex), end; i != end; ++i)
+    found.insert((*i)[1]);
+  return found;
+}
+
+/// The names of all functions in the headers of ops.h that return a Tensor, or the pair returned by
+/// attention.
 std::set<std::string> declared_ops() {
-  const std::string text = read_file(std::string(HEED_SOURCE_DIR) + "/autograd/ops.h");
-  const std::regex declaration("(?:^|\n)(?:Tensor|AttentionResult)\\s+(\\w+)\\s*\\(");
   std::set<std::string> names;
-  for (std::sregex_iterator i(text.begin(), text.end(), declaration), end; i != end; ++i)
-    names.insert((*i)[1]);
+  for (const std::string& header :
+       matches(read_file(root + "/autograd/ops.h"), "#include \"(autograd/ops/[^\"]+)\"")) {
+    names.merge(matches(read_file(root + "/" + header),
+                        "(?:^|\n)(?:Tensor|AttentionResult)\\s+(\\w+)\\s*\\("));
+  }
   return names;
 }
 
@@ -91,6 +105,29 @@ BOOST_AUTO_TEST_CASE(every_op_has_a_row_and_every_row_an_op) {
   }
   for (const std::string& op : declared)
     BOOST_TEST(rows.contains(op), op << " has no row in the gradcheck table");
+}
+
+BOOST_AUTO_TEST_CASE(every_header_of_ops_is_in_the_one_for_all) {
+  const std::string all = read_file(root + "/autograd/ops.h");
+  for (const auto& entry : std::filesystem::directory_iterator(root + "/autograd/ops")) {
+    if (entry.path().extension() != ".h") continue;
+    const std::string name = entry.path().filename().string();
+    BOOST_TEST(all.find("\"autograd/ops/" + name + "\"") != std::string::npos,
+               "autograd/ops.h does not include " << name);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_fuzzer_calls_every_op) {
+  const std::set<std::string> called =
+      matches(read_file(root + "/tests/fuzz/op_calls.cpp"), "\\{\"(\\w+)\", (?:true|false),");
+  for (const std::string& op : declared_ops())
+    BOOST_TEST(called.contains(op), op << " is missing in tests/fuzz/op_calls.cpp");
+}
+
+BOOST_AUTO_TEST_CASE(docs_list_every_op) {
+  const std::set<std::string> listed = matches(read_file(root + "/docs/OPS.md"), "`(\\w+)`");
+  for (const std::string& op : declared_ops())
+    BOOST_TEST(listed.contains(op), op << " is missing in docs/OPS.md");
 }
 
 BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {

@@ -46,6 +46,77 @@ BOOST_AUTO_TEST_CASE(arithmetic_with_broadcasting) {
   BOOST_TEST(scale(matrix, 0).value().data()[5] == 0);
 }
 
+BOOST_AUTO_TEST_CASE(extremes_with_ties_and_nan) {
+  const real nan = std::numeric_limits<real>::quiet_NaN();
+  const Tensor x = variable({2, 3}, {1, 5, 5, -inf, -inf, -inf});
+  BOOST_TEST(same(max(x, 1).value(), array_of({2}, {5, -inf})));
+  BOOST_TEST(same(min(x).value(), Array::scalar(-inf)));
+  const Gradients g = backward(max(x, 1), array_of({2}, {1, 3}));  // equal values share evenly
+  BOOST_TEST(same(g[x], array_of({2, 3}, {0, 0.5, 0.5, 1, 1, 1}), tiny));
+  const Tensor with_nan = Array::of({1, nan, 3});
+  BOOST_TEST(std::isnan(max(with_nan).item()));
+  BOOST_TEST(std::isnan(min(with_nan).item()));
+  for (const auto f : {heed::maximum, heed::minimum}) {
+    BOOST_TEST(std::isnan(f(Array::scalar(nan), Array::scalar(1)).item()));
+    BOOST_TEST(std::isnan(f(Array::scalar(1), Array::scalar(nan)).item()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(log_sum_exp_at_its_limits) {
+  const Tensor x = variable({4, 2}, {1000, 1000, -1000, -1000, -inf, 0, -inf, -inf});
+  const Tensor y = log_sum_exp(x);
+  BOOST_TEST(
+      same(y.value(), array_of({4}, {1000 + std::log(2.0), -1000 + std::log(2.0), 0, -inf}), 1e-4));
+  const Gradients g = backward(y, Array::full({4}, 1));
+  BOOST_TEST(same(g[x], array_of({4, 2}, {0.5, 0.5, 0.5, 0.5, 0, 1, 0, 0}), 1e-3));
+}
+
+BOOST_AUTO_TEST_CASE(conditions_and_indices_are_constants) {
+  const Array a = array_of({2, 2}, {1, 2, 3, 4});
+  BOOST_TEST(same(greater(a, Array::of({2, 2})), array_of({2, 2}, {0, 0, 1, 1})));
+  BOOST_TEST(same(equal(a, Array::scalar(3)), array_of({2, 2}, {0, 0, 1, 0})));
+  const Array rows = array_of({2, 4}, {1, 7, 7, 0, -1, -3, -1, -2});
+  BOOST_TEST((argmax(rows) == std::vector<std::int32_t>{1, 0}));  // of equal values the first
+  const TopK best = top_k(rows, 3);
+  BOOST_TEST(same(best.values, array_of({2, 3}, {7, 7, 1, -1, -1, -2})));
+  BOOST_TEST((best.ids == std::vector<std::int32_t>{1, 2, 0, 0, 2, 3}));
+  BOOST_TEST(same(gather(rows, best.ids).value(), best.values));
+  const real nan = std::numeric_limits<real>::quiet_NaN();
+  BOOST_TEST((argmax(Array::of({1, nan, 3, nan})) == std::vector<std::int32_t>{1}));
+  BOOST_TEST(top_k(rows, 0).ids.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_split_is_undone_by_concat) {
+  const Tensor x = Array({2, 6}, std::vector<real>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  const std::vector<Tensor> parts = split(x, 3, 1);
+  BOOST_REQUIRE(parts.size() == 3);
+  BOOST_TEST(same(parts[1].value(), array_of({2, 2}, {2, 3, 8, 9})));
+  BOOST_TEST(same(concat(parts, 1).value(), x.value()));
+  BOOST_TEST(
+      same(concat({parts[0], parts[2]}, 1).value(), array_of({2, 4}, {0, 1, 4, 5, 6, 7, 10, 11})));
+}
+
+BOOST_AUTO_TEST_CASE(einsum_agrees_with_the_ops_it_is_made_of) {
+  const Tensor a = random_array({2, 3, 4}, 1), b = random_array({2, 5, 4}, 2);
+  BOOST_TEST(same(einsum("bij,bkj->bik", {a, b}).value(), matmul(a, b, false, true).value(), tiny));
+  BOOST_TEST(same(einsum(" bij -> jb ", {a}).value(), transpose(sum(a, 1)).value(), tiny));
+}
+
+BOOST_AUTO_TEST_CASE(an_array_without_values_takes_no_time_however_long_its_axes) {
+  constexpr std::int64_t huge = std::int64_t{1} << 40;
+  const Tensor x = Tensor::variable(Array({huge, 0})), y = Tensor::variable(Array({huge, 1, 0}));
+  BOOST_TEST(cumsum(x, 1).shape() == x.shape());
+  BOOST_TEST(cumsum(y, 0).shape() == y.shape());
+  BOOST_TEST(max(y, 1).shape() == x.shape());
+  BOOST_TEST(log_sum_exp(y, 1).shape() == x.shape());
+  BOOST_TEST(backward(sum(min(y, 1)))[y].shape() == y.shape());
+  BOOST_TEST(backward(sum(log_sum_exp(y, 1)))[y].shape() == y.shape());
+  const Tensor wide = Tensor::variable(Array({0, huge}));
+  BOOST_TEST(backward(sum(gated(Map::silu, wide)))[wide].shape() == wide.shape());
+  BOOST_TEST(top_k(x.value(), 0).ids.empty());
+  BOOST_TEST(top_k(Array({0, huge}), 1).ids.empty());
+}
+
 BOOST_AUTO_TEST_CASE(every_broadcast_of_two_shapes_of_up_to_four_axes) {
   // Against the definition, index by index: each axis of each input is full, 1, or missing.
   const std::int64_t extents[] = {2, 3, 1, 4};
@@ -281,7 +352,6 @@ BOOST_AUTO_TEST_CASE(dropout_add_equals_dropout_and_add) {
 }
 
 BOOST_AUTO_TEST_CASE(affine_map_with_dropout_equals_its_three_parts) {
-  using kernels::Map;
   const RandomKey key{3, Stream::dropout, 4, 5};
   const real p = real(0.25);
   for (const Map f : {Map::relu, Map::gelu, Map::tanh}) {
@@ -317,6 +387,36 @@ BOOST_AUTO_TEST_CASE(the_loss_of_no_rows_has_zero_gradients) {
   BOOST_TEST(same(g[weight], Array::zeros({3, 2})));
   BOOST_TEST(same(g[bias], Array::zeros({3})));
   BOOST_TEST(g[x].size() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_ignores_rows_without_a_target) {
+  const PoisonNewArrays poison;  // gradients of ignored rows are written
+  const Tensor all = Tensor::variable(random_array({4, 3}, 1)),
+               some = Tensor::variable(
+                   concat(std::vector<Tensor>{slice(all, 0, 1, 2), slice(all, 0, 3, 4)}, 0)
+                       .value());
+  const std::vector<std::int32_t> targets{ignored_target, 2, ignored_target, 0}, kept{2, 0};
+  LossCounts of_all, of_some;
+  const Tensor a = cross_entropy(all, targets, real(0.1), &of_all),
+               b = cross_entropy(some, kept, real(0.1), 2.0, &of_some);  // the mean over two rows
+  BOOST_TEST(a.item() == b.item());
+  BOOST_TEST(of_all.tokens == 2);
+  BOOST_TEST(of_all.correct == of_some.correct);
+  BOOST_TEST(of_all.nll == of_some.nll);
+  const Array g = backward(a)[all], h = backward(b)[some];
+  BOOST_TEST(same(g.sliced(1, 2), h.sliced(0, 1)));
+  BOOST_TEST(same(g.sliced(3, 4), h.sliced(1, 2)));
+  for (const std::int64_t ignored : {0, 2})
+    BOOST_TEST(same(g.sliced(ignored, ignored + 1), Array::zeros({1, 3})));
+}
+
+BOOST_AUTO_TEST_CASE(a_mean_loss_needs_a_target) {
+  const Tensor logits = random_array({2, 3}, 1);
+  const std::vector<std::int32_t> none{ignored_target, ignored_target}, wrong{-1, 0};
+  EXPECT_FAIL(cross_entropy(logits, none),
+              "[cross_entropy] expected a target that is not ignored, got none among 2");
+  EXPECT_FAIL(cross_entropy(random_array({0, 3}, 1), {}), "got none among 0");
+  EXPECT_FAIL(cross_entropy(logits, wrong), "target -1 at row 0 is not one of 3 classes");
 }
 
 BOOST_AUTO_TEST_CASE(the_loss_in_chunks_equals_that_of_all_rows) {

@@ -40,18 +40,38 @@ BOOST_AUTO_TEST_CASE(matrices_too_large_for_blas) {  // BLAS counts in 32 bits
 
 BOOST_AUTO_TEST_CASE(undefined_tensors) {
   const Tensor none;
-  for (const auto f : {heed::add, heed::sub, heed::mul, heed::div}) {
+  for (const auto f : {heed::add, heed::sub, heed::mul, heed::div, heed::maximum, heed::minimum}) {
     EXPECT_FAIL(f(none, of({1})), "an undefined one");
     EXPECT_FAIL(f(of({1}), none), "an undefined one");
   }
   for (const auto f : {heed::neg, heed::exp, heed::log, heed::sqrt, heed::tanh, heed::relu,
-                       heed::gelu, heed::gelu_tanh, heed::sigmoid, heed::silu}) {
+                       heed::gelu, heed::gelu_tanh, heed::sigmoid, heed::silu, heed::softplus,
+                       heed::abs, heed::sin, heed::cos}) {
     EXPECT_FAIL(f(none), "an undefined one");
   }
   EXPECT_FAIL(gelu(none), "[gelu] expected a tensor with values, got an undefined one");
   EXPECT_FAIL(scale(none, 2), "[scale]");
   EXPECT_FAIL(sum(none), "[sum]");
   EXPECT_FAIL(mean(none), "[mean]");
+  EXPECT_FAIL(max(none), "[max]");
+  EXPECT_FAIL(min(none), "[min]");
+  EXPECT_FAIL(log_sum_exp(none), "[log_sum_exp]");
+  EXPECT_FAIL(cumsum(none), "[cumsum]");
+  EXPECT_FAIL(pow(none, 2), "[pow]");
+  EXPECT_FAIL(clamp(none, 0, 1), "[clamp]");
+  EXPECT_FAIL(where(Array(), of({1}), of({1})), "[where]");
+  EXPECT_FAIL(where(Array::of({1}), none, of({1})), "[where]");
+  EXPECT_FAIL(stack({of({1}), none}), "[stack]");
+  EXPECT_FAIL(permute(none, {0}), "[permute]");
+  EXPECT_FAIL(broadcast_to(none, {1}), "[broadcast_to]");
+  EXPECT_FAIL(split(none, 1, 0), "[split]");
+  EXPECT_FAIL(einsum("i->i", {none}), "[einsum]");
+  EXPECT_FAIL(index_select(none, Ids{}), "[index_select]");
+  EXPECT_FAIL(scatter_add(none, Ids{}, 1), "[scatter_add]");
+  EXPECT_FAIL(gather(none, Ids{}), "[gather]");
+  EXPECT_FAIL(argmax(Array()), "[argmax]");
+  EXPECT_FAIL(top_k(Array(), 1), "[top_k]");
+  EXPECT_FAIL(matmul(none, none), "[matmul] expected a tensor with values, got an undefined one");
   EXPECT_FAIL(reshape(none, {1}), "[reshape]");
   EXPECT_FAIL(transpose(none), "[transpose]");
   EXPECT_FAIL(slice(none, 0, 0, 0), "[slice]");
@@ -64,14 +84,75 @@ BOOST_AUTO_TEST_CASE(undefined_tensors) {
   EXPECT_FAIL(dropout(none, real(0.5), {}), "[dropout]");
   EXPECT_FAIL(dropout_add(of({1}), none, real(0.5), {}), "[dropout_add]");
   EXPECT_FAIL(attention(of({1, 1}), none, of({1, 1})), "[attention]");
+  EXPECT_FAIL(lstm(none, of({4, 1}), none, Ids{0}), "[lstm]");
+  EXPECT_FAIL(gru(of({1, 3}), none, none, Ids{0, 1}), "[gru]");
+  EXPECT_FAIL(unfold(none, Ids{0}, 1, 0), "[unfold]");
+}
+
+BOOST_AUTO_TEST_CASE(sequences) {
+  const Tensor weight = of({8, 2}), x = of({5, 8});
+  EXPECT_FAIL(lstm(x, of({6, 2}), {}, Ids{0, 5}), "[lstm] expected a weight [4 d, d], got [6, 2]");
+  EXPECT_FAIL(gru(x, weight, {}, Ids{0, 5}), "[gru] expected a weight [3 d, d], got [8, 2]");
+  EXPECT_FAIL(lstm(of({5, 6}), weight, {}, Ids{0, 5}),
+              "[lstm] expected x [rows, 8] for weight [8, 2], got [5, 6]");
+  EXPECT_FAIL(lstm(x, weight, of({2}), Ids{0, 5}), "[lstm] expected a bias [8], got [2]");
+  for (const Ids& offsets : {Ids{}, Ids{0}, Ids{0, 4}, Ids{1, 5}, Ids{0, 3, 2, 5}}) {
+    EXPECT_FAIL(lstm(x, weight, {}, offsets), "[lstm] expected offsets rising from 0 to 5 rows");
+    EXPECT_FAIL(unfold(x, offsets, 1, 0), "[unfold] expected offsets rising from 0 to 5 rows");
+  }
+  EXPECT_FAIL(unfold(of({5}), Ids{0, 5}, 1, 0), "[unfold] expected x [rows, d], got [5]");
+  EXPECT_FAIL(unfold(x, Ids{0, 5}, 3, 3),
+              "[unfold] expected a window with its own row, got 3 rows from 3 before");
+}
+
+BOOST_AUTO_TEST_CASE(indices) {
+  EXPECT_FAIL(index_select(of({3, 2}), Ids{0, 3}),
+              "[index_select] expected ids in [0, 3), got 3 at position 1");
+  EXPECT_FAIL(index_select(of({}), Ids{}),
+              "[index_select] expected at least one axis, got a scalar");
+  EXPECT_FAIL(scatter_add(of({2, 2}), Ids{0}, 3),
+              "[scatter_add] expected an id for each of the 2 entries of [2, 2], got 1");
+  EXPECT_FAIL(scatter_add(of({1}), Ids{-1}, 3), "[scatter_add] expected ids in [0, 3), got -1");
+  EXPECT_FAIL(scatter_add(of({1}), Ids{0}, -3), "[scatter_add] expected a length of at least 0");
+  EXPECT_FAIL(gather(of({2, 3}), Ids{0, 1, 2}),
+              "[gather] expected equally many ids for each of the 2 rows of [2, 3], got 3 in all");
+  EXPECT_FAIL(gather(of({2, 3}), Ids{0, 3}),
+              "[gather] expected ids in [0, 3), got 3 at position 1");
+  EXPECT_FAIL(top_k(Array::of({1, 2}), 3), "[top_k] expected k in [0, 2] for [2], got 3");
+  EXPECT_FAIL(argmax(Array::zeros({2, 0})),
+              "[argmax] expected at least one value in a row, got shape [2, 0]");
+}
+
+BOOST_AUTO_TEST_CASE(einsum_equations) {
+  const Tensor x = of({2, 3});
+  EXPECT_FAIL(einsum("ij", {x}), "got \"ij\": no ->");
+  EXPECT_FAIL(einsum("ii->i", {x}), "duplicate letter i");
+  EXPECT_FAIL(einsum("ij->k", {x}), "k is in no operand");
+  EXPECT_FAIL(einsum("i.->i", {x}), "unexpected character .");
+  EXPECT_FAIL(einsum("ij,jk->ik", {x}), "[einsum] \"ij,jk->ik\" is for 2 operands, got 1");
+  EXPECT_FAIL(einsum("i->i", {x}), "operand 0 has the letters \"i\", but its shape is [2, 3]");
+  EXPECT_FAIL(einsum("ij,jk->ik", {x, x}), "j is 3 in [2, 3] and 2 in [2, 3]");
 }
 
 BOOST_AUTO_TEST_CASE(axes_and_ranges) {
+  EXPECT_FAIL(max(of({2, 0}), 1), "[max] expected at least one value, got shape [2, 0]");
+  EXPECT_FAIL(log_sum_exp(of({})), "[log_sum_exp] expected an axis of [], got -1");
+  EXPECT_FAIL(cumsum(of({3}), 1), "[cumsum] expected an axis of [3], got 1");
+  EXPECT_FAIL(clamp(of({3}), 2, 1), "[clamp] expected low <= high, got 2 and 1");
+  EXPECT_FAIL(stack({of({2}), of({3})}), "[stack] expected tensors of one shape, got [2] and [3]");
+  EXPECT_FAIL(stack(std::vector<Tensor>{}), "[stack] expected at least one tensor");
+  EXPECT_FAIL(stack({of({2})}, 2), "[stack] expected a place for a new axis of [2], got 2");
+  EXPECT_FAIL(permute(of({2, 3}), {0, 0}),
+              "[permute] expected each axis of [2, 3] once, got {0, 0}");
+  EXPECT_FAIL(permute(of({2, 3}), {0}), "[permute] expected each axis of [2, 3] once, got {0}");
+  EXPECT_FAIL(broadcast_to(of({2}), {3}),
+              "[broadcast_to] expected shapes that broadcast together, got [2] and [3]");
+  EXPECT_FAIL(split(of({4, 3}), 3, 0),
+              "[split] expected a number of parts that divides 4 (axis 0 of [4, 3]), got 3");
   EXPECT_FAIL(sum(of({2, 3}), 2), "[sum] expected an axis of [2, 3], got 2");
   EXPECT_FAIL(mean(of({2, 3}), -3), "[mean] expected an axis of [2, 3], got -3");
   EXPECT_FAIL(sum(of({}), 0), "[sum] expected an axis of [], got 0");
-  EXPECT_FAIL(mean(of({0})),
-              "[mean] expected at least one value to take the mean of, got shape [0]");
+  EXPECT_FAIL(mean(of({0})), "[mean] expected at least one value, got shape [0]");
   EXPECT_FAIL(mean(of({3, 0}), 1), "[mean] expected at least one value");
   EXPECT_FAIL(transpose(of({3})), "[transpose] expected an axis of [3], got -2");
   EXPECT_FAIL(transpose(of({3, 4}), 0, 2), "[transpose] expected an axis of [3, 4], got 2");

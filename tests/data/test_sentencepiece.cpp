@@ -66,6 +66,8 @@ BOOST_AUTO_TEST_CASE(lines_of_any_length_can_be_learned) {
   BOOST_TEST(words.size() > 100'000u);
   const auto of_one_line = learn({words}, 64);  // split at its spaces
   BOOST_TEST(of_one_line->decode(of_one_line->encode(sentences(1, 3)[0])) == sentences(1, 3)[0]);
+  const auto after_noise = learn({noise + " " + words}, 64);  // only the long word is left out
+  BOOST_TEST(after_noise->decode(after_noise->encode(sentences(1, 3)[0])) == sentences(1, 3)[0]);
   expect_error(Exit::bad_input, {"4192 bytes"}, [&] { learn({noise}, 64); });
 }
 

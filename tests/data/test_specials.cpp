@@ -108,8 +108,8 @@ BOOST_AUTO_TEST_CASE(missing_pieces_and_invalid_names_are_errors) {
                  [&] {
                    make({"<pad>", "<mask>"});
                  });
-    for (const char* bad :
-         {"", "<>", "mask", "<mask", "<a b>", "<a,b>", "<\xC3\xA4>", "<a\n>", "<<a>>"}) {
+    for (const char* bad : {"", "<>", "mask", "<mask", "<a b>", "<a,b>", "<\xC3\xA4>", "<a\n>",
+                            "<<a>>", "<a>b>", "<a\x7F>"}) {
       expect_error(Exit::usage, {"tokenizer.specials: \"", "is not a name like <mask>"},
                    [&] { learn(kind, {bad}); });
     }

@@ -2,8 +2,8 @@
 #include <cstring>
 #include <optional>
 
+#include "autograd/base/formats/safetensors.h"
 #include "tests/fuzz/target.h"
-#include "train/run/safetensors.h"
 
 namespace heed::fuzz {
 namespace {

@@ -2,7 +2,7 @@
 /// the target. The letters:
 ///   t  a continuous text; the target is not read   l  lowercase
 ///   s  the source is packed with gzip first        v  a tenth is split off for validation
-#include "autograd/base/gzip.h"
+#include "autograd/base/formats/gzip.h"
 #include "autograd/base/lines.h"
 #include "autograd/base/utf8.h"
 #include "data/batches/dataset.h"

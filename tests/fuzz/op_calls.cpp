@@ -1,4 +1,4 @@
-/// Every op of autograd/ops.h. Operands are read in separate statements: compilers evaluate the
+/// Every op (a test compares the list with the headers). Operands are read in separate statements: compilers evaluate the
 /// arguments of a call in different orders, and a corpus must mean the same for all of them.
 #include <array>
 
@@ -69,7 +69,7 @@ Tensor call_affine_rows(Operands& o) {
   return affine_rows(x, weight, bias, begin, end);
 }
 Tensor call_affine_map(Operands& o) {
-  const kernels::Map map = o.map();
+  const Map map = o.map();
   const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
   const real p = o.probability();
   return affine_map(map, x, weight, bias, p, o.key());
@@ -89,6 +89,78 @@ Tensor call_layer_norm(Operands& o) {
 Tensor call_rms_norm(Operands& o) {
   const Tensor x = o.tensor(), gain = o.tensor();
   return rms_norm(x, gain);
+}
+Tensor call_where(Operands& o) {
+  const Array condition = o.mask();
+  const Tensor a = o.tensor(), b = o.tensor();
+  return where(condition, a, b);
+}
+Tensor call_pow(Operands& o) {
+  const Tensor x = o.tensor();
+  return pow(x, static_cast<real>(o.axis()));
+}
+Tensor call_clamp(Operands& o) {
+  const Tensor x = o.tensor();
+  const auto low = static_cast<real>(o.axis()), high = static_cast<real>(o.axis());
+  return clamp(x, low, high);
+}
+Tensor call_gated(Operands& o) {
+  const Map map = o.map();
+  return gated(map, o.tensor());
+}
+Tensor call_rotary(Operands& o) {
+  const Tensor x = o.tensor();
+  RotaryOptions options;
+  options.size = o.extent();
+  options.columns = o.extent();
+  if (o.flag()) options.pairs = RotaryPairs::adjacent;
+  return rotary(x, o.ids(), options);
+}
+Tensor call_linear_attention(Operands& o) {
+  const Tensor x = o.tensor();
+  const auto offsets = o.offsets();
+  const bool causal = o.flag();
+  return linear_attention(x, offsets, causal, o.attention());
+}
+Tensor call_cumsum(Operands& o) {
+  const Tensor x = o.tensor();
+  return cumsum(x, o.axis());
+}
+Tensor call_stack(Operands& o) {
+  const std::array<Tensor, 3> parts = {o.tensor(), o.tensor(), o.tensor()};  // braces: in order
+  const auto count = static_cast<std::size_t>(o.extent()) % 4;
+  return stack(std::span(parts).first(count), o.axis());
+}
+Tensor call_permute(Operands& o) {
+  const Tensor x = o.tensor();
+  const std::array<int, 4> axes = {o.axis(), o.axis(), o.axis(), o.axis()};
+  const auto count = static_cast<std::size_t>(o.extent()) % 5;
+  return permute(x, std::span(axes).first(count));
+}
+Tensor call_broadcast_to(Operands& o) {
+  const Tensor x = o.tensor();
+  return broadcast_to(x, o.shape());
+}
+Tensor call_einsum(Operands& o) {
+  const auto equations =
+      std::to_array<const char*>({"ij,jk->ik", "ij,kj->ki", "bij,bjk->bik", "i,i->", "i,j->ji",
+                                  "ij,j->", "ij,kl->jl", "ii,i->i"});
+  const auto equation = static_cast<std::size_t>(o.extent()) % equations.size();
+  const Tensor a = o.tensor(), b = o.tensor();
+  return einsum(equations[equation], {a, b});
+}
+Tensor call_index_select(Operands& o) {
+  const Tensor x = o.tensor();
+  return index_select(x, o.ids());
+}
+Tensor call_scatter_add(Operands& o) {
+  const Tensor x = o.tensor();
+  const auto ids = o.ids();
+  return scatter_add(x, ids, o.extent());
+}
+Tensor call_gather(Operands& o) {
+  const Tensor x = o.tensor();
+  return gather(x, o.ids());
 }
 Tensor call_embedding(Operands& o) {
   const Tensor table = o.tensor();
@@ -117,6 +189,19 @@ Tensor call_cross_attention(Operands& o) {
   const Tensor q = o.tensor(), kv = o.tensor();
   const auto query_offsets = o.offsets(), key_offsets = o.offsets();
   return cross_attention(q, kv, query_offsets, key_offsets, o.attention());
+}
+template <Tensor (*op)(const Tensor&, const Tensor&, const Tensor&, std::span<const std::int32_t>,
+                       bool)>
+Tensor recurrence(Operands& o) {
+  const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
+  const auto offsets = o.offsets();
+  return op(x, weight, bias, offsets, o.flag());
+}
+Tensor call_unfold(Operands& o) {
+  const Tensor x = o.tensor();
+  const auto offsets = o.offsets();
+  const std::int64_t width = o.extent(), before = o.extent();
+  return unfold(x, offsets, width, before);
 }
 Tensor call_cross_entropy(Operands& o) {
   const Tensor logits = o.tensor();
@@ -170,6 +255,32 @@ constexpr auto calls = std::to_array<OpCall>({
     {"cross_attention", true, call_cross_attention},
     {"cross_entropy", true, call_cross_entropy},
     {"projected_cross_entropy", true, call_projected_cross_entropy},
+    {"maximum", true, binary<maximum>},
+    {"minimum", true, binary<minimum>},
+    {"where", true, call_where},
+    {"softplus", true, unary<softplus>},
+    {"abs", true, unary<abs>},
+    {"sin", true, unary<sin>},
+    {"cos", true, unary<cos>},
+    {"pow", false, call_pow},
+    {"clamp", true, call_clamp},
+    {"gated", true, call_gated},
+    {"rotary", true, call_rotary},
+    {"linear_attention", false, call_linear_attention},
+    {"max", true, reduction<max>},
+    {"min", true, reduction<min>},
+    {"log_sum_exp", true, reduction<log_sum_exp>},
+    {"cumsum", true, call_cumsum},
+    {"stack", true, call_stack},
+    {"permute", true, call_permute},
+    {"broadcast_to", true, call_broadcast_to},
+    {"einsum", true, call_einsum},
+    {"index_select", true, call_index_select},
+    {"scatter_add", true, call_scatter_add},
+    {"gather", true, call_gather},
+    {"lstm", false, recurrence<lstm>},  // gradients may grow with every step
+    {"gru", false, recurrence<gru>},
+    {"unfold", true, call_unfold},
 });
 
 }  // namespace

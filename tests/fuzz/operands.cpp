@@ -92,9 +92,9 @@ std::vector<std::int32_t> Operands::offsets() {
   return offsets;
 }
 
-kernels::Map Operands::map() {
-  const auto map = static_cast<kernels::Map>(bytes_.byte() % map_count);
-  if (map == kernels::Map::exp || map == kernels::Map::log || map == kernels::Map::sqrt) wild();
+Map Operands::map() {
+  const auto map = static_cast<Map>(bytes_.byte() % map_count);
+  if (map == Map::exp || map == Map::log || map == Map::sqrt) wild();
   return map;
 }
 

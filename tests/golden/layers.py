@@ -108,6 +108,42 @@ def attention(group):
                 {"offsets0": bounds, "offsets1": ends}, heads=HEADS, causal=False)
 
 
+def recurrent(group):
+    """Both directions of half the width, concatenated, or one; of nn.LSTM and nn.GRU."""
+    for mixer, kind in (("lstm", nn.LSTM), ("gru", nn.GRU)):
+        for causal in (False, True):
+            case = f"{mixer}_{'causal' if causal else 'both'}"
+            module = randomise(kind(D_MODEL, D_MODEL if causal else D_MODEL // 2, batch_first=True,
+                                    bidirectional=not causal), case)
+            x, bounds = source_rows(case)
+            run = lambda x: module(x)[0]
+            group.layer(case, "mixer", module, lambda x: per_sequence(run, (x, bounds)), [x],
+                        {"offsets0": bounds}, mixer=mixer, causal=causal)
+
+
+class GatedConvolution(nn.Module):
+    """Dauphin et al. 2017. Columns j d + c of the weight: input channel c, position j of the kernel."""
+
+    def __init__(self, width, before):
+        super().__init__()
+        self.conv = nn.Linear(width * D_MODEL, 2 * D_MODEL)
+        self.width, self.padding = width, (before, width - 1 - before)
+
+    def forward(self, x):
+        kernel = self.conv.weight.view(2 * D_MODEL, self.width, D_MODEL).transpose(1, 2)
+        padded = F.pad(x.transpose(1, 2), self.padding)
+        return F.glu(F.conv1d(padded, kernel, self.conv.bias), dim=1).transpose(1, 2)
+
+
+def convolution(group):
+    for case, width, before in (("conv_both", 3, 1), ("conv_causal", 3, 2), ("conv_wide", 11, 5)):
+        module = randomise(GatedConvolution(width, before), case)
+        x, bounds = source_rows(case)
+        group.layer(case, "mixer", module, lambda x: per_sequence(module, (x, bounds)), [x],
+                    {"offsets0": bounds}, mixer="conv", conv_width=width,
+                    causal=before == width - 1)
+
+
 class FeedForward(nn.Module):
     def __init__(self, activation):
         super().__init__()
@@ -187,7 +223,7 @@ def transformer(group):
 
 def make():
     group = Group()
-    for part in (linear, embedding, layer_norm, rms_norm, positions, attention, feed_forward,
+    for part in (linear, embedding, layer_norm, rms_norm, positions, attention, recurrent, convolution, feed_forward,
                  encoder_layer, decoder_layer, encoder, transformer):
         part(group)
     return group

@@ -34,6 +34,79 @@ def unary(group):
         group.op(f"{op}_far", op, functions[op], [far])
 
 
+def more_arithmetic(group):
+    """Ties, limits and values far from 0 included."""
+    a = torch.tensor([[1.0, -2.0, 3.0], [0.5, 0.5, -1.0]]).double()
+    b = torch.tensor([1.0, 4.0, -3.0]).double()
+    for op in ("maximum", "minimum"):
+        group.op(f"{op}_ties", op, getattr(torch, op), [a, b])
+        group.op(f"{op}_scalar", op, getattr(torch, op), [a, torch.tensor(0.5).double()])
+    condition = integers("where/condition", 2, 2, 3)
+    group.op("where", "where", lambda a, b: torch.where(condition.bool(), a, b),
+             [a, normal("where/x1", 3)], {"condition": condition})
+    near = 2.0 * normal("functions/x0", 3, 7)
+    far = torch.tensor([-750.0, -40.0, -9.0, -1e-9, 0.0, 1e-9, 9.0, 40.0, 750.0]).double()
+    for op, function in (("softplus", lambda x: F.softplus(x, threshold=40.0)), ("abs", torch.abs),
+                         ("sin", torch.sin), ("cos", torch.cos)):
+        group.op(op, op, function, [near])
+        group.op(f"{op}_far", op, function, [far])
+    for exponent in (0.0, 1.0, 2.0, 2.5, -1.5):
+        group.op(f"pow_{exponent}", "pow", lambda x: torch.pow(x, exponent),
+                 [positive(f"pow_{exponent}/x0", 3, 4)], exponent=exponent)
+    group.op("pow_of_zero", "pow", lambda x: torch.pow(x, 2.0), [torch.tensor([0.0, -3.0]).double()],
+             exponent=2.0)
+    limits = torch.tensor([-2.0, -1.0, 0.25, 1.5, 3.0]).double()  # two of them are the limits
+    group.op("clamp", "clamp", lambda x: torch.clamp(x, -1.0, 1.5), [limits], low=-1.0, high=1.5)
+
+
+def more_reductions(group):
+    ties = torch.tensor([[[1.0, 3.0, 3.0], [2.0, -1.0, -1.0]]]).double()
+    x = 3.0 * normal("extremes/x0", 2, 3, 4)
+    for op, function in (("max", torch.amax), ("min", torch.amin), ("log_sum_exp", torch.logsumexp)):
+        for axis in (0, 1, -1):
+            for keepdim in (False, True):
+                case = f"{op}_axis{axis}" + ("_keepdim" if keepdim else "")
+                group.op(case, op, lambda x: function(x, axis, keepdim=keepdim), [x],
+                         axis=axis, keepdim=keepdim)
+        group.op(f"{op}_ties", op, lambda x: function(x, -1), [ties], axis=-1)
+        group.op(f"{op}_far", op, lambda x: function(x, 1), [300.0 * x], axis=1)
+    for axis in (0, 1, -1):
+        group.op(f"cumsum_{axis}", "cumsum", lambda x: torch.cumsum(x, axis), [x], axis=axis)
+
+
+def more_shapes(group):
+    x = normal("more_shapes/x0", 2, 3, 4)
+    for axis in (0, 1, 2, -1):
+        group.op(f"stack_{axis}", "stack", lambda *x: torch.stack(x, axis),
+                 [normal(f"stack_{axis}/x{i}", 3, 4) for i in range(3)], axis=axis)
+    for axes in ((2, 0, 1), (1, 2, 0), (0, 2, 1), (2, 1, 0)):
+        group.op("permute_" + "".join(map(str, axes)), "permute", lambda x: x.permute(axes), [x],
+                 axes=list(axes))
+    for i, (shape, to) in enumerate((((), (2, 3)), ((3, 1), (3, 4)), ((4,), (2, 3, 4)))):
+        group.op(f"broadcast_to_{i}", "broadcast_to", lambda x: x.broadcast_to(to),
+                 [normal(f"broadcast_to_{i}/x0", *shape)], shape=list(to))
+    for equation, shapes_in in (("ij->ji", [(2, 3)]), ("ijk->j", [(2, 3, 4)]),
+                                ("ij,jk->ik", [(2, 3), (3, 4)]), ("bij,bkj->bik", [(2, 3, 4), (2, 5, 4)]),
+                                ("bhqd,bhkd->bhqk", [(2, 2, 3, 4), (2, 2, 5, 4)]),
+                                ("ij,jk,kl->li", [(2, 3), (3, 2), (2, 4)]), ("i,j->ij", [(2,), (3,)]),
+                                ("ij,kl->i", [(2, 3), (4, 2)])):
+        case = f"einsum_{equation}"
+        group.op(case, "einsum", lambda *x: torch.einsum(equation, *x),
+                 [normal(f"{case}/x{i}", *shape) for i, shape in enumerate(shapes_in)],
+                 equation=equation)
+
+
+def indexing(group):
+    x = normal("indexing/x0", 5, 2, 3)
+    ids = torch.tensor([3, 0, 3, 4])
+    group.op("index_select", "index_select", lambda x: torch.index_select(x, 0, ids), [x], {"ids": ids})
+    group.op("scatter_add", "scatter_add",
+             lambda x: torch.zeros(6, 2, 3).double().index_add(0, ids, x),
+             [normal("scatter_add/x0", 4, 2, 3)], {"ids": ids}, n=6)
+    chosen = integers("gather/ids", 3, 5, 2, 2)
+    group.op("gather", "gather", lambda x: torch.gather(x, -1, chosen), [x], {"ids": chosen})
+
+
 def reductions(group):
     for op, function in (("sum", torch.sum), ("mean", torch.mean)):
         x = normal(f"{op}/x0", 2, 3, 4)
@@ -226,7 +299,8 @@ def cross_entropy(group):
 
 def make():
     group = Group()
-    for part in (binary, unary, reductions, matmul, affine, shapes, softmaxes, norms, embedding,
+    for part in (binary, unary, more_arithmetic, reductions, more_reductions, matmul, affine, shapes,
+                 more_shapes, indexing, softmaxes, norms, embedding,
                  attention_composed, attention_fused, cross_entropy):
         part(group)
     return group

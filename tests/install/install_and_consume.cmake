@@ -1,4 +1,5 @@
-# cmake -DHEED_BUILD=… -DCONSUMER=… -DCXX=… -DGENERATOR=… -DSANITIZE=… -P install_and_consume.cmake
+# cmake -DHEED_BUILD=… -DCONSUMER=… -DCXX=… -DGENERATOR=… -DSANITIZE=… -DPYTHON=… -DLIBRARY_PAGE=…
+#       -P install_and_consume.cmake
 # Works in a temporary folder and leaves nothing behind.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND mktemp -d OUTPUT_VARIABLE dir OUTPUT_STRIP_TRAILING_WHITESPACE
@@ -64,8 +65,27 @@ expect("No errors detected")
 step(${dir}/build/tokens)
 expect("9 tokens")
 
+if(PYTHON)
+  set(flags "")
+  if(SANITIZE)
+    set(flags "-fsanitize=${SANITIZE}")
+  endif()
+  # Commands of the page name the prefix without quotes, so it has no space in its name.
+  file(RENAME "${dir}/the prefix" ${dir}/prefix)
+  # Its cmake commands name no generator, and the default one needs make.
+  step(${CMAKE_COMMAND} -E env CMAKE_GENERATOR=${GENERATOR}
+       ${PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/library_page.py ${LIBRARY_PAGE} ${dir}/prefix ${CXX} ${flags})
+  message(STATUS "${out}")
+  file(RENAME ${dir}/prefix "${dir}/the prefix")
+endif()
+
 if(EXISTS "${dir}/the prefix/bin/heed")
   step("${dir}/the prefix/bin/heed" --help)
   expect(gradcheck)
+  cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH tests_dir)
+  cmake_path(GET tests_dir PARENT_PATH source_dir)
+  string(REGEX REPLACE "^-DCMAKE_CXX_FLAGS=" "" flags "${flags}")
+  step(sh ${CMAKE_CURRENT_LIST_DIR}/test_plugins.sh "${dir}/the prefix/bin/heed" "${dir}/the prefix"
+       ${source_dir}/docs/PLUGINS.md ${CXX} ${GENERATOR} "${flags}")
 endif()
 file(REMOVE_RECURSE ${dir})

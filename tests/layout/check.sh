@@ -43,7 +43,8 @@ for room in $rooms; do
   done
 done >>"$violations"
 
-# The folders of a room, lowest first, "." for the room's own files: each includes only earlier ones.
+# The folders of a room, lowest first, "." for the room's own files: each includes only earlier ones. A file beside a
+# folder that has its name, as ops.h beside ops/, counts as part of that folder.
 folders_of() {
   case $1 in
     autograd) echo 'base memory kernels . ops gradcheck' ;;
@@ -61,7 +62,8 @@ for room in $rooms; do
       function level(path,   parts, n) {   # of a file of this room; 0 if its folder is not listed above
         sub("^" room "/", "", path)
         n = split(path, parts, "/")
-        return place[n == 1 ? "." : parts[1]]
+        if (n == 1) { sub(/\.(h|cpp)$/, "", path); return path in place ? place[path] : place["."] }
+        return place[parts[1]]
       }
       BEGIN { n = split(order, names, " "); for (i = 1; i <= n; i++) place[names[i]] = i }
       FNR == 1 && !level(FILENAME) { printf "%s: its folder has no place in tests/layout/check.sh\n", FILENAME }

@@ -26,6 +26,8 @@ TESTS = {
     "training": "test_training",
     "torch_loads_weights": "write_torch_case",
     "commands": "heed",
+    "commands_resume": "heed",
+    "commands_folders": "heed",
 }
 SKIPPED = 77  # exit status of a test with a missing dependency, such as PyTorch
 FAILURE = re.compile(r'error: in "([^"]+)"|^FAILED: (.*)')

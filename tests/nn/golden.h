@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "autograd/base/formats/safetensors.h"
 #include "tests/nn/support.h"
-#include "train/run/safetensors.h"
 
 HEED_BEGIN
 

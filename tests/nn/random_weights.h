@@ -30,13 +30,6 @@ inline void randomise(const Parameters& parameters, std::uint32_t number = 100) 
   }
 }
 
-/// Converts lengths to offsets: {3, 0, 1} to {0, 3, 3, 4}.
-inline std::vector<std::int32_t> offsets_of(const std::vector<std::int32_t>& lengths) {
-  std::vector<std::int32_t> offsets{0};
-  for (const std::int32_t n : lengths) offsets.push_back(offsets.back() + n);
-  return offsets;
-}
-
 inline std::vector<std::int32_t> random_ids(std::int64_t n, std::uint32_t below,
                                             std::uint32_t number) {
   Random random({.seed = 8, .stream = Stream::check, .part = number});

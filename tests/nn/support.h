@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
 #include "nn/models/model.h"
+#include "tests/autograd/expect.h"
 #include "tests/nn/random_weights.h"
 
 HEED_BEGIN
@@ -63,12 +63,6 @@ inline double difference(const Array& a, const Array& b) {
   return worst;
 }
 
-inline bool same_bits(const Array& a, const Array& b) {
-  return a.shape() == b.shape() &&
-         (a.size() == 0 ||
-          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(real)) == 0);
-}
-
 /// A function of tensors with the parameters of the layer it calls, as required by gradcheck.
 template <class F>
 struct Layered {
@@ -87,6 +81,14 @@ Layered<F> layered(Parameters parameters, F f) {
 }
 
 /// Options of a small model; tests change what they need.
+/// All values of an enum with names, for tests of every kind.
+template <class E>
+std::vector<E> every() {
+  std::vector<E> all;
+  for (std::size_t i = 0; i < names_of(E{}).size(); ++i) all.push_back(static_cast<E>(i));
+  return all;
+}
+
 inline ModelOptions small_options() {
   ModelOptions o;
   o.d_model = 6;

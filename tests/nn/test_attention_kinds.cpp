@@ -1,5 +1,5 @@
-// Every kind of positions with every pattern of self-attention, in whole models: gradients, cached
-// decoding, learning. New kinds are included automatically by their names.
+// Every kind of positions with every pattern of self-attention, and every other built-in mixer, in whole
+// models: gradients, cached decoding, learning. New kinds are included automatically by their names.
 #include <algorithm>
 
 #include "autograd/gradcheck.h"
@@ -17,15 +17,36 @@ constexpr std::uint32_t vocabulary = 9;
 template <class Body>
 void for_each_kind(Body body) {
   for (const bool lm : {false, true}) {
-    for (std::size_t positions = 0; positions < names_of(PositionKind{}).size(); ++positions) {
-      for (std::size_t pattern = 0; pattern < names_of(PatternKind{}).size(); ++pattern) {
+    for (const PositionKind positions : every<PositionKind>()) {
+      for (const PatternKind pattern : every<PatternKind>()) {
+        const bool scores = positions == PositionKind::rotary || !by_distance(positions);
+        if (pattern == PatternKind::linear && !scores) continue;  // refused by the config
         ModelOptions o = small_options();
-        o.positions = static_cast<PositionKind>(positions);
-        o.attention = {static_cast<PatternKind>(pattern), 3};
-        BOOST_TEST_CONTEXT((lm ? "lm, " : "seq2seq, ") << names_of(PositionKind{})[positions]
-                                                       << ", " << names_of(PatternKind{})[pattern])
+        o.d_model = 8;  // an even width for each head
+        o.positions = positions;
+        o.shaw_distance = 2;
+        o.t5_buckets = 4;
+        o.t5_distance = 4;
+        o.attention = {.pattern = pattern,
+                       .window = 3,
+                       .kv_heads = lm ? 1 : 0,
+                       .block = 2,
+                       .global_blocks = 1,
+                       .side_blocks = 0,
+                       .random_blocks = 1,
+                       .top_k = 3};
+        BOOST_TEST_CONTEXT((lm ? "lm, " : "seq2seq, ")
+                           << name_of(positions) << ", " << name_of(pattern))
         body(o, lm);
       }
+    }
+    for (std::size_t mixer = 1; mixer < open_names(MixerKind{}).built_in(); ++mixer) {
+      ModelOptions o = small_options();
+      o.mixer = static_cast<MixerKind>(mixer);
+      o.conv_width = 3;
+      o.positions = PositionKind::none;
+      BOOST_TEST_CONTEXT((lm ? "lm, " : "seq2seq, ") << name_of(o.mixer))
+      body(o, lm);
     }
   }
 }

@@ -117,6 +117,19 @@ BOOST_AUTO_TEST_CASE(a_step_takes_one_token_for_each_hypothesis) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(parents_are_hypotheses) {
+  const std::unique_ptr<Generative> model = make_language_model(small_options(), vocabulary, 1);
+  const std::vector<std::int32_t> two{3, 4};
+  for (const bool cached : {true, false}) {
+    const std::unique_ptr<Decoding> decoding = model->decode({}, 2, cached);
+    decoding->step(two);
+    for (const std::int32_t wrong : {-1, 2}) {
+      EXPECT_FAIL(decoding->select(std::vector<std::int32_t>{0, wrong}),
+                  fmt::format("[decoding] expected parents among 2 hypotheses, got {}", wrong));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_language_model_refuses_more_than_its_context) {
   ModelOptions options = small_options();
   options.context = 4;

@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(each_rate_acts_only_in_its_place) {
     const auto changed_by = [&](const auto& layer) {
       return changed([&](Pass& pass) { return layer(x, {offsets, &memory, pass}); });
     };
-    BOOST_TEST(changed_by(decoder.self_attention) == attention);
+    BOOST_TEST(changed_by(*decoder.mixer) == attention);
     BOOST_TEST(changed_by(*decoder.cross_attention) == attention);
     BOOST_TEST(changed_by(encoder));
     BOOST_TEST(changed_by(decoder));

@@ -75,6 +75,21 @@ Subject attention_layer(const GoldenCase& c) {
           }};
 }
 
+Subject mixer(const GoldenCase& c) {
+  Init init = some_init();
+  ModelOptions o = options_of(c.attributes());
+  const std::string name = c.attributes().at("mixer");
+  o.mixer = static_cast<MixerKind>(std::ranges::find(names_of(MixerKind{}), name) -
+                                   names_of(MixerKind{}).begin());
+  o.conv_width = c.attributes().value("conv_width", std::int64_t{1});
+  const Sees sees = c.attributes().at("causal") ? Sees::past : Sees::all;
+  const std::shared_ptr<const Mixer> layer = make_mixer(o, sees, init);
+  return {layer->parameters(), [layer, offsets = c.ids("offsets0")](const auto& x) {
+            Pass pass;
+            return (*layer)(x[0], {offsets, nullptr, pass});
+          }};
+}
+
 Subject feed_forward(const GoldenCase& c) {
   Init init = some_init();
   const FeedForward layer(options_of(c.attributes()), init);
@@ -154,6 +169,7 @@ const std::map<std::string, std::function<Subject(const GoldenCase&)>> layers{
     {"layer_norm", norm},
     {"rms_norm", norm},
     {"attention", attention_layer},
+    {"mixer", mixer},
     {"feed_forward", feed_forward},
     {"encoder_layer", encoder_layer},
     {"decoder_layer", decoder_layer},
@@ -207,7 +223,7 @@ BOOST_AUTO_TEST_CASE(every_layer_agrees_with_pytorch) {
       if (layer == "encoder_layer" || layer == "decoder_layer") check(c, stack_of_one(c));
     }
   }
-  BOOST_TEST(file.metadata().size() == 26u);
+  BOOST_TEST(file.metadata().size() == 33u);
   BOOST_TEST(seen.size() == layers.size() + 1);
   BOOST_TEST_MESSAGE("largest difference from PyTorch: " << worst);
 }

@@ -142,8 +142,11 @@ BOOST_AUTO_TEST_CASE(cross_attention_with_any_heads_and_lengths) {
 BOOST_AUTO_TEST_CASE(positions) {
   for (const PositionKind kind :
        {PositionKind::sinusoidal, PositionKind::learned, PositionKind::alibi, PositionKind::none}) {
+    ModelOptions o = small_options();
+    o.positions = kind;
+    o.d_model = 5;
     Init init = some_init();
-    const Positions layer(kind, 6, 5, init);
+    const Positions layer(o, false, init);
     const std::vector<std::int32_t> offsets = offsets_of({3, 0, 4, 1});
     const auto f = layered(layer.parameters(), [&](const Tensor& x) { return layer(x, offsets); });
     BOOST_TEST(gradcheck(f, normal({8, 5}, 6)));
@@ -151,18 +154,21 @@ BOOST_AUTO_TEST_CASE(positions) {
 }
 
 BOOST_AUTO_TEST_CASE(residuals_before_and_after) {
-  for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
+  for (const NormPlace place : {NormPlace::pre, NormPlace::post, NormPlace::none}) {
     for (const double dropout : dropouts) {
       ModelOptions o = small_options();
+      o.residual = place != NormPlace::none;
       o.d_model = 5;
       o.norm = place;
       o.dropout = dropout;
       Init init = some_init();
       const Residual around(o, init);
-      const auto f = layered(around.norm.parameters(), [&](const Tensor& x, const Tensor& gate) {
-        Pass pass = pass_of(dropout);
-        return around(x, pass, [&](const Tensor& rows) { return mul(gelu(rows), gate); });
-      });
+      const auto f = layered(
+          around.norm ? around.norm->parameters() : Parameters{},
+          [&](const Tensor& x, const Tensor& gate) {
+            Pass pass = pass_of(dropout);
+            return around(x, pass, [&](const Tensor& rows) { return mul(gelu(rows), gate); });
+          });
       BOOST_TEST(gradcheck(f, normal({3, 5}, 7), normal({5}, 8)));
     }
   }
@@ -171,13 +177,16 @@ BOOST_AUTO_TEST_CASE(residuals_before_and_after) {
 BOOST_AUTO_TEST_CASE(blocks_of_every_kind) {
   const std::vector<std::int32_t> offsets = offsets_of({3, 1, 0, 2}),
                                   ends = offsets_of({1, 3, 2, 1});
-  for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
-    for (const NormKind norm_kind : {NormKind::layer, NormKind::rms}) {
+  for (const NormPlace place : every<NormPlace>()) {
+    for (const BlockForm form : every<BlockForm>()) {
       for (const double dropout : dropouts) {
-        for (const Activation activation : {Activation::relu, Activation::silu}) {
+        for (const Activation activation :
+             {Activation::relu, Activation::silu, Activation::swiglu, Activation::geglu}) {
           ModelOptions o = small_options();
           o.norm = place;
-          o.norm_kind = norm_kind;
+          o.block = form;
+          o.residual = place == NormPlace::pre || activation == Activation::relu;
+          o.norm_kind = activation == Activation::silu ? NormKind::rms : NormKind::layer;
           o.dropout = dropout;
           o.activation = activation;
           Init init = some_init();

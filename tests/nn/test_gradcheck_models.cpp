@@ -42,8 +42,7 @@ BOOST_AUTO_TEST_CASE(seq2seq_tied_and_untied) {
 BOOST_AUTO_TEST_CASE(seq2seq_with_each_norm_and_position_scheme) {
   const Pairs pairs({3, 0, 2}, {2, 1, 3}, 7);  // one source without tokens
   for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
-    for (const PositionKind positions : {PositionKind::sinusoidal, PositionKind::learned,
-                                         PositionKind::alibi, PositionKind::none}) {
+    for (const PositionKind positions : every<PositionKind>()) {
       ModelOptions o = small_options();
       o.heads = 3;
       o.norm = place;

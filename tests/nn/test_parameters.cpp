@@ -94,8 +94,9 @@ BOOST_AUTO_TEST_CASE(layers_have_pytorchs_names) {
   check_names(Linear(6, 4, init, false).parameters(), {"weight [4, 6]"});
   check_names(Norm(o, init).parameters(), norm_names);
   check_names(Embedding(7, 6, true, init).parameters(), {"weight [7, 6]"});
-  check_names(Positions(PositionKind::learned, 9, 6, init).parameters(), {"weight [9, 6]"});
-  check_names(Positions(PositionKind::sinusoidal, 9, 6, init).parameters(), {});
+  check_names(Positions(o, true, init).parameters(), {});
+  o.positions = PositionKind::learned;
+  check_names(Positions(o, true, init).parameters(), {"weight [16, 6]"});
   for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal})
     check_names(TransformerBlock(o, kind, init).parameters(), encoder_layer_names());
   check_names(TransformerBlock(o, BlockKind::decoder, init).parameters(), decoder_layer_names());

@@ -147,7 +147,11 @@ BOOST_AUTO_TEST_CASE(positions_make_the_order_matter) {
 BOOST_AUTO_TEST_CASE(positions_restart_in_each_sequence_and_may_begin_late) {
   for (const PositionKind kind : {PositionKind::sinusoidal, PositionKind::learned}) {
     Init init = some_init();
-    const Positions positions(kind, 300, 5, init);
+    ModelOptions o = small_options();
+    o.positions = kind;
+    o.d_model = 5;
+    o.max_positions = 300;
+    const Positions positions(o, true, init);
     const Tensor zeros(Array::zeros({300, 5}));
     const Array table = positions(zeros, std::vector<std::int32_t>{0, 300}).value();
     const std::vector<std::int32_t> offsets{0, 3, 3, 4};

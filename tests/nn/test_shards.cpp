@@ -134,8 +134,7 @@ std::vector<Setting> settings() {
   std::vector<Setting> all;
   for (const bool language_model : {false, true}) {
     for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
-      for (const PositionKind positions : {PositionKind::sinusoidal, PositionKind::learned,
-                                           PositionKind::alibi, PositionKind::none}) {
+      for (const PositionKind positions : every<PositionKind>()) {
         for (const bool tied : {true, false}) {
           for (const double smoothing : {0.0, 0.1}) {
             Setting s;

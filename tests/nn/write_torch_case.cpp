@@ -7,9 +7,10 @@
 #include <map>
 #include <string>
 
+#include "nn/layers/activations.h"
 #include "nn/layers/positions.h"
+#include "nn/weights.h"
 #include "tests/nn/random_weights.h"
-#include "train/run/weights.h"
 
 using namespace heed;
 

@@ -2,8 +2,10 @@
 #include <limits>
 #include <string>
 
+#include "autograd/ops.h"
 #include "optim/clip.h"
 #include "optim/optimizer.h"
+#include "optim/schedule.h"
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
@@ -223,6 +225,104 @@ BOOST_AUTO_TEST_CASE(parameters_and_gradients_that_do_not_fit_are_refused) {
   EXPECT_FAIL(optimizer.step({Array::zeros({7, 11}), Array::zeros({6})}, 0.1),
               "[optimizer] b has shape [5], but its gradient [6]");
   BOOST_TEST(optimizer.steps() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_variable_is_listed_once) {
+  const Tensor w = Tensor::variable(normal({2, 3}, 1));
+  EXPECT_FAIL(Optimizer({}, {{"in", w}, {"out", w}}),
+              "[optimizer] in and out are the same variable: list it once");
+}
+
+BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused) {
+  const auto refused = [](const char* message, OptimOptions o) {
+    EXPECT_FAIL(Optimizer(o, some_parameters()), message);
+  };
+  refused("[optimizer] expected lr of at least 0, got -1", {.lr = -1});
+  refused("[optimizer] expected lr of at least 0, got nan", {.lr = nan});
+  refused("[optimizer] expected betas in [0, 1), got 1", {.betas = {0.9, 1.0}});
+  refused("[optimizer] expected betas in [0, 1), got -0.1", {.betas = {-0.1, 0.9}});
+  refused("[optimizer] expected eps above 0, got 0", {.eps = 0});
+  refused("[optimizer] expected weight_decay of at least 0, got -1", {.weight_decay = -1});
+  refused("[optimizer] expected momentum in [0, 1), got 1", {.momentum = 1});
+  refused("[optimizer] expected momentum in [0, 1), got -1", {.momentum = -1});
+  refused("[optimizer] expected clip_norm of at least 0, got -1", {.clip_norm = -1});
+}
+
+// ---- steps from the gradients of a loss -------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_step_from_gradients_follows_the_schedule_and_clips) {
+  for (const OptimizerKind kind : kinds) {
+    OptimOptions o = options_of(kind);
+    o.lr = 0.01;
+    o.clip_norm = 0.5;
+    o.schedule = {.name = ScheduleKind::cosine, .warmup = 2, .steps = 6};
+    const Parameters one = some_parameters(), other = some_parameters();
+    Optimizer a(o, one), b(o, other);
+    for (std::uint32_t t = 1; t <= 5; ++t) {
+      const Array u = normal({7, 11}, t), v = normal({5}, t + 50);
+      const Tensor loss = sum(one[0].tensor * u) + sum(one[1].tensor * v);
+      const OptimizerStep used = a.step(backward(loss));
+      double squares = 0;
+      for (const Array* g : {&u, &v}) {
+        for (const real x : g->values()) squares += x * x;
+      }
+      BOOST_TEST(used.lr == learning_rate(o, t, 6));
+      BOOST_TEST(std::abs(used.gradient_norm - std::sqrt(squares)) < 1e-12);
+      b.step({u, v}, used.lr, clip_factor(used.gradient_norm, 0.5));
+      for (std::size_t i = 0; i < 2; ++i)
+        BOOST_TEST(same_bits(one[i].tensor.value(), other[i].tensor.value()));
+    }
+    BOOST_TEST(a.steps() == 5);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_step_may_be_given_its_learning_rate) {
+  const Parameters one = some_parameters(), other = some_parameters();
+  OptimOptions o = options_of(OptimizerKind::adam);
+  o.schedule = {.name = ScheduleKind::linear};  // without an end, it has no rate of its own
+  Optimizer a(o, one), b(o, other);
+  const Array g = normal({7, 11}, 1);
+  const OptimizerStep used = a.step(backward(sum(one[0].tensor * g)), 0.3);  // not of "b"
+  BOOST_TEST(used.lr == 0.3);
+  b.step({g, Array()}, 0.3, clip_factor(used.gradient_norm, o.clip_norm));
+  for (std::size_t i = 0; i < 2; ++i)
+    BOOST_TEST(same_bits(one[i].tensor.value(), other[i].tensor.value()));
+}
+
+BOOST_AUTO_TEST_CASE(steps_that_make_no_sense_change_nothing) {
+  const Parameters parameters = some_parameters();
+  const Array before = parameters[0].tensor.value().clone();
+  const Tensor &w = parameters[0].tensor, foreign = Tensor::variable(normal({2}, 1));
+  OptimOptions o = options_of(OptimizerKind::adamw);
+  for (const ScheduleKind kind : {ScheduleKind::cosine, ScheduleKind::linear}) {
+    o.schedule = {.name = kind, .warmup = 1};
+    EXPECT_FAIL(Optimizer(o, parameters).step(backward(sum(w))),
+                fmt::format("[optimizer] the schedule {} needs its last step: set schedule.steps",
+                            name_of(kind)));
+  }
+  o.schedule = {};
+  Optimizer optimizer(o, parameters);
+  EXPECT_FAIL(optimizer.step(backward(sum(foreign))),
+              "[optimizer] the loss depends on none of the 2 parameters");
+  EXPECT_FAIL(optimizer.step(backward(sum(w)), nan),
+              "[optimizer] expected a learning rate of at least 0, got nan");
+  EXPECT_FAIL(optimizer.step(backward(sum(w)), -1), "of at least 0, got -1");
+  Gradients taken = backward(sum(w));
+  taken.take(w);
+  EXPECT_FAIL(optimizer.step(taken), "has been taken already");
+  for (const double bad : {nan, infinity}) {
+    try {
+      optimizer.step(backward(sum(w) + scale(sum(parameters[1].tensor), static_cast<real>(bad))));
+      BOOST_TEST(false, "nothing was thrown");
+    } catch (const Error& error) {
+      BOOST_TEST((error.code == Exit::non_finite));
+      BOOST_TEST(std::string(error.what()) ==
+                 "[optimizer] step 1: the gradient of b is not finite; the weights are as before "
+                 "the step");
+    }
+  }
+  BOOST_TEST(optimizer.steps() == 0);
+  BOOST_TEST(same_bits(w.value(), before));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,5 @@
 /// Texts in gzip files (RFC 1952) that are truncated, damaged, or unpack to far too much.
-#include "autograd/base/gzip.h"
+#include "autograd/base/formats/gzip.h"
 #include "autograd/base/lines.h"
 #include "tests/relcheck/broken_case.h"
 

@@ -1,8 +1,8 @@
 #include <cstring>
 #include <utility>
 
+#include "autograd/base/formats/safetensors.h"
 #include "tests/relcheck/broken_case.h"
-#include "train/run/safetensors.h"
 
 namespace heed::relcheck {
 namespace {

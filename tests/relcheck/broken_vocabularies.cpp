@@ -1,5 +1,5 @@
 /// Vocabulary files of the tokenizers that list their pieces: characters, bytes, words.
-#include "autograd/base/gzip.h"
+#include "autograd/base/formats/gzip.h"
 #include "data/tokenizers/tokenizer.h"
 #include "tests/relcheck/broken_case.h"
 

@@ -5,9 +5,9 @@
 #include <random>
 #include <string_view>
 
+#include "autograd/base/formats/safetensors.h"
 #include "tests/relcheck/corruption.h"
 #include "train/run/checkpoint_folder.h"
-#include "train/run/safetensors.h"
 
 namespace heed::relcheck {
 namespace {

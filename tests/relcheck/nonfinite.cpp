@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "autograd/base/error.h"
+#include "autograd/base/formats/safetensors.h"
 #include "tests/processor_time.h"
 #include "tests/relcheck/measures.h"
 #include "tests/train/injector.h"
@@ -14,7 +15,6 @@
 #include "tests/train/training.h"
 #include "train/loop/step.h"
 #include "train/loop/trainer.h"
-#include "train/run/safetensors.h"
 
 using namespace heed;
 using namespace heed::relcheck;

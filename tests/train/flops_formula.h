@@ -5,17 +5,12 @@
 #include <span>
 #include <vector>
 
+#include "nn/context.h"
 #include "nn/options.h"
 
 namespace heed::test {
 
 using OffsetList = std::vector<std::int32_t>;
-
-inline OffsetList offsets_of(const std::vector<std::int32_t>& lengths) {
-  OffsetList offsets{0};
-  for (const std::int32_t n : lengths) offsets.push_back(offsets.back() + n);
-  return offsets;
-}
 
 /// The sum of the sequence lengths; the sum of the products of the lengths of each pair.
 inline double rows(const OffsetList& a) { return a.empty() ? 0 : static_cast<double>(a.back()); }

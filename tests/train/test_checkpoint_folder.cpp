@@ -324,6 +324,22 @@ BOOST_AUTO_TEST_CASE(prune_removes_unfinished_checkpoints) {
   BOOST_TEST(fs::exists(run.folder / "checkpoints/notes.txt"));
 }
 
+BOOST_AUTO_TEST_CASE(weights_are_described_by_name_steps_and_folder) {
+  WeightsInfo weights;
+  weights.folder = "runs/a/best";
+  BOOST_TEST(weights.text() == "runs/a/best");
+  weights.steps = {30};
+  weights.name = "best";
+  BOOST_TEST(weights.text() == "best, step 30 (runs/a/best)");
+  for (const char* name : {"step", "folder"}) {  // said by the folder itself
+    weights.name = name;
+    BOOST_TEST(weights.text() == "step 30 (runs/a/best)");
+  }
+  weights.name = "average";
+  weights.steps = {10, 20, 30};
+  BOOST_TEST(weights.text() == "average, mean of steps 10, 20, 30 (runs/a/best)");
+}
+
 BOOST_AUTO_TEST_CASE(a_folder_that_cannot_be_removed_stays_and_is_named) {
   Run run;
   run.save(10);

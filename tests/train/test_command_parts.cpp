@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "autograd/base/gzip.h"
+#include "autograd/base/formats/gzip.h"
 #include "autograd/base/lines.h"
 #include "autograd/ops.h"
 #include "tests/train/support.h"

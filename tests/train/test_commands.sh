@@ -224,6 +224,8 @@ status 2 show runs
 says 'no run here'
 status 0 gradcheck tiny.yaml --entries 3
 holds out '^embedding.weight .* 3 \+ 2 directions .* ok$' 'parameters have the right gradient'
+status 0 gradcheck tiny.yaml --entries 40   # all of some parameters, and a part of others
+holds out 'all 16 ' '40 \+ 2 directions'
 status 0 gradcheck tiny.yaml --entries 1 --json model.norm=post model.activation=gelu model.positions=learned
 holds out '"passed":true' '"name":"source_positions.weight"'
 

@@ -190,7 +190,9 @@ cp -r runs/tiny older; echo 4711 >older/.lock            # still a run
 status 0 resume older train.steps=31
 rm -r mine; mkdir mine; echo precious >mine/notes.txt      # does not interfere
 status 0 train tiny.yaml --run mine train.steps=2
+echo '{"step' >mine/metrics.jsonl.damaged                # as a resume keeps damaged metrics
 status 0 train tiny.yaml --run mine train.steps=2 --overwrite
+absent mine/metrics.jsonl.damaged
 holds mine/notes.txt precious
 
 # ---- run.json contains the commit of the folder that heed was started in -----------------------------

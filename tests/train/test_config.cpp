@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "autograd/base/error.h"
+#include "nn/layers/activations.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
 #include "tests/train/schema_cases.h"

@@ -1,4 +1,6 @@
 /// Inconsistent values and broken overrides.
+#include <cmath>
+
 #include "tests/train/config_cases.h"
 
 using namespace std::string_literals;
@@ -33,6 +35,15 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "exp.yaml:2:16: model.d_model: 256 is not a multiple of heads: 3"},
       {copy + "model: {d_model: 33, heads: 3}\n",
        "exp.yaml:2:18: model.d_model: 33 is odd, but positions: sinusoidal needs an even width"},
+      {copy + "model: {d_model: 33, heads: 3, positions: none, mixer: lstm}\n",
+       "exp.yaml:2:18: model.d_model: 33 is odd, but mixer: lstm has two directions in an encoder, "
+       "each of half the width"},
+      {copy + "task: tag\nmodel: {d_model: 33, positions: none, mixer: gru}\n",  // heads: none
+       "exp.yaml:3:18: model.d_model: 33 is odd, but mixer: gru has two directions in an encoder, "
+       "each of half the width"},
+      {lm + "model: {d_model: 33, positions: none, mixer: lstm}\n", "accepted"},
+      {lm + "model: {d_model: 33, positions: none}\n",
+       "exp.yaml:3:18: model.d_model: 33 is not a multiple of heads: 4"},
       {copy + "model: {d_model: 100, heads: x}\n",
        "exp.yaml:2:30: model.heads: expected a whole number, got \"x\""},
       {"seed: 1\n",
@@ -98,6 +109,39 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "exp.yaml:2:24: model.max_positions: only for positions: learned"},
       {copy + "model: {attention: {window: 8}}\n",
        "exp.yaml:2:29: model.attention.window: only for pattern: window"},
+      {copy + "decode: {max_length: 9, min_length: 10}\n",
+       "exp.yaml:2:37: decode.min_length: 10 is more than max_length: 9"},
+      {copy + "decode: {repetition_penalty: 0.5}\n",
+       "exp.yaml:2:30: decode.repetition_penalty: 0.5 is out of range (allowed: 1 to 100)"},
+      {copy + "model: {attention: {kv_heads: 3}}\n",
+       "exp.yaml:2:31: model.attention.kv_heads: 3 does not divide heads: 4"},
+      {copy + "model: {attention: {scale: half}}\n",
+       "exp.yaml:2:28: model.attention.scale: expected sqrt, none or a number, got \"half\""},
+      {copy + "model: {attention: {scale: 0}}\n",
+       "exp.yaml:2:28: model.attention.scale: 0 is out of range (allowed: above 0 to 1000000)"},
+      {copy + "model: {attention: {pattern: linear}, positions: alibi}\n",
+       "exp.yaml:2:50: model.positions: alibi is only for model.attention.pattern: full, window, "
+       "bigbird or topk"},
+      {copy + "model: {attention: {top_k: 8}}\n",
+       "exp.yaml:2:28: model.attention.top_k: only for pattern: topk"},
+      {copy + "model: {rotary_base: 500}\n",
+       "exp.yaml:2:22: model.rotary_base: only for positions: rotary"},
+      {copy + "model: {d_model: 36, positions: rotary}\n",
+       "exp.yaml:2:18: model.heads: 4 heads of 9 columns, but positions: rotary needs an even "
+       "width"},
+      {copy + "model: {d_model: 9, heads: 1, positions: relative_xl}\n",
+       "exp.yaml:2:18: model.d_model: 9 is odd, but positions: relative_xl needs an even width"},
+      {copy + "model: {positions: relative_t5, t5_buckets: 6}\n",
+       "exp.yaml:2:45: model.t5_buckets: 6 is not a multiple of 4"},
+      {copy + "model: {positions: relative_t5, t5_distance: 16}\n",
+       "exp.yaml:2:46: model.t5_distance: 16 must be more than half of t5_buckets: 32"},
+      {copy + "model: {norm: none, norm_kind: rms}\n",
+       "exp.yaml:2:32: model.norm_kind: only for norm: pre or post"},
+      {copy + "model: {conv_width: 3}\n", "exp.yaml:2:21: model.conv_width: only for mixer: conv"},
+      {copy + "model: {mixer: conv, positions: alibi}\n",
+       "exp.yaml:2:33: model.positions: alibi is only for mixer: attention"},
+      {copy + "model: {mixer: gru, attention: {pattern: window}}\n",
+       "exp.yaml:2:42: model.attention.pattern: only for model.mixer: attention"},
       {copy + "model: {positions: learned, max_positions: 64}\n",
        "exp.yaml:2:44: model.max_positions: 64 is less than data.max_length: 128, and one for the "
        "end token"},
@@ -208,9 +252,46 @@ BOOST_AUTO_TEST_CASE(a_mean_over_more_than_the_last_fifth_gives_a_warning) {
   BOOST_TEST(warnings("{steps: 0, epochs: 2, average: 9}").empty());  // unknown number of steps
 }
 
+BOOST_AUTO_TEST_CASE(numbers_and_text_that_few_people_write) {
+  const std::string tag = "task: tag\ndata: {synthetic: {name: brackets}}\n";
+  const std::string steps = "is out of range (allowed: 0 to 1000000000000)";
+  check_all({
+      {copy, "command line: train.steps=1e999: 1e999 " + steps, {"train.steps=1e999"}},
+      {copy, "command line: train.steps=1e17: 1e17 " + steps, {"train.steps=1e17"}},
+      {copy, "command line: optim.lr=1e999: 1e999 is too large or too small", {"optim.lr=1e999"}},
+      {copy, "command line: model: expected key=value, as in decode.beam=4", {"model"}},
+      {copy, "command line: model.norm: expected key=value, as in decode.beam=4", {"model.norm"}},
+      {copy + "train: {steps: 2000, average: 5, save_every: x}\n",
+       "exp.yaml:2:46: train.save_every: expected a whole number, got \"x\""},
+      {copy + "optim: {name: adam, decay: all}\n",
+       "exp.yaml:2:28: optim.decay: only for name: adamw or sgd"},
+      {copy + "model: &", "exp.yaml:2:9: not valid YAML: anchor not found after &"},
+      {copy + "model: &a", "accepted"},
+      {copy + "name: \"abc", "exp.yaml:2:11: not valid YAML: illegal EOF in scalar"},
+      {tag + "model: {positions: learned, max_positions: 64}\n",
+       "exp.yaml:3:44: model.max_positions: 64 is less than data.max_length: 128"},
+  });
+  const auto shared =
+      heed::parse_config(tag + "tokenizer: {kind: char, shared: true}\n", "exp.yaml", {});
+  BOOST_REQUIRE(shared.warnings.size() == 1u);
+  BOOST_TEST(shared.warnings[0] ==
+             "exp.yaml:3:33: tokenizer.shared: labels have their own vocabulary");
+  // A whole number is printed as one, however large, and the sign of zero is kept.
+  for (const double lr : {1e20, 1e3, 0.5}) {
+    heed::Config config;
+    config.optim.lr = lr;
+    BOOST_TEST(heed::find_field("optim.lr")->get(config).get<double>() == lr);
+  }
+  heed::Config config;
+  config.optim.momentum = -0.0;
+  BOOST_TEST(std::signbit(heed::find_field("optim.momentum")->get(config).get<double>()));
+}
+
 BOOST_AUTO_TEST_CASE(the_command_line) {
   check_all({
-      {copy, "command line: train.stepz=3: unknown key (did you mean train.steps?)", {"train.stepz=3"}},
+      {copy,
+       "command line: train.stepz=3: unknown key (did you mean train.steps?)",
+       {"train.stepz=3"}},
       {copy,
        "command line: trian.steps=3: trian: unknown key (did you mean train?)",
        {"trian.steps=3"}},
@@ -270,6 +351,9 @@ BOOST_AUTO_TEST_CASE(the_command_line) {
        "command line: model.layers.encoder=x: expected a whole number, got \"x\"",
        {"model.layers.encoder=x"}},
       {copy + "", "command line: optim.momentum=0.5: only for name: sgd", {"optim.momentum=0.5"}},
+      {copy,
+       "command line: tokenizer.algorithm=bpe: only for kind: sentencepiece",
+       {"tokenizer.kind=char", "tokenizer.algorithm=bpe"}},  // both were asked for
       {copy,
        "command line: seed.x=1: seed: expected a whole number, got keys and values",
        {"seed.x=1"}},

@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(unknown_choices) {
                                                   choices_of("model.activation") +
                                                   ", got \"geluu\" (did you mean gelu?)"},
       {copy + "model: {norm: layer}\n",
-       "exp.yaml:2:15: model.norm: expected one of pre, post, got \"layer\" (did you mean "
+       "exp.yaml:2:15: model.norm: expected one of pre, post, none, got \"layer\" (did you mean "
        "norm_kind: layer?)"},
       {copy + "optim: {name: adamm}\n",
        "exp.yaml:2:15: optim.name: expected one of adam, adamw, sgd, got \"adamm\" (did you mean "

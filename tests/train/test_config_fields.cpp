@@ -155,6 +155,7 @@ BOOST_AUTO_TEST_CASE(no_two_keys_share_a_member) {
   // Changing one key changes no other in print; detects two rows that share a member.
   Random random(2);
   for (const Field& field : heed::fields()) {
+    if (field.open && field.choices.size() == 1) continue;  // only a plugin adds another value
     Config config;
     for (int attempt = 0; attempt < 50 && field.print(config) == field.print(Config{}); ++attempt) {
       heed::Problems problems("value", {});

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "autograd/base/files.h"
-#include "autograd/base/gzip.h"
+#include "autograd/base/formats/gzip.h"
 #include "tests/train/support.h"
 #include "train/fetch/subprocess.h"
 
@@ -85,6 +85,10 @@ BOOST_AUTO_TEST_CASE(programs_run_without_a_shell) {
   BOOST_TEST(run_program({"false"}, 2).status == 1);
   BOOST_TEST(run_program({"sh", "-c", "echo out; echo err >&2"}, 1).text == "out\n");
   BOOST_TEST(run_program({"sh", "-c", "echo out; echo err >&2"}, 2).text == "err\n");
+  // The stream that is not captured is discarded, and does not reach the terminal.
+  BOOST_TEST(run_program({"readlink", "/proc/self/fd/2"}, 1).text == "/dev/null\n");
+  BOOST_TEST(run_program({"sh", "-c", "to=$(readlink /proc/$$/fd/1); echo $to >&2"}, 2).text ==
+             "/dev/null\n");
   const ProgramResult result = run_program({"ls", "--", "/no such $HOME; echo x"}, 2);
   BOOST_TEST(result.status != 0);
   BOOST_TEST(contains(result.text, "/no such $HOME; echo x"));

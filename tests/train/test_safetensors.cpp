@@ -1,4 +1,4 @@
-#include "train/run/safetensors.h"
+#include "autograd/base/formats/safetensors.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cstring>

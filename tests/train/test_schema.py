@@ -20,9 +20,11 @@ except ImportError:
 # Errors that a JSON Schema cannot express, by the reader's message.
 BEYOND = {
     "compares two keys": r"is not a multiple of|is odd, but|is more than|is less than|leave nothing|but \w+ ends at step"
+                         r"|does not divide|needs an even width|must be more than"
                          r"|\d+ files, but",
     "depends on several keys": r"missing: nothing to train on|missing, but|use one or the other|needs to know where it ends"
                                r"|needs validation data|nothing ends the run|needs at least 1",
+    "needs the library of a plugin": r"does plugins list its library",
     "counts bytes, or concerns the file's name": r"cannot be a folder's name",
 }
 

@@ -139,8 +139,7 @@ class Bench {
 
  private:
   const Config& config_;
-  const StepOptions options_{config_.seed, config_.train.shards, config_.train.label_smoothing,
-                             config_.optim.clip_norm, config_.train.precision == Precision::bf16};
+  const StepOptions options_ = step_options(config_);
   const std::unique_ptr<Task> task_;
   Team team_;
   ExperimentData data_;

@@ -8,6 +8,7 @@
 #include "autograd/gradcheck.h"
 #include "data/batches/batcher.h"
 #include "train/commands/commands.h"
+#include "train/config/plugins.h"
 #include "train/decode/rows.h"
 #include "train/report/gradcheck_table.h"
 #include "train/tasks/data.h"
@@ -75,6 +76,7 @@ class ModelCheck {
     options_.max_entries = entries_;
     table.add(gradcheck_parameters(loss_, parameters_, options_));
     options_.directions = directions;
+    options_.allow_unlisted = true;  // the small ones; the first pass has found all of them listed
     if (!large.empty() && table.problem.empty())
       table.add(gradcheck_parameters(loss_, large, options_));
     bar_.finish();
@@ -103,6 +105,8 @@ class ModelCheck {
 
 int gradcheck_command(const GradcheckCommand& options) {
   const Config config = read_config(options.config, options.overrides);
+  load_float64_plugins();
+  check_mixers(config);
   const ExperimentData data = load_data(config);
   const std::unique_ptr<Model> model = build_model(config, sizes_of(data.tokenizers));
   const Batch batch = small_batch(config, data.train);

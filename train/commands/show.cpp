@@ -6,11 +6,31 @@
 #include "autograd/base/error.h"
 #include "train/commands/commands.h"
 #include "train/config/config.h"
+#include "train/config/plugins.h"
 #include "train/report/model_summary.h"
 #include "train/run/run_folder.h"
 #include "train/terminal/talk.h"
 
 namespace heed {
+
+namespace {
+
+/// A line for each plugin: its file and what it registered.
+std::string plugin_lines(const std::vector<Plugin>& plugins) {
+  std::string text;
+  for (const Plugin& plugin : plugins)
+    text += fmt::format("plugin        {}: {}\n", plugin.file, fmt::join(plugin.names, ", "));
+  return text;
+}
+
+nlohmann::json plugin_records(const std::vector<Plugin>& plugins) {
+  nlohmann::json records = nlohmann::json::array();
+  for (const Plugin& plugin : plugins)
+    records.push_back({{"file", plugin.file}, {"sha256", plugin.sum}, {"names", plugin.names}});
+  return records;
+}
+
+}  // namespace
 
 int show_command(const ShowCommand& options) {
   if ((options.schema || options.config == "reference") && !options.overrides.empty()) {
@@ -33,13 +53,15 @@ int show_command(const ShowCommand& options) {
   std::optional<Tokenizers> tokenizers;
   if (is_run) tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
   const ModelSummary summary = summarize_model(config, tokenizers);
+  const std::vector<Plugin> plugins = plugins_of(config.plugins);
   if (options.json) {
     nlohmann::json record = summary.json();
     record["name"] = config.name;
     record["config"] = config_json(config);
+    record["plugins"] = plugin_records(plugins);
     fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
-    fmt::print("{}\n{}", write_yaml(config), summary.text());
+    fmt::print("{}\n{}{}", write_yaml(config), plugin_lines(plugins), summary.text());
   }
   return 0;
 }

@@ -92,7 +92,8 @@ int run_to_end(Trainer& trainer, const RunFolder& run, const ExperimentData& dat
 }
 
 int go_on(const Config& config, const RunFolder& run, const ResumeCommand& options, Talk& talk) {
-  const std::vector<std::string> changed = changes_on_resume(read_run_config(run), config);
+  const std::vector<std::string> changed =
+      changes_on_resume(read_run_config(run, {}, PluginUse::leave), config);
   for (const std::string& warning : config.warnings) talk.line("warning: " + warning);
   for (const std::string& note : check_files(run)) talk.line("warning: " + note);
   const Tokenizers tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
@@ -150,7 +151,7 @@ int train_command(const TrainCommand& options) {
 int resume_command(const ResumeCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);
   const RunFolder run{options.run};
-  if (!RunLock::left_in(run.path, false)) require_run(run);
+  if (!RunLock::left_in(run.path, false)) require_run(run, options.overrides);
   const RunLock lock(run.path);  // before reading: a run that is being replaced has no config
   const Config config = read_run_config(run, options.overrides);
   Talk talk;

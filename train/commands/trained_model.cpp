@@ -5,9 +5,9 @@
 #include <cstdio>
 
 #include "autograd/base/error.h"
+#include "nn/weights.h"
 #include "train/run/checkpoint_folder.h"
 #include "train/run/run_record.h"
-#include "train/run/weights.h"
 #include "train/tasks/model.h"
 #include "train/terminal/talk.h"
 
@@ -41,6 +41,8 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   }
   const std::filesystem::path weights = find_weights(folder, name);
   for (const std::string& note : check_files(folder)) tell("heed: note: " + note);
+  for (const std::string& changed : changed_plugins(folder, trained.config))
+    tell(fmt::format("heed: note: {} from those that the run was started with", changed));
   trained.tokenizers = Tokenizers::load(folder.path, trained.config.tokenizer.kind);
   trained.task = make_task(trained.config);
   trained.model = build_unfilled(trained.config, sizes_of(trained.tokenizers));

@@ -6,6 +6,7 @@
 
 #include "autograd/base/message_text.h"
 #include "data/tokenizers/tokenizer.h"
+#include "nn/layers/mixer.h"
 #include "nn/layers/positions.h"
 #include "train/config/fields.h"
 
@@ -32,6 +33,7 @@ class Checker {
     check_tokenizer();
     check_model();
     check_positions();
+    check_decoding();
     check_schedule();
     check_train();
   }
@@ -194,19 +196,42 @@ class Checker {
 
   void check_model() {
     const ModelOptions& model = config_.model;
-    if (model.d_model % model.heads != 0) {
+    const Architecture architecture = task().architecture;
+    const bool attends = !is_built_in(model.mixer) || model.mixer == MixerKind::attention ||
+                         (has_encoder(architecture) && has_decoder(architecture)),
+               recurrent = model.mixer == MixerKind::lstm || model.mixer == MixerKind::gru;
+    if (attends && model.d_model % model.heads != 0) {
       complain({"model.d_model", "model.heads"},
                fmt::format("{} is not a multiple of heads: {}", model.d_model, model.heads));
+    }
+    if (attends && model.attention.kv_heads > 0 && model.heads % model.attention.kv_heads != 0) {
+      complain({"model.attention.kv_heads", "model.heads"},
+               fmt::format("{} does not divide heads: {}", model.attention.kv_heads, model.heads));
+    }
+    if (recurrent && has_encoder(architecture) && model.d_model % 2 != 0) {
+      complain({"model.d_model", "model.mixer"},
+               fmt::format("{} is odd, but mixer: {} has two directions in an encoder, each of "
+                           "half the width",
+                           model.d_model, name_of(model.mixer)));
     }
   }
 
   void check_positions() {
     const ModelOptions& model = config_.model;
-    if (model.positions == PositionKind::sinusoidal && model.d_model % 2 != 0) {
+    const std::string name = value_of(config_, "model.positions");
+    const bool sinusoids =
+        model.positions == PositionKind::sinusoidal || model.positions == PositionKind::relative_xl;
+    if (sinusoids && model.d_model % 2 != 0) {
       complain(
           {"model.d_model", "model.positions"},
-          fmt::format("{} is odd, but positions: sinusoidal needs an even width", model.d_model));
+          fmt::format("{} is odd, but positions: {} needs an even width", model.d_model, name));
     }
+    if (model.positions == PositionKind::rotary && model.d_model / model.heads % 2 != 0) {
+      complain({"model.heads", "model.d_model", "model.positions"},
+               fmt::format("{} heads of {} columns, but positions: rotary needs an even width",
+                           model.heads, model.d_model / model.heads));
+    }
+    if (model.positions == PositionKind::relative_t5) check_buckets(model);
     if (model.positions != PositionKind::learned) return;
     const auto fit = [&](std::string_view key, std::int64_t length, std::int64_t special) {
       if (length + special <= model.max_positions) return;
@@ -217,6 +242,24 @@ class Checker {
     if (task().reads_text) return fit("model.context", model.context, 0);
     fit("data.max_length", config_.data.max_length, has_decoder(task().architecture) ? 1 : 0);
     if (task().searches) fit("decode.max_length", config_.decode.max_length, 0);
+  }
+
+  void check_buckets(const ModelOptions& model) {
+    if (model.t5_buckets % 4 != 0)
+      complain({"model.t5_buckets"}, fmt::format("{} is not a multiple of 4", model.t5_buckets));
+    if (model.t5_distance <= model.t5_buckets / 2) {
+      complain({"model.t5_distance", "model.t5_buckets"},
+               fmt::format("{} must be more than half of t5_buckets: {}", model.t5_distance,
+                           model.t5_buckets));
+    }
+  }
+
+  void check_decoding() {
+    const DecodeOptions& decode = config_.decode;
+    if (decode.min_length > decode.max_length) {
+      complain({"decode.min_length", "decode.max_length"},
+               fmt::format("{} is more than max_length: {}", decode.min_length, decode.max_length));
+    }
   }
 
   void check_schedule() {

@@ -10,6 +10,7 @@
 #include "autograd/base/message_text.h"
 #include "train/config/fields.h"
 #include "train/config/overrides.h"
+#include "train/config/plugins.h"
 
 namespace heed {
 namespace {
@@ -113,15 +114,39 @@ void read_section(const YamlNode& node, const std::string& section, Config& conf
   }
 }
 
+/// Loads the plugins named in the tree. This happens before its keys are read, because a key may have
+/// a value that a plugin registers. A tree with mistakes loads none: a refused config runs no code.
+void load_plugins(const YamlNode& tree, const Problems& problems) {
+  const YamlEntry* const entry = tree.kind == YamlNode::Kind::map ? tree.find("plugins") : nullptr;
+  if (entry == nullptr) return;
+  std::vector<std::string> files;
+  try {
+    files = find_field("plugins")->read(entry->value).get<std::vector<std::string>>();
+  } catch (const Complaint&) {  // reported when the key is read
+  }
+  if (!files.empty()) problems.raise();
+  for (const std::string& file : files) {
+    try {
+      load_plugin(file);
+    } catch (const Error& error) {
+      throw Error(error.code,
+                  fmt::format("{}: {}", problems.show(entry->value.place), error.what()));
+    }
+  }
+}
+
 }  // namespace
 
 Config parse_config(std::string_view text, const std::string& file,
-                    std::span<const std::string> overrides, bool of_a_run) {
+                    std::span<const std::string> overrides, bool of_a_run, PluginUse plugins) {
   Problems problems(file, overrides);
   std::optional<YamlNode> tree = parse_yaml(text, 0, problems);
   const bool readable =
       tree && (tree->kind == YamlNode::Kind::map || tree->kind == YamlNode::Kind::null);
   if (!tree) tree.emplace();  // so that errors in the overrides are reported too
+  const YamlNode tree_of_file = overrides.empty() ? YamlNode() : *tree;
+  apply_overrides(*tree, overrides, problems);
+  if (plugins == PluginUse::load) load_plugins(*tree, problems);
   Config start;
   for (const Field& field : fields()) {
     if (of_a_run && !field.in_old_runs.is_null() && !tree->place_of(field.key).whole)
@@ -129,8 +154,7 @@ Config parse_config(std::string_view text, const std::string& file,
   }
   Config file_alone = start;  // the config without the command line
   Problems reported_below("", {});
-  if (!overrides.empty()) read_section(*tree, "", file_alone, reported_below);
-  apply_overrides(*tree, overrides, problems);
+  if (!overrides.empty()) read_section(tree_of_file, "", file_alone, reported_below);
   Config config = start;
   read_section(*tree, "", config, problems);
   if (config.name.empty()) config.name = std::filesystem::path(file).stem().string();
@@ -140,12 +164,13 @@ Config parse_config(std::string_view text, const std::string& file,
   return config;
 }
 
-Config read_config(const std::string& path, std::span<const std::string> overrides, bool of_a_run) {
+Config read_config(const std::string& path, std::span<const std::string> overrides, bool of_a_run,
+                   PluginUse plugins) {
   const std::filesystem::path file(path);
   std::error_code ignored;
   of_a_run |= file.filename() == "config.yaml" &&
               std::filesystem::exists(file.parent_path() / "run.json", ignored);
-  return parse_config(read_text_file(path), path, overrides, of_a_run);
+  return parse_config(read_text_file(path), path, overrides, of_a_run, plugins);
 }
 
 std::vector<std::string> differences(const Config& a, const Config& b) {

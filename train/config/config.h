@@ -22,7 +22,8 @@ namespace heed {
 struct Config {
   std::string name;  ///< of the run; by default the file's name without .yaml
   std::uint64_t seed = 1;
-  std::int64_t threads = 0;  ///< 0: as many as the machine has
+  std::int64_t threads = 0;          ///< 0: as many as the machine has
+  std::vector<std::string> plugins;  ///< paths of shared libraries, loaded before other keys
   TaskKind task = TaskKind::seq2seq;
   DataOptions data;
   TokenizerOptions tokenizer;
@@ -36,16 +37,22 @@ struct Config {
   std::vector<std::string> warnings = {};
 };
 
+/// Whether reading a config loads its plugins, or leaves them: for a second look at a config whose
+/// plugins, or others with the same names, are loaded already.
+enum class PluginUse { load, leave };
+
 /// Reads the file, then applies the overrides (`train.steps=200`, `model.layers={encoder: 2,
 /// decoder: 4}`; a later one wins), then checks. Throws Error(Exit::usage) with one line per error.
 /// A run folder's config.yaml (one next to a run.json, or with `of_a_run`) held every key when it was
-/// written: a key that it lacks stands for what heed did before the key existed.
+/// written: a key that it lacks stands for what heed did before the key existed. Throws
+/// Error(bad_input) if a plugin cannot be loaded.
 Config read_config(const std::string& path, std::span<const std::string> overrides = {},
-                   bool of_a_run = false);
+                   bool of_a_run = false, PluginUse plugins = PluginUse::load);
 
 /// The same for a text in memory, which messages call `file`.
 Config parse_config(std::string_view text, const std::string& file,
-                    std::span<const std::string> overrides = {}, bool of_a_run = false);
+                    std::span<const std::string> overrides = {}, bool of_a_run = false,
+                    PluginUse plugins = PluginUse::load);
 
 /// Every key with its value; read_config gives the same Config back, to the last bit.
 std::string write_yaml(const Config& config);

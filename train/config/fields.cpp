@@ -5,122 +5,17 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <list>
+#include <mutex>
 
+#include "nn/layers/activations.h"
+#include "nn/layers/mixer.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
+#include "train/config/field_rows.h"
 
 namespace heed {
 namespace {
-
-// ---- members by type -------------------------------------------------------------------------
-
-template <class T>
-nlohmann::json json_of(const T& value) {
-  if constexpr (std::is_enum_v<T>)
-    return std::string(name_of(value));
-  else if constexpr (std::is_same_v<T, double>)
-    return number_json(value);
-  else
-    return value;
-}
-template <class E>
-nlohmann::json json_of(const std::optional<E>& value) {
-  return value ? json_of(*value) : nlohmann::json("none");
-}
-nlohmann::json json_of(const std::array<double, 2>& pair) {
-  return {number_json(pair[0]), number_json(pair[1])};
-}
-
-template <class T>
-void set_from(const nlohmann::json& json, T& value) {
-  if constexpr (std::is_enum_v<T>) {
-    const auto names = names_of(T{});
-    value = static_cast<T>(std::ranges::find(names, json.get<std::string>()) - names.begin());
-  } else {
-    value = json.get<T>();
-  }
-}
-template <class E>
-void set_from(const nlohmann::json& json, std::optional<E>& value) {
-  value.reset();
-  if (json != "none") set_from(json, value.emplace());
-}
-
-FieldKind kind_of(double) { return FieldKind::number; }
-FieldKind kind_of(bool) { return FieldKind::truth; }
-FieldKind kind_of(const std::string&) { return FieldKind::text; }
-FieldKind kind_of(const std::vector<std::string>&) { return FieldKind::files; }
-FieldKind kind_of(const std::array<double, 2>&) { return FieldKind::pair; }
-template <class T>
-FieldKind kind_of(T) {
-  return std::is_integral_v<T> ? FieldKind::whole : FieldKind::choice;
-}
-
-template <class T>
-std::vector<std::string> choices_of(const T&) {
-  if constexpr (std::is_enum_v<T>) {
-    const auto names = names_of(T{});
-    return {names.begin(), names.end()};
-  }
-  return {};
-}
-template <class E>
-std::vector<std::string> choices_of(const std::optional<E>&) {
-  std::vector<std::string> names = choices_of(E{});
-  names.insert(names.begin(), "none");
-  return names;
-}
-
-/// A row for the member that `get` finds in a Config (const or not); its type determines the kind.
-template <class Get>
-Field row(std::string key, Get get, Range range, std::string help) {
-  const Config defaults;
-  const auto& member = get(defaults);
-  Field field;
-  field.key = std::move(key);
-  field.help = std::move(help);
-  field.kind = kind_of(member);
-  field.range = range;
-  field.choices = choices_of(member);
-  field.get = [=](const Config& config) { return json_of(get(config)); };
-  field.set = [=](Config& config, const nlohmann::json& json) { set_from(json, get(config)); };
-  return field;
-}
-template <class Get>
-Field row(std::string key, Get get, std::string help) {
-  return row(std::move(key), get, Range(), std::move(help));
-}
-
-/// What a value may be, in words.
-std::string type_of(const Field& field) {
-  switch (field.kind) {
-    case FieldKind::whole:
-      return (field.choices.empty() ? "" : field.choices[0] + ", or a ") + "whole number, " +
-             field.range_text();
-    case FieldKind::number:
-      return "number, " + field.range_text();
-    case FieldKind::truth:
-      return "true or false";
-    case FieldKind::text:
-      return "text";
-    case FieldKind::files:
-      return "a file or a list of files";
-    case FieldKind::choice:
-      return fmt::format("{}", fmt::join(field.choices, " | "));
-    case FieldKind::pair:
-      return "two numbers, each " + field.range_text();
-  }
-  return "";
-}
-
-// ---- the table -------------------------------------------------------------------------------
-
-/// Expands to a key and an accessor of its member; the key is the member's path in Config.
-#define HEED_KEY(member) \
-#member, [](auto& config) -> auto& { return config.member; }
-/// Only the accessor, for the few keys that differ from their member's path.
-#define HEED_MEMBER(member) \
-  [](auto& config) -> auto& { return config.member; }  // NOLINT(bugprone-macro-parentheses)
 
 // Upper bounds are far above any sensible value; they keep shapes and counters from overflowing.
 constexpr double million = 1e6, billion = 1e9;
@@ -156,13 +51,16 @@ void add_run(Table& table) {
       {
           row(HEED_KEY(name),
               "The run's name. Its folder is runs/<name>, unless --run gives another. By default "
-              "this file's name without .yaml.")
-              .in_words("text, a folder's name"),
+              "this file's name without .yaml."),
           row(HEED_KEY(seed), Range{0, 0x1p64},
               "All randomness (weights, order, dropout, sampling) is a function of it."),
           row(HEED_KEY(threads), Range{1, 1024},
               "Worker threads; auto takes one per core. The result does not depend on "
               "it."),
+          row(HEED_KEY(plugins),
+              "Shared libraries of your own that register tasks, mixers and activations by name "
+              "(docs/PLUGINS.md). They are code: heed loads these files and no others.")
+              .in_words("a library or a list of libraries"),
           row(HEED_KEY(task), tasks + ".").keep_on_resume(fits_no_other("task")),
       });
   Field& threads = find(table, "threads");
@@ -260,6 +158,15 @@ void add_tokenizer(Table& table) {
       });
 }
 
+/// The position schemes that live in self-attention.
+std::vector<std::string> in_attention() {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < names_of(PositionKind{}).size(); ++i) {
+    if (by_distance(static_cast<PositionKind>(i))) names.emplace_back(names_of(PositionKind{})[i]);
+  }
+  return names;
+}
+
 void add_model(Table& table) {
   const Range layers{0, 1000};
   add(table,
@@ -275,25 +182,83 @@ void add_model(Table& table) {
           row(HEED_KEY(model.dropout.attention), dropout, "Of attention weights."),
           row(HEED_KEY(model.dropout.activation), dropout,
               "Of values between the two feed-forward layers."),
-          row(HEED_KEY(model.activation), "Between the two feed-forward layers."),
+          row(HEED_KEY(model.activation),
+              "Between the two feed-forward layers. swiglu and geglu multiply half of the first "
+              "layer's outputs by silu or gelu of the other half: it has 2 d_ff of them."),
+          row(HEED_KEY(model.mixer),
+              "How the tokens of a sequence read one another in each block: by self-attention, by "
+              "a recurrent layer (in an encoder, of two directions), by a gated convolution, or by "
+              "a layer that a plugin registers."),
+          row(HEED_KEY(model.conv_width), Range{1, 1000},
+              "Width of the convolution, in tokens: the token itself and those before it; in an "
+              "encoder, those around it.")
+              .only("model.mixer", {"conv"}),
           row(HEED_KEY(model.positions),
-              "How positions are encoded. alibi: in the scores of self-attention, which decrease "
-              "with the distance (in an encoder, on both sides)."),
+              "How positions are encoded. sinusoidal, learned: a vector added to each token's "
+              "embedding; rotary: queries and keys are rotated; alibi: scores decrease with the "
+              "distance; relative_shaw, relative_t5, relative_xl: trained keys or biases for "
+              "distances (Shaw et al., T5, Transformer-XL)."),
+          row(HEED_KEY(model.rotary_pairs),
+              "Values of a head that are rotated together: i and i + size/2, or 2 i and 2 i + 1.")
+              .only("model.positions", {"rotary"}),
+          row(HEED_KEY(model.rotary_base), {1.0, 1e12, false, true},
+              "Pair i of a head turns by position · base^(-2 i / size).")
+              .only("model.positions", {"rotary"}),
+          row(HEED_KEY(model.shaw_distance), Range{1, million},
+              "The longest distance with a key of its own; longer ones share it.")
+              .only("model.positions", {"relative_shaw"}),
+          row(HEED_KEY(model.t5_buckets), Range{4, million},
+              "Buckets of distances, in an encoder half of them on each side. A multiple of 4.")
+              .only("model.positions", {"relative_t5"}),
+          row(HEED_KEY(model.t5_distance), Range{1, billion},
+              "The distance from which all share a bucket.")
+              .only("model.positions", {"relative_t5"}),
           row(HEED_KEY(model.attention.pattern),
               "Which tokens of its own sequence a token attends to: all (in a decoder, those up to "
-              "itself), or those in a window."),
+              "itself); those in a window; those in nearby, global and random blocks (BigBird); "
+              "those "
+              "with the largest scores; or all, without softmax, in linear time.")
+              .only("model.mixer", {"attention"}),
           row(HEED_KEY(model.attention.window), Range{1, billion},
               "Tokens in the window: the token itself and those before it; in an encoder, as many "
               "after it.")
               .only("model.attention.pattern", {"window"}),
+          row(HEED_KEY(model.attention.block), Range{1, million}, "Tokens in a block.")
+              .only("model.attention.pattern", {"bigbird"}),
+          row(HEED_KEY(model.attention.global_blocks), Range{0, million},
+              "The first blocks, which read every token and which every token reads.")
+              .only("model.attention.pattern", {"bigbird"}),
+          row(HEED_KEY(model.attention.side_blocks), Range{0, million},
+              "Blocks that a block reads on each side of itself.")
+              .only("model.attention.pattern", {"bigbird"}),
+          row(HEED_KEY(model.attention.random_blocks), Range{0, million},
+              "Further blocks that a block reads, the same in every sequence.")
+              .only("model.attention.pattern", {"bigbird"}),
+          row(HEED_KEY(model.attention.top_k), Range{1, billion},
+              "Tokens that a token attends to: those with the largest scores.")
+              .only("model.attention.pattern", {"topk"}),
+          row(HEED_KEY(model.attention.kv_heads), Range{0, 1024},
+              "Heads of keys and values, which groups of query heads share; a divisor of heads. 1: "
+              "multi-query attention; 0: as many as heads."),
+          row(HEED_KEY(model.attention.scale), {0.0, 1e6, false, true},
+              "Factor of the products of queries and keys. sqrt: 1 over the square root of a "
+              "head's width; none: 1."),
+          row(HEED_KEY(model.block),
+              "serial: attention, then feed-forward, each with its norm and residual; parallel: "
+              "both read the same norm, and their sum is added."),
+          row(HEED_KEY(model.residual),
+              "Whether what a sublayer computes is added to its input or replaces it."),
           row(HEED_KEY(model.norm),
-              "pre: before each sublayer, inside the residual; post: after the sum."),
+              "pre: before each sublayer, inside the residual; post: after the sum; none: "
+              "nowhere."),
           row(HEED_KEY(model.final_norm),
               "A norm after the last layer of encoder and decoder. The post-norm models of Vaswani "
               "et al., BERT and Marian have none.")
               .only("model.norm", {"post"}),
-          row(HEED_KEY(model.norm_kind), "Layer norm or RMS norm."),
-          row(HEED_KEY(model.norm_eps), {0.0, 1.0, false, true}, "Added to the norm's variance."),
+          row(HEED_KEY(model.norm_kind), "Layer norm or RMS norm.")
+              .only("model.norm", {"pre", "post"}),
+          row(HEED_KEY(model.norm_eps), {0.0, 1.0, false, true}, "Added to the norm's variance.")
+              .only("model.norm", {"pre", "post"}),
           row(HEED_KEY(model.tie_embeddings),
               "Source, target and output share one matrix where they share a vocabulary."),
           row(HEED_KEY(model.scale_embeddings),
@@ -307,6 +272,24 @@ void add_model(Table& table) {
               "Length of the longest sequence, in tokens.")
               .only("model.positions", {"learned"}),
       });
+  find(table, "model.positions")
+      .conditions.push_back({"model.mixer", {"attention"}, "", in_attention()});
+  // Linear attention has no scores, to which the other schemes add.
+  std::vector<std::string> in_scores = in_attention();
+  std::erase(in_scores, "rotary");
+  const std::vector<std::string> with_scores =
+      all_but(find(table, "model.attention.pattern"), "linear");
+  find(table, "model.positions")
+      .conditions.push_back({"model.attention.pattern", with_scores, "", in_scores});
+  Field& scale = find(table, "model.attention.scale");
+  scale.choices = {"sqrt", "none"};
+  scale.get = [](const Config& config) -> nlohmann::json {
+    const double x = config.model.attention.scale;
+    return x == 0 ? nlohmann::json("sqrt") : x == 1 ? nlohmann::json("none") : number_json(x);
+  };
+  scale.set = [](Config& config, const nlohmann::json& json) {
+    config.model.attention.scale = json == "sqrt" ? 0 : json == "none" ? 1 : json.get<double>();
+  };
 }
 
 void add_optim(Table& table) {
@@ -357,11 +340,15 @@ void add_train(Table& table) {
               "Sequences in a batch, whatever their length, instead of batch_tokens; 0: not "
               "used."),
           row(HEED_KEY(train.shards), Range{1, 4096},
-              "Parts of a batch that are computed separately, on up to as many threads. The "
-              "result's bits depend on it."),
+              "Parts of a batch that are computed separately, on up to as many threads, and then "
+              "added up: accumulation of gradients. More shards take less memory. The result's "
+              "bits depend on it."),
           row(HEED_KEY(train.precision),
               "Operands of training's matrix products; bf16 needs oneDNN and a processor that "
               "has it."),
+          row(HEED_KEY(train.recompute),
+              "Keep only the input of each block and compute the rest again in backward: less "
+              "memory, about a third more time, the same bits."),
           row(HEED_KEY(train.on_nonfinite),
               "If the loss or the gradients of a step are not finite: end the run with status "
               "5, or leave the step out."),
@@ -396,6 +383,11 @@ void add_decode(Table& table) {
               "alpha: log-probabilities of n tokens are divided by ((5 + n) / 6)^alpha."),
           row(HEED_KEY(decode.max_length), Range{1, million},
               "Maximum number of tokens in an output."),
+          row(HEED_KEY(decode.min_length), Range{0, million},
+              "Tokens that an output has at least: before them it cannot end."),
+          row(HEED_KEY(decode.repetition_penalty), {1.0, 100.0},
+              "Logits of tokens that the output has already are divided by it, or multiplied where "
+              "they are negative; 1: no penalty."),
           row(HEED_KEY(decode.batch_sequences), sequences,
               "Maximum number of hypotheses decoded together: lines times beam."),
           row(HEED_KEY(decode.precision),
@@ -434,7 +426,7 @@ void add_task_conditions(Table& table) {
     std::vector<Condition>& conditions = find(table, key).conditions;
     const auto same = std::ranges::find(conditions, tasks, &Condition::values);
     if (of.empty() || same == conditions.end()) {
-      conditions.push_back({"task", tasks, "", {}});
+      conditions.push_back({"task", tasks, "", {}, true});
       if (!of.empty()) conditions.back().of.emplace_back(of);
     } else {
       same->of.emplace_back(of);
@@ -480,7 +472,6 @@ Table make_table() {
   add_bench(table);
   add_task_conditions(table);
   find(table, "optim.decay").in_old_runs = "all";
-  find(table, "model.activation").choices.resize(activation_count);
   for (Field& field : table) {
     if (field.type.empty()) field.type = type_of(field);
     if (field.kind == FieldKind::files || field.key == "data.synthetic.name")
@@ -493,12 +484,6 @@ Table make_table() {
   return table;
 }
 
-template <class Row>
-const Row* find_row(const std::vector<Row>& rows, std::string_view key) {
-  const auto found = std::ranges::find(rows, key, &Row::key);
-  return found == rows.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 bool Field::is_default(const Config& config) const {
@@ -508,9 +493,8 @@ bool Field::is_default(const Config& config) const {
 
 std::string Field::sentence(const Condition& condition) const {
   const std::size_t section = key.rfind('.') + 1;
-  const bool neighbours = condition.chooser.rfind('.') + 1 == section &&
-                          condition.chooser.starts_with(key.substr(0, section));
-  if (condition.values.empty()) return "not for any " + condition.chooser;
+  const bool neighbours =
+      condition.chooser.substr(0, condition.chooser.rfind('.') + 1) == key.substr(0, section);
   return fmt::format("only for {}: {}{}", condition.chooser.substr(neighbours ? section : 0),
                      either(condition.values),
                      condition.remark.empty() ? "" : " (" + condition.remark + ")");
@@ -538,36 +522,22 @@ std::string either(const std::vector<std::string>& words) {
 }
 
 const std::vector<Field>& fields() {
-  static const std::vector<Field> table = make_table();
-  return table;
+  static std::mutex mutex;
+  static std::list<Table> tables;  // all of them: rows are referred to
+  static std::size_t growth = 0;   // of the names in the newest
+  const std::lock_guard lock(mutex);
+  if (tables.empty() || growth != OpenNames::growth) {
+    growth = OpenNames::growth;
+    tables.push_back(make_table());
+  }
+  return tables.back();
 }
 
-const std::vector<Section>& sections() {
-  static const std::vector<Section> table{
-      {"data", "What to train on: train, valid and test files, or a synthetic task."},
-      {"data.train", "Several files are read one after the other."},
-      {"data.valid", "For validation during training."},
-      {"data.test", "For the metrics at the end."},
-      {"data.synthetic", "Pairs generated from the seed."},
-      {"tokenizer", "How text becomes tokens. Learned from the training files."},
-      {"model", "The Transformer."},
-      {"model.layers", "One number may stand for both, as in layers: 3.", true},
-      {"model.dropout", "Rates of dropout. One number may stand for all three, as in dropout: 0.1.",
-       true},
-      {"model.attention", "What self-attention attends to."},
-      {"optim", "How weights are updated."},
-      {"optim.schedule", "The learning rate as a function of the step."},
-      {"train", "How long to train, on what batches, and what to log and keep."},
-      {"train.early_stopping", "When to stop before the end."},
-      {"decode",
-       "How outputs are decoded. Validation during training is greedy (beam 1) in any case."},
-      {"bench", "Random tokens that heed bench runs on instead of data."},
-  };
-  return table;
+const Field* find_field(std::string_view key) {
+  const std::vector<Field>& table = fields();
+  const auto found = std::ranges::find(table, key, &Field::key);
+  return found == table.end() ? nullptr : &*found;
 }
-
-const Field* find_field(std::string_view key) { return find_row(fields(), key); }
-const Section* find_section(std::string_view key) { return find_row(sections(), key); }
 
 std::vector<std::string> names_in(std::string_view section) {
   const std::string prefix = section.empty() ? "" : std::string(section) + ".";

@@ -30,7 +30,8 @@ struct Condition {
   std::vector<std::string> values;  ///< of the chooser, as printed
   std::string remark = {};          ///< what to do instead, if that is not obvious
   std::vector<std::string> of =
-      {};  ///< values of this key that need it; empty: all but the default
+      {};                      ///< values of this key that need it; empty: all but the default
+  bool or_registered = false;  ///< a value of the chooser that a plugin registers may meet it
 };
 
 struct Field {
@@ -40,6 +41,7 @@ struct Field {
   Range range = {};                        ///< of numbers
   std::string type = {};                   ///< in words, with the range: "whole number, 1 to 62"
   std::vector<std::string> choices = {};   ///< of a choice; of a number, a word that may replace it
+  bool open = false;                       ///< of a choice: plugins may register further values
   std::vector<Condition> conditions = {};  ///< all of them must hold
   bool resettable = true;         ///< may be reset if the command line makes it ineffective
   std::string kept_because = {};  ///< why `heed resume` refuses another value; "": it does not
@@ -75,7 +77,9 @@ struct Section {
   bool shorthand = false;  ///< one value may set all its keys (model.layers: 3)
 };
 
-const std::vector<Field>& fields();  ///< in the order of the reference page
+/// In the order of the reference page. Names that plugins register are choices from then on, in a new
+/// table; a row of an earlier one stays valid.
+const std::vector<Field>& fields();
 const std::vector<Section>& sections();
 const Field* find_field(std::string_view key);
 const Section* find_section(std::string_view key);

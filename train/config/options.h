@@ -30,6 +30,7 @@ struct TrainOptions {
   std::int64_t batch_sequences = 0;  ///< > 0: sequences per batch, whatever their length
   std::int64_t shards = 4;  ///< parts of a batch computed separately; determines the result's bits
   Precision precision = Precision::float32;
+  bool recompute = false;  ///< blocks keep their inputs only, and run again in backward
   OnNonFinite on_nonfinite = OnNonFinite::stop;
   double label_smoothing = 0.1;
   std::int64_t log_every = 50;        ///< steps
@@ -45,6 +46,8 @@ struct DecodeOptions {
   std::int64_t beam = 5;               ///< 1: greedy
   double length_penalty = 0.6;         ///< alpha in ((5 + n) / 6)^alpha
   std::int64_t max_length = 128;       ///< tokens
+  std::int64_t min_length = 0;         ///< tokens before an output may end
+  double repetition_penalty = 1.0;     ///< of tokens that the output has already; 1: none
   std::int64_t batch_sequences = 256;  ///< hypotheses decoded together, at most: lines times beam
   Precision precision = Precision::float32;
   bool cached = true;   ///< false: run the whole model at every step (nn/models/generative.cpp)

@@ -106,6 +106,11 @@ Json number_in(const char* type, const Range& range) {
   return schema;
 }
 
+/// A name that a plugin registers; which ones there are is known only when it is loaded.
+Json registered_name() {
+  return {{"type", "string"}, {"pattern", "^[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)+$"}};
+}
+
 Json type_of(const Field& field) {
   switch (field.kind) {
     case FieldKind::whole:
@@ -124,6 +129,8 @@ Json type_of(const Field& field) {
       return {{"anyOf", Json::array({file, {{"type", "array"}, {"items", file}}})}};
     }
     case FieldKind::choice:
+      if (field.open)
+        return {{"anyOf", Json::array({{{"enum", field.choices}}, registered_name()})}};
       return {{"enum", field.choices}};
     case FieldKind::pair:
       return {{"type", "array"},
@@ -180,14 +187,17 @@ Json given(std::string_view path, Json schema) {
   }
 }
 
-/// That the key has one of the values, by default too.
-Json has_one(const std::string& key, const std::vector<std::string>& values) {
-  const Field& field = *find_field(key);
+/// The condition as a schema: the chooser has one of the values, or is absent and defaults to one.
+Json holds(const Condition& condition) {
+  const Field& field = *find_field(condition.chooser);
   Json all = Json::array();
-  for (const std::string& value : values) all.push_back(value_of(field, value));
+  for (const std::string& value : condition.values) all.push_back(value_of(field, value));
+  Json fits{{"enum", all}};
+  if (condition.or_registered) fits = {{"anyOf", Json::array({fits, registered_name()})}};
   const std::string initial = field.print(Config{});
-  if (std::ranges::find(values, initial) == values.end()) return given(key, {{"enum", all}});
-  return {{"not", given(key, {{"not", {{"enum", all}}}})}};
+  if (std::ranges::find(condition.values, initial) == condition.values.end())
+    return given(field.key, fits);
+  return {{"not", given(field.key, {{"not", fits}})}};
 }
 
 /// The condition as if and then.
@@ -200,12 +210,13 @@ Json rule_of(const Field& field, const Condition& condition) {
   }
   Json when = given(field.key, concerned);
   const std::string section = field.key.substr(0, std::min(field.key.rfind('.'), field.key.size()));
-  const Section* const outer = find_section(section);
-  if (!condition.of.empty() && outer && outer->shorthand)  // the section may be given as this value
+  const bool shorthand = std::ranges::any_of(
+      sections(), [&](const Section& s) { return s.key == section && s.shorthand; });
+  if (!condition.of.empty() && shorthand)  // the section may be given as this value
     when = {{"anyOf", Json::array({when, given(section, concerned)})}};
   return {{"$comment", field.key + ": " + field.sentence(condition)},
           {"if", when},
-          {"then", has_one(condition.chooser, condition.values)}};
+          {"then", holds(condition)}};
 }
 
 }  // namespace

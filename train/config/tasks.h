@@ -2,12 +2,14 @@
 /// The tasks and the metrics by name: what a config may ask for. What a task does is in train/tasks/.
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "autograd/base/enum_names.h"
+#include "autograd/base/open_enum.h"
 #include "nn/models/architecture.h"
 
 namespace heed {
@@ -45,21 +47,21 @@ constexpr const MetricInfo& info_of(Metric metric) {
 }
 
 // ---- tasks ---------------------------------------------------------------------------------------
-/// By their names in YAML; make_NAME_task in train/tasks/NAME.cpp makes one.
+/// The built-in ones by their names in YAML; make_NAME_task in train/tasks/NAME.cpp makes one.
 #define HEED_TASKS(TASK) \
   TASK(seq2seq)          \
   TASK(lm)               \
   TASK(tag)
 
 #define HEED_ENUMERATOR(name) name,
-enum class TaskKind { HEED_TASKS(HEED_ENUMERATOR) };
+enum class TaskKind : int { HEED_TASKS(HEED_ENUMERATOR) };
 #undef HEED_ENUMERATOR
 
 /// What a config needs to know about a task.
 struct TaskInfo {
-  std::string_view name;
-  std::string_view help;
-  Architecture architecture;
+  std::string_view name = {};  ///< outlives the program's use of it, as a literal does
+  std::string_view help = {};
+  Architecture architecture = Architecture::encoder_decoder;
   bool reads_text =
       false;  ///< continuous text, in windows of model.context; otherwise pairs of lines
   bool searches = false;  ///< its outputs come from the search that section decode describes
@@ -68,10 +70,10 @@ struct TaskInfo {
   bool has(Metric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
 };
 
-/// In the order of HEED_TASKS.
-inline const std::vector<TaskInfo>& task_table() {
+/// The built-in ones, in the order of HEED_TASKS.
+inline std::deque<TaskInfo> built_in_tasks() {
   using enum Metric;
-  static const std::vector<TaskInfo> table{
+  return {
       {.name = "seq2seq",
        .help = "lines to lines, encoder and decoder",
        .architecture = Architecture::encoder_decoder,
@@ -88,16 +90,19 @@ inline const std::vector<TaskInfo>& task_table() {
        .architecture = Architecture::encoder,
        .metrics = {loss, perplexity, token_accuracy, exact_match}},
   };
-  return table;
 }
+
+/// The built-in tasks, then the registered ones. Rows stay where they are.
+const std::deque<TaskInfo>& task_table();
+/// The row of a newly registered task (add_task, train/tasks/task.h).
+void add_task_info(const TaskInfo& info);
 inline const TaskInfo& info_of(TaskKind task) {
   return task_table().at(static_cast<std::size_t>(task));
 }
 
-inline std::vector<std::string_view> names_of(TaskKind) {
-  std::vector<std::string_view> names;
-  for (const TaskInfo& task : task_table()) names.push_back(task.name);
-  return names;
+OpenNames& open_names(TaskKind);
+inline const std::vector<std::string_view>& names_of(TaskKind task) {
+  return open_names(task).all();
 }
 
 }  // namespace heed

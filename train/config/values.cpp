@@ -44,12 +44,12 @@ bool is_bare(const YamlNode& node) { return node.kind == YamlNode::Kind::scalar 
   throw Complaint{node.place, fmt::format("expected {}, got {}{}", what, got, hint)};
 }
 
-/// The value of the entire text; nothing if it does not fit into a T.
+/// The value of a decimal text (is_decimal, so all of it is read); nothing if it does not fit into a T.
 template <class T>
 std::optional<T> parse(std::string_view text) {
   T value{};
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc()) return std::nullopt;
   return value;
 }
 
@@ -69,8 +69,8 @@ nlohmann::json read_whole(const YamlNode& node, const std::string& what) {
   return static_cast<std::int64_t>(*x);
 }
 
-nlohmann::json read_number(const YamlNode& node) {
-  if (!is_bare(node) || !is_decimal(node.text)) refuse(node, "a number");
+nlohmann::json read_number(const YamlNode& node, const std::string& what = "a number") {
+  if (!is_bare(node) || !is_decimal(node.text)) refuse(node, what);
   const std::optional<double> value = parse<double>(node.text);
   if (!value) throw Complaint{node.place, shown(node.text) + " is too large or too small"};
   return *value;
@@ -93,11 +93,14 @@ std::string read_text(const YamlNode& node) {
   return node.text;
 }
 
-std::string read_choice(const YamlNode& node, const std::vector<std::string>& choices) {
+std::string read_choice(const YamlNode& node, const Field& field) {
+  const std::vector<std::string>& choices = field.choices;
   if (std::ranges::find(choices, node.text) != choices.end()) return node.text;
   const std::string near = nearest(node.text, choices);
-  refuse(node, fmt::format("one of {}", fmt::join(choices, ", ")),
-         near.empty() ? "" : " (did you mean " + near + "?)");
+  std::string hint = near.empty() ? "" : " (did you mean " + near + "?)";
+  if (near.empty() && field.open && is_registered_name(node.text))
+    hint = " (a name with a dot is a plugin's: does plugins list its library?)";
+  refuse(node, fmt::format("one of {}", fmt::join(choices, ", ")), hint);
 }
 
 nlohmann::json read_files(const YamlNode& node, const std::string& what) {
@@ -168,14 +171,15 @@ std::string Field::range_text() const {
 
 nlohmann::json Field::read(const YamlNode& node) const {
   switch (kind) {
-    case FieldKind::whole: {
-      const std::string word = choices.empty() ? "" : choices[0];
-      if (!word.empty() && node.text == word) return word;
-      return in_range(read_whole(node, word + (word.empty() ? "" : " or ") + "a whole number"),
-                      *this, node);
+    case FieldKind::whole:
+    case FieldKind::number: {
+      if (std::ranges::find(choices, node.text) != choices.end()) return node.text;
+      const bool whole = kind == FieldKind::whole;
+      std::vector<std::string> expected = choices;
+      expected.emplace_back(whole ? "a whole number" : "a number");
+      const std::string what = either(expected);
+      return in_range(whole ? read_whole(node, what) : read_number(node, what), *this, node);
     }
-    case FieldKind::number:
-      return in_range(read_number(node), *this, node);
     case FieldKind::truth:
       if (!is_bare(node) || (node.text != "true" && node.text != "false"))
         refuse(node, "true or false");
@@ -185,7 +189,7 @@ nlohmann::json Field::read(const YamlNode& node) const {
     case FieldKind::files:
       return read_files(node, type);
     case FieldKind::choice:
-      return read_choice(node, choices);
+      return read_choice(node, *this);
     case FieldKind::pair:
       return read_pair(node, *this);
   }

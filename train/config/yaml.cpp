@@ -62,28 +62,28 @@ class Columns {
   /// Column, from 1, of the byte at `offset`, which is byte `column` (from 0) of its line.
   int at(std::size_t offset, int column) const {
     const auto bytes = static_cast<std::size_t>(std::max(column, 0));
-    if (offset >= characters_.size() || bytes > offset) return column + 1;
-    return characters_[offset] - characters_[offset - bytes] + 1;
+    const std::size_t end = std::min(offset, characters_.size() - 1);
+    return characters_[end] - characters_[end - std::min(bytes, end)] + 1;
   }
 
  private:
   std::vector<std::int32_t> characters_{0};  ///< characters begun before each byte
 };
 
-/// Where the text at `at` continues after an anchor (`&name` and white space), if there is one:
+/// Where the text at `at` continues after an anchor (`&name` and white space), if there is one, or npos:
 /// yaml-cpp's mark of a node is that of its anchor.
 std::size_t skip_anchor(std::string_view text, std::size_t at) {
   constexpr std::string_view blank = " \t\r\n";
-  if (at >= text.size() || text[at] != '&') return at;
+  if (!text.substr(std::min(at, text.size())).starts_with('&')) return at;
   const std::size_t name_end = std::min(text.find_first_of(blank, at), text.size());
-  const std::size_t next = text.find_first_not_of(blank, name_end);
-  return next == std::string_view::npos ? at : next;
+  return text.find_first_not_of(blank, name_end);
 }
 
 /// Past the end of the quoted scalar that begins at `at`; npos if its closing quote is missing,
 /// which yaml-cpp accepts, and `at` if there is no quote at `at`.
 std::size_t skip_quoted(std::string_view text, std::size_t at) {
-  if (at >= text.size() || (text[at] != '"' && text[at] != '\'')) return at;
+  const std::string_view rest = text.substr(std::min(at, text.size()));
+  if (!rest.starts_with('"') && !rest.starts_with('\'')) return at;
   const char quote = text[at];
   for (std::size_t i = at + 1; i < text.size(); ++i) {
     if (quote == '"' && text[i] == '\\') {
@@ -100,9 +100,7 @@ std::size_t skip_quoted(std::string_view text, std::size_t at) {
 /// different error.
 bool tab_indents(std::string_view text, int line) {
   for (int i = 1; i < line; ++i) {
-    const std::size_t end = text.find('\n');
-    if (end == std::string_view::npos) return false;
-    text.remove_prefix(end + 1);
+    text.remove_prefix(text.find('\n') + 1);  // npos + 1 is 0: there is no such line
   }
   return text.substr(0, text.find_first_not_of(" \t")).find('\t') != std::string_view::npos;
 }

@@ -98,6 +98,20 @@ void Search::sampled_token(const Array& logits, std::int64_t row,
                   static_cast<std::int32_t>(row), token});
 }
 
+/// Source of the penalty: Keskar et al., "CTRL", 2019, section 4.1. Where they divide a negative logit,
+/// which would make its token likelier, it is multiplied, as is usual since.
+void Search::restrict(real* logits, const Hypothesis& so_far) const {
+  if (static_cast<std::int64_t>(so_far.tokens.size()) < options_.min_length)
+    logits[Tokenizer::eos] = -std::numeric_limits<real>::infinity();
+  if (options_.repetition_penalty == 1) return;
+  const auto penalty = static_cast<real>(options_.repetition_penalty);
+  std::vector<std::int32_t> tokens = so_far.tokens;
+  std::ranges::sort(tokens);
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  for (const std::int32_t t : tokens)
+    logits[t] = logits[t] > 0 ? logits[t] / penalty : logits[t] * penalty;
+}
+
 void Search::finish(Live done, bool ended) {
   const auto n = static_cast<std::int64_t>(done.hypothesis.tokens.size()) + (ended ? 1 : 0);
   done.hypothesis.score = done.hypothesis.log_prob / length_penalty(n, options_.length_penalty);
@@ -112,7 +126,9 @@ std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t
     live_.push_back({static_cast<std::int32_t>(i), {}});
   std::vector<Candidate> candidates;
   for (std::int64_t length = 1; !live_.empty(); ++length) {
-    const Array logits = decoding.step(tokens);
+    Array logits = decoding.step(tokens);
+    for (std::size_t i = 0; i < live_.size(); ++i)
+      restrict(logits.row(static_cast<std::int64_t>(i)), live_[i].hypothesis);
     std::vector<Live> next;
     std::vector<std::int32_t> parents;
     tokens.clear();
@@ -223,7 +239,9 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
     for (std::size_t i = 0; i + 1 < fed.size(); ++i) decoding->step(std::span(&fed[i], 1));
     const std::int64_t room =
         context > 0 ? context - static_cast<std::int64_t>(fed.size()) + 1 : left;
-    Search search(options, std::min(left, std::max<std::int64_t>(room, 1)), seed,
+    DecodeOptions own = options;
+    own.min_length -= static_cast<std::int64_t>(text.size() - prompt.size());
+    Search search(own, std::min(left, std::max<std::int64_t>(room, 1)), seed,
                   {(number << 20) + static_cast<std::int64_t>(text.size())});
     const std::vector<std::int32_t> found = search.run(*decoding, {fed.back()}).front().tokens;
     text.insert(text.end(), found.begin(), found.end());

@@ -22,7 +22,8 @@ struct Hypothesis {
 
 /// Extends hypotheses token by token until each has ended. A finished hypothesis occupies a place
 /// in its sentence's beam, so a search ends after `beam` of them; finished sentences leave the
-/// batch. Ties: the earlier hypothesis, then the smaller token, wins.
+/// batch. Ties: the earlier hypothesis, then the smaller token, wins. Probabilities are those that the
+/// options leave: without </s> before min_length, and with the repetition penalty.
 class Search {
  public:
   /// limit: the maximum tokens of a hypothesis; numbers: of the sentences, for the random keys of
@@ -47,6 +48,8 @@ class Search {
   void best_tokens(const Array& logits, std::int64_t row, std::int64_t count,
                    std::vector<Candidate>& into) const;
   void sampled_token(const Array& logits, std::int64_t row, std::vector<Candidate>& into) const;
+  /// Applies min_length and repetition_penalty to the logits of a hypothesis's next token.
+  void restrict(real* logits, const Hypothesis& so_far) const;
   void finish(Live done, bool ended);
 
   DecodeOptions options_;

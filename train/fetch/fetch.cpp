@@ -8,7 +8,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
-#include "autograd/base/gzip.h"
+#include "autograd/base/formats/gzip.h"
 #include "autograd/base/sha256.h"
 #include "train/fetch/subprocess.h"
 

@@ -73,6 +73,7 @@ Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, s
   const kernels::Bf16Scope scope(options.bf16);
   Pass pass{true, options.seed, static_cast<std::uint64_t>(step),
             static_cast<std::uint32_t>(number)};
+  pass.recompute = options.recompute;
   return model.loss(rows_of(shard), {options.label_smoothing, normalizer, counts}, pass);
 }
 

@@ -11,6 +11,10 @@
 #include "nn/models/model.h"
 #include "optim/optimizer.h"
 
+namespace heed {
+struct Config;
+}
+
 HEED_BEGIN
 
 struct StepOptions {
@@ -18,8 +22,11 @@ struct StepOptions {
   std::int64_t shards = 4;
   double label_smoothing = 0.0;
   double clip_norm = 0.0;
-  bool bf16 = false;  ///< large products in bf16 (autograd/kernels/gemm/bf16.h), if available
+  bool recompute = false;  ///< blocks keep their inputs only, and run again in backward
+  bool bf16 = false;       ///< large products in bf16 (autograd/kernels/gemm/bf16.h), if available
 };
+
+StepOptions step_options(const Config& config);
 
 struct StepResult {
   LossCounts counts;         ///< of the whole batch

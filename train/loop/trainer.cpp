@@ -8,10 +8,10 @@
 #include "autograd/base/files.h"
 #include "autograd/finite_check.h"
 #include "autograd/kernels/reduce.h"
+#include "nn/weights.h"
 #include "optim/schedule.h"
 #include "train/decode/rows.h"
 #include "train/run/average.h"
-#include "train/run/weights.h"
 #include "train/tasks/model.h"
 #include "train/tasks/token_cost.h"
 
@@ -32,12 +32,16 @@ std::string batches_of(const Config& config, const ExperimentData& data) {
                      options.batch_tokens, options.batch_sequences, options.context);
 }
 
-StepOptions step_options(const Config& config) {
-  return {config.seed, config.train.shards, config.train.label_smoothing, config.optim.clip_norm,
-          config.train.precision == Precision::bf16};
-}
-
 }  // namespace
+
+StepOptions step_options(const Config& config) {
+  return {.seed = config.seed,
+          .shards = config.train.shards,
+          .label_smoothing = config.train.label_smoothing,
+          .clip_norm = config.optim.clip_norm,
+          .recompute = config.train.recompute,
+          .bf16 = config.train.precision == Precision::bf16};
+}
 
 Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk)
     : config_(config),

@@ -40,8 +40,7 @@ Probe probe(const Config& config, const Model& model, const Batch& batch) {
   Probe m;
   kernels::ProductFlops flops;
   const kernels::ProductLog log(flops);
-  const StepOptions options{config.seed, 1, config.train.label_smoothing, 0,
-                            config.train.precision == Precision::bf16};
+  const StepOptions options = step_options(config);
   const kernels::Bf16Scope scope(options.bf16);
   {
     const Tensor loss = shard_loss(model, batch, 0, 1, 1.0, options, nullptr);

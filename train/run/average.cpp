@@ -1,8 +1,7 @@
 #include "train/run/average.h"
 
 #include "autograd/base/error.h"
-#include "train/run/safetensors.h"
-#include "train/run/weights.h"
+#include "nn/weights.h"
 
 HEED_BEGIN
 
@@ -47,12 +46,12 @@ std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints, std:
     load_weights(source.file, parameters, checkpoints.folder_of(source.step).string());
   for (const NamedTensor& p : parameters) {
     std::vector<double> sum(static_cast<std::size_t>(p.tensor.size()));
-    for (const Source& source : files) {
-      const std::span<const float> values = source.file.find(p.name)->values<float>();
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += double{values[i]};
-    }
     Tensor into = p.tensor;  // a handle: writes change the model
     real* const mean = into.mutable_value().data();
+    for (const Source& source : files) {
+      copy_values(*source.file.find(p.name), into.mutable_value().values());
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += double{mean[i]};
+    }
     for (std::size_t i = 0; i < sum.size(); ++i)
       mean[i] = static_cast<real>(sum[i] / static_cast<double>(files.size()));
   }

@@ -12,7 +12,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
-#include "autograd/base/json_text.h"
+#include "autograd/base/formats/json_text.h"
 
 namespace heed {
 namespace fs = std::filesystem;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "autograd/base/error.h"
-#include "autograd/base/json_text.h"
+#include "autograd/base/formats/json_text.h"
 
 namespace heed {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
-#include "autograd/base/json_text.h"
+#include "autograd/base/formats/json_text.h"
 #include "train/run/checkpoint_folder.h"
 #include "train/run/run_lock.h"
 
@@ -123,8 +123,8 @@ void clear_run(const RunFolder& run) {
   remove_tree(run.path / "checkpoints");  // last: refuse_existing_run looks for it
 }
 
-void require_run(const RunFolder& run) {
-  read_run_config(run);
+void require_run(const RunFolder& run, const std::vector<std::string>& overrides) {
+  read_run_config(run, overrides);
   if (is_record(run.path / "run.json") || !CheckpointFolder(run.path).steps().empty()) return;
   RunLock::refuse_if_held(run.path);  // it may be about to become a run
   throw Error(Exit::usage,
@@ -144,7 +144,8 @@ std::vector<std::string> files_of(const RunFolder& run) {
   return files;
 }
 
-Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides) {
+Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides,
+                       PluginUse plugins) {
   std::error_code ignored;
   if (!is_there(run.config())) {
     throw Error(Exit::usage,
@@ -154,7 +155,7 @@ Config read_run_config(const RunFolder& run, const std::vector<std::string>& ove
   if (std::filesystem::is_other(run.config(), ignored)) {  // a pipe: reading might never end
     throw Error(Exit::bad_input, run.config().string() + ": not a regular file");
   }
-  return read_config(run.config().string(), overrides, true);
+  return read_config(run.config().string(), overrides, true, plugins);
 }
 
 /// "; available: best, last, 100, 200"

@@ -31,9 +31,11 @@ std::vector<std::string> files_of(const RunFolder& run);
 /// Removes a run's files from its folder, except its lock, which the caller holds.
 void clear_run(const RunFolder& run);
 /// The config of a run folder; throws Error(usage) if there is none, as for a missing CONFIG.
-Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {});
-/// Throws Error(usage) if the folder holds nothing of a run, except perhaps a config.yaml.
-void require_run(const RunFolder& run);
+Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {},
+                       PluginUse plugins = PluginUse::load);
+/// Throws Error(usage) if the folder holds nothing of a run, except perhaps a config.yaml, or if its
+/// config with these overrides is wrong.
+void require_run(const RunFolder& run, const std::vector<std::string>& overrides);
 /// The weights that --weights can name here, for a message: "; available: best, last, 100, 200", or
 /// nothing.
 std::string weights_there(const RunFolder& run);

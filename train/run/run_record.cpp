@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -11,10 +12,11 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
-#include "autograd/base/json_text.h"
+#include "autograd/base/formats/json_text.h"
 #include "autograd/base/team.h"
 #include "autograd/base/utf8.h"
 #include "autograd/kernels/gemm/gemm.h"
+#include "train/config/plugins.h"
 #include "train/fetch/subprocess.h"
 #include "train/run/version.h"
 
@@ -33,6 +35,13 @@ std::string processor() {
   return "";
 }
 
+nlohmann::json describe_plugins(const Config& config) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const Plugin& plugin : plugins_of(config.plugins))
+    all.push_back({{"file", plugin.file}, {"sha256", plugin.sum}});
+  return all;
+}
+
 /// The record of a run on this machine, by this program, now.
 nlohmann::json describe(const Config& config, const SplitSums& sums) {
   utsname system{};
@@ -48,6 +57,7 @@ nlohmann::json describe(const Config& config, const SplitSums& sums) {
           {"compiler", compiler},
           {"flags", flags},
           {"blas", kernels::blas_name()},
+          {"plugins", describe_plugins(config)},
           {"data", {{"train", sums.train}, {"valid", sums.valid}, {"test", sums.test}}}};
 }
 
@@ -110,12 +120,12 @@ void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tok
 }
 
 void adopt_config(const RunFolder& run, Config config, const SplitSums& sums) {
-  config.threads = read_run_config(run).threads;
+  config.threads = read_run_config(run, {}, PluginUse::leave).threads;
   const std::string yaml = write_yaml(config);
   std::string why;
   if (auto record = find_record(run, why)) {
     const nlohmann::json now = describe(config, sums);
-    for (const char* key : {"seed", "shards", "data"}) (*record)[key] = now[key];
+    for (const char* key : {"seed", "shards", "plugins", "data"}) (*record)[key] = now[key];
     (*record)["files"]["config.yaml"] = sha256_hex(yaml);
     write_file_durably(record_of(run), record->dump(2) + "\n");
   }
@@ -140,13 +150,27 @@ std::vector<std::string> check_files(const RunFolder& run) {
   return {run.config().string() + ": it was edited after the run began"};
 }
 
+std::vector<std::string> changed_plugins(const RunFolder& run, const Config& config) {
+  std::string why;
+  const auto then = find_record(run, why);
+  if (!then || !then->contains("plugins") || !then->at("plugins").is_array()) return {};
+  std::vector<std::string> changed;
+  for (const Plugin& plugin : plugins_of(config.plugins)) {
+    const bool known = std::ranges::any_of(then->at("plugins"), [&](const nlohmann::json& before) {
+      return text_at(before, {"sha256"}) == plugin.sum;
+    });
+    if (!known) changed.push_back(fmt::format("plugin {}: its bytes differ", plugin.file));
+  }
+  return changed;
+}
+
 std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config,
                                               const SplitSums& sums) {
   std::string why;
   const auto then = find_record(run, why);
   if (!then) return {};
   const nlohmann::json now = describe(config, sums);
-  std::vector<std::string> changed;
+  std::vector<std::string> changed = changed_plugins(run, config);
   for (const char* key : {"version", "compiler", "flags", "cpu", "blas"}) {
     const std::string before = text_at(*then, {key}), here = text_at(now, {key});
     if (!before.empty() && before != here)

@@ -15,7 +15,7 @@ struct SplitSums {
 
 /// Writes the tokenizers, run.json and config.yaml of a new run. run.json has version, compiler,
 /// flags, processor, BLAS, seed, command and the git revision (if there is one), and the SHA-256 of
-/// config.yaml, of the tokenizers' files, and of each split as token ids.
+/// config.yaml, of the tokenizers' files, of the plugins, and of each split as token ids.
 void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tokenizers,
                const SplitSums& sums, const std::vector<std::string>& command);
 
@@ -28,7 +28,11 @@ void adopt_config(const RunFolder& run, Config config, const SplitSums& sums);
 /// broken, so that nothing can be compared.
 std::vector<std::string> check_files(const RunFolder& run);
 
-/// How program, machine and data differ from those in run.json, one difference per line: the bits
+/// The plugins of this config that differ from those in run.json, one per line. Empty if run.json is
+/// missing or says nothing of plugins.
+std::vector<std::string> changed_plugins(const RunFolder& run, const Config& config);
+
+/// How program, plugins, machine and data differ from those in run.json, one difference per line: the bits
 /// of a resumed run may then differ from those of an uninterrupted one. Empty if run.json is
 /// missing.
 std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config,

@@ -76,6 +76,7 @@ std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySize
                                       "GB, and this machine has {:.1f} GB",
                                       needed / 1e9, available / 1e9));
   }
+  check_mixers(config);
   return build_model(config, vocabulary);
 }
 

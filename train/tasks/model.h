@@ -2,6 +2,7 @@
 /// Models as a config describes them.
 #include <memory>
 
+#include "nn/layers/mixer_check.h"
 #include "nn/models/model.h"
 #include "train/config/config.h"
 
@@ -14,7 +15,15 @@ inline std::unique_ptr<Model> build_model(const Config& config, const Vocabulary
 }
 /// The same with uninitialised weights, which take no memory until they are written.
 std::unique_ptr<Model> build_unfilled(Config config, const VocabularySizes& vocabulary);
-/// A model to train. Throws Error(io), before allocating, if weights, gradients and moments alone
+/// Checks a registered mixer in the roles that it has in this model (nn/layers/mixer_check.h); throws
+/// Error(failed). The tests check those that are built in. Inline for the same reason.
+inline void check_mixers(const Config& config) {
+  if (is_built_in(config.model.mixer)) return;
+  const Architecture architecture = info_of(config.task).architecture;
+  if (has_encoder(architecture)) check_mixer(config.model, Sees::all);
+  if (has_decoder(architecture)) check_mixer(config.model, Sees::past);
+}
+/// A model to train, after check_mixers. Throws Error(io), before allocating, if weights, gradients and moments alone
 /// need more memory than the machine has.
 std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySizes& vocabulary);
 

@@ -18,6 +18,22 @@ HEED_BEGIN
 HEED_TASKS(HEED_DECLARE)
 #undef HEED_DECLARE
 
+namespace {
+
+using Tasks = OpenTable<TaskKind, TaskFactory>;
+
+Tasks& registered_tasks() {
+  static Tasks table;
+  return table;
+}
+
+}  // namespace
+
+void add_task(std::string_view name, const TaskInfo& info, TaskFactory make) {
+  registered_tasks().add(name, make);
+  add_task_info(info);
+}
+
 std::unique_ptr<Task> make_task(const Config& config) {
   switch (config.task) {
 #define HEED_CASE(name) \
@@ -26,7 +42,7 @@ std::unique_ptr<Task> make_task(const Config& config) {
     HEED_TASKS(HEED_CASE)
 #undef HEED_CASE
   }
-  return nullptr;
+  return registered_tasks().of(config.task)(config);
 }
 
 namespace {

@@ -104,6 +104,11 @@ class Task {
   const Config config_;
 };
 
+using TaskFactory = std::unique_ptr<Task> (*)(const Config& config);
+
+/// Adds a task by name; info.name is the same one. Throws Error(bad_input) if the name is taken or
+/// has no dot.
+void add_task(std::string_view name, const TaskInfo& info, TaskFactory make);
 std::unique_ptr<Task> make_task(const Config& config);
 
 /// A text on one line, cut to a width that fits a screen, in characters, with … at the cut.

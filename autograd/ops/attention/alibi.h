@@ -1,8 +1,8 @@
 #pragma once
 #include <cmath>
 
-#include "autograd/attention.h"
 #include "autograd/kernels/elementwise.h"
+#include "autograd/ops/attention/diagonals.h"
 
 HEED_BEGIN
 
@@ -25,15 +25,13 @@ struct Alibi final : ScoreTerm {
   }
 
   void add(const ScoreBlock& block, real* s) const override {
-    // |i − j| for all differences in the block: row r reads them starting at rows − 1 − r.
-    std::vector<real, ArenaAllocator<real>> distance;
-    const std::int64_t last = block.query + block.rows - 1;
-    for (std::int64_t j = block.key - last; j < block.key + block.keys - block.query; ++j)
-      distance.push_back(static_cast<real>(std::abs(j)));
+    const Diagonals all(block);
+    std::vector<real, ArenaAllocator<real>> length;  // |i − j| of each diagonal
+    for (std::int64_t e = 0; e < all.count; ++e)
+      length.push_back(static_cast<real>(std::abs(all.distance(e))));
     const real m = slope(block.head, block.heads);
-    for (std::int64_t r = 0; r < block.rows; ++r) {
-      kernels::axpy(-m, distance.data() + block.rows - 1 - r, s + r * block.keys, block.keys);
-    }
+    for (std::int64_t r = 0; r < block.rows; ++r)
+      kernels::axpy(-m, length.data() + all.first(r), s + r * block.keys, block.keys);
   }
 };
 

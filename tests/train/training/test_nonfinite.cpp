@@ -3,11 +3,11 @@
 #include <limits>
 
 #include "autograd/base/error.h"
+#include "autograd/base/formats/safetensors.h"
 #include "tests/train/injector.h"
 #include "tests/train/trainer_support.h"
 #include "tests/train/training.h"
 #include "train/loop/step.h"
-#include "train/run/safetensors.h"
 
 using namespace heed;
 using namespace heed::test;

@@ -265,4 +265,41 @@ BOOST_AUTO_TEST_CASE(an_empty_batch) {
           .empty());
 }
 
+BOOST_AUTO_TEST_CASE(an_output_does_not_end_before_its_minimum) {
+  const auto ends = [](std::int32_t, const Tokens&) { return logits(0.9, 0.06, 0.04, 0); };
+  for (const std::int64_t beam : {1, 3}) {
+    DecodeOptions o = beam_of(beam);
+    BOOST_TEST(search(ends, o, 9)[0].tokens.empty());
+    o.min_length = 3;
+    const Hypothesis found = search(ends, o, 9)[0];
+    BOOST_TEST((found.tokens == Tokens{A, A, A}));
+    // Without </s>, A has 0.6 of what is left.
+    BOOST_TEST(std::abs(found.log_prob - (3 * std::log(0.6) + std::log(0.9))) < 1e-6);
+    o.min_length = 20;  // the limit ends it
+    BOOST_TEST(search(ends, o, 5)[0].tokens.size() == 5u);
+    o.sample = true;
+    o.min_length = 2;
+    for (std::uint64_t seed = 1; seed < 20; ++seed)
+      BOOST_TEST(search(ends, o, 9, 1, seed)[0].tokens.size() >= 2u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_penalty_keeps_tokens_from_repeating) {
+  // Logits of </s>, A, B, C; A is positive, B negative.
+  const auto same = [](std::int32_t, const Tokens&) {
+    return std::vector<float>{never, never, -2, 3, -1, -1.5F};
+  };
+  DecodeOptions o = beam_of(1);
+  BOOST_TEST((search(same, o, 3)[0].tokens == Tokens{A, A, A}));
+  o.repetition_penalty = 1.5;  // A: 3, 2, 2, however often it is there
+  BOOST_TEST((search(same, o, 3)[0].tokens == Tokens{A, A, A}));
+  o.repetition_penalty = 50;  // A: 0.06, still above the others
+  BOOST_TEST((search(same, o, 2)[0].tokens == Tokens{A, A}));
+  const auto negative = [](std::int32_t, const Tokens&) {
+    return std::vector<float>{never, never, -2.5F, -1, -1.2F, -2};
+  };
+  o.repetition_penalty = 2;  // A: -2 after its first use, then B: -2.4
+  BOOST_TEST((search(negative, o, 4)[0].tokens == Tokens{A, B, A, A}));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

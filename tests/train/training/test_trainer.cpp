@@ -6,11 +6,11 @@
 #include <fstream>
 #include <map>
 
+#include "autograd/base/formats/safetensors.h"
 #include "optim/schedule.h"
 #include "tests/train/trainer_support.h"
 #include "tests/train/training.h"
 #include "train/run/average.h"
-#include "train/run/safetensors.h"
 
 using namespace heed;
 using namespace heed::test;

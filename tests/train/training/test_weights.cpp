@@ -1,4 +1,4 @@
-#include "train/run/weights.h"
+#include "nn/weights.h"
 
 #include "tests/train/support.h"
 #include "tests/train/training.h"

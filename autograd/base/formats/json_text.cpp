@@ -1,0 +1,84 @@
+#include "autograd/base/formats/json_text.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <vector>
+
+#include "autograd/base/error.h"
+#include "autograd/base/message_text.h"
+
+namespace heed {
+namespace {
+
+/// nlohmann::json's messages begin with its own error number and position: "[json.exception…] parse
+/// error at line 1, column 5: …". The rest is for people; it may quote bytes of the file, which
+/// must not reach a terminal unescaped.
+std::string plain_reason(const nlohmann::json::exception& error) {
+  const std::string_view text = error.what();
+  return shown(text.substr(text.find(": ") + 2), 500);
+}
+
+/// Checks a text before it becomes a value (nlohmann's SAX interface). A parser callback could do
+/// the same, but after each object the parser walks over all members of the enclosing one:
+/// quadratic in their number.
+class Strict {
+ public:
+  Strict(const std::string& name, int depth) : name_(name), depth_(depth) {}
+
+  bool null() { return true; }
+  bool boolean(bool) { return true; }
+  bool number_integer(std::int64_t) { return true; }
+  bool number_unsigned(std::uint64_t) { return true; }
+  bool number_float(double, const std::string&) { return true; }
+  bool string(std::string&) { return true; }
+  bool binary(nlohmann::json::binary_t&) { return true; }
+  bool start_array(std::size_t) { return open(); }
+  bool end_array() { return --level_, true; }
+  bool start_object(std::size_t) { return keys_.emplace_back(), open(); }
+  bool end_object() { return keys_.pop_back(), --level_, true; }
+  bool key(std::string& key) {
+    if (!keys_.back().insert(key).second)
+      refuse(fmt::format("duplicate key \"{}\"", shown(key, 200)));
+    return true;
+  }
+  bool parse_error(std::size_t byte, const std::string&, const nlohmann::json::exception& error) {
+    if (dynamic_cast<const nlohmann::json::out_of_range*>(&error) != nullptr)
+      refuse("a number is out of range");
+    refuse(fmt::format("byte {}: not valid JSON: {}", byte, plain_reason(error)));
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Error(Exit::bad_input, fmt::format("{}: {}", name_, what));
+  }
+  bool open() {
+    if (++level_ > depth_) refuse(fmt::format("nested more than {} levels deep", depth_));
+    return true;
+  }
+
+  const std::string& name_;
+  int depth_, level_ = 0;
+  std::vector<std::set<std::string>> keys_;  // of the objects still open
+};
+
+}  // namespace
+
+nlohmann::json parse_json(std::string_view text, const std::string& name, int depth) {
+  // The parser treats a NUL as the end of the text and would ignore what follows.
+  if (const auto nul = text.find('\0'); nul != std::string_view::npos)
+    throw Error(Exit::bad_input,
+                fmt::format("{}: byte {}: not valid JSON: a NUL byte", name, nul + 1));
+  Strict strict(name, depth);
+  nlohmann::json::sax_parse(text, &strict);
+  return nlohmann::json::parse(text);
+}
+
+std::int64_t whole_number(const nlohmann::json& value) {
+  const bool fits = value.is_number_unsigned() ? value.get<std::uint64_t>() <= INT64_MAX
+                                               : value.is_number_integer();
+  if (!fits) throw nlohmann::json::type_error::create(302, "type must be a whole number", &value);
+  return value.get<std::int64_t>();
+}
+
+}  // namespace heed

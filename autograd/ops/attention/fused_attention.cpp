@@ -1,0 +1,428 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "autograd/attention.h"
+#include "autograd/kernels/attention.h"
+#include "autograd/kernels/dropout.h"
+#include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/gemm/product_log.h"
+#include "autograd/kernels/reduce.h"
+#include "autograd/ops/attention/attention.h"
+#include "autograd/ops/attention/keep_largest.h"
+#include "autograd/ops/shared/check.h"
+
+HEED_BEGIN
+
+using kernels::gemm;
+using kernels::Trans;
+
+namespace {
+
+/// A part of a matrix of rows: element (r, c) is at data[r · stride + c].
+template <class T>
+struct View {
+  T* data = nullptr;
+  std::int64_t stride = 0;
+  View from(std::int64_t row, std::int64_t column) const {
+    return {data + row * stride + column, stride};
+  }
+};
+
+/// q, k and v of all tokens and heads, or of one tile; or their gradients.
+template <class T>
+struct Operands {
+  View<T> q, k, v;
+};
+using Inputs = Operands<const real>;
+using InputGradients = Operands<real>;
+
+/// Attention of queries to keys and values, per sequence and head:
+///   S = c Q Kᵀ + Σ terms,  P = softmax(S) over what each query reads,  P' = dropout(P),
+///   O = P' V
+/// where c is 1/√size unless the options say otherwise, and its gradient, where D_i = ⟨dO_i, O_i⟩ = Σ_j P_ij dP_ij:
+///   dV = P'ᵀ dO,  dP = dropout(dO Vᵀ),  dS = P ⊙ (dP − D),  dQ = c dS K,  dK = c dSᵀ Q
+/// Queries are taken in blocks, and the keys of long sequences in tiles, so only a tile of S exists
+/// at a time. Backward recomputes P from S and the log-sum-exp of its rows, as does forward if a
+/// block has several tiles. A query that reads no key gives exactly 0 and has no gradient.
+/// Memory is linear in the tokens. Source: Vaswani et al. 2017, section 3.2; recomputation after
+/// Dao et al., "FlashAttention", 2022.
+struct FusedAttention {
+  /// Query rows per block: causal attention skips the blocks above the diagonal.
+  static constexpr std::int64_t block_rows = 64;
+  /// A sequence with at most this many scores per head is a single block.
+  static constexpr std::int64_t whole_values = 128 * 128;
+  /// Keys per tile: three tiles of scores fit in an L2 cache of 1 MiB. Only in a tile of all keys can
+  /// the largest scores be found.
+  std::int64_t tile_keys(const QueryBlock& queries) const {
+    return keeps_largest(queries.keys) ? queries.keys : 1024;
+  }
+  bool keeps_largest(std::int64_t keys) const { return options.top_k > 0 && options.top_k < keys; }
+
+  using Offsets = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
+
+  AttentionOptions options;
+  Offsets query_offsets, key_offsets;
+  HeadLayout layout;
+  real scale = 1;          // c
+  bool self = true;        // x[0] is qkv; otherwise q, and x[1] is kv
+  std::array<Array, 2> x;  // further inputs of the op belong to the terms
+  Array output, lse;       // [query tokens, heads · size], [query tokens, heads]
+
+  /// A block of queries of one sequence, in one head.
+  struct Block {
+    QueryBlock queries;
+    std::int64_t query_row, key_row;  ///< rows of its first query, and of its sequence's first key
+    std::int64_t head;
+    std::int64_t number;  ///< where the block's dropout mask begins
+  };
+  /// A block's queries against some of the keys of one stretch: scores [rows, keys].
+  struct Tile {
+    std::int64_t head;
+    std::int64_t query_row, rows;  ///< first row of q, and how many
+    std::int64_t key_row, keys;    ///< first row of k and v, and how many
+    kernels::Visible visible;
+    std::int64_t number;  ///< where the tile's dropout mask begins
+    ScoreBlock scores;    ///< the tile as terms see it
+  };
+
+  std::int64_t columns() const { return layout.heads * layout.size; }
+
+  /// q, k and v in the inputs, or their gradients in arrays of the same shapes.
+  template <class T, class Arrays>
+  Operands<T> operands(Arrays& in) const {
+    const View<T> q{in[0].data(), in[0].cols()};
+    const View<T> k = self ? q.from(0, columns()) : View<T>{in[1].data(), in[1].cols()};
+    return {q, k, k.from(0, layout.key_heads * layout.size)};
+  }
+  /// A tile's q [rows, size], k and v [keys, size].
+  template <class T>
+  Operands<T> part(const Operands<T>& all, const Tile& t) const {
+    const std::int64_t column = t.head * layout.size,
+                       key_column = layout.key_head(t.head) * layout.size;
+    return {all.q.from(t.query_row, column), all.k.from(t.key_row, key_column),
+            all.v.from(t.key_row, key_column)};
+  }
+
+  // ---- which scores exist: blocks of queries, their stretches of keys, and tiles ----------------
+
+  /// The stretches of a block: at least one, so that its output is written.
+  void find_stretches(const QueryBlock& queries, Stretches& stretches) const {
+    stretches.clear();
+    options.pattern->stretches(queries, stretches);
+    if (stretches.size() == 0) stretches.add_none(queries);
+    if (keeps_largest(queries.keys) && stretches.size() > 1)
+      fail("[attention] expected a pattern of one stretch of keys with top_k, got {}",
+           stretches.size());
+  }
+  /// Calls body(block, its stretches) for every block of the first `heads` heads.
+  template <class Body>
+  void for_each_block(std::int64_t heads, Body body) const {
+    Stretches stretches;
+    std::int64_t number = 0;
+    for (std::size_t s = 0; s + 1 < query_offsets.size(); ++s) {
+      const std::int64_t queries = query_offsets[s + 1] - query_offsets[s];
+      const std::int64_t keys = key_offsets[s + 1] - key_offsets[s];
+      if (queries == 0) continue;  // skips a loop over possibly very many heads
+      const std::int64_t step = queries * keys <= whole_values ? queries : block_rows;
+      for (std::int64_t head = 0; head < heads; ++head) {
+        for (std::int64_t begin = 0; begin < queries; begin += step) {
+          const QueryBlock some{static_cast<std::int64_t>(s), begin,
+                                std::min(step, queries - begin), keys};
+          const Block block{some, query_offsets[s] + begin, key_offsets[s], head, number};
+          if (head == 0 || step < queries) find_stretches(some, stretches);
+          for (std::size_t i = 0; i < stretches.size(); ++i)
+            number += mask_values(some, stretches.keys(i));
+          body(block, stretches);
+        }
+      }
+    }
+  }
+  /// The count of random numbers that a stretch's dropout mask takes.
+  static std::int64_t mask_values(const QueryBlock& queries, KeyRange keys) {
+    return (queries.rows * (keys.end - keys.begin) + 127) / 128 * 128;
+  }
+  /// Calls body(tile, whether it is the block's first) for every tile of a block.
+  template <class Body>
+  void for_each_tile(const Block& block, const Stretches& stretches, const Inputs& in,
+                     Body body) const {
+    const QueryBlock& queries = block.queries;
+    std::int64_t number = block.number;
+    for (std::size_t i = 0; i < stretches.size(); ++i) {
+      const KeyRange all = stretches.keys(i);
+      std::int64_t key = all.begin;
+      do {
+        Tile tile{.head = block.head,
+                  .query_row = block.query_row,
+                  .rows = queries.rows,
+                  .key_row = block.key_row + key,
+                  .keys = std::min(tile_keys(queries), all.end - key),
+                  .visible = {stretches.rows(i), key},
+                  .number = number + queries.rows * (key - all.begin),
+                  .scores = {}};
+        const View<const real> q = part(in, tile).q;
+        tile.scores = {queries.sequence, block.head, layout.heads, queries.first, tile.rows, key,
+                       tile.keys,        q.data,     q.stride,     layout.size,   scale};
+        body(tile, i == 0 && key == all.begin);
+        key += tile.keys;
+      } while (key < all.end);
+      number += mask_values(queries, all);
+    }
+  }
+  bool one_tile(const Block& block, const Stretches& stretches) const {
+    return stretches.size() == 1 &&
+           stretches.keys(0).end - stretches.keys(0).begin <= tile_keys(block.queries);
+  }
+  /// The number of scores in the largest tile, which is the same in every head.
+  std::int64_t largest_tile() const {
+    std::int64_t largest = 1;
+    for_each_block(1, [&](const Block& block, const Stretches& stretches) {
+      for (std::size_t i = 0; i < stretches.size(); ++i) {
+        const KeyRange keys = stretches.keys(i);
+        largest = std::max(largest, block.queries.rows *
+                                        std::min(keys.end - keys.begin, tile_keys(block.queries)));
+      }
+    });
+    return largest;
+  }
+
+  // ---- the values of a tile: S, P, P' -----------------------------------------------------------
+
+  /// S [rows, keys] = c Q [rows, size] Kᵀ [size, keys] + Σ terms
+  void scores(const Tile& t, const Inputs& in, Array& s) const {
+    const auto [q, k, v] = part(in, t);
+    gemm(Trans::no, Trans::yes, t.rows, t.keys, layout.size, scale, q.data, q.stride, k.data,
+         k.stride, 0, s.data(), t.keys);
+    if (t.keys == 0) return;
+    for (const ScoreTermPtr& term : options.terms) term->add(t.scores, s.data());
+    if (options.top_k > 0) keep_largest(options.top_k, s.data(), t.rows, t.keys, t.visible);
+  }
+  /// P of a block of one tile in p, and the log-sum-exp of its rows in `sums`.
+  void softmax(const Tile& t, const Inputs& in, Array& p, real* sums) const {
+    scores(t, in, p);
+    kernels::attention_softmax(p.data(), t.rows, t.keys, t.visible, sums, layout.heads);
+  }
+  /// Only the log-sum-exp, for a block of any number of tiles.
+  void log_sums(const Block& block, const Stretches& stretches, const Inputs& in, Array& s,
+                real* sums) const {
+    for (std::int64_t r = 0; r < block.queries.rows; ++r)
+      sums[r * layout.heads] = -std::numeric_limits<real>::infinity();
+    for_each_tile(block, stretches, in, [&](const Tile& t, bool) {
+      scores(t, in, s);
+      kernels::attention_add_to_lse(s.data(), t.rows, t.keys, t.visible, sums, layout.heads);
+    });
+  }
+  /// P from the log-sum-exp.
+  void softmax_again(const Tile& t, const Inputs& in, Array& p, const real* sums) const {
+    scores(t, in, p);
+    kernels::attention_softmax_again(p.data(), t.rows, t.keys, t.visible, sums, layout.heads);
+  }
+  /// P' from P, and dP from dP': the same mask.
+  void drop(const Tile& t, const Array& from, Array& to) const {
+    kernels::dropout(options.key, t.number, options.dropout, from.data(), to.data(),
+                     t.rows * t.keys);
+  }
+
+  // ---- forward and backward ---------------------------------------------------------------------
+
+  /// FLOPs of Q Kᵀ and P V over all query-key pairs, masked or not; backward has twice as many.
+  double model_flops() const {
+    double pairs = 0;
+    for (std::size_t s = 0; s + 1 < query_offsets.size(); ++s) {
+      pairs += static_cast<double>(query_offsets[s + 1] - query_offsets[s]) *
+               static_cast<double>(key_offsets[s + 1] - key_offsets[s]);
+    }
+    return 4 * pairs * static_cast<double>(columns());
+  }
+
+  Array run() {
+    const std::int64_t d = columns(), size = layout.size;
+    const Inputs in = operands<const real>(x);
+    output = Array({query_offsets.back(), d});
+    if (d == 0) return output;
+    const kernels::CountedAsWhole counted([&] { return model_flops(); });
+    lse = Array({query_offsets.back(), layout.heads});
+    Array p({largest_tile()});
+    for_each_block(layout.heads, [&](const Block& block, const Stretches& stretches) {
+      real* const sums = lse.row(block.query_row) + block.head;
+      real* const o = output.row(block.query_row) + block.head * size;
+      const bool one = one_tile(block, stretches);
+      if (!one) log_sums(block, stretches, in, p, sums);
+      for_each_tile(block, stretches, in, [&](const Tile& t, bool first) {
+        const View<const real> v = part(in, t).v;
+        one ? softmax(t, in, p, sums) : softmax_again(t, in, p, sums);
+        if (options.dropout > 0) drop(t, p, p);
+        // O [rows, size] += P' [rows, keys] V [keys, size]
+        gemm(Trans::no, Trans::no, t.rows, size, t.keys, 1, p.data(), t.keys, v.data, v.stride,
+             first ? real(0) : real(1), o, d);
+      });
+    });
+    return output;
+  }
+
+  /// Room for the values of one tile, and D of one block.
+  struct Scratch {
+    Array p, dropped, dp;
+    std::vector<real, ArenaAllocator<real>> delta;
+  };
+  /// Writes g.q; adds to g.k, g.v and the gradients of the terms' inputs.
+  void run_backward(const Array& dy, const InputGradients& g, std::span<const Grad> dterms) const {
+    const std::int64_t d = columns(), size = layout.size;
+    if (d == 0) return;
+    const kernels::CountedAsWhole counted([&] { return 2 * model_flops(); });
+    const Inputs in = operands<const real>(x);
+    const std::int64_t largest = largest_tile();
+    Scratch scratch{
+        Array({largest}), Array({options.dropout > 0 ? largest : 0}), Array({largest}), {}};
+    for_each_block(layout.heads, [&](const Block& block, const Stretches& stretches) {
+      const std::int64_t column = block.head * size;
+      scratch.delta.clear();  // D_i = ⟨dO_i, O_i⟩
+      for (std::int64_t r = block.query_row; r < block.query_row + block.queries.rows; ++r)
+        scratch.delta.push_back(kernels::dot(dy.row(r) + column, output.row(r) + column, size));
+      const View<const real> dout{dy.row(block.query_row) + column, d};
+      for_each_tile(block, stretches, in, [&](const Tile& t, bool first) {
+        tile_backward(t, first, part(in, t), dout, part(g, t), scratch, in);
+        if (t.keys > 0) terms_backward(t, scratch.dp, part(g, t).q, dterms);
+      });
+    });
+  }
+  /// The five products of a tile. dO is [rows, size]; dS is left in scratch.dp.
+  void tile_backward(const Tile& t, bool first, const Inputs& own, View<const real> dout,
+                     const InputGradients& g, Scratch& scratch, const Inputs& in) const {
+    const auto [q, k, v] = own;
+    const auto [dq, dk, dv] = g;
+    const std::int64_t rows = t.rows, keys = t.keys, size = layout.size;
+    softmax_again(t, in, scratch.p, lse.row(t.query_row) + t.head);
+    if (options.dropout > 0) drop(t, scratch.p, scratch.dropped);
+    const real* const p = scratch.p.data();
+    const real* const dropped_p = options.dropout > 0 ? scratch.dropped.data() : p;
+    // dV [keys, size] += P'ᵀ [keys, rows] dO [rows, size]
+    gemm(Trans::yes, Trans::no, keys, size, rows, 1, dropped_p, keys, dout.data, dout.stride, 1,
+         dv.data, dv.stride);
+    // dP [rows, keys] = dropout(dO [rows, size] Vᵀ [size, keys])
+    real* const dp = scratch.dp.data();
+    gemm(Trans::no, Trans::yes, rows, keys, size, 1, dout.data, dout.stride, v.data, v.stride, 0,
+         dp, keys);
+    if (options.dropout > 0) drop(t, scratch.dp, scratch.dp);
+    // dS [rows, keys] = P ⊙ (dP − D), in place of dP
+    real* const ds = dp;
+    kernels::attention_softmax_grad(p, dp, ds, rows, keys, t.visible, scratch.delta.data());
+    // dQ [rows, size] += c dS [rows, keys] K [keys, size]
+    gemm(Trans::no, Trans::no, rows, size, keys, scale, ds, keys, k.data, k.stride,
+         first ? real(0) : real(1), dq.data, dq.stride);
+    // dK [keys, size] += c dSᵀ [keys, rows] Q [rows, size]
+    gemm(Trans::yes, Trans::no, keys, size, rows, scale, ds, keys, q.data, q.stride, 1, dk.data,
+         dk.stride);
+  }
+  /// What the terms add to dQ, and to the gradients of their inputs.
+  void terms_backward(const Tile& t, const Array& ds, View<real> dq,
+                      std::span<const Grad> dterms) const {
+    for (const ScoreTermPtr& term : options.terms) {
+      const std::size_t count = term->inputs().size();
+      term->backward(t.scores, ds.data(), dq.data, dterms.first(count));
+      dterms = dterms.subspan(count);
+    }
+  }
+
+  Array forward(std::span<const Array> inputs) {
+    x[0] = inputs[0];
+    if (!self) x[1] = inputs[1];
+    return run();
+  }
+  void backward(const Array& dy, std::span<const Grad> dx) const {
+    std::array<Array, 2> g{Array::zeros(x[0].shape())};
+    if (!self) g[1] = Array::zeros(x[1].shape());
+    const std::size_t own = self ? 1 : 2;
+    run_backward(dy, operands<real>(g), dx.subspan(own));
+    for (std::size_t i = 0; i < own; ++i) {
+      if (dx[i]) dx[i].add(std::move(g[i]));
+    }
+  }
+};
+
+/// Two names, so that a profile tells them apart.
+struct SelfAttention : FusedAttention {};
+struct CrossAttention : FusedAttention {};
+
+template <class Op>
+Tensor apply_attention(Op op, const HeadLayout& layout, const AttentionOptions& options,
+                       std::span<const std::int32_t> query_offsets,
+                       std::span<const std::int32_t> key_offsets, std::span<const Tensor> own) {
+  op.options = options;
+  op.layout = layout;
+  op.scale = options.scale_for(layout);
+  op.query_offsets.assign(query_offsets.begin(), query_offsets.end());
+  op.key_offsets.assign(key_offsets.begin(), key_offsets.end());
+  op.self = own.size() == 1;
+  std::vector<Tensor, ArenaAllocator<Tensor>> inputs(own.begin(), own.end());
+  for (const ScoreTermPtr& term : options.terms) {
+    for (const Tensor& x : term->inputs()) inputs.push_back(x);
+  }
+  return apply(std::move(op), std::span<const Tensor>(inputs));
+}
+
+}  // namespace
+
+HeadLayout AttentionOptions::layout(const char* op, std::int64_t columns,
+                                    bool with_keys_and_values) const {
+  HeadLayout l{heads, key_heads == 0 ? heads : key_heads, 0};
+  if (heads < 1 || l.key_heads < 1 || heads % l.key_heads != 0)
+    fail("[{}] expected key heads that divide the query heads, got {} and {}", op, l.key_heads,
+         heads);
+  if (!(dropout >= 0 && dropout < 1)) fail("[{}] expected dropout in [0, 1), got {}", op, dropout);
+  if (!std::isfinite(scale)) fail("[{}] expected a finite scale, got {}", op, scale);
+  if (top_k < 0) fail("[{}] expected top_k of at least 0, got {}", op, top_k);
+  if (pattern == nullptr) fail("[{}] expected a pattern, got none", op);
+  if (std::ranges::count(terms, nullptr) > 0) fail("[{}] expected a score term, got none", op);
+  if (columns == 0) return l;
+  const bool too_many = heads > columns;  // in which case the sum of heads could overflow
+  const std::int64_t parts = with_keys_and_values && !too_many ? heads + 2 * l.key_heads : heads;
+  const bool fits = !too_many && columns % parts == 0;
+  if (!fits && with_keys_and_values) {
+    fail("[{}] expected qkv [tokens, ({} + 2 · {}) size], got {} columns", op, heads, l.key_heads,
+         columns);
+  }
+  if (!fits) fail("[{}] expected q [tokens, {} size], got {} columns", op, heads, columns);
+  l.size = columns / parts;
+  return l;
+}
+
+Tensor self_attention(const Tensor& qkv, std::span<const std::int32_t> offsets,
+                      const AttentionOptions& options) {
+  constexpr const char* op = "self_attention";
+  if (qkv.shape().rank() != 2) fail("[{}] expected qkv [tokens, q k v], got {}", op, qkv.shape());
+  require_offsets(op, offsets, qkv.shape()[0]);
+  return apply_attention(SelfAttention{}, options.layout(op, qkv.shape()[1], true), options,
+                         offsets, offsets, std::array{qkv});
+}
+
+Tensor cross_attention(const Tensor& q, const Tensor& kv,
+                       std::span<const std::int32_t> query_offsets,
+                       std::span<const std::int32_t> key_offsets, const AttentionOptions& options) {
+  constexpr const char* op = "cross_attention";
+  if (q.shape().rank() != 2 || kv.shape().rank() != 2) {
+    fail(
+        "[{}] expected q [query tokens, heads size] and kv [key tokens, 2 key_heads size], got {} "
+        "and {}",
+        op, q.shape(), kv.shape());
+  }
+  const HeadLayout layout = options.layout(op, q.shape()[1], false);
+  // Rows without columns may have any number of heads: 2 · heads could overflow.
+  const std::int64_t kv_columns = kv.shape()[1];
+  if (kv_columns % 2 != 0 || kv_columns / 2 != layout.key_heads * layout.size) {
+    fail("[{}] expected kv [tokens, 2 · {} · {}] for q {}, got {}", op, layout.key_heads,
+         layout.size, q.shape(), kv.shape());
+  }
+  require_offsets(op, query_offsets, q.shape()[0]);
+  require_offsets(op, key_offsets, kv.shape()[0]);
+  if (query_offsets.size() != key_offsets.size()) {
+    fail("[{}] expected as many key sequences as query sequences, got {} and {}", op,
+         key_offsets.size() - 1, query_offsets.size() - 1);
+  }
+  return apply_attention(CrossAttention{}, layout, options, query_offsets, key_offsets,
+                         std::array{q, kv});
+}
+
+HEED_END

@@ -1,0 +1,33 @@
+#pragma once
+/// Positions as rotations of queries and keys.
+#include <cstdint>
+#include <span>
+
+#include "autograd/base/enum_names.h"
+#include "autograd/tensor.h"
+
+namespace heed {
+
+/// Which values of a head are rotated together: i and i + size/2 (as in Llama), or 2i and 2i + 1 (as
+/// in the paper). The two differ by a permutation of a head's columns.
+enum class RotaryPairs { halves, adjacent };
+constexpr auto names_of(RotaryPairs) { return enum_names<RotaryPairs>("halves", "adjacent"); }
+
+}  // namespace heed
+
+HEED_BEGIN
+
+struct RotaryOptions {
+  std::int64_t size = 0;  ///< of a head; even
+  std::int64_t columns =
+      0;  ///< the first ones of a row are rotated, a multiple of `size`; the rest is copied
+  RotaryPairs pairs = RotaryPairs::halves;
+  double base = 10000;  ///< pair i turns by position · base^(−2i/size)
+};
+
+/// Rotates each row's heads by the row's position: [rows, d] → [rows, d]. The product of a query and
+/// a key then depends on their distance alone. positions: one for each row, from 0.
+Tensor rotary(const Tensor& x, std::span<const std::int32_t> positions,
+              const RotaryOptions& options);
+
+HEED_END

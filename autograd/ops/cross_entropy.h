@@ -1,0 +1,33 @@
+#pragma once
+/// Losses of classifiers.
+#include <cstdint>
+#include <span>
+
+#include "autograd/tensor.h"
+
+HEED_BEGIN
+
+/// What a loss counted besides its value.
+struct LossCounts {
+  double loss = 0;  ///< Σ over tokens, with label smoothing, not normalised
+  double nll = 0;   ///< Σ −log p[target]
+  std::int64_t tokens = 0;
+  std::int64_t correct = 0;  ///< tokens whose target had the largest logit
+};
+/// A row with this target adds nothing to a loss, its gradient or its counts: padding, or the words of
+/// a prompt. PyTorch's ignore_index has the same value.
+inline constexpr std::int32_t ignored_target = -100;
+/// The mean of label-smoothed cross-entropy over the rows that are not ignored, of logits [rows,
+/// classes]. Throws if all are.
+Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets,
+                     real smoothing = 0, LossCounts* counts = nullptr);
+/// Σ_rows label-smoothed cross-entropy / normalizer, of logits [rows, classes].
+Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, real smoothing,
+                     double normalizer, LossCounts* counts = nullptr);
+/// The same for logits = x Wᵀ + b, computed and discarded in chunks of rows, so that the whole
+/// matrix of logits never exists.
+Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                               std::span<const std::int32_t> targets, real smoothing,
+                               double normalizer, LossCounts* counts = nullptr);
+
+HEED_END

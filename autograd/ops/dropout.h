@@ -1,0 +1,13 @@
+#pragma once
+/// Dropout (Srivastava et al. 2014).
+#include "autograd/base/random.h"
+#include "autograd/tensor.h"
+
+HEED_BEGIN
+
+/// Zeroes each value with probability p and scales the rest by 1/(1 − p); p = 0 returns x itself.
+Tensor dropout(const Tensor& x, real p, const RandomKey& key);
+/// residual + dropout(x), fused.
+Tensor dropout_add(const Tensor& x, const Tensor& residual, real p, const RandomKey& key);
+
+HEED_END

@@ -1,0 +1,33 @@
+#pragma once
+/// Ops that select by index, and those that find indices.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "autograd/tensor.h"
+
+HEED_BEGIN
+
+/// Rows of table [vocabulary, d] selected by ids, times factor → [ids, d].
+Tensor embedding(const Tensor& table, std::span<const std::int32_t> ids, real factor = 1);
+/// Entries of the first axis: [n, …] → [ids, …]. An id may occur any number of times.
+Tensor index_select(const Tensor& x, std::span<const std::int32_t> ids);
+/// The adjoint of index_select: adds entry t of x [ids, …] to entry ids[t] of a result [n, …], initially
+/// zeros.
+Tensor scatter_add(const Tensor& x, std::span<const std::int32_t> ids, std::int64_t n);
+/// The values of each row of x [..., n] at its k ids → [..., k]. `ids` lists the ids of all rows in order.
+Tensor gather(const Tensor& x, std::span<const std::int32_t> ids);
+
+/// The index of the largest value of each row of x [..., n]: [rows], a constant. Of equal values, the first
+/// wins; NaN is larger than any number.
+std::vector<std::int32_t> argmax(const Array& x);
+
+/// The k largest values of each row in descending order, equal values in the order of their ids. Constants;
+/// gather(x, ids) has gradients.
+struct TopK {
+  Array values;                   ///< [..., k]
+  std::vector<std::int32_t> ids;  ///< [rows · k]
+};
+TopK top_k(const Array& x, std::int64_t k);
+
+HEED_END

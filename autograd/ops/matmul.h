@@ -1,0 +1,10 @@
+#pragma once
+/// Matrix products.
+#include "autograd/tensor.h"
+
+HEED_BEGIN
+
+/// a: [..., m, k] (or [..., k, m] with trans_a), b likewise; leading axes broadcast.
+Tensor matmul(const Tensor& a, const Tensor& b, bool trans_a = false, bool trans_b = false);
+
+HEED_END

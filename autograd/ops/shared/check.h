@@ -1,0 +1,39 @@
+#pragma once
+/// Argument checks shared by the ops.
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "autograd/memory/array.h"
+
+HEED_BEGIN
+
+inline void require_defined(const char* op, const Array& x) {
+  if (!x.defined()) fail("[{}] expected a tensor with values, got an undefined one", op);
+}
+
+/// Dropout draws 16 bits for each value, so p is rounded to a multiple of 2⁻¹⁶ and must not
+/// become 1.
+inline void require_probability(const char* op, real p) {
+  constexpr double largest = 65535.0 / 65536.0;
+  if (!(p >= 0 && p < 1)) fail("[{}] expected p in [0, 1), got {}", op, p);
+  if (p > largest) fail("[{}] expected p <= 1 - 1/65536, got {}", op, p);
+}
+
+/// Sequences that lie end to end: sequence i owns rows [offsets[i], offsets[i + 1]).
+inline void require_offsets(const char* op, std::span<const std::int32_t> offsets,
+                            std::int64_t rows) {
+  if (offsets.empty() || offsets.front() != 0 || offsets.back() != rows ||
+      !std::is_sorted(offsets.begin(), offsets.end()))
+    fail("[{}] expected offsets rising from 0 to {} rows, got {}", op, rows,
+         offsets.empty() ? "none" : fmt::format("{}", fmt::join(offsets, ", ")));
+}
+
+/// The axis counted from the front.
+inline int require_axis(const char* op, const Shape& shape, int axis) {
+  if (axis < -shape.rank() || axis >= shape.rank())
+    fail("[{}] expected an axis of {}, got {}", op, shape, axis);
+  return shape.normalize(axis);
+}
+
+HEED_END

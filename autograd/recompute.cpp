@@ -1,0 +1,57 @@
+#include "autograd/recompute.h"
+
+#include "autograd/kernels/gemm/product_log.h"
+
+HEED_BEGIN
+
+namespace {
+
+/// Inputs of the op: those of f, then the variables that f reads.
+struct Recompute {
+  Recomputed f;
+  std::vector<Tensor> variables;
+  std::vector<Array> inputs;  // of f
+
+  Array forward(std::span<const Array> all) {
+    inputs.assign(all.begin(), all.end() - static_cast<std::ptrdiff_t>(variables.size()));
+    const NoGrad no_grad;
+    return f(std::vector<Tensor>(inputs.begin(), inputs.end())).value();
+  }
+  /// The inner backward begins with the gradients so far and adds to them in the order in which a graph
+  /// that had kept everything would have done it.
+  void backward(const Array& dy, std::span<const Grad> dx) const {
+    std::vector<Tensor> leaves;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      leaves.push_back(dx[i] ? Tensor::variable(inputs[i]) : Tensor(inputs[i]));
+    Tensor y;
+    {
+      const kernels::CountedAsWhole counted([] { return 0.0; });  // not a part of the model's FLOPs
+      y = f(leaves);
+    }
+    leaves.insert(leaves.end(), variables.begin(), variables.end());
+    if (!y.needs_grad()) return;
+    std::vector<Started> started;
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (dx[i]) started.push_back({leaves[i], dx[i].take()});
+    }
+    Gradients gradients = heed::backward(y, dy, std::move(started));
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      Array g = dx[i] ? gradients.take(leaves[i]) : Array();
+      if (g.defined()) dx[i].add(std::move(g));
+    }
+  }
+};
+
+}  // namespace
+
+Tensor recompute(Recomputed f, std::span<const Tensor> inputs, std::span<const Tensor> variables) {
+  std::vector<Tensor> all(inputs.begin(), inputs.end());
+  for (const Tensor& x : variables) {
+    if (!x.node() || !x.node()->leaf())
+      fail("[recompute] expected variables, got a constant or the result of an op");
+    all.push_back(x);
+  }
+  return apply(Recompute{std::move(f), {variables.begin(), variables.end()}, {}}, all);
+}
+
+HEED_END

@@ -1,0 +1,52 @@
+#pragma once
+/// The functions that a config can choose between the two feed-forward layers.
+#include <optional>
+#include <string_view>
+
+#include "autograd/base/open_enum.h"
+#include "autograd/kernels/maps.h"
+#include "autograd/tensor.h"
+#include "nn/options.h"
+
+namespace heed {
+
+/// The first activations have the numbers of the first maps (autograd/kernels/maps.h) and are fused with
+/// the layer before them (affine_map). The gated ones multiply a map of one half of that layer's result
+/// by the other half (`gated`). Plugins register others.
+#define HEED_ENUMERATOR(name) name,
+enum class Activation : int { HEED_ACTIVATIONS(HEED_ENUMERATOR) swiglu, geglu };
+#undef HEED_ENUMERATOR
+
+inline OpenNames& open_names(Activation) {
+  constexpr auto maps = names_of(Map{});
+  static OpenNames names("activation", [&] {
+    std::vector<std::string_view> all(maps.begin(), maps.begin() + activation_count);
+    all.insert(all.end(), {"swiglu", "geglu"});
+    return all;
+  }());
+  return names;
+}
+inline const std::vector<std::string_view>& names_of(Activation f) { return open_names(f).all(); }
+
+/// The map of a gated activation.
+constexpr std::optional<Map> gate_of(Activation f) {
+  if (f == Activation::swiglu) return Map::silu;
+  if (f == Activation::geglu) return Map::gelu;
+  return std::nullopt;
+}
+
+}  // namespace heed
+
+HEED_BEGIN
+
+/// f(x), value by value, for x of any shape; the result has the same shape. Composed of ops, so that it has
+/// a gradient.
+using ActivationFunction = Tensor (*)(const Tensor& x);
+
+/// Adds an activation by name. Throws Error(bad_input) if the name is taken or has no dot.
+void add_activation(std::string_view name, ActivationFunction f);
+/// The registered function, or nullptr for a built-in activation. Throws Error(failed) if only the other
+/// build (real = float or double) registers it.
+ActivationFunction registered_function(Activation activation);
+
+HEED_END

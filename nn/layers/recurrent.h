@@ -1,0 +1,31 @@
+#pragma once
+#include <vector>
+
+#include "nn/layers/mixer.h"
+
+HEED_BEGIN
+
+/// A recurrent layer in place of self-attention, with PyTorch's parameters (nn.LSTM, nn.GRU) and formulas
+/// (autograd/ops/sequences/recurrent.cpp):
+/// - lstm: Hochreiter and Schmidhuber 1997, with forget gates
+/// - gru: Cho et al. 2014
+/// One that sees the past has one direction of width d. In an encoder, two directions of width d/2 are side by
+/// side: columns [0, d/2) run forward, [d/2, d) backward (Schuster and Paliwal 1997). Decoding takes the
+/// same time for each step.
+struct Recurrent : Mixer {
+  /// The weights of one direction of width h: 4 gates for lstm, 3 for gru.
+  struct Direction {
+    Tensor weight_ih;         ///< [gates h, d]
+    Tensor weight_hh;         ///< [gates h, h]
+    Tensor bias_ih, bias_hh;  ///< [gates h]
+  };
+  MixerKind kind;
+  std::vector<Direction> directions;  ///< forward, then backward
+
+  Recurrent(const ModelOptions& options, Sees sees, Init& init);
+  Tensor operator()(const Tensor& x, const Context& context) const override;
+  Tensor step(const Tensor& x, const Context& context) const override;
+  Parameters parameters() const override;
+};
+
+HEED_END

@@ -1,0 +1,46 @@
+#pragma once
+/// The interface between a plugin's library and the program that loads it (train/config/plugins.cpp).
+/// Plugins include nn/layers/plugin.h or train/tasks/plugin.h.
+#include <string_view>
+
+/// A library contains this text, up to the end of the line, and is loaded only if it equals the program's:
+/// both were then compiled from the same headers, so their types agree.
+#define HEED_PLUGIN_MARK "a plugin for "
+#if defined(_LIBCPP_VERSION)
+#define HEED_PLUGIN_LIBRARY "libc++"
+#elif defined(_GLIBCXX_USE_CXX11_ABI) && _GLIBCXX_USE_CXX11_ABI
+#define HEED_PLUGIN_LIBRARY "libstdc++"
+#else
+#define HEED_PLUGIN_LIBRARY "libstdc++ with its old strings"
+#endif
+#define HEED_PLUGIN_STAMP(real)                                                             \
+  HEED_PLUGIN_MARK "heed " HEED_VERSION " (headers " HEED_HEADERS "), " HEED_PLUGIN_LIBRARY \
+                   ", " real "\n"
+
+namespace heed {
+
+/// A name that a plugin registers. Entries are static objects, chained when the library is loaded;
+/// the program then walks the chain, so that errors are thrown by ordinary calls. Hidden: each
+/// library has a chain of its own.
+struct __attribute__((visibility("hidden"))) PluginEntry {
+  using Add = void (*)(std::string_view name);
+
+  const char* what;  ///< mixer, activation, task
+  const char* name;
+  Add add;
+  bool in_both_builds;  ///< gradcheck needs it with real = double too
+  const PluginEntry* next;
+
+  PluginEntry(const char* kind, const char* its_name, bool both, Add how)
+      : what(kind), name(its_name), add(how), in_both_builds(both), next(newest) {
+    newest = this;
+  }
+
+  static inline const PluginEntry* newest = nullptr;
+};
+
+/// The one function that a plugin exports, under this name: its newest entry.
+using PluginEntries = const PluginEntry* (*)();
+inline constexpr const char* plugin_entries_name = "heed_plugin_entries";
+
+}  // namespace heed

@@ -1,0 +1,146 @@
+#include "nn/weights.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "autograd/base/error.h"
+#include "autograd/base/message_text.h"
+
+HEED_BEGIN
+
+namespace {
+
+constexpr DType own_type = sizeof(real) == 4 ? DType::f32 : DType::f64;
+
+bool has_fractions(DType type) {
+  return type == DType::f64 || type == DType::f32 || type == DType::bf16 || type == DType::f16;
+}
+
+/// bfloat16 is the upper half of a float.
+float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+
+/// IEEE 754 binary16: the sign, 5 bits of exponent, 10 of fraction.
+float from_f16(std::uint16_t bits) {
+  constexpr std::uint32_t highest = 31;
+  const std::uint32_t exponent = bits >> 10u & highest, fraction = bits & 1023u;
+  float magnitude = std::ldexp(static_cast<float>(fraction), -24);  // subnormal, or zero
+  if (exponent == highest) {
+    magnitude = fraction == 0 ? std::numeric_limits<float>::infinity()
+                              : std::numeric_limits<float>::quiet_NaN();
+  } else if (exponent > 0) {
+    magnitude = std::ldexp(static_cast<float>(fraction + 1024), static_cast<int>(exponent) - 25);
+  }
+  return (bits >> 15u) != 0 ? -magnitude : magnitude;
+}
+
+/// A line for each of the first names.
+std::string listed(const std::vector<std::string>& misfits) {
+  constexpr std::size_t most = 100;  // per kind; a file may have 65,536 names
+  std::string text;
+  for (std::size_t i = 0; i < std::min(misfits.size(), most); ++i) text += "\n  " + misfits[i];
+  if (misfits.size() > most) text += fmt::format("\n  … and {} more", misfits.size() - most);
+  return text;
+}
+
+std::vector<std::int64_t> extents(const Shape& shape) {
+  return {shape.extents().begin(), shape.extents().end()};
+}
+
+/// The names that do not fit, as lines of a message, and those that do.
+struct Comparison {
+  std::vector<std::string> missing, mismatched, extra;
+  LoadedWeights names;
+};
+
+Comparison compare(const SafetensorsFile& file, std::span<const NamedTensor> parameters) {
+  Comparison found;
+  std::set<std::string_view> known;
+  for (const NamedTensor& p : parameters) {
+    if (!p.tensor.defined())
+      fail("[load_weights] {} is an undefined tensor: leave it out of parameters()", p.name);
+    if (!known.insert(p.name).second)
+      fail("[load_weights] two parameters are named {}: give their parts different names", p.name);
+    const TensorView* const tensor = file.find(p.name);
+    if (tensor == nullptr) {
+      found.missing.push_back(fmt::format("missing: {} {}", p.name, p.tensor.shape()));
+      found.names.missing.push_back(p.name);
+    } else if (tensor->shape != extents(p.tensor.shape()) || !has_fractions(tensor->dtype)) {
+      found.mismatched.push_back(
+          fmt::format("shape or type differs: {} is {} in the file, {} {} in the model", p.name,
+                      tensor->description(), name_of(own_type), p.tensor.shape()));
+    } else {
+      found.names.loaded.push_back(p.name);
+    }
+  }
+  for (const TensorView& t : file.tensors()) {
+    if (known.contains(t.name)) continue;
+    found.extra.push_back(fmt::format("extra: {} {}", shown(t.name, 200), t.description()));
+    found.names.extra.push_back(t.name);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<TensorView> tensor_views(std::span<const NamedTensor> parameters) {
+  std::vector<TensorView> views;
+  for (const NamedTensor& p : parameters) {
+    if (!p.tensor.defined())
+      fail("[save_weights] {} is an undefined tensor: leave it out of parameters()", p.name);
+    views.push_back(
+        {p.name, own_type, extents(p.tensor.shape()), std::as_bytes(p.tensor.value().values())});
+  }
+  return views;
+}
+
+void save_weights(const std::filesystem::path& path, std::span<const NamedTensor> parameters,
+                  const TensorMetadata& metadata) {
+  write_safetensors(path, tensor_views(parameters), metadata);
+}
+
+LoadedWeights load_weights(const std::filesystem::path& path,
+                           std::span<const NamedTensor> parameters, const LoadOptions& options) {
+  return load_weights(SafetensorsFile::read(path), parameters, path.string(), options);
+}
+
+LoadedWeights load_weights(const SafetensorsFile& file, std::span<const NamedTensor> parameters,
+                           const std::string& file_name, const LoadOptions& options) {
+  Comparison found = compare(file, parameters);
+  if (!options.strict && !found.names.loaded.empty()) found.missing = found.extra = {};
+  if (!found.missing.empty() || !found.mismatched.empty() || !found.extra.empty()) {
+    throw Error(Exit::bad_input,
+                fmt::format("{}: the weights do not fit the model{}{}{}", file_name,
+                            listed(found.missing), listed(found.mismatched), listed(found.extra)));
+  }
+  for (const NamedTensor& p : parameters) {
+    Tensor into = p.tensor;  // a handle: writes change the model
+    if (const TensorView* const tensor = file.find(p.name))
+      copy_values(*tensor, into.mutable_value().values());
+  }
+  return std::move(found.names);
+}
+
+void copy_values(const TensorView& tensor, std::span<real> into) {
+  if (!has_fractions(tensor.dtype) || static_cast<std::int64_t>(into.size()) != tensor.size())
+    fail("[copy_values] {}, a {}, cannot become {} reals", tensor.name, tensor.description(),
+         into.size());
+  const auto convert = [&](auto values, auto number) {
+    for (std::size_t i = 0; i < into.size(); ++i) into[i] = static_cast<real>(number(values[i]));
+  };
+  const auto same = [](auto value) { return value; };
+  switch (tensor.dtype) {
+    case DType::f64:
+      return convert(tensor.values<double>(), same);
+    case DType::bf16:
+      return convert(tensor.values<std::uint16_t>(), from_bf16);
+    case DType::f16:
+      return convert(tensor.values<std::uint16_t>(), from_f16);
+    default:
+      return convert(tensor.values<float>(), same);
+  }
+}
+
+HEED_END

@@ -1,0 +1,43 @@
+#pragma once
+/// A table of mistakes and the messages that they get, in a page of docs/, made from real runs.
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+struct Mistake {
+  std::string kind, message;
+};
+
+/// Compares the first table after `heading` with these rows. With HEED_UPDATE_DOCS=1, writes it instead.
+inline void check_doc_table(const std::string& page, const std::string& heading,
+                            const std::vector<Mistake>& rows) {
+  std::string now = "| mistake | message |\n|---|---|\n";
+  for (const Mistake& row : rows) {
+    std::string said = row.message;
+    for (std::size_t at = 0; (at = said.find('|', at)) != std::string::npos; at += 2)
+      said.insert(at, "\\");
+    now += "| " + row.kind + " | " + said + " |\n";
+  }
+  const std::string path = std::string(HEED_SOURCE_DIR) + "/docs/" + page;
+  std::ostringstream read;
+  read << std::ifstream(path).rdbuf();
+  std::string text = read.str();
+  const std::size_t begin = text.find("| mistake | message |", text.find(heading)),
+                    end = text.find("\n\n", begin);
+  BOOST_REQUIRE(begin != std::string::npos);
+  const std::string shown = text.substr(begin, end == std::string::npos ? end : end + 1 - begin);
+  if (shown != now && std::getenv("HEED_UPDATE_DOCS") != nullptr) {
+    text.replace(begin, shown.size(), now);
+    std::ofstream(path) << text;
+    return;
+  }
+  BOOST_TEST(shown == now,
+             "docs/" << page << " is out of date: run this test with HEED_UPDATE_DOCS=1");
+}
+
+}  // namespace heed

@@ -1,0 +1,77 @@
+// Ops along sequences that lie end to end: recurrences and windows.
+#include "tests/autograd/op_table.h"
+
+HEED_BEGIN
+
+namespace {
+
+using Inputs = std::vector<Tensor>;
+using Ids = std::vector<std::int32_t>;
+
+struct Lengths {
+  const char* name;
+  Ids offsets;
+};
+const std::vector<Lengths> lengths = {{"one sequence", {0, 4}},
+                                      {"one row", {0, 1}},
+                                      {"several", {0, 2, 7, 8, 11}},
+                                      {"of equal length", {0, 3, 6}},
+                                      {"with empty ones", {0, 0, 3, 3, 5, 5}},
+                                      {"no row", {0, 0}},
+                                      {"no sequence", {0}}};
+
+OpRow recurrent_row(const char* name, std::int64_t gates,
+                    Tensor (*op)(const Tensor&, const Tensor&, const Tensor&,
+                                 std::span<const std::int32_t>, bool)) {
+  OpRow row{name, {}};
+  for (const Lengths& l : lengths) {
+    for (const std::int64_t d : {0, 1, 3}) {
+      for (const bool reverse : {false, true}) {
+        for (const bool bias : {false, true}) {
+          row.cases.push_back({fmt::format("{}, d {}{}{}", l.name, d, reverse ? ", reverse" : "",
+                                           bias ? ", bias" : ""),
+                               {uniform({l.offsets.back(), gates * d}), uniform({gates * d, d}),
+                                bias ? uniform({gates * d}) : Tensor()},
+                               [=, offsets = l.offsets](const Inputs& x) {
+                                 return op(x[0], x[1], x[2], offsets, reverse);
+                               }});
+        }
+      }
+    }
+  }
+  // x, weight and bias may share values.
+  row.cases.push_back(
+      {"x is the weight", {uniform({gates, 1})}, [=](const Inputs& x) {
+         const Tensor in = reshape(x[0], {1, gates});
+         return op(concat({in, in}, 0), x[0], reshape(x[0], {gates}), Ids{0, 2}, false);
+       }});
+  return row;
+}
+
+OpRow unfold_row() {
+  OpRow row{"unfold", {}};
+  struct Window {
+    std::int64_t width, before;
+  };
+  for (const Lengths& l : lengths) {
+    for (const std::int64_t d : {0, 1, 3}) {
+      for (const Window& w : {Window{1, 0}, {3, 2}, {3, 1}, {4, 0}, {15, 7}}) {
+        row.cases.push_back(
+            {fmt::format("{}, d {}, {} from {} before", l.name, d, w.width, w.before),
+             {uniform({l.offsets.back(), d})},
+             [=, offsets = l.offsets](const Inputs& x) {
+               return unfold(x[0], offsets, w.width, w.before);
+             }});
+      }
+    }
+  }
+  return row;
+}
+
+}  // namespace
+
+std::vector<OpRow> sequence_rows() {
+  return {recurrent_row("lstm", 4, lstm), recurrent_row("gru", 3, gru), unfold_row()};
+}
+
+HEED_END

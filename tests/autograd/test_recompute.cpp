@@ -1,0 +1,93 @@
+// Recomputation gives the same bits with less memory.
+#include <boost/test/unit_test.hpp>
+
+#include "autograd/gradcheck.h"
+#include "autograd/ops.h"
+#include "autograd/recompute.h"
+#include "tests/autograd/expect.h"
+
+using namespace heed;
+
+namespace {
+
+struct Layer {
+  Tensor weight = Tensor::variable(random_array({9, 9}, 1)),
+         bias = Tensor::variable(random_array({9}, 2));
+
+  /// Reads `other` too, and the weight twice.
+  Tensor operator()(const Tensor& x, const Tensor& other) const {
+    const Tensor h = gelu(affine(x, weight, bias));
+    const RandomKey key{.seed = 3, .stream = Stream::dropout};
+    return add(x, dropout(add(matmul(h, weight), mul(other, h)), real(0.3), key));
+  }
+  Tensor recomputed(const Tensor& x, const Tensor& other) const {
+    return recompute([this](std::span<const Tensor> in) { return (*this)(in[0], in[1]); },
+                     std::vector{x, other}, std::vector{weight, bias});
+  }
+};
+
+/// The loss and gradients of a few layers, of which one weight and `other` are used by all.
+std::vector<Array> outcome(bool again) {
+  const std::vector<Layer> layers(3);
+  const Layer shared;
+  const Tensor start = Tensor::variable(random_array({70, 9}, 4)),
+               other = Tensor::variable(random_array({70, 9}, 5));
+  const Tensor read = tanh(other);
+  Tensor x = scale(start, real(0.5));
+  const auto run = [&](const Layer& layer) {
+    x = again ? layer.recomputed(x, read) : layer(x, read);
+  };
+  for (const Layer& layer : layers) {
+    run(layer);
+    run(shared);
+  }
+  const Tensor loss = mean(mul(x, x));
+  Gradients g = backward(loss);
+  std::vector<Array> all{loss.value(), g[start], g[other], g[shared.weight], g[shared.bias]};
+  for (const Layer& layer : layers) {
+    all.push_back(g[layer.weight]);
+    all.push_back(g[layer.bias]);
+  }
+  return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(recomputation)
+
+BOOST_AUTO_TEST_CASE(bits_are_those_of_a_graph_that_keeps_everything) {
+  const std::vector<Array> kept = outcome(false), again = outcome(true);
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    BOOST_TEST(same_bits(again[i], kept[i]), "result " << i);
+}
+
+BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
+  const Layer layer;
+  const Tensor other = Tensor::variable(random_array({4, 9}, 6)),
+               x = Tensor::variable(random_array({4, 9}, 7));
+  BOOST_TEST(gradcheck_parameters(
+      [&] { return layer.recomputed(x, other); },
+      {{"x", x}, {"other", other}, {"weight", layer.weight}, {"bias", layer.bias}}));
+}
+
+BOOST_AUTO_TEST_CASE(constants_and_parts_may_nest) {
+  const Tensor x = Tensor::variable(random_array({5}, 1)), constant(random_array({5}, 2));
+  const auto inner = [](std::span<const Tensor> in) { return mul(in[0], in[1]); };
+  const auto outer = [&](std::span<const Tensor> in) { return exp(recompute(inner, in, {})); };
+  const Tensor y = sum(recompute(outer, std::vector{x, constant}, {}));
+  BOOST_TEST(same_bits(backward(y)[x], backward(sum(exp(mul(x, constant))))[x]));
+  const Tensor none = recompute(outer, std::vector{constant, constant}, {});
+  BOOST_TEST(!none.needs_grad());
+  const auto ignores = [](std::span<const Tensor> in) { return scale(in[0], 2); };
+  const Tensor half = sum(add(recompute(ignores, std::vector{x, x}, {}), x));
+  BOOST_TEST(same_bits(backward(half)[x], Array::full({5}, 3)));
+}
+
+BOOST_AUTO_TEST_CASE(only_variables_can_be_listed) {
+  const Tensor x = Tensor::variable(random_array({2}, 1));
+  const auto f = [](std::span<const Tensor> in) { return in[0]; };
+  EXPECT_FAIL(recompute(f, std::vector{x}, std::vector{scale(x, 2)}),
+              "[recompute] expected variables, got a constant or the result of an op");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,139 @@
+#!/bin/sh
+# Plugins, as a user has them: the files of docs/PLUGINS.md are built against an installed heed, and every command runs
+# with them; then everything that heed must refuse.
+# Usage: test_plugins.sh HEED PREFIX DOCS CXX GENERATOR FLAGS
+here=$(cd "${0%/*}" && pwd)
+prefix=$2 docs=$3 cxx=$4 generator=$5 flags=$6
+. "$here/../train/commands_support.sh"
+
+# ---- building ------------------------------------------------------------------------------------------
+# block NAME: the code block of the page that begins with a comment of this name
+block() { awk -v name="$1" '/^```/ { inside = 0 } inside { print } !inside && ($0 == "// " name || $0 == "# " name) { inside = 1 }' "$docs" >"$2/$1"; }
+# build FOLDER
+build() {
+  cmake -S "$1" -B "$1/build" -G "$generator" "-DCMAKE_PREFIX_PATH=$prefix" "-DCMAKE_CXX_COMPILER=$cxx" \
+    "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wconversion -Wno-sign-conversion -Werror $flags" -DCMAKE_BUILD_TYPE=Release >log 2>&1 &&
+    cmake --build "$1/build" >>log 2>&1 || { cat log; exit 1; }
+}
+mkdir mine
+for file in gate.cpp CMakeLists.txt gate.yaml; do block "$file" mine; done
+build mine
+mkdir more && cp "$here"/plugins/* more && build more
+cd mine || exit 1
+more=../more/build
+
+# ---- every command ---------------------------------------------------------------------------------------
+status 0 show gate.yaml
+holds out '^plugins: \[build/libmine.so\]' '  mixer: mine.gate' '  activation: mine.squash' \
+  '^plugin +build/libmine.so: mixer mine.gate, activation mine.squash$' 'mixer.slope \[1\]'
+status 0 show gate.yaml --json
+holds out '"names":\["mixer mine.gate","activation mine.squash"\]' '"sha256":"[0-9a-f]{64}"'
+status 0 gradcheck gate.yaml --entries 2
+holds out '^encoder.layers.0.mixer.slope .* ok$' '^decoder.layers.0.mixer.gate.weight .* ok$' 'all [0-9]+ parameters have the right gradient'
+status 0 bench gate.yaml --steps 2
+status 0 train gate.yaml
+holds runs/gate/run.json '"file": "build/libmine.so"' '"sha256": "[0-9a-f]{64}"'
+status 0 resume runs/gate train.steps=40
+checks=$((checks + 1)); grep -q 'bytes differ' err && fail 'the same library counts as another'
+status 0 eval runs/gate --json
+metrics() { sed 's/"decode_seconds":[^,]*,//' out; }
+cached=$(metrics)
+status 0 eval runs/gate --json decode.cached=false
+equal 'metrics without the cache' "$(metrics)" "$cached"
+printf 'a b c\nb a\n\n' >lines
+status 0 generate runs/gate --input lines
+equal 'lines of output' "$(lines out)" 3
+status 0 score runs/gate --source lines --target lines
+status 0 train gate.yaml plugins=build/libmine.so --run lm task=lm data.synthetic.name=none data.train.text=gate.yaml data.test.text=gate.yaml
+status 0 generate lm --prompt 'a'
+status 0 train gate.yaml --run parts train.steps=6 threads=1
+status 0 train gate.yaml --run whole train.steps=6 threads=2
+equal 'weights on one and two threads' "$(cksum <parts/last/model.safetensors)" "$(cksum <whole/last/model.safetensors)"
+
+# A task, with the mixer of the other plugin.
+cat >echo.yaml <<CONFIG
+plugins: [$more/libmore.so, build/libmine.so]
+task: more.echo
+data: {synthetic: {name: copy, train: 600, valid: 40, test: 30, max_length: 5, symbols: 5}}
+tokenizer: {kind: char}
+model: {d_model: 32, heads: 2, d_ff: 64, layers: 1, mixer: mine.gate, dropout: 0.0}
+optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
+train: {steps: 60, batch_tokens: 256, validate_every: 30, save_every: 30, best: token_accuracy}
+CONFIG
+status 0 show echo.yaml
+holds out '^plugin +../more/build/libmore.so: task more.echo$'
+status 0 gradcheck echo.yaml --entries 2
+status 0 train echo.yaml
+says 'echoes'
+status 0 resume runs/echo train.steps=70
+status 0 bench echo.yaml --steps 2
+status 0 eval runs/echo
+holds out 'token accuracy 100'
+echo 'a c b' >lines
+status 0 generate runs/echo --input lines
+equal 'an echo' "$(cat out)" 'a c b'
+status 2 generate runs/echo --beam 3
+says '--beam 3: only for task: seq2seq or lm'
+status 2 show echo.yaml train.best=bleu
+says 'bleu is only for task'
+
+# ---- another library -------------------------------------------------------------------------------------
+cp build/libmine.so kept.so
+printf 'x' >>build/libmine.so
+status 0 resume runs/gate train.steps=41
+says 'plugin build/libmine.so: its bytes differ'
+status 0 resume runs/gate
+checks=$((checks + 1)); grep -q 'bytes differ' err && fail 'an adopted plugin is still reported as a change'
+mv kept.so build/libmine.so
+status 0 eval runs/gate
+says 'note: plugin build/libmine.so: its bytes differ'
+mkdir moved && mv build/libmine.so moved
+status 3 eval runs/gate
+says 'plugin build/libmine.so: ' 'no such file'
+status 0 resume runs/gate plugins=moved/libmine.so train.steps=42
+says 'plugins is now [moved/libmine.so] (it was [build/libmine.so])'
+status 0 eval runs/gate
+mv moved/libmine.so build
+
+# ---- refused ---------------------------------------------------------------------------------------------
+status 2 show gate.yaml 'plugins=[]'
+says 'model.mixer: expected one of attention, lstm, gru, conv, got "mine.gate" (a name with a dot is a plugin' 'model.activation: expected one of relu,'
+status 2 show gate.yaml model.mixer=mine.gait
+says 'expected one of attention, lstm, gru, conv, mine.gate, got "mine.gait" (did you mean mine.gate?)'
+status 2 show gate.yaml model.positions=alibi
+says 'alibi is only for mixer: attention'
+status 3 show gate.yaml plugins=build/nothing.so
+says 'command line: plugins=build/nothing.so: plugin build/nothing.so: ' 'no such file'
+status 3 show gate.yaml plugins=libmine.so   # the system's folders are not searched
+says 'no such file'
+status 3 show gate.yaml plugins=gate.yaml
+says 'plugin gate.yaml: not a shared library'
+status 3 show gate.yaml plugins=build
+says 'plugin build: '
+status 3 show gate.yaml "plugins=$("$cxx" -print-file-name=libstdc++.so)"
+says 'it registers nothing: expected HEED_MIXER'
+status 3 show gate.yaml plugins=build/libmine_f64.so
+says 'it is a float64 build, which gradcheck finds by itself'
+status 3 show gate.yaml "plugins=[build/libmine.so, $more/libundotted.so]"
+says "plugin $more/libundotted.so: activation \"gelu\": expected a name of words joined by dots"
+status 3 show gate.yaml "plugins=$more/liblost.so"
+says "plugin $more/liblost.so: cannot be loaded: " 'undefined symbol' 'defined_nowhere'
+cp build/libmine.so twice.so
+status 3 show gate.yaml 'plugins=[build/libmine.so, twice.so]'
+says 'plugin twice.so: mixer mine.gate is registered already, by build/libmine.so'
+sed 's/a plugin for heed [0-9.]* (/a plugin for heed 9.8.7 (/' build/libmine.so >old.so
+status 3 show gate.yaml plugins=old.so
+says 'plugin old.so: it was built for heed 9.8.7 (headers ' 'but this is heed 0.' 'build it again'
+for command in 'train --run ahead' gradcheck bench; do
+  # shellcheck disable=SC2086
+  status 1 $command gate.yaml "plugins=[build/libmine.so, $more/libahead.so]" model.mixer=wrong.ahead
+  says 'mixer wrong.ahead: row ' ' of a sequence changes with rows '
+done
+absent ahead
+cp build/libmine.so alone.so
+status 3 gradcheck gate.yaml plugins=alone.so
+says 'plugin alone.so: gradients are checked in float64, and alone_f64.so is missing'
+cp build/libmine.so alone_f64.so
+status 3 gradcheck gate.yaml plugins=alone.so
+says 'plugin alone_f64.so: it is a float32 build'
+report

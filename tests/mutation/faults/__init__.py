@@ -1,0 +1,25 @@
+"""Typical programming errors: each is one replacement in one file, with the tests that should detect it.
+
+`old` occurs exactly once in the file. `tests` are ctest names; "nn_f64:golden" is only the suite golden of
+nn_f64. These tests run first; if they pass, all others run. If a change of the code removes `old`,
+`mutate --fit` fails: rewrite the fault for the new code.
+"""
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple
+
+
+FAULTS = []
+
+
+def fault(name, file, old, new, *tests):
+    FAULTS.append(Fault(name, file, old, new, tests))
+
+
+from . import autograd, nn_and_optim, data, train  # noqa: E402,F401

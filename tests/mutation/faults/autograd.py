@@ -1,0 +1,275 @@
+"""Faults in autograd/."""
+from . import fault
+
+# ---- autograd: the tape and the ops --------------------------------------------------------------
+
+fault("a second gradient replaces the first", "autograd/tensor.cpp",
+      "kernels::add(slot_->data(), g.data(), slot_->data(), g.size());",
+      "*slot_ = std::move(g);",
+      "autograd_f64:tensor")
+
+fault("a gradient shared by two inputs is modified", "autograd/tensor.cpp",
+      "} else if (slot_->unique()) {\n    kernels::add",
+      "} else if (slot_->defined()) {\n    kernels::add",
+      "autograd_f64:tensor")
+
+fault("affine: dx from the first rows of the weight", "autograd/ops/affine.cpp",
+      "weight.data() + begin * in(), in(), beta, target.data(), in());",
+      "weight.data(), in(), beta, target.data(), in());",
+      "autograd_f64:op_table_suite")
+
+fault("affine: rows used twice keep only the last gradient", "autograd/ops/affine.cpp",
+      "real beta = 1;",
+      "real beta = 0;",
+      "autograd_f64:op_table_suite", "nn_f64:gradcheck_*")
+
+fault("affine_map: relu's gradient without dropout's scale", "autograd/ops/affine.cpp",
+      "kernels::scale(kernels::dropout_factor(p), dh.data(), dh.data(), dh.size());",
+      "",
+      "autograd_f64:op_table_suite,ops")
+
+fault("sub: sign of the second gradient", "autograd/ops/arithmetic.cpp",
+      "if (db) db.add(scaled(-1, sum_to(dy, db.shape())));",
+      "if (db) db.add(sum_to(dy, db.shape()));",
+      "autograd_f64:op_table_suite")
+
+fault("causal mask: one key too many", "autograd/ops/attention/attention.cpp",
+      "std::fill(mask.row(i) + i + 1,",
+      "std::fill(mask.row(i) + std::min(i + 2, t),",
+      "autograd_f64", "nn_f64:attention_layers")
+
+fault("fused attention: backward without dropout's mask", "autograd/ops/attention/fused_attention.cpp",
+      "if (options.dropout > 0) drop(t, scratch.dp, scratch.dp);",
+      "",
+      "autograd_f64:op_table_suite,long_attention")
+
+fault("fused attention: all tiles use the same dropout mask", "autograd/ops/attention/fused_attention.cpp",
+      ".number = number + queries.rows * (key - all.begin),",
+      ".number = number,",
+      "autograd_f64:long_attention")
+
+fault("fused attention: all heads use the same dropout mask", "autograd/ops/attention/fused_attention.cpp",
+      "return (queries.rows * (keys.end - keys.begin) + 127) / 128 * 128;",
+      "return 0 * (queries.rows * (keys.end - keys.begin) + 127) / 128 * 128;",
+      "autograd_f64:op_table_suite,long_attention", "nn_f64:dropout_in_layers")
+
+fault("fused attention: a term's gradient goes to the next term's inputs", "autograd/ops/attention/fused_attention.cpp",
+      "dterms = dterms.subspan(count);",
+      "dterms = dterms.last(dterms.size());",
+      "autograd_f64:op_table_suite,attention_kinds")
+
+fault("window: a query reads one key too many", "autograd/ops/attention/window.h",
+      "return KeyRange{i - clipped_back, i + clipped_ahead + 1};",
+      "return KeyRange{i - clipped_back - 1, i + clipped_ahead + 1};",
+      "autograd_f64:attention_kinds")
+
+fault("alibi: the slopes of a power of two for every number of heads", "autograd/ops/attention/alibi.h",
+      "while (2 * power <= heads) power *= 2;",
+      "while (power < heads) power *= 2;",
+      "autograd_f64:attention_kinds")
+
+fault("decoding: terms see the new row at position 0", "autograd/ops/attention/attention_step.cpp",
+      "term.add({query.sequence, head, layout_.heads, query.first, 1,",
+      "term.add({query.sequence, head, layout_.heads, 0, 1,",
+      "autograd_f64:attention_kinds")
+
+fault("cross-entropy: an ignored row has a gradient", "autograd/ops/cross_entropy.cpp",
+      "if (with_grad) std::fill_n(logits.row(r), logits.cols(), real(0));",
+      "",
+      "autograd_f64:op_table_suite,ops")
+
+fault("cross-entropy: a chunk's dW replaces those before", "autograd/ops/cross_entropy.cpp",
+      "begin == 0 ? real(0) : real(1), dweight.data(), in);",
+      "real(0), dweight.data(), in);",
+      "autograd_f64:op_table_suite,ops")
+
+fault("dropout: a different mask in backward", "autograd/ops/dropout.cpp",
+      "void backward(const Array& dy, Grad dx) const { dx.add(forward(dy)); }",
+      "void backward(const Array& dy, Grad dx) const {\n"
+      "    RandomKey other = key;\n"
+      "    ++other.part;\n"
+      "    dx.add(Dropout{p, other}.forward(dy));\n"
+      "  }",
+      "autograd_f64:op_table_suite")
+
+fault("matmul: dA with the other operand transposed", "autograd/ops/matmul.cpp",
+      "gemm(Trans::no, flag(!trans_b), m(), k(), n(), 1, g, n(), pb, b.cols(), 1,",
+      "gemm(Trans::no, flag(trans_b), m(), k(), n(), 1, g, n(), pb, b.cols(), 1,",
+      "autograd_f64:op_table_suite")
+
+fault("matmul: every matrix of a batch is the first one", "autograd/ops/matmul.cpp",
+      "visit(of_a + (walk.repeats_a() ? 0 : i), ",
+      "visit(of_a, ",
+      "autograd_f64:op_table_suite", "autograd_golden")
+
+fault("mean: divides by all values, not those of the axis", "autograd/ops/reduce.cpp",
+      "return apply(Reduce{r.kept, r.result, real(1) / static_cast<real>(r.view.n)}, x);",
+      "return apply(Reduce{r.kept, r.result, real(1) / static_cast<real>(x.size())}, x);",
+      "autograd_f64:ops")
+
+fault("slice: gradient at the beginning of the axis", "autograd/ops/shape.cpp",
+      "real* to = sum.data() + (o * shape[axis] + begin) * inner;",
+      "real* to = sum.data() + o * shape[axis] * inner;",
+      "autograd_f64:op_table_suite")
+
+fault("concat: parts without gradient do not advance the offset", "autograd/ops/shape.cpp",
+      "if (dx[k]) dx[k].add(Slice{axis, begin, begin + extents[k]}.forward(dy));\n      begin += extents[k];",
+      "if (!dx[k]) continue;\n      dx[k].add(Slice{axis, begin, begin + extents[k]}.forward(dy));\n"
+      "      begin += extents[k];",
+      "autograd_f64:op_table_suite,ops")
+
+# ---- autograd/base, autograd/memory ---------------------------------------------------------------
+
+fault("gzip: more output is expected after a member that fills the buffer", "autograd/base/formats/gzip.cpp",
+      "state_->within = full = false;",
+      "state_->within = false;",
+      "data:lines", "train:fetching")
+
+fault("UTF-8: U+10000 is written in three bytes", "autograd/base/utf8.cpp",
+      "if (code < 0x10000) {",
+      "if (code <= 0x10000) {",
+      "data:utf8")
+
+fault("lines: a line of the greatest length ends before its \\r", "autograd/base/lines.cpp",
+      "if (looked > longest_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;",
+      "if (looked > longest_ || !source_.read(text_)) break;",
+      "data:lines")
+
+fault("arena: a block stays with the thread that frees it", "autograd/memory/arena.cpp",
+      "    block->home->put_remote(block);",
+      "    my_arena()->put(block);",
+      "autograd_f64:arena")
+
+fault("heap: after a merge, the next block points at the old one", "autograd/memory/heap.cpp",
+      "    block = below;\n  }\n  above(block)->below = block;\n",
+      "    block = below;\n  }\n",
+      "autograd_f64:heap")
+
+fault("heap: a free block of exactly the requested size does not fit", "autograd/memory/heap.cpp",
+      "if (block->bytes >= bytes && (best",
+      "if (block->bytes > bytes && (best",
+      "autograd_f64:heap")
+
+fault("arena: of the blocks that other threads return, only the first is kept", "autograd/memory/arena.cpp",
+      "while (block != nullptr) {\n      Block* next = block->next;",
+      "if (block != nullptr) {\n      Block* next = block->next;",
+      "autograd_f64:arena")
+
+fault("heap: the block after an unlisted one still names it as previous", "autograd/memory/heap.cpp",
+      "  if (block->next != nullptr) block->next->previous = block->previous;\n",
+      "",
+      "autograd_f64:heap")
+
+# ---- autograd/kernels ----------------------------------------------------------------------------
+
+fault("causal attention: a query sees the next key", "autograd/ops/attention/causal.h",
+      "return KeyRange{0, i + 1};",
+      "return KeyRange{0, i + 2};",
+      "nn_f64:attention_layers,properties")
+
+fault("attention: sums of tiles omit the smaller one", "autograd/kernels/attention.cpp",
+      "alone ? high : high + std::log1p(std::exp(low - high))",
+      "alone ? high : high",
+      "kernels_f64:kernels_attention", "autograd_f64:long_attention")
+
+fault("attention: scores over the model's width", "autograd/attention.h",
+      "real(1) / std::sqrt(static_cast<real>(layout.size))",
+      "real(1) / std::sqrt(static_cast<real>(layout.size * layout.heads))",
+      "autograd_f64:attention_kinds")
+
+fault("rotary: backward turns forward", "autograd/ops/attention/rotary.cpp",
+      "dx.add(rotated(dy, -1))",
+      "dx.add(rotated(dy, 1))",
+      "autograd_f64:op_table_suite")
+
+fault("relative bias: later keys share the buckets of earlier ones", "autograd/ops/attention/distance_bias.h",
+      "!causal && distance < 0 ? one_side : 0",
+      "!causal && distance < 0 ? 0 : 0",
+      "autograd_f64:attention_kinds")
+
+fault("relative keys: the shift has no gradient", "autograd/ops/attention/relative_keys.cpp",
+      "if (!shifted() || !dinputs[1]) continue;",
+      "continue;",
+      "autograd_f64:attention_kinds")
+
+fault("linear attention: a row does not read itself", "autograd/ops/attention/linear_attention.cpp",
+      "t.row(i) + i + 1",
+      "t.row(i) + i",
+      "autograd_f64:attention_kinds")
+
+fault("top-k: of equal scores, too many are kept", "autograd/ops/attention/keep_largest.h",
+      "equal-- > 0",
+      "equal > 0",
+      "autograd_f64:attention_kinds")
+
+fault("recomputation: begins without the gradients so far", "autograd/recompute.cpp",
+      "started.push_back({leaves[i], dx[i].take()});",
+      "started.push_back({leaves[i], {}});",
+      "autograd_f64:recomputation")
+
+fault("softmax: gradient with the sum of dy, not ⟨dy, y⟩", "autograd/kernels/softmax.cpp",
+      "return hn::Mul(io.load(y + i), io.load(dy + i));",
+      "return io.load(dy + i);",
+      "kernels_f64:kernels_rows")
+
+fault("cross-entropy: smoothing mass over n - 1 classes", "autograd/kernels/cross_entropy.cpp",
+      "share = eps / static_cast<double>(n);",
+      "share = eps / static_cast<double>(n - 1);",
+      "kernels_f64:kernels_rows,kernels_accuracy")
+
+fault("layer norm: gradient without mean(g)", "autograd/kernels/norm.cpp",
+      "hn::Sub(gained(dy, gain, c, io), set_wide(mean.g));",
+      "gained(dy, gain, c, io);",
+      "kernels_f64:kernels_rows")
+
+fault("relu: slope 1 at zero", "autograd/kernels/simd/maps-inl.h",
+      "hn::IfThenZeroElse(hn::Le(y, zero()), dy)",
+      "hn::IfThenZeroElse(hn::Lt(y, zero()), dy)",
+      "autograd_f64:ops", "kernels_f64:kernels_elementwise")
+
+fault("gemm: k = 0 leaves C unscaled", "autograd/kernels/gemm/gemm.cpp",
+      "if (k == 0) return scale(m, n, beta, c, ldc);",
+      "if (k == 0) return;",
+      "autograd_f64:op_table_suite,ops")
+
+fault("packed weights: one layout for any number of rows", "autograd/kernels/gemm/packed.cpp",
+      "packed = &packed_[{rows, n}];",
+      "packed = &packed_[{rows, 0}];",
+      "kernels_f64:kernels_packed")
+
+fault("packed weights: the end of an inner scope ends the outer one", "autograd/kernels/gemm/packed.cpp",
+      "PackedScope::~PackedScope() { weights_here = before_; }",
+      "PackedScope::~PackedScope() { weights_here = nullptr; }",
+      "kernels_f64:kernels_packed")
+
+fault("adam: no bias correction of the first moment", "autograd/kernels/update.cpp",
+      "rate = constant(step.lr / step.c1);",
+      "rate = constant(step.lr);",
+      "kernels_f64:kernels_update")
+
+fault("adamw: decay goes into the gradient", "autograd/kernels/update.cpp",
+      "const Vector gi = hn::Mul(io.load(g + i), clip);",
+      "const Vector gi = hn::MulAdd(constant(step.decay), io.load(w + i), hn::Mul(io.load(g + i), clip));",
+      "kernels_f64:kernels_update")
+
+fault("adam: eps under the root", "autograd/kernels/update.cpp",
+      "const Vector size = hn::MulAdd(hn::Sqrt(vi), root2, eps);",
+      "const Vector size = hn::Mul(hn::Sqrt(hn::Add(vi, eps)), root2);",
+      "kernels_f64:kernels_update")
+
+fault("packed weights: a narrow last panel loses earlier sums", "autograd/kernels/gemm/packed.cpp",
+      "if (it.add && !whole) std::copy_n(c, it.width, part);",
+      "",
+      "kernels_f64:kernels_packed")
+
+fault("bf16: a product that adds shares its primitive with another", "autograd/kernels/gemm/gemm_bf16.cpp",
+      "const std::size_t kind = 4 * accumulate",
+      "const std::size_t kind = 2 * accumulate",
+      "kernels_f32:kernels_bf16")
+
+# ---- autograd/gradcheck ---------------------------------------------------------------------------
+
+fault("gradcheck: a variable used twice is reported twice", "autograd/gradcheck/audit.cpp",
+      "!known_.insert(input.get()).second) continue;",
+      "known_.contains(input.get())) continue;",
+      "autograd_f64:gradcheck_wrong_suite")

@@ -1,0 +1,79 @@
+"""Faults in data/."""
+from . import fault
+
+# ---- data ----------------------------------------------------------------------------------------
+
+fault("order: drawn with replacement", "data/batches/batching.cpp",
+      "std::swap(items[i - 1], items[random.below(static_cast<std::uint32_t>(i))]);",
+      "items[i - 1] = items[random.below(static_cast<std::uint32_t>(i))];",
+      "data:batcher")
+
+fault("order: no sample can keep its place", "data/batches/batching.cpp",
+      "random.below(static_cast<std::uint32_t>(i))",
+      "random.below(static_cast<std::uint32_t>(i - 1))",
+      "data:batcher")
+
+fault("order: the same in every epoch", "data/batches/batching.cpp",
+      ".index = static_cast<std::uint64_t>(epoch),",
+      ".index = epoch < 0 ? 1u : 0u,",
+      "data:batcher")
+
+fault("windows: the end of the text is omitted", "data/batches/batching.cpp",
+      "for (std::int64_t at = shift; at < tokens - 1; at += context)",
+      "for (std::int64_t at = shift; at < tokens - context; at += context)",
+      "data:batcher")
+
+fault("prefetcher: the position before the batch", "data/batches/batcher.cpp",
+      "position_ = stream_.position();\n  epochs_",
+      "epochs_",
+      "data:prefetcher")
+
+fault("vocabulary: the end token is printed", "data/tokenizers/vocabulary.cpp",
+      "if (id != unk && std::cmp_less(id, first_)) continue;",
+      "if (id == bos) continue;",
+      "data:vocabulary")
+
+fault("words: further specials do not count in vocab_size", "data/tokenizers/vocabulary.cpp",
+      "static_cast<std::int64_t>(special_pieces.size() + options.specials.size());",
+      "static_cast<std::int64_t>(special_pieces.size());",
+      "data:specials")
+
+fault("sentencepiece: a very long word is cut within a character", "data/tokenizers/sentencepiece.cpp",
+      "    while (end > 1 && (static_cast<unsigned char>(line[end]) & 0xC0u) == 0x80u) --end;\n",
+      "",
+      "data:sentencepiece")
+
+fault("piece model: a value just past the texts is accepted", "data/tokenizers/piece_model.cpp",
+      "return (node & 0x7FFFFFFFu) < texts.size(); };",
+      "return (node & 0x7FFFFFFFu) <= texts.size(); };",
+      "data:piece_model")
+
+fault("corpus: train keeps the text split off for validation", "data/sources/corpus.cpp",
+      "text.resize(train_end);",
+      "text.resize(valid_end);",
+      "data:corpus")
+
+fault("addition: the summand 0 is never drawn", "data/sources/synthetic.cpp",
+      "i == 0 && digits > 1 ? 1 : 0;",
+      "i == 0 ? 1 : 0;",
+      "data:synthetic")
+
+fault("sentencepiece: after an overlong word, its line is dropped", "data/tokenizers/sentencepiece.cpp",
+      ": line->find(' ', begin + 1);",
+      ": line->size();",
+      "data:sentencepiece")
+
+fault("tokenizer: a text of a single line is learnt as if it were a sentence", "data/tokenizers/tokenizer.cpp",
+      "      if (text && !lines.back().ends_with('\\n')) lines.back() += '\\n';\n",
+      "",
+      "data:sentencepiece")
+
+fault("order: after the first stretch, each sample is a batch", "data/batches/batching.cpp",
+      "    stretch.clear();\n    filled = 0;\n",
+      "    stretch.clear();\n",
+      "data:batcher")
+
+fault("order: a position just past the end of an epoch is accepted", "data/batches/batcher.cpp",
+      "position.batch >= static_cast<std::int64_t>(plan(position.epoch).size())",
+      "position.batch > static_cast<std::int64_t>(plan(position.epoch).size())",
+      "data:batcher")

@@ -1,0 +1,111 @@
+"""Faults in nn/ and optim/."""
+from . import fault
+
+# ---- nn ------------------------------------------------------------------------------------------
+
+fault("residual: post-norm also normalises first", "nn/layers/block.h",
+      "sublayer(place == NormPlace::pre ? (*norm)(x) : x)",
+      "sublayer(norm ? (*norm)(x) : x)",
+      "nn_f64:golden")
+
+fault("decoder: reads later tokens", "nn/layers/block.cpp",
+      "Sees::all : Sees::past",
+      "Sees::all : Sees::all",
+      "nn_f64:properties")
+
+fault("positions: begin at 1", "nn/layers/positions.cpp",
+      "all.push_back(p + static_cast<std::int32_t>(first));",
+      "all.push_back(p + 1 + static_cast<std::int32_t>(first));",
+      "nn_f64:properties,golden")
+
+fault("decoding: off by one position", "nn/context.h",
+      "std::int64_t position = -1;",
+      "std::int64_t position = 0;",
+      "nn_f64:cached_decoding")
+
+fault("decoding: a later part of the sources overwrites the first", "nn/models/generative.cpp",
+      "std::copy_n(rows.data(), rows.size(), memory.row(offsets[begin]));",
+      "std::copy_n(rows.data(), rows.size(), memory.row(0));",
+      "nn_f64:cached_decoding", "training:searching_with_models")
+
+fault("decoding: a reordered sentence reads another source", "nn/layers/attention.cpp",
+      "const std::int32_t s = cache.sequence[i];",
+      "const auto s = i % static_cast<std::int64_t>(cache.sequence.size());",
+      "nn_f64:cached_decoding", "training:searching_with_models")
+
+fault("final norm: present although the config omits it", "nn/layers/block.cpp",
+      "if (options.final_norm && options.norm",
+      "if (options.norm",
+      "nn_f64:golden,parameters")
+
+fault("dropout: one key for a whole pass", "nn/context.h",
+      "(shard << 16) | dropouts++};",
+      "(shard << 16) | dropouts};",
+      "nn_f64:dropout_in_layers")
+
+fault("embedding: scaled by the vocabulary", "nn/layers/embedding.h",
+      "weight.shape().cols()",
+      "weight.shape().rows()",
+      "nn_f64:golden")
+
+fault("xavier: bound from one side only", "nn/parameters.cpp",
+      "static_cast<double>(in + out)",
+      "static_cast<double>(in + in)",
+      "nn_f64:parameters")
+
+fault("decoding: a selection leaves the sources where they were", "nn/context.h",
+      "    sequence = std::move(chosen.sequence);\n",
+      "",
+      "nn_f64:cached_decoding")
+
+fault("weights: f16 of half the value", "nn/weights.cpp",
+      "static_cast<int>(exponent) - 25",
+      "static_cast<int>(exponent) - 26",
+      "nn_f64:weights_in_files")
+
+fault("weights: partial loading accepts a file without a common name", "nn/weights.cpp",
+      "if (!options.strict && !found.names.loaded.empty())",
+      "if (!options.strict)",
+      "nn_f64:weights_in_files")
+
+# ---- optim ---------------------------------------------------------------------------------------
+
+fault("warmup: one step late", "optim/schedule.h",
+      "return options.lr * t / warmup;",
+      "return options.lr * (t - 1) / warmup;",
+      "optim_f64:schedules")
+
+fault("schedule: ends with the run, whatever schedule.steps says", "optim/schedule.h",
+      "schedule.steps > 0 ? schedule.steps : total_steps);",
+      "total_steps);",
+      "optim_f64:schedules")
+
+fault("noam: a rate of 0 without warmup", "optim/schedule.h",
+      "std::sqrt(std::max(warmup, 1.0) / t);",
+      "std::sqrt(warmup / t);",
+      "optim_f64:schedules")
+
+fault("clipping: small gradients are enlarged", "optim/clip.h",
+      "return factor < 1.0 ? factor : 1.0;",
+      "return factor;",
+      "optim_f64:optimizers")
+
+fault("adam: decays as adamw does", "optim/optimizer.cpp",
+      "if (options_.name == OptimizerKind::adam) return 0;",
+      "",
+      "optim_f64:optimizers")
+
+fault("adam: second moments from the parameter's beginning", "optim/optimizer.cpp",
+      "second_[parameter].data() + begin, n);",
+      "second_[parameter].data(), n);",
+      "optim_f64:optimizers")
+
+fault("schedule: after its end, cosine rises again", "optim/schedule.h",
+      "std::clamp((t - warmup) / (end - warmup), 0.0, 1.0)",
+      "(t - warmup) / (end - warmup)",
+      "optim_f64:schedules")
+
+fault("optimizer: a step from gradients is not clipped", "optim/optimizer.cpp",
+      "step(list, lr, clip_factor(norm, options_.clip_norm));",
+      "step(list, lr, 1);",
+      "optim_f64:optimizers")

@@ -1,0 +1,160 @@
+"""Faults in train/."""
+from . import fault
+
+# ---- train ---------------------------------------------------------------------------------------
+
+fault("step: each shard uses its own mean", "train/loop/step.cpp",
+      "forward_backward(shards[i], i, step, static_cast<double>(tokens));",
+      "const Batch& own = shards[i];\n"
+      "    forward_backward(own, i, step, static_cast<double>(own.labels.size()));",
+      "nn_f64:shards", "training:step")
+
+fault("step: the same dropout in every step", "train/loop/step.cpp",
+      "static_cast<std::uint64_t>(step),",
+      "step < 0 ? 1u : 0u,",
+      "training:step,determinism")
+
+fault("step: clipped by the square of the norm", "train/loop/step.cpp",
+      "update(lr, clip_factor(result.gradient_norm, options_.clip_norm));",
+      "update(lr, clip_factor(result.gradient_norm * result.gradient_norm, options_.clip_norm));",
+      "training:step", "nn_f64:golden")
+
+fault("step: an infinite gradient of a finite loss is accepted", "train/loop/step.cpp",
+      " || !std::isfinite(result.gradient_norm)",
+      "",
+      "training:step")
+
+fault("resume: the optimizer begins at step 0", "train/loop/trainer.cpp",
+      "optimizer_.set_steps(",
+      "optimizer_.set_steps(0 * ",
+      "training:resuming")
+
+fault("resume: at the beginning of the epoch", "train/loop/run_progress.cpp",
+      'visit("/batch", p.position.batch, true);',
+      "",
+      "training:resuming")
+
+fault("best: higher perplexity counts as better", "train/config/tasks.h",
+      '"perplexity", "perplexity", false',
+      '"perplexity", "perplexity", true',
+      "training:trainer")
+
+fault("checkpoints: best is always the last", "train/run/checkpoint_folder.cpp",
+      'if (is_best) link("best", step);',
+      'if (is_best || step > 0) link("best", step);',
+      "train:checkpoint_folder")
+
+fault("checkpoints: those made on request count towards keep", "train/run/checkpoint_folder.cpp",
+      'return !state.state.contains("on_request");',
+      "return true;",
+      "train:checkpoint_folder")
+
+fault("run lock: a process that only looks at it stops a starting run", "train/run/run_lock.cpp",
+      "if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get());",
+      "refuse(run, file_.get());",
+      "train:files")
+
+fault("run lock: an empty file always counts as heed's", "train/run/run_lock.cpp",
+      "|| (even_empty && text.empty());",
+      "|| text.empty();",
+      "train:files")
+
+fault("validation: samples if decode.sample is set", "train/tasks/seq2seq.cpp",
+      "options.sample = false;",
+      "",
+      "training:trainer")
+
+fault("average: divides by the requested number of checkpoints", "train/run/average.cpp",
+      "static_cast<double>(files.size())",
+      "static_cast<double>(count)",
+      "training:trainer")
+
+fault("BLEU: brevity penalty of the inverse ratio", "train/metrics/bleu.cpp",
+      "std::exp(1.0 - reference / hypothesis)",
+      "std::exp(1.0 - hypothesis / reference)",
+      "train:bleu")
+
+fault("beam: the end token does not count in the length", "train/decode/search.cpp",
+      "done.hypothesis.tokens.size()) + (ended ? 1 : 0);",
+      "done.hypothesis.tokens.size());",
+      "training:searching")
+
+fault("sampling: one random number for all tokens", "train/decode/search.cpp",
+      "static_cast<std::uint32_t>(live.hypothesis.tokens.size())});",
+      "static_cast<std::uint32_t>(live.sentence)});",
+      "training:sampling_tokens")
+
+fault("sampling: the same random numbers in each window of a text", "train/decode/search.cpp",
+      "{(number << 20) + static_cast<std::int64_t>(text.size())});",
+      "{number << 20});",
+      "training:searching_with_models")
+
+fault("sampling: the random numbers depend on the order by length", "train/decode/search.cpp",
+      "keys.push_back(numbers.empty() ? place : numbers[place]);",
+      "keys.push_back(numbers.empty() ? i : numbers[i]);",
+      "training:searching_with_models")
+
+fault("beam: a finished hypothesis leaves its place to another", "train/decode/search.cpp",
+      "const std::int64_t places = beam - static_cast<std::int64_t>(finished_[sentence].size());",
+      "const std::int64_t places = beam;",
+      "training:searching")
+
+fault("continuing a text: the window slides one token early", "train/decode/search.cpp",
+      "static_cast<std::int64_t>(text.size()) > context) {",
+      "static_cast<std::int64_t>(text.size()) >= context) {",
+      "training:searching_with_models")
+
+fault("fetch: an unpacked file under a packed file's name is kept", "train/fetch/fetch.cpp",
+      "    if (is_gzip(bytes) != ends_in_gz(file.name)) return false;\n",
+      "",
+      "train:fetching")
+
+fault("subprocess: a killed program's status without 128", "train/fetch/subprocess.cpp",
+      "128 + WTERMSIG(status)",
+      "WTERMSIG(status)",
+      "train:fetching")
+
+fault("subprocess: the stream to be discarded reaches the terminal", "train/fetch/subprocess.cpp",
+      "keep == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO;",
+      "keep == STDOUT_FILENO ? STDOUT_FILENO : STDERR_FILENO;",
+      "train:fetching")
+
+fault("run lock: a process that only looks at it excludes others that do", "train/run/run_lock.cpp",
+      "if (try_lock(file.get(), LOCK_SH) < 0 && errno",
+      "if (try_lock(file.get(), LOCK_EX) < 0 && errno",
+      "train:files")
+
+fault("overwriting: the damaged metrics of the former run stay", "train/run/run_folder.cpp",
+      '"metrics.jsonl", "metrics.jsonl.damaged", "train.log"',
+      '"metrics.jsonl", "train.log"',
+      "commands_folders")
+
+fault("resume: run.json keeps the sum of the former config", "train/run/run_record.cpp",
+      '    (*record)["files"]["config.yaml"] = sha256_hex(yaml);\n',
+      "",
+      "commands_resume")
+
+fault("metrics: records after the checkpoint count as damage", "train/run/jsonl.cpp",
+      "if (!usable(line, {}) && end + 1 < text.size())",
+      "if (end + 1 < text.size())",
+      "train:json_lines")
+
+fault("sampling: the share that top_p excludes goes to the last token kept", "train/decode/search.cpp",
+      "double at = random.uniform() * kept;",
+      "double at = random.uniform() * all;",
+      "training:sampling_tokens")
+
+fault("chrF: a hypothesis counts for an order that its reference is too short for", "train/metrics/chrf.cpp",
+      "  if (counts.reference == 0) return counts;\n",
+      "",
+      "train:chrf")
+
+fault("config: a key of the command line is reset without a word", "train/config/checks.cpp",
+      "(condition.chooser) &&\n                             !from_command_line(field.key))) {",
+      "(condition.chooser))) {",
+      "train:config_checks")
+
+fault("resume: one value that may be replaced is enough", "train/config/config.cpp",
+      "!(is_alike(before) && is_alike(after))",
+      "!(is_alike(before) || is_alike(after))",
+      "train:config")

@@ -1,0 +1,131 @@
+// What the library refuses, and what it then says.
+#include <boost/test/unit_test.hpp>
+#include <functional>
+
+#include "autograd/gradcheck.h"
+#include "autograd/ops.h"
+#include "nn/models/model.h"
+#include "optim/optimizer.h"
+#include "tests/autograd/doc_table.h"
+#include "tests/nn/support.h"
+
+using namespace heed;
+
+namespace {
+
+/// The message of the error that f ends with.
+std::string said(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+Tensor variable(const Shape& shape) { return Tensor::variable(Array::full(shape, 1)); }
+
+/// y = x², with a gradient of another shape.
+struct WrongShape {
+  Array forward(const Array& x) { return x.clone(); }
+  void backward(const Array&, Grad dx) const { dx.add(Array::zeros({2})); }
+};
+
+/// Uses the gradient of its second input without asking for it.
+struct Unasked {
+  Array forward(const Array& x, const Array&) { return x.clone(); }
+  void backward(const Array&, Grad, Grad dw) const { dw.sum(); }
+};
+
+ModelOptions small_model() {
+  ModelOptions options;
+  options.d_model = 8;
+  options.heads = 2;
+  options.d_ff = 8;
+  options.decoder_layers = 1;
+  options.context = 4;
+  return options;
+}
+
+std::vector<Mistake> guards() {
+  std::vector<Mistake> all;
+  const auto add = [&](const char* mistake, const std::function<void()>& f) {
+    all.push_back({mistake, said(f)});
+  };
+  const auto optimizer = [](std::vector<NamedTensor> parameters) {
+    return Optimizer(OptimOptions{}, std::move(parameters));
+  };
+
+  add("an undefined tensor in an op", [] { mul(Tensor(), variable({3})); });
+  add("`backward` of an undefined tensor", [] { backward(Tensor()); });
+  add("`backward` of a constant", [] { backward(Tensor(Array::scalar(1))); });
+  add("`backward` of more than one value", [] { backward(scale(variable({3}), 2)); });
+  add("a graph walked twice", [] {
+    const Tensor y = sum(exp(variable({3})));
+    backward(y);
+    backward(y);
+  });
+  add("a value changed between forward and backward", [] {
+    Tensor w = variable({3});
+    const Tensor y = sum(mul(w, w));
+    w.mutable_value().data()[0] = 2;
+    backward(y);
+  });
+  add("`take(x)`, then `g[x]`", [] {
+    const Tensor x = variable({3});
+    Gradients g = backward(sum(x));
+    g.take(x);
+    static_cast<void>(g[x]);
+  });
+  add("the gradient of a constant", [] {
+    const Tensor x = variable({3}), c = Array::full({3}, 1);
+    static_cast<void>(backward(sum(mul(x, c)))[c]);
+  });
+  add("the gradient of a result", [] {
+    const Tensor x = variable({3}), y = exp(x);
+    static_cast<void>(backward(sum(y))[y]);
+  });
+  add("a gradient of another shape than the input",
+      [] { backward(sum(apply(WrongShape{}, variable({3})))); });
+  add("a gradient that is not wanted, used without `if (dx)`",
+      [] { backward(sum(apply(Unasked{}, variable({3}), Tensor(Array::full({3}, 1))))); });
+  add("an index outside of the array", [] { Array::of({1, 2}).at({2}); });
+  add("`gradcheck` of nothing", [] {
+    const GradcheckResult result =
+        gradcheck([](const Tensor& x) { return sum(x); }, Tensor::variable(Array::zeros({0})));
+    fail("{}", result.problem);
+  });
+  add("an optimizer of an undefined parameter", [&] { optimizer({{"w", Tensor()}}); });
+  add("an optimizer of a constant", [&] { optimizer({{"w", Tensor(Array::full({3}, 1))}}); });
+  add("an optimizer of a result", [&] { optimizer({{"w", exp(variable({3}))}}); });
+  add("too few gradients", [&] {
+    optimizer({{"w", variable({3})}, {"b", variable({1})}}).step({Array::zeros({3})}, 0.1);
+  });
+  add("a gradient of another shape than the parameter", [&] {
+    optimizer({{"w", variable({3})}}).step({Array::zeros({4})}, 0.1);
+  });
+  const auto model = make_language_model(small_model(), 10, 1);
+  add("a language model longer than its context", [&] {
+    const std::vector<std::int32_t> ids{1, 2, 3, 4, 5}, offsets{0, 5};
+    Pass pass;
+    Rows rows;
+    rows.target.ids = ids;
+    rows.target.offsets = offsets;
+    model->logits(rows, pass);
+  });
+  add("`Decoding::step` with a wrong count", [&] {
+    const NoGrad no_grad;
+    const std::vector<std::int32_t> ids{1};
+    model->decode({}, 2)->step(ids);
+  });
+  return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(each_guard_has_its_message_in_the_documentation) {
+  const std::vector<Mistake> all = guards();
+  for (const Mistake& guard : all)
+    BOOST_TEST(guard.message != "(no error)", guard.kind << " passes silently");
+  check_doc_table("LIBRARY.md", "## What is refused", all);
+}

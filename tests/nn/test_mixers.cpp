@@ -1,0 +1,314 @@
+// Registered mixers and activations, as plugins have them: in whole models, and what check_mixer
+// refuses. The built-in mixers pass the same checks.
+#include "autograd/gradcheck.h"
+#include "nn/layers/attention.h"
+#include "nn/layers/feed_forward.h"
+#include "nn/layers/mixer_check.h"
+#include "tests/autograd/expect.h"
+#include "tests/nn/support.h"
+
+HEED_BEGIN
+
+namespace {
+
+/// What one of the mixers below does besides its work.
+enum class Habit { none, reads_ahead, reads_others, widens, divides_by_zero, forgets_in_steps };
+
+/// The mean of the rows so far (or of all), times a weight. Without a step of its own.
+struct MeanMixer : Mixer {
+  MeanMixer(const ModelOptions& options, Sees which, Init& init, Habit its_habit = Habit::none)
+      : proj(options.d_model, options.d_model, init), sees(which), habit(its_habit) {}
+
+  Tensor operator()(const Tensor& x, const Context& context) const override {
+    std::vector<std::int32_t> offsets(context.offsets.begin(), context.offsets.end());
+    if (habit == Habit::reads_others) offsets = {0, offsets.back()};
+    std::vector<Tensor> means;
+    for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+      const std::int64_t n = offsets[s + 1] - offsets[s];
+      if (n == 0) continue;
+      const bool past = sees == Sees::past && habit != Habit::reads_ahead;
+      const Tensor weights = softmax(Array::zeros({n, n}), past ? causal_mask(n) : Array());
+      means.push_back(matmul(weights, slice(x, 0, offsets[s], offsets[s + 1])));
+    }
+    const Tensor y = proj(concat(means, 0));
+    if (habit == Habit::widens) return concat(std::vector<Tensor>{y, y}, 1);
+    if (habit == Habit::divides_by_zero) return div(y, scale(y, 0));
+    return y;
+  }
+  Parameters parameters() const override {
+    Parameters all;
+    append(all, "proj", proj);
+    return all;
+  }
+
+  Linear proj;
+  Sees sees;
+  Habit habit;
+};
+
+/// The same with a step that adds up rows: own[t] holds the sum of the rows up to t.
+struct RunningMean final : MeanMixer {
+  using MeanMixer::MeanMixer;
+
+  Tensor step(const Tensor& x, const Context& context) const override {
+    const Cache& cache = *context.cache;
+    std::vector<Array>& own = context.cache->layers[context.layer].own;
+    Array sums = x.value().clone();
+    for (std::int64_t i = 0; i < sums.rows() && !own.empty(); ++i) {
+      const std::size_t before = own.size() - 1;
+      const auto row = habit == Habit::forgets_in_steps ? i : cache.paths[i][before];
+      for (std::int64_t k = 0; k < sums.cols(); ++k) sums.row(i)[k] += own[before].row(row)[k];
+    }
+    own.push_back(sums);
+    return proj(scale(Tensor(sums), real(1) / static_cast<real>(own.size())));
+  }
+};
+
+template <class Type>
+MixerKind registered(const std::string& name, Habit habit) {
+  add_mixer(name, [habit](const ModelOptions& o, Sees sees, Init& init) {
+    return std::make_unique<Type>(o, sees, init, habit);
+  });
+  return static_cast<MixerKind>(names_of(MixerKind{}).size() - 1);
+}
+
+MixerKind mean_mixer() {
+  static const MixerKind kind = registered<MeanMixer>("test.mean", Habit::none);
+  return kind;
+}
+MixerKind running_mean() {
+  static const MixerKind kind = registered<RunningMean>("test.running", Habit::none);
+  return kind;
+}
+
+/// The built-in mixers that keep a running state when they decode.
+constexpr std::array running{MixerKind::lstm, MixerKind::gru, MixerKind::conv};
+
+ModelOptions options_with(MixerKind mixer) {
+  ModelOptions o = small_options();
+  o.mixer = mixer;
+  o.conv_width = 3;
+  return o;
+}
+
+Tensor squash(const Tensor& x) { return x / sqrt(x * x + real(1)); }
+
+Activation registered_activation(const std::string& name, ActivationFunction f) {
+  add_activation(name, f);
+  return static_cast<Activation>(names_of(Activation{}).size() - 1);
+}
+
+constexpr std::uint32_t vocabulary = 9;
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(mixers)
+
+BOOST_AUTO_TEST_CASE(names_need_a_dot_and_are_registered_once) {
+  const auto refused = [](const std::string& name) -> std::string {
+    try {
+      add_activation(name, squash);
+    } catch (const Error& error) {
+      BOOST_TEST((error.code == Exit::bad_input));
+      return error.what();
+    }
+    return "accepted";
+  };
+  for (const char* name : {"", "squash", ".squash", "mine.", "mine..squash", "mine.2", "2.mine",
+                           "mine.squash!", "mine squash", "m.ü"}) {
+    BOOST_TEST(refused(name) == fmt::format("activation \"{}\": expected a name of words joined by "
+                                            "dots, as in mine.activation",
+                                            name));
+  }
+  for (const char* name : {"test.a", "_t.b2", "test.more.dots"}) {
+    BOOST_TEST(refused(name) == "accepted");
+    BOOST_TEST(refused(name) == fmt::format("activation {} is registered twice", name));
+  }
+  BOOST_TEST(name_of(Activation::sigmoid) == "sigmoid");
+  BOOST_TEST(names_of(MixerKind{}).front() == "attention");
+}
+
+BOOST_AUTO_TEST_CASE(a_name_of_the_other_build_is_refused) {
+  const std::size_t number = open_names(MixerKind{}).registered("test.elsewhere");
+  Init init = some_init();
+  EXPECT_FAIL(make_mixer(options_with(static_cast<MixerKind>(number)), Sees::all, init),
+              "mixer test.elsewhere is not registered");
+}
+
+BOOST_AUTO_TEST_CASE(parameters_of_a_mixer_have_its_prefix) {
+  Init init = some_init(), same = some_init();
+  const TransformerBlock block(options_with(mean_mixer()), BlockKind::decoder, init);
+  std::vector<std::string> names;
+  for (const NamedTensor& p : block.parameters()) names.push_back(p.name);
+  BOOST_TEST((names[0] == "mixer.proj.weight" && names[1] == "mixer.proj.bias"));
+  BOOST_TEST(names[2].starts_with("multihead_attn."));
+  const TransformerBlock attention(small_options(), BlockKind::decoder, same);
+  BOOST_TEST(attention.parameters()[0].name == "self_attn.in_proj_weight");
+}
+
+BOOST_AUTO_TEST_CASE(a_model_has_the_right_gradients) {
+  for (const bool lm : {false, true}) {
+    ModelOptions o = options_with(mean_mixer());
+    static const Activation activation = registered_activation("test.squash", squash);
+    o.activation = activation;
+    const auto model = lm ? make_language_model(o, vocabulary, 1)
+                          : make_seq2seq(o, vocabulary, vocabulary, true, 1);
+    Pairs pairs({5, 1, 6}, {5, 1, 6}, vocabulary);
+    if (lm) pairs.source_offsets.clear();
+    randomise(model->parameters());
+    BOOST_TEST(gradcheck_parameters(
+        [&] {
+          Pass pass{true, 3, 1, 0};
+          return model->loss(pairs.rows(), {0.1, 7.0}, pass);
+        },
+        model->parameters(), {.directions = 3}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(cached_decoding_equals_plain) {
+  for (const MixerKind mixer :
+       {mean_mixer(), running_mean(), MixerKind::lstm, MixerKind::gru, MixerKind::conv}) {
+    for (const bool lm : {false, true}) {
+      ModelOptions o = options_with(mixer);
+      o.encoder_layers = o.decoder_layers = 2;
+      const auto model = lm ? make_language_model(o, vocabulary, 1)
+                            : make_seq2seq(o, vocabulary, vocabulary, true, 1);
+      const Pairs pairs({5, 1, 7}, {1, 1, 1}, vocabulary);
+      randomise(model->parameters());
+      const SideView source = lm ? SideView{} : pairs.source_side();
+      const auto cached = model->decode(source, 3), plain = model->decode(source, 3, false);
+      Random random({.seed = 4, .stream = Stream::check});
+      for (int step = 0; step < 9; ++step) {
+        std::vector<std::int32_t> tokens(step < 5 ? 3 : 2);
+        for (std::int32_t& t : tokens) t = static_cast<std::int32_t>(random.below(vocabulary));
+        BOOST_TEST(difference(cached->step(tokens), plain->step(tokens)) < 1e-10,
+                   name_of(mixer) << ", step " << step);
+        std::vector<std::int32_t> parents{2, 0, 0};
+        if (step >= 4) parents = {1, 0};
+        cached->select(parents);
+        plain->select(parents);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_step_records_no_gradients) {
+  for (const MixerKind kind : {mean_mixer(), MixerKind::lstm, MixerKind::gru, MixerKind::conv}) {
+    Init init = some_init();
+    const auto mixer = make_mixer(options_with(kind), Sees::past, init);
+    Pass pass;
+    Cache cache(1);
+    cache.layers.resize(1);
+    EXPECT_FAIL(mixer->step(Tensor(normal({1, 6}, 1)), {{}, nullptr, pass, &cache}),
+                "[mixer] a cache has no gradients: use it under NoGrad");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_running_state_does_not_grow) {
+  for (const MixerKind kind : running) {
+    Init init = some_init();
+    const auto mixer = make_mixer(options_with(kind), Sees::past, init);
+    const NoGrad no_grad;
+    Pass pass;
+    Cache cache(3);
+    cache.layers.resize(1);
+    for (std::uint32_t t = 0; t < 4; ++t) {
+      cache.grow();
+      mixer->step(Tensor(normal({3, 6}, t)), {{}, nullptr, pass, &cache});
+      const std::vector<Array>& own = cache.layers[0].own;
+      BOOST_TEST(own.size() == t + 1);
+      BOOST_TEST(std::ranges::count_if(own, &Array::defined) == 1);
+      BOOST_TEST(own.back().size() == 3 * 6 * (kind == MixerKind::gru ? 1 : 2));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(two_directions_need_an_even_width) {
+  for (const MixerKind kind : {MixerKind::lstm, MixerKind::gru}) {
+    ModelOptions o = options_with(kind);
+    o.d_model = 5;
+    Init init = some_init();
+    EXPECT_FAIL(make_mixer(o, Sees::all, init),
+                fmt::format("[{}] two directions of half the width need an even d_model, got 5",
+                            name_of(kind)));
+    BOOST_TEST(make_mixer(o, Sees::past, init)->parameters().size() == 4u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(names_of_both_directions_are_those_of_pytorch) {
+  Init init = some_init();
+  std::vector<std::string> names;
+  for (const NamedTensor& p :
+       make_mixer(options_with(MixerKind::gru), Sees::all, init)->parameters())
+    names.push_back(fmt::format("{} {}", p.name, p.tensor.shape()));
+  BOOST_TEST(
+      names == (std::vector<std::string>{
+                   "weight_ih_l0 [9, 6]", "weight_hh_l0 [9, 3]", "bias_ih_l0 [9]", "bias_hh_l0 [9]",
+                   "weight_ih_l0_reverse [9, 6]", "weight_hh_l0_reverse [9, 3]",
+                   "bias_ih_l0_reverse [9]", "bias_hh_l0_reverse [9]"}),
+      boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_registered_activation_is_what_it_composes) {
+  // relu, registered, equals the fused one: values, dropout and gradients.
+  static const Activation plain = registered_activation("test.relu", relu);
+  ModelOptions o = small_options();
+  o.dropout = 0.5;
+  Init init = some_init();
+  FeedForward fused(o, init), composed = fused;
+  composed.activation = plain;
+  composed.registered = registered_function(plain);
+  BOOST_TEST((registered_function(o.activation) == nullptr));
+  randomise(fused.parameters());
+  const Tensor x = Tensor::variable(normal({5, o.d_model}, 1));
+  for (const bool training : {false, true}) {
+    Pass a{training, 5, 17, 2}, b = a;
+    const Tensor y = fused(x, a), z = composed(x, b);
+    BOOST_TEST(difference(y.value(), z.value()) < 1e-12);
+    BOOST_TEST(a.dropouts == b.dropouts);
+    const Array dy = normal({5, o.d_model}, 2);
+    BOOST_TEST(difference(backward(y, dy)[x], backward(z, dy)[x]) < 1e-12);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(mistakes_of_a_mixer_are_named) {
+  const auto verdict = [](MixerKind mixer, Sees sees) -> std::string {
+    try {
+      check_mixer(options_with(mixer), sees);
+    } catch (const Error& error) {
+      BOOST_TEST((error.code == Exit::failed));
+      return error.what();
+    }
+    return "accepted";
+  };
+  for (const Sees sees : {Sees::all, Sees::past}) {
+    for (std::size_t i = 0; i < open_names(MixerKind{}).built_in(); ++i)
+      BOOST_TEST(verdict(static_cast<MixerKind>(i), sees) == "accepted");
+    BOOST_TEST(verdict(mean_mixer(), sees) == "accepted");
+    BOOST_TEST(verdict(running_mean(), sees) == "accepted");
+  }
+  const MixerKind ahead = registered<MeanMixer>("test.ahead", Habit::reads_ahead);
+  BOOST_TEST(verdict(ahead, Sees::all) == "accepted");
+  BOOST_TEST(verdict(ahead, Sees::past) ==
+             "mixer test.ahead: row 0 of a sequence changes with rows 1 and later; in a decoder "
+             "(Sees::past) a row reads only itself and those before it");
+  const MixerKind others = registered<MeanMixer>("test.others", Habit::reads_others);
+  for (const Sees sees : {Sees::all, Sees::past})
+    BOOST_TEST(verdict(others, sees) ==
+               "mixer test.others: a sequence changes with another one of its batch; "
+               "context.offsets holds where each begins");
+  const MixerKind wide = registered<MeanMixer>("test.wide", Habit::widens);
+  BOOST_TEST(verdict(wide, Sees::all).find("expected the same shape") != std::string::npos);
+  const MixerKind endless = registered<MeanMixer>("test.endless", Habit::divides_by_zero);
+  BOOST_TEST(verdict(endless, Sees::all) ==
+             "mixer test.endless: its output is not finite for finite rows");
+  const MixerKind forgetful = registered<RunningMean>("test.forgetful", Habit::forgets_in_steps);
+  BOOST_TEST(verdict(forgetful, Sees::all) == "accepted");
+  BOOST_TEST(verdict(forgetful, Sees::past) ==
+             "mixer test.forgetful: decoding step by step differs from whole sequences at position "
+             "4; check its function step");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+HEED_END

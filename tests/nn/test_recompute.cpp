@@ -1,0 +1,46 @@
+// Models whose blocks run again in backward: the same bits, less memory.
+#include "tests/nn/support.h"
+
+HEED_BEGIN
+
+namespace {
+
+std::vector<Array> outcome(const Generative& model, const Rows& rows, bool recompute) {
+  Pass pass{true, 3, 4, 1};
+  pass.recompute = recompute;
+  const Tensor loss = model.loss(rows, {0.1, 7}, pass);
+  Gradients g = backward(loss);
+  std::vector<Array> all{loss.value()};
+  for (const NamedTensor& p : model.parameters()) all.push_back(g[p.tensor]);
+  return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(recomputed_blocks)
+
+BOOST_AUTO_TEST_CASE(bits_are_the_same_for_every_position_scheme_and_block) {
+  const Pairs pairs({5, 0, 3}, {4, 2, 6}, 9);
+  for (const PositionKind positions : every<PositionKind>()) {
+    for (const BlockForm form : every<BlockForm>()) {
+      ModelOptions o = small_options();
+      o.d_model = 8;
+      o.positions = positions;
+      o.block = form;
+      o.dropout = 0.2;
+      o.encoder_layers = o.decoder_layers = 3;
+      const auto model = make_seq2seq(o, 9, 9, true, 1);
+      randomise(model->parameters());
+      const std::vector<Array> kept = outcome(*model, pairs.rows(), false),
+                               again = outcome(*model, pairs.rows(), true);
+      BOOST_TEST_CONTEXT(name_of(positions) << ", " << name_of(form)) {
+        for (std::size_t i = 0; i < kept.size(); ++i)
+          BOOST_TEST(same_bits(kept[i], again[i]), "result " << i);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+HEED_END

@@ -1,0 +1,187 @@
+// Weights in files, through the library: saving, strict and partial loading, types.
+#include "nn/weights.h"
+
+#include <cmath>
+
+#include "nn/layers/linear.h"
+#include "nn/models/tower.h"
+#include "tests/autograd/expect.h"
+#include "tests/nn/support.h"
+#include "tests/train/support.h"
+
+HEED_BEGIN
+
+using test::TempFolder;
+using Names = std::vector<std::string>;
+
+namespace {
+
+/// A file with one tensor "a" of two elements.
+template <class T>
+SafetensorsFile file_of(const TempFolder& folder, DType type, const std::vector<T>& values) {
+  const std::vector<TensorView> tensors{
+      {"a", type, {static_cast<std::int64_t>(values.size())}, std::as_bytes(std::span(values))}};
+  write_safetensors(folder / "a", tensors);
+  return SafetensorsFile::read(folder / "a");
+}
+
+/// What a parameter "a" holds after loading.
+template <class T>
+std::vector<double> loaded(DType type, const std::vector<T>& values) {
+  const TempFolder folder;
+  const Parameters a{{"a", Tensor::variable(Array({static_cast<std::int64_t>(values.size())}))}};
+  load_weights(file_of(folder, type, values), a, "w");
+  const auto got = a[0].tensor.value().values();
+  return {got.begin(), got.end()};
+}
+
+Linear linear(std::int64_t in, std::int64_t out, std::uint64_t seed) {
+  Init init(seed);
+  return {in, out, init};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(weights_in_files)
+
+BOOST_AUTO_TEST_CASE(a_saved_model_is_restored_to_the_bit) {
+  const TempFolder folder;
+  Init init(1), other(2);
+  const Tower saved(small_options(), 5, BlockKind::causal, init),
+      tower(small_options(), 5, BlockKind::causal, other);
+  save_weights(folder / "w", saved.parameters());
+  const LoadedWeights names = load_weights(folder / "w", tower.parameters());
+  BOOST_TEST(names.loaded.size() == saved.parameters().size());
+  BOOST_TEST((names.missing.empty() && names.extra.empty()));
+  for (std::size_t i = 0; i < saved.parameters().size(); ++i) {
+    BOOST_TEST(saved.parameters()[i].name == names.loaded[i]);
+    BOOST_TEST(
+        same_bits(saved.parameters()[i].tensor.value(), tower.parameters()[i].tensor.value()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_file_says_that_its_names_are_pytorchs) {
+  const TempFolder folder;
+  save_weights(folder / "w", linear(2, 3, 1).parameters());
+  save_weights(folder / "steps", linear(2, 3, 1).parameters(), {{"steps", "7"}});
+  const SafetensorsFile plain = SafetensorsFile::read(folder / "w"),
+                        steps = SafetensorsFile::read(folder / "steps");
+  BOOST_TEST(plain.metadata().at("format") == "pt");
+  BOOST_TEST(steps.metadata().at("steps") == "7");
+  BOOST_TEST(steps.metadata().size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(strict_loading_lists_all_that_does_not_fit_and_changes_nothing) {
+  const TempFolder folder;
+  const Tensor w = Tensor::variable(normal({2, 3}, 1)), b = Tensor::variable(normal({3}, 2)),
+               c = Tensor::variable(normal({4}, 3));
+  save_weights(folder / "w", Parameters{{"w", w}, {"old", b}, {"c", c}});
+  const Parameters model{{"w", Tensor::variable(Array::zeros({3, 2}))},
+                         {"new", Tensor::variable(Array::zeros({5}))},
+                         {"c", Tensor::variable(Array::zeros({4}))}};
+  const std::string message =
+      test::error_of(Exit::bad_input, [&] { load_weights(folder / "w", model); });
+  BOOST_TEST(message ==
+             (folder / "w").string() +
+                 ": the weights do not fit the model\n"
+                 "  missing: new [5]\n"
+                 "  shape or type differs: w is F64 [2, 3] in the file, F64 [3, 2] in the model\n"
+                 "  extra: old F64 [3]");
+  for (const NamedTensor& p : model)
+    BOOST_TEST(same_bits(p.tensor.value(), Array::zeros(p.tensor.shape())));
+}
+
+BOOST_AUTO_TEST_CASE(partial_loading_takes_what_both_have_and_reports_the_rest) {
+  const TempFolder folder;
+  const Tensor w = Tensor::variable(normal({2, 3}, 1)), b = Tensor::variable(normal({3}, 2));
+  save_weights(folder / "w", Parameters{{"w", w}, {"old", b}});
+  const Parameters model{{"new", Tensor::variable(Array::full({5}, 7))},
+                         {"w", Tensor::variable(Array::zeros({2, 3}))}};
+  const LoadedWeights names = load_weights(folder / "w", model, {.strict = false});
+  BOOST_TEST(names.loaded == Names{"w"}, boost::test_tools::per_element());
+  BOOST_TEST(names.missing == Names{"new"}, boost::test_tools::per_element());
+  BOOST_TEST(names.extra == Names{"old"}, boost::test_tools::per_element());
+  BOOST_TEST(same_bits(model[0].tensor.value(), Array::full({5}, 7)));
+  BOOST_TEST(same_bits(model[1].tensor.value(), w.value()));
+}
+
+BOOST_AUTO_TEST_CASE(partial_loading_refuses_other_shapes_and_files_without_a_common_name) {
+  const TempFolder folder;
+  const LoadOptions partial{.strict = false};
+  const Tensor w = Tensor::variable(normal({2, 3}, 1)), b = Tensor::variable(normal({3}, 2));
+  save_weights(folder / "w", Parameters{{"w", w}, {"b", b}, {"old", b}});
+  const std::string shape = test::error_of(Exit::bad_input, [&] {
+    load_weights(folder / "w", Parameters{{"w", b}, {"b", b}, {"new", w}}, partial);
+  });
+  BOOST_TEST(
+      shape.ends_with("fit the model\n  shape or type differs: w is F64 [2, 3] in the file, "
+                      "F64 [3] in the model"));
+  const std::string names = test::error_of(Exit::bad_input, [&] {
+    load_weights(folder / "w", Parameters{{"layer.w", w}}, partial);
+  });
+  BOOST_TEST(test::contains(names, "missing: layer.w [2, 3]\n  extra: b F64 [3]\n"));
+}
+
+BOOST_AUTO_TEST_CASE(a_long_list_of_misfits_ends) {
+  const TempFolder folder;
+  Parameters many;
+  for (int i = 0; i < 103; ++i)
+    many.push_back({"p" + std::to_string(i), Tensor::variable(Array::zeros({1}))});
+  save_weights(folder / "w", linear(2, 3, 1).parameters());
+  const std::string message =
+      test::error_of(Exit::bad_input, [&] { load_weights(folder / "w", many); });
+  BOOST_TEST(test::contains(message, "missing: p99 [1]\n  … and 3 more\n  extra: bias F64 [3]"));
+}
+
+BOOST_AUTO_TEST_CASE(names_that_cannot_be_told_apart_are_refused) {
+  const TempFolder folder;
+  const Tensor w = Tensor::variable(normal({2}, 1));
+  const Parameters twice{{"w", w}, {"w", w}}, undefined{{"b", Tensor()}};
+  EXPECT_FAIL(save_weights(folder / "w", twice), "duplicate tensor w");
+  EXPECT_FAIL(save_weights(folder / "w", undefined),
+              "[save_weights] b is an undefined tensor: leave it out of parameters()");
+  BOOST_TEST(folder.entries() == 0);
+  save_weights(folder / "w", Parameters{{"w", w}});
+  EXPECT_FAIL(load_weights(folder / "w", twice), "[load_weights] two parameters are named w");
+  EXPECT_FAIL(load_weights(folder / "w", undefined), "[load_weights] b is an undefined tensor");
+}
+
+BOOST_AUTO_TEST_CASE(files_that_are_not_there) {
+  const TempFolder folder;
+  const Parameters w{{"w", Tensor::variable(normal({2}, 1))}};
+  HEED_CHECK_ERROR(Exit::bad_input, "none: no such file", load_weights(folder / "none", w));
+  HEED_CHECK_ERROR(Exit::io, "/no/", save_weights(folder / "no/w", w));
+}
+
+BOOST_AUTO_TEST_CASE(types_are_converted) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const std::vector<double> f64 = loaded<double>(DType::f64, {0.1, -1e300}),
+                            f32 = loaded<float>(DType::f32, {0.1f, -3e38f});
+  BOOST_TEST(f64 == (std::vector<double>{0.1, -1e300}), boost::test_tools::per_element());
+  BOOST_TEST(f32 == (std::vector<double>{0.1f, -3e38f}), boost::test_tools::per_element());
+  // 1, −2, the largest, the smallest normal and the smallest subnormal number, −0, infinities.
+  const std::vector<double> f16 = loaded<std::uint16_t>(
+      DType::f16, {0x3c00, 0xc000, 0x7bff, 0x0400, 0x0001, 0x8000, 0x7c00, 0xfc00, 0x3555});
+  BOOST_TEST(f16 == (std::vector<double>{1, -2, 65504, 0x1p-14, 0x1p-24, 0, inf, -inf, 0x1.554p-2}),
+             boost::test_tools::per_element());
+  BOOST_TEST(std::signbit(f16[5]));
+  BOOST_TEST(std::isnan(loaded<std::uint16_t>(DType::f16, {0x7e00})[0]));
+  const std::vector<double> bf16 = loaded<std::uint16_t>(DType::bf16, {0x3f80, 0xc000, 0x3eab});
+  BOOST_TEST(bf16 == (std::vector<double>{1, -2, 0x1.56p-2}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(whole_numbers_are_no_weights) {
+  const TempFolder folder;
+  const SafetensorsFile file = file_of<std::int32_t>(folder, DType::i32, {1, 2});
+  const Parameters a{{"a", Tensor::variable(Array::zeros({2}))}};
+  HEED_CHECK_ERROR(Exit::bad_input, "a is I32 [2] in the file, F64 [2] in the model",
+                   load_weights(file, a, "w", {.strict = false}));
+  std::vector<real> two(2), three(3);
+  EXPECT_FAIL(copy_values(file.tensors()[0], two), "[copy_values] a, a I32 [2], cannot become 2");
+  const SafetensorsFile reals = file_of<float>(folder, DType::f32, {1, 2});
+  EXPECT_FAIL(copy_values(reals.tensors()[0], three), "a F32 [2], cannot become 3 reals");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+HEED_END

@@ -1,0 +1,130 @@
+#pragma once
+/// How a row of the field table is made from a member of Config: its kind, its choices, how its value
+/// is read and printed. Included by fields.cpp only.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "train/config/fields.h"
+
+namespace heed {
+
+template <class T>
+nlohmann::json json_of(const T& value) {
+  if constexpr (std::is_enum_v<T>)
+    return std::string(name_of(value));
+  else if constexpr (std::is_same_v<T, double>)
+    return number_json(value);
+  else
+    return value;
+}
+template <class E>
+nlohmann::json json_of(const std::optional<E>& value) {
+  return value ? json_of(*value) : nlohmann::json("none");
+}
+inline nlohmann::json json_of(const std::array<double, 2>& pair) {
+  return {number_json(pair[0]), number_json(pair[1])};
+}
+
+template <class T>
+void set_from(const nlohmann::json& json, T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    const auto& names = names_of(T{});
+    value = static_cast<T>(std::ranges::find(names, json.get<std::string>()) - names.begin());
+  } else {
+    value = json.get<T>();
+  }
+}
+template <class E>
+void set_from(const nlohmann::json& json, std::optional<E>& value) {
+  value.reset();
+  if (json != "none") set_from(json, value.emplace());
+}
+
+inline FieldKind kind_of(double) { return FieldKind::number; }
+inline FieldKind kind_of(bool) { return FieldKind::truth; }
+inline FieldKind kind_of(const std::string&) { return FieldKind::text; }
+inline FieldKind kind_of(const std::vector<std::string>&) { return FieldKind::files; }
+inline FieldKind kind_of(const std::array<double, 2>&) { return FieldKind::pair; }
+template <class T>
+FieldKind kind_of(T) {
+  if constexpr (std::is_integral_v<T>) return FieldKind::whole;
+  return FieldKind::choice;
+}
+
+template <class T>
+std::vector<std::string> choices_of(const T&) {
+  if constexpr (std::is_enum_v<T>) {
+    const auto& names = names_of(T{});
+    return {names.begin(), names.end()};
+  }
+  return {};
+}
+template <class E>
+std::vector<std::string> choices_of(const std::optional<E>&) {
+  std::vector<std::string> names = choices_of(E{});
+  names.insert(names.begin(), "none");
+  return names;
+}
+
+template <class T>
+constexpr bool is_open(const T&) {
+  return requires { open_names(T{}); };
+}
+
+/// A row for the member that `get` finds in a Config (const or not); its type determines the kind.
+template <class Get>
+Field row(std::string key, Get get, Range range, std::string help) {
+  const Config defaults;
+  const auto& member = get(defaults);
+  Field field;
+  field.key = std::move(key);
+  field.help = std::move(help);
+  field.kind = kind_of(member);
+  field.range = range;
+  field.choices = choices_of(member);
+  field.open = is_open(member);
+  field.get = [=](const Config& config) { return json_of(get(config)); };
+  field.set = [=](Config& config, const nlohmann::json& json) { set_from(json, get(config)); };
+  return field;
+}
+template <class Get>
+Field row(std::string key, Get get, std::string help) {
+  return row(std::move(key), get, Range(), std::move(help));
+}
+
+/// What a value may be, in words.
+inline std::string type_of(const Field& field) {
+  switch (field.kind) {
+    case FieldKind::whole:
+    case FieldKind::number:
+      return fmt::format(
+          "{}{}{}, {}", fmt::join(field.choices, ", "), field.choices.empty() ? "" : ", or a ",
+          field.kind == FieldKind::whole ? "whole number" : "number", field.range_text());
+    case FieldKind::truth:
+      return "true or false";
+    case FieldKind::text:
+      return "text";
+    case FieldKind::files:
+      return "a file or a list of files";
+    case FieldKind::choice:
+      return fmt::format("{}{}", fmt::join(field.choices, " | "),
+                         field.open ? " | a plugin's" : "");
+    case FieldKind::pair:
+      return "two numbers, each " + field.range_text();
+  }
+  return "";
+}
+
+/// Expands to a key and an accessor of its member; the key is the member's path in Config.
+#define HEED_KEY(member) \
+#member, [](auto& config) -> auto& { return config.member; }
+/// Only the accessor, for the few keys that differ from their member's path.
+#define HEED_MEMBER(member) \
+  [](auto& config) -> auto& { return config.member; }  // NOLINT(bugprone-macro-parentheses)
+
+}  // namespace heed

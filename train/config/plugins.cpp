@@ -1,0 +1,186 @@
+#include "train/config/plugins.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+
+#include "autograd/base/error.h"
+#include "autograd/base/files.h"
+#include "autograd/base/message_text.h"
+#include "nn/plugin_entry.h"
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+constexpr std::string_view float32_stamp = HEED_PLUGIN_STAMP("float"),
+                           float64_stamp = HEED_PLUGIN_STAMP("double");
+
+struct Loaded {
+  fs::path place;  ///< absolute, without links
+  Plugin plugin;
+  bool with_float64 = false;
+};
+
+/// In the order of loading.
+std::deque<Loaded>& loaded() {
+  static std::deque<Loaded> all;
+  return all;
+}
+
+[[noreturn]] void refuse(const std::string& file, const std::string& what) {
+  throw Error(Exit::bad_input, fmt::format("plugin {}: {}", shown(file, 1000), what));
+}
+
+/// An absolute path: dlopen would look for a bare name in the system's folders.
+fs::path place_of(const std::string& file) {
+  std::error_code ignored;
+  return fs::weakly_canonical(fs::absolute(file), ignored);
+}
+
+/// libmine.so → libmine_f64.so
+std::string float64_name(const std::string& file) {
+  const fs::path path(file);
+  return (path.parent_path() / (path.stem().string() + "_f64" + path.extension().string()))
+      .string();
+}
+
+/// Checks the bytes before any of them runs: that they are a library, built for this heed.
+void check_stamp(const std::string& file, std::string_view bytes, bool float64) {
+  if (!bytes.starts_with("\x7f"
+                         "ELF"))
+    refuse(file, "not a shared library");
+  const std::size_t at = bytes.find(HEED_PLUGIN_MARK "heed ");
+  if (at == std::string_view::npos) {
+    refuse(file,
+           "it registers nothing: expected HEED_MIXER, HEED_ACTIVATION or HEED_TASK in one of its "
+           "sources (docs/PLUGINS.md)");
+  }
+  const std::string_view stamp = bytes.substr(at, bytes.substr(at, 1000).find('\n') + 1),
+                         wanted = float64 ? float64_stamp : float32_stamp,
+                         other = float64 ? float32_stamp : float64_stamp;
+  if (stamp == wanted) return;
+  if (stamp == other && float64)
+    refuse(file,
+           "it is a float32 build, although its name says float64: compile it with HEED_DOUBLE");
+  if (stamp == other) {
+    refuse(file,
+           "it is a float64 build, which gradcheck finds by itself: give the float32 build "
+           "beside it, without _f64 in its name");
+  }
+  const auto text = [](std::string_view s) {
+    s.remove_prefix(std::string_view(HEED_PLUGIN_MARK).size());
+    return shown(s.substr(0, s.find('\n')), 200);
+  };
+  refuse(file,
+         fmt::format("it was built for {}, but this is {}: build it again with the headers of "
+                     "this heed",
+                     text(stamp), text(wanted)));
+}
+
+/// The library's bytes after all checks.
+std::string read_library(const std::string& file, const fs::path& place, bool float64) {
+  std::string bytes;
+  try {
+    bytes = read_bytes(place, most_bytes);
+  } catch (const Error& error) {
+    throw Error(error.code, fmt::format("plugin {}: {}", shown(file, 1000), error.what()));
+  }
+  check_stamp(file, bytes, float64);
+  return bytes;
+}
+
+/// Loads the library and returns its entries, the oldest first.
+std::vector<const PluginEntry*> open_library(const std::string& file, const fs::path& place) {
+  // Local: two plugins may use the same names in their code. Now: a missing symbol is reported here.
+  void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    refuse(file, fmt::format("cannot be loaded: {}", shown(dlerror(), 1000)));
+  }
+  const auto entries =
+      reinterpret_cast<PluginEntries>(dlsym(library, plugin_entries_name));  // NOLINT
+  std::vector<const PluginEntry*> all;
+  for (const PluginEntry* e = entries != nullptr ? entries() : nullptr; e != nullptr; e = e->next)
+    all.push_back(e);
+  std::ranges::reverse(all);
+  if (all.empty())
+    refuse(file, "it registers nothing: expected HEED_MIXER, HEED_ACTIVATION or HEED_TASK");
+  return all;
+}
+
+std::string described(const PluginEntry& entry) {
+  return fmt::format("{} {}", entry.what, entry.name);
+}
+
+void register_entry(const std::string& file, const PluginEntry& entry) {
+  try {
+    entry.add(entry.name);
+  } catch (const Error& error) {
+    refuse(file, error.what());
+  }
+}
+
+}  // namespace
+
+void load_plugin(const std::string& file) {
+  const fs::path place = place_of(file);
+  if (std::ranges::find(loaded(), place, &Loaded::place) != loaded().end()) return;
+  Plugin plugin{file, sha256_hex(read_library(file, place, false)), {}, false};
+  for (const PluginEntry* entry : open_library(file, place)) {
+    const std::string name = described(*entry);
+    for (const Loaded& other : loaded()) {
+      if (std::ranges::find(other.plugin.names, name) != other.plugin.names.end())
+        refuse(file, fmt::format("{} is registered already, by {}", name, other.plugin.file));
+    }
+    register_entry(file, *entry);
+    plugin.names.push_back(name);
+    plugin.in_both_builds |= entry->in_both_builds;
+  }
+  loaded().push_back({place, std::move(plugin)});
+}
+
+void load_float64_plugins() {
+  for (Loaded& one : loaded()) {
+    if (one.with_float64 || !one.plugin.in_both_builds) continue;
+    const std::string file = float64_name(one.plugin.file);
+    const fs::path place = float64_name(one.place.string());
+    std::error_code ignored;
+    if (!fs::exists(place, ignored)) {
+      refuse(one.plugin.file,
+             fmt::format("gradients are checked in float64, and {} is missing: heed_add_plugin "
+                         "builds both; by hand, compile the same sources with -DHEED_DOUBLE",
+                         shown(file, 1000)));
+    }
+    read_library(file, place, true);
+    std::vector<std::string> names;
+    for (const PluginEntry* entry : open_library(file, place)) {
+      register_entry(file, *entry);
+      names.push_back(described(*entry));
+    }
+    for (const std::string& name : one.plugin.names) {
+      if (!name.starts_with("task ") && std::ranges::find(names, name) == names.end())
+        refuse(file, fmt::format("it does not register {}, as {} does: build both from the same "
+                                 "sources",
+                                 name, one.plugin.file));
+    }
+    one.with_float64 = true;
+  }
+}
+
+std::vector<Plugin> plugins_of(const std::vector<std::string>& files) {
+  std::vector<Plugin> all;
+  for (const std::string& file : files) {
+    const auto found = std::ranges::find(loaded(), place_of(file), &Loaded::place);
+    if (found == loaded().end()) throw Error(Exit::failed, "plugin " + file + ": not loaded");
+    all.push_back(found->plugin);
+    all.back().file = file;
+  }
+  return all;
+}
+
+}  // namespace heed

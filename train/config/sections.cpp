@@ -1,0 +1,38 @@
+/// The keys that hold keys.
+#include <algorithm>
+
+#include "train/config/fields.h"
+
+namespace heed {
+
+const std::vector<Section>& sections() {
+  static const std::vector<Section> table{
+      {"data", "What to train on: train, valid and test files, or a synthetic task."},
+      {"data.train", "Several files are read one after the other."},
+      {"data.valid", "For validation during training."},
+      {"data.test", "For the metrics at the end."},
+      {"data.synthetic", "Pairs generated from the seed."},
+      {"tokenizer", "How text becomes tokens. Learned from the training files."},
+      {"model", "The Transformer."},
+      {"model.layers", "One number may stand for both, as in layers: 3.", true},
+      {"model.dropout", "Rates of dropout. One number may stand for all three, as in dropout: 0.1.",
+       true},
+      {"model.attention", "What self-attention attends to."},
+      {"optim", "How weights are updated."},
+      {"optim.schedule", "The learning rate as a function of the step."},
+      {"train", "How long to train, on what batches, and what to log and keep."},
+      {"train.early_stopping", "When to stop before the end."},
+      {"decode",
+       "How outputs are decoded. Validation during training is greedy (beam 1) in any case."},
+      {"bench", "Random tokens that heed bench runs on instead of data."},
+  };
+  return table;
+}
+
+const Section* find_section(std::string_view key) {
+  const std::vector<Section>& table = sections();
+  const auto found = std::ranges::find(table, key, &Section::key);
+  return found == table.end() ? nullptr : &*found;
+}
+
+}  // namespace heed

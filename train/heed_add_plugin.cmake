@@ -1,0 +1,20 @@
+# heed_add_plugin(NAME SOURCE... [TASKS SOURCE...]): the two libraries of a plugin (docs/PLUGINS.md),
+# libNAME.so with real = float and libNAME_f64.so with real = double, which `heed gradcheck` loads too.
+# Sources under TASKS register tasks, which run with real = float only. Building NAME builds both.
+function(heed_add_plugin name)
+  cmake_parse_arguments(arg "" "" "TASKS" ${ARGN})
+  set(layers ${arg_UNPARSED_ARGUMENTS})
+  if(NOT layers AND NOT arg_TASKS)
+    message(FATAL_ERROR "heed_add_plugin(${name}): no sources")
+  endif()
+  add_library(${name} MODULE ${layers} ${arg_TASKS})
+  target_link_libraries(${name} PRIVATE heed::plugin_f32)
+  set(libraries ${name})
+  if(layers)
+    add_library(${name}_f64 MODULE ${layers})
+    target_link_libraries(${name}_f64 PRIVATE heed::plugin_f64)
+    add_dependencies(${name} ${name}_f64)
+    list(APPEND libraries ${name}_f64)
+  endif()
+  set_target_properties(${libraries} PROPERTIES PREFIX lib SUFFIX .so CXX_EXTENSIONS OFF)
+endfunction()
