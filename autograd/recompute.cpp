@@ -1,10 +1,29 @@
 #include "autograd/recompute.h"
 
+#include <unordered_set>
+
 #include "autograd/kernels/gemm/product_log.h"
 
 HEED_BEGIN
 
 namespace {
+
+/// A variable that f reads but that is not listed would lose its gradient in silence.
+void refuse_unlisted(const Tensor& y, std::span<const Tensor> listed) {
+  std::unordered_set<const Node*> seen;
+  for (const Tensor& x : listed) seen.insert(x.node().get());
+  std::vector<const Node*> left{y.node().get()};
+  while (!left.empty()) {
+    const Node* const node = left.back();
+    left.pop_back();
+    if (node == nullptr || !seen.insert(node).second) continue;
+    if (node->leaf())
+      fail(
+          "[recompute] f reads a variable of shape {} that is not listed; it would get no gradient",
+          node->shape());
+    for (const NodeRef& input : node->inputs()) left.push_back(input.get());
+  }
+}
 
 /// Inputs of the op: those of f, then the variables that f reads.
 struct Recompute {
@@ -30,6 +49,7 @@ struct Recompute {
     }
     leaves.insert(leaves.end(), variables.begin(), variables.end());
     if (!y.needs_grad()) return;
+    refuse_unlisted(y, leaves);
     std::vector<Started> started;
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       if (dx[i]) started.push_back({leaves[i], dx[i].take()});

@@ -13,7 +13,7 @@ using Recomputed = std::function<Tensor(std::span<const Tensor>)>;
 
 /// f(inputs), of which backward keeps only the inputs: backward runs f again, this time recorded, and
 /// then through it. The gradients are equal to the bit to those of f(inputs) itself. `variables`: those
-/// that f reads besides its inputs; others would get no gradient.
+/// that f reads besides its inputs; backward refuses a graph with others.
 /// Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016.
 Tensor recompute(Recomputed f, std::span<const Tensor> inputs, std::span<const Tensor> variables);
 

@@ -257,13 +257,15 @@ std::string Audit::examine(Node& node, const Array& dy, std::span<const Grad> dx
 }
 
 void Audit::run_backward(Node& node, const Array& dy, std::span<const Grad> dx) {
-  note_unlisted(node);
+  if (!in_backward_) note_unlisted(node);
   if (problem_.empty()) {
     const Unobserved unobserved;
     const std::string fault = examine(node, dy, dx);
     if (!fault.empty()) problem_ = fmt::format("the backward of {} {}", op_name(node.op()), fault);
   }
+  const bool before = std::exchange(in_backward_, true);
   node.backward(dy, dx);
+  in_backward_ = before;
 }
 
 HEED_END

@@ -38,6 +38,7 @@ class Audit final : public OpObserver {
 
   std::unordered_set<const Node*> known_;  ///< variables given, or noted already
   std::vector<std::string> unlisted_;
+  bool in_backward_ = false;  ///< of an op; a graph that it makes has variables of its own
   std::string problem_;
   PoisonNewArrays poison_;
   OpObserver* before_;

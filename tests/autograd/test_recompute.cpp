@@ -83,6 +83,15 @@ BOOST_AUTO_TEST_CASE(constants_and_parts_may_nest) {
   BOOST_TEST(same_bits(backward(half)[x], Array::full({5}, 3)));
 }
 
+BOOST_AUTO_TEST_CASE(variables_that_are_not_listed_are_refused) {
+  const Tensor x = Tensor::variable(random_array({2}, 1)),
+               w = Tensor::variable(random_array({2}, 2));
+  const auto f = [&](std::span<const Tensor> in) { return mul(in[0], w); };
+  EXPECT_FAIL(backward(sum(recompute(f, std::vector{x}, {}))),
+              "[recompute] f reads a variable of shape [2] that is not listed; it would get no "
+              "gradient");
+}
+
 BOOST_AUTO_TEST_CASE(only_variables_can_be_listed) {
   const Tensor x = Tensor::variable(random_array({2}, 1));
   const auto f = [](std::span<const Tensor> in) { return in[0]; };

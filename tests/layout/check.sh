@@ -122,6 +122,26 @@ for room in $rooms; do
   fi
 done >>"$violations"
 
+# A test that no CMakeLists.txt names is never built. Globs name the test_*.cpp of a folder.
+sources tests | grep '\.cpp$' | while read -r file; do
+  name=$(basename "$file" .cpp)
+  folder=$(dirname "$file")
+  case $name in
+    test_*) globs="GLOB .* (${folder##*/}/)?test_\*\.cpp" ;;
+    fuzz_*) globs='fuzz_\$\{name\}\.cpp' ;;
+    *) globs='a^' ;;
+  esac
+  found=
+  while [ "$folder" != . ]; do
+    if [ -f "$folder/CMakeLists.txt" ] &&
+      grep -qE "(^|[^a-z_])$name\.cpp|$globs" "$folder/CMakeLists.txt"; then
+      found=yes
+    fi
+    folder=$(dirname "$folder")
+  done
+  [ -n "$found" ] || echo "$file: no CMakeLists.txt names this source"
+done >>"$violations"
+
 # ---- the top level -------------------------------------------------------------------------------
 # Only committed files count; notes and runs may be kept next to the sources.
 if git ls-files >/dev/null 2>&1; then

@@ -56,6 +56,7 @@ planted 'not the place to include "hwy/targets.h"' nn/nn.cpp '#include "hwy/targ
 planted 'not the place to include <yaml-cpp/yaml.h>' data/data.cpp '#include <yaml-cpp/yaml.h>\n'
 planted 'nn/nn.cpp: more than 600 lines' nn/nn.cpp "$(printf '%600s' '' | sed 's/ /\\n/g')"
 planted 'nn/b.h: a header without #pragma once' nn/b.h 'int x;\n'
+planted 'tests/nn/test_x.cpp: no CMakeLists.txt names this source' tests/nn/test_x.cpp 'int x;\n'
 planted 'tests/misc: neither a room nor' tests/misc/x.cpp 'int x;\n'
 rm -rf "$tree/tests/misc" "$tree/tests/optim"
 planted 'optim: has sources but no tests/optim/CMakeLists.txt' optim/optim.cpp '\n'

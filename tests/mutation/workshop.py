@@ -1,5 +1,6 @@
 """A copy of the sources, its build and its tests."""
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -70,7 +71,17 @@ class Workshop:
         if count != 1:
             return f"its old text occurs {count} times in {fault.file}, not once"
         unknown = [test for test in fault.tests if test.partition(":")[0] not in TESTS]
+        unknown += [test for test in fault.tests
+                    if not set(re.findall(r"\w+\*?", test.partition(":")[2])) <= self.suites]
         return f"unknown tests: {', '.join(unknown)}" if unknown else None
+
+    @functools.cached_property
+    def suites(self):
+        """The names of all suites and cases of the tests' sources, and their beginnings, as in gradcheck_*."""
+        names = set()
+        for path in (self.source / "tests").rglob("*.cpp"):
+            names.update(re.findall(r"BOOST_\w*TEST_(?:SUITE|CASE)\w*\((\w+)", path.read_text()))
+        return names | {f"{name[:end]}*" for name in names for end in range(1, len(name))}
 
     @contextlib.contextmanager
     def planted(self, fault):

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -365,6 +366,14 @@ BOOST_AUTO_TEST_CASE(looking_at_the_lock_does_not_take_it) {
     });
   }
   for (int i = 0; i < 100; ++i) BOOST_REQUIRE_NO_THROW(RunLock(folder.path));
+}
+
+BOOST_AUTO_TEST_CASE(several_processes_may_look_at_the_lock_at_once) {
+  const TempFolder folder;
+  put(folder / ".lock", "");
+  const FileDescriptor looker = open_file(folder / ".lock", O_RDONLY);
+  BOOST_REQUIRE(::flock(looker.get(), LOCK_SH | LOCK_NB) == 0);
+  BOOST_CHECK_NO_THROW(RunLock::refuse_if_held(folder.path));
 }
 
 BOOST_AUTO_TEST_CASE(the_lock_of_a_killed_process_is_free) {
