@@ -50,7 +50,7 @@ class OpenNames {
   const std::string& what() const { return what_; }
 
   /// The value with this name; registers a new name. Throws Error(bad_input) unless the name has the form
-  /// above.
+  /// that is_registered_name describes.
   std::size_t registered(std::string_view name) {
     if (!is_registered_name(name)) {
       throw Error(Exit::bad_input,

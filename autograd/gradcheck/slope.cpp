@@ -58,7 +58,7 @@ bool may_be_a_kink(const Stencil& s) {
   return std::abs(s.gap()) > std::max(1e-2 * slopes, 50 * s.rounding());
 }
 
-/// The best pair of steps so far.
+/// The pair of steps with the best estimate so far.
 struct Best : Slope {
   bool smooth = false;  ///< the gap shrinks between its two steps, and at every step after them
 };

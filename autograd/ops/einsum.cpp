@@ -45,7 +45,7 @@ Lettered summed(Lettered one, std::string_view needed) {
   return one;
 }
 
-/// The axes in the order of `letters`.
+/// Permutes the axes into the order of `letters`.
 Tensor ordered(const Lettered& one, std::string_view letters) {
   if (one.letters == letters) return one.x;
   std::vector<int> axes;

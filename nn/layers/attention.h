@@ -24,7 +24,7 @@ struct MultiHeadAttention : Mixer {
   PatternPtr pattern;        ///< which keys a query reads, unless the context says otherwise
   bool linear = false;       ///< self-attention without scores
   std::int64_t top_k = 0;    ///< keys that a query keeps; 0: all that it reads
-  LayerPositions positions;  ///< of self-attention
+  LayerPositions positions;  ///< used in self-attention only
 
   MultiHeadAttention(const ModelOptions& options, Sees which, Init& init);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// For plugins: registers layers by name (docs/PLUGINS.md). At namespace scope of a source file:
+/// For plugins: registers layers by name (docs/PLUGINS.md). Write this at namespace scope in a source file:
 ///
 ///   HEED_MIXER("mine.gate", Gate)            // Gate: heed::Mixer, made from (options, sees, init)
 ///   HEED_ACTIVATION("mine.squash", squash)   // heed::Tensor squash(const heed::Tensor&)

@@ -9,9 +9,9 @@ HEED_BEGIN
 /// (autograd/ops/sequences/recurrent.cpp):
 /// - lstm: Hochreiter and Schmidhuber 1997, with forget gates
 /// - gru: Cho et al. 2014
-/// One that sees the past has one direction of width d. In an encoder, two directions of width d/2 are side by
-/// side: columns [0, d/2) run forward, [d/2, d) backward (Schuster and Paliwal 1997). Decoding takes the
-/// same time for each step.
+/// A causal mixer runs forward, with width d. In an encoder, it is bidirectional with width d/2 each way:
+/// columns [0, d/2) run forward, [d/2, d) backward (Schuster and Paliwal 1997). Every step of decoding
+/// takes the same time.
 struct Recurrent : Mixer {
   /// The weights of one direction of width h: 4 gates for lstm, 3 for gru.
   struct Direction {
