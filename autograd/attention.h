@@ -3,6 +3,8 @@
 ///
 ///   S = scale · Q Kᵀ + Σ terms,   P = softmax(S) over the keys that each query reads,   O = P V
 ///
+/// (or another map from S to P, kernels/score_map.h)
+///
 /// - the layout: query heads, key heads, the size of a head, and the scale, usually 1/√size;
 /// - a Pattern: the keys that each query reads (ops/attention/causal.h, window.h);
 /// - ScoreTerms: what is added to S (ops/attention/alibi.h, distance_bias.h, relative_keys.h).
@@ -19,6 +21,7 @@
 
 #include "autograd/base/random.h"
 #include "autograd/kernels/attention.h"
+#include "autograd/kernels/score_map.h"
 #include "autograd/tensor.h"
 
 HEED_BEGIN
@@ -136,7 +139,8 @@ struct AttentionOptions {
   PatternPtr pattern = full_pattern();
   std::vector<ScoreTermPtr> terms = {};
   std::int64_t top_k = 0;  ///< keys that a query keeps (keep_largest.h); 0: all that it reads
-  real dropout = 0;        ///< of P
+  ScoreMap map = ScoreMap::softmax;  ///< from S to P; the others go without top_k
+  real dropout = 0;                  ///< of P
   RandomKey key = {};
 
   /// The layout of rows of `columns` values: q alone, or q, k and v side by side. Throws if heads,

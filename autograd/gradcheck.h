@@ -28,6 +28,9 @@
 /// tried by itself (autograd/gradcheck/audit.h): it must add to the gradients of its inputs, leave dy
 /// alone, do without the gradients of constants, give the same again, and read only what was written.
 ///
+/// Where an op's backward is another function's gradient on purpose (a straight-through estimator, which
+/// the op declares), differences cannot agree: tensors whose gradient passes it are named, not compared.
+///
 /// Intended for float64. A float32 build works too, with looser defaults, but detects only gross
 /// errors.
 #include <concepts>
@@ -74,14 +77,15 @@ struct GradcheckOptions {
 enum class GradcheckStatus {
   ok,
   empty,       ///< the tensor has no entries: nothing to check
+  declared,    ///< its gradient passes an op that gives another function's: not compared
   kink,        ///< s is not differentiable here; the analytic value is a valid subgradient
   unstable,    ///< the numeric derivative converges at no step size: fails
   wrong,       ///< fails
   non_finite,  ///< NaN or infinite: fails
 };
 constexpr auto names_of(GradcheckStatus) {
-  return enum_names<GradcheckStatus>("ok", "empty", "ok but for kinks", "unstable", "wrong",
-                                     "not finite");
+  return enum_names<GradcheckStatus>("ok", "empty", "straight-through", "ok but for kinks",
+                                     "unstable", "wrong", "not finite");
 }
 inline bool passes(GradcheckStatus status) { return status <= GradcheckStatus::kink; }
 
@@ -108,6 +112,7 @@ struct ParameterCheck {
   double worst_error = 0;  ///< the largest error, kinks aside; infinite for NaN
   GradcheckStatus status = GradcheckStatus::ok;
   std::string cause;                   ///< of a failure, as far as the numbers show it
+  std::string declared_by;             ///< the op with a straight-through gradient
   std::vector<GradcheckEntry> worst;   ///< failing entries, worst first; a few
   std::vector<GradcheckEntry> kinked;  ///< entries at kinks; a few
 };

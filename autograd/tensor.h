@@ -100,6 +100,8 @@ class Node {
 
   virtual bool leaf() const { return false; }
   virtual const std::type_info& op() const = 0;
+  /// Whether backward knowingly gives another function's gradient (Op::straight_through).
+  virtual bool straight_through() const { return false; }
   /// Adds the op's contributions: dx[i] belongs to inputs()[i].
   virtual void backward(const Array& dy, std::span<const Grad> dx) = 0;
   /// Frees what backward needed; the node is then `consumed`.
@@ -242,7 +244,8 @@ const std::type_info& type_of() {
 }
 
 /// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy,
-/// Grad...) const`; its members are what backward needs.
+/// Grad...) const`; its members are what backward needs. If its backward gives another function's
+/// gradient on purpose (of a step function, say), `bool straight_through() const` tells gradcheck.
 template <class Op, std::size_t n>
 class OpNode final : public Node {
  public:
@@ -258,6 +261,12 @@ class OpNode final : public Node {
       (std::make_index_sequence<n>());
     }
     if (OpObserver::active != nullptr) OpObserver::active->gradients(op(), inputs(), dx);
+  }
+  bool straight_through() const override {
+    if constexpr (requires { op_.straight_through(); })
+      return op_.straight_through();
+    else
+      return false;
   }
   void release() override {
     op_ = Op{};

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "autograd/base/enum_names.h"
+#include "autograd/kernels/score_map.h"
 #include "autograd/ops/attention/rotary.h"
 
 namespace heed {
@@ -52,6 +53,7 @@ struct AttentionChoice {
   std::int64_t random_blocks = 3;  ///< the same
   std::int64_t top_k = 16;         ///< pattern topk: keys that a token keeps
   double scale = 0;  ///< of the products of queries and keys; 0: 1/√(size of a head)
+  ScoreMap map = ScoreMap::softmax;  ///< from scores to weights
 };
 
 struct ModelOptions {

@@ -243,6 +243,19 @@ void Audit::note_unlisted(const Node& node) {
   }
 }
 
+std::string Audit::straight_through(const Tensor& variable) const {
+  const auto found = behind_.find(variable.node().get());
+  return found == behind_.end() ? "" : found->second;
+}
+
+/// Backward meets a node after all that use it.
+void Audit::note_straight_through(const Node& node) {
+  const auto found = behind_.find(&node);
+  if (found == behind_.end() && !node.straight_through()) return;
+  const std::string name = found == behind_.end() ? op_name(node.op()) : found->second;
+  for (const NodeRef& input : node.inputs()) behind_.emplace(input.get(), name);
+}
+
 /// The first thing that is wrong, "" if nothing is.
 std::string Audit::examine(Node& node, const Array& dy, std::span<const Grad> dx) const {
   const Trial trial(node, dy, dx);
@@ -257,7 +270,10 @@ std::string Audit::examine(Node& node, const Array& dy, std::span<const Grad> dx
 }
 
 void Audit::run_backward(Node& node, const Array& dy, std::span<const Grad> dx) {
-  if (!in_backward_) note_unlisted(node);
+  if (!in_backward_) {
+    note_unlisted(node);
+    note_straight_through(node);
+  }
   if (problem_.empty()) {
     const Unobserved unobserved;
     const std::string fault = examine(node, dy, dx);

@@ -4,6 +4,7 @@
 /// change nothing; that it gives the same again; that all it reads was written.
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -26,6 +27,9 @@ class Audit final : public OpObserver {
   /// The variables that the graph leads to and that were not among those given, as
   /// "input 1 of Affine, of shape [2, 2]".
   const std::vector<std::string>& unlisted() const { return unlisted_; }
+  /// The op with a straight-through gradient that the gradient of this variable has passed; "" if none
+  /// has.
+  std::string straight_through(const Tensor& variable) const;
 
   void result(const std::type_info& op, const Array& y, std::span<const NodeRef> inputs) override;
   void gradients(const std::type_info& op, std::span<const NodeRef> inputs,
@@ -35,9 +39,11 @@ class Audit final : public OpObserver {
  private:
   std::string examine(Node& node, const Array& dy, std::span<const Grad> dx) const;
   void note_unlisted(const Node& node);
+  void note_straight_through(const Node& node);
 
   std::unordered_set<const Node*> known_;  ///< variables given, or noted already
   std::vector<std::string> unlisted_;
+  std::unordered_map<const Node*, std::string> behind_;  ///< nodes, and the op named above
   bool in_backward_ = false;  ///< of an op; a graph that it makes has variables of its own
   std::string problem_;
   PoisonNewArrays poison_;

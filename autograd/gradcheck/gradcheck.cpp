@@ -217,6 +217,10 @@ ParameterCheck ParameterChecker::check() const {
     c.status = GradcheckStatus::empty;
     return c;
   }
+  if (c.declared_by = objective.straight_through(number); !c.declared_by.empty()) {
+    c.status = GradcheckStatus::declared;
+    return c;
+  }
   std::vector<GradcheckEntry> found = c.directional ? directions() : entries(options.max_entries);
   summarize(found, c);
   if (c.kinks == c.checked) {
@@ -300,20 +304,21 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
   const Objective objective(f, variables, options.seed, options.ignore_infinite_outputs);
   result.problem = objective.problem();
   if (!result.problem.empty()) return result;
-  std::int64_t checked = 0;
+  std::int64_t checked = 0, declared = 0;
   for (std::size_t i = 0; i < variables.size(); ++i) {
     if (!report(ParameterChecker{objective, variables[i], static_cast<std::uint32_t>(i), options}
                     .check()))
       return result;
     const ParameterCheck& c = result.parameters.back();
     checked += c.checked;
+    declared += c.status == GradcheckStatus::declared;
     if (c.checked > 0 && c.largest <= 10 * options.abs) {
       result.notes.push_back(
           fmt::format("{}: no derivative is larger than {:.2g}, which shows little; scale f up?",
                       c.name, c.largest));
     }
   }
-  if (checked == 0) {
+  if (checked == 0 && declared == 0) {
     result.problem = "nothing was checked: no variables, no entries or no outputs";
   } else if (!objective.unlisted().empty() && !options.allow_unlisted) {
     result.problem = fmt::format(

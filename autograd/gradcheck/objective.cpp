@@ -64,6 +64,7 @@ std::string Objective::examine(const std::vector<NamedTensor>& parameters, std::
 
   has_graph_ = y.needs_grad();
   reached_.resize(parameters.size());
+  straight_.resize(parameters.size());
   for (const NamedTensor& p : parameters) gradients_.emplace_back(p.tensor.size());
   if (!has_graph_) return {};
   Array cotangent(output_shape_);
@@ -77,6 +78,7 @@ std::string Objective::examine(const std::vector<NamedTensor>& parameters, std::
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     reached_[i] = gradients.reach(parameters[i].tensor);
+    straight_[i] = audit.straight_through(parameters[i].tensor);
     gradients_[i] = values_of(gradients[parameters[i].tensor]);
   }
   unlisted_ = audit.unlisted();

@@ -49,6 +49,8 @@ class Objective {
   bool has_graph() const { return has_graph_; }  ///< f's result is connected to some variable
   /// Whether the tape leads from f's result to the variable with that number.
   bool reaches(std::size_t number) const { return reached_[number]; }
+  /// The op that makes the variable's gradient a straight-through one, "" if none does.
+  const std::string& straight_through(std::size_t number) const { return straight_[number]; }
   /// The analytic gradient of s with respect to that variable.
   const Values& gradient(std::size_t number) const { return gradients_[number]; }
 
@@ -75,6 +77,7 @@ class Objective {
   bool has_graph_ = false;
   std::vector<std::string> unlisted_;
   std::vector<bool> reached_;
+  std::vector<std::string> straight_;
   std::vector<Values> gradients_;
 };
 

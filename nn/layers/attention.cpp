@@ -14,6 +14,7 @@ MultiHeadAttention::MultiHeadAttention(const ModelOptions& options, Sees which, 
       heads(options.heads),
       kv_heads(options.attention.kv_heads == 0 ? heads : options.attention.kv_heads),
       scale(options.attention.scale),
+      map(options.attention.map),
       dropout_rate(options.dropout.attention),
       sees(which),
       pattern(which == Sees::memory ? full_pattern()
@@ -55,8 +56,11 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Context& context) c
 
 AttentionOptions MultiHeadAttention::attention_options(const Context& context,
                                                        std::int64_t longest) const {
-  AttentionOptions options{
-      .heads = heads, .key_heads = kv_heads, .scale = static_cast<real>(scale), .pattern = pattern};
+  AttentionOptions options{.heads = heads,
+                           .key_heads = kv_heads,
+                           .scale = static_cast<real>(scale),
+                           .pattern = pattern,
+                           .map = map};
   if (sees == Sees::memory) return options;
   if (context.pattern != nullptr) options.pattern = context.pattern;
   options.top_k = top_k;

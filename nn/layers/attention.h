@@ -19,6 +19,7 @@ struct MultiHeadAttention : Mixer {
   Linear out_proj;        ///< [d, d]
   std::int64_t d, heads, kv_heads;
   double scale;
+  ScoreMap map;
   double dropout_rate;
   Sees sees;
   PatternPtr pattern;        ///< which keys a query reads, unless the context says otherwise

@@ -347,6 +347,58 @@ BOOST_AUTO_TEST_CASE(top_k_keeps_the_largest_scores) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(other_maps_from_scores_to_weights_equal_their_definitions) {
+  for (const ScoreMap map : {ScoreMap::softmax, ScoreMap::sum, ScoreMap::hard}) {
+    for (const std::int64_t n : {6, 140}) {         // one block, several blocks
+      const real p = n == 6 ? real(0.3) : real(0);  // one block: the mask of the op
+      const RandomKey key{.seed = 5, .stream = Stream::check};
+      const auto part = [&](std::uint64_t seed) {  // positive, so that no Σ S is near 0
+        Array values = random_array({n, 3}, seed);
+        for (real& v : values.values()) v = std::abs(v) + real(0.1);
+        return Tensor::variable(values);
+      };
+      const Tensor q = part(1), k = part(2), v = part(3);
+      const AttentionOptions options{
+          .pattern = causal_pattern(), .map = map, .dropout = p, .key = key};
+      const Tensor s = scale(matmul(q, k, false, true), 1 / std::sqrt(real(3)));
+      Array below = Array::zeros({n, n});
+      for (std::int64_t i = 0; i < n; ++i) std::fill_n(below.row(i), i + 1, real(1));
+      Tensor weights = softmax(s, causal_mask(n));
+      if (map == ScoreMap::sum) {
+        const Tensor read = mul(s, Tensor(below));
+        weights = div(read, sum(read, 1, true));
+      } else if (map == ScoreMap::hard) {
+        Array step = Array::zeros({n, n});
+        const std::vector<std::int32_t> largest = argmax(weights.value());
+        for (std::int64_t i = 0; i < n; ++i) step.row(i)[largest[static_cast<std::size_t>(i)]] = 1;
+        weights = weights + Tensor((Tensor(step) - Tensor(weights.value())).value());
+      }
+      const Tensor expected = matmul(dropout(weights, p, key), v);
+      const Tensor fused = self_attention(concat(std::vector<Tensor>{q, k, v}, 1),
+                                          Ids{0, static_cast<std::int32_t>(n)}, options);
+      const Array dy = random_array({n, 3}, 4);
+      const Gradients found = backward(fused, dy), wanted = backward(expected, dy);
+      BOOST_TEST_CONTEXT(name_of(map) << ", " << n << " rows") {
+        BOOST_TEST(same(fused.value(), expected.value(), tolerance));
+        for (const Tensor& x : {q, k, v}) BOOST_TEST(same(found[x], wanted[x], 100 * tolerance));
+        if (p > 0) continue;
+        AttentionStep step(options, 3);
+        std::vector<std::vector<real>> rows;
+        for (std::int64_t t = 0; t < n; ++t) {
+          rows.emplace_back(k.value().row(t), k.value().row(t) + 3);
+          rows.back().insert(rows.back().end(), v.value().row(t), v.value().row(t) + 3);
+          Array out({1, 3});
+          const auto row = [&](std::int64_t at) {
+            return rows[static_cast<std::size_t>(at)].data();
+          };
+          step(q.value().row(t), 0, t, t + 1, row, out.data());
+          BOOST_TEST(same(out, fused.value().sliced(t, t + 1), 10 * tolerance));
+        }
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(linear_attention_equals_its_definition) {
   for (const bool causal : {false, true}) {
     for (const HeadLayout layout : {HeadLayout{1, 1, 3}, HeadLayout{4, 2, 2}}) {
@@ -439,6 +491,13 @@ BOOST_AUTO_TEST_CASE(wrong_operands_are_refused) {
           x, whole,
           {.pattern = mask_pattern([](auto, auto, auto j) { return j % 2 == 0; }), .top_k = 1}),
       "expected a pattern of one stretch of keys with top_k, got 3");
+  EXPECT_FAIL(
+      self_attention(x, whole,
+                     {.pattern = mask_pattern([](auto, auto, auto j) { return j % 2 == 0; }),
+                      .map = ScoreMap::sum}),
+      "expected a pattern of one stretch of keys with sum, got 3");
+  EXPECT_FAIL(self_attention(x, whole, {.top_k = 1, .map = ScoreMap::hard}),
+              "expected map softmax with top_k, got hard");
   EXPECT_FAIL(self_attention(x, whole, {.pattern = prefix_pattern({})}),
               "[prefix_pattern] expected a prefix for sequence 0, got 0 of them");
   EXPECT_FAIL(bigbird_pattern({.block = 0}),

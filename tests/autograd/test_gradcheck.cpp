@@ -27,6 +27,17 @@ struct WithForward {
   std::vector<NamedTensor> parameters() { return inner.parameters(); }
 };
 
+/// y = 1 where x > 0, else 0; backward passes dy on (Bengio, Léonard and Courville 2013).
+struct StepFunction {
+  static bool straight_through() { return true; }
+  Array forward(const Array& x) {
+    Array y(x.shape());
+    for (std::int64_t i = 0; i < x.size(); ++i) y.data()[i] = x.data()[i] > 0 ? real(1) : real(0);
+    return y;
+  }
+  void backward(const Array& dy, Grad dx) const { dx.add(dy.clone()); }
+};
+
 /// f and df of one value, as an op.
 template <class F, class DF>
 auto elementwise(F f, DF df) {
@@ -307,6 +318,21 @@ BOOST_AUTO_TEST_CASE(boost_test_prints_the_report) {
                   "gradcheck failed: 1 of 1 tensors wrong\n  w [2]: WRONG, 2 of 2 entries\n"
                   "    likely cause: zero gradient"),
              message.str());
+}
+
+BOOST_AUTO_TEST_CASE(a_declared_straight_through_gradient_is_named_instead_of_compared) {
+  const auto f = [](const Tensor& x, const Tensor& w) { return apply(StepFunction{}, x * x) * w; };
+  const GradcheckResult both = gradcheck({.names = {"x", "w"}}, f, normal({3}), normal({3}));
+  BOOST_TEST(both);
+  BOOST_TEST(says(both.report(),
+                  "  x [3]: not compared, StepFunction has a straight-through gradient\n"
+                  "  w [3]: ok, 3 entries"),
+             both.report());
+  const auto broken =
+      planted([](const Array& x) { return x; },
+              [](const Array&, const Array&, const Array& dy) { return Array::zeros(dy.shape()); });
+  const auto wrong = [&](const Tensor& x, const Tensor& w) { return f(x, broken(w)); };
+  EXPECT_WRONG(gradcheck(wrong, normal({3}), normal({3})), "likely cause: zero gradient");
 }
 
 BOOST_AUTO_TEST_CASE(impossible_options_are_refused) {

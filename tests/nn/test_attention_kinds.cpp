@@ -40,6 +40,9 @@ void for_each_kind(Body body) {
         body(o, lm);
       }
     }
+    ModelOptions hard = small_options();
+    hard.attention.map = ScoreMap::hard;
+    BOOST_TEST_CONTEXT((lm ? "lm, hard" : "seq2seq, hard")) body(hard, lm);
     for (std::size_t mixer = 1; mixer < open_names(MixerKind{}).built_in(); ++mixer) {
       ModelOptions o = small_options();
       o.mixer = static_cast<MixerKind>(mixer);

@@ -243,6 +243,10 @@ void add_model(Table& table) {
           row(HEED_KEY(model.attention.scale), {0.0, 1e6, false, true},
               "Factor of the products of queries and keys. sqrt: 1 over the square root of a "
               "head's width; none: 1."),
+          row(HEED_KEY(model.attention.map),
+              "From scores s to weights. softmax; sum: s over the sum of all s; hard: 1 for the "
+              "largest, 0 for the others, with softmax's gradient.")
+              .only("model.attention.pattern", {"full", "window"}),
           row(HEED_KEY(model.block),
               "serial: attention, then feed-forward, each with its norm and residual; parallel: "
               "both read the same norm, and their sum is added."),

@@ -17,8 +17,7 @@ void AttentionStep::attend(const real* q, const QueryBlock& query, real* out) {
   if (options_.top_k > 0)
     keep_largest(options_.top_k, scores_.data(), layout_.heads, n, {all.data(), 0});
   for (std::int64_t h = 0; h < layout_.heads; ++h) {
-    real* const row = scores_.data() + h * n;
-    kernels::softmax_row(row, row, n);
+    kernels::map_scores(options_.map, scores_.data() + h * n, n);
   }
   kernels::attend_mix(scores_.data(), rows_.data(), n, layout_, out);
 }

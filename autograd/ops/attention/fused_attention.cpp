@@ -44,6 +44,8 @@ using InputGradients = Operands<real>;
 ///   O = P' V
 /// where c is 1/√size unless the options say otherwise, and its gradient, where D_i = ⟨dO_i, O_i⟩ = Σ_j P_ij dP_ij:
 ///   dV = P'ᵀ dO,  dP = dropout(dO Vᵀ),  dS = P ⊙ (dP − D),  dQ = c dS K,  dK = c dSᵀ Q
+/// Of the other maps from S to P (kernels/score_map.h), sum has dS = (dP − D) / Σ S, and hard has softmax's dS, with
+/// D_i = Σ_j P_ij dP_ij of softmax's P.
 /// Queries are taken in blocks, and the keys of long sequences in tiles, so only a tile of S exists
 /// at a time. Backward recomputes P from S and the log-sum-exp of its rows, as does forward if a
 /// block has several tiles. A query that reads no key gives exactly 0 and has no gradient.
@@ -54,12 +56,14 @@ struct FusedAttention {
   static constexpr std::int64_t block_rows = 64;
   /// A sequence with at most this many scores per head is a single block.
   static constexpr std::int64_t whole_values = 128 * 128;
-  /// Keys per tile: three tiles of scores fit in an L2 cache of 1 MiB. Only in a tile of all keys can
-  /// the largest scores be found.
+  /// Keys per tile: three tiles of scores fit in an L2 cache of 1 MiB.
   std::int64_t tile_keys(const QueryBlock& queries) const {
-    return keeps_largest(queries.keys) ? queries.keys : 1024;
+    return compares_all(queries.keys) ? queries.keys : 1024;
   }
-  bool keeps_largest(std::int64_t keys) const { return options.top_k > 0 && options.top_k < keys; }
+  /// Whether all scores of a query must be in one tile, to find the largest or their sum.
+  bool compares_all(std::int64_t keys) const {
+    return (options.top_k > 0 && options.top_k < keys) || options.map != ScoreMap::softmax;
+  }
 
   using Offsets = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
 
@@ -69,7 +73,7 @@ struct FusedAttention {
   real scale = 1;          // c
   bool self = true;        // x[0] is qkv; otherwise q, and x[1] is kv
   std::array<Array, 2> x;  // further inputs of the op belong to the terms
-  Array output, lse;       // [query tokens, heads · size], [query tokens, heads]
+  Array output, lse;       // [query tokens, heads · size], [query tokens, heads]; of map sum: Σ S
 
   /// A block of queries of one sequence, in one head.
   struct Block {
@@ -113,9 +117,9 @@ struct FusedAttention {
     stretches.clear();
     options.pattern->stretches(queries, stretches);
     if (stretches.size() == 0) stretches.add_none(queries);
-    if (keeps_largest(queries.keys) && stretches.size() > 1)
-      fail("[attention] expected a pattern of one stretch of keys with top_k, got {}",
-           stretches.size());
+    if (compares_all(queries.keys) && stretches.size() > 1)
+      fail("[attention] expected a pattern of one stretch of keys with {}, got {}",
+           options.top_k > 0 ? "top_k" : name_of(options.map), stretches.size());
   }
   /// Calls body(block, its stretches) for every block of the first `heads` heads.
   template <class Body>
@@ -200,9 +204,16 @@ struct FusedAttention {
     if (options.top_k > 0) keep_largest(options.top_k, s.data(), t.rows, t.keys, t.visible);
   }
   /// P of a block of one tile in p, and the log-sum-exp of its rows in `sums`.
-  void softmax(const Tile& t, const Inputs& in, Array& p, real* sums) const {
+  void weights(const Tile& t, const Inputs& in, Array& p, real* sums) const {
     scores(t, in, p);
+    if (options.map == ScoreMap::sum) {
+      kernels::for_each_row(p.data(), t.rows, t.keys, t.visible, [&](auto r, real* s, auto n) {
+        sums[r * layout.heads] = kernels::divide_by_sum(s, n);
+      });
+      return;
+    }
     kernels::attention_softmax(p.data(), t.rows, t.keys, t.visible, sums, layout.heads);
+    if (options.map == ScoreMap::hard) harden(t, p);
   }
   /// Only the log-sum-exp, for a block of any number of tiles.
   void log_sums(const Block& block, const Stretches& stretches, const Inputs& in, Array& s,
@@ -214,10 +225,20 @@ struct FusedAttention {
       kernels::attention_add_to_lse(s.data(), t.rows, t.keys, t.visible, sums, layout.heads);
     });
   }
-  /// P from the log-sum-exp.
-  void softmax_again(const Tile& t, const Inputs& in, Array& p, const real* sums) const {
+  /// P from the log-sum-exp; of map hard, softmax's.
+  void weights_again(const Tile& t, const Inputs& in, Array& p, const real* sums) const {
     scores(t, in, p);
-    kernels::attention_softmax_again(p.data(), t.rows, t.keys, t.visible, sums, layout.heads);
+    if (options.map == ScoreMap::sum) {
+      kernels::for_each_row(p.data(), t.rows, t.keys, t.visible,
+                            [&](auto, real* s, auto n) { kernels::divide_by_sum(s, n); });
+    } else {
+      kernels::attention_softmax_again(p.data(), t.rows, t.keys, t.visible, sums, layout.heads);
+    }
+  }
+  void harden(const Tile& t, Array& p) const {
+    kernels::for_each_row(p.data(), t.rows, t.keys, t.visible, [](auto, real* weights, auto n) {
+      kernels::keep_first_largest(weights, n);
+    });
   }
   /// P' from P, and dP from dP': the same mask.
   void drop(const Tile& t, const Array& from, Array& to) const {
@@ -252,7 +273,7 @@ struct FusedAttention {
       if (!one) log_sums(block, stretches, in, p, sums);
       for_each_tile(block, stretches, in, [&](const Tile& t, bool first) {
         const View<const real> v = part(in, t).v;
-        one ? softmax(t, in, p, sums) : softmax_again(t, in, p, sums);
+        one ? weights(t, in, p, sums) : weights_again(t, in, p, sums);
         if (options.dropout > 0) drop(t, p, p);
         // O [rows, size] += P' [rows, keys] V [keys, size]
         gemm(Trans::no, Trans::no, t.rows, size, t.keys, 1, p.data(), t.keys, v.data, v.stride,
@@ -275,7 +296,7 @@ struct FusedAttention {
     const Inputs in = operands<const real>(x);
     const std::int64_t largest = largest_tile();
     Scratch scratch{
-        Array({largest}), Array({options.dropout > 0 ? largest : 0}), Array({largest}), {}};
+        Array({largest}), Array({uses_other_weights() ? largest : 0}), Array({largest}), {}};
     for_each_block(layout.heads, [&](const Block& block, const Stretches& stretches) {
       const std::int64_t column = block.head * size;
       scratch.delta.clear();  // D_i = ⟨dO_i, O_i⟩
@@ -294,12 +315,11 @@ struct FusedAttention {
     const auto [q, k, v] = own;
     const auto [dq, dk, dv] = g;
     const std::int64_t rows = t.rows, keys = t.keys, size = layout.size;
-    softmax_again(t, in, scratch.p, lse.row(t.query_row) + t.head);
-    if (options.dropout > 0) drop(t, scratch.p, scratch.dropped);
-    const real* const p = scratch.p.data();
-    const real* const dropped_p = options.dropout > 0 ? scratch.dropped.data() : p;
+    const real* const sums = lse.row(t.query_row) + t.head;
+    weights_again(t, in, scratch.p, sums);
+    const Array& used = used_weights(t, scratch);
     // dV [keys, size] += P'ᵀ [keys, rows] dO [rows, size]
-    gemm(Trans::yes, Trans::no, keys, size, rows, 1, dropped_p, keys, dout.data, dout.stride, 1,
+    gemm(Trans::yes, Trans::no, keys, size, rows, 1, used.data(), keys, dout.data, dout.stride, 1,
          dv.data, dv.stride);
     // dP [rows, keys] = dropout(dO [rows, size] Vᵀ [size, keys])
     real* const dp = scratch.dp.data();
@@ -308,6 +328,15 @@ struct FusedAttention {
     if (options.dropout > 0) drop(t, scratch.dp, scratch.dp);
     // dS [rows, keys] = P ⊙ (dP − D), in place of dP
     real* const ds = dp;
+    real* const p = scratch.p.data();
+    if (options.map == ScoreMap::sum) {  // 1 / Σ S in place of P
+      kernels::for_each_row(p, rows, keys, t.visible, [&](auto r, real* row, auto n) {
+        std::fill(row, row + n, 1 / sums[r * layout.heads]);
+      });
+    } else if (options.map == ScoreMap::hard) {
+      for (std::int64_t r = 0; r < rows; ++r)
+        scratch.delta[r] = kernels::dot(p + r * keys, dp + r * keys, keys);
+    }
     kernels::attention_softmax_grad(p, dp, ds, rows, keys, t.visible, scratch.delta.data());
     // dQ [rows, size] += c dS [rows, keys] K [keys, size]
     gemm(Trans::no, Trans::no, rows, size, keys, scale, ds, keys, k.data, k.stride,
@@ -315,6 +344,19 @@ struct FusedAttention {
     // dK [keys, size] += c dSᵀ [keys, rows] Q [rows, size]
     gemm(Trans::yes, Trans::no, keys, size, rows, scale, ds, keys, q.data, q.stride, 1, dk.data,
          dk.stride);
+  }
+  bool uses_other_weights() const { return options.dropout > 0 || options.map == ScoreMap::hard; }
+  /// P' from scratch.p; in scratch.dropped if they differ.
+  const Array& used_weights(const Tile& t, Scratch& scratch) const {
+    if (!uses_other_weights()) return scratch.p;
+    const Array* from = &scratch.p;
+    if (options.map == ScoreMap::hard) {
+      std::copy_n(scratch.p.data(), t.rows * t.keys, scratch.dropped.data());
+      harden(t, scratch.dropped);
+      from = &scratch.dropped;
+    }
+    if (options.dropout > 0) drop(t, *from, scratch.dropped);
+    return scratch.dropped;
   }
   /// What the terms add to dQ, and to the gradients of their inputs.
   void terms_backward(const Tile& t, const Array& ds, View<real> dq,
@@ -326,6 +368,7 @@ struct FusedAttention {
     }
   }
 
+  bool straight_through() const { return options.map == ScoreMap::hard; }
   Array forward(std::span<const Array> inputs) {
     x[0] = inputs[0];
     if (!self) x[1] = inputs[1];
@@ -374,6 +417,8 @@ HeadLayout AttentionOptions::layout(const char* op, std::int64_t columns,
   if (!(dropout >= 0 && dropout < 1)) fail("[{}] expected dropout in [0, 1), got {}", op, dropout);
   if (!std::isfinite(scale)) fail("[{}] expected a finite scale, got {}", op, scale);
   if (top_k < 0) fail("[{}] expected top_k of at least 0, got {}", op, top_k);
+  if (top_k > 0 && map != ScoreMap::softmax)
+    fail("[{}] expected map softmax with top_k, got {}", op, name_of(map));
   if (pattern == nullptr) fail("[{}] expected a pattern, got none", op);
   if (std::ranges::count(terms, nullptr) > 0) fail("[{}] expected a score term, got none", op);
   if (columns == 0) return l;

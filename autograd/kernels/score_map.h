@@ -1,0 +1,66 @@
+#pragma once
+/// How attention turns the scores S of a query into weights P over the keys that it reads:
+/// - softmax: P = exp(S) / Σ exp(S)
+/// - sum: P = S / Σ S. Weights may be negative, and they are unbounded where the scores add up to
+///   almost nothing: the choice that softmax is usually explained against.
+/// - hard: P = 1 for the largest score (of equal ones, the first), 0 for the others. Its true gradient
+///   is 0 almost everywhere; backward uses softmax's instead (the straight-through estimator of Bengio,
+///   Léonard and Courville 2013, as Jang et al. 2017 apply it).
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/base/enum_names.h"
+#include "autograd/kernels/attention.h"
+#include "autograd/kernels/rows.h"
+
+namespace heed {
+
+enum class ScoreMap { softmax, sum, hard };
+constexpr auto names_of(ScoreMap) { return enum_names<ScoreMap>("softmax", "sum", "hard"); }
+
+}  // namespace heed
+
+HEED_BEGIN
+namespace kernels {
+
+/// S / Σ S of n scores, in place; returns Σ S.
+inline real divide_by_sum(real* scores, std::int64_t n) {
+  double sum = 0;
+  for (std::int64_t j = 0; j < n; ++j) sum += scores[j];
+  for (std::int64_t j = 0; j < n; ++j) scores[j] = static_cast<real>(scores[j] / sum);
+  return static_cast<real>(sum);
+}
+
+/// Softmax weights become hard ones, in place. NaN stays.
+inline void keep_first_largest(real* weights, std::int64_t n) {
+  if (n == 0 || std::isnan(weights[0])) return;  // softmax gives NaN for all keys or for none
+  real* const largest = std::max_element(weights, weights + n);
+  std::fill(weights, weights + n, real(0));
+  *largest = 1;
+}
+
+/// The weights of one query that reads n keys, in place.
+inline void map_scores(ScoreMap map, real* scores, std::int64_t n) {
+  if (map == ScoreMap::sum) {
+    divide_by_sum(scores, n);
+    return;
+  }
+  softmax_row(scores, scores, n);
+  if (map == ScoreMap::hard) keep_first_largest(scores, n);
+}
+
+/// body(r, the values of the keys that row r reads, how many) for each row of a tile. Other values
+/// become 0.
+template <class Body>
+void for_each_row(real* tile, std::int64_t rows, std::int64_t cols, Visible visible, Body body) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const KeyRange reads = visible.columns(r, cols);
+    real* const row = tile + r * cols;
+    std::fill(row, row + reads.begin, real(0));
+    std::fill(row + reads.end, row + cols, real(0));
+    body(r, row + reads.begin, reads.end - reads.begin);
+  }
+}
+
+}  // namespace kernels
+HEED_END
