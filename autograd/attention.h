@@ -136,6 +136,9 @@ struct AttentionOptions {
   std::int64_t heads = 1;
   std::int64_t key_heads = 0;  ///< a divisor of heads (HeadLayout); 0: as many as heads
   real scale = 0;              ///< of Q Kᵀ; 0: 1/√size
+  /// Of cross-attention: a sequence's queries are at its last positions, not at its first; the keys
+  /// before them were computed earlier.
+  bool queries_last = false;
   PatternPtr pattern = full_pattern();
   std::vector<ScoreTermPtr> terms = {};
   std::int64_t top_k = 0;  ///< keys that a query keeps (keep_largest.h); 0: all that it reads

@@ -9,6 +9,7 @@
 #include "autograd/attention.h"
 #include "autograd/base/random.h"
 #include "autograd/tensor.h"
+#include "nn/segment_memory.h"
 
 namespace heed {
 
@@ -92,11 +93,12 @@ struct Context {
   const Memory* memory;  ///< for blocks with cross-attention; else nullptr
   Pass& pass;
   Cache* cache = nullptr;  ///< decoding: row i of x is the new row of hypothesis i
-  std::size_t layer = 0;   ///< the layer whose cache a block uses; incremented by the stack
+  std::size_t layer = 0;   ///< the layer whose cache or memory a block uses; counted by the stack
   std::span<const ScoreTermPtr> terms = {};  ///< of self-attention's scores (Positions)
   /// Which rows self-attention reads, in place of the model's own choice: a prefix
   /// (autograd/ops/attention/prefix.h), any mask (mask.h). It must be causal where the block is.
   PatternPtr pattern = nullptr;
+  Lanes lanes = {};  ///< earlier segments that self-attention reads too
 
   /// The position of a sequence's first row.
   std::int64_t first_position() const { return cache != nullptr ? cache->position : 0; }

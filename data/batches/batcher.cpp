@@ -129,7 +129,8 @@ std::vector<Batch> shard(const Batch& batch, std::int64_t count, TokenCost cost)
     shards.push_back({batch.source.part(from, to),
                       batch.target.part(from, to),
                       {batch.labels.begin() + rows[from], batch.labels.begin() + rows[to]},
-                      {batch.samples.begin() + from, batch.samples.begin() + to}});
+                      {batch.samples.begin() + from, batch.samples.begin() + to},
+                      batch.continues});
     from = to;
   }
   return shards;

@@ -71,14 +71,19 @@ class WindowBatching final : public Batching {
 
   std::vector<SampleGroup> epoch(const Dataset& data, const BatchOptions& options,
                                  std::int64_t epoch) const override {
-    SampleGroup starts = window_starts(data, options.context, shift(data, options, epoch));
+    const std::int64_t first = shift(data, options, epoch);
+    SampleGroup starts = window_starts(data, options.context, first);
+    if (options.lanes) return whole_lanes(data, std::move(starts), options, first);
     shuffle(starts, shuffler(options.seed, epoch, samples_part));
     return cut_by_number(starts, windows_a_batch(options));
   }
 
   std::vector<SampleGroup> evaluation(const Dataset& data,
                                       const BatchOptions& options) const override {
-    return cut_by_number(window_starts(data, options.context, 0), windows_a_batch(options));
+    const SampleGroup starts = window_starts(data, options.context, 0);
+    const std::size_t windows = windows_a_batch(options);
+    if (options.lanes) return in_lanes(starts, (starts.size() + windows - 1) / windows);
+    return cut_by_number(starts, windows);
   }
 
   Batch batch(const Dataset& data, const SampleGroup& starts, const BatchOptions& options,
@@ -96,10 +101,29 @@ class WindowBatching final : public Batching {
       batch.labels.insert(batch.labels.end(), next.begin(), next.end());
     }
     batch.samples = starts;
+    batch.continues = options.lanes && starts.front() > first;
     return batch;
   }
 
  private:
+  /// Lane i is windows i · length to (i + 1) · length − 1; group t has the t-th window of every lane.
+  static std::vector<SampleGroup> in_lanes(const SampleGroup& starts, std::size_t length) {
+    std::vector<SampleGroup> groups(std::min(length, starts.size()));
+    for (std::size_t i = 0; i < starts.size(); ++i) groups[i % length].push_back(starts[i]);
+    return groups;
+  }
+  /// Lanes of equal length, without the windows at either end that are shorter than the others.
+  static std::vector<SampleGroup> whole_lanes(const Dataset& data, SampleGroup starts,
+                                              const BatchOptions& options, std::int64_t first) {
+    const auto last = static_cast<std::int64_t>(data.stream.size()) - 1;
+    std::erase_if(starts,
+                  [&](std::int64_t at) { return at < first || at + options.context > last; });
+    if (starts.empty()) return {{0}};  // a short text
+    const std::size_t lanes = std::min(windows_a_batch(options), starts.size()),
+                      length = starts.size() / lanes;
+    starts.resize(lanes * length);
+    return in_lanes(starts, length);
+  }
   static std::size_t windows_a_batch(const BatchOptions& options) {
     if (options.batch_sequences > 0) return options.batch_sequences;
     return static_cast<std::size_t>(

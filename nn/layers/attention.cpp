@@ -5,6 +5,8 @@
 #include "autograd/ops/affine.h"
 #include "autograd/ops/attention/attention.h"
 #include "autograd/ops/attention/linear_attention.h"
+#include "autograd/ops/index.h"
+#include "autograd/ops/shape.h"
 #include "nn/layers/patterns.h"
 
 HEED_BEGIN
@@ -82,7 +84,9 @@ std::int64_t longest_of(Offsets offsets) {
 }  // namespace
 
 Tensor MultiHeadAttention::whole_sequences(const Tensor& x, const Context& context) const {
-  AttentionOptions options = attention_options(context, longest_of(context.offsets));
+  const std::int64_t remembered =
+      context.lanes.memory != nullptr ? context.lanes.memory->length() : 0;
+  AttentionOptions options = attention_options(context, remembered + longest_of(context.offsets));
   options.dropout = static_cast<real>(context.pass.rate(dropout_rate));
   options.key = context.pass.next_key();
   if (sees == Sees::memory) {
@@ -91,11 +95,39 @@ Tensor MultiHeadAttention::whole_sequences(const Tensor& x, const Context& conte
     const Tensor kv = keys_and_values(memory.rows);  // [memory rows, 2 e]: k, v
     return cross_attention(q, kv, context.offsets, memory.offsets, options);
   }
+  if (context.lanes.memory != nullptr) return next_segment(x, context, std::move(options));
   const Tensor qkv =  // [rows, d + 2 e]: q, k, v
       affine(x, in_proj_weight, positions.projection_bias(in_proj_bias));
   const Tensor placed = positions.rotated(qkv, heads + kv_heads, context.offsets, 0);
   if (linear) return linear_attention(placed, context.offsets, sees == Sees::past, options);
   return self_attention(placed, context.offsets, options);
+}
+
+/// Rows of x against the keys of their lane's memory and their own. Remembered keys have no rotation
+/// yet: their positions count from the first token remembered, and so differ from segment to segment.
+Tensor MultiHeadAttention::next_segment(const Tensor& x, const Context& context,
+                                        AttentionOptions options) const {
+  SegmentMemory& memory = *context.lanes.memory;
+  const std::int64_t m = memory.length(), width = memory.width(),
+                     lanes = std::ssize(context.offsets) - 1;
+  const Tensor q = queries(x), kv = keys_and_values(x);
+  Array past({lanes * m, width});
+  std::vector<std::int32_t> order, key_offsets{0};  // of the rows of past, then kv
+  for (std::int64_t i = 0; i < lanes; ++i) {
+    const std::int64_t lane = context.lanes.first + i, begin = context.offsets[i],
+                       rows = context.offsets[i + 1] - begin;
+    std::copy_n(memory.lane(context.layer, lane), m * width, past.data() + i * m * width);
+    memory.write(context.layer, lane, kv.value().data() + begin * width, rows);
+    for (std::int64_t t = 0; t < m; ++t) order.push_back(static_cast<std::int32_t>(i * m + t));
+    for (std::int64_t t = 0; t < rows; ++t)
+      order.push_back(static_cast<std::int32_t>(lanes * m + begin + t));
+    key_offsets.push_back(static_cast<std::int32_t>(order.size()));
+  }
+  const Tensor all = index_select(concat({Tensor(past), kv}, 0), order);
+  options.queries_last = true;
+  return cross_attention(positions.rotated(q, heads, context.offsets, m),
+                         positions.rotated(all, kv_heads, key_offsets, 0), context.offsets,
+                         key_offsets, options);
 }
 
 Tensor MultiHeadAttention::new_rows(const Tensor& x, const Context& context) const {

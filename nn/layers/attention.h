@@ -44,6 +44,7 @@ struct MultiHeadAttention : Mixer {
   /// `longest`: rows of the longest sequence, of self-attention.
   AttentionOptions attention_options(const Context& context, std::int64_t longest) const;
   Tensor whole_sequences(const Tensor& x, const Context& context) const;
+  Tensor next_segment(const Tensor& x, const Context& context, AttentionOptions options) const;
   Tensor new_rows(const Tensor& x, const Context& context) const;
   Tensor new_rows_linear(const Tensor& q, const Tensor& kv, const Context& context) const;
 };

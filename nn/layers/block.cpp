@@ -70,13 +70,15 @@ Tensor recomputed(const TransformerBlock& block, const Tensor& x, const Context&
   const auto after =
       std::make_shared<Pass>();  // the pass once the block has taken its random numbers
   const auto run = [&block, memory_offsets, after, offsets = context.offsets, start = context.pass,
-                    terms = context.terms,
-                    pattern = context.pattern](std::span<const Tensor> given) {
+                    terms = context.terms, pattern = context.pattern, layer = context.layer,
+                    lanes = context.lanes](std::span<const Tensor> given) {
     *after = start;
     const Memory memory{given.back(), memory_offsets};
     Context own{offsets, given.size() > 1 ? &memory : nullptr, *after};
     own.terms = terms;
     own.pattern = pattern;
+    own.layer = layer;
+    own.lanes = lanes;
     return block(given[0], own);
   };
   const Tensor y = recompute(run, inputs, variables);

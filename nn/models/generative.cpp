@@ -14,7 +14,9 @@ Memory Generative::encode(const SideView&, Pass&) const { return {}; }
 
 Tensor Generative::hidden(const Rows& rows, Pass& pass) const {
   const Memory memory = encode(rows.source, pass);
-  return decoder_rows(rows.target.ids, {rows.target.offsets, &memory, pass});
+  Context context{rows.target.offsets, &memory, pass};
+  context.lanes = rows.lanes;
+  return decoder_rows(rows.target.ids, context);
 }
 
 Tensor Generative::loss(const Rows& rows, const LossOptions& options, Pass& pass) const {

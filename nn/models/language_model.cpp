@@ -32,6 +32,13 @@ class LanguageModel final : public Generative {
     if (!options_.tie_embeddings) append(all, "output", output_);
     return all;
   }
+  std::optional<SegmentMemory> segment_memory() const override {
+    if (options_.memory == 0) return std::nullopt;
+    const std::int64_t kv_heads =
+        options_.attention.kv_heads == 0 ? options_.heads : options_.attention.kv_heads;
+    return SegmentMemory(options_.memory, options_.decoder_layers,
+                         2 * kv_heads * (options_.d_model / options_.heads));
+  }
   std::int64_t position_limit() const override {
     return by_distance(options_.positions) ? 0 : options_.context;
   }

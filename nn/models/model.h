@@ -2,6 +2,7 @@
 /// The interface of a model: parameters and the loss of a batch; for one that generates, also
 /// logits and decoding.
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "autograd/ops/cross_entropy.h"
@@ -24,6 +25,7 @@ struct SideView {
 struct Rows {
   SideView source, target;
   std::span<const std::int32_t> labels = {};  ///< what the loss compares the logits with
+  Lanes lanes = {};  ///< of a model that remembers earlier segments (Model::segment_memory)
 };
 
 struct LossOptions {
@@ -43,6 +45,8 @@ class Model {
   Parameters state() const;
   /// The loss of a batch, a scalar: Σ over labels / normalizer.
   virtual Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const = 0;
+  /// An empty memory for the segments of a text, if the model has one (ModelOptions::memory).
+  virtual std::optional<SegmentMemory> segment_memory() const { return std::nullopt; }
   /// The maximum number of positions of a sequence; 0: no limit.
   virtual std::int64_t position_limit() const = 0;
 };

@@ -195,6 +195,44 @@ BOOST_AUTO_TEST_CASE(windows_of_a_text) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(lanes_of_a_text_continue_from_batch_to_batch) {
+  for (const std::int32_t n : {2, 9, 10, 11, 12, 45, 500}) {
+    const Dataset data = counting_text(n);
+    const BatchOptions o{.batch_sequences = 3, .context = 10, .lanes = true};
+    BatchStream stream(data, o);
+    std::set<std::int64_t> firsts;
+    const auto follows = [&](const Batch& b, const Batch& before) {
+      for (std::int64_t i = 0; i < b.sequences(); ++i)
+        BOOST_TEST(b.samples[i] == before.samples[i] + 10);
+    };
+    for (int e = 0; e < 10; ++e) {
+      const auto batches = epoch(stream);
+      firsts.insert(batches[0].samples[0]);
+      std::set<std::int64_t> seen;
+      for (std::size_t t = 0; t < batches.size(); ++t) {
+        check_batch(batches[t], data);
+        BOOST_TEST(batches[t].continues == (t > 0));
+        BOOST_TEST(batches[t].sequences() == batches[0].sequences());
+        if (t > 0) follows(batches[t], batches[t - 1]);
+        for (const std::int64_t s : batches[t].samples) BOOST_TEST(seen.insert(s).second);
+        BOOST_TEST((shard(batches[t], 2).back().continues == (t > 0)));
+      }
+      // What is left out: less than a window before them, less than one for each lane after them.
+      BOOST_TEST(10 * static_cast<std::int64_t>(seen.size()) >= std::min(10, n - 40));
+    }
+    if (n == 500) BOOST_TEST(firsts.size() > 5u);  // the grid is shifted
+    const auto evaluated = evaluation_batches(data, o);
+    std::vector<std::int64_t> predicted;
+    for (std::size_t t = 0; t < evaluated.size(); ++t) {
+      check_batch(evaluated[t], data);
+      BOOST_TEST(evaluated[t].continues == (t > 0));
+      if (t > 0) follows(evaluated[t], evaluated[t - 1]);
+      for (const auto token : evaluated[t].labels) predicted.push_back(token - 101);
+    }
+    check_permutation(predicted, n - 1);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(evaluation_of_pairs) {
   const Dataset data = random_pairs(700, 20);
   const auto batches = evaluation_batches(data, {.batch_tokens = 100});

@@ -124,6 +124,16 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "bigbird or topk"},
       {copy + "model: {attention: {top_k: 8}}\n",
        "exp.yaml:2:28: model.attention.top_k: only for pattern: topk"},
+      {copy + "model: {attention: {pattern: topk, map: hard}}\n",
+       "exp.yaml:2:41: model.attention.map: only for pattern: full or window"},
+      {copy + "model: {memory: 64, positions: rotary}\n",
+       "exp.yaml:2:17: model.memory: " + for_text},
+      {lm + "model: {memory: 64}\n",
+       "exp.yaml:3:17: model.memory: only for positions: rotary, alibi, relative_shaw, "
+       "relative_t5, "
+       "relative_xl or none"},
+      {lm + "model: {memory: 64, mixer: gru, positions: none}\n",
+       "exp.yaml:3:17: model.memory: only for mixer: attention"},
       {copy + "model: {rotary_base: 500}\n",
        "exp.yaml:2:22: model.rotary_base: only for positions: rotary"},
       {copy + "model: {d_model: 36, positions: rotary}\n",

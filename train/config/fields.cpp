@@ -272,12 +272,22 @@ void add_model(Table& table) {
               .only("model.init", {"normal"}),
           row(HEED_KEY(model.context), Range{1, million},
               "Tokens of text that the model reads at once."),
+          row(HEED_KEY(model.memory), Range{0, million},
+              "Tokens before those, of whose keys and values the model remembers what it computed; "
+              "a "
+              "batch then continues the batch before.")
+              .only("model.mixer", {"attention"})
+              .only("model.attention.pattern", {"full", "window", "topk"}),
           row(HEED_KEY(model.max_positions), Range{1, million},
               "Length of the longest sequence, in tokens.")
               .only("model.positions", {"learned"}),
       });
   find(table, "model.positions")
       .conditions.push_back({"model.mixer", {"attention"}, "", in_attention()});
+  // Positions counted from the window's first token would be those of remembered tokens too.
+  std::vector<std::string> by_difference = in_attention();
+  by_difference.emplace_back("none");
+  find(table, "model.memory").conditions.push_back({"model.positions", by_difference});
   // Linear attention has no scores, to which the other schemes add.
   std::vector<std::string> in_scores = in_attention();
   std::erase(in_scores, "rotary");
@@ -449,6 +459,7 @@ void add_task_conditions(Table& table) {
   needs("data.synthetic.name", pairs);
   needs("tokenizer.shared", pairs);
   needs("model.context", text);
+  needs("model.memory", text);
   needs("model.tie_embeddings", decodes);
   needs("model.layers.encoder", std::not_fn(encodes), "0");
   needs("model.layers.decoder", std::not_fn(decodes), "0");

@@ -1,4 +1,8 @@
 #pragma once
+#include <optional>
+#include <span>
+#include <vector>
+
 #include "data/batches/batch.h"
 #include "nn/models/model.h"
 
@@ -10,6 +14,28 @@ inline Rows rows_of(const Batch& batch) {
     return SideView{side.ids, side.offsets, side.features, side.width};
   };
   return {view(batch.source), view(batch.target), batch.labels};
+}
+/// The same for a shard of a batch whose sequences continue those of the batch before.
+inline Rows rows_of(const Batch& shard, Lanes lanes) {
+  Rows rows = rows_of(shard);
+  rows.lanes = lanes;
+  return rows;
+}
+/// The lanes of each shard; prepares the memory for their batch. No lanes without a memory.
+inline std::vector<Lanes> lanes_of(std::span<const Batch> shards,
+                                   std::optional<SegmentMemory>& memory) {
+  std::vector<Lanes> all(shards.size());
+  if (!memory) return all;
+  std::int64_t count = 0, longest = 0;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    all[i] = {&*memory, count};
+    count += shards[i].sequences();
+    for (std::size_t s = 0; s + 1 < shards[i].target.offsets.size(); ++s)
+      longest = std::max<std::int64_t>(
+          longest, shards[i].target.offsets[s + 1] - shards[i].target.offsets[s]);
+  }
+  memory->begin(!shards.empty() && shards.front().continues, count, longest);
+  return all;
 }
 
 /// Adds part to total.

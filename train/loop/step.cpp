@@ -47,7 +47,8 @@ std::string samples_of(const Batch& shard) {
 /// reports which was the first to hold NaN or infinity, in which shard, and which samples that
 /// shard consists of. Takes a few times as long as the step.
 std::string explain(const Model& model, std::span<const NamedTensor> parameters,
-                    std::span<const Batch> shards, std::int64_t step, const StepOptions& options) {
+                    std::span<const Batch> shards, std::span<const Lanes> lanes, std::int64_t step,
+                    const StepOptions& options) {
   if (const auto found = find_non_finite(parameters, "the weight"))
     return fmt::format("  first: {}", found->text());
   double tokens = 0;
@@ -55,7 +56,8 @@ std::string explain(const Model& model, std::span<const NamedTensor> parameters,
   for (std::size_t i = 0; i < shards.size(); ++i) {
     if (shards[i].labels.empty()) continue;
     const FiniteCheck check(parameters);
-    shard_gradients(model, shards[i], static_cast<std::int64_t>(i), step, tokens, options, nullptr);
+    shard_gradients(model, shards[i], static_cast<std::int64_t>(i), step, tokens, options, nullptr,
+                    lanes[i]);
     if (!check.found()) continue;
     std::string text = fmt::format("  first: {}\n  in shard {} of {}, {}", check.found()->text(),
                                    i + 1, shards.size(), samples_of(shards[i]));
@@ -69,24 +71,28 @@ std::string explain(const Model& model, std::span<const NamedTensor> parameters,
 }  // namespace
 
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
-                  double normalizer, const StepOptions& options, LossCounts* counts) {
+                  double normalizer, const StepOptions& options, LossCounts* counts, Lanes lanes) {
   const kernels::Bf16Scope scope(options.bf16);
   Pass pass{true, options.seed, static_cast<std::uint64_t>(step),
             static_cast<std::uint32_t>(number)};
   pass.recompute = options.recompute;
-  return model.loss(rows_of(shard), {options.label_smoothing, normalizer, counts}, pass);
+  return model.loss(rows_of(shard, lanes), {options.label_smoothing, normalizer, counts}, pass);
 }
 
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
                           std::int64_t step, double normalizer, const StepOptions& options,
-                          LossCounts* counts) {
+                          LossCounts* counts, Lanes lanes) {
   const kernels::Bf16Scope scope(options.bf16);
-  return backward(shard_loss(model, shard, number, step, normalizer, options, counts));
+  return backward(shard_loss(model, shard, number, step, normalizer, options, counts, lanes));
 }
 
 TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
                      const StepOptions& options)
-    : model_(model), optimizer_(optimizer), team_(team), options_(options) {
+    : model_(model),
+      memory_(model.segment_memory()),
+      optimizer_(optimizer),
+      team_(team),
+      options_(options) {
   for (std::size_t i = 0; i < optimizer_.parameters().size(); ++i) {
     const std::int64_t n = optimizer_.parameters()[i].tensor.size();
     for (std::int64_t begin = 0; begin < n; begin += piece_values) {
@@ -108,8 +114,9 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   one_half_.assign(shards.size(), false);
 
   // 2. Each shard runs forward and backward alone, on one thread.
+  const std::vector<Lanes> lanes = lanes_of(shards, memory_);
   team_.run(static_cast<std::int64_t>(shards.size()), [&](std::int64_t i) {
-    forward_backward(shards[i], i, step, static_cast<double>(tokens));
+    forward_backward(shards[i], lanes[i], i, step, static_cast<double>(tokens));
     merge_into_tree(static_cast<std::size_t>(i));
   });
 
@@ -121,40 +128,42 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   // 4. Non-finite values never reach the weights.
   const double loss = result.counts.loss / static_cast<double>(tokens);
   if (!std::isfinite(loss) || !std::isfinite(result.gradient_norm))
-    refuse(shards, step, loss, result.gradient_norm);
+    refuse(shards, lanes, step, loss, result.gradient_norm);
 
   // 5. Clip and update.
   const bool finite = update(lr, clip_factor(result.gradient_norm, options_.clip_norm));
   drop_gradients();
   if (!finite) {
-    throw Error(Exit::non_finite,
-                fmt::format("step {}: the loss is {}, but a weight is not finite\n{}", step, loss,
-                            explain(model_, optimizer_.parameters(), shards, step, options_)));
+    throw Error(
+        Exit::non_finite,
+        fmt::format("step {}: the loss is {}, but a weight is not finite\n{}", step, loss,
+                    explain(model_, optimizer_.parameters(), shards, lanes, step, options_)));
   }
+  if (memory_) memory_->advance();
   return result;
 }
 
-void TrainStep::refuse(std::span<const Batch> shards, std::int64_t step, double loss,
-                       double gradient_norm) {
+void TrainStep::refuse(std::span<const Batch> shards, std::span<const Lanes> lanes,
+                       std::int64_t step, double loss, double gradient_norm) {
   drop_gradients();  // the search for the cause needs the memory
   throw Error(
       Exit::non_finite,
       fmt::format("step {}: the loss is {} and the gradients' norm {}; the weights are as before "
                   "the step\n{}",
                   step, unsigned_nan(loss), unsigned_nan(gradient_norm),
-                  explain(model_, optimizer_.parameters(), shards, step, options_)));
+                  explain(model_, optimizer_.parameters(), shards, lanes, step, options_)));
 }
 
 void TrainStep::drop_gradients() {
   for (GradientList& list : gradients_) std::fill(list.begin(), list.end(), Array());
 }
 
-void TrainStep::forward_backward(const Batch& shard, std::int64_t number, std::int64_t step,
-                                 double normalizer) {
+void TrainStep::forward_backward(const Batch& shard, Lanes lanes, std::int64_t number,
+                                 std::int64_t step, double normalizer) {
   if (shard.labels.empty()) return;
   const auto i = static_cast<std::size_t>(number);
   Gradients gradients =
-      shard_gradients(model_, shard, number, step, normalizer, options_, &counts_[i]);
+      shard_gradients(model_, shard, number, step, normalizer, options_, &counts_[i], lanes);
   for (std::size_t p = 0; p < optimizer_.parameters().size(); ++p) {
     gradients_[i][p] = gradients.take(optimizer_.parameters()[p].tensor);
   }

@@ -2,6 +2,7 @@
 /// One training step: shards forward and backward, their gradients summed, clipped, applied.
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,6 +47,8 @@ class TrainStep {
   /// where that began. A non-finite weight that does not affect the loss is found when it is
   /// updated: the step is completed, then Error(Exit::non_finite) is thrown.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
+  /// What the model remembers of earlier batches; none if it remembers nothing.
+  std::optional<SegmentMemory>& memory() { return memory_; }
 
  private:
   /// A range of one parameter, small enough to stay in cache: the unit of summing and updating.
@@ -53,10 +56,10 @@ class TrainStep {
     std::size_t parameter;
     std::int64_t begin, end;
   };
-  void forward_backward(const Batch& shard, std::int64_t number, std::int64_t step,
+  void forward_backward(const Batch& shard, Lanes lanes, std::int64_t number, std::int64_t step,
                         double normalizer);
-  [[noreturn]] void refuse(std::span<const Batch> shards, std::int64_t step, double loss,
-                           double gradient_norm);
+  [[noreturn]] void refuse(std::span<const Batch> shards, std::span<const Lanes> lanes,
+                           std::int64_t step, double loss, double gradient_norm);
   /// Called when shard i has its gradients. Computes the sums of the tree that are ready, except
   /// the root, so that few sets of gradients exist at a time.
   void merge_into_tree(std::size_t i);
@@ -67,6 +70,8 @@ class TrainStep {
   void drop_gradients();  ///< keeps the lists for the next step
 
   const Model& model_;
+  std::optional<SegmentMemory>
+      memory_;  ///< of the segments before the batch, where the model has one
   Optimizer& optimizer_;
   Team& team_;
   StepOptions options_;
@@ -80,10 +85,11 @@ class TrainStep {
 
 /// The loss of shard number `number` of a step, divided by `normalizer`.
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
-                  double normalizer, const StepOptions& options, LossCounts* counts);
+                  double normalizer, const StepOptions& options, LossCounts* counts,
+                  Lanes lanes = {});
 /// The same, followed by backward.
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
                           std::int64_t step, double normalizer, const StepOptions& options,
-                          LossCounts* counts);
+                          LossCounts* counts, Lanes lanes = {});
 
 HEED_END

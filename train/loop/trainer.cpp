@@ -19,6 +19,8 @@ HEED_BEGIN
 
 namespace {
 
+constexpr const char* memory_file = "memory.safetensors";
+
 std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
   if (config.train.steps > 0 || config.train.epochs == 0) return config.train.steps;
   return static_cast<std::int64_t>(
@@ -28,8 +30,9 @@ std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
 /// Everything that determines the n-th batch, as text to compare.
 std::string batches_of(const Config& config, const ExperimentData& data) {
   const BatchOptions options = batch_options(config);
-  return fmt::format("{} seed {} tokens {} sequences {} context {}", data.sums.train, options.seed,
-                     options.batch_tokens, options.batch_sequences, options.context);
+  return fmt::format("{} seed {} tokens {} sequences {} context {}{}", data.sums.train,
+                     options.seed, options.batch_tokens, options.batch_sequences, options.context,
+                     options.lanes ? " lanes" : "");
 }
 
 }  // namespace
@@ -257,7 +260,7 @@ void Trainer::save(bool is_best, bool on_request) {
   if (last_saved_ == progress_.step) return;
   const std::vector<NamedTensor> moments = optimizer_.state();
   check_finite(moments);
-  const std::vector<CheckpointFile> files{
+  std::vector<CheckpointFile> files{
       {"model.safetensors",
        [&](FileWriter& file) {
          write_safetensors(file, tensor_views(model_->state()), {{"format", "pt"}});
@@ -265,6 +268,11 @@ void Trainer::save(bool is_best, bool on_request) {
       {"training.safetensors", [&](FileWriter& file) {
          write_safetensors(file, tensor_views(moments), {{"step", std::to_string(progress_.step)}});
        }}};
+  if (const std::vector<NamedTensor> memory = remembered(); !memory.empty()) {
+    files.push_back({memory_file, [&, memory](FileWriter& file) {
+                       write_safetensors(file, tensor_views(memory), {});
+                     }});
+  }
   metrics_->sync();
   nlohmann::json state = progress_.json();
   if (on_request) state["on_request"] = true;
@@ -272,6 +280,33 @@ void Trainer::save(bool is_best, bool on_request) {
                     is_best || (progress_.best && progress_.best_step == progress_.step));
   tell_what_stays(checkpoints_.prune(std::max(config_.train.keep, config_.train.average)));
   last_saved_ = progress_.step;
+}
+
+/// What the model remembers of the text before the next batch, a tensor for each layer.
+std::vector<NamedTensor> Trainer::remembered() {
+  std::vector<NamedTensor> all;
+  const std::optional<SegmentMemory>& memory = step_.memory();
+  if (!memory || memory->length() == 0) return all;
+  for (std::size_t i = 0; i < memory->arrays().size(); ++i)
+    all.push_back({fmt::format("layers.{}", i), Tensor(memory->arrays()[i])});
+  return all;
+}
+
+void Trainer::recall(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / memory_file;
+  std::optional<SegmentMemory>& memory = step_.memory();
+  if (!memory || !std::filesystem::exists(path)) return;
+  const SafetensorsFile file = SafetensorsFile::read(path);
+  std::vector<Array> layers(memory->arrays().size());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const TensorView* const view = file.find(fmt::format("layers.{}", i));
+    if (view == nullptr || view->shape.size() != 3 || view->shape[2] != memory->width())
+      throw Error(Exit::bad_input,
+                  fmt::format("{}: layer {} is missing or has another width", path.string(), i));
+    layers[i] = Array({view->shape[0], view->shape[1], view->shape[2]});
+    copy_values(*view, layers[i].values());
+  }
+  memory->restore(std::move(layers));
 }
 
 void Trainer::tell_what_stays(const std::vector<std::string>& reasons) {
@@ -316,6 +351,7 @@ void Trainer::restore() {
                (folder / "model.safetensors").string());
   load_weights(SafetensorsFile::read(folder / "training.safetensors"), optimizer_.state(),
                (folder / "training.safetensors").string());
+  recall(folder);
   const Progress now = std::exchange(progress_, Progress::from(newest.checkpoint->state));
   adapt_progress(now);
   stream_.seek(progress_.position);  // before changing the folder: the data may differ

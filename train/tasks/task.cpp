@@ -147,18 +147,30 @@ std::vector<Batch> Task::batches_of(const Dataset& data) const {
 Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data,
                                LossCounts* totals) const {
   const std::vector<Batch> batches = batches_of(data);
-  std::vector<LossCounts> counts(batches.size());
-  trained.team.run(static_cast<std::int64_t>(batches.size()), [&](std::int64_t i) {
-    const NoGrad no_grad;
-    Pass pass;
-    const Batch& batch = batches[i];
-    if (!batch.labels.empty()) trained.model.loss(rows_of(batch), {.counts = &counts[i]}, pass);
-  });
   LossCounts total;
   Evaluation e;
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    add_counts(total, counts[i]);
-    e.sentences += batches[i].sequences();
+  const auto evaluate_together = [&](std::span<const Batch> some, std::span<const Lanes> lanes) {
+    std::vector<LossCounts> counts(some.size());
+    trained.team.run(std::ssize(some), [&](std::int64_t i) {
+      const NoGrad no_grad;
+      Pass pass;
+      const Batch& batch = some[i];
+      if (!batch.labels.empty())
+        trained.model.loss(rows_of(batch, lanes[i]), {.counts = &counts[i]}, pass);
+    });
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      add_counts(total, counts[i]);
+      e.sentences += some[i].sequences();
+    }
+  };
+  if (std::optional<SegmentMemory> memory = trained.model.segment_memory()) {
+    for (const Batch& batch : batches) {  // one after the other: each continues the one before
+      const std::vector<Batch> parts = shard(batch, 4);
+      evaluate_together(parts, lanes_of(parts, memory));
+      memory->advance();
+    }
+  } else {
+    evaluate_together(batches, std::vector<Lanes>(batches.size()));
   }
   const auto n = static_cast<double>(std::max<std::int64_t>(total.tokens, 1));
   e.tokens = total.tokens;
@@ -223,6 +235,7 @@ BatchOptions batch_options(const Config& config) {
   options.batch_tokens = config.train.batch_tokens;
   options.batch_sequences = config.train.batch_sequences;
   options.context = info_of(config.task).reads_text ? config.model.context : 0;
+  options.lanes = config.model.memory > 0;
   options.seed = config.seed;
   return options;
 }

@@ -130,10 +130,11 @@ struct FusedAttention {
       const std::int64_t queries = query_offsets[s + 1] - query_offsets[s];
       const std::int64_t keys = key_offsets[s + 1] - key_offsets[s];
       if (queries == 0) continue;  // skips a loop over possibly very many heads
+      const std::int64_t before = options.queries_last ? keys - queries : 0;
       const std::int64_t step = queries * keys <= whole_values ? queries : block_rows;
       for (std::int64_t head = 0; head < heads; ++head) {
         for (std::int64_t begin = 0; begin < queries; begin += step) {
-          const QueryBlock some{static_cast<std::int64_t>(s), begin,
+          const QueryBlock some{static_cast<std::int64_t>(s), before + begin,
                                 std::min(step, queries - begin), keys};
           const Block block{some, query_offsets[s] + begin, key_offsets[s], head, number};
           if (head == 0 || step < queries) find_stretches(some, stretches);
@@ -465,6 +466,12 @@ Tensor cross_attention(const Tensor& q, const Tensor& kv,
   if (query_offsets.size() != key_offsets.size()) {
     fail("[{}] expected as many key sequences as query sequences, got {} and {}", op,
          key_offsets.size() - 1, query_offsets.size() - 1);
+  }
+  for (std::size_t s = 0; options.queries_last && s + 1 < key_offsets.size(); ++s) {
+    const std::int32_t queries = query_offsets[s + 1] - query_offsets[s],
+                       keys = key_offsets[s + 1] - key_offsets[s];
+    if (queries > keys)
+      fail("[{}] expected a key for each of the last {} queries, got {}", op, queries, keys);
   }
   return apply_attention(CrossAttention{}, layout, options, query_offsets, key_offsets,
                          std::array{q, kv});
