@@ -61,7 +61,9 @@ void check_stamp(const std::string& file, std::string_view bytes, bool float64) 
            "it registers nothing: expected HEED_MIXER, HEED_ACTIVATION or HEED_TASK in one of its "
            "sources (docs/PLUGINS.md)");
   }
-  const std::string_view stamp = bytes.substr(at, bytes.substr(at, 1000).find('\n') + 1),
+  const std::string_view from_mark = bytes.substr(at, 1000),
+                         stamp = from_mark.substr(
+                             0, std::min(from_mark.find('\n'), from_mark.size() - 1) + 1),
                          wanted = float64 ? float64_stamp : float32_stamp,
                          other = float64 ? float32_stamp : float64_stamp;
   if (stamp == wanted) return;

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "autograd/memory/arena.h"
 #include "data/batches/batch.h"
 #include "nn/models/model.h"
 
@@ -21,10 +22,10 @@ inline Rows rows_of(const Batch& shard, Lanes lanes) {
   rows.lanes = lanes;
   return rows;
 }
+using LaneList = std::vector<Lanes, ArenaAllocator<Lanes>>;
 /// The lanes of each shard; prepares the memory for their batch. No lanes without a memory.
-inline std::vector<Lanes> lanes_of(std::span<const Batch> shards,
-                                   std::optional<SegmentMemory>& memory) {
-  std::vector<Lanes> all(shards.size());
+inline LaneList lanes_of(std::span<const Batch> shards, std::optional<SegmentMemory>& memory) {
+  LaneList all(shards.size());
   if (!memory) return all;
   std::int64_t count = 0, longest = 0;
   for (std::size_t i = 0; i < shards.size(); ++i) {

@@ -114,7 +114,7 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   one_half_.assign(shards.size(), false);
 
   // 2. Each shard runs forward and backward alone, on one thread.
-  const std::vector<Lanes> lanes = lanes_of(shards, memory_);
+  const LaneList lanes = lanes_of(shards, memory_);
   team_.run(static_cast<std::int64_t>(shards.size()), [&](std::int64_t i) {
     forward_backward(shards[i], lanes[i], i, step, static_cast<double>(tokens));
     merge_into_tree(static_cast<std::size_t>(i));

@@ -170,7 +170,7 @@ Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data,
       memory->advance();
     }
   } else {
-    evaluate_together(batches, std::vector<Lanes>(batches.size()));
+    evaluate_together(batches, LaneList(batches.size()));
   }
   const auto n = static_cast<double>(std::max<std::int64_t>(total.tokens, 1));
   e.tokens = total.tokens;

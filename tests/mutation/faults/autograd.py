@@ -273,3 +273,18 @@ fault("gradcheck: a variable used twice is reported twice", "autograd/gradcheck/
       "!known_.insert(input.get()).second) continue;",
       "known_.contains(input.get())) continue;",
       "autograd_f64:gradcheck_wrong_suite")
+
+fault("attention, hard: backward passes the hard weights' gradient", "autograd/ops/attention/fused_attention.cpp",
+      "scratch.delta[r] = kernels::dot(p + r * keys, dp + r * keys, keys);",
+      "scratch.delta[r] += kernels::dot(p + r * keys, dp + r * keys, 0);",
+      "autograd_f64:attention_kinds")
+
+fault("attention, sum: no division in backward", "autograd/ops/attention/fused_attention.cpp",
+      "std::fill(row, row + n, 1 / sums[r * layout.heads]);",
+      "std::fill(row, row + n, sums[r * layout.heads] / sums[r * layout.heads]);",
+      "autograd_f64:attention_kinds")
+
+fault("gradcheck: a straight-through gradient hides tensors that do not pass it", "autograd/gradcheck/audit.cpp",
+      "if (found == behind_.end() && !node.straight_through()) return;",
+      "if (found == behind_.end() && !node.straight_through() && behind_.empty()) return;",
+      "autograd_f64:gradcheck_suite")

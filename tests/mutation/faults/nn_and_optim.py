@@ -109,3 +109,18 @@ fault("optimizer: a step from gradients is not clipped", "optim/optimizer.cpp",
       "step(list, lr, clip_factor(norm, options_.clip_norm));",
       "step(list, lr, 1);",
       "optim_f64:optimizers")
+
+fault("segment memory: the first tokens are kept, not the last", "nn/segment_memory.cpp",
+      "std::copy_n(values + (rows - fresh) * width_, fresh * width_, to);",
+      "std::copy_n(values, fresh * width_, to);",
+      "nn_f64:segment_memory")
+
+fault("segment memory: every shard reads the first lanes", "nn/layers/attention.cpp",
+      "const std::int64_t lane = context.lanes.first + i,",
+      "const std::int64_t lane = i,",
+      "nn_f64:segment_memory", "training:trainer")
+
+fault("segment memory: not restored with a checkpoint", "train/loop/trainer.cpp",
+      "  recall(folder);\n",
+      "",
+      "training:trainer")

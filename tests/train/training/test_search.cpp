@@ -17,7 +17,7 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 constexpr float never = -std::numeric_limits<float>::infinity();
-constexpr std::int32_t eos = Tokenizer::eos, A = 3, B = 4, C = 5;
+constexpr std::int32_t eos = Tokenizer::eos, A = 3, B = 4;
 
 DecodeOptions beam_of(std::int64_t beam, double alpha = 0) {
   DecodeOptions o;
