@@ -221,30 +221,37 @@ struct GeluTanh {
   }
 };
 
+template <Map f, class F, class Body>
+HWY_INLINE void with_struct(const Body& body) {
+  static_assert(F::needs_x == map_needs_x(f) && F::needs_y == map_needs_y(f),
+                "map_needs_x and map_needs_y (maps.h) say something else");
+  body(F());
+}
+
 /// Calls body(F()) with the struct above that belongs to f.
 template <class Body>
 HWY_INLINE void with_map(Map f, const Body& body) {
   switch (f) {
     case Map::neg:
-      return body(Neg());
+      return with_struct<Map::neg, Neg>(body);
     case Map::exp:
-      return body(Exp());
+      return with_struct<Map::exp, Exp>(body);
     case Map::log:
-      return body(Log());
+      return with_struct<Map::log, Log>(body);
     case Map::sqrt:
-      return body(Sqrt());
+      return with_struct<Map::sqrt, Sqrt>(body);
     case Map::tanh:
-      return body(Tanh());
+      return with_struct<Map::tanh, Tanh>(body);
     case Map::relu:
-      return body(Relu());
+      return with_struct<Map::relu, Relu>(body);
     case Map::gelu:
-      return body(Gelu());
+      return with_struct<Map::gelu, Gelu>(body);
     case Map::gelu_tanh:
-      return body(GeluTanh());
+      return with_struct<Map::gelu_tanh, GeluTanh>(body);
     case Map::sigmoid:
-      return body(Sigmoid());
+      return with_struct<Map::sigmoid, Sigmoid>(body);
     case Map::silu:
-      return body(Silu());
+      return with_struct<Map::silu, Silu>(body);
   }
 }
 

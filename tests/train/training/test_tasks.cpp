@@ -51,6 +51,23 @@ BOOST_AUTO_TEST_CASE(the_table_names_each_task_and_its_metrics) {
   BOOST_TEST((info_of(TaskKind::lm).name == "lm" && info_of(TaskKind::tag).name == "tag"));
 }
 
+BOOST_AUTO_TEST_CASE(an_evaluation_has_every_metric_of_its_task) {
+  const TempFolder folder;
+  Config text = small_run();
+  text.task = TaskKind::lm;
+  text.data = {};
+  put(folder / "text", "some text to read\nand some more of it\n");
+  text.data.train.text = text.data.valid.text = {(folder / "text").string()};
+  text.model.context = 8;
+  for (const Config& c : {small_run(), tag_run(), text}) {
+    Run run(c, folder / std::string(info_of(c.task).name));
+    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+    for (const Metric metric : info_of(c.task).metrics)
+      BOOST_TEST(e.has(metric), info_of(c.task).name << " does not set " << info_of(metric).name);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(tag_batches_have_one_side_and_a_label_for_each_of_its_rows) {
   const Config c = tag_run();
   const ExperimentData data = load_data(c);
