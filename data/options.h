@@ -15,10 +15,10 @@ struct FilesOptions {
   std::vector<std::string> text = {};
 };
 
-enum class SyntheticKind { none, copy, reverse, sort, addition, dates, brackets };
+enum class SyntheticKind { none, copy, reverse, sort, addition, dates, brackets, recall };
 constexpr auto names_of(SyntheticKind) {
   return enum_names<SyntheticKind>("none", "copy", "reverse", "sort", "addition", "dates",
-                                   "brackets");
+                                   "brackets", "recall");
 }
 
 /// A built-in task; counts are numbers of pairs. Splits share no source line.
@@ -27,10 +27,14 @@ struct SyntheticOptions {
   std::int64_t train = 50000;
   std::int64_t valid = 1000;
   std::int64_t test = 1000;
-  /// copy, reverse, sort: symbols; addition: digits of a summand; brackets: pairs of brackets.
+  /// copy, reverse, sort: symbols; addition: digits of a summand; brackets: pairs of brackets; recall:
+  /// keys with their values.
   std::int64_t min_length = 1;
   std::int64_t max_length = 20;
-  std::int64_t symbols = 26;  ///< copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10)
+  /// copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10); recall: the keys there are (at
+  /// most 26 + 26).
+  std::int64_t symbols = 26;
+  std::int64_t distance = 0;  ///< recall: the asked key is this far from the end, 1: last; 0: any
 };
 
 struct DataOptions {

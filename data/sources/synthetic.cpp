@@ -127,6 +127,23 @@ Pair brackets_pair(const SyntheticOptions& options, Random& random) {
   return {.source = std::move(source), .target = std::move(target)};
 }
 
+/// Different keys, each followed by its value, then one of the keys again, of which the value is asked:
+/// "b 3 d 0 a 3 ? d" becomes "- - - - - - - 0".
+Pair recall_pair(const SyntheticOptions& options, Random& random) {
+  const std::int64_t count = draw(random, options.min_length, options.max_length),
+                     from_end = options.distance > 0 ? options.distance : draw(random, 1, count);
+  std::string keys(alphabet.substr(0, static_cast<std::size_t>(options.symbols))), values;
+  std::string source, target;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::swap(keys[i], keys[draw(random, i, options.symbols - 1)]);  // Fisher-Yates
+    values += static_cast<char>('0' + random.below(10));
+    source += fmt::format("{} {} ", keys[i], values[i]);
+    target += "- - ";
+  }
+  return {.source = fmt::format("{}? {}", source, keys[count - from_end]),
+          .target = fmt::format("{}- {}", target, values[count - from_end])};
+}
+
 Pair make_pair(const SyntheticOptions& options, Random& random) {
   switch (options.name) {
     case SyntheticKind::addition:
@@ -135,6 +152,8 @@ Pair make_pair(const SyntheticOptions& options, Random& random) {
       return date_pair(random);
     case SyntheticKind::brackets:
       return brackets_pair(options, random);
+    case SyntheticKind::recall:
+      return recall_pair(options, random);
     default:
       return symbols_pair(options, random);
   }

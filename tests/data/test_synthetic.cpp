@@ -11,9 +11,9 @@ using namespace heed::testing;
 
 namespace {
 
-constexpr auto all_kinds = {SyntheticKind::copy,  SyntheticKind::reverse,
-                            SyntheticKind::sort,  SyntheticKind::addition,
-                            SyntheticKind::dates, SyntheticKind::brackets};
+constexpr auto all_kinds = {
+    SyntheticKind::copy,  SyntheticKind::reverse,  SyntheticKind::sort,  SyntheticKind::addition,
+    SyntheticKind::dates, SyntheticKind::brackets, SyntheticKind::recall};
 
 SyntheticOptions options(SyntheticKind kind) {
   return {.name = kind, .train = 3000, .valid = 300, .test = 200, .min_length = 1, .max_length = 8};
@@ -92,6 +92,34 @@ BOOST_AUTO_TEST_CASE(brackets_and_how_deep_they_are) {
   });
   BOOST_TEST((lengths == std::set<std::size_t>{4, 6, 8, 10, 12, 14, 16}));
   BOOST_TEST(depths.size() >= 6u);
+}
+
+BOOST_AUTO_TEST_CASE(recall_of_a_value_at_a_distance) {
+  for (const std::int64_t distance : {0, 1, 3}) {
+    auto o = options(SyntheticKind::recall);
+    o.min_length = 3;
+    o.symbols = 9;
+    o.distance = distance;
+    std::set<std::size_t> places;
+    std::set<std::string> values;
+    each_pair(synthetic_corpus(o, 3), [&](const std::string& source, const std::string& target) {
+      const auto words = split_at(source, ' '), labels = split_at(target, ' ');
+      BOOST_REQUIRE(words.size() == labels.size());
+      BOOST_REQUIRE(words[words.size() - 2] == "?");
+      std::map<std::string, std::string> value_of;
+      for (std::size_t i = 0; i + 2 < words.size(); i += 2) {
+        BOOST_REQUIRE(value_of.emplace(words[i], words[i + 1]).second);
+        if (words[i] == words.back()) places.insert((words.size() - 2 - i) / 2);
+      }
+      BOOST_REQUIRE((value_of.size() >= 3 && value_of.size() <= 8));
+      BOOST_REQUIRE(labels.back() == value_of.at(words.back()));
+      values.insert(labels.back());
+      for (std::size_t i = 0; i + 1 < labels.size(); ++i) BOOST_REQUIRE(labels[i] == "-");
+    });
+    BOOST_TEST(values.size() == 10u);
+    BOOST_TEST(places.size() == (distance == 0 ? 8u : 1u));
+    if (distance > 0) BOOST_TEST(*places.begin() == static_cast<std::size_t>(distance));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(copy_reverse_and_sort) {

@@ -1,5 +1,6 @@
 // The gradient of a whole model's loss, for each of its parameters, against finite differences.
 #include "autograd/gradcheck.h"
+#include "nn/models/tagger.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -54,6 +55,43 @@ BOOST_AUTO_TEST_CASE(seq2seq_with_each_norm_and_position_scheme) {
       BOOST_TEST(check_loss(*make_seq2seq(o, 7, 7, true, 1), pairs, 0));
     }
   }
+}
+
+/// Every combination of norms and blocks that a config can choose, in each kind of model.
+BOOST_AUTO_TEST_CASE(every_norm_and_block) {
+  const Pairs pairs({3, 1, 4}, {2, 4, 1}, 7);
+  int combinations = 0;
+  for (const NormPlace place : every<NormPlace>()) {
+    for (const NormKind kind : every<NormKind>()) {
+      if (place == NormPlace::none && kind != NormKind::layer) continue;  // there is none to choose
+      for (const bool final_norm : {true, false}) {
+        if (!final_norm && place != NormPlace::post) continue;
+        for (const BlockForm form : every<BlockForm>()) {
+          for (const bool residual : {true, false}) {
+            ModelOptions o = small_options();
+            o.norm = place;
+            o.norm_kind = kind;
+            o.final_norm = final_norm;
+            o.block = form;
+            o.residual = residual;
+            Pairs labelled = pairs;
+            labelled.target_out.resize(labelled.source.size(), 1);  // a tagger labels the source
+            Pairs text = pairs;
+            text.source_offsets.clear();
+            BOOST_TEST_CONTEXT(name_of(place) << ", " << name_of(kind) << ", " << name_of(form)
+                                              << (residual ? "" : ", no residual")
+                                              << (final_norm ? "" : ", no final norm")) {
+              BOOST_TEST(check_loss(*make_seq2seq(o, 7, 7, true, 1), pairs, 0));
+              BOOST_TEST(check_loss(*make_language_model(o, 7, 1), text, 0));
+              BOOST_TEST(check_loss(*make_tagger(o, 7, 7, 1), labelled, 0));
+            }
+            combinations += 3;
+          }
+        }
+      }
+    }
+  }
+  BOOST_TEST(combinations == 84);
 }
 
 BOOST_AUTO_TEST_CASE(two_layers_per_side_in_random_directions) {

@@ -82,9 +82,18 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {"data: {synthetic: {name: sort, min_length: 30}}\n",
        "exp.yaml:1:44: data.synthetic.min_length: 30 is more than max_length: 20"},
       {"data: {train: {source: a, target: b}, synthetic: {train: 5}}\n",
-       "exp.yaml:1:58: data.synthetic.train: only for name: copy, reverse, sort, addition, dates "
-       "or "
-       "brackets"},
+       "exp.yaml:1:58: data.synthetic.train: only for name: copy, reverse, sort, addition, "
+       "dates, brackets or recall"},
+      {"data: {synthetic: {name: copy, distance: 3}}\n",
+       "exp.yaml:1:42: data.synthetic.distance: only for name: recall"},
+      {"data: {synthetic: {name: recall, symbols: 53}}\n",
+       "exp.yaml:1:43: data.synthetic.symbols: 53 is more than the 52 keys of recall, a-z and A-Z"},
+      {"data: {synthetic: {name: recall, symbols: 8}}\n",
+       "exp.yaml:1:43: data.synthetic.max_length: 20 different keys of symbols: 8"},
+      {"data: {synthetic: {name: recall, distance: 4, min_length: 3}}\n",
+       "exp.yaml:1:44: data.synthetic.distance: 4 is more than min_length: 3, so a line may lack "
+       "the "
+       "key"},
       {"data: {trian: {source: a, target: b}}\n",
        "exp.yaml:1:8: data.trian: unknown key (did you mean train?)"},
       {copy + "tokenizer: {shared: false, model: x.model}\n",

@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(unknown_choices) {
        "constant, got \"cosin\" (did you mean cosine?)"},
       {"data: {synthetic: {name: date}}\n",
        "exp.yaml:1:26: data.synthetic.name: expected one of none, copy, reverse, sort, addition, "
-       "dates, brackets, got \"date\" (did you mean dates?)"},
+       "dates, brackets, recall, got \"date\" (did you mean dates?)"},
       {copy + "tokenizer: {kind: bpe}\n",
        "exp.yaml:2:19: tokenizer.kind: expected one of sentencepiece, char, byte, word, got "
        "\"bpe\" (did you mean algorithm: bpe?)"},

@@ -170,6 +170,21 @@ class Checker {
                fmt::format("{} is more than max_length: {}", synthetic.min_length,
                            synthetic.max_length));
     }
+    if (synthetic.name != SyntheticKind::recall) return;
+    if (synthetic.symbols > 52)
+      complain({"data.synthetic.symbols"}, fmt::format("{} is more than the 52 keys of recall, a-z "
+                                                       "and A-Z",
+                                                       synthetic.symbols));
+    if (synthetic.max_length > synthetic.symbols) {
+      complain(
+          {"data.synthetic.max_length", "data.synthetic.symbols"},
+          fmt::format("{} different keys of symbols: {}", synthetic.max_length, synthetic.symbols));
+    }
+    if (synthetic.distance > synthetic.min_length) {
+      complain({"data.synthetic.distance", "data.synthetic.min_length"},
+               fmt::format("{} is more than min_length: {}, so a line may lack the key",
+                           synthetic.distance, synthetic.min_length));
+    }
   }
 
   void check_tokenizer() {

@@ -100,19 +100,25 @@ void add_data(Table& table) {
               .only(name, {"none"}, "set data.synthetic.test"),
           row(HEED_KEY(data.synthetic.name),
               "Generated data instead of files. dates: dates as people write them to ISO 8601; "
-              "brackets: the nesting depth of each bracket."),
+              "brackets: the nesting depth of each bracket; recall: keys with values, then a key "
+              "whose "
+              "value is asked."),
           row(HEED_KEY(data.synthetic.train), pairs,
               "Training pairs; no source line is in two splits."),
           row(HEED_KEY(data.synthetic.valid), pairs_or_none, "Validation pairs."),
           row(HEED_KEY(data.synthetic.test), pairs_or_none, "Test pairs."),
           row(HEED_KEY(data.synthetic.min_length), length,
               "copy, reverse, sort: fewest symbols; addition: fewest digits of a summand; "
-              "brackets: fewest pairs."),
+              "brackets: fewest pairs; recall: fewest keys."),
           row(HEED_KEY(data.synthetic.max_length), length,
               "copy, reverse, sort: most symbols; addition: most digits of a summand; brackets: "
-              "most pairs."),
+              "most pairs; recall: most keys."),
           row(HEED_KEY(data.synthetic.symbols), Range{1, 62},
-              "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9)."),
+              "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9); recall: how many keys "
+              "there are, 52 at most."),
+          row(HEED_KEY(data.synthetic.distance), Range{0, million},
+              "Which key is asked: 1 is the last, 2 the one before; 0: any.")
+              .only(name, {"recall"}),
           row(HEED_KEY(data.lowercase), "Lower-case both sides before tokenizing."),
           row(HEED_KEY(data.max_length), length,
               "Training pairs with more tokens than this on either side are left out."),
