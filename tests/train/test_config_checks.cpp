@@ -89,7 +89,8 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {"data: {synthetic: {name: recall, symbols: 53}}\n",
        "exp.yaml:1:43: data.synthetic.symbols: 53 is more than the 52 keys of recall, a-z and A-Z"},
       {"data: {synthetic: {name: recall, symbols: 8}}\n",
-       "exp.yaml:1:43: data.synthetic.max_length: 20 different keys of symbols: 8"},
+       "exp.yaml:1:43: data.synthetic.max_length: 20 is more than symbols: 8, and the keys of a "
+       "line differ"},
       {"data: {synthetic: {name: recall, distance: 4, min_length: 3}}\n",
        "exp.yaml:1:44: data.synthetic.distance: 4 is more than min_length: 3, so a line may lack "
        "the "

@@ -176,9 +176,9 @@ class Checker {
                                                        "and A-Z",
                                                        synthetic.symbols));
     if (synthetic.max_length > synthetic.symbols) {
-      complain(
-          {"data.synthetic.max_length", "data.synthetic.symbols"},
-          fmt::format("{} different keys of symbols: {}", synthetic.max_length, synthetic.symbols));
+      complain({"data.synthetic.max_length", "data.synthetic.symbols"},
+               fmt::format("{} is more than symbols: {}, and the keys of a line differ",
+                           synthetic.max_length, synthetic.symbols));
     }
     if (synthetic.distance > synthetic.min_length) {
       complain({"data.synthetic.distance", "data.synthetic.min_length"},
