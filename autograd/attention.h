@@ -3,7 +3,7 @@
 ///
 ///   S = scale · Q Kᵀ + Σ terms,   P = softmax(S) over the keys that each query reads,   O = P V
 ///
-/// (or another map from S to P, kernels/score_map.h)
+/// (kernels/score_map.h has other maps from S to P)
 ///
 /// - the layout: query heads, key heads, the size of a head, and the scale, usually 1/√size;
 /// - a Pattern: the keys that each query reads (ops/attention/causal.h, window.h);
@@ -136,13 +136,13 @@ struct AttentionOptions {
   std::int64_t heads = 1;
   std::int64_t key_heads = 0;  ///< a divisor of heads (HeadLayout); 0: as many as heads
   real scale = 0;              ///< of Q Kᵀ; 0: 1/√size
-  /// Of cross-attention: a sequence's queries are at its last positions, not at its first; the keys
-  /// before them were computed earlier.
+  /// Cross-attention only: the queries of a sequence have its last positions instead of its first, as
+  /// when the keys before them come from an earlier call.
   bool queries_last = false;
   PatternPtr pattern = full_pattern();
   std::vector<ScoreTermPtr> terms = {};
   std::int64_t top_k = 0;  ///< keys that a query keeps (keep_largest.h); 0: all that it reads
-  ScoreMap map = ScoreMap::softmax;  ///< from S to P; the others go without top_k
+  ScoreMap map = ScoreMap::softmax;  ///< from S to P; with top_k, softmax only
   real dropout = 0;                  ///< of P
   RandomKey key = {};
 

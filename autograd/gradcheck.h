@@ -28,8 +28,8 @@
 /// tried by itself (autograd/gradcheck/audit.h): it must add to the gradients of its inputs, leave dy
 /// alone, do without the gradients of constants, give the same again, and read only what was written.
 ///
-/// Where an op's backward is another function's gradient on purpose (a straight-through estimator, which
-/// the op declares), differences cannot agree: tensors whose gradient passes it are named, not compared.
+/// If an op declares a straight-through gradient (Op::straight_through, autograd/tensor.h), finite
+/// differences cannot agree: tensors whose gradient passes through it are named and not compared.
 ///
 /// Intended for float64. A float32 build works too, with looser defaults, but detects only gross
 /// errors.
@@ -77,7 +77,7 @@ struct GradcheckOptions {
 enum class GradcheckStatus {
   ok,
   empty,       ///< the tensor has no entries: nothing to check
-  declared,    ///< its gradient passes an op that gives another function's: not compared
+  declared,    ///< its gradient passes through a straight-through op: not compared
   kink,        ///< s is not differentiable here; the analytic value is a valid subgradient
   unstable,    ///< the numeric derivative converges at no step size: fails
   wrong,       ///< fails
@@ -112,7 +112,7 @@ struct ParameterCheck {
   double worst_error = 0;  ///< the largest error, kinks aside; infinite for NaN
   GradcheckStatus status = GradcheckStatus::ok;
   std::string cause;                   ///< of a failure, as far as the numbers show it
-  std::string declared_by;             ///< the op with a straight-through gradient
+  std::string declared_by;             ///< status declared: the straight-through op
   std::vector<GradcheckEntry> worst;   ///< failing entries, worst first; a few
   std::vector<GradcheckEntry> kinked;  ///< entries at kinks; a few
 };

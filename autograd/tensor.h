@@ -100,7 +100,7 @@ class Node {
 
   virtual bool leaf() const { return false; }
   virtual const std::type_info& op() const = 0;
-  /// Whether backward knowingly gives another function's gradient (Op::straight_through).
+  /// Whether backward deliberately gives another function's gradient (Op::straight_through).
   virtual bool straight_through() const { return false; }
   /// Adds the op's contributions: dx[i] belongs to inputs()[i].
   virtual void backward(const Array& dy, std::span<const Grad> dx) = 0;
@@ -244,8 +244,8 @@ const std::type_info& type_of() {
 }
 
 /// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy,
-/// Grad...) const`; its members are what backward needs. If its backward gives another function's
-/// gradient on purpose (of a step function, say), `bool straight_through() const` tells gradcheck.
+/// Grad...) const`; its members are what backward needs. An op whose backward deliberately gives another
+/// function's gradient declares that to gradcheck with `bool straight_through() const`.
 template <class Op, std::size_t n>
 class OpNode final : public Node {
  public:

@@ -31,10 +31,11 @@ struct SyntheticOptions {
   /// keys with their values.
   std::int64_t min_length = 1;
   std::int64_t max_length = 20;
-  /// copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10); recall: the keys there are (at
-  /// most 26 + 26).
+  /// copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10); recall: number of different
+  /// keys (at most 26 + 26).
   std::int64_t symbols = 26;
-  std::int64_t distance = 0;  ///< recall: the asked key is this far from the end, 1: last; 0: any
+  std::int64_t distance =
+      0;  ///< recall: place of the key in question from the end (1: last); 0: any
 };
 
 struct DataOptions {

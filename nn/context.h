@@ -98,7 +98,7 @@ struct Context {
   /// Which rows self-attention reads, in place of the model's own choice: a prefix
   /// (autograd/ops/attention/prefix.h), any mask (mask.h). It must be causal where the block is.
   PatternPtr pattern = nullptr;
-  Lanes lanes = {};  ///< earlier segments that self-attention reads too
+  Lanes lanes = {};  ///< where self-attention finds the keys of earlier segments
 
   /// The position of a sequence's first row.
   std::int64_t first_position() const { return cache != nullptr ? cache->position : 0; }

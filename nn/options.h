@@ -79,8 +79,7 @@ struct ModelOptions {
   InitKind init = InitKind::xavier;
   double init_std = 0.02;      ///< only for InitKind::normal
   std::int64_t context = 256;  ///< language model: window length, in tokens
-  std::int64_t memory =
-      0;  ///< language model: tokens before a window whose keys and values it reads
+  std::int64_t memory = 0;     ///< language model: earlier tokens whose keys and values are kept
   std::int64_t max_positions = 1024;  ///< rows of a learned position table
   RotaryPairs rotary_pairs{};         ///< the first: halves
   double rotary_base = 10000;         ///< pair i turns by position · base^(−2i/size)

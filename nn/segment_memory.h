@@ -1,5 +1,5 @@
 #pragma once
-/// What a language model remembers of the text before the segment that it reads.
+/// The memory of a language model that reads a long text in segments.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -8,25 +8,25 @@
 
 HEED_BEGIN
 
-/// The keys and values that each self-attention computed for the last tokens of earlier segments: a token
-/// attends to them as to those of its own segment, but no gradient flows into them. They are as the
-/// weights of their own step made them. The sequences of a batch are lanes: lane i of a batch continues
-/// lane i of the batch before.
-/// Source: Dai et al., "Transformer-XL", 2019, section 3.2, which remembers the layers' inputs instead.
+/// The keys and values that each self-attention layer computed for the last tokens of earlier segments.
+/// Tokens attend to them as to those of their own segment, but they receive no gradient and keep the
+/// values that the weights of their own step gave them. The sequences of a batch are lanes: lane i
+/// continues lane i of the previous batch.
+/// Source: Dai et al., "Transformer-XL", 2019, section 3.2; they store the layers' inputs instead.
 ///
-/// Shards read and write the lanes of their own sequences, so they may run at once. What they write
-/// counts from the next segment on (advance), so running a shard twice changes nothing.
+/// Each shard reads and writes its own lanes only, so shards may run concurrently. New values are read
+/// from the next segment on (advance), so running a shard twice has no effect.
 class SegmentMemory {
  public:
   SegmentMemory() = default;
-  /// Of the last `tokens` tokens in each of `layers` layers, with `width` values a token.
+  /// For the last `tokens` tokens, in each of `layers` layers, with `width` values per token.
   SegmentMemory(std::int64_t tokens, std::int64_t layers, std::int64_t width)
       : tokens_(tokens), width_(width), kept_(layers), next_(layers) {}
 
-  /// Before a batch of `lanes` sequences of at most `longest` tokens: keeps the memory if the batch
-  /// continues the one before, else forgets it. Lanes may only end, the last ones first.
+  /// Starts a batch of `lanes` sequences of at most `longest` tokens. Clears the memory unless the batch
+  /// continues the previous one; it may then have fewer lanes (the last ones have ended), but not more.
   void begin(bool continues, std::int64_t lanes, std::int64_t longest);
-  /// After the batch: what the layers wrote is now the memory.
+  /// Ends the batch: what the layers wrote becomes the memory.
   void advance();
 
   std::int64_t length() const { return length_; }  ///< tokens remembered in each lane
@@ -34,11 +34,11 @@ class SegmentMemory {
   const real* lane(std::size_t layer, std::int64_t lane) const {
     return kept_[layer].data() + lane * length_ * width_;
   }
-  /// Called by a layer: `rows` keys and values of the lane's new segment.
+  /// Stores the `rows` keys and values that a layer has computed for a lane's new segment.
   void write(std::size_t layer, std::int64_t lane, const real* values, std::int64_t rows);
   std::int64_t width() const { return width_; }
 
-  /// The memory as arrays [lanes, length, width], one for each layer; and from them.
+  /// The contents, for checkpoints: an array [lanes, length, width] for each layer.
   const std::vector<Array>& arrays() const { return kept_; }
   void restore(std::vector<Array> arrays);
 
@@ -47,8 +47,7 @@ class SegmentMemory {
   std::vector<Array> kept_, next_;
 };
 
-/// The lanes of a shard: its sequence i is lane first + i. Without a memory, a model reads each sequence
-/// alone.
+/// The lanes of a shard: its sequence i is lane first + i. Without a memory, each sequence is read alone.
 struct Lanes {
   SegmentMemory* memory = nullptr;
   std::int64_t first = 0;

@@ -248,7 +248,7 @@ std::string Audit::straight_through(const Tensor& variable) const {
   return found == behind_.end() ? "" : found->second;
 }
 
-/// Backward meets a node after all that use it.
+/// Backward visits a node after all nodes that use it.
 void Audit::note_straight_through(const Node& node) {
   const auto found = behind_.find(&node);
   if (found == behind_.end() && !node.straight_through()) return;

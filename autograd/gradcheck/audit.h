@@ -27,8 +27,7 @@ class Audit final : public OpObserver {
   /// The variables that the graph leads to and that were not among those given, as
   /// "input 1 of Affine, of shape [2, 2]".
   const std::vector<std::string>& unlisted() const { return unlisted_; }
-  /// The op with a straight-through gradient that the gradient of this variable has passed; "" if none
-  /// has.
+  /// The straight-through op that the gradient of this variable has passed through; "" if there is none.
   std::string straight_through(const Tensor& variable) const;
 
   void result(const std::type_info& op, const Array& y, std::span<const NodeRef> inputs) override;
@@ -43,7 +42,8 @@ class Audit final : public OpObserver {
 
   std::unordered_set<const Node*> known_;  ///< variables given, or noted already
   std::vector<std::string> unlisted_;
-  std::unordered_map<const Node*, std::string> behind_;  ///< nodes, and the op named above
+  std::unordered_map<const Node*, std::string>
+      behind_;                ///< nodes whose gradient has passed through one, and its name
   bool in_backward_ = false;  ///< of an op; a graph that it makes has variables of its own
   std::string problem_;
   PoisonNewArrays poison_;

@@ -49,7 +49,7 @@ class Objective {
   bool has_graph() const { return has_graph_; }  ///< f's result is connected to some variable
   /// Whether the tape leads from f's result to the variable with that number.
   bool reaches(std::size_t number) const { return reached_[number]; }
-  /// The op that makes the variable's gradient a straight-through one, "" if none does.
+  /// The straight-through op that the variable's gradient passes through, or "".
   const std::string& straight_through(std::size_t number) const { return straight_[number]; }
   /// The analytic gradient of s with respect to that variable.
   const Values& gradient(std::size_t number) const { return gradients_[number]; }

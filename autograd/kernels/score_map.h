@@ -1,11 +1,10 @@
 #pragma once
 /// How attention turns the scores S of a query into weights P over the keys that it reads:
 /// - softmax: P = exp(S) / Σ exp(S)
-/// - sum: P = S / Σ S. Weights may be negative, and they are unbounded where the scores add up to
-///   almost nothing: the choice that softmax is usually explained against.
-/// - hard: P = 1 for the largest score (of equal ones, the first), 0 for the others. Its true gradient
-///   is 0 almost everywhere; backward uses softmax's instead (the straight-through estimator of Bengio,
-///   Léonard and Courville 2013, as Jang et al. 2017 apply it).
+/// - sum: P = S / Σ S. Weights may be negative, and grow without bound as Σ S approaches 0.
+/// - hard: P = 1 for the largest score (the first of equal ones), 0 for the others. The true gradient
+///   is 0 almost everywhere, so backward uses softmax's (a straight-through estimator: Bengio, Léonard
+///   and Courville 2013; Jang et al. 2017).
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +22,7 @@ constexpr auto names_of(ScoreMap) { return enum_names<ScoreMap>("softmax", "sum"
 HEED_BEGIN
 namespace kernels {
 
-/// S / Σ S of n scores, in place; returns Σ S.
+/// Replaces n scores by S / Σ S and returns Σ S.
 inline real divide_by_sum(real* scores, std::int64_t n) {
   double sum = 0;
   for (std::int64_t j = 0; j < n; ++j) sum += scores[j];
@@ -31,7 +30,7 @@ inline real divide_by_sum(real* scores, std::int64_t n) {
   return static_cast<real>(sum);
 }
 
-/// Softmax weights become hard ones, in place. NaN stays.
+/// Replaces softmax weights by hard ones. NaN stays NaN.
 inline void keep_first_largest(real* weights, std::int64_t n) {
   if (n == 0 || std::isnan(weights[0])) return;  // softmax gives NaN for all keys or for none
   real* const largest = std::max_element(weights, weights + n);
@@ -39,7 +38,7 @@ inline void keep_first_largest(real* weights, std::int64_t n) {
   *largest = 1;
 }
 
-/// The weights of one query that reads n keys, in place.
+/// Replaces the scores of one query, which reads n keys, by its weights.
 inline void map_scores(ScoreMap map, real* scores, std::int64_t n) {
   if (map == ScoreMap::sum) {
     divide_by_sum(scores, n);
@@ -49,8 +48,8 @@ inline void map_scores(ScoreMap map, real* scores, std::int64_t n) {
   if (map == ScoreMap::hard) keep_first_largest(scores, n);
 }
 
-/// body(r, the values of the keys that row r reads, how many) for each row of a tile. Other values
-/// become 0.
+/// Calls body(r, values, n) for each row r of a tile, with the values of the n keys that it reads. Sets
+/// the other values to 0.
 template <class Body>
 void for_each_row(real* tile, std::int64_t rows, std::int64_t cols, Visible visible, Body body) {
   for (std::int64_t r = 0; r < rows; ++r) {

@@ -40,7 +40,7 @@ struct Batch {
   std::vector<std::int32_t> labels;   ///< one for each row of labelled(); seq2seq: y1 … yn </s>
   std::vector<std::int64_t> samples;  ///< which samples of the dataset these are
   bool continues =
-      false;  ///< sequence i follows sequence i of the batch before (BatchOptions::lanes)
+      false;  ///< each sequence continues that of the previous batch (BatchOptions::lanes)
 
   std::int64_t sequences() const { return std::max(source.sequences(), target.sequences()); }
   /// The side whose rows the labels belong to: the target, or the source if there is no target.

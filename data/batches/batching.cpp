@@ -106,19 +106,19 @@ class WindowBatching final : public Batching {
   }
 
  private:
-  /// Lane i is windows i · length to (i + 1) · length − 1; group t has the t-th window of every lane.
+  /// Lane i consists of windows i · length to (i + 1) · length − 1; group t of window t of every lane.
   static std::vector<SampleGroup> in_lanes(const SampleGroup& starts, std::size_t length) {
     std::vector<SampleGroup> groups(std::min(length, starts.size()));
     for (std::size_t i = 0; i < starts.size(); ++i) groups[i % length].push_back(starts[i]);
     return groups;
   }
-  /// Lanes of equal length, without the windows at either end that are shorter than the others.
+  /// Lanes of equal length. The shorter windows at the start and at the end of the text are omitted.
   static std::vector<SampleGroup> whole_lanes(const Dataset& data, SampleGroup starts,
                                               const BatchOptions& options, std::int64_t first) {
     const auto last = static_cast<std::int64_t>(data.stream.size()) - 1;
     std::erase_if(starts,
                   [&](std::int64_t at) { return at < first || at + options.context > last; });
-    if (starts.empty()) return {{0}};  // a short text
+    if (starts.empty()) return {{0}};  // the text is shorter than a window
     const std::size_t lanes = std::min(windows_a_batch(options), starts.size()),
                       length = starts.size() / lanes;
     starts.resize(lanes * length);

@@ -16,8 +16,8 @@ struct BatchOptions {
   std::int64_t batch_tokens = 4096;
   std::int64_t batch_sequences = 0;  ///< > 0: this many samples per batch instead
   std::int64_t context = 256;        ///< tokens per window of a text
-  /// Of a text: sequence i of a batch continues sequence i of the batch before. The text is cut into as
-  /// many parts as a batch has sequences, and each is read from its beginning to its end.
+  /// For a text: sequence i of a batch continues sequence i of the previous batch. The text is cut into
+  /// as many lanes as a batch has sequences, and each lane is read from start to end.
   bool lanes = false;
   std::uint64_t seed = 1;
 };
@@ -74,8 +74,8 @@ const Batching& pairs();
 /// Windows of `context` tokens of a continuous text, from a random shift on (the part before the
 /// shift and the end of the text give shorter windows), so that each epoch predicts every token
 /// except the first once; windows are shuffled. A sample's number is the position of its first
-/// token. With BatchOptions::lanes, windows are not shuffled, and an epoch leaves out what is before the
-/// shift and what its parts, of equally many whole windows, leave at the end.
+/// token. With BatchOptions::lanes, windows are not shuffled, and an epoch omits the tokens before the
+/// shift and those after the last window that all lanes can have.
 const Batching& windows();
 
 }  // namespace heed

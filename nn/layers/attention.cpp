@@ -103,8 +103,8 @@ Tensor MultiHeadAttention::whole_sequences(const Tensor& x, const Context& conte
   return self_attention(placed, context.offsets, options);
 }
 
-/// Rows of x against the keys of their lane's memory and their own. Remembered keys have no rotation
-/// yet: their positions count from the first token remembered, and so differ from segment to segment.
+/// The rows of x attend to the keys in their lane's memory and to their own. Keys are stored before they
+/// are rotated, because positions count from the oldest stored token and so change with each segment.
 Tensor MultiHeadAttention::next_segment(const Tensor& x, const Context& context,
                                         AttentionOptions options) const {
   SegmentMemory& memory = *context.lanes.memory;

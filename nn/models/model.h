@@ -25,7 +25,7 @@ struct SideView {
 struct Rows {
   SideView source, target;
   std::span<const std::int32_t> labels = {};  ///< what the loss compares the logits with
-  Lanes lanes = {};  ///< of a model that remembers earlier segments (Model::segment_memory)
+  Lanes lanes = {};  ///< for a model with a segment memory (Model::segment_memory)
 };
 
 struct LossOptions {
@@ -45,7 +45,7 @@ class Model {
   Parameters state() const;
   /// The loss of a batch, a scalar: Σ over labels / normalizer.
   virtual Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const = 0;
-  /// An empty memory for the segments of a text, if the model has one (ModelOptions::memory).
+  /// A new, empty memory if the model uses one (ModelOptions::memory).
   virtual std::optional<SegmentMemory> segment_memory() const { return std::nullopt; }
   /// The maximum number of positions of a sequence; 0: no limit.
   virtual std::int64_t position_limit() const = 0;

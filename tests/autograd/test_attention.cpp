@@ -135,6 +135,22 @@ void for_each_case(const Ids& offsets, Body body) {
   }
 }
 
+/// Checks that decoding, one row at a time, gives the rows of `expected`, for causal attention with one head.
+void check_steps(const AttentionOptions& options, const Array& q, const Array& k, const Array& v,
+                 const Array& expected) {
+  const std::int64_t size = q.cols();
+  AttentionStep step(options, size);
+  std::vector<std::vector<real>> rows;  // of keys and values
+  for (std::int64_t t = 0; t < q.rows(); ++t) {
+    rows.emplace_back(k.row(t), k.row(t) + size);
+    rows.back().insert(rows.back().end(), v.row(t), v.row(t) + size);
+    Array out({1, size});
+    const auto row = [&](std::int64_t at) { return rows[static_cast<std::size_t>(at)].data(); };
+    step(q.row(t), 0, t, t + 1, row, out.data());
+    BOOST_TEST(same(out, expected.sliced(t, t + 1), tolerance));
+  }
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(attention_kinds)
@@ -334,25 +350,16 @@ BOOST_AUTO_TEST_CASE(top_k_keeps_the_largest_scores) {
     BOOST_TEST(same(fused.value(), plain.value(), tolerance));
     const Gradients found = backward(fused, dy), expected = backward(plain, dy);
     for (const Tensor& x : {q, k, v}) BOOST_TEST(same(found[x], expected[x], 100 * tolerance));
-    AttentionStep step(options, 3);
-    std::vector<std::vector<real>> rows;
-    for (std::int64_t t = 0; t < n; ++t) {
-      rows.emplace_back(k.value().row(t), k.value().row(t) + 3);
-      rows.back().insert(rows.back().end(), v.value().row(t), v.value().row(t) + 3);
-      Array out({1, 3});
-      const auto row = [&](std::int64_t at) { return rows[static_cast<std::size_t>(at)].data(); };
-      step(q.value().row(t), 0, t, t + 1, row, out.data());
-      BOOST_TEST(same(out, fused.value().sliced(t, t + 1), tolerance));
-    }
+    check_steps(options, q.value(), k.value(), v.value(), fused.value());
   }
 }
 
-BOOST_AUTO_TEST_CASE(other_maps_from_scores_to_weights_equal_their_definitions) {
+BOOST_AUTO_TEST_CASE(score_maps_equal_their_definitions) {
   for (const ScoreMap map : {ScoreMap::softmax, ScoreMap::sum, ScoreMap::hard}) {
-    for (const std::int64_t n : {6, 140}) {         // one block, several blocks
-      const real p = n == 6 ? real(0.3) : real(0);  // one block: the mask of the op
+    for (const std::int64_t n : {6, 140}) {         // one block; several
+      const real p = n == 6 ? real(0.3) : real(0);  // one block has the mask of the op dropout
       const RandomKey key{.seed = 5, .stream = Stream::check};
-      const auto part = [&](std::uint64_t seed) {  // positive, so that no Σ S is near 0
+      const auto part = [&](std::uint64_t seed) {  // positive, so that Σ S is not near 0
         Array values = random_array({n, 3}, seed);
         for (real& v : values.values()) v = std::abs(v) + real(0.1);
         return Tensor::variable(values);
@@ -381,19 +388,7 @@ BOOST_AUTO_TEST_CASE(other_maps_from_scores_to_weights_equal_their_definitions) 
       BOOST_TEST_CONTEXT(name_of(map) << ", " << n << " rows") {
         BOOST_TEST(same(fused.value(), expected.value(), tolerance));
         for (const Tensor& x : {q, k, v}) BOOST_TEST(same(found[x], wanted[x], 100 * tolerance));
-        if (p > 0) continue;
-        AttentionStep step(options, 3);
-        std::vector<std::vector<real>> rows;
-        for (std::int64_t t = 0; t < n; ++t) {
-          rows.emplace_back(k.value().row(t), k.value().row(t) + 3);
-          rows.back().insert(rows.back().end(), v.value().row(t), v.value().row(t) + 3);
-          Array out({1, 3});
-          const auto row = [&](std::int64_t at) {
-            return rows[static_cast<std::size_t>(at)].data();
-          };
-          step(q.value().row(t), 0, t, t + 1, row, out.data());
-          BOOST_TEST(same(out, fused.value().sliced(t, t + 1), 10 * tolerance));
-        }
+        if (p == 0) check_steps(options, q.value(), k.value(), v.value(), fused.value());
       }
     }
   }

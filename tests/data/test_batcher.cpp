@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(windows_of_a_text) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(lanes_of_a_text_continue_from_batch_to_batch) {
+BOOST_AUTO_TEST_CASE(lanes_of_a_text_continue_across_batches) {
   for (const std::int32_t n : {2, 9, 10, 11, 12, 45, 500}) {
     const Dataset data = counting_text(n);
     const BatchOptions o{.batch_sequences = 3, .context = 10, .lanes = true};
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(lanes_of_a_text_continue_from_batch_to_batch) {
         for (const std::int64_t s : batches[t].samples) BOOST_TEST(seen.insert(s).second);
         BOOST_TEST((shard(batches[t], 2).back().continues == (t > 0)));
       }
-      // What is left out: less than a window before them, less than one for each lane after them.
+      // Omitted: less than one window at the start, and less than one per lane at the end.
       BOOST_TEST(10 * static_cast<std::int64_t>(seen.size()) >= std::min(10, n - 40));
     }
     if (n == 500) BOOST_TEST(firsts.size() > 5u);  // the grid is shifted

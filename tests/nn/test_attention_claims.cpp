@@ -1,4 +1,4 @@
-// What Vaswani et al. 2017, section 3.2.1, say about the scale of the scores, as tests.
+// The claims of Vaswani et al. 2017, section 3.2.1, about the scale of the scores.
 #include <cmath>
 
 #include "nn/layers/attention.h"
@@ -32,9 +32,9 @@ BOOST_AUTO_TEST_CASE(the_product_of_unit_rows_has_the_variance_of_their_length) 
   }
 }
 
-/// The claim supposes that queries and keys have unit variance. With Glorot's initialisation of the one
-/// matrix [3 d, d] that makes them, they have variance 1/2, and their products a quarter of the size.
-BOOST_AUTO_TEST_CASE(at_initialisation_it_is_a_quarter_of_that) {
+/// The claim assumes that queries and keys have unit variance. With Glorot's initialisation of in_proj
+/// [3 d, d] they have variance 1/2, so the variance of their products is a quarter of their length.
+BOOST_AUTO_TEST_CASE(at_initialisation_the_variance_is_a_quarter_of_the_length) {
   for (const std::int64_t d : {8, 64, 512}) {
     double ratio = 0;
     constexpr int draws = 5;

@@ -48,7 +48,7 @@ std::vector<std::vector<std::int32_t>> texts(std::size_t count, std::int64_t len
   return all;
 }
 
-/// The logits of one text, read in segments that end at these places.
+/// The logits of one text, read in segments that end at these positions.
 Array in_segments(const Generative& model, const std::vector<std::int32_t>& text,
                   const std::vector<std::size_t>& ends) {
   std::optional<SegmentMemory> memory = model.segment_memory();
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(segments_with_memory_equal_one_long_window) {
 BOOST_AUTO_TEST_CASE(no_more_tokens_are_remembered_than_the_options_say) {
   const std::vector<std::int32_t> text = texts(1, 14).front();
   ModelOptions o = remembering(3);
-  o.decoder_layers = 1;  // whose keys and values depend on single tokens
+  o.decoder_layers = 1;  // so that keys and values depend on single tokens only
   o.positions = PositionKind::none;
   const auto model = make_language_model(o, vocabulary, 1);
   randomise(model->parameters());

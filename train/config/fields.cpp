@@ -114,10 +114,11 @@ void add_data(Table& table) {
               "copy, reverse, sort: most symbols; addition: most digits of a summand; brackets: "
               "most pairs; recall: most keys."),
           row(HEED_KEY(data.synthetic.symbols), Range{1, 62},
-              "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9); recall: how many keys "
-              "there are, 52 at most."),
+              "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9); recall: number of "
+              "different "
+              "keys (at most 52)."),
           row(HEED_KEY(data.synthetic.distance), Range{0, million},
-              "Which key is asked: 1 is the last, 2 the one before; 0: any.")
+              "Place of the key in question, counted from the end (1: the last key); 0: any.")
               .only(name, {"recall"}),
           row(HEED_KEY(data.lowercase), "Lower-case both sides before tokenizing."),
           row(HEED_KEY(data.max_length), length,
@@ -250,8 +251,9 @@ void add_model(Table& table) {
               "Factor of the products of queries and keys. sqrt: 1 over the square root of a "
               "head's width; none: 1."),
           row(HEED_KEY(model.attention.map),
-              "From scores s to weights. softmax; sum: s over the sum of all s; hard: 1 for the "
-              "largest, 0 for the others, with softmax's gradient.")
+              "How scores become weights. sum: each score divided by the sum of all; hard: 1 for "
+              "the "
+              "largest score and 0 for the others, with softmax's gradient.")
               .only("model.attention.pattern", {"full", "window"}),
           row(HEED_KEY(model.block),
               "serial: attention, then feed-forward, each with its norm and residual; parallel: "
@@ -279,9 +281,8 @@ void add_model(Table& table) {
           row(HEED_KEY(model.context), Range{1, million},
               "Tokens of text that the model reads at once."),
           row(HEED_KEY(model.memory), Range{0, million},
-              "Tokens before those, of whose keys and values the model remembers what it computed; "
-              "a "
-              "batch then continues the batch before.")
+              "Tokens before the window whose keys and values self-attention also reads, as it "
+              "computed them then; each batch continues the previous one.")
               .only("model.mixer", {"attention"})
               .only("model.attention.pattern", {"full", "window", "topk"}),
           row(HEED_KEY(model.max_positions), Range{1, million},
@@ -290,7 +291,7 @@ void add_model(Table& table) {
       });
   find(table, "model.positions")
       .conditions.push_back({"model.mixer", {"attention"}, "", in_attention()});
-  // Positions counted from the window's first token would be those of remembered tokens too.
+  // Absolute positions count from the window's first token, so earlier tokens would share them.
   std::vector<std::string> by_difference = in_attention();
   by_difference.emplace_back("none");
   find(table, "model.memory").conditions.push_back({"model.positions", by_difference});

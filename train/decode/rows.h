@@ -16,14 +16,14 @@ inline Rows rows_of(const Batch& batch) {
   };
   return {view(batch.source), view(batch.target), batch.labels};
 }
-/// The same for a shard of a batch whose sequences continue those of the batch before.
+/// The same for a shard whose sequences continue those of the previous batch.
 inline Rows rows_of(const Batch& shard, Lanes lanes) {
   Rows rows = rows_of(shard);
   rows.lanes = lanes;
   return rows;
 }
 using LaneList = std::vector<Lanes, ArenaAllocator<Lanes>>;
-/// The lanes of each shard; prepares the memory for their batch. No lanes without a memory.
+/// Starts a batch in the memory and returns the lanes of each shard; without a memory, empty ones.
 inline LaneList lanes_of(std::span<const Batch> shards, std::optional<SegmentMemory>& memory) {
   LaneList all(shards.size());
   if (!memory) return all;

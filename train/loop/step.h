@@ -47,7 +47,7 @@ class TrainStep {
   /// where that began. A non-finite weight that does not affect the loss is found when it is
   /// updated: the step is completed, then Error(Exit::non_finite) is thrown.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
-  /// What the model remembers of earlier batches; none if it remembers nothing.
+  /// Keys and values of earlier batches, if the model uses a memory.
   std::optional<SegmentMemory>& memory() { return memory_; }
 
  private:
@@ -70,8 +70,7 @@ class TrainStep {
   void drop_gradients();  ///< keeps the lists for the next step
 
   const Model& model_;
-  std::optional<SegmentMemory>
-      memory_;  ///< of the segments before the batch, where the model has one
+  std::optional<SegmentMemory> memory_;
   Optimizer& optimizer_;
   Team& team_;
   StepOptions options_;

@@ -268,7 +268,7 @@ void Trainer::save(bool is_best, bool on_request) {
       {"training.safetensors", [&](FileWriter& file) {
          write_safetensors(file, tensor_views(moments), {{"step", std::to_string(progress_.step)}});
        }}};
-  if (const std::vector<NamedTensor> memory = remembered(); !memory.empty()) {
+  if (const std::vector<NamedTensor> memory = memory_tensors(); !memory.empty()) {
     files.push_back({memory_file, [&, memory](FileWriter& file) {
                        write_safetensors(file, tensor_views(memory), {});
                      }});
@@ -282,8 +282,8 @@ void Trainer::save(bool is_best, bool on_request) {
   last_saved_ = progress_.step;
 }
 
-/// What the model remembers of the text before the next batch, a tensor for each layer.
-std::vector<NamedTensor> Trainer::remembered() {
+/// The segment memory, a tensor for each layer; empty if there is none.
+std::vector<NamedTensor> Trainer::memory_tensors() {
   std::vector<NamedTensor> all;
   const std::optional<SegmentMemory>& memory = step_.memory();
   if (!memory || memory->length() == 0) return all;
@@ -292,7 +292,7 @@ std::vector<NamedTensor> Trainer::remembered() {
   return all;
 }
 
-void Trainer::recall(const std::filesystem::path& folder) {
+void Trainer::load_memory(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / memory_file;
   std::optional<SegmentMemory>& memory = step_.memory();
   if (!memory || !std::filesystem::exists(path)) return;
@@ -351,7 +351,7 @@ void Trainer::restore() {
                (folder / "model.safetensors").string());
   load_weights(SafetensorsFile::read(folder / "training.safetensors"), optimizer_.state(),
                (folder / "training.safetensors").string());
-  recall(folder);
+  load_memory(folder);
   const Progress now = std::exchange(progress_, Progress::from(newest.checkpoint->state));
   adapt_progress(now);
   stream_.seek(progress_.position);  // before changing the folder: the data may differ

@@ -70,9 +70,9 @@ class Trainer {
   std::optional<Evaluation> validation_figures();
   /// `on_request`: no checkpoint was due; averages skip it.
   void save(bool is_best, bool on_request = false);
-  std::vector<NamedTensor> remembered();
-  /// Reads back what the model remembered when the checkpoint was saved.
-  void recall(const std::filesystem::path& folder);
+  std::vector<NamedTensor> memory_tensors();
+  /// Loads the segment memory of a checkpoint, if it has one.
+  void load_memory(const std::filesystem::path& folder);
   void record(const std::string& kind, const nlohmann::json& fields);
   /// Removes the records after the checkpoint, and continues recording.
   void repair_metrics();

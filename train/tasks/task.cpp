@@ -164,7 +164,7 @@ Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data,
     }
   };
   if (std::optional<SegmentMemory> memory = trained.model.segment_memory()) {
-    for (const Batch& batch : batches) {  // one after the other: each continues the one before
+    for (const Batch& batch : batches) {  // in order: each continues the previous one
       const std::vector<Batch> parts = shard(batch, 4);
       evaluate_together(parts, lanes_of(parts, memory));
       memory->advance();

@@ -60,7 +60,7 @@ struct FusedAttention {
   std::int64_t tile_keys(const QueryBlock& queries) const {
     return compares_all(queries.keys) ? queries.keys : 1024;
   }
-  /// Whether all scores of a query must be in one tile, to find the largest or their sum.
+  /// Whether a tile must hold all scores of a query, because the largest or their sum is needed.
   bool compares_all(std::int64_t keys) const {
     return (options.top_k > 0 && options.top_k < keys) || options.map != ScoreMap::softmax;
   }

@@ -121,6 +121,6 @@ fault("segment memory: every shard reads the first lanes", "nn/layers/attention.
       "nn_f64:segment_memory", "training:trainer")
 
 fault("segment memory: not restored with a checkpoint", "train/loop/trainer.cpp",
-      "  recall(folder);\n",
+      "  load_memory(folder);\n",
       "",
       "training:trainer")

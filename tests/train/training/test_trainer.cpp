@@ -57,8 +57,8 @@ BOOST_AUTO_TEST_CASE(a_language_model_trains) {
   BOOST_TEST(run.count("valid") == 2);
 }
 
-/// Random pieces of 8 characters, each followed by itself: a model that reads 8 characters at a time
-/// cannot know the second half of a pair unless it remembers the first.
+/// Random pieces of 8 characters, each repeated once. A model that reads 8 characters at a time needs a
+/// memory to predict the repetition, except for one character in each pair.
 Config echo_run(const TempFolder& folder, std::int64_t memory, std::int64_t steps) {
   std::string text;
   Random random({.seed = 3, .stream = Stream::check});
@@ -99,7 +99,8 @@ BOOST_AUTO_TEST_CASE(a_memory_of_earlier_segments_is_used_learned_and_saved) {
       parts(echo_run(folder, 8, 300), folder / "parts");
   whole.train(false);
   none.train(false);
-  // Of 8 kinds of characters, half are random: at best 8 without a memory, √8 = 2.83 with one.
+  // There are 8 different characters. The lowest possible perplexity is 8^(15/16) = 7.03 without a memory,
+  // and 8^(1/2) = 2.83 with one.
   BOOST_TEST(perplexity(whole) < 6);
   BOOST_TEST(perplexity(none) > 7.5);
   parts.train(false);  // stops within an epoch
