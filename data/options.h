@@ -44,6 +44,7 @@ struct DataOptions {
   double test_fraction = 0.0;   ///< likewise; valid precedes test
   SyntheticOptions synthetic = {};
   bool lowercase = false;         ///< both sides, before tokenising (Unicode simple lower case)
+  double cutoff = 0.0;            ///< probability that a token of training becomes <unk>
   std::int64_t max_length = 128;  ///< tokens; pairs with a longer side are left out of training
 };
 
@@ -57,12 +58,21 @@ constexpr auto names_of(TokenizerKind) {
 enum class PieceAlgorithm { unigram, bpe };
 constexpr auto names_of(PieceAlgorithm) { return enum_names<PieceAlgorithm>("unigram", "bpe"); }
 
+/// Other segmentations of training lines (sentencepiece). Unigram: one of the `nbest` likeliest, with
+/// probability proportional to p^alpha (Kudo 2018). Byte-pair encoding: each merge is skipped with
+/// probability alpha (Provilkov et al. 2020).
+struct SegmentationOptions {
+  double alpha = 0.0;  ///< 0: always the usual segmentation
+  std::int64_t nbest = 64;
+};
+
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::sentencepiece;
   PieceAlgorithm algorithm = PieceAlgorithm::unigram;  ///< sentencepiece
   std::int64_t vocab_size = 8000;  ///< sentencepiece, words: at most, special pieces included
   /// Further special pieces, "<pad>", "<mask>", "<extra_id_0>"; their ids begin at 3.
   std::vector<std::string> specials = {};
+  SegmentationOptions sample = {};
   bool shared = true;      ///< one vocabulary for source and target
   std::string model = {};  ///< use this file instead of training (a `.model`, or a vocabulary file)
   std::string source_model = {};  ///< if not shared

@@ -33,7 +33,9 @@ enum class Stream : std::uint32_t {
   data = 4,
   sampling = 5,
   check = 6,
-  pattern = 7
+  pattern = 7,
+  cutoff = 8,
+  segmentation = 9
 };
 
 /// Identifies one stream of numbers: the run's seed, its use, and two indices (step and shard for

@@ -69,8 +69,45 @@ RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, rea
   return result;
 }
 
+double symmetric_kl_row(real* log_p, real* log_q, std::int64_t n, real scale, bool with_grad) {
+  HWY_ALIGN real p[exp_block], q[exp_block];
+  const auto exponentials = [&](std::int64_t at, std::int64_t size) HWY_ATTR {
+    each(size, [=, &p, &q](std::int64_t j, auto io) HWY_ATTR {
+      io.store(exp_negative(io.load(log_p + at + j), set(0)), p + j);
+      io.store(exp_negative(io.load(log_q + at + j), set(0)), q + j);
+    });
+  };
+  double a = 0, b = 0;
+  for (std::int64_t at = 0; at < n; at += exp_block) {
+    const std::int64_t size = std::min(n - at, exp_block);
+    exponentials(at, size);
+    const auto [pd, qd] = wide_sums<2>(size, [&](std::int64_t j, auto io, Wide(&v)[2]) HWY_ATTR {
+      const Wide d = hn::Sub(io.load(log_p + at + j), io.load(log_q + at + j));
+      v[0] = hn::Mul(io.load(p + j), d);
+      v[1] = hn::Mul(io.load(q + j), d);
+    });
+    a += pd;
+    b -= qd;
+  }
+  for (std::int64_t at = 0; with_grad && at < n; at += exp_block) {
+    const std::int64_t size = std::min(n - at, exp_block);
+    exponentials(at, size);
+    each(size, [=, &p, &q](std::int64_t j, auto io) HWY_ATTR {
+      const Vector pj = io.load(p + j), qj = io.load(q + j), factor = set(scale),
+                   d = hn::Sub(io.load(log_p + at + j), io.load(log_q + at + j)),
+                   pq = hn::Sub(pj, qj);
+      const Vector dp = hn::MulAdd(pj, hn::Sub(d, set(static_cast<real>(a))), pq),
+                   dq = hn::MulAdd(qj, hn::Add(d, set(static_cast<real>(b))), pq);
+      io.store(hn::Mul(factor, dp), log_p + at + j);
+      io.store(hn::Neg(hn::Mul(factor, dq)), log_q + at + j);
+    });
+  }
+  return a + b;
+}
+
 #else
 using plain::cross_entropy_row;
+using plain::symmetric_kl_row;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END
@@ -81,10 +118,14 @@ HEED_BEGIN
 namespace kernels {
 
 HWY_EXPORT(cross_entropy_row);
+HWY_EXPORT(symmetric_kl_row);
 
 RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                           real scale, bool with_grad) {
   return HWY_DYNAMIC_DISPATCH(cross_entropy_row)(logits, n, target, smoothing, scale, with_grad);
+}
+double symmetric_kl_row(real* log_p, real* log_q, std::int64_t n, real scale, bool with_grad) {
+  return HWY_DYNAMIC_DISPATCH(symmetric_kl_row)(log_p, log_q, n, scale, with_grad);
 }
 
 }  // namespace kernels

@@ -1,6 +1,7 @@
 #include "autograd/ops/cross_entropy.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm/gemm.h"
@@ -55,6 +56,36 @@ void check(const char* op, std::int64_t rows, std::int64_t classes,
   if (!(normalizer > 0)) fail("[{}] expected a normalizer above 0, got {}", op, normalizer);
 }
 
+/// The same of R-Drop: rows r and r + n / 2 belong to one target, and the gradient is that of the mean of
+/// both, to which alpha/4 times the divergence of their distributions is added.
+LossCounts paired_chunk_loss(Array& logits, const std::int32_t* targets, real smoothing, real alpha,
+                             real factor, bool with_grad) {
+  const std::int64_t half = logits.rows() / 2, classes = logits.cols();
+  Array log_p({2, classes});
+  LossCounts counts;
+  for (std::int64_t r = 0; r < half; ++r) {
+    real* const rows[] = {logits.row(r), logits.row(half + r)};
+    if (targets[r] == ignored_target) {
+      for (real* const row : rows) std::fill_n(row, with_grad ? classes : 0, real(0));
+      continue;
+    }
+    for (const int k : {0, 1}) kernels::log_softmax_row(rows[k], log_p.row(k), classes);
+    counts.loss += alpha / 4 *
+                   kernels::symmetric_kl_row(log_p.row(0), log_p.row(1), classes,
+                                             factor * alpha / 4, with_grad);
+    for (const int k : {0, 1}) {
+      const kernels::RowLoss row = kernels::cross_entropy_row(rows[k], classes, targets[r],
+                                                              smoothing, factor / 2, with_grad);
+      counts.loss += row.loss / 2;
+      counts.nll += row.nll / 2;
+      counts.correct += k == 0 && row.correct ? 1 : 0;
+      if (with_grad) kernels::axpy(1, log_p.row(k), rows[k], classes);
+    }
+    ++counts.tokens;
+  }
+  return counts;
+}
+
 /// An upstream gradient other than 1 scales what forward has computed.
 Array scaled(const Array& x, real factor) {
   if (factor == 1) return x;
@@ -94,7 +125,8 @@ struct CrossEntropy {
 
 /// The same loss of logits z = x Wᵀ + b, in chunks of rows. Each chunk's dz is used at once for
 ///   dx = dz W,  dW += dzᵀ x,  db += Σ dz
-/// so neither the whole logits nor their gradients ever exist.
+/// so neither the whole logits nor their gradients ever exist. With R-Drop (`alpha`), a chunk holds the
+/// rows of some targets twice: those of the first and of the second half of x.
 /// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
   /// Logits held at a time: enough rows to keep gemm busy, few enough to stay in the outer cache.
@@ -103,30 +135,39 @@ struct ProjectedCrossEntropy {
   std::span<const std::int32_t> targets;
   real smoothing = 0;
   double normalizer = 1;
+  std::optional<real> alpha = std::nullopt;
   bool want_x = false, want_weight = false, want_bias = false;
   LossCounts* counts = nullptr;
   Array dx, dweight, dbias;
 
   Array forward(const Array& x, const Array& weight, const Array& bias) {
     check_shapes(x, weight, bias);
-    const std::int64_t rows = x.rows(), in = x.cols(), classes = weight.shape()[0];
-    check("projected_cross_entropy", rows, classes, targets, smoothing, normalizer);
+    const std::int64_t times = alpha ? 2 : 1, rows = x.rows() / times, in = x.cols(),
+                       classes = weight.shape()[0];
+    if (x.rows() % times != 0)
+      fail("[{}] expected an even number of rows, got {}", name(), x.rows());
+    check(name(), rows, classes, targets, smoothing, normalizer);
     if (want_x) dx = Array(x.shape());
     if (want_weight) dweight = rows == 0 ? Array::zeros(weight.shape()) : Array(weight.shape());
     if (want_bias) dbias = Array::zeros(bias.shape());
     const std::int64_t chunk =
-        std::clamp<std::int64_t>(chunk_values / std::max<std::int64_t>(classes, 1), 64, 4096);
+        std::clamp<std::int64_t>(chunk_values / std::max<std::int64_t>(classes, 1), 64, 4096) /
+        times;
     LossCounts total;
     for (std::int64_t begin = 0; begin < rows; begin += chunk) {
       const std::int64_t n = std::min(chunk, rows - begin);
-      Array z({n, classes});
-      gemm(Trans::no, Trans::yes, n, classes, in, 1, x.row(begin), in, weight.data(), in, 0,
-           z.data(), classes);
-      if (bias.defined()) kernels::add_bias(z.data(), bias.data(), z.data(), n, classes);
-      accumulate(total,
-                 chunk_loss(z, targets.data() + begin, smoothing, static_cast<real>(1 / normalizer),
-                            want_x || want_weight || want_bias));
-      spend(z, x, weight, begin);
+      Array z({times * n, classes});
+      for (std::int64_t k = 0; k < times; ++k) {
+        gemm(Trans::no, Trans::yes, n, classes, in, 1, x.row(k * rows + begin), in, weight.data(),
+             in, 0, z.row(k * n), classes);
+      }
+      if (bias.defined()) kernels::add_bias(z.data(), bias.data(), z.data(), z.rows(), classes);
+      const bool with_grad = want_x || want_weight || want_bias;
+      const auto factor = static_cast<real>(1 / normalizer);
+      const std::int32_t* const own = targets.data() + begin;
+      accumulate(total, alpha ? paired_chunk_loss(z, own, smoothing, *alpha, factor, with_grad)
+                              : chunk_loss(z, own, smoothing, factor, with_grad));
+      for (std::int64_t k = 0; k < times; ++k) spend(z.row(k * n), n, x, weight, k * rows + begin);
     }
     if (counts != nullptr) accumulate(*counts, total);
     return Array::scalar(static_cast<real>(total.loss / normalizer));
@@ -140,27 +181,28 @@ struct ProjectedCrossEntropy {
   }
 
  private:
-  void spend(const Array& dz, const Array& x, const Array& weight, std::int64_t begin) {
-    const std::int64_t n = dz.rows(), classes = dz.cols(), in = x.cols();
+  const char* name() const { return alpha ? "rdrop_cross_entropy" : "projected_cross_entropy"; }
+  /// dz: [n, classes], of the rows of x from `begin` on.
+  void spend(const real* dz, std::int64_t n, const Array& x, const Array& weight,
+             std::int64_t begin) {
+    const std::int64_t classes = weight.shape()[0], in = x.cols();
     if (want_x) {
-      gemm(Trans::no, Trans::no, n, in, classes, 1, dz.data(), classes, weight.data(), in, 0,
+      gemm(Trans::no, Trans::no, n, in, classes, 1, dz, classes, weight.data(), in, 0,
            dx.row(begin), in);
     }
     if (want_weight) {
-      gemm(Trans::yes, Trans::no, classes, in, n, 1, dz.data(), classes, x.row(begin), in,
+      gemm(Trans::yes, Trans::no, classes, in, n, 1, dz, classes, x.row(begin), in,
            begin == 0 ? real(0) : real(1), dweight.data(), in);
     }
-    if (want_bias) kernels::add_column_sums(dz.data(), n, classes, dbias.data());
+    if (want_bias) kernels::add_column_sums(dz, n, classes, dbias.data());
   }
-  static void check_shapes(const Array& x, const Array& weight, const Array& bias) {
+  void check_shapes(const Array& x, const Array& weight, const Array& bias) const {
     if (x.shape().rank() != 2 || weight.shape().rank() != 2 || x.cols() != weight.cols()) {
-      fail(
-          "[projected_cross_entropy] expected x [rows, in] and weight [classes, in], got {} and {}",
-          x.shape(), weight.shape());
+      fail("[{}] expected x [rows, in] and weight [classes, in], got {} and {}", name(), x.shape(),
+           weight.shape());
     }
     if (bias.defined() && bias.shape() != Shape{weight.shape()[0]}) {
-      fail("[projected_cross_entropy] expected a bias [{}], got {}", weight.shape()[0],
-           bias.shape());
+      fail("[{}] expected a bias [{}], got {}", name(), weight.shape()[0], bias.shape());
     }
   }
 };
@@ -188,18 +230,36 @@ Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets
   return apply(std::move(op), logits);
 }
 
-Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                               std::span<const std::int32_t> targets, real smoothing,
-                               double normalizer, LossCounts* counts) {
+namespace {
+
+Tensor projected(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                 std::span<const std::int32_t> targets, real smoothing, std::optional<real> alpha,
+                 double normalizer, LossCounts* counts) {
   ProjectedCrossEntropy op;
   op.targets = targets;
   op.smoothing = smoothing;
   op.normalizer = normalizer;
+  op.alpha = alpha;
   op.want_x = recording() && x.needs_grad();
   op.want_weight = recording() && weight.needs_grad();
   op.want_bias = recording() && bias.needs_grad();
   op.counts = counts;
   return apply(std::move(op), x, weight, bias);
+}
+
+}  // namespace
+
+Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                               std::span<const std::int32_t> targets, real smoothing,
+                               double normalizer, LossCounts* counts) {
+  return projected(x, weight, bias, targets, smoothing, std::nullopt, normalizer, counts);
+}
+
+Tensor rdrop_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                           std::span<const std::int32_t> targets, real smoothing, real alpha,
+                           double normalizer, LossCounts* counts) {
+  if (!(alpha >= 0)) fail("[rdrop_cross_entropy] expected alpha >= 0, got {}", alpha);
+  return projected(x, weight, bias, targets, smoothing, alpha, normalizer, counts);
 }
 
 HEED_END

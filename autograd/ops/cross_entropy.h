@@ -29,5 +29,12 @@ Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets
 Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                std::span<const std::int32_t> targets, real smoothing,
                                double normalizer, LossCounts* counts = nullptr);
+/// R-Drop: x has two rows for each target, r and r + targets.size(), which the same model computed with
+/// different dropout. The loss of a target is the mean of both cross-entropies + alpha/4 (KL(p ‖ q) +
+/// KL(q ‖ p)): half of the loss in the paper, so that it compares with the loss of one pass.
+/// Source: Liang et al., "R-Drop: Regularized Dropout for Neural Networks", 2021.
+Tensor rdrop_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                           std::span<const std::int32_t> targets, real smoothing, real alpha,
+                           double normalizer, LossCounts* counts = nullptr);
 
 HEED_END

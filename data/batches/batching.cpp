@@ -56,12 +56,45 @@ class PairBatching final : public SequenceBatching {
     return {data.source.length(sample), data.target.length(sample) + 1};
   }
   void add(const Dataset& data, std::int64_t sample, Batch& batch) const override {
+    push(data.source[sample], data.target[sample], batch);
+  }
+
+ public:
+  Batch batch(const Dataset& data, const SampleGroup& samples, const BatchOptions& options,
+              std::optional<std::int64_t> epoch) const override {
+    if (!data.segmentation || !epoch) return SequenceBatching::batch(data, samples, options, epoch);
+    Batch batch;
+    for (const std::int64_t i : samples) {
+      std::vector<std::int32_t> source =
+          drawn(*data.segmentation, false, data.source_lines[i], *epoch, i);
+      source.push_back(Tokenizer::eos);
+      push(source, drawn(*data.segmentation, true, data.target_lines[i], *epoch, i), batch);
+    }
+    batch.samples = samples;
+    return batch;
+  }
+
+ private:
+  static void push(std::span<const std::int32_t> source, std::span<const std::int32_t> target,
+                   Batch& batch) {
     constexpr std::int32_t begin[] = {Tokenizer::bos};
-    const auto target = data.target[sample];
-    batch.source.push(data.source[sample]);
+    batch.source.push(source);
     batch.target.push(begin, target);
     batch.labels.insert(batch.labels.end(), target.begin(), target.end());
     batch.labels.push_back(Tokenizer::eos);
+  }
+  static std::vector<std::int32_t> drawn(const Segmentation& segmentation, bool target,
+                                         const std::string& line, std::int64_t epoch,
+                                         std::int64_t sample) {
+    const Tokenizer& tokenizer = target ? *segmentation.target : *segmentation.source;
+    Random random(
+        {.seed = segmentation.seed,
+         .stream = Stream::segmentation,
+         .index = static_cast<std::uint64_t>(epoch) << 32 | static_cast<std::uint64_t>(sample),
+         .part = target ? 1U : 0U});
+    std::vector<std::int32_t> ids = tokenizer.sample(line, segmentation.options, random);
+    if (std::ssize(ids) > segmentation.max_length) ids = tokenizer.encode(line);
+    return ids;
   }
 };
 

@@ -1,6 +1,8 @@
 #pragma once
 /// A split as concatenated token ids.
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +30,15 @@ struct Sequences {
   std::int64_t longest() const;
 };
 
+/// How training draws a segmentation of a line in each epoch, a function of seed, epoch and sample. A
+/// line that would exceed max_length keeps its usual segmentation.
+struct Segmentation {
+  std::shared_ptr<const Tokenizer> source, target;
+  SegmentationOptions options;
+  std::uint64_t seed = 1;
+  std::int64_t max_length = 0;  ///< tokens, specials not counted
+};
+
 /// The samples of a split: sequences with a source and a target each, or a continuous text. The
 /// batching rule defines how they become batches.
 struct Dataset {
@@ -37,8 +48,9 @@ struct Dataset {
   Sequences target;                       ///< without specials; batches add <s> and </s>
   std::vector<std::string> source_lines;  ///< the raw text of every sample, if requested
   std::vector<std::string> target_lines;
-  std::int64_t left_out_long = 0;   ///< pairs longer than max_length on a side
-  std::int64_t left_out_empty = 0;  ///< pairs with no token on a side
+  std::optional<Segmentation> segmentation;  ///< needs the lines
+  std::int64_t left_out_long = 0;            ///< pairs longer than max_length on a side
+  std::int64_t left_out_empty = 0;           ///< pairs with no token on a side
 
   std::vector<std::int32_t> stream;  ///< all of a continuous text, no specials
   std::int64_t text_bytes = 0;       ///< of the text that the tokens spell; 0 if they do not

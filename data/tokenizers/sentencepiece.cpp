@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <deque>
+#include <queue>
 
 #include "autograd/base/error.h"
 #include "autograd/base/lines.h"
@@ -47,6 +48,8 @@ class SentencePieceTokenizer final : public Tokenizer {
                       "(train with --unk_id=0 --bos_id=1 --eos_id=2)",
                       processor_.unk_id(), processor_.bos_id(), processor_.eos_id()));
     }
+    std::vector<std::vector<int>> nbest;
+    merges_ = !processor_.NBestEncode("a", 2, &nbest).ok();  // only unigram models have it
     for (int id = 0; id < processor_.GetPieceSize(); ++id) {
       const std::string& text = processor_.IdToPiece(id);
       if (invalid_utf8(text) != std::string::npos) refuse(fmt::format("piece {} is not UTF-8", id));
@@ -79,6 +82,12 @@ class SentencePieceTokenizer final : public Tokenizer {
     return all;
   }
 
+  std::vector<std::int32_t> sample(std::string_view line, const SegmentationOptions& options,
+                                   Random& random) const override {
+    if (line.size() > longest_part) return encode(line);  // the library's n-best search is slow
+    return merges_ ? merged(line, options.alpha, random) : one_of_nbest(line, options, random);
+  }
+
   std::string decode(std::span<const std::int32_t> ids) const override {
     std::vector<int> plain;
     plain.reserve(ids.size());
@@ -109,8 +118,92 @@ class SentencePieceTokenizer final : public Tokenizer {
     return end;
   }
 
+  /// One of the likeliest segmentations, with probability proportional to p^alpha (Kudo 2018).
+  std::vector<std::int32_t> one_of_nbest(std::string_view line, const SegmentationOptions& options,
+                                         Random& random) const {
+    std::vector<std::vector<int>> nbest;
+    check(processor_.NBestEncode({line.data(), line.size()}, static_cast<int>(options.nbest),
+                                 &nbest));
+    if (nbest.empty()) return {};
+    std::vector<double> weights;
+    double total = 0, best = 0;
+    for (const std::vector<int>& ids : nbest) {
+      double log_p = 0;
+      for (const int id : ids) log_p += processor_.GetScore(id);
+      if (weights.empty()) best = log_p;
+      weights.push_back(std::exp(options.alpha * (log_p - best)));
+      total += weights.back();
+    }
+    double u = total * random.uniform();
+    std::size_t chosen = 0;
+    while (chosen + 1 < weights.size() && (u -= weights[chosen]) >= 0) ++chosen;
+    return {nbest[chosen].begin(), nbest[chosen].end()};
+  }
+
+  /// Byte-pair encoding in which each merge is skipped with probability `skip`, and its pair kept apart
+  /// unless a neighbour's merge makes another pair of it. (BPE-dropout: Provilkov, Emelianenko and
+  /// Voita 2020.)
+  std::vector<std::int32_t> merged(std::string_view line, double skip, Random& random) const {
+    std::vector<std::string> usual;
+    check(processor_.Encode({line.data(), line.size()}, &usual));
+    std::string text;  // normalised
+    for (const std::string& piece : usual) text += piece;
+    struct Symbol {
+      std::size_t begin, size;  // size 0: merged into the one before
+      int before, after;
+    };
+    std::vector<Symbol> symbols;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t size = std::max<std::size_t>(utf8_length(text, at), 1);
+      const int i = static_cast<int>(symbols.size());
+      symbols.push_back({at, size, i - 1, i + 1});
+      at += size;
+    }
+    if (symbols.empty()) return {};
+    symbols.back().after = -1;
+
+    struct Merge {
+      float score;
+      int left;
+      std::size_t size;  // of the result; another size later means that the pair is gone
+      bool operator<(const Merge& other) const {
+        return score != other.score ? score < other.score : left > other.left;
+      }
+    };
+    std::priority_queue<Merge> merges;
+    const auto propose = [&](int left) {
+      if (left < 0 || symbols[left].after < 0) return;
+      const std::size_t size = symbols[left].size + symbols[symbols[left].after].size;
+      const int id = processor_.PieceToId({text.data() + symbols[left].begin, size});
+      if (id != unk && !processor_.IsControl(id))
+        merges.push({processor_.GetScore(id), left, size});
+    };
+    for (int i = 0; i < static_cast<int>(symbols.size()); ++i) propose(i);
+    while (!merges.empty()) {
+      const Merge top = merges.top();
+      merges.pop();
+      Symbol& left = symbols[top.left];
+      if (left.size == 0 || left.after < 0 || left.size + symbols[left.after].size != top.size ||
+          random.uniform() < skip)
+        continue;
+      symbols[left.after].size = 0;
+      left.after = symbols[left.after].after;
+      left.size = top.size;
+      if (left.after >= 0) symbols[left.after].before = top.left;
+      propose(left.before);
+      propose(top.left);
+    }
+    std::vector<std::int32_t> ids;
+    for (int i = 0; i >= 0; i = symbols[i].after) {
+      const int id = processor_.PieceToId({text.data() + symbols[i].begin, symbols[i].size});
+      if (id != unk || ids.empty() || ids.back() != unk) ids.push_back(id);
+    }
+    return ids;
+  }
+
   std::string proto_;  // as read, so that saving copies it byte for byte
   sentencepiece::SentencePieceProcessor processor_;
+  bool merges_ = false;  // byte-pair encoding, not a unigram model
 };
 
 /// Passes lines to the trainer.

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/base/random.h"
 #include "data/options.h"
 #include "data/sources/corpus.h"
 
@@ -43,6 +44,12 @@ class Tokenizer {
 
   /// Never yields a special except unk, whatever the text.
   virtual std::vector<std::int32_t> encode(std::string_view line) const = 0;
+
+  /// A segmentation of the line drawn at random. Kinds with one segmentation of a line give that one.
+  virtual std::vector<std::int32_t> sample(std::string_view line, const SegmentationOptions&,
+                                           Random&) const {
+    return encode(line);
+  }
 
   /// The text of ids; specials are dropped, except that unk becomes " ⁇ " (sentencepiece), "<unk>"
   /// (words) or U+FFFD. For `bytes` it may be invalid UTF-8. Throws Error(failed) for an id out of

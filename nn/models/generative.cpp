@@ -20,9 +20,7 @@ Tensor Generative::hidden(const Rows& rows, Pass& pass) const {
 }
 
 Tensor Generative::loss(const Rows& rows, const LossOptions& options, Pass& pass) const {
-  return projected_cross_entropy(hidden(rows, pass), output().weight, output().bias, rows.labels,
-                                 static_cast<real>(options.label_smoothing), options.normalizer,
-                                 options.counts);
+  return projected_loss(hidden(rows, pass), output(), rows.labels, options);
 }
 
 namespace {

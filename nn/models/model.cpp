@@ -4,6 +4,18 @@
 
 HEED_BEGIN
 
+Tensor projected_loss(const Tensor& rows, const Linear& output,
+                      std::span<const std::int32_t> labels, const LossOptions& options) {
+  const auto smoothing = static_cast<real>(options.label_smoothing);
+  if (options.rdrop) {
+    return rdrop_cross_entropy(rows, output.weight, output.bias, labels, smoothing,
+                               static_cast<real>(*options.rdrop), options.normalizer,
+                               options.counts);
+  }
+  return projected_cross_entropy(rows, output.weight, output.bias, labels, smoothing,
+                                 options.normalizer, options.counts);
+}
+
 std::unique_ptr<Model> make_model(Architecture architecture, const ModelOptions& options,
                                   const VocabularySizes& vocabulary, std::uint64_t seed) {
   switch (architecture) {

@@ -32,7 +32,14 @@ struct LossOptions {
   double label_smoothing = 0;
   double normalizer = 1;         ///< the sum over labels is divided by it
   LossCounts* counts = nullptr;  ///< receives the loss's counts, if not null
+  /// The weight of R-Drop's divergence (rdrop_cross_entropy). If set, the rows hold every sequence
+  /// twice: their second half repeats the first. The labels are not repeated.
+  std::optional<double> rdrop = std::nullopt;
 };
+
+/// The loss of logits = rows W^T + b.
+Tensor projected_loss(const Tensor& rows, const Linear& output,
+                      std::span<const std::int32_t> labels, const LossOptions& options);
 
 class Model {
  public:

@@ -27,9 +27,7 @@ class EncoderTagger final : public Tagger {
   std::int64_t position_limit() const override { return position_limit_; }
   Tensor logits(const Rows& rows, Pass& pass) const override { return output_(hidden(rows, pass)); }
   Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const override {
-    return projected_cross_entropy(hidden(rows, pass), output_.weight, output_.bias, rows.labels,
-                                   static_cast<real>(options.label_smoothing), options.normalizer,
-                                   options.counts);
+    return projected_loss(hidden(rows, pass), output_, rows.labels, options);
   }
 
  private:

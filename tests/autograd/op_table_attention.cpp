@@ -232,10 +232,22 @@ std::vector<OpRow> loss_rows() {
       {"scaled afterwards", {uniform({3, 2}), uniform({5, 2}), uniform({5})}, [](const Inputs& x) {
          return scale(projected_cross_entropy(x[0], x[1], x[2], Ids{0, 4, 2}, real(0.1), 3), -2);
        }});
+  OpRow rdrop{"rdrop_cross_entropy", {}};
+  for (const real alpha : {real(0), real(5)}) {
+    for (const Ids& targets : {Ids{0, 4, 2}, Ids{ignored_target, 3}, Ids{}}) {
+      rdrop.cases.push_back({fmt::format("[{}], alpha {}", fmt::join(targets, " "), alpha),
+                             {uniform({2 * static_cast<std::int64_t>(targets.size()), 4}, -2, 2),
+                              uniform({5, 4}, -2, 2), uniform({5})},
+                             [targets, alpha](const Inputs& x) {
+                               return rdrop_cross_entropy(x[0], x[1], x[2], targets, real(0.1),
+                                                          alpha, 3);
+                             }});
+    }
+  }
   plain.cases.push_back({"scaled afterwards", {uniform({3, 5})}, [](const Inputs& x) {
                            return scale(cross_entropy(x[0], Ids{0, 4, 2}, real(0.1), 3), -2);
                          }});
-  return {plain, projected};
+  return {plain, projected, rdrop};
 }
 
 HEED_END

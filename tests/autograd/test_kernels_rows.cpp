@@ -104,6 +104,29 @@ BOOST_AUTO_TEST_CASE(cross_entropy_equals_its_plain_twin) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(symmetric_kl_equals_its_plain_twin) {
+  for_each_target([](const std::string&) {
+    for (const std::int64_t n : lengths()) {
+      if (n == 0) continue;
+      std::vector<real> log_p(static_cast<std::size_t>(n)), log_q = log_p;
+      const std::vector<real> x = normal_values(n, 2, 1), y = normal_values(n, 2, 2);
+      plain::log_softmax_row(x.data(), log_p.data(), n);
+      plain::log_softmax_row(y.data(), log_q.data(), n);
+      std::vector<real> want_p = log_p, want_q = log_q;
+      const double want = plain::symmetric_kl_row(want_p.data(), want_q.data(), n, real(0.5), true);
+      Guarded p(log_p, 1), q(log_q, 1);
+      const double tolerance = in_float ? 1e-5 : 1e-12;
+      BOOST_CHECK_SMALL(kernels::symmetric_kl_row(p.data(), q.data(), n, real(0.5), false) - want,
+                        tolerance);
+      check_same(p.values(), log_p);  // unchanged without a gradient
+      BOOST_CHECK_SMALL(kernels::symmetric_kl_row(p.data(), q.data(), n, real(0.5), true) - want,
+                        tolerance);
+      check_close(p.values(), want_p, in_float ? 1e-5 : 1e-12, 1);
+      check_close(q.values(), want_q, in_float ? 1e-5 : 1e-12, 1);
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(the_first_of_equal_logits_is_the_prediction) {
   for_each_target([](const std::string&) {
     std::vector<real> x(50, 1);

@@ -419,6 +419,33 @@ BOOST_AUTO_TEST_CASE(a_mean_loss_needs_a_target) {
   EXPECT_FAIL(cross_entropy(logits, wrong), "target -1 at row 0 is not one of 3 classes");
 }
 
+BOOST_AUTO_TEST_CASE(the_loss_of_r_drop_equals_its_formula) {
+  const std::int64_t targets = 2100, in = 3, classes = 4;  // more than one chunk
+  std::vector<std::int32_t> once, twice;
+  for (std::int64_t r = 0; r < targets; ++r) once.push_back(static_cast<std::int32_t>(r % classes));
+  for (int copy = 0; copy < 2; ++copy) twice.insert(twice.end(), once.begin(), once.end());
+  const Tensor x = Tensor::variable(random_array({2 * targets, in}, 1)),
+               weight = Tensor::variable(random_array({classes, in}, 2)),
+               bias = Tensor::variable(random_array({classes}, 3));
+  LossCounts counts;
+  const Tensor fused = rdrop_cross_entropy(x, weight, bias, once, real(0.1), 3, 7, &counts);
+  const Tensor logits = affine(x, weight, bias), log_probs = log_softmax(logits);
+  const Tensor log_p = slice(log_probs, 0, 0, targets),
+               log_q = slice(log_probs, 0, targets, 2 * targets), d = log_p - log_q,
+               divergence = sum((exp(log_p) - exp(log_q)) * d);
+  const Tensor composed = scale(cross_entropy(logits, twice, real(0.1), 7), real(0.5)) +
+                          scale(divergence, real(3.0 / 4 / 7));
+  const double tolerance = sizeof(real) == 8 ? 1e-9 : 0.05;
+  BOOST_TEST(same(fused.value(), composed.value(), tolerance));
+  BOOST_CHECK_CLOSE(counts.loss / 7, double{fused.item()}, 1e-3);
+  BOOST_TEST(counts.tokens == targets);
+  const Gradients a = backward(fused), b = backward(composed);
+  for (const Tensor& p : {x, weight, bias}) BOOST_TEST(same(a[p], b[p], tolerance));
+  EXPECT_FAIL(rdrop_cross_entropy(x, weight, bias, twice, 0, 1, 1),
+              "[rdrop_cross_entropy] expected a target for each of 2100 rows, got 4200");
+  EXPECT_FAIL(rdrop_cross_entropy(x, weight, bias, once, 0, -1, 1), "expected alpha >= 0, got -1");
+}
+
 BOOST_AUTO_TEST_CASE(the_loss_in_chunks_equals_that_of_all_rows) {
   // A chunk holds at most 4,096 rows.
   const std::int64_t rows = 4100, in = 2, classes = 3;

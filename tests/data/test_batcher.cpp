@@ -55,6 +55,48 @@ BOOST_AUTO_TEST_CASE(every_sample_occurs_once_per_epoch) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(each_epoch_draws_other_segmentations_of_the_same_lines) {
+  const std::vector<std::string> lines = sentences(60, 1);
+  const std::shared_ptr<const Tokenizer> tokenizer = train_tokenizer(
+      {.kind = TokenizerKind::sentencepiece, .algorithm = PieceAlgorithm::bpe, .vocab_size = 150},
+      sentences(400, 1), 1);
+  Dataset data = tokenize({lines, lines, {}}, *tokenizer, *tokenizer, {.training = true}, 1);
+  const std::vector<Batch> usual = evaluation_batches(data, {.batch_tokens = 200});
+  data.segmentation = {tokenizer, tokenizer, {.alpha = 0.3}, 1, 1000};
+  const auto line_of = [&](const Side& side, std::int64_t i) {
+    const Side one = side.part(i, i + 1);
+    return tokenizer->decode(one.ids);
+  };
+  BatchStream stream(data, {.batch_tokens = 200}), again(data, {.batch_tokens = 200});
+  std::map<std::int64_t, std::set<std::vector<std::int32_t>>> seen;
+  std::size_t pairs_alike = 0;
+  for (int e = 0; e < 4; ++e) {
+    const std::vector<Batch> batches = epoch(stream);
+    check_permutation(all_samples(batches), 60);
+    again.seek({e, 1});
+    BOOST_TEST((again.next() == batches[1]));
+    for (const Batch& b : batches) {
+      for (std::int64_t i = 0; i < b.sequences(); ++i) {
+        const std::string line = tokenizer->decode(tokenizer->encode(lines[b.samples[i]]));
+        BOOST_TEST(line_of(b.source, i) == line);
+        BOOST_TEST(line_of(b.target, i) == line);
+        const Side source = b.source.part(i, i + 1), target = b.target.part(i, i + 1);
+        seen[b.samples[i]].insert(source.ids);
+        const bool alike = std::equal(source.ids.begin(), source.ids.end() - 1,
+                                      target.ids.begin() + 1, target.ids.end());
+        pairs_alike += alike ? 1 : 0;
+      }
+    }
+  }
+  BOOST_TEST(pairs_alike < 60u);  // of 240: the sides are drawn separately
+  for (const auto& [sample, segmentations] : seen) BOOST_TEST(segmentations.size() > 1u);
+  // Evaluation is not affected, nor is a line that would become too long.
+  BOOST_TEST((evaluation_batches(data, {.batch_tokens = 200}) == usual));
+  data.segmentation->max_length = 1;
+  BatchStream short_lines(data, {.batch_tokens = 200});
+  for (const Batch& b : epoch(short_lines)) check_batch(b, data);
+}
+
 BOOST_AUTO_TEST_CASE(budgets_hold_and_are_used) {
   const Dataset data = random_pairs(5000, 30);
   BatchStream stream(data, {.batch_tokens = 300});

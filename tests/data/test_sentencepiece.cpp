@@ -1,3 +1,5 @@
+#include <cmath>
+#include <set>
 #include <thread>
 
 #include "data/tokenizers/tokenizer.h"
@@ -48,6 +50,56 @@ BOOST_AUTO_TEST_CASE(long_lines_encoded_in_parts_equal_whole_lines) {
   }
   // Each byte that is not text is a part; the result is not specified.
   BOOST_TEST(!example().encode(std::string(8'200, '\x80')).empty());
+}
+
+BOOST_AUTO_TEST_CASE(other_segmentations_spell_the_same_line) {
+  for (const PieceAlgorithm algorithm : {PieceAlgorithm::unigram, PieceAlgorithm::bpe}) {
+    const bool merges = algorithm == PieceAlgorithm::bpe;
+    const auto tokenizer = train_tokenizer(
+        {.kind = TokenizerKind::sentencepiece, .algorithm = algorithm, .vocab_size = 150},
+        sentences(400, 1), 1);
+    const auto draw = [&](const std::string& line, double alpha, std::uint64_t index) {
+      Random random({.seed = 1, .stream = Stream::segmentation, .index = index});
+      return tokenizer->sample(line, {.alpha = alpha, .nbest = 16}, random);
+    };
+    std::vector<std::string> lines = sentences(100, 5);
+    lines.insert(lines.end(), {"", " ", "日本 is unknown 日本", "a\tb"});
+    for (const std::string& line : lines) {
+      const Ids usual = tokenizer->encode(line);
+      // Nothing is skipped, or the likeliest is far ahead of the others.
+      if (merges || line == lines[0]) BOOST_TEST((draw(line, merges ? 0 : 1e6, 1) == usual));
+      std::set<Ids> drawn;
+      for (std::uint64_t i = 0; i < 20; ++i) {
+        const double alpha = merges ? 0.2 : 0.02;
+        const Ids ids = draw(line, alpha, i);
+        BOOST_TEST((ids == draw(line, alpha, i)));
+        BOOST_TEST(tokenizer->decode(ids) == tokenizer->decode(usual));
+        drawn.insert(ids);
+      }
+      if (usual.size() > 4) BOOST_TEST(drawn.size() > 3u, line << ": " << drawn.size());
+    }
+    if (!merges) continue;
+    for (const std::int32_t id : draw(lines[0], 1, 1))  // every merge skipped: characters
+      BOOST_TEST((tokenizer->piece(id).size() == 1 || tokenizer->piece(id) == "▁"));
+  }
+}
+
+// The shares of the two likeliest segmentations, which unigram probabilities give: p1^a : p2^a.
+BOOST_AUTO_TEST_CASE(segmentations_are_drawn_by_their_probabilities) {
+  const auto tokenizer = learn(sentences(400, 1), 150);
+  const std::string line = "gardens";
+  const auto share = [&](double alpha) {
+    int first = 0;
+    for (std::uint64_t i = 0; i < 4000; ++i) {
+      Random random({.seed = 2, .stream = Stream::segmentation, .index = i});
+      first +=
+          tokenizer->sample(line, {.alpha = alpha, .nbest = 2}, random) == tokenizer->encode(line);
+    }
+    return first / 4000.0;
+  };
+  BOOST_CHECK_CLOSE(share(0), 0.5, 6);
+  const double once = std::log(share(0.1) / (1 - share(0.1))), twice = share(0.2);
+  BOOST_CHECK_CLOSE(std::log(twice / (1 - twice)), 2 * once, 20);
 }
 
 BOOST_AUTO_TEST_CASE(lines_of_any_length_can_be_learned) {

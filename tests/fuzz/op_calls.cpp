@@ -216,6 +216,12 @@ Tensor call_projected_cross_entropy(Operands& o) {
   const real smoothing = o.probability();
   return projected_cross_entropy(x, weight, bias, targets, smoothing, o.normalizer());
 }
+Tensor call_rdrop_cross_entropy(Operands& o) {
+  const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
+  const auto targets = o.ids();
+  const real smoothing = o.probability(), alpha = o.probability();
+  return rdrop_cross_entropy(x, weight, bias, targets, smoothing, alpha, o.normalizer());
+}
 
 constexpr auto calls = std::to_array<OpCall>({
     {"add", true, binary<add>},
@@ -255,6 +261,7 @@ constexpr auto calls = std::to_array<OpCall>({
     {"cross_attention", true, call_cross_attention},
     {"cross_entropy", true, call_cross_entropy},
     {"projected_cross_entropy", true, call_projected_cross_entropy},
+    {"rdrop_cross_entropy", true, call_rdrop_cross_entropy},
     {"maximum", true, binary<maximum>},
     {"minimum", true, binary<minimum>},
     {"where", true, call_where},

@@ -121,6 +121,8 @@ void add_data(Table& table) {
               "Place of the key in question, counted from the end (1: the last key); 0: any.")
               .only(name, {"recall"}),
           row(HEED_KEY(data.lowercase), "Lower-case both sides before tokenizing."),
+          row(HEED_KEY(data.cutoff), dropout,
+              "Probability that a token which training reads, of either side, becomes <unk>."),
           row(HEED_KEY(data.max_length), length,
               "Training pairs with more tokens than this on either side are left out."),
       });
@@ -146,6 +148,15 @@ void add_tokenizer(Table& table) {
               "Further special pieces, such as <pad> and <mask>, with ids from 3 on. Most models "
               "need none.")
               .in_words("a name or a list of names"),
+          row(HEED_KEY(tokenizer.sample.alpha), fraction,
+              "Training draws another segmentation of each line in every epoch. Unigram: among the "
+              "likeliest, with probabilities to the power of alpha; bpe: each merge is skipped "
+              "with "
+              "probability alpha; 0: always the usual segmentation.")
+              .only(kind, {"sentencepiece"}),
+          row(HEED_KEY(tokenizer.sample.nbest), Range{2, 10000},
+              "unigram: how many of the likeliest segmentations to draw from.")
+              .only(kind, {"sentencepiece"}),
           row(HEED_KEY(tokenizer.shared),
               "One vocabulary for source and target. Labels always have their own."),
           row(HEED_KEY(tokenizer.model),
@@ -375,6 +386,13 @@ void add_train(Table& table) {
               "5, or leave the step out."),
           row(HEED_KEY(train.label_smoothing), fraction,
               "Probability taken from the right token and spread over all."),
+          row(HEED_KEY(train.rdrop), Range{0.0, 1000.0},
+              "R-Drop: each step runs the model twice with different dropout and adds this times "
+              "the "
+              "divergence of both outputs to the loss; 0: once."),
+          row(HEED_KEY(train.ema), fraction,
+              "Decay of a moving average of the weights, which is validated and saved in place of "
+              "the weights; 0: none."),
           row(HEED_KEY(train.log_every), every,
               "Steps from one training record in metrics.jsonl to the next."),
           row(HEED_KEY(train.validate_every), every, "Steps from one validation to the next."),
@@ -465,6 +483,9 @@ void add_task_conditions(Table& table) {
   }
   needs("data.synthetic.name", pairs);
   needs("tokenizer.shared", pairs);
+  const auto translates = [&](const TaskInfo& task) { return encodes(task) && decodes(task); };
+  needs("tokenizer.sample.alpha", translates);
+  needs("tokenizer.sample.nbest", translates);
   needs("model.context", text);
   needs("model.memory", text);
   needs("model.tie_embeddings", decodes);
@@ -499,7 +520,8 @@ Table make_table() {
     if (field.kind == FieldKind::files || field.key == "data.synthetic.name")
       field.resettable = false;
     for (const std::string part : {"tokenizer", "model"}) {
-      if (field.key.starts_with(part + ".") && !field.key.starts_with("model.dropout."))
+      if (field.key.starts_with(part + ".") && !field.key.starts_with("model.dropout.") &&
+          !field.key.starts_with("tokenizer.sample."))
         field.keep_on_resume(fits_no_other(part));
     }
   }

@@ -33,6 +33,8 @@ struct TrainOptions {
   bool recompute = false;  ///< blocks keep their inputs only, and run again in backward
   OnNonFinite on_nonfinite = OnNonFinite::stop;
   double label_smoothing = 0.1;
+  double rdrop = 0.0;                 ///< weight of the divergence of two passes; 0: one pass
+  double ema = 0.0;                   ///< decay of the weights' moving average; 0: none
   std::int64_t log_every = 50;        ///< steps
   std::int64_t validate_every = 500;  ///< steps
   std::int64_t save_every = 500;      ///< steps

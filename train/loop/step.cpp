@@ -11,6 +11,7 @@
 #include "autograd/kernels/reduce.h"
 #include "optim/clip.h"
 #include "train/decode/rows.h"
+#include "train/loop/augment.h"
 
 HEED_BEGIN
 
@@ -61,7 +62,9 @@ std::string explain(const Model& model, std::span<const NamedTensor> parameters,
     if (!check.found()) continue;
     std::string text = fmt::format("  first: {}\n  in shard {} of {}, {}", check.found()->text(),
                                    i + 1, shards.size(), samples_of(shards[i]));
-    if (const auto sample = sample_of(shards[i], *check.found()))
+    const std::optional<Batch> changed =
+        augmented(shards[i], static_cast<std::int64_t>(i), step, options);
+    if (const auto sample = sample_of(changed ? *changed : shards[i], *check.found()))
       text += fmt::format("; the row belongs to sample {}", *sample);
     return text;
   }
@@ -76,14 +79,18 @@ Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, s
   Pass pass{true, options.seed, static_cast<std::uint64_t>(step),
             static_cast<std::uint32_t>(number)};
   pass.recompute = options.recompute;
-  return model.loss(rows_of(shard, lanes), {options.label_smoothing, normalizer, counts}, pass);
+  LossOptions loss{options.label_smoothing, normalizer, counts};
+  if (options.rdrop > 0) loss.rdrop = options.rdrop;
+  return model.loss(rows_of(shard, lanes), loss, pass);
 }
 
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
                           std::int64_t step, double normalizer, const StepOptions& options,
                           LossCounts* counts, Lanes lanes) {
   const kernels::Bf16Scope scope(options.bf16);
-  return backward(shard_loss(model, shard, number, step, normalizer, options, counts, lanes));
+  const std::optional<Batch> changed = augmented(shard, number, step, options);
+  const Batch& own = changed ? *changed : shard;
+  return backward(shard_loss(model, own, number, step, normalizer, options, counts, lanes));
 }
 
 TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,

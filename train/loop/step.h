@@ -24,6 +24,8 @@ struct StepOptions {
   double label_smoothing = 0.0;
   double clip_norm = 0.0;
   bool recompute = false;  ///< blocks keep their inputs only, and run again in backward
+  double rdrop = 0;        ///< weight of R-Drop's divergence; 0: one pass (train/loop/augment.h)
+  double cutoff = 0;       ///< probability that a token becomes <unk>
   bool bf16 = false;       ///< large products in bf16 (autograd/kernels/gemm/bf16.h), if available
 };
 
@@ -82,11 +84,11 @@ class TrainStep {
   std::vector<double> squares_;     ///< of each piece: its contribution to the squared norm
 };
 
-/// The loss of shard number `number` of a step, divided by `normalizer`.
+/// The loss of shard number `number` of a step, divided by `normalizer`. The shard is augmented already.
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
                   double normalizer, const StepOptions& options, LossCounts* counts,
                   Lanes lanes = {});
-/// The same, followed by backward.
+/// The same of the augmented shard, followed by backward.
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
                           std::int64_t step, double normalizer, const StepOptions& options,
                           LossCounts* counts, Lanes lanes = {});

@@ -43,6 +43,8 @@ StepOptions step_options(const Config& config) {
           .label_smoothing = config.train.label_smoothing,
           .clip_norm = config.optim.clip_norm,
           .recompute = config.train.recompute,
+          .rdrop = config.train.rdrop,
+          .cutoff = config.data.cutoff,
           .bf16 = config.train.precision == Precision::bf16};
 }
 
@@ -60,6 +62,7 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
       cost_(token_cost(*task_, *model_)),
       total_steps_(steps_in_all(config, stream_)),
       checkpoints_(run.path) {
+  if (config.train.ema > 0) ema_.emplace(config.train.ema, model_->parameters());
   progress_.batches = batches_of(config, data);
   progress_.judged_by = fmt::format("{} {}", static_cast<int>(deciding_metric()), data.sums.valid);
 }
@@ -143,6 +146,7 @@ void Trainer::one_step() {
   try {
     result = step_.run(shard(batch, config_.train.shards, cost_), progress_.step + 1, lr);
     progress_.skipped_in_a_row = 0;
+    if (ema_) ema_->update(optimizer_.steps(), team_);
   } catch (const Error& error) {
     if (error.code != Exit::non_finite) throw;
     give_up_step(error);
@@ -215,7 +219,11 @@ void Trainer::validate() {
   last_validated_ = progress_.step;
   progress_.validation_due = false;
   if (data_.valid.empty()) return;
-  const std::optional<Evaluation> e = validation_figures();
+  std::optional<Evaluation> e;
+  {
+    const UseMeans means(ema_);
+    e = validation_figures();
+  }
   progress_.validation_due = !e;
   if (!e) return;
   const Metric metric = deciding_metric();
@@ -260,13 +268,17 @@ void Trainer::save(bool is_best, bool on_request) {
   if (last_saved_ == progress_.step) return;
   const std::vector<NamedTensor> moments = optimizer_.state();
   check_finite(moments);
+  const UseMeans means(ema_);
+  std::vector<NamedTensor> training = moments;
+  if (ema_) training.insert(training.end(), ema_->other().begin(), ema_->other().end());
   std::vector<CheckpointFile> files{
       {"model.safetensors",
        [&](FileWriter& file) {
          write_safetensors(file, tensor_views(model_->state()), {{"format", "pt"}});
        }},
       {"training.safetensors", [&](FileWriter& file) {
-         write_safetensors(file, tensor_views(moments), {{"step", std::to_string(progress_.step)}});
+         write_safetensors(file, tensor_views(training),
+                           {{"step", std::to_string(progress_.step)}});
        }}};
   if (const std::vector<NamedTensor> memory = memory_tensors(); !memory.empty()) {
     files.push_back({memory_file, [&, memory](FileWriter& file) {
@@ -290,6 +302,21 @@ std::vector<NamedTensor> Trainer::memory_tensors() {
   for (std::size_t i = 0; i < memory->arrays().size(); ++i)
     all.push_back({fmt::format("layers.{}", i), Tensor(memory->arrays()[i])});
   return all;
+}
+
+void Trainer::load_training(const std::filesystem::path& path) {
+  const SafetensorsFile file = SafetensorsFile::read(path);
+  std::vector<NamedTensor> state = optimizer_.state();
+  const std::vector<NamedTensor>& weights = optimizer_.parameters();
+  // With averaging, the model's file holds the means, and this one the weights.
+  const bool averaged = file.find("weights." + weights.front().name) != nullptr;
+  for (std::size_t i = 0; averaged && i < weights.size(); ++i) {
+    state.push_back(
+        {"weights." + weights[i].name, ema_ ? ema_->other()[i].tensor : weights[i].tensor});
+  }
+  load_weights(file, state, path.string());
+  if (ema_ && averaged) ema_->swap();
+  if (ema_ && !averaged) ema_->restart();
 }
 
 void Trainer::load_memory(const std::filesystem::path& folder) {
@@ -349,8 +376,7 @@ void Trainer::restore() {
   const std::filesystem::path folder = newest.checkpoint->folder;
   load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),
                (folder / "model.safetensors").string());
-  load_weights(SafetensorsFile::read(folder / "training.safetensors"), optimizer_.state(),
-               (folder / "training.safetensors").string());
+  load_training(folder / "training.safetensors");
   load_memory(folder);
   const Progress now = std::exchange(progress_, Progress::from(newest.checkpoint->state));
   adapt_progress(now);

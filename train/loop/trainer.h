@@ -16,6 +16,7 @@
 #include "train/config/config.h"
 #include "train/loop/run_progress.h"
 #include "train/loop/step.h"
+#include "train/loop/weight_ema.h"
 #include "train/run/checkpoint_folder.h"
 #include "train/run/jsonl.h"
 #include "train/run/run_folder.h"
@@ -71,6 +72,8 @@ class Trainer {
   /// `on_request`: no checkpoint was due; averages skip it.
   void save(bool is_best, bool on_request = false);
   std::vector<NamedTensor> memory_tensors();
+  /// Loads the moments and, if the checkpoint has averaged weights, the weights themselves.
+  void load_training(const std::filesystem::path& path);
   /// Loads the segment memory of a checkpoint, if it has one.
   void load_memory(const std::filesystem::path& folder);
   void record(const std::string& kind, const nlohmann::json& fields);
@@ -97,6 +100,7 @@ class Trainer {
   std::unique_ptr<Model> model_;
   Optimizer optimizer_;
   TrainStep step_;
+  std::optional<WeightEma> ema_;
   BatchStream stream_;
   TokenCost cost_;            ///< cuts batches into shards
   std::int64_t total_steps_;  ///< the end of schedules; 0: only time limits the run

@@ -10,6 +10,7 @@
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/gemm/product_log.h"
 #include "autograd/memory/arena.h"
+#include "train/loop/augment.h"
 #include "train/loop/step.h"
 
 namespace heed {
@@ -43,7 +44,8 @@ Probe probe(const Config& config, const Model& model, const Batch& batch) {
   const StepOptions options = step_options(config);
   const kernels::Bf16Scope scope(options.bf16);
   {
-    const Tensor loss = shard_loss(model, batch, 0, 1, 1.0, options, nullptr);
+    const std::optional<Batch> changed = augmented(batch, 0, 1, options);
+    const Tensor loss = shard_loss(model, changed ? *changed : batch, 0, 1, 1.0, options, nullptr);
     m.tape = static_cast<double>(arena_counters().live_bytes - before.live_bytes);
     backward(loss);
   }

@@ -81,8 +81,15 @@ class Seq2SeqTask final : public Task {
     TokenizeOptions options;
     options.training = training;
     options.max_length = config_.data.max_length;
-    options.keep_lines = !training;
-    return tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
+    const SegmentationOptions& sample = config_.tokenizer.sample;
+    const bool draws = training && sample.alpha > 0;
+    options.keep_lines = !training || draws;
+    Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
+    if (draws) {
+      data.segmentation = {tokenizers.source, tokenizers.target, sample, config_.seed,
+                           config_.data.max_length};
+    }
+    return data;
   }
 
   /// Lines of 4,096 tokens and the end token are accepted, or longer ones if the model was trained

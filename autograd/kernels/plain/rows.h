@@ -99,6 +99,23 @@ inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t targ
   return result;
 }
 
+inline double symmetric_kl_row(real* log_p, real* log_q, std::int64_t n, real scale,
+                               bool with_grad) {
+  double a = 0, b = 0;
+  for (std::int64_t j = 0; j < n; ++j) {
+    const double d = double{log_p[j]} - log_q[j];
+    a += std::exp(double{log_p[j]}) * d;
+    b -= std::exp(double{log_q[j]}) * d;
+  }
+  for (std::int64_t j = 0; with_grad && j < n; ++j) {
+    const double d = double{log_p[j]} - log_q[j], p = std::exp(double{log_p[j]}),
+                 q = std::exp(double{log_q[j]});
+    log_p[j] = static_cast<real>(scale * (p * (d - a) + (p - q)));
+    log_q[j] = static_cast<real>(scale * (-q * (d + b) + (q - p)));
+  }
+  return a + b;
+}
+
 /// A value as the norms see it: itself, or, in a row with infinities, its limit as these grow
 /// together: ±1 for them and 0 for the rest. NaN stays.
 inline double seen(double x, bool row_has_infinity) {

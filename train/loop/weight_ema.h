@@ -1,0 +1,75 @@
+#pragma once
+/// An exponential moving average of the weights (train.ema), which is evaluated and kept in place of
+/// the weights.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "autograd/base/team.h"
+#include "autograd/kernels/elementwise.h"
+#include "autograd/named_tensor.h"
+
+HEED_BEGIN
+
+/// mean += (1 − d) (weight − mean) after each update, with d = min(decay, (1 + n) / (10 + n)) after n
+/// updates, so that the initial weights do not dominate a short run.
+/// Source: Polyak and Juditsky 1992; the start as in TensorFlow's ExponentialMovingAverage.
+class WeightEma {
+ public:
+  WeightEma(double decay, std::vector<NamedTensor> weights)
+      : decay_(decay), weights_(std::move(weights)) {
+    for (const NamedTensor& w : weights_)
+      other_.push_back({"weights." + w.name, Tensor(w.tensor.value().clone())});
+  }
+
+  void update(std::int64_t updates, Team& team) {
+    const auto n = static_cast<double>(updates);
+    const auto d = static_cast<real>(std::min(decay_, (1 + n) / (10 + n)));
+    team.run(std::ssize(weights_), [&](std::int64_t i) {
+      real* const mean = data(other_[i]);
+      const std::int64_t size = weights_[i].tensor.size();
+      kernels::scale(d, mean, mean, size);
+      kernels::axpy(1 - d, data(weights_[i]), mean, size);
+    });
+  }
+  /// Exchanges the model's weights and their means.
+  void swap() {
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      real* const w = data(weights_[i]);
+      std::swap_ranges(w, w + weights_[i].tensor.size(), data(other_[i]));
+    }
+  }
+  /// The means are the weights again.
+  void restart() {
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+      std::copy_n(data(weights_[i]), weights_[i].tensor.size(), data(other_[i]));
+  }
+  /// What the model does not hold: the means or, after swap(), the weights; "weights.<parameter>".
+  const std::vector<NamedTensor>& other() const { return other_; }
+
+ private:
+  static real* data(NamedTensor& t) { return t.tensor.mutable_value().data(); }
+
+  double decay_;
+  std::vector<NamedTensor> weights_, other_;
+};
+
+/// While it lives, the model holds the means, if there are any.
+class UseMeans {
+ public:
+  explicit UseMeans(std::optional<WeightEma>& ema) : ema_(ema) {
+    if (ema_) ema_->swap();
+  }
+  UseMeans(const UseMeans&) = delete;
+  UseMeans& operator=(const UseMeans&) = delete;
+  ~UseMeans() {
+    if (ema_) ema_->swap();
+  }
+
+ private:
+  std::optional<WeightEma>& ema_;
+};
+
+HEED_END
