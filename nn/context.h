@@ -93,6 +93,7 @@ struct Context {
   const Memory* memory;  ///< for blocks with cross-attention; else nullptr
   Pass& pass;
   Cache* cache = nullptr;  ///< decoding: row i of x is the new row of hypothesis i
+  bool reading = false;    ///< with a cache: x holds the rows of a text that all hypotheses share
   std::size_t layer = 0;   ///< the layer whose cache or memory a block uses; counted by the stack
   std::span<const ScoreTermPtr> terms = {};  ///< of self-attention's scores (Positions)
   /// Which rows self-attention reads, in place of the model's own choice: a prefix

@@ -20,7 +20,8 @@ TransformerBlock::TransformerBlock(const ModelOptions& options, BlockKind kind, 
 
 Tensor TransformerBlock::operator()(const Tensor& x, const Context& context) const {
   const auto mix = [&](const Tensor& rows) {
-    return context.cache != nullptr ? mixer->step(rows, context) : (*mixer)(rows, context);
+    if (context.cache == nullptr) return (*mixer)(rows, context);
+    return context.reading ? mixer->read(rows, context) : mixer->step(rows, context);
   };
   const auto cross = [&](const Tensor& rows) { return (*cross_attention)(rows, context); };
   const auto feed = [&](const Tensor& rows) { return feed_forward(rows, context.pass); };

@@ -46,6 +46,18 @@ Tensor Mixer::step(const Tensor& x, const Context& context) const {
   return Tensor(std::move(newest));
 }
 
+Tensor Mixer::read(const Tensor& x, const Context& context) const {
+  Array all(x.shape());
+  constexpr std::int32_t one[] = {0, 1};
+  Context step_context = context;
+  step_context.offsets = one;
+  for (std::int64_t t = 0; t < all.rows(); ++t) {
+    const Array y = step(Tensor(x.value().sliced(t, t + 1)), step_context).value();
+    std::copy_n(y.data(), y.size(), all.row(t));
+  }
+  return Tensor(std::move(all));
+}
+
 Array& Mixer::running_state(const Context& context, std::int64_t hypotheses, std::int64_t width) {
   require_no_gradients();
   std::vector<Array>& own = context.cache->layers[context.layer].own;

@@ -52,6 +52,11 @@ class Mixer {
   /// recording.
   virtual Tensor step(const Tensor& x, const Context& context) const;
 
+  /// The rows of a text that all hypotheses begin with, [rows, d] → [rows, d]: fills the cache, which is
+  /// empty, as steps would that are given one row after the other. That is what it does by default;
+  /// self-attention reads all rows in one pass.
+  virtual Tensor read(const Tensor& x, const Context& context) const;
+
  protected:
   /// For a step that needs only what the step before left, `width` values for each hypothesis:
   /// [hypotheses, width], zeros at first. What the step leaves in it is there in the next step, in the order

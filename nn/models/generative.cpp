@@ -62,6 +62,11 @@ void require_parents(std::span<const std::int32_t> parents, std::size_t hypothes
   }
 }
 
+void require_unread(bool begun, bool has_source) {
+  if (begun || has_source)
+    fail("[decoding] a text is read before the first step, by a model without a source");
+}
+
 class CachedDecoding final : public Decoding {
  public:
   CachedDecoding(const Generative& model, const SideView& source, std::int64_t count)
@@ -83,6 +88,19 @@ class CachedDecoding final : public Decoding {
     const Tensor rows = model_.decoder_rows(tokens, {offsets, &memory_, pass, &cache_});
     memory_.rows = {};  // each layer has its own keys and values now
     return model_.output()(rows).value();
+  }
+  void read(std::span<const std::int32_t> tokens) override {
+    require_unread(cache_.position >= 0, !memory_offsets_.empty());
+    if (tokens.empty()) return;
+    const NoGrad no_grad;
+    Pass pass;
+    cache_.position = 0;  // of the first row
+    for (std::vector<std::int32_t>& path : cache_.paths) path.assign(tokens.size(), 0);
+    const std::int32_t offsets[] = {0, static_cast<std::int32_t>(tokens.size())};
+    Context context{offsets, &memory_, pass, &cache_};
+    context.reading = true;
+    model_.decoder_rows(tokens, context);
+    cache_.position = std::ssize(tokens) - 1;
   }
   void select(std::span<const std::int32_t> parents) override {
     require_parents(parents, cache_.paths.size());
@@ -123,6 +141,10 @@ class PlainDecoding final : public Decoding {
     for (std::int64_t i = 0; i < last.rows(); ++i)
       std::copy_n(hidden.row(target.offsets[i + 1] - 1), hidden.cols(), last.row(i));
     return model_.output()(Tensor(last)).value();
+  }
+  void read(std::span<const std::int32_t> tokens) override {
+    require_unread(!hypotheses_.empty() && !hypotheses_[0].target.empty(), has_source_);
+    for (Hypothesis& h : hypotheses_) h.target.assign(tokens.begin(), tokens.end());
   }
   void select(std::span<const std::int32_t> parents) override {
     require_parents(parents, hypotheses_.size());

@@ -65,6 +65,9 @@ class Decoding {
   /// Appends tokens[i] to hypothesis i and returns the logits of the next token: [hypotheses,
   /// vocabulary].
   virtual Array step(std::span<const std::int32_t> tokens) = 0;
+  /// Appends the same tokens to every hypothesis, in one pass, before the first step. Throws if the model
+  /// has a source.
+  virtual void read(std::span<const std::int32_t> tokens) = 0;
   /// Hypothesis i becomes a continuation of old hypothesis parents[i]; their number may change. Throws
   /// if there is no such hypothesis.
   virtual void select(std::span<const std::int32_t> parents) = 0;

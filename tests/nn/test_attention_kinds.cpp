@@ -4,6 +4,7 @@
 
 #include "autograd/gradcheck.h"
 #include "optim/optimizer.h"
+#include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -106,6 +107,36 @@ BOOST_AUTO_TEST_CASE(cached_decoding_equals_plain) {
       plain->select(parents);
     }
   });
+}
+
+BOOST_AUTO_TEST_CASE(a_text_read_in_one_pass_equals_its_steps) {
+  for_each_kind([](ModelOptions o, bool lm) {
+    if (!lm) return;
+    o.decoder_layers = 2;
+    o.context = 20;
+    const std::unique_ptr<Generative> model = model_of(o, lm);
+    randomise(model->parameters());
+    const std::vector<std::int32_t> text{3, 4, 8, 5, 5, 7, 3};
+    for (const bool cached : {true, false}) {
+      const auto at_once = model->decode({}, 3, cached), stepwise = model->decode({}, 3);
+      at_once->read(text);
+      for (const std::int32_t id : text) stepwise->step(std::vector<std::int32_t>(3, id));
+      for (int step = 0; step < 4; ++step) {
+        const std::vector<std::int32_t> tokens{3 + step, 4, 5};
+        BOOST_TEST(difference(at_once->step(tokens), stepwise->step(tokens)) < 1e-10,
+                   "step " << step);
+        const std::vector<std::int32_t> parents{2, 0, 0};
+        at_once->select(parents);
+        stepwise->select(parents);
+      }
+      EXPECT_FAIL(at_once->read(text), "[decoding] a text is read before the first step");
+    }
+    model->decode({}, 1)->read({});  // no tokens: nothing to do
+  });
+  const std::unique_ptr<Generative> translator = model_of(small_options(), false);
+  const Pairs pairs = some_pairs(false, {5});
+  EXPECT_FAIL(translator->decode(pairs.source_side(), 1)->read(std::vector<std::int32_t>{3}),
+              "by a model without a source");
 }
 
 BOOST_AUTO_TEST_CASE(a_model_learns) {

@@ -149,6 +149,24 @@ status 0 generate runs/tiny --input many --temperature 1.5 --top-k 3 --seed 5 th
 cmp -s out drawn || fail 'sampling depends on the threads'
 status 0 generate runs/tiny --input many --temperature 1.5 --top-k 3 --seed 6
 cmp -s out drawn && fail 'sampling does not depend on the seed'
+status 0 generate runs/tiny --input input --beam 3
+cp out plain
+status 0 generate runs/tiny --input input --nbest 3 --beam 3
+equal 'lines of output for six lines with three outputs each, two or three empty' "$(cut -f1 out | sort -u | tr -d '\n')" 123456
+equal 'the best of three' "$(awk -F'\t' '!($1 in seen) { seen[$1] = 1; print $3 }' out)" "$(cat plain)"
+equal 'scores in descending order' "$(sort -t"$(printf '\t')" -s -k1,1n -k2,2gr out)" "$(cat out)"
+status 2 generate runs/tiny --input input --nbest 9
+says '--nbest: 9 outputs need a beam of at least as many, but decode.beam is'
+says 'add --beam 9'
+status 0 generate runs/tiny --input many --nbest 2 --sample
+equal 'two samples of each of 300 lines' "$(lines out)" 600
+printf 'a\n\n\n\nb a\nc\n' >prefix
+status 0 generate runs/tiny --input input --prefix prefix --beam 1
+equal 'lines of output with prefixes' "$(lines out)" 6
+holds out '^a'
+status 3 generate runs/tiny --input input --prefix src
+says '--prefix: src has 2 lines, fewer than the input'
+status 2 generate runs/tiny --prompt a --prefix prefix
 awk 'BEGIN { for (i = 0; i < 500000; i++) printf "a "; print "" }' >long
 { cat input; echo; cat long; echo b; } >some
 status 0 generate runs/tiny --input some --beam 1
@@ -262,6 +280,15 @@ equal 'lines for three prompts' "$(lines out)" 3
 holds out '^abc.' '^abd 1 abc abd 2 abc abd 3.'
 status 0 generate lm --prompt 'abc abd' --seed 3
 holds out '^abc abd'
+cp out whole
+status 0 generate lm --prompt 'abc abd' --seed 3 --output whole2
+equal 'a prompt streamed to a file' "$(cat whole2)" "$(cat whole)"
+status 0 generate lm --prompt 'abc abd' --seed 3 --nbest 2 --max-length 5
+equal 'two continuations with scores' "$(grep -c '^1	-[0-9.]*	abc abd' out)" 2
+status 2 generate lm --prompt 'abc abd' --nbest 2
+says 'lower decode.max_length'
+status 2 generate lm --input prompts --prefix prompts
+says 'a language model continues its input lines'
 status 0 score lm --target prompts
 equal 'tokens without an end token' "$(cut -f2 out | tr '\n' ' ')" '3 0 25 '
 status 2 score lm --source prompts --target prompts

@@ -28,21 +28,72 @@ bool next_chunk(LineReader& reader, std::int64_t count, std::vector<std::string>
   return !lines.empty();
 }
 
-void answer_all(Answers& answers, LineReader& reader, std::int64_t chunk, const Sink& sink) {
-  if (chunk == 0) chunk = reader.terminal() ? 1 : 2048;
+/// The lines of --prefix that belong to the next `count` lines of input.
+class Prefixes {
+ public:
+  explicit Prefixes(const std::string& file) : file_(file) {
+    if (!file.empty()) reader_.emplace(file);
+  }
+  std::vector<std::string> next(std::size_t count) {
+    std::vector<std::string> lines;
+    if (!reader_) return lines;
+    for (std::string line; lines.size() < count && reader_->next(line);) lines.push_back(line);
+    read_ += lines.size();
+    if (lines.size() < count)
+      throw Error(Exit::bad_input,
+                  fmt::format("--prefix: {} has {} lines, fewer than the input", file_, read_));
+    return lines;
+  }
+  void check_end() {
+    std::string line;
+    if (reader_ && reader_->next(line))
+      throw Error(Exit::bad_input,
+                  fmt::format("--prefix: {} has more lines than the input: {}", file_, read_));
+  }
+
+ private:
+  std::string file_;
+  std::optional<LineReader> reader_;
+  std::size_t read_ = 0;
+};
+
+/// Lines of "number<tab>score<tab>text".
+std::string nbest_lines(const std::vector<std::vector<Answer>>& all, std::int64_t first) {
+  std::string text;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const Answer& answer : all[i])
+      text += fmt::format("{}\t{:.6f}\t{}\n", first + static_cast<std::int64_t>(i) + 1,
+                          answer.score, answer.text);
+  }
+  return text;
+}
+
+void answer_all(Answers& answers, LineReader& reader, const GenerateCommand& options,
+                const Sink& sink) {
+  const std::int64_t chunk = options.chunk > 0 ? options.chunk : reader.terminal() ? 1 : 2048;
+  Prefixes prefixes(options.prefix);
   std::vector<std::string> lines;
   for (std::int64_t first = 0; next_chunk(reader, chunk, lines);
        first += static_cast<std::int64_t>(lines.size())) {
+    const std::vector<std::string> begin = prefixes.next(lines.size());
     std::string text;
-    for (const std::string& line : answers.lines(lines, first)) text += line + "\n";
+    if (options.nbest > 0) {
+      text = nbest_lines(answers.nbest({lines, begin, first, options.nbest}), first);
+    } else if (!options.prefix.empty()) {
+      for (const std::vector<Answer>& found : answers.nbest({lines, begin, first, 1}))
+        text += found.front().text + "\n";
+    } else {
+      for (const std::string& line : answers.lines(lines, first)) text += line + "\n";
+    }
     sink(text);
   }
+  prefixes.check_end();
 }
 
-void answer_prompt(Answers& answers, const std::string& prompt, const Sink& sink) {
-  std::string text = answers.continuation(prompt);
-  if (!text.ends_with('\n')) text += '\n';
-  sink(text);
+void answer_prompt(Answers& answers, const std::string& prompt, std::int64_t nbest,
+                   const Sink& sink) {
+  if (nbest > 0) return sink(nbest_lines(answers.nbest({std::span(&prompt, 1), {}, 0, nbest}), 0));
+  if (!answers.continuation(prompt, sink).ends_with('\n')) sink("\n");
 }
 
 }  // namespace
@@ -52,20 +103,28 @@ int generate_command(const GenerateCommand& options) {
     throw Error(Exit::bad_input, "--prompt: invalid UTF-8");
   }
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
+  const DecodeOptions& decode = trained.config.decode;
+  if (options.nbest > decode.beam && !decode.sample) {
+    throw Error(Exit::usage, fmt::format("--nbest: {} outputs need a beam of at least as many, but "
+                                         "decode.beam is {}; add --beam {}",
+                                         options.nbest, decode.beam, options.nbest));
+  }
   std::vector<std::string> read = files_of({options.run});
   if (!options.prompt) read.push_back(options.input);
+  if (!options.prefix.empty()) read.push_back(options.prefix);
   refuse_output_over_input(options.output, read);
   Team team(trained.config.threads);
   const std::unique_ptr<Answers> answers =
       trained.task->answers(trained.with(team), options.seed.value_or(trained.config.seed));
   if (options.prompt) {
-    write_output(options.output,
-                 [&](const Sink& sink) { answer_prompt(*answers, *options.prompt, sink); });
+    write_output(options.output, [&](const Sink& sink) {
+      answer_prompt(*answers, *options.prompt, options.nbest, sink);
+    });
     return 0;
   }
   LineReader reader(options.input);  // before the output: a missing file leaves nothing behind
   write_output(options.output,
-               [&](const Sink& sink) { answer_all(*answers, reader, options.chunk, sink); });
+               [&](const Sink& sink) { answer_all(*answers, reader, options, sink); });
   return 0;
 }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
+#include "autograd/base/error.h"
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows.h"
@@ -118,7 +120,15 @@ void Search::finish(Live done, bool ended) {
   finished_[done.sentence].push_back(std::move(done.hypothesis));
 }
 
-std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t> tokens) {
+std::optional<std::int32_t> Search::demanded(const Live& live) const {
+  if (prefixes_.empty()) return std::nullopt;
+  const std::vector<std::int32_t>& prefix = prefixes_[live.sentence];
+  const std::size_t length = live.hypothesis.tokens.size();
+  return length < prefix.size() ? std::optional(prefix[length]) : std::nullopt;
+}
+
+std::vector<std::vector<Hypothesis>> Search::run(Decoding& decoding,
+                                                 std::vector<std::int32_t> tokens) {
   const std::int64_t beam = options_.sample ? 1 : std::max<std::int64_t>(options_.beam, 1);
   finished_.assign(tokens.size(), {});
   live_.clear();
@@ -138,6 +148,12 @@ std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t
       candidates.clear();
       for (; row < live_.size() && live_[row].sentence == sentence; ++row) {
         const auto r = static_cast<std::int64_t>(row);
+        if (const auto token = demanded(live_[row])) {
+          candidates.push_back({live_[row].hypothesis.log_prob + double{logits.row(r)[*token]} -
+                                    double{kernels::log_sum_exp_row(logits.row(r), logits.cols())},
+                                static_cast<std::int32_t>(row), *token});
+          continue;
+        }
         options_.sample ? sampled_token(logits, r, candidates)
                         : best_tokens(logits, r, places, candidates);
       }
@@ -148,6 +164,7 @@ std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t
         grown.hypothesis.log_prob = c.log_prob;
         const bool ended = c.token == Tokenizer::eos;
         if (!ended) grown.hypothesis.tokens.push_back(c.token);
+        if (tell_ && beam == 1 && !ended) tell_(c.token);
         if (ended || length == limit_) {
           finish(std::move(grown), ended);
           continue;
@@ -160,14 +177,11 @@ std::vector<Hypothesis> Search::run(Decoding& decoding, std::vector<std::int32_t
     live_ = std::move(next);
     if (!live_.empty()) decoding.select(parents);
   }
-  std::vector<Hypothesis> best;
   for (std::vector<Hypothesis>& of_sentence : finished_) {
     if (of_sentence.empty()) of_sentence.emplace_back();  // logits that were all NaN
-    best.push_back(*std::max_element(
-        of_sentence.begin(), of_sentence.end(),
-        [](const Hypothesis& a, const Hypothesis& b) { return a.score < b.score; }));
+    std::ranges::stable_sort(of_sentence, std::greater<>(), &Hypothesis::score);
   }
-  return best;
+  return std::move(finished_);
 }
 
 FrozenModel::FrozenModel(const Model& of) : model(dynamic_cast<const Generative&>(of)) {
@@ -179,6 +193,16 @@ FrozenModel::FrozenModel(const Model& of) : model(dynamic_cast<const Generative&
 std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& source,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
                                   std::span<const std::int64_t> numbers, std::int64_t batches) {
+  std::vector<Hypothesis> best;
+  for (std::vector<Hypothesis>& all :
+       translate(frozen, source, options, seed, team, {.numbers = numbers, .batches = batches}))
+    best.push_back(std::move(all.front()));
+  return best;
+}
+
+std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const Sequences& source,
+                                               const DecodeOptions& options, std::uint64_t seed,
+                                               Team& team, const Lines& lines) {
   const Generative& model = frozen.model;
   std::vector<std::int64_t> order(static_cast<std::size_t>(source.size()));
   std::iota(order.begin(), order.end(), 0);
@@ -188,38 +212,80 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& so
   });
   std::int64_t limit = std::max<std::int64_t>(options.max_length, 1);
   if (model.position_limit() > 0) limit = std::min(limit, model.position_limit());
-  const std::int64_t size = batch_size(options, source.size(), batches);
-  std::vector<Hypothesis> all(order.size());
+  const std::int64_t size = batch_size(options, source.size(), lines.batches);
+  std::vector<std::vector<Hypothesis>> all(order.size());
   team.run(parts_of(source.size(), size), [&](std::int64_t number) {
     const kernels::Bf16Scope scope(options.precision == Precision::bf16);
     const kernels::PackedScope packed(frozen.weights);
     const std::int64_t begin = number * size, end = std::min(begin + size, source.size());
     std::vector<std::int32_t> ids, offsets{0};
     std::vector<std::int64_t> keys;
+    std::vector<std::vector<std::int32_t>> prefixes;
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t place = order[i];
-      keys.push_back(numbers.empty() ? place : numbers[place]);
+      keys.push_back(lines.numbers.empty() ? place : lines.numbers[place]);
+      if (!lines.prefixes.empty()) prefixes.push_back(lines.prefixes[place]);
       const auto sentence = source[place];
       ids.insert(ids.end(), sentence.begin(), sentence.end());
       offsets.push_back(static_cast<std::int32_t>(ids.size()));
     }
-    const std::unique_ptr<Decoding> decoding =
-        model.decode({ids, offsets}, end - begin, options.cached);
-    Search search(options, limit, seed, std::move(keys));
-    std::vector<Hypothesis> found = search.run(
-        *decoding,
-        std::vector<std::int32_t>(static_cast<std::size_t>(end - begin), Tokenizer::bos));
-    for (std::int64_t i = begin; i < end; ++i) {
-      all[order[i]] = std::move(found[i - begin]);
+    const std::int64_t searches = options.sample ? lines.nbest : 1;  // each sample is a search
+    for (std::int64_t k = 0; k < searches; ++k) {
+      std::vector<std::int64_t> own = keys;
+      for (std::int64_t& key : own) key += k << 48;
+      const std::unique_ptr<Decoding> decoding =
+          model.decode({ids, offsets}, end - begin, options.cached);
+      Search search(options, limit, seed, std::move(own));
+      search.begin_with(prefixes);
+      std::vector<std::vector<Hypothesis>> found = search.run(
+          *decoding,
+          std::vector<std::int32_t>(static_cast<std::size_t>(end - begin), Tokenizer::bos));
+      for (std::int64_t i = begin; i < end; ++i) {
+        std::vector<Hypothesis>& best = found[i - begin];
+        if (std::ssize(best) > lines.nbest) best.resize(lines.nbest);
+        std::ranges::move(best, std::back_inserter(all[order[i]]));
+      }
     }
   });
   return all;
 }
 
+namespace {
+
+/// A search that continues `fed`, which holds at least one token.
+std::vector<Hypothesis> continued(const Generative& model, std::span<const std::int32_t> fed,
+                                  Search& search, bool cached) {
+  const std::unique_ptr<Decoding> decoding = model.decode({}, 1, cached);
+  decoding->read(fed.first(fed.size() - 1));
+  return search.run(*decoding, {fed.back()}).front();
+}
+
+}  // namespace
+
+std::vector<Hypothesis> continuations(const FrozenModel& frozen,
+                                      std::span<const std::int32_t> prompt,
+                                      const DecodeOptions& options, std::uint64_t seed,
+                                      std::int64_t number) {
+  const kernels::Bf16Scope scope(options.precision == Precision::bf16);
+  const kernels::PackedScope packed(frozen.weights);
+  std::vector<std::int32_t> fed(prompt.begin(), prompt.end());
+  if (fed.empty()) fed.push_back(Tokenizer::eos);
+  const std::int64_t context = frozen.model.position_limit(),
+                     limit = std::max<std::int64_t>(options.max_length, 1);
+  if (context > 0 && std::ssize(fed) + limit > context + 1)
+    throw Error(Exit::usage,
+                fmt::format("--nbest: a prompt of {} tokens and {} more exceed the context of {}; "
+                            "lower decode.max_length",
+                            fed.size(), limit, context));
+  Search search(options, limit, seed, {number << 20});
+  return continued(frozen.model, fed, search, options.cached);
+}
+
 std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::span<const std::int32_t> prompt,
                                         const DecodeOptions& options, std::uint64_t seed,
-                                        std::int64_t number) {
+                                        std::int64_t number,
+                                        const std::function<void(std::int32_t)>& tell) {
   const Generative& model = frozen.model;
   const kernels::Bf16Scope scope(options.precision == Precision::bf16);
   const kernels::PackedScope packed(frozen.weights);
@@ -233,17 +299,17 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
     if (context > 0 && static_cast<std::int64_t>(text.size()) > context) {
       from = text.size() - static_cast<std::size_t>(std::max<std::int64_t>(context / 2, 1));
     }
-    const std::unique_ptr<Decoding> decoding = model.decode({}, 1, options.cached);
     std::vector<std::int32_t> fed(text.begin() + static_cast<std::ptrdiff_t>(from), text.end());
     if (fed.empty()) fed.push_back(Tokenizer::eos);
-    for (std::size_t i = 0; i + 1 < fed.size(); ++i) decoding->step(std::span(&fed[i], 1));
     const std::int64_t room =
         context > 0 ? context - static_cast<std::int64_t>(fed.size()) + 1 : left;
     DecodeOptions own = options;
     own.min_length -= static_cast<std::int64_t>(text.size() - prompt.size());
     Search search(own, std::min(left, std::max<std::int64_t>(room, 1)), seed,
                   {(number << 20) + static_cast<std::int64_t>(text.size())});
-    const std::vector<std::int32_t> found = search.run(*decoding, {fed.back()}).front().tokens;
+    search.on_token(tell);
+    const std::vector<std::int32_t> found =
+        continued(model, fed, search, options.cached).front().tokens;
     text.insert(text.end(), found.begin(), found.end());
     if (static_cast<std::int64_t>(found.size()) < std::min(left, std::max<std::int64_t>(room, 1)))
       break;  // ended with </s>

@@ -1,6 +1,8 @@
 #pragma once
 /// From a trained model to tokens: greedy search, beam search, sampling.
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,9 +34,17 @@ class Search {
          std::vector<std::int64_t> numbers)
       : options_(options), limit_(limit), seed_(seed), numbers_(std::move(numbers)) {}
 
+  /// Hypotheses of sentence i begin with prefixes[i]; their log-probabilities include those of the prefix.
+  void begin_with(std::vector<std::vector<std::int32_t>> prefixes) {
+    prefixes_ = std::move(prefixes);
+  }
+  /// Calls `tell` with each token as soon as it is certain: with one sentence and a beam of one.
+  void on_token(std::function<void(std::int32_t)> tell) { tell_ = std::move(tell); }
+
   /// `decoding` has one hypothesis per sentence; `tokens` are the last tokens of their
-  /// prompts, not yet fed. Returns the best hypothesis of each sentence.
-  std::vector<Hypothesis> run(Decoding& decoding, std::vector<std::int32_t> tokens);
+  /// prompts, not yet fed. Returns the hypotheses of each sentence, the best first: at least one, at
+  /// most a beam.
+  std::vector<std::vector<Hypothesis>> run(Decoding& decoding, std::vector<std::int32_t> tokens);
 
  private:
   struct Live {
@@ -51,6 +61,8 @@ class Search {
   /// Applies min_length and repetition_penalty to the logits of a hypothesis's next token.
   void restrict(real* logits, const Hypothesis& so_far) const;
   void finish(Live done, bool ended);
+  /// The token that a prefix demands next; none after its end.
+  std::optional<std::int32_t> demanded(const Live& live) const;
 
   DecodeOptions options_;
   std::int64_t limit_;
@@ -58,6 +70,8 @@ class Search {
   std::vector<std::int64_t> numbers_;
   std::vector<Live> live_;
   std::vector<std::vector<Hypothesis>> finished_;  // of each sentence
+  std::vector<std::vector<std::int32_t>> prefixes_;
+  std::function<void(std::int32_t)> tell_;
 };
 
 /// A model whose weights do not change during this object's lifetime, so that decoding can pack
@@ -72,11 +86,24 @@ struct FrozenModel {
 /// the batches must not depend on the machine.
 inline constexpr std::int64_t usual_batches = 4;
 
+/// What to translate, besides the source sequences.
+struct Lines {
+  std::span<const std::int64_t> numbers = {};  ///< of the sentences; by default their indices
+  std::span<const std::vector<std::int32_t>> prefixes = {};  ///< tokens that outputs begin with
+  std::int64_t nbest =
+      1;  ///< hypotheses of each sentence: the best of the beam, or as many samples
+  std::int64_t batches = usual_batches;
+};
+
 /// Translates every source sequence, in batches of similar lengths spread over the team: at least
 /// `batches`, but none smaller than 32 hypotheses.
 /// Each sentence's result is a function of the sentence, the options, the seed and, when
 /// sampling, the sentence's number: its index in `source`, unless `numbers` is given. In bf16 it
 /// also depends on the batches: small products stay in float32 (autograd/kernels/gemm/bf16.h).
+std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const Sequences& source,
+                                               const DecodeOptions& options, std::uint64_t seed,
+                                               Team& team, const Lines& lines);
+/// The best hypothesis of each sentence.
 std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& source,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
                                   std::span<const std::int64_t> numbers = {},
@@ -84,11 +111,19 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& so
 
 /// Continues a prompt (ids; empty: begins with </s>) with a language model by up to
 /// options.max_length tokens. If prompt and continuation outgrow the model's context, decoding
-/// continues from the last half.
+/// continues from the last half. The prompt is read in one pass. `tell` receives each token as soon as it
+/// is certain, with a beam of one.
 std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::span<const std::int32_t> prompt,
                                         const DecodeOptions& options, std::uint64_t seed,
-                                        std::int64_t number);
+                                        std::int64_t number,
+                                        const std::function<void(std::int32_t)>& tell = {});
+/// The best hypotheses of a continuation, at most a beam. Throws Error(usage) if prompt and continuation
+/// may outgrow the model's context.
+std::vector<Hypothesis> continuations(const FrozenModel& frozen,
+                                      std::span<const std::int32_t> prompt,
+                                      const DecodeOptions& options, std::uint64_t seed,
+                                      std::int64_t number);
 
 /// log p of each target sequence with its </s>, given its source. Unnormalised natural logarithms.
 /// Like outputs, they do not depend on the other sequences of the batch.

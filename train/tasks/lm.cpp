@@ -22,32 +22,85 @@ class Continuations final : public Answers {
   std::vector<std::string> lines(const std::vector<std::string>& input,
                                  std::int64_t first) override {
     std::vector<std::string> all(input.size());
-    trained_.team.run(static_cast<std::int64_t>(input.size()), [&](std::int64_t i) {
-      std::string shown;
-      for (const char c : continue_line(input[i], first + i))
-        c == '\n' ? shown += "\\n" : shown += c;
-      all[i] = one_line(shown);
+    trained_.team.run(std::ssize(input), [&](std::int64_t i) {
+      const Prompt prompt = prompt_of(input[i]);
+      all[i] =
+          escaped(prompt.with(continue_text(model_, prompt.ids, config_.decode, seed_, first + i)));
     });
     return all;
   }
 
-  std::string continuation(const std::string& prompt) override { return continue_line(prompt, 0); }
+  std::vector<std::vector<Answer>> nbest(const AnswerRequest& request) override {
+    if (!request.prefixes.empty()) {
+      throw Error(Exit::usage,
+                  "--prefix is for translations; a language model continues its input lines");
+    }
+    std::vector<std::vector<Answer>> all(request.input.size());
+    trained_.team.run(std::ssize(request.input), [&](std::int64_t i) {
+      const Prompt prompt = prompt_of(request.input[i]);
+      const std::int64_t searches = config_.decode.sample ? request.nbest : 1;
+      for (std::int64_t k = 0; k < searches; ++k) {
+        const std::vector<Hypothesis> found =
+            continuations(model_, prompt.ids, config_.decode, seed_, request.first + i + (k << 28));
+        for (const Hypothesis& h : found) {
+          if (std::ssize(all[i]) < request.nbest)
+            all[i].push_back({escaped(prompt.with(h.tokens)), h.score});
+        }
+      }
+    });
+    return all;
+  }
+
+  std::string continuation(const std::string& line, const TellText& tell) override {
+    const Prompt prompt = prompt_of(line);
+    std::vector<std::int32_t> more;
+    std::size_t told = 0;
+    const auto tell_new = [&](bool last) {
+      const std::string text = prompt.with(more);
+      // A character may still lack bytes, which later tokens bring.
+      const std::size_t end = last ? text.size() : complete_utf8(text);
+      if (end > told) tell(std::string_view(text).substr(told, end - told));
+      told = std::max(told, end);
+    };
+    if (!tell) return prompt.with(continue_text(model_, prompt.ids, config_.decode, seed_, 0));
+    tell_new(false);
+    const std::vector<std::int32_t> all =
+        continue_text(model_, prompt.ids, config_.decode, seed_, 0, [&](std::int32_t token) {
+          more.push_back(token);
+          tell_new(false);
+        });
+    more = all;  // a wider beam tells nothing before its end
+    tell_new(true);
+    return prompt.with(all);
+  }
 
  private:
-  /// Prompt and continuation, as decoded by the tokenizer.
-  std::string continue_line(const std::string& prompt, std::int64_t number) const {
+  struct Prompt {
+    const Tokenizer& tokenizer;
+    std::string text;
+    std::vector<std::int32_t> ids;
+
+    /// Prompt and continuation, decoded together: the tokenizer decides whether there is a space between
+    /// two tokens.
+    std::string with(const std::vector<std::int32_t>& more) const {
+      std::vector<std::int32_t> all = ids;
+      all.insert(all.end(), more.begin(), more.end());
+      const std::string before = tokenizer.decode(ids), whole = tokenizer.decode(all);
+      return text + (text.empty() || !whole.starts_with(before) ? tokenizer.decode(more)
+                                                                : whole.substr(before.size()));
+    }
+  };
+  Prompt prompt_of(const std::string& line) const {
     const Tokenizer& tokenizer = *trained_.tokenizers.target;
-    const std::string text = config_.data.lowercase ? lowercase(prompt) : prompt;
+    std::string text = config_.data.lowercase ? lowercase(line) : line;
     // A text begins like its lines: after a newline.
-    const std::vector<std::int32_t> ids = tokenizer.encode(text.empty() ? "\n" : text);
-    const std::vector<std::int32_t> more =
-        continue_text(model_, ids, config_.decode, seed_, number);
-    // Decoded together: the tokenizer decides whether there is a space between two tokens.
-    std::vector<std::int32_t> all = ids;
-    all.insert(all.end(), more.begin(), more.end());
-    const std::string before = tokenizer.decode(ids), whole = tokenizer.decode(all);
-    return text + (text.empty() || !whole.starts_with(before) ? tokenizer.decode(more)
-                                                              : whole.substr(before.size()));
+    std::vector<std::int32_t> ids = tokenizer.encode(text.empty() ? "\n" : text);
+    return {tokenizer, std::move(text), std::move(ids)};
+  }
+  static std::string escaped(const std::string& text) {
+    std::string shown;
+    for (const char c : text) c == '\n' ? shown += "\\n" : shown += c;
+    return one_line(shown);
   }
 
   const Trained trained_;
@@ -113,7 +166,7 @@ class LanguageModelTask final : public Task {
     constexpr std::int64_t most_tokens = 400;
     Config shorter = config_;
     shorter.decode.max_length = std::min(config_.decode.max_length, most_tokens);
-    const std::string text = Continuations(trained, shorter, config_.seed).continuation("");
+    const std::string text = Continuations(trained, shorter, config_.seed).continuation("", {});
     std::vector<std::string> shown;
     for (std::size_t at = 0; at < text.size() && shown.size() < most_lines;) {
       const std::size_t end = std::min(text.find('\n', at), text.size());

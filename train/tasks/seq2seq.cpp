@@ -28,25 +28,43 @@ class Translations final : public Answers {
 
   std::vector<std::string> lines(const std::vector<std::string>& input,
                                  std::int64_t first) override {
+    std::vector<std::string> all;
+    for (std::vector<Answer>& answers : nbest({.input = input, .first = first}))
+      all.push_back(std::move(answers.front().text));
+    return all;
+  }
+
+  std::vector<std::vector<Answer>> nbest(const AnswerRequest& request) override {
     Sequences source;
+    std::vector<std::vector<std::int32_t>> prefixes;
     std::vector<std::size_t> places;    // of the lines that are not empty
     std::vector<std::int64_t> numbers;  // in all input: a sample must not depend on the chunk
-    for (std::size_t i = 0; i < input.size(); ++i) {
-      const std::int64_t number = first + static_cast<std::int64_t>(i);
-      std::vector<std::int32_t> ids = trained_.tokenizers.source->encode(
-          config_.data.lowercase ? lowercase(input[i]) : input[i]);
+    const auto prepared = [&](const std::string& line) {
+      return config_.data.lowercase ? lowercase(line) : line;
+    };
+    for (std::size_t i = 0; i < request.input.size(); ++i) {
+      const std::int64_t number = request.first + static_cast<std::int64_t>(i);
+      std::vector<std::int32_t> ids =
+          trained_.tokenizers.source->encode(prepared(request.input[i]));
       if (ids.empty()) continue;
       shorten(ids, number);
       ids.push_back(Tokenizer::eos);
       source.push(ids);
       places.push_back(i);
       numbers.push_back(number);
+      if (!request.prefixes.empty())
+        prefixes.push_back(trained_.tokenizers.target->encode(prepared(request.prefixes[i])));
     }
-    const std::vector<Hypothesis> found =
-        translate(model_, source, config_.decode, seed_, trained_.team, numbers, batches());
-    std::vector<std::string> all(input.size());
-    for (std::size_t k = 0; k < found.size(); ++k)
-      all[places[k]] = one_line(trained_.tokenizers.target->decode(found[k].tokens));
+    const std::vector<std::vector<Hypothesis>> found =
+        translate(model_, source, config_.decode, seed_, trained_.team,
+                  {numbers, prefixes, request.nbest, batches()});
+    std::vector<std::vector<Answer>> all(request.input.size(), {Answer{}});  // of an empty line
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      all[places[k]].clear();
+      for (const Hypothesis& h : found[k]) {
+        all[places[k]].push_back({one_line(trained_.tokenizers.target->decode(h.tokens)), h.score});
+      }
+    }
     return all;
   }
 

@@ -204,7 +204,12 @@ Batch Task::made_up_batch(std::int64_t sequences, std::int64_t source_length,
   return batch;
 }
 
-std::string Answers::continuation(const std::string&) {
+std::vector<std::vector<Answer>> Answers::nbest(const AnswerRequest&) {
+  refuse(
+      "--nbest and --prefix are for models that generate text; this one has one answer to a line");
+}
+
+std::string Answers::continuation(const std::string&, const TellText&) {
   refuse("--prompt is for language models; this model answers the lines of --input");
 }
 

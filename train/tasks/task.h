@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,21 @@ struct LineScore {
   std::int64_t tokens = 0;
 };
 
+/// One output of a generator. score: as in Hypothesis (train/decode/search.h).
+struct Answer {
+  std::string text;
+  double score = 0;
+};
+
+struct AnswerRequest {
+  std::span<const std::string> input;
+  std::span<const std::string> prefixes = {};  ///< text that each line's outputs begin with
+  std::int64_t first = 0;                      ///< number of the first line, from 0
+  std::int64_t nbest = 1;                      ///< outputs of each line, at most
+};
+
+using TellText = std::function<void(std::string_view)>;
+
 /// The generator behind `heed generate`.
 class Answers {
  public:
@@ -42,8 +58,11 @@ class Answers {
   /// One output line per input line; `first` is the number of the first, from 0.
   virtual std::vector<std::string> lines(const std::vector<std::string>& input,
                                          std::int64_t first) = 0;
-  /// The prompt and its continuation. Throws Error(usage) if the task has no prompts.
-  virtual std::string continuation(const std::string& prompt);
+  /// Several outputs for each line, the best first. Throws Error(usage) if the task has one only.
+  virtual std::vector<std::vector<Answer>> nbest(const AnswerRequest& request);
+  /// The prompt and its continuation. `tell`, if given, receives the text in parts, each as soon as it is
+  /// certain. Throws Error(usage) if the task has no prompts.
+  virtual std::string continuation(const std::string& prompt, const TellText& tell);
 };
 
 class Task {

@@ -288,3 +288,13 @@ fault("gradcheck: a straight-through gradient hides tensors that do not pass it"
       "if (found == behind_.end() && !node.straight_through()) return;",
       "if (found == behind_.end() && !node.straight_through() && behind_.empty()) return;",
       "autograd_f64:gradcheck_suite")
+
+fault("R-Drop: the divergence has no gradient", "autograd/ops/cross_entropy.cpp",
+      "if (with_grad) kernels::axpy(1, log_p.row(k), rows[k], classes);",
+      "",
+      "autograd_f64:ops_gradcheck", "autograd_f64:ops")
+
+fault("R-Drop: the second pass is paired with the wrong target", "autograd/ops/cross_entropy.cpp",
+      "real* const rows[] = {logits.row(r), logits.row(half + r)};",
+      "real* const rows[] = {logits.row(r), logits.row(2 * half - 1 - r)};",
+      "autograd_f64:ops")

@@ -124,3 +124,13 @@ fault("segment memory: not restored with a checkpoint", "train/loop/trainer.cpp"
       "  load_memory(folder);\n",
       "",
       "training:trainer")
+
+fault("a text read in one pass: rows begin one position late", "nn/models/generative.cpp",
+      "cache_.position = 0;  // of the first row",
+      "cache_.position = 1;",
+      "nn_f64:attention_in_models")
+
+fault("a text read in one pass: keys of the wrong columns", "nn/layers/attention.cpp",
+      "std::span(placed.value().row(t) + d, width)",
+      "std::span(placed.value().row(t), width)",
+      "nn_f64:attention_in_models")

@@ -90,9 +90,34 @@ fault("sampling: the same random numbers in each window of a text", "train/decod
       "training:searching_with_models")
 
 fault("sampling: the random numbers depend on the order by length", "train/decode/search.cpp",
-      "keys.push_back(numbers.empty() ? place : numbers[place]);",
-      "keys.push_back(numbers.empty() ? i : numbers[i]);",
+      "keys.push_back(lines.numbers.empty() ? place : lines.numbers[place]);",
+      "keys.push_back(lines.numbers.empty() ? i : lines.numbers[i]);",
       "training:searching_with_models")
+
+fault("prefix: a sentence begins with that of its neighbour in the batch", "train/decode/search.cpp",
+      "prefixes.push_back(lines.prefixes[place]);",
+      "prefixes.push_back(lines.prefixes[i]);",
+      "training:searching_with_models", "commands")
+
+fault("n-best: the worst first", "train/decode/search.cpp",
+      "std::greater<>(), &Hypothesis::score",
+      "std::less<>(), &Hypothesis::score",
+      "training:searching")
+
+fault("moving average: the weights are validated instead", "train/loop/trainer.cpp",
+      "const UseMeans means(ema_);\n  std::vector<NamedTensor> training",
+      "std::vector<NamedTensor> training",
+      "training:regularisers")
+
+fault("moving average: restored without exchanging weights and means", "train/loop/trainer.cpp",
+      "if (ema_ && averaged) ema_->swap();",
+      "",
+      "training:regularisers")
+
+fault("cutoff: the same in every step", "train/loop/augment.cpp",
+      ".index = static_cast<std::uint64_t>(step),",
+      ".index = 0,",
+      "training:regularisers")
 
 fault("beam: a finished hypothesis leaves its place to another", "train/decode/search.cpp",
       "const std::int64_t places = beam - static_cast<std::int64_t>(finished_[sentence].size());",

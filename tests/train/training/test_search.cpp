@@ -32,8 +32,11 @@ std::vector<Hypothesis> search(const TableDecoding::Table& table, const DecodeOp
   TableDecoding decoding(sentences, table);
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(sentences));
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
-  return Search(options, limit, seed, numbers)
-      .run(decoding, Tokens(numbers.size(), Tokenizer::bos));
+  std::vector<Hypothesis> best;
+  for (const std::vector<Hypothesis>& all :
+       Search(options, limit, seed, numbers).run(decoding, Tokens(numbers.size(), Tokenizer::bos)))
+    best.push_back(all.front());
+  return best;
 }
 
 /// Logits from probabilities of </s>, A, B, C; <unk> and <s> have none.
@@ -213,9 +216,8 @@ BOOST_AUTO_TEST_CASE(finished_sentences_leave_the_batch) {
     return static_cast<std::int32_t>(tokens.size()) > s ? logits(1, 0, 0, 0) : logits(0, 1, 0, 0);
   };
   TableDecoding decoding(3, table);
-  const std::vector<Hypothesis> found =
-      Search(beam_of(1), 20, 1, {0, 1, 2}).run(decoding, Tokens(3, Tokenizer::bos));
-  for (std::size_t s = 0; s < 3; ++s) BOOST_TEST(found[s].tokens.size() == s + 1);
+  const auto found = Search(beam_of(1), 20, 1, {0, 1, 2}).run(decoding, Tokens(3, Tokenizer::bos));
+  for (std::size_t s = 0; s < 3; ++s) BOOST_TEST(found[s][0].tokens.size() == s + 1);
   BOOST_TEST(decoding.widths == (std::vector<std::int64_t>{3, 3, 2, 1}),
              boost::test_tools::per_element());
 }
@@ -282,6 +284,58 @@ BOOST_AUTO_TEST_CASE(an_output_does_not_end_before_its_minimum) {
     for (std::uint64_t seed = 1; seed < 20; ++seed)
       BOOST_TEST(search(ends, o, 9, 1, seed)[0].tokens.size() >= 2u);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_beam_returns_its_hypotheses_best_first) {
+  // Ends at once with 0.5; else A (0.3) or B (0.2), then the end.
+  const auto table = [](std::int32_t, const Tokens& tokens) {
+    return tokens.empty() ? logits(0.5, 0.3, 0.2, 0) : logits(1, 0, 0, 0);
+  };
+  TableDecoding decoding(1, table);
+  const std::vector<Hypothesis> found =
+      Search(beam_of(3), 9, 1, {0}).run(decoding, {Tokenizer::bos})[0];
+  BOOST_REQUIRE(found.size() == 3u);
+  BOOST_TEST(
+      (found[0].tokens.empty() && found[1].tokens == Tokens{A} && found[2].tokens == Tokens{B}));
+  for (const auto& [i, p] : {std::pair(0, 0.5), std::pair(1, 0.3), std::pair(2, 0.2)})
+    BOOST_TEST(std::abs(found[static_cast<std::size_t>(i)].score - std::log(p)) < 1e-6);
+}
+
+BOOST_AUTO_TEST_CASE(outputs_begin_with_their_prefix) {
+  const auto table = [](std::int32_t sentence, const Tokens& tokens) {
+    return sentence == 1 || tokens.size() == 2 ? logits(0.7, 0.1, 0.2, 0)
+                                               : logits(0.3, 0.6, 0.1, 0);
+  };
+  for (const std::int64_t beam : {1, 3}) {
+    TableDecoding decoding(3, table);
+    Search search(beam_of(beam), 9, 1, {0, 1, 2});
+    search.begin_with({{B, B}, {}, {A}});
+    const auto found = search.run(decoding, Tokens(3, Tokenizer::bos));
+    BOOST_TEST((found[0][0].tokens == Tokens{B, B}));
+    BOOST_TEST(std::abs(found[0][0].log_prob - (2 * std::log(0.1) + std::log(0.7))) < 1e-6);
+    BOOST_TEST(found[1][0].tokens.empty());
+    BOOST_TEST((found[2][0].tokens == Tokens{A, A}));
+    for (const auto& all : found) BOOST_TEST(all.size() <= static_cast<std::size_t>(beam));
+  }
+  TableDecoding decoding(1, table);  // a prefix longer than the limit is cut
+  Search search(beam_of(1), 2, 1, {0});
+  search.begin_with({{B, A, B}});
+  BOOST_TEST((search.run(decoding, {Tokenizer::bos})[0][0].tokens == Tokens{B, A}));
+}
+
+BOOST_AUTO_TEST_CASE(tokens_are_told_as_they_come) {
+  const auto table = [](std::int32_t, const Tokens& tokens) {
+    return tokens.size() < 3 ? logits(0.1, 0.2, 0.7, 0) : logits(1, 0, 0, 0);
+  };
+  TableDecoding decoding(1, table);
+  Search search(beam_of(1), 9, 1, {0});
+  Tokens told;
+  search.on_token([&](std::int32_t token) {
+    told.push_back(token);
+    BOOST_TEST(decoding.widths.size() == told.size());  // steps so far
+  });
+  BOOST_TEST((search.run(decoding, {Tokenizer::bos})[0][0].tokens == told));
+  BOOST_TEST((told == Tokens{B, B, B}));
 }
 
 BOOST_AUTO_TEST_CASE(a_penalty_keeps_tokens_from_repeating) {

@@ -126,6 +126,55 @@ BOOST_AUTO_TEST_CASE(the_cache_changes_no_token) {
              boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(the_best_of_several_is_the_one) {
+  const Dataset data = reversals(40, 6);
+  Team team(2);
+  const FrozenModel frozen(trained_seq2seq());
+  for (const bool sample : {false, true}) {
+    DecodeOptions o = options(4);
+    o.sample = sample;
+    const auto one = translate(frozen, data.source, o, 1, team);
+    const auto several = translate(frozen, data.source, o, 1, team, Lines{.nbest = 3});
+    std::size_t different = 0;
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      BOOST_TEST(several[i].size() == 3u);
+      BOOST_TEST(one[i].tokens == several[i][0].tokens, boost::test_tools::per_element());
+      for (std::size_t k = 1; k < several[i].size(); ++k) {
+        different += several[i][k].tokens != one[i].tokens;
+        if (!sample) BOOST_TEST(several[i][k].score <= several[i][k - 1].score);
+      }
+    }
+    BOOST_TEST(different > one.size());  // of twice as many
+  }
+  // A prefix is part of the output, and of its probability.
+  const std::vector<Tokens> prefixes(static_cast<std::size_t>(data.size()), Tokens{5, 6});
+  const auto begun =
+      translate(frozen, data.source, options(2), 1, team, Lines{.prefixes = prefixes});
+  for (std::size_t i = 0; i < begun.size(); ++i) {
+    const Tokens& tokens = begun[i][0].tokens;
+    BOOST_TEST((tokens.size() >= 2u && tokens[0] == 5 && tokens[1] == 6));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(continuations_are_those_of_the_text) {
+  const FrozenModel frozen(trained_lm());
+  DecodeOptions o = options(3);
+  o.max_length = 4;
+  const std::vector<Hypothesis> found = continuations(frozen, Tokens{4, 5}, o, 1, 0);
+  BOOST_TEST(found.size() == 3u);
+  BOOST_TEST(found[0].tokens == continue_text(frozen, Tokens{4, 5}, o, 1, 0),
+             boost::test_tools::per_element());
+  o.max_length = 9;  // the model reads 8 tokens
+  BOOST_CHECK_EXCEPTION(continuations(frozen, Tokens{4, 5}, o, 1, 0), Error, [](const Error& e) {
+    return std::string(e.what()).find("exceed the context of 8") != std::string::npos;
+  });
+  Tokens told;
+  o = options(1);
+  const Tokens text =
+      continue_text(frozen, Tokens{4}, o, 1, 0, [&](std::int32_t t) { told.push_back(t); });
+  BOOST_TEST((told == text));
+}
+
 BOOST_AUTO_TEST_CASE(sampled_translations_do_not_depend_on_the_batch) {
   const Dataset data = reversals(40, 6);
   DecodeOptions a = options(1), b = options(1, 3);

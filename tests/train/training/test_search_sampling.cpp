@@ -38,7 +38,11 @@ std::vector<Hypothesis> draw(const DecodeOptions& options, std::uint64_t seed = 
   TableDecoding decoding(draws, [](std::int32_t, const Tokens&) { return row(); });
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < draws; ++i) numbers.push_back(first + i);
-  return Search(options, 1, seed, numbers).run(decoding, Tokens(draws, Tokenizer::bos));
+  std::vector<Hypothesis> drawn;
+  for (const auto& all :
+       Search(options, 1, seed, numbers).run(decoding, Tokens(draws, Tokenizer::bos)))
+    drawn.push_back(all.front());
+  return drawn;
 }
 
 std::int32_t token_of(const Hypothesis& h) {
@@ -136,7 +140,8 @@ BOOST_AUTO_TEST_CASE(a_sequence_draws_a_new_number_for_each_token) {
     return z;
   };
   TableDecoding decoding(1, level);
-  const Tokens drawn = Search(sampling(), 2000, 1, {0}).run(decoding, {Tokenizer::bos})[0].tokens;
+  const Tokens drawn =
+      Search(sampling(), 2000, 1, {0}).run(decoding, {Tokenizer::bos})[0][0].tokens;
   BOOST_TEST(drawn.size() == 2000u);
   std::map<std::int32_t, int> counts;
   int repeats = 0;
