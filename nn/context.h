@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autograd/attention.h"
+#include "autograd/base/meeting.h"
 #include "autograd/base/random.h"
 #include "autograd/tensor.h"
 #include "nn/segment_memory.h"
@@ -33,6 +34,7 @@ struct Pass {
   std::uint32_t shard = 0;     ///< below 4096
   std::uint32_t dropouts = 0;  ///< keys taken so far; below 65536
   bool recompute = false;      ///< blocks keep their inputs only, and run again in backward
+  Meeting* meeting = nullptr;  ///< with the other shards of the step, for statistics of the batch
 
   RandomKey next_key() { return {seed, Stream::dropout, step, (shard << 16) | dropouts++}; }
   double rate(double p) const { return training ? p : 0.0; }

@@ -21,8 +21,9 @@ constexpr auto names_of(NormPlace) { return enum_names<NormPlace>("pre", "post",
 enum class BlockForm { serial, parallel };
 constexpr auto names_of(BlockForm) { return enum_names<BlockForm>("serial", "parallel"); }
 
-enum class NormKind { layer, rms };
-constexpr auto names_of(NormKind) { return enum_names<NormKind>("layer", "rms"); }
+/// batch: over the rows of a batch, so in encoders only: a causal decoder would see the future.
+enum class NormKind { layer, rms, batch };
+constexpr auto names_of(NormKind) { return enum_names<NormKind>("layer", "rms", "batch"); }
 
 /// none: uninitialised, for weights that will be read from a file (not available in configs).
 enum class InitKind { xavier, normal, none };

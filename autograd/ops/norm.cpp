@@ -1,6 +1,11 @@
 #include "autograd/ops/norm.h"
 
+#include <cmath>
+#include <vector>
+
 #include "autograd/kernels/rows.h"
+#include "autograd/memory/arena.h"
+#include "autograd/ops/arithmetic.h"
 #include "autograd/ops/shared/check.h"
 
 HEED_BEGIN
@@ -90,7 +95,121 @@ struct RmsNorm {
   }
 };
 
+using Sums = std::vector<double, ArenaAllocator<double>>;
+
+/// y = x̂ ⊙ gain + bias,  x̂ = (x − μ) r,  r = 1 / √(σ² + eps),  μ and σ² of each column of the batch
+///
+/// With the means over the rows of the whole batch,
+///   dx    = gain r (dy − mean(dy) − x̂ mean(dy ⊙ x̂))
+///   dgain = Σ_rows dy ⊙ x̂,  dbias = Σ_rows dy
+/// as in layer norm, but by columns. A shard adds its own rows to dgain and dbias.
+///
+/// Shapes: x, y: [rows, n]; gain, bias: [n].
+/// Source: Ioffe and Szegedy, "Batch Normalization", 2015.
+struct BatchNorm {
+  real eps = 0;
+  BatchMoments* moments = nullptr;
+  Member member;
+  Array x, gain;
+  Sums mean, root;  // μ and r of each column
+  double rows = 0;  // of the whole batch
+
+  Array forward(const Array& x_in, const Array& gain_in, const Array& bias) {
+    require_defined("batch_norm", x_in);
+    for (const Array* const w : {&gain_in, &bias}) {
+      require_defined("batch_norm", *w);
+      require_width("batch_norm", w == &bias ? "bias" : "gain", *w, x_in);
+    }
+    x = x_in;
+    gain = gain_in;
+    const auto n = static_cast<std::size_t>(x.cols());
+    mean.assign(n + 1, 0);
+    mean[n] = static_cast<double>(x.rows());
+    add_columns([](double v, std::size_t) { return v; }, mean);
+    member.sum(mean);
+    rows = std::max(mean[n], 1.0);
+    for (double& m : mean) m /= rows;
+    root.assign(n, 0);
+    add_columns([&](double v, std::size_t c) { return (v - mean[c]) * (v - mean[c]); }, root);
+    member.sum(root);
+    if (moments != nullptr) *moments = {Array({x.cols()}), Array({x.cols()}), std::llround(rows)};
+    for (std::size_t c = 0; c < n; ++c) {
+      const double variance = root[c] / rows;
+      if (moments != nullptr) {
+        moments->mean.data()[c] = static_cast<real>(mean[c]);
+        moments->variance.data()[c] = static_cast<real>(variance);
+      }
+      root[c] = variance + eps == 0 ? 0 : 1 / std::sqrt(variance + eps);
+    }
+    Array y(x.shape());
+    for (std::int64_t r = 0; r < x.rows(); ++r) {
+      for (std::size_t c = 0; c < n; ++c)
+        y.row(r)[c] = static_cast<real>(hat(r, c) * gain.data()[c] + bias.data()[c]);
+    }
+    return y;
+  }
+
+  void backward(const Array& dy, Grad dx, Grad dgain, Grad dbias) const {
+    const auto n = static_cast<std::size_t>(x.cols());
+    Sums sums(2 * n, 0);  // Σ dy, Σ dy ⊙ x̂ of each column
+    for (std::int64_t r = 0; r < x.rows(); ++r) {
+      const real* const g = dy.row(r);
+      for (std::size_t c = 0; c < n; ++c) {
+        sums[c] += g[c];
+        sums[n + c] += g[c] * hat(r, c);
+      }
+    }
+    const auto own = [&](std::size_t from) {
+      Array a({x.cols()});
+      for (std::size_t c = 0; c < n; ++c) a.data()[c] = static_cast<real>(sums[from + c]);
+      return a;
+    };
+    if (dbias) dbias.add(own(0));
+    if (dgain) dgain.add(own(n));
+    member.sum(sums);
+    if (!dx) return;
+    Array gx(x.shape());
+    for (std::int64_t r = 0; r < x.rows(); ++r) {
+      const real* const g = dy.row(r);
+      for (std::size_t c = 0; c < n; ++c) {
+        gx.row(r)[c] = static_cast<real>(gain.data()[c] * root[c] *
+                                         (g[c] - sums[c] / rows - hat(r, c) * sums[n + c] / rows));
+      }
+    }
+    dx.add(std::move(gx));
+  }
+
+ private:
+  double hat(std::int64_t r, std::size_t c) const { return (x.row(r)[c] - mean[c]) * root[c]; }
+  template <class Term>
+  void add_columns(Term term, Sums& sums) const {
+    for (std::int64_t r = 0; r < x.rows(); ++r) {
+      const real* const v = x.row(r);
+      for (std::size_t c = 0; c < static_cast<std::size_t>(x.cols()); ++c) sums[c] += term(v[c], c);
+    }
+  }
+};
+
 }  // namespace
+
+Tensor batch_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, real eps,
+                  BatchMoments* moments, Member member) {
+  require_eps("batch_norm", eps);
+  BatchNorm op;
+  op.eps = eps;
+  op.moments = moments;
+  op.member = member;
+  return apply(std::move(op), x, gain, bias);
+}
+
+Tensor batch_norm(const Tensor& x, const Tensor& gain, const Tensor& bias,
+                  const BatchMoments& moments, real eps) {
+  require_eps("batch_norm", eps);
+  Array root(moments.variance.shape());
+  for (std::int64_t c = 0; c < root.size(); ++c)
+    root.data()[c] = 1 / std::sqrt(moments.variance.data()[c] + eps);
+  return add(mul(sub(x, Tensor(moments.mean)), mul(Tensor(root), gain)), bias);
+}
 
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, real eps) {
   require_eps("layer_norm", eps);

@@ -13,6 +13,9 @@ TransformerBlock::TransformerBlock(const ModelOptions& options, BlockKind kind, 
                           : std::nullopt),
       feed_forward(options, init),
       around_mixer(options, init) {
+  if (options.norm_kind == NormKind::batch && options.norm != NormPlace::none &&
+      kind != BlockKind::encoder)
+    fail("[transformer_block] batch norm is for encoders: a causal block would see the future");
   if (options.block == BlockForm::parallel) return;
   around_feed_forward.emplace(options, init);
   if (cross_attention) around_cross.emplace(options, init);
@@ -36,16 +39,33 @@ Tensor TransformerBlock::operator()(const Tensor& x, const Context& context) con
   return (*around_feed_forward)(y, context.pass, feed);
 }
 
+namespace {
+
+template <class Body>
+void for_each_norm(const TransformerBlock& block, Body body) {
+  int number = 0;
+  for (const std::optional<Residual>& around :
+       {std::optional(block.around_mixer), block.around_cross, block.around_feed_forward}) {
+    if (around && around->norm) body("norm" + std::to_string(++number), *around->norm);
+  }
+}
+
+}  // namespace
+
 Parameters TransformerBlock::parameters() const {
   Parameters all;
   append(all, mixer_kind == MixerKind::attention ? "self_attn" : "mixer", *mixer);
   if (cross_attention) append(all, "multihead_attn", *cross_attention);
   append(all, "", feed_forward);
-  int number = 0;
-  for (const std::optional<Residual>& around :
-       {std::optional(around_mixer), around_cross, around_feed_forward}) {
-    if (around && around->norm) append(all, "norm" + std::to_string(++number), *around->norm);
-  }
+  for_each_norm(*this, [&](const std::string& name, const Norm& norm) { append(all, name, norm); });
+  return all;
+}
+
+std::vector<NamedStatistics> TransformerBlock::statistics() const {
+  std::vector<NamedStatistics> all;
+  for_each_norm(*this, [&](const std::string& name, const Norm& norm) {
+    if (norm.statistics != nullptr) all.push_back({name, norm.statistics});
+  });
   return all;
 }
 
@@ -96,7 +116,16 @@ Tensor Stack::operator()(Tensor x, Context context) const {
     x = again ? recomputed(block, x, context) : block(x, context);
     ++context.layer;
   }
-  return norm ? (*norm)(x) : x;
+  return norm ? (*norm)(x, context.pass) : x;
+}
+
+std::vector<NamedStatistics> Stack::statistics() const {
+  std::vector<NamedStatistics> all;
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    for (const NamedStatistics& s : blocks[i].statistics())
+      all.push_back({"layers." + std::to_string(i) + "." + s.name, s.of});
+  if (norm && norm->statistics != nullptr) all.push_back({"norm", norm->statistics});
+  return all;
 }
 
 Parameters Stack::parameters() const {

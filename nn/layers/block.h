@@ -33,10 +33,10 @@ struct Residual {
   template <class Sublayer>
   Tensor operator()(const Tensor& x, Pass& pass, Sublayer sublayer) const {
     const auto p = static_cast<real>(pass.rate(dropout_rate));
-    const Tensor change = sublayer(place == NormPlace::pre ? (*norm)(x) : x);
+    const Tensor change = sublayer(place == NormPlace::pre ? (*norm)(x, pass) : x);
     const RandomKey key = pass.next_key();
     const Tensor total = connected ? dropout_add(change, x, p, key) : dropout(change, p, key);
-    return place == NormPlace::post ? (*norm)(total) : total;
+    return place == NormPlace::post ? (*norm)(total, pass) : total;
   }
 };
 
@@ -58,6 +58,7 @@ struct TransformerBlock {
   /// Named as in nn.TransformerEncoderLayer or, with cross-attention, nn.TransformerDecoderLayer. A mixer
   /// other than self-attention is named "mixer".
   Parameters parameters() const;
+  std::vector<NamedStatistics> statistics() const;  ///< of batch norms
 };
 
 /// Blocks in sequence, and a norm after the last (ModelOptions::final_norm): [rows, d] → [rows, d].
@@ -71,6 +72,7 @@ struct Stack {
 
   Tensor operator()(Tensor x, Context context) const;
   Parameters parameters() const;
+  std::vector<NamedStatistics> statistics() const;
 };
 
 HEED_END

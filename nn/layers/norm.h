@@ -1,26 +1,51 @@
 #pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "autograd/ops/norm.h"
+#include "nn/context.h"
 #include "nn/parameters.h"
 
 HEED_BEGIN
 
+/// The statistics of a batch norm. Training uses those of the batch, everything else running means of them:
+/// running += 0.1 (batch − running) after each step, with the unbiased variance, as in PyTorch.
+struct BatchStatistics {
+  Tensor running_mean, running_var;  ///< [d]
+  /// Of the latest training pass, written by shard 0. A pass that is run twice (recomputation, a step that
+  /// is explained) writes the same values.
+  BatchMoments latest;
+
+  explicit BatchStatistics(std::int64_t d)
+      : running_mean(Array::zeros({d})), running_var(Array::full({d}, 1)) {}
+  /// Called once after each step that is not refused.
+  void keep();
+};
+
+struct NamedStatistics {
+  std::string name;
+  std::shared_ptr<BatchStatistics> of;
+};
+
 /// Normalises each row: layer norm (Ba, Kiros and Hinton 2016) or RMS norm (Zhang and Sennrich
-/// 2019).
+/// 2019); or each column over all rows of a batch: batch norm (Ioffe and Szegedy 2015).
 struct Norm {
   NormKind kind;
   real eps;
-  Tensor weight;  ///< gain [d]
-  Tensor bias;    ///< [d]; layer norm only
+  Tensor weight;                                ///< gain [d]
+  Tensor bias;                                  ///< [d]; not of RMS norm
+  std::shared_ptr<BatchStatistics> statistics;  ///< batch norm only
 
   Norm(const ModelOptions& options, Init& init)
       : kind(options.norm_kind),
         eps(static_cast<real>(options.norm_eps)),
         weight(init.ones(options.d_model)),
-        bias(kind == NormKind::layer ? init.zeros(options.d_model) : Tensor()) {}
-
-  Tensor operator()(const Tensor& x) const {
-    return kind == NormKind::layer ? layer_norm(x, weight, bias, eps) : rms_norm(x, weight, eps);
+        bias(kind == NormKind::rms ? Tensor() : init.zeros(options.d_model)) {
+    if (kind == NormKind::batch) statistics = std::make_shared<BatchStatistics>(options.d_model);
   }
+
+  Tensor operator()(const Tensor& x, const Pass& pass) const;
   Parameters parameters() const {
     Parameters all{{"weight", weight}};
     if (bias.defined()) all.push_back({"bias", bias});

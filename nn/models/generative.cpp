@@ -10,6 +10,15 @@ Parameters Model::state() const {
   return all;
 }
 
+Parameters Model::buffers() const {
+  Parameters all;
+  for (const NamedStatistics& s : statistics()) {
+    all.push_back({s.name + ".running_mean", s.of->running_mean});
+    all.push_back({s.name + ".running_var", s.of->running_var});
+  }
+  return all;
+}
+
 Memory Generative::encode(const SideView&, Pass&) const { return {}; }
 
 Tensor Generative::hidden(const Rows& rows, Pass& pass) const {

@@ -8,6 +8,7 @@
 #include "autograd/ops/cross_entropy.h"
 #include "nn/context.h"
 #include "nn/layers/linear.h"
+#include "nn/layers/norm.h"
 #include "nn/models/architecture.h"
 #include "nn/parameters.h"
 
@@ -46,8 +47,10 @@ class Model {
   virtual ~Model() = default;
   /// The trained tensors, in a fixed order.
   virtual Parameters parameters() const = 0;
-  /// Tensors of the model that are not trained, such as running means.
-  virtual Parameters buffers() const { return {}; }
+  /// Of its batch norms.
+  virtual std::vector<NamedStatistics> statistics() const { return {}; }
+  /// Tensors of the model that are not trained: by default, the running means of its batch norms.
+  virtual Parameters buffers() const;
   /// What a checkpoint holds of the model: parameters, then buffers.
   Parameters state() const;
   /// The loss of a batch, a scalar: Σ over labels / normalizer.

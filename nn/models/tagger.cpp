@@ -24,6 +24,11 @@ class EncoderTagger final : public Tagger {
     append(all, "output", output_);
     return all;
   }
+  std::vector<NamedStatistics> statistics() const override {
+    std::vector<NamedStatistics> all = encoder_.stack.statistics();
+    for (NamedStatistics& s : all) s.name = "encoder." + s.name;
+    return all;
+  }
   std::int64_t position_limit() const override { return position_limit_; }
   Tensor logits(const Rows& rows, Pass& pass) const override { return output_(hidden(rows, pass)); }
   Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const override {

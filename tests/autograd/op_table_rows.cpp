@@ -81,7 +81,19 @@ std::vector<OpRow> norm_rows() {
                          }});
   rms.cases.push_back(
       {"x is gain", {uniform({9})}, [](const Inputs& x) { return rms_norm(x[0], x[0], eps); }});
-  return {layer, rms};
+  OpRow batch{"batch_norm", {}};
+  for (const Shape& shape : {Shape{1, 3}, {4, 1}, {0, 3}, {5, 4}}) {
+    const Shape width{shape.cols()};
+    batch.cases.push_back({shape.str(),
+                           {uniform(shape, -2, 2), off_zero(width), uniform(width)},
+                           [](const Inputs& x) { return batch_norm(x[0], x[1], x[2], eps); }});
+    batch.cases.push_back(
+        {fmt::format("{} with given statistics", shape),
+         {uniform(shape, -2, 2), off_zero(width), uniform(width)},
+         [moments = BatchMoments{uniform(width).value(), Array::full(width, 2), 0}](
+             const Inputs& x) { return batch_norm(x[0], x[1], x[2], moments, eps); }});
+  }
+  return {layer, rms, batch};
 }
 
 OpRow embedding_row() {

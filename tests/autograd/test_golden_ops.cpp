@@ -184,6 +184,15 @@ const std::map<std::string, Run>& runs() {
        }},
       {"rms_norm",
        [](const GoldenCase& c) { return rms_norm(c.input(0), c.input(1), c.get<real>("eps")); }},
+      {"batch_norm",
+       [](const GoldenCase& c) {
+         return batch_norm(c.input(0), c.input(1), c.input(2), c.get<real>("eps"));
+       }},
+      {"batch_norm_given",
+       [](const GoldenCase& c) {
+         return batch_norm(c.input(0), c.input(1), c.input(2), {c.array("mean"), c.array("var"), 0},
+                           c.get<real>("eps"));
+       }},
       {"embedding",
        [](const GoldenCase& c) {
          return embedding(c.input(0), c.ints("ids"), c.get<real>("scale"));

@@ -82,6 +82,10 @@ Tensor call_log_softmax(Operands& o) {
   const Tensor x = o.tensor();
   return log_softmax(x, o.mask());
 }
+Tensor call_batch_norm(Operands& o) {
+  const Tensor x = o.tensor(), gain = o.tensor(), bias = o.tensor();
+  return batch_norm(x, gain, bias);
+}
 Tensor call_layer_norm(Operands& o) {
   const Tensor x = o.tensor(), gain = o.tensor(), bias = o.tensor();
   return layer_norm(x, gain, bias);
@@ -252,6 +256,7 @@ constexpr auto calls = std::to_array<OpCall>({
     {"softmax", true, call_softmax},
     {"log_softmax", false, call_log_softmax},  // -inf for hidden entries
     {"layer_norm", true, call_layer_norm},
+    {"batch_norm", true, call_batch_norm},
     {"rms_norm", true, call_rms_norm},
     {"embedding", true, call_embedding},
     {"dropout", true, call_dropout},

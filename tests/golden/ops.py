@@ -205,6 +205,15 @@ def norms(group):
                  lambda x, w, b: F.layer_norm(x, width, w, b, eps), [3.0 * x + 1.0, w, b], eps=eps)
         group.op(f"rms_norm_{case}", "rms_norm", lambda x, w: rms_norm(x, w, eps),
                  [3.0 * x + 1.0, w], eps=eps)
+        if len(shape) != 2:
+            continue
+        group.op(f"batch_norm_{case}", "batch_norm",
+                 lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True, eps=eps),
+                 [3.0 * x + 1.0, w, b], eps=eps)
+        mean, var = (normal(f"norm_{case}/{s}", *width) for s in ("mean", "var"))
+        group.op(f"batch_norm_given_{case}", "batch_norm_given",
+                 lambda x, w, b: F.batch_norm(x, mean, var.square(), w, b, training=False, eps=eps),
+                 [3.0 * x + 1.0, w, b], {"mean": mean, "var": var.square()}, eps=eps)
 
 
 def embedding(group):

@@ -58,7 +58,7 @@ Subject norm(const GoldenCase& c) {
   o.norm_eps = c.attributes().at("eps");
   Init init = some_init();
   const Norm layer(o, init);
-  return {layer.parameters(), [layer](const auto& x) { return layer(x[0]); }};
+  return {layer.parameters(), [layer](const auto& x) { return layer(x[0], Pass()); }};
 }
 
 Subject attention_layer(const GoldenCase& c) {

@@ -56,16 +56,20 @@ BOOST_AUTO_TEST_CASE(embedding_scaled_and_unscaled) {
 }
 
 BOOST_AUTO_TEST_CASE(norms) {
-  for (const NormKind kind : {NormKind::layer, NormKind::rms}) {
+  for (const NormKind kind : every<NormKind>()) {
     for (const std::int64_t d : {2, 5, 16, 17}) {
       ModelOptions o = small_options();
       o.d_model = d;
       o.norm_kind = kind;
       Init init = some_init();
       const Norm layer(o, init);
-      const auto f = layered(layer.parameters(), [&](const Tensor& x) { return layer(x); });
-      for (const std::int64_t rows : {0, 1, 3})
-        BOOST_TEST(right_or_empty(gradcheck(f, normal({rows, d}, 2))));
+      for (const bool training : {true, false}) {
+        const auto f = layered(layer.parameters(), [&](const Tensor& x) {
+          return layer(x, Pass{.training = training});
+        });
+        for (const std::int64_t rows : {0, 1, 3})
+          BOOST_TEST(right_or_empty(gradcheck(f, normal({rows, d}, 2))));
+      }
     }
   }
 }

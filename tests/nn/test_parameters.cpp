@@ -5,6 +5,7 @@
 #include "nn/layers/block.h"
 #include "nn/layers/embedding.h"
 #include "nn/layers/positions.h"
+#include "nn/models/tagger.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -102,6 +103,15 @@ BOOST_AUTO_TEST_CASE(layers_have_pytorchs_names) {
   check_names(TransformerBlock(o, BlockKind::decoder, init).parameters(), decoder_layer_names());
   o.norm_kind = NormKind::rms;
   check_names(Norm(o, init).parameters(), {"weight [6]"});
+  o.norm_kind = NormKind::batch;
+  check_names(Norm(o, init).parameters(), norm_names);
+  const std::unique_ptr<Model> tagger = make_tagger(o, 7, 5, 1);
+  Named buffers;
+  for (const std::string norm : {"layers.0.norm1", "layers.0.norm2", "norm"}) {
+    for (const char* part : {"running_mean", "running_var"})
+      buffers.push_back(fmt::format("encoder.{}.{} [6]", norm, part));
+  }
+  check_names(tagger->buffers(), buffers);
 }
 
 BOOST_AUTO_TEST_CASE(models_have_the_names_of_torch_nn_transformer) {

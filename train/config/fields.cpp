@@ -278,7 +278,9 @@ void add_model(Table& table) {
               "A norm after the last layer of encoder and decoder. The post-norm models of Vaswani "
               "et al., BERT and Marian have none.")
               .only("model.norm", {"post"}),
-          row(HEED_KEY(model.norm_kind), "Layer norm or RMS norm.")
+          row(HEED_KEY(model.norm_kind),
+              "Layer norm or RMS norm of each row; or batch norm of each column over the rows of a "
+              "batch.")
               .only("model.norm", {"pre", "post"}),
           row(HEED_KEY(model.norm_eps), {0.0, 1.0, false, true}, "Added to the norm's variance.")
               .only("model.norm", {"pre", "post"}),
@@ -489,6 +491,9 @@ void add_task_conditions(Table& table) {
   needs("model.context", text);
   needs("model.memory", text);
   needs("model.tie_embeddings", decodes);
+  needs("model.norm_kind", std::not_fn(decodes), "batch");
+  find(table, "model.norm_kind").conditions.back().remark =
+      "a decoder would see the future in the statistics of a batch; use layer or rms";
   needs("model.layers.encoder", std::not_fn(encodes), "0");
   needs("model.layers.decoder", std::not_fn(decodes), "0");
   for (const std::string key : {"train.best", "train.early_stopping.metric"}) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <exception>
 #include <optional>
+#include <thread>
 
 #include "autograd/base/error.h"
 #include "autograd/finite_check.h"
@@ -58,7 +60,7 @@ std::string explain(const Model& model, std::span<const NamedTensor> parameters,
     if (shards[i].labels.empty()) continue;
     const FiniteCheck check(parameters);
     shard_gradients(model, shards[i], static_cast<std::int64_t>(i), step, tokens, options, nullptr,
-                    lanes[i]);
+                    {lanes[i]});
     if (!check.found()) continue;
     std::string text = fmt::format("  first: {}\n  in shard {} of {}, {}", check.found()->text(),
                                    i + 1, shards.size(), samples_of(shards[i]));
@@ -74,29 +76,32 @@ std::string explain(const Model& model, std::span<const NamedTensor> parameters,
 }  // namespace
 
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
-                  double normalizer, const StepOptions& options, LossCounts* counts, Lanes lanes) {
+                  double normalizer, const StepOptions& options, LossCounts* counts,
+                  const Together& with) {
   const kernels::Bf16Scope scope(options.bf16);
   Pass pass{true, options.seed, static_cast<std::uint64_t>(step),
             static_cast<std::uint32_t>(number)};
   pass.recompute = options.recompute;
+  pass.meeting = with.meeting;
   LossOptions loss{options.label_smoothing, normalizer, counts};
   if (options.rdrop > 0) loss.rdrop = options.rdrop;
-  return model.loss(rows_of(shard, lanes), loss, pass);
+  return model.loss(rows_of(shard, with.lanes), loss, pass);
 }
 
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
                           std::int64_t step, double normalizer, const StepOptions& options,
-                          LossCounts* counts, Lanes lanes) {
+                          LossCounts* counts, const Together& with) {
   const kernels::Bf16Scope scope(options.bf16);
   const std::optional<Batch> changed = augmented(shard, number, step, options);
   const Batch& own = changed ? *changed : shard;
-  return backward(shard_loss(model, own, number, step, normalizer, options, counts, lanes));
+  return backward(shard_loss(model, own, number, step, normalizer, options, counts, with));
 }
 
 TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
                      const StepOptions& options)
     : model_(model),
       memory_(model.segment_memory()),
+      statistics_(model.statistics()),
       optimizer_(optimizer),
       team_(team),
       options_(options) {
@@ -122,10 +127,15 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
 
   // 2. Each shard runs forward and backward alone, on one thread.
   const LaneList lanes = lanes_of(shards, memory_);
-  team_.run(static_cast<std::int64_t>(shards.size()), [&](std::int64_t i) {
-    forward_backward(shards[i], lanes[i], i, step, static_cast<double>(tokens));
+  const auto run_shard = [&](std::int64_t i, Meeting* meeting) {
+    forward_backward(shards[i], {lanes[i], meeting}, i, step, static_cast<double>(tokens));
     merge_into_tree(static_cast<std::size_t>(i));
-  });
+  };
+  if (statistics_.empty()) {
+    team_.run(std::ssize(shards), [&](std::int64_t i) { run_shard(i, nullptr); });
+  } else {
+    run_together(std::ssize(shards), [&](std::int64_t i, Meeting& all) { run_shard(i, &all); });
+  }
 
   // 3. Their gradients are summed in a fixed tree, started above, together with the sum's norm.
   StepResult result;
@@ -147,7 +157,29 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
                     explain(model_, optimizer_.parameters(), shards, lanes, step, options_)));
   }
   if (memory_) memory_->advance();
+  for (const NamedStatistics& s : statistics_) s.of->keep();
   return result;
+}
+
+void TrainStep::run_together(std::int64_t shards,
+                             const std::function<void(std::int64_t, Meeting&)>& job) {
+  Meeting meeting(shards);
+  std::mutex mutex;
+  std::exception_ptr error;  // the first; the others fail because of it
+  const auto run = [&](std::int64_t i) {
+    try {
+      job(i, meeting);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!error) error = std::current_exception();
+      meeting.abandon();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::int64_t i = 1; i < shards; ++i) threads.emplace_back(run, i);
+  run(0);
+  for (std::thread& thread : threads) thread.join();
+  if (error) std::rethrow_exception(error);
 }
 
 void TrainStep::refuse(std::span<const Batch> shards, std::span<const Lanes> lanes,
@@ -165,12 +197,12 @@ void TrainStep::drop_gradients() {
   for (GradientList& list : gradients_) std::fill(list.begin(), list.end(), Array());
 }
 
-void TrainStep::forward_backward(const Batch& shard, Lanes lanes, std::int64_t number,
+void TrainStep::forward_backward(const Batch& shard, const Together& with, std::int64_t number,
                                  std::int64_t step, double normalizer) {
-  if (shard.labels.empty()) return;
+  if (shard.labels.empty() && with.meeting == nullptr) return;
   const auto i = static_cast<std::size_t>(number);
   Gradients gradients =
-      shard_gradients(model_, shard, number, step, normalizer, options_, &counts_[i], lanes);
+      shard_gradients(model_, shard, number, step, normalizer, options_, &counts_[i], with);
   for (std::size_t p = 0; p < optimizer_.parameters().size(); ++p) {
     gradients_[i][p] = gradients.take(optimizer_.parameters()[p].tensor);
   }

@@ -1,6 +1,7 @@
 #pragma once
 /// One training step: shards forward and backward, their gradients summed, clipped, applied.
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -36,6 +37,12 @@ struct StepResult {
   double gradient_norm = 0;  ///< before clipping
 };
 
+/// What a shard shares: a memory with earlier batches, statistics with the other shards.
+struct Together {
+  Lanes lanes = {};
+  Meeting* meeting = nullptr;
+};
+
 /// Gradients of one shard, in the order of the parameters; undefined if a parameter has none.
 using GradientList = std::vector<Array>;
 
@@ -58,8 +65,11 @@ class TrainStep {
     std::size_t parameter;
     std::int64_t begin, end;
   };
-  void forward_backward(const Batch& shard, Lanes lanes, std::int64_t number, std::int64_t step,
-                        double normalizer);
+  void forward_backward(const Batch& shard, const Together& with, std::int64_t number,
+                        std::int64_t step, double normalizer);
+  /// Calls job(i, meeting) for each shard, on a thread of its own each, because they wait for one another.
+  static void run_together(std::int64_t shards,
+                           const std::function<void(std::int64_t, Meeting&)>& job);
   [[noreturn]] void refuse(std::span<const Batch> shards, std::span<const Lanes> lanes,
                            std::int64_t step, double loss, double gradient_norm);
   /// Called when shard i has its gradients. Computes the sums of the tree that are ready, except
@@ -73,6 +83,7 @@ class TrainStep {
 
   const Model& model_;
   std::optional<SegmentMemory> memory_;
+  std::vector<NamedStatistics> statistics_;  ///< of the model's batch norms
   Optimizer& optimizer_;
   Team& team_;
   StepOptions options_;
@@ -87,10 +98,10 @@ class TrainStep {
 /// The loss of shard number `number` of a step, divided by `normalizer`. The shard is augmented already.
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
                   double normalizer, const StepOptions& options, LossCounts* counts,
-                  Lanes lanes = {});
+                  const Together& with = {});
 /// The same of the augmented shard, followed by backward.
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
                           std::int64_t step, double normalizer, const StepOptions& options,
-                          LossCounts* counts, Lanes lanes = {});
+                          LossCounts* counts, const Together& with = {});
 
 HEED_END

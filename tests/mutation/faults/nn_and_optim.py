@@ -134,3 +134,19 @@ fault("a text read in one pass: keys of the wrong columns", "nn/layers/attention
       "std::span(placed.value().row(t) + d, width)",
       "std::span(placed.value().row(t), width)",
       "nn_f64:attention_in_models")
+
+fault("batch norm: each shard has its own statistics", "nn/layers/norm.cpp",
+      "{pass.meeting, pass.shard});",
+      "{});",
+      "training:tasks")
+
+fault("batch norm: evaluation uses the statistics of its own batch", "nn/layers/norm.cpp",
+      "if (!pass.training) {",
+      "if (false) {",
+      "training:tasks", "nn_f64:gradcheck_models")
+
+fault("batch norm: running means move when the layer runs", "nn/layers/norm.cpp",
+      "return batch_norm(x, weight, bias, eps, pass.shard == 0 ? &statistics->latest : nullptr,",
+      "if (pass.shard == 0 && statistics->latest.rows > 0) statistics->keep();\n"
+      "  return batch_norm(x, weight, bias, eps, pass.shard == 0 ? &statistics->latest : nullptr,",
+      "training:tasks")

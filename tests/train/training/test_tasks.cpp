@@ -6,8 +6,10 @@
 #include <set>
 
 #include "autograd/base/utf8.h"
+#include "nn/weights.h"
 #include "tests/train/trainer_support.h"
 #include "train/decode/rows.h"
+#include "train/tasks/model.h"
 
 using namespace heed;
 using namespace heed::test;
@@ -27,6 +29,21 @@ Config tag_run(std::int64_t steps = 40) {
   c.model.dropout = 0;
   c.model.decoder_layers = 0;
   return c;
+}
+
+Config batch_norm_run(std::int64_t steps) {
+  Config c = tag_run(steps);
+  c.model.norm_kind = NormKind::batch;
+  return c;
+}
+
+std::vector<real> values_of(const Model& model) {
+  std::vector<real> all;
+  for (const NamedTensor& t : model.state()) {
+    const auto values = t.tensor.value().values();
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
 }
 
 Split tagged(std::vector<std::string> source, std::vector<std::string> target) {
@@ -134,6 +151,80 @@ BOOST_AUTO_TEST_CASE(a_tagger_learns_how_deep_brackets_are) {
   BOOST_TEST(e.json().contains("exact_match"));
   BOOST_TEST(!e.json().contains("bleu"));
   BOOST_TEST(run.count("valid") == 4);
+}
+
+BOOST_AUTO_TEST_CASE(batch_norm_has_the_statistics_of_the_whole_batch) {
+  const TempFolder folder;
+  std::vector<std::vector<real>> trained;
+  for (const std::int64_t shards : {1, 3, 7}) {
+    Config c = batch_norm_run(2);
+    c.model.dropout = 0.0;  // its masks depend on the shards
+    c.optim.name = OptimizerKind::sgd;
+    c.train.shards = shards;
+    Run run(c, folder / std::to_string(shards));
+    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    trainer.train();
+    trained.push_back(values_of(trainer.model()));
+  }
+  for (std::size_t i = 0; i < trained[0].size(); ++i) {
+    for (const std::size_t k : {1u, 2u})
+      BOOST_CHECK_SMALL(double{trained[k][i]} - trained[0][i], 1e-5);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_with_batch_norm_repeats_its_bits) {
+  const TempFolder folder;
+  Config threads = batch_norm_run(40), recomputed = batch_norm_run(20);
+  threads.threads = 3;
+  recomputed.train.recompute = true;  // the running means must not move twice
+  Run whole(threads, folder / "whole"), parts(recomputed, folder / "parts");
+  whole.train(false);
+  parts.train(false);
+  parts.config.train.steps = 40;
+  parts.train(true);
+  check_same_checkpoint(whole, parts, 40);
+  check_same_metrics(whole, parts);
+  const SafetensorsFile file =
+      SafetensorsFile::read(whole.checkpoints().folder_of(40) / "model.safetensors");
+  const TensorView* const mean = file.find("encoder.layers.0.norm1.running_mean");
+  BOOST_REQUIRE(mean != nullptr);
+  std::vector<real> values(static_cast<std::size_t>(mean->shape[0]));
+  copy_values(*mean, values);
+  BOOST_TEST(std::ranges::any_of(values, [](real v) { return std::abs(v) > 0.01; }));
+}
+
+BOOST_AUTO_TEST_CASE(a_tagger_with_batch_norm_learns) {
+  const TempFolder folder;
+  Config c = batch_norm_run(500);
+  c.data.synthetic.train = 3000;
+  c.data.synthetic.max_length = 4;
+  c.model.d_model = 24;
+  c.model.d_ff = 48;
+  c.model.encoder_layers = 2;
+  c.optim.lr = 1e-2;
+  c.train.batch_tokens = 400;
+  c.train.validate_every = c.train.save_every = 500;
+  Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  BOOST_TEST(trainer.train() == 0);
+  BOOST_TEST(trainer.final_evaluation()->value(Metric::token_accuracy) > 0.9);
+}
+
+// A shard that fails must not leave the others waiting for it.
+BOOST_AUTO_TEST_CASE(a_failed_shard_ends_the_step) {
+  const TempFolder folder;
+  const Config c = batch_norm_run(1);
+  Run run(c, folder / "run");
+  const std::unique_ptr<Model> model = build_model(c, sizes_of(run.data.tokenizers));
+  Optimizer optimizer(c.optim, model->parameters());
+  Team team(1);
+  TrainStep step(*model, optimizer, team, step_options(c));
+  BatchStream stream(run.data.train, batch_options(c));
+  std::vector<Batch> shards = shard(stream.next(), 3);
+  shards[1].labels.back() = 99;  // no such label
+  BOOST_CHECK_EXCEPTION(step.run(shards, 1, 1e-3), Error, [](const Error& e) {
+    return std::string(e.what()).find("target 99 at row") != std::string::npos;
+  });
 }
 
 BOOST_AUTO_TEST_CASE(a_special_piece_is_never_a_label) {
