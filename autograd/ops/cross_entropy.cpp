@@ -17,7 +17,7 @@ namespace {
 
 /// The losses of one chunk; if `with_grad`, its logits become their gradients.
 LossCounts chunk_loss(Array& logits, const std::int32_t* targets, real smoothing, real factor,
-                      bool with_grad) {
+                      bool with_grad, std::vector<double>* each) {
   LossCounts counts;
   for (std::int64_t r = 0; r < logits.rows(); ++r) {
     if (targets[r] == ignored_target) {
@@ -30,6 +30,7 @@ LossCounts chunk_loss(Array& logits, const std::int32_t* targets, real smoothing
     counts.nll += row.nll;
     counts.correct += row.correct ? 1 : 0;
     ++counts.tokens;
+    if (each != nullptr) each->push_back(row.nll);
   }
   return counts;
 }
@@ -113,7 +114,8 @@ struct CrossEntropy {
     check("cross_entropy", logits.rows(), logits.cols(), targets, smoothing, normalizer);
     Array work = logits.clone();
     const LossCounts c =
-        chunk_loss(work, targets.data(), smoothing, static_cast<real>(1 / normalizer), with_grad);
+        chunk_loss(work, targets.data(), smoothing, static_cast<real>(1 / normalizer), with_grad,
+                   counts != nullptr ? counts->each : nullptr);
     if (counts != nullptr) accumulate(*counts, c);
     if (with_grad) dlogits = std::move(work);
     return Array::scalar(static_cast<real>(c.loss / normalizer));
@@ -166,7 +168,8 @@ struct ProjectedCrossEntropy {
       const auto factor = static_cast<real>(1 / normalizer);
       const std::int32_t* const own = targets.data() + begin;
       accumulate(total, alpha ? paired_chunk_loss(z, own, smoothing, *alpha, factor, with_grad)
-                              : chunk_loss(z, own, smoothing, factor, with_grad));
+                              : chunk_loss(z, own, smoothing, factor, with_grad,
+                                         counts != nullptr ? counts->each : nullptr));
       for (std::int64_t k = 0; k < times; ++k) spend(z.row(k * n), n, x, weight, k * rows + begin);
     }
     if (counts != nullptr) accumulate(*counts, total);

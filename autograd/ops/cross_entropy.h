@@ -2,6 +2,7 @@
 /// Losses of classifiers.
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "autograd/tensor.h"
 
@@ -13,6 +14,7 @@ struct LossCounts {
   double nll = 0;   ///< Σ −log p[target]
   std::int64_t tokens = 0;
   std::int64_t correct = 0;  ///< tokens whose target had the largest logit
+  std::vector<double>* each = nullptr;  ///< if set, receives −log p[target] of each token
 };
 /// A row with this target adds nothing to a loss, its gradient or its counts: padding, or the words of
 /// a prompt. PyTorch's ignore_index has the same value.

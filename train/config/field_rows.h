@@ -1,6 +1,6 @@
 #pragma once
 /// How a row of the field table is made from a member of Config: its kind, its choices, how its value
-/// is read and printed. Included by fields.cpp only.
+/// is read and printed. Included by fields.cpp and model_fields.cpp only.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -119,6 +119,35 @@ inline std::string type_of(const Field& field) {
   }
   return "";
 }
+
+// Upper bounds are far above any sensible value; they keep shapes and counters from overflowing.
+inline constexpr double million = 1e6, billion = 1e9;
+inline constexpr Range steps{0, 1e12}, tokens{1, billion}, sequences{1, million},
+    fraction{0.0, 1.0, true, false}, dropout{0.0, 0.99}, positive{.low_in = false}, not_negative;
+
+inline Field& find(std::vector<Field>& table, std::string_view key) {
+  return *std::ranges::find(table, key, &Field::key);
+}
+
+inline std::vector<std::string> all_but(const Field& field, const std::string& value) {
+  std::vector<std::string> others = field.choices;
+  std::erase(others, value);
+  return others;
+}
+
+inline std::string fits_no_other(const std::string& part) {
+  return fmt::format("a run keeps its {}, because its weights fit no other", part);
+}
+
+/// The table under construction.
+using Table = std::vector<Field>;
+
+inline void add(Table& table, std::initializer_list<Field> rows) {
+  table.insert(table.end(), rows.begin(), rows.end());
+}
+
+/// The section `model` (model_fields.cpp).
+void add_model(Table& table);
 
 /// Expands to a key and an accessor of its member; the key is the member's path in Config.
 #define HEED_KEY(member) \

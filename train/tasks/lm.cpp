@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "autograd/base/error.h"
@@ -128,6 +129,50 @@ struct Windows {
   }
 };
 
+/// The mean loss of the tokens at a window's places 1, 2, 3–4, 5–8, 9–16, …: what more context is worth.
+class LossByPlace {
+ public:
+  void add(std::span<const std::int32_t> offsets, std::span<const double> losses) {
+    for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+      for (std::int32_t row = offsets[s]; row < offsets[s + 1]; ++row) {
+        const auto group = static_cast<std::size_t>(
+            std::bit_width(static_cast<std::uint32_t>(row - offsets[s])));
+        if (groups_.size() <= group) groups_.resize(group + 1);
+        groups_[group].loss += losses[static_cast<std::size_t>(row)];
+        ++groups_[group].tokens;
+      }
+    }
+  }
+  /// {"from": 3, "to": 4, "loss": 2.5}, …; places count from 1.
+  nlohmann::json json() const {
+    nlohmann::json all = nlohmann::json::array();
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      all.push_back({{"from", first(g)}, {"to", last(g)}, {"loss", mean(g)}});
+    return all;
+  }
+  std::string text() const {
+    std::string text = "loss by place in the window:";
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      text += first(g) == last(g) ? fmt::format("  {}: {:.4f}", first(g), mean(g))
+                                  : fmt::format("  {}-{}: {:.4f}", first(g), last(g), mean(g));
+    }
+    return text;
+  }
+
+ private:
+  struct Group {
+    double loss = 0;
+    std::int64_t tokens = 0;
+  };
+  static std::int64_t first(std::size_t g) { return g == 0 ? 1 : (std::int64_t{1} << (g - 1)) + 1; }
+  static std::int64_t last(std::size_t g) { return std::int64_t{1} << g; }
+  double mean(std::size_t g) const {
+    return groups_[g].loss / static_cast<double>(std::max<std::int64_t>(groups_[g].tokens, 1));
+  }
+
+  std::vector<Group> groups_;
+};
+
 class LanguageModelTask final : public Task {
  public:
   using Task::Task;
@@ -151,7 +196,14 @@ class LanguageModelTask final : public Task {
   Evaluation evaluate(const Trained& trained, const Dataset& data,
                       const EvaluationRequest&) const override {
     LossCounts total;
-    Evaluation e = evaluate_loss(trained, data, &total);
+    LossByPlace places;
+    Evaluation e =
+        evaluate_loss(trained, data, &total,
+                      [&](const Batch& batch, std::span<const double> losses) {
+                        places.add(batch.target.offsets, losses);
+                      });
+    e.notes["loss_by_place"] = places.json();
+    e.details = {places.text()};
     if (data.text_bytes > 0) {
       e.set(Metric::bits_per_byte,
             total.nll / std::log(2.0) / static_cast<double>(data.text_bytes));

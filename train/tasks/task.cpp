@@ -145,12 +145,14 @@ std::vector<Batch> Task::batches_of(const Dataset& data) const {
 }
 
 Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data,
-                               LossCounts* totals) const {
+                               LossCounts* totals, const SeeLosses& see) const {
   const std::vector<Batch> batches = batches_of(data);
   LossCounts total;
   Evaluation e;
   const auto evaluate_together = [&](std::span<const Batch> some, std::span<const Lanes> lanes) {
     std::vector<LossCounts> counts(some.size());
+    std::vector<std::vector<double>> losses(some.size());
+    for (std::size_t i = 0; see && i < some.size(); ++i) counts[i].each = &losses[i];
     trained.team.run(std::ssize(some), [&](std::int64_t i) {
       const NoGrad no_grad;
       Pass pass;
@@ -160,6 +162,7 @@ Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data,
     });
     for (std::size_t i = 0; i < some.size(); ++i) {
       add_counts(total, counts[i]);
+      if (see) see(some[i], losses[i]);
       e.sentences += some[i].sequences();
     }
   };

@@ -113,9 +113,11 @@ class Task {
   static std::vector<std::string> example_pairs(const Dataset& data, const Evaluation& e);
   /// A line as the model saw it in training.
   std::string prepared(const std::string& line) const;
+  /// Called with a batch and −log p of each of its labels.
+  using SeeLosses = std::function<void(const Batch& batch, std::span<const double> losses)>;
   /// Teacher-forced loss, perplexity and token accuracy. `totals`, if given, receives the sums.
   Evaluation evaluate_loss(const Trained& trained, const Dataset& data,
-                           LossCounts* totals = nullptr) const;
+                           LossCounts* totals = nullptr, const SeeLosses& see = {}) const;
   /// The batches of an evaluation.
   std::vector<Batch> batches_of(const Dataset& data) const;
   int threads() const { return static_cast<int>(config_.threads); }

@@ -4,8 +4,8 @@ from . import fault
 # ---- nn ------------------------------------------------------------------------------------------
 
 fault("residual: post-norm also normalises first", "nn/layers/block.h",
-      "sublayer(place == NormPlace::pre ? (*norm)(x) : x)",
-      "sublayer(norm ? (*norm)(x) : x)",
+      "sublayer(place == NormPlace::pre ? (*norm)(x, pass) : x)",
+      "sublayer(norm ? (*norm)(x, pass) : x)",
       "nn_f64:golden")
 
 fault("decoder: reads later tokens", "nn/layers/block.cpp",

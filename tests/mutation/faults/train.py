@@ -4,9 +4,9 @@ from . import fault
 # ---- train ---------------------------------------------------------------------------------------
 
 fault("step: each shard uses its own mean", "train/loop/step.cpp",
-      "forward_backward(shards[i], lanes[i], i, step, static_cast<double>(tokens));",
+      "forward_backward(shards[i], {lanes[i], meeting}, i, step, static_cast<double>(tokens));",
       "const Batch& own = shards[i];\n"
-      "    forward_backward(own, lanes[i], i, step, static_cast<double>(own.labels.size()));",
+      "    forward_backward(own, {lanes[i], meeting}, i, step, static_cast<double>(own.labels.size()));",
       "nn_f64:shards", "training:step")
 
 fault("step: the same dropout in every step", "train/loop/step.cpp",

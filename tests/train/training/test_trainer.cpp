@@ -55,6 +55,18 @@ BOOST_AUTO_TEST_CASE(a_language_model_trains) {
   Run run(c, folder / "run");
   BOOST_TEST(run.train(false) == 0);
   BOOST_TEST(run.count("valid") == 2);
+  // Windows of 8 tokens: the losses by place are means over places 1, 2, 3-4 and 5-8.
+  for (const nlohmann::json& r : run.metrics()) {
+    if (r.at("kind") != "valid") continue;
+    const nlohmann::json& places = r.at("loss_by_place");
+    BOOST_REQUIRE(places.size() == 4u);
+    BOOST_TEST((places[3].at("from") == 5 && places[3].at("to") == 8));
+    // 299 tokens to predict: 37 whole windows, and one of 3.
+    const double counts[] = {38, 38, 37 * 2 + 1, 37 * 4};
+    double sum = 0;
+    for (std::size_t g = 0; g < 4; ++g) sum += counts[g] * places[g].at("loss").get<double>();
+    BOOST_CHECK_CLOSE(sum / 299, r.at("loss").get<double>(), 1e-3);
+  }
 }
 
 /// Random pieces of 8 characters, each repeated once. A model that reads 8 characters at a time needs a
