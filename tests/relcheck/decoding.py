@@ -11,6 +11,33 @@ TRAINING = ("model.d_model=64", "model.d_ff=256", "model.heads=4", "model.layers
             "decode.max_length=30")
 
 
+# Every other way to mix tokens (docs/MECHANISMS.md), checked in the long form.
+NO_POSITIONS = ("model.positions=none",)
+KINDS = {
+    **{f"positions {name}": (f"model.positions={name}",)
+       for name in ("learned", "rotary", "alibi", "relative_shaw", "relative_t5", "relative_xl", "none")},
+    "window": ("model.attention.pattern=window", "model.attention.window=3"),
+    "bigbird": ("model.attention.pattern=bigbird", "model.attention.block=2", "model.attention.global_blocks=1",
+                "model.attention.random_blocks=1"),
+    "top-k": ("model.attention.pattern=topk", "model.attention.top_k=3"),
+    "linear": ("model.attention.pattern=linear",),
+    "one key head": ("model.attention.kv_heads=1",),
+    "hard": ("model.attention.map=hard",),
+    "parallel block": ("model.block=parallel",),
+    **{mixer: (f"model.mixer={mixer}", *NO_POSITIONS) for mixer in ("lstm", "gru", "conv")},
+}
+
+
+def check_kinds(check, ground, lines, count):
+    """The outputs of each kind, in batches, with and without a cache."""
+    for name, overrides in KINDS.items():
+        run = ground.train("seq2seq", "decoding-" + name.replace(" ", "-"), *TRAINING, *overrides)
+        with_cache, without = (decode(ground, run, lines, 256, cached, 1) for cached in ("true", "false"))
+        equal = sum(a == b for a, b in zip(with_cache, without))
+        check(f"{name}: uncached equals cached", f"{equal:,} of {count:,}", "all",
+              equal == len(with_cache) == len(without) == count)
+
+
 def write_lines(ground, count):
     """Writes random sentences of the training words."""
     words = sorted(set((ground.path / "train.src").read_text().split()))
@@ -38,7 +65,7 @@ def score(ground, run, pairs):
 
 
 def measure(check, ground):
-    """1,000 lines (long: 20,000), alone and in batches of 256, with and without a cache, beam 1 and 4; 100 scores."""
+    """1,000 lines (long: 20,000, and 1,000 of each kind of model), alone and in batches of 256, with and without a cache, beam 1 and 4; 100 scores."""
     count = 20000 if ground.long else 1000
     run = ground.train("seq2seq", "decoding", *TRAINING)
     lines = write_lines(ground, count)
@@ -52,6 +79,8 @@ def measure(check, ground):
             equal = sum(a == b for a, b in zip(expected, found))
             check(f"beam {beam}: {name} equals batched, cached", f"{equal:,} of {count:,}", "all",
                   equal == len(found) == len(expected) == count)
+    if ground.long:
+        check_kinds(check, ground, write_lines(ground, 1000), 1000)
     pairs = list(zip(lines.read_text().split("\n"), expected))
     together = score(ground, run, pairs)[:100]
     equal = sum(score(ground, run, [pair]) == [value] for pair, value in zip(pairs, together))
