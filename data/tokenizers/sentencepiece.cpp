@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cmath>
 #include <deque>
-#include <queue>
 
 #include "autograd/base/error.h"
 #include "autograd/base/lines.h"
@@ -26,7 +25,8 @@ constexpr std::size_t learn_from = 2'000'000;
 /// Bytes of a line; SentencePiece's own limit. With more than about ten thousand bytes without a
 /// space, its trainer takes minutes, or ends the process when a probability underflows.
 constexpr std::size_t longest_learnt = 4192;
-constexpr std::size_t longest_part = 8192;  // bytes encoded in one call
+constexpr std::size_t longest_part = 8192;        // bytes encoded in one call
+constexpr std::string_view word_mark = "\u2581";  // a space in SentencePiece's normalised text
 
 void check(const sentencepiece::util::Status& status) {
   if (!status.ok()) throw Error(Exit::failed, fmt::format("sentencepiece: {}", status.message()));
@@ -140,64 +140,52 @@ class SentencePieceTokenizer final : public Tokenizer {
     return {nbest[chosen].begin(), nbest[chosen].end()};
   }
 
-  /// Byte-pair encoding in which each merge is skipped with probability `skip`, and its pair kept apart
-  /// unless a neighbour's merge makes another pair of it. (BPE-dropout: Provilkov, Emelianenko and
-  /// Voita 2020.)
+  /// Byte-pair encoding in which, at each step, every possible merge of a word is left out with probability
+  /// `skip`; a word is finished when all that are possible are left out. (BPE-dropout: Provilkov,
+  /// Emelianenko and Voita 2020, algorithm 1.)
   std::vector<std::int32_t> merged(std::string_view line, double skip, Random& random) const {
     std::vector<std::string> usual;
     check(processor_.Encode({line.data(), line.size()}, &usual));
     std::string text;  // normalised
     for (const std::string& piece : usual) text += piece;
-    struct Symbol {
-      std::size_t begin, size;  // size 0: merged into the one before
-      int before, after;
-    };
-    std::vector<Symbol> symbols;
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t size = std::max<std::size_t>(utf8_length(text, at), 1);
-      const int i = static_cast<int>(symbols.size());
-      symbols.push_back({at, size, i - 1, i + 1});
-      at += size;
+    std::vector<std::int32_t> ids;
+    for (std::size_t begin = 0; begin < text.size();) {  // words begin with a mark for their space
+      const std::size_t end = std::min(text.find(word_mark, begin + 1), text.size());
+      for (const std::int32_t id :
+           merged_word(std::string_view(text).substr(begin, end - begin), skip, random))
+        if (id != unk || ids.empty() || ids.back() != unk)
+          ids.push_back(id);  // as the library does
+      begin = end;
     }
-    if (symbols.empty()) return {};
-    symbols.back().after = -1;
+    return ids;
+  }
 
-    struct Merge {
-      float score;
-      int left;
-      std::size_t size;  // of the result; another size later means that the pair is gone
-      bool operator<(const Merge& other) const {
-        return score != other.score ? score < other.score : left > other.left;
+  std::vector<std::int32_t> merged_word(std::string_view word, double skip, Random& random) const {
+    std::vector<std::string_view> symbols;
+    for (std::size_t at = 0; at < word.size(); at += symbols.back().size())
+      symbols.push_back(word.substr(at, std::max<std::size_t>(utf8_length(word, at), 1)));
+    for (bool merging = true; merging;) {
+      merging = false;
+      std::size_t best = 0;
+      float best_score = 0;
+      for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
+        const int id =
+            processor_.PieceToId({symbols[i].data(), symbols[i].size() + symbols[i + 1].size()});
+        if (id == unk || processor_.IsControl(id) || random.uniform() < skip) continue;
+        const float score = processor_.GetScore(id);
+        if (!merging || score > best_score) {
+          merging = true;
+          best = i;
+          best_score = score;
+        }
       }
-    };
-    std::priority_queue<Merge> merges;
-    const auto propose = [&](int left) {
-      if (left < 0 || symbols[left].after < 0) return;
-      const std::size_t size = symbols[left].size + symbols[symbols[left].after].size;
-      const int id = processor_.PieceToId({text.data() + symbols[left].begin, size});
-      if (id != unk && !processor_.IsControl(id))
-        merges.push({processor_.GetScore(id), left, size});
-    };
-    for (int i = 0; i < static_cast<int>(symbols.size()); ++i) propose(i);
-    while (!merges.empty()) {
-      const Merge top = merges.top();
-      merges.pop();
-      Symbol& left = symbols[top.left];
-      if (left.size == 0 || left.after < 0 || left.size + symbols[left.after].size != top.size ||
-          random.uniform() < skip)
-        continue;
-      symbols[left.after].size = 0;
-      left.after = symbols[left.after].after;
-      left.size = top.size;
-      if (left.after >= 0) symbols[left.after].before = top.left;
-      propose(left.before);
-      propose(top.left);
+      if (!merging) break;
+      symbols[best] = {symbols[best].data(), symbols[best].size() + symbols[best + 1].size()};
+      symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(best) + 1);
     }
     std::vector<std::int32_t> ids;
-    for (int i = 0; i >= 0; i = symbols[i].after) {
-      const int id = processor_.PieceToId({text.data() + symbols[i].begin, symbols[i].size});
-      if (id != unk || ids.empty() || ids.back() != unk) ids.push_back(id);
-    }
+    for (const std::string_view symbol : symbols)
+      ids.push_back(processor_.PieceToId({symbol.data(), symbol.size()}));
     return ids;
   }
 
