@@ -184,6 +184,7 @@ class SentencePieceTokenizer final : public Tokenizer {
       symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(best) + 1);
     }
     std::vector<std::int32_t> ids;
+    ids.reserve(symbols.size());
     for (const std::string_view symbol : symbols)
       ids.push_back(processor_.PieceToId({symbol.data(), symbol.size()}));
     return ids;
