@@ -142,7 +142,7 @@ struct BatchNorm {
       root[c] = variance + eps == 0 ? 0 : 1 / std::sqrt(variance + eps);
     }
     Array y(x.shape());
-    for (std::int64_t r = 0; r < x.rows(); ++r) {
+    for (std::int64_t r = 0; r < rows_with_values(); ++r) {
       for (std::size_t c = 0; c < n; ++c)
         y.row(r)[c] = static_cast<real>(hat(r, c) * gain.data()[c] + bias.data()[c]);
     }
@@ -152,7 +152,7 @@ struct BatchNorm {
   void backward(const Array& dy, Grad dx, Grad dgain, Grad dbias) const {
     const auto n = static_cast<std::size_t>(x.cols());
     Sums sums(2 * n, 0);  // Σ dy, Σ dy ⊙ x̂ of each column
-    for (std::int64_t r = 0; r < x.rows(); ++r) {
+    for (std::int64_t r = 0; r < rows_with_values(); ++r) {
       const real* const g = dy.row(r);
       for (std::size_t c = 0; c < n; ++c) {
         sums[c] += g[c];
@@ -169,7 +169,7 @@ struct BatchNorm {
     member.sum(sums);
     if (!dx) return;
     Array gx(x.shape());
-    for (std::int64_t r = 0; r < x.rows(); ++r) {
+    for (std::int64_t r = 0; r < rows_with_values(); ++r) {
       const real* const g = dy.row(r);
       for (std::size_t c = 0; c < n; ++c) {
         gx.row(r)[c] = static_cast<real>(gain.data()[c] * root[c] *
@@ -180,10 +180,12 @@ struct BatchNorm {
   }
 
  private:
+  /// None if the rows are empty, however many there are.
+  std::int64_t rows_with_values() const { return x.size() == 0 ? 0 : x.rows(); }
   double hat(std::int64_t r, std::size_t c) const { return (x.row(r)[c] - mean[c]) * root[c]; }
   template <class Term>
   void add_columns(Term term, Sums& sums) const {
-    for (std::int64_t r = 0; r < x.rows(); ++r) {
+    for (std::int64_t r = 0; r < rows_with_values(); ++r) {
       const real* const v = x.row(r);
       for (std::size_t c = 0; c < static_cast<std::size_t>(x.cols()); ++c) sums[c] += term(v[c], c);
     }
