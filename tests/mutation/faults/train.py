@@ -116,7 +116,7 @@ fault("moving average: restored without exchanging weights and means", "train/lo
 
 fault("cutoff: the same in every step", "train/loop/augment.cpp",
       ".index = static_cast<std::uint64_t>(step),",
-      ".index = 0,",
+      ".index = 0 * static_cast<std::uint64_t>(step),",
       "training:regularisers")
 
 fault("beam: a finished hypothesis leaves its place to another", "train/decode/search.cpp",
