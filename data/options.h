@@ -44,7 +44,7 @@ struct DataOptions {
   double test_fraction = 0.0;   ///< likewise; valid precedes test
   SyntheticOptions synthetic = {};
   bool lowercase = false;         ///< both sides, before tokenising (Unicode simple lower case)
-  double cutoff = 0.0;            ///< probability that a token of training becomes <unk>
+  double cutoff = 0.0;            ///< probability that an input token becomes <unk> in training
   std::int64_t max_length = 128;  ///< tokens; pairs with a longer side are left out of training
 };
 
@@ -58,9 +58,9 @@ constexpr auto names_of(TokenizerKind) {
 enum class PieceAlgorithm { unigram, bpe };
 constexpr auto names_of(PieceAlgorithm) { return enum_names<PieceAlgorithm>("unigram", "bpe"); }
 
-/// Other segmentations of training lines (sentencepiece). Unigram: one of the `nbest` likeliest, with
-/// probability proportional to p^alpha (Kudo 2018). Byte-pair encoding: each merge is skipped with
-/// probability alpha (Provilkov et al. 2020).
+/// Subword sampling (sentencepiece): training draws the segmentation of each line. Unigram: one of the
+/// `nbest` likeliest, with probability proportional to p^alpha (Kudo 2018). Byte-pair encoding: each possible
+/// merge is dropped from a merge step with probability alpha (Provilkov et al. 2020).
 struct SegmentationOptions {
   double alpha = 0.0;  ///< 0: always the usual segmentation
   std::int64_t nbest = 64;

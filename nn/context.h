@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autograd/attention.h"
-#include "autograd/base/meeting.h"
+#include "autograd/base/all_reduce.h"
 #include "autograd/base/random.h"
 #include "autograd/tensor.h"
 #include "nn/segment_memory.h"
@@ -31,10 +31,10 @@ struct Pass {
   bool training = false;
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
-  std::uint32_t shard = 0;     ///< below 4096
-  std::uint32_t dropouts = 0;  ///< keys taken so far; below 65536
-  bool recompute = false;      ///< blocks keep their inputs only, and run again in backward
-  Meeting* meeting = nullptr;  ///< with the other shards of the step, for statistics of the batch
+  std::uint32_t shard = 0;          ///< below 4096
+  std::uint32_t dropouts = 0;       ///< keys taken so far; below 65536
+  bool recompute = false;           ///< blocks keep their inputs only, and run again in backward
+  AllReduce* all_reduce = nullptr;  ///< over the shards of the step, for statistics of the batch
 
   RandomKey next_key() { return {seed, Stream::dropout, step, (shard << 16) | dropouts++}; }
   double rate(double p) const { return training ? p : 0.0; }
@@ -95,7 +95,7 @@ struct Context {
   const Memory* memory;  ///< for blocks with cross-attention; else nullptr
   Pass& pass;
   Cache* cache = nullptr;  ///< decoding: row i of x is the new row of hypothesis i
-  bool reading = false;    ///< with a cache: x holds the rows of a text that all hypotheses share
+  bool reading = false;    ///< with a cache: x holds the rows of a prompt that all hypotheses share
   std::size_t layer = 0;   ///< the layer whose cache or memory a block uses; counted by the stack
   std::span<const ScoreTermPtr> terms = {};  ///< of self-attention's scores (Positions)
   /// Which rows self-attention reads, in place of the model's own choice: a prefix

@@ -21,7 +21,7 @@ void utf8_append(std::string& out, char32_t code);
 /// valid.
 std::size_t invalid_utf8(std::string_view text);
 
-/// The length of the text without a character at its end that lacks bytes.
+/// The length of the text without an incomplete character at its end.
 std::size_t complete_utf8(std::string_view text);
 
 /// Valid UTF-8 on one line: every byte that is not well formed becomes U+FFFD, and each \n and \r a

@@ -59,9 +59,9 @@ struct RowLoss {
 RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                           real scale, bool with_grad);
 
-/// KL(p ‖ q) + KL(q ‖ p) of two rows of n finite log-probabilities. Overwrites each row with scale ·
-/// its gradient for the logits it comes from, if `with_grad`. With d = log p − log q, a = Σ p d and
-/// b = −Σ q d the divergence is a + b, and the gradients are p (d − a) + p − q and −q (d + b) + q − p.
+/// Returns KL(p ‖ q) + KL(q ‖ p) for two rows of n finite log-probabilities. If `with_grad`, overwrites each
+/// row with scale times the gradient with respect to its logits. With d = log p − log q, a = KL(p ‖ q) =
+/// Σ p d and b = KL(q ‖ p) = −Σ q d, the gradients are p (d − a) + p − q and −q (d + b) + q − p.
 double symmetric_kl_row(real* log_p, real* log_q, std::int64_t n, real scale, bool with_grad);
 
 }  // namespace kernels

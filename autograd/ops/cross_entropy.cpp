@@ -57,10 +57,9 @@ void check(const char* op, std::int64_t rows, std::int64_t classes,
   if (!(normalizer > 0)) fail("[{}] expected a normalizer above 0, got {}", op, normalizer);
 }
 
-/// The same of R-Drop: rows r and r + n / 2 belong to one target, and the gradient is that of the mean of
-/// both, to which alpha/4 times the divergence of their distributions is added.
+/// The same for R-Drop (rdrop_cross_entropy): rows r and r + n / 2 belong to target r.
 LossCounts paired_chunk_loss(Array& logits, const std::int32_t* targets, real smoothing, real alpha,
-                             real factor, bool with_grad) {
+                             real factor, bool with_grad, std::vector<double>* each) {
   const std::int64_t half = logits.rows() / 2, classes = logits.cols();
   Array log_p({2, classes});
   LossCounts counts;
@@ -74,15 +73,18 @@ LossCounts paired_chunk_loss(Array& logits, const std::int32_t* targets, real sm
     counts.loss += alpha / 4 *
                    kernels::symmetric_kl_row(log_p.row(0), log_p.row(1), classes,
                                              factor * alpha / 4, with_grad);
+    double nll = 0;
     for (const int k : {0, 1}) {
       const kernels::RowLoss row = kernels::cross_entropy_row(rows[k], classes, targets[r],
                                                               smoothing, factor / 2, with_grad);
       counts.loss += row.loss / 2;
-      counts.nll += row.nll / 2;
+      nll += row.nll / 2;
       counts.correct += k == 0 && row.correct ? 1 : 0;
       if (with_grad) kernels::axpy(1, log_p.row(k), rows[k], classes);
     }
+    counts.nll += nll;
     ++counts.tokens;
+    if (each != nullptr) each->push_back(nll);
   }
   return counts;
 }
@@ -127,8 +129,8 @@ struct CrossEntropy {
 
 /// The same loss of logits z = x Wᵀ + b, in chunks of rows. Each chunk's dz is used at once for
 ///   dx = dz W,  dW += dzᵀ x,  db += Σ dz
-/// so neither the whole logits nor their gradients ever exist. With R-Drop (`alpha`), a chunk holds the
-/// rows of some targets twice: those of the first and of the second half of x.
+/// so neither the whole logits nor their gradients ever exist. With R-Drop (`alpha`), a chunk
+/// holds both rows of each of its targets.
 /// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
   /// Logits held at a time: enough rows to keep gemm busy, few enough to stay in the outer cache.
@@ -167,9 +169,10 @@ struct ProjectedCrossEntropy {
       const bool with_grad = want_x || want_weight || want_bias;
       const auto factor = static_cast<real>(1 / normalizer);
       const std::int32_t* const own = targets.data() + begin;
-      accumulate(total, alpha ? paired_chunk_loss(z, own, smoothing, *alpha, factor, with_grad)
-                              : chunk_loss(z, own, smoothing, factor, with_grad,
-                                         counts != nullptr ? counts->each : nullptr));
+      std::vector<double>* const each = counts != nullptr ? counts->each : nullptr;
+      accumulate(total, alpha
+                            ? paired_chunk_loss(z, own, smoothing, *alpha, factor, with_grad, each)
+                            : chunk_loss(z, own, smoothing, factor, with_grad, each));
       for (std::int64_t k = 0; k < times; ++k) spend(z.row(k * n), n, x, weight, k * rows + begin);
     }
     if (counts != nullptr) accumulate(*counts, total);

@@ -13,7 +13,7 @@ struct LossCounts {
   double loss = 0;  ///< Σ over tokens, with label smoothing, not normalised
   double nll = 0;   ///< Σ −log p[target]
   std::int64_t tokens = 0;
-  std::int64_t correct = 0;  ///< tokens whose target had the largest logit
+  std::int64_t correct = 0;             ///< tokens whose target had the largest logit
   std::vector<double>* each = nullptr;  ///< if set, receives −log p[target] of each token
 };
 /// A row with this target adds nothing to a loss, its gradient or its counts: padding, or the words of
@@ -32,8 +32,8 @@ Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tens
                                std::span<const std::int32_t> targets, real smoothing,
                                double normalizer, LossCounts* counts = nullptr);
 /// R-Drop: x has two rows for each target, r and r + targets.size(), which the same model computed with
-/// different dropout. The loss of a target is the mean of both cross-entropies + alpha/4 (KL(p ‖ q) +
-/// KL(q ‖ p)): half of the loss in the paper, so that it compares with the loss of one pass.
+/// different dropout. The loss of a target is (CE(p) + CE(q)) / 2 + alpha/4 (KL(p ‖ q) + KL(q ‖ p)), half of
+/// the paper's, so that its scale is that of one pass.
 /// Source: Liang et al., "R-Drop: Regularized Dropout for Neural Networks", 2021.
 Tensor rdrop_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                            std::span<const std::int32_t> targets, real smoothing, real alpha,

@@ -102,16 +102,16 @@ using Sums = std::vector<double, ArenaAllocator<double>>;
 /// With the means over the rows of the whole batch,
 ///   dx    = gain r (dy − mean(dy) − x̂ mean(dy ⊙ x̂))
 ///   dgain = Σ_rows dy ⊙ x̂,  dbias = Σ_rows dy
-/// as in layer norm, but by columns. A shard adds its own rows to dgain and dbias.
+/// as in layer norm, but by columns. dgain and dbias sum over the shard's own rows only.
 ///
 /// Shapes: x, y: [rows, n]; gain, bias: [n].
 /// Source: Ioffe and Szegedy, "Batch Normalization", 2015.
 struct BatchNorm {
   real eps = 0;
   BatchMoments* moments = nullptr;
-  Member member;
+  Rank rank;
   Array x, gain;
-  Sums mean, root;  // μ and r of each column
+  Sums mean, root;  // μ and r of each column; mean has one more value, for the rows
   double rows = 0;  // of the whole batch
 
   Array forward(const Array& x_in, const Array& gain_in, const Array& bias) {
@@ -126,12 +126,12 @@ struct BatchNorm {
     mean.assign(n + 1, 0);
     mean[n] = static_cast<double>(x.rows());
     add_columns([](double v, std::size_t) { return v; }, mean);
-    member.sum(mean);
+    rank.sum(mean);
     rows = std::max(mean[n], 1.0);
     for (double& m : mean) m /= rows;
     root.assign(n, 0);
     add_columns([&](double v, std::size_t c) { return (v - mean[c]) * (v - mean[c]); }, root);
-    member.sum(root);
+    rank.sum(root);
     if (moments != nullptr) *moments = {Array({x.cols()}), Array({x.cols()}), std::llround(rows)};
     for (std::size_t c = 0; c < n; ++c) {
       const double variance = root[c] / rows;
@@ -166,7 +166,7 @@ struct BatchNorm {
     };
     if (dbias) dbias.add(own(0));
     if (dgain) dgain.add(own(n));
-    member.sum(sums);
+    rank.sum(sums);
     if (!dx) return;
     Array gx(x.shape());
     for (std::int64_t r = 0; r < rows_with_values(); ++r) {
@@ -180,7 +180,7 @@ struct BatchNorm {
   }
 
  private:
-  /// None if the rows are empty, however many there are.
+  /// The number of rows, or 0 if they have no columns: a loop over them would have nothing to do.
   std::int64_t rows_with_values() const { return x.size() == 0 ? 0 : x.rows(); }
   double hat(std::int64_t r, std::size_t c) const { return (x.row(r)[c] - mean[c]) * root[c]; }
   template <class Term>
@@ -195,12 +195,12 @@ struct BatchNorm {
 }  // namespace
 
 Tensor batch_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, real eps,
-                  BatchMoments* moments, Member member) {
+                  BatchMoments* moments, Rank rank) {
   require_eps("batch_norm", eps);
   BatchNorm op;
   op.eps = eps;
   op.moments = moments;
-  op.member = member;
+  op.rank = rank;
   return apply(std::move(op), x, gain, bias);
 }
 

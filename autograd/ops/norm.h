@@ -1,6 +1,6 @@
 #pragma once
 /// Normalisation over the last axis or, in batch norm, over the rows.
-#include "autograd/base/meeting.h"
+#include "autograd/base/all_reduce.h"
 #include "autograd/tensor.h"
 
 HEED_BEGIN
@@ -13,12 +13,12 @@ struct BatchMoments {
   Array mean, variance;   ///< [n]
   std::int64_t rows = 0;  ///< of the whole batch
 };
-/// Each column of x [rows, n] with mean 0 and variance 1, times gain, plus bias (both [n]). The rows of a
-/// batch may be spread over several calls in different threads: then `member` lets them meet, and each
-/// must also run backward. `moments`, if given, receives the statistics.
+/// Normalises each column of x [rows, n] to mean 0 and variance 1, then multiplies by gain [n] and adds
+/// bias [n]. The rows of a batch may be spread over several calls, each on its own thread: `rank` then sums
+/// over all of them, in backward too, which each must run. `moments`, if given, receives the statistics.
 Tensor batch_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, real eps = real(1e-5),
-                  BatchMoments* moments = nullptr, Member member = {});
-/// The same with given statistics, which are constants: outside of training.
+                  BatchMoments* moments = nullptr, Rank rank = {});
+/// The same with given statistics, as in evaluation; they are constants.
 Tensor batch_norm(const Tensor& x, const Tensor& gain, const Tensor& bias,
                   const BatchMoments& moments, real eps = real(1e-5));
 

@@ -30,13 +30,13 @@ struct Sequences {
   std::int64_t longest() const;
 };
 
-/// How training draws a segmentation of a line in each epoch, a function of seed, epoch and sample. A
-/// line that would exceed max_length keeps its usual segmentation.
+/// How training draws the segmentation of a line: a function of seed, epoch and sample. A line that would
+/// exceed max_length keeps its usual segmentation.
 struct Segmentation {
   std::shared_ptr<const Tokenizer> source, target;
   SegmentationOptions options;
   std::uint64_t seed = 1;
-  std::int64_t max_length = 0;  ///< tokens, specials not counted
+  std::int64_t max_length = 0;  ///< in tokens, not counting specials
 };
 
 /// The samples of a split: sequences with a source and a target each, or a continuous text. The
@@ -48,7 +48,7 @@ struct Dataset {
   Sequences target;                       ///< without specials; batches add <s> and </s>
   std::vector<std::string> source_lines;  ///< the raw text of every sample, if requested
   std::vector<std::string> target_lines;
-  std::optional<Segmentation> segmentation;  ///< needs the lines
+  std::optional<Segmentation> segmentation;  ///< requires source_lines and target_lines
   std::int64_t left_out_long = 0;            ///< pairs longer than max_length on a side
   std::int64_t left_out_empty = 0;           ///< pairs with no token on a side
 

@@ -140,27 +140,28 @@ class SentencePieceTokenizer final : public Tokenizer {
     return {nbest[chosen].begin(), nbest[chosen].end()};
   }
 
-  /// Byte-pair encoding in which, at each step, every possible merge of a word is left out with probability
-  /// `skip`; a word is finished when all that are possible are left out. (BPE-dropout: Provilkov,
-  /// Emelianenko and Voita 2020, algorithm 1.)
-  std::vector<std::int32_t> merged(std::string_view line, double skip, Random& random) const {
+  /// Byte-pair encoding that drops each possible merge of a word from each merge step with probability
+  /// `dropout`. A word is complete when a step has no merge left. Source: Provilkov, Emelianenko and Voita,
+  /// "BPE-Dropout", 2020, algorithm 1.
+  std::vector<std::int32_t> merged(std::string_view line, double dropout, Random& random) const {
     std::vector<std::string> usual;
     check(processor_.Encode({line.data(), line.size()}, &usual));
     std::string text;  // normalised
     for (const std::string& piece : usual) text += piece;
     std::vector<std::int32_t> ids;
-    for (std::size_t begin = 0; begin < text.size();) {  // words begin with a mark for their space
+    for (std::size_t begin = 0; begin < text.size();) {  // a word begins with the mark of its space
       const std::size_t end = std::min(text.find(word_mark, begin + 1), text.size());
       for (const std::int32_t id :
-           merged_word(std::string_view(text).substr(begin, end - begin), skip, random))
+           merged_word(std::string_view(text).substr(begin, end - begin), dropout, random))
         if (id != unk || ids.empty() || ids.back() != unk)
-          ids.push_back(id);  // as the library does
+          ids.push_back(id);  // adjacent unknowns are one, as in the library
       begin = end;
     }
     return ids;
   }
 
-  std::vector<std::int32_t> merged_word(std::string_view word, double skip, Random& random) const {
+  std::vector<std::int32_t> merged_word(std::string_view word, double dropout,
+                                        Random& random) const {
     std::vector<std::string_view> symbols;
     for (std::size_t at = 0; at < word.size(); at += symbols.back().size())
       symbols.push_back(word.substr(at, std::max<std::size_t>(utf8_length(word, at), 1)));
@@ -171,7 +172,7 @@ class SentencePieceTokenizer final : public Tokenizer {
       for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
         const int id =
             processor_.PieceToId({symbols[i].data(), symbols[i].size() + symbols[i + 1].size()});
-        if (id == unk || processor_.IsControl(id) || random.uniform() < skip) continue;
+        if (id == unk || processor_.IsControl(id) || random.uniform() < dropout) continue;
         const float score = processor_.GetScore(id);
         if (!merging || score > best_score) {
           merging = true;
@@ -192,7 +193,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   std::string proto_;  // as read, so that saving copies it byte for byte
   sentencepiece::SentencePieceProcessor processor_;
-  bool merges_ = false;  // byte-pair encoding, not a unigram model
+  bool merges_ = false;  // byte-pair encoding rather than a unigram model
 };
 
 /// Passes lines to the trainer.

@@ -45,7 +45,7 @@ class Tokenizer {
   /// Never yields a special except unk, whatever the text.
   virtual std::vector<std::int32_t> encode(std::string_view line) const = 0;
 
-  /// A segmentation of the line drawn at random. Kinds with one segmentation of a line give that one.
+  /// A random segmentation of the line; the usual one for kinds that have no other.
   virtual std::vector<std::int32_t> sample(std::string_view line, const SegmentationOptions&,
                                            Random&) const {
     return encode(line);

@@ -96,33 +96,33 @@ Tensor MultiHeadAttention::whole_sequences(const Tensor& x, const Context& conte
     return cross_attention(q, kv, context.offsets, memory.offsets, options);
   }
   if (context.lanes.memory != nullptr) return next_segment(x, context, std::move(options));
-  const Tensor placed = placed_rows(x, context.offsets);
-  if (linear) return linear_attention(placed, context.offsets, sees == Sees::past, options);
-  return self_attention(placed, context.offsets, options);
+  const Tensor qkv = rotated_qkv(x, context.offsets);
+  if (linear) return linear_attention(qkv, context.offsets, sees == Sees::past, options);
+  return self_attention(qkv, context.offsets, options);
 }
 
-Tensor MultiHeadAttention::placed_rows(const Tensor& x, Offsets offsets) const {
-  const Tensor qkv = affine(x, in_proj_weight, positions.projection_bias(in_proj_bias));
-  return positions.rotated(qkv, heads + kv_heads, offsets, 0);
+Tensor MultiHeadAttention::rotated_qkv(const Tensor& x, Offsets offsets) const {
+  const Tensor unrotated = affine(x, in_proj_weight, positions.projection_bias(in_proj_bias));
+  return positions.rotated(unrotated, heads + kv_heads, offsets, 0);
 }
 
 Tensor MultiHeadAttention::read(const Tensor& x, const Context& context) const {
   std::vector<Array>& own = context.cache->layers[context.layer].own;
-  const Tensor placed = placed_rows(x, context.offsets);
-  const std::int64_t width = in_rows() - d, rows = placed.value().rows();
+  const Tensor qkv = rotated_qkv(x, context.offsets);
+  const std::int64_t width = in_rows() - d, rows = qkv.value().rows();
   Tensor y;
   if (linear) {
     const LinearAttentionStep step(attention_options(context, 0), d);
     Array out(x.shape()), state = Array::zeros({1, step.state_size()});
     for (std::int64_t t = 0; t < rows; ++t)
-      step(placed.value().row(t), placed.value().row(t) + d, state.data(), out.row(t));
+      step(qkv.value().row(t), qkv.value().row(t) + d, state.data(), out.row(t));
     own.resize(rows);  // each later step reads the newest state only
     own.back() = std::move(state);
     y = Tensor(std::move(out));
   } else {
     for (std::int64_t t = 0; t < rows; ++t)
-      own.emplace_back(Shape{1, width}, std::span(placed.value().row(t) + d, width));
-    y = self_attention(placed, context.offsets, attention_options(context, rows));
+      own.emplace_back(Shape{1, width}, std::span(qkv.value().row(t) + d, width));
+    y = self_attention(qkv, context.offsets, attention_options(context, rows));
   }
   return out_proj(y);
 }

@@ -45,8 +45,8 @@ struct MultiHeadAttention : Mixer {
   /// `longest`: rows of the longest sequence, of self-attention.
   AttentionOptions attention_options(const Context& context, std::int64_t longest) const;
   Tensor whole_sequences(const Tensor& x, const Context& context) const;
-  /// Queries, keys and values of whole sequences, rotated if positions are: [rows, d + 2 e].
-  Tensor placed_rows(const Tensor& x, Offsets offsets) const;
+  /// Queries, keys and values side by side, with rotary positions applied: [rows, d + 2 e].
+  Tensor rotated_qkv(const Tensor& x, Offsets offsets) const;
   Tensor next_segment(const Tensor& x, const Context& context, AttentionOptions options) const;
   Tensor new_rows(const Tensor& x, const Context& context) const;
   Tensor new_rows_linear(const Tensor& q, const Tensor& kv, const Context& context) const;

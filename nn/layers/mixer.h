@@ -52,9 +52,8 @@ class Mixer {
   /// recording.
   virtual Tensor step(const Tensor& x, const Context& context) const;
 
-  /// The rows of a text that all hypotheses begin with, [rows, d] → [rows, d]: fills the cache, which is
-  /// empty, as steps would that are given one row after the other. That is what it does by default;
-  /// self-attention reads all rows in one pass.
+  /// Reads the rows of a prompt that all hypotheses share, [rows, d] → [rows, d], and fills the empty cache.
+  /// By default it calls step() for each row; self-attention reads all rows in one pass.
   virtual Tensor read(const Tensor& x, const Context& context) const;
 
  protected:

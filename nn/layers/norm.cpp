@@ -1,10 +1,8 @@
 #include "nn/layers/norm.h"
 
-#include <utility>
-
 HEED_BEGIN
 
-void BatchStatistics::keep() {
+void BatchStatistics::update_running() {
   constexpr real momentum = real(0.1);
   const auto n = static_cast<real>(latest.rows);
   const real unbiased = latest.rows > 1 ? n / (n - 1) : real(1);
@@ -30,7 +28,7 @@ Tensor Norm::operator()(const Tensor& x, const Pass& pass) const {
                       {statistics->running_mean.value(), statistics->running_var.value(), 0}, eps);
   }
   return batch_norm(x, weight, bias, eps, pass.shard == 0 ? &statistics->latest : nullptr,
-                    {pass.meeting, pass.shard});
+                    {pass.all_reduce, pass.shard});
 }
 
 HEED_END

@@ -9,18 +9,17 @@
 
 HEED_BEGIN
 
-/// The statistics of a batch norm. Training uses those of the batch, everything else running means of them:
-/// running += 0.1 (batch − running) after each step, with the unbiased variance, as in PyTorch.
+/// The statistics of a batch norm. Training normalises with those of the batch, evaluation with their running
+/// means: running += 0.1 (batch − running) after each step, with the unbiased variance, as in PyTorch.
 struct BatchStatistics {
   Tensor running_mean, running_var;  ///< [d]
-  /// Of the latest training pass, written by shard 0. A pass that is run twice (recomputation, a step that
-  /// is explained) writes the same values.
+  /// Of the latest training pass, written by shard 0. Recomputation writes the same values again.
   BatchMoments latest;
 
   explicit BatchStatistics(std::int64_t d)
       : running_mean(Array::zeros({d})), running_var(Array::full({d}, 1)) {}
-  /// Called once after each step that is not refused.
-  void keep();
+  /// Moves the running means towards `latest`. Called once after each accepted step.
+  void update_running();
 };
 
 struct NamedStatistics {

@@ -73,7 +73,7 @@ void require_parents(std::span<const std::int32_t> parents, std::size_t hypothes
 
 void require_unread(bool begun, bool has_source) {
   if (begun || has_source)
-    fail("[decoding] a text is read before the first step, by a model without a source");
+    fail("[decoding] a prompt must be read before the first step, by a model without a source");
 }
 
 class CachedDecoding final : public Decoding {

@@ -38,7 +38,7 @@ struct LossOptions {
   std::optional<double> rdrop = std::nullopt;
 };
 
-/// The loss of logits = rows W^T + b.
+/// The loss of logits = rows Wᵀ + b.
 Tensor projected_loss(const Tensor& rows, const Linear& output,
                       std::span<const std::int32_t> labels, const LossOptions& options);
 
@@ -47,7 +47,7 @@ class Model {
   virtual ~Model() = default;
   /// The trained tensors, in a fixed order.
   virtual Parameters parameters() const = 0;
-  /// Of its batch norms.
+  /// The statistics of its batch norms.
   virtual std::vector<NamedStatistics> statistics() const { return {}; }
   /// Tensors of the model that are not trained: by default, the running means of its batch norms.
   virtual Parameters buffers() const;
@@ -68,8 +68,8 @@ class Decoding {
   /// Appends tokens[i] to hypothesis i and returns the logits of the next token: [hypotheses,
   /// vocabulary].
   virtual Array step(std::span<const std::int32_t> tokens) = 0;
-  /// Appends the same tokens to every hypothesis, in one pass, before the first step. Throws if the model
-  /// has a source.
+  /// Appends a prompt to every hypothesis, in one pass. Throws after the first step, and if the model has
+  /// a source.
   virtual void read(std::span<const std::int32_t> tokens) = 0;
   /// Hypothesis i becomes a continuation of old hypothesis parents[i]; their number may change. Throws
   /// if there is no such hypothesis.

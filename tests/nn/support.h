@@ -63,6 +63,13 @@ inline double difference(const Array& a, const Array& b) {
   return worst;
 }
 
+inline  /// Rows of sequence i.
+    Array
+    rows_of_sequence(const Array& all, const std::vector<std::int32_t>& offsets, std::int64_t i) {
+  const auto k = static_cast<std::size_t>(i);
+  return all.sliced(offsets[k], offsets[k + 1]);
+}
+
 /// A function of tensors with the parameters of the layer it calls, as required by gradcheck.
 template <class F>
 struct Layered {

@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(cached_decoding_equals_plain) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_text_read_in_one_pass_equals_its_steps) {
+BOOST_AUTO_TEST_CASE(a_prompt_read_in_one_pass_equals_single_steps) {
   for_each_kind([](ModelOptions o, bool lm) {
     if (!lm) return;
     o.decoder_layers = 2;
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_text_read_in_one_pass_equals_its_steps) {
         at_once->select(parents);
         stepwise->select(parents);
       }
-      EXPECT_FAIL(at_once->read(text), "[decoding] a text is read before the first step");
+      EXPECT_FAIL(at_once->read(text), "[decoding] a prompt must be read before the first step");
     }
     model->decode({}, 1)->read({});  // no tokens: nothing to do
   });

@@ -17,12 +17,6 @@ ModelOptions two_layers() {
   return o;
 }
 
-/// Rows of sequence i.
-Array rows_of_sequence(const Array& all, const std::vector<std::int32_t>& offsets, std::int64_t i) {
-  const auto k = static_cast<std::size_t>(i);
-  return all.sliced(offsets[k], offsets[k + 1]);
-}
-
 Array logits_of(const Generative& model, const Pairs& pairs) {
   Pass pass;
   return model.logits(pairs.rows(), pass).value();

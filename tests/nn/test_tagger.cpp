@@ -82,6 +82,28 @@ BOOST_AUTO_TEST_CASE(an_encoder_without_a_decoder_is_a_tagger) {
   }
 }
 
+// With the statistics of its own batch, a line's labels would depend on the other lines.
+BOOST_AUTO_TEST_CASE(batch_norm_in_evaluation_uses_its_running_means) {
+  ModelOptions o = small_options();
+  o.norm_kind = NormKind::batch;
+  const std::unique_ptr<Tagger> model = make_tagger(o, vocabulary, labels, 1);
+  randomise(model->parameters());
+  const Labelled lines;
+  const auto logits_of = [&](const Pairs& pairs) {
+    Pass pass;
+    return model->logits({pairs.source_side(), {}, {}}, pass).value();
+  };
+  const Array together = logits_of(lines.pairs);
+  for (std::int64_t i = 0; i < 3; ++i) {
+    BOOST_TEST(difference(logits_of(lines.pairs.only(i)),
+                          rows_of_sequence(together, lines.pairs.source_offsets, i)) < 1e-12);
+  }
+  for (NamedTensor& t : model->state()) {
+    if (t.name.ends_with("running_mean")) t.tensor.mutable_value().values()[0] += 1;
+  }
+  BOOST_TEST(difference(logits_of(lines.pairs), together) > 1e-3);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 HEED_END

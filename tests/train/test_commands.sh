@@ -165,7 +165,7 @@ status 0 generate runs/tiny --input input --prefix prefix --beam 1
 equal 'lines of output with prefixes' "$(lines out)" 6
 holds out '^a'
 status 3 generate runs/tiny --input input --prefix src
-says '--prefix: src has 2 lines, fewer than the input'
+says '--prefix: src has only 2 lines, fewer than the input'
 status 2 generate runs/tiny --prompt a --prefix prefix
 awk 'BEGIN { for (i = 0; i < 500000; i++) printf "a "; print "" }' >long
 { cat input; echo; cat long; echo b; } >some

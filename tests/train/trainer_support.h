@@ -75,4 +75,15 @@ inline void check_same_metrics(const Run& a, const Run& b) {
   for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) BOOST_TEST(x[i] == y[i]);
 }
 
+/// Trains `whole`, and `parts` up to its own number of steps and then, resumed, to that of `whole`. Checks
+/// that both have the same checkpoint and metrics.
+inline void check_resumed_equals_whole(Run& whole, Run& parts) {
+  whole.train(false);
+  parts.train(false);
+  parts.config.train.steps = whole.config.train.steps;
+  parts.train(true);
+  check_same_checkpoint(whole, parts, whole.checkpoints().linked("last").value());
+  check_same_metrics(whole, parts);
+}
+
 }  // namespace heed::test

@@ -219,7 +219,7 @@ void add_generate(CLI::App& app, Job& job) {
              "the N best outputs of each line, as LINE<tab>SCORE<tab>TEXT")
       ->check(CLI::Range(1, 1000));
   add_choice(command, choices, "--prefix", options->prefix, "FILE",
-             "what the translation of each line begins with, line by line")
+             "the beginning of each output, one line for each line of input")
       ->excludes("--prompt");
   add_choice(command, choices, "--chunk", options->chunk, "N",
              "lines read before any is translated (default: 2048; 1 at a terminal)")
@@ -236,7 +236,7 @@ void add_generate(CLI::App& app, Job& job) {
       "--sample.\n"
       "--nbest gives the best of the beam, or that many samples; SCORE is the log-probability "
       "divided by the\n"
-      "length penalty. With --prompt and a beam of 1 or --sample, text appears token by token.\n"
+      "length penalty. With --prompt and --beam 1 or --sample, text is printed token by token.\n"
       "Tasks seq2seq and tag use at most the first 4,096 tokens of a line, the end token included; "
       "a language\n"
       "model has no such limit.\n"

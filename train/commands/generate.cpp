@@ -40,15 +40,17 @@ class Prefixes {
     for (std::string line; lines.size() < count && reader_->next(line);) lines.push_back(line);
     read_ += lines.size();
     if (lines.size() < count)
-      throw Error(Exit::bad_input,
-                  fmt::format("--prefix: {} has {} lines, fewer than the input", file_, read_));
+      throw Error(
+          Exit::bad_input,
+          fmt::format("--prefix: {} has only {} lines, fewer than the input", file_, read_));
     return lines;
   }
   void check_end() {
     std::string line;
     if (reader_ && reader_->next(line))
-      throw Error(Exit::bad_input,
-                  fmt::format("--prefix: {} has more lines than the input: {}", file_, read_));
+      throw Error(
+          Exit::bad_input,
+          fmt::format("--prefix: {} has more lines than the input, which has {}", file_, read_));
   }
 
  private:

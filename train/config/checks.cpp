@@ -336,7 +336,8 @@ class Checker {
       complain({"train.early_stopping.metric", "data.valid"}, "needs validation data");
     if (train.rdrop > 0 && config_.model.memory > 0) {
       complain({"train.rdrop", "model.memory"},
-               "runs each sequence twice, which fits no segment memory; set model.memory to 0");
+               "runs each sequence twice, which a segment memory does not allow; set model.memory "
+               "or train.rdrop to 0");
     }
     const std::int64_t averaged = (train.steps + 4) / 5;  // the run's last fifth, rounded up
     if (train.average > 1 && train.steps > 0 && (train.average - 1) * train.save_every > averaged) {

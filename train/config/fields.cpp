@@ -13,7 +13,6 @@
 namespace heed {
 namespace {
 
-
 void add_run(Table& table) {
   std::string tasks;
   for (const TaskInfo& task : task_table())
@@ -93,7 +92,7 @@ void add_data(Table& table) {
               .only(name, {"recall"}),
           row(HEED_KEY(data.lowercase), "Lower-case both sides before tokenizing."),
           row(HEED_KEY(data.cutoff), dropout,
-              "Probability that a token which training reads, of either side, becomes <unk>."),
+              "Probability that an input token, of either side, becomes <unk> in training."),
           row(HEED_KEY(data.max_length), length,
               "Training pairs with more tokens than this on either side are left out."),
       });
@@ -120,13 +119,13 @@ void add_tokenizer(Table& table) {
               "need none.")
               .in_words("a name or a list of names"),
           row(HEED_KEY(tokenizer.sample.alpha), fraction,
-              "Training draws another segmentation of each line in every epoch. Unigram: among the "
-              "likeliest, with probabilities to the power of alpha; bpe: each merge is skipped "
+              "Each epoch draws a new segmentation of each line. unigram: one of the likeliest, "
               "with "
-              "probability alpha; 0: always the usual segmentation.")
+              "probability proportional to p^alpha; bpe: each possible merge is dropped from a "
+              "merge step with probability alpha; 0: always the usual segmentation.")
               .only(kind, {"sentencepiece"}),
           row(HEED_KEY(tokenizer.sample.nbest), Range{2, 10000},
-              "unigram: how many of the likeliest segmentations to draw from.")
+              "unigram: the number of likeliest segmentations to draw from.")
               .only(kind, {"sentencepiece"}),
           row(HEED_KEY(tokenizer.shared),
               "One vocabulary for source and target. Labels always have their own."),
@@ -146,7 +145,6 @@ void add_tokenizer(Table& table) {
               .only(shared, {"false"}, "or give model"),
       });
 }
-
 
 void add_optim(Table& table) {
   const std::string name = "optim.name", schedule = "optim.schedule.name";

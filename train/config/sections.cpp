@@ -13,7 +13,7 @@ const std::vector<Section>& sections() {
       {"data.test", "For the metrics at the end."},
       {"data.synthetic", "Pairs generated from the seed."},
       {"tokenizer", "How text becomes tokens. Learned from the training files."},
-      {"tokenizer.sample", "Subword sampling: training sees other segmentations of its lines."},
+      {"tokenizer.sample", "Subword sampling: training draws the segmentation of each line."},
       {"model", "The Transformer."},
       {"model.layers", "One number may stand for both, as in layers: 3.", true},
       {"model.dropout", "Rates of dropout. One number may stand for all three, as in dropout: 0.1.",

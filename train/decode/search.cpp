@@ -120,7 +120,7 @@ void Search::finish(Live done, bool ended) {
   finished_[done.sentence].push_back(std::move(done.hypothesis));
 }
 
-std::optional<std::int32_t> Search::demanded(const Live& live) const {
+std::optional<std::int32_t> Search::forced_token(const Live& live) const {
   if (prefixes_.empty()) return std::nullopt;
   const std::vector<std::int32_t>& prefix = prefixes_[live.sentence];
   const std::size_t length = live.hypothesis.tokens.size();
@@ -148,7 +148,7 @@ std::vector<std::vector<Hypothesis>> Search::run(Decoding& decoding,
       candidates.clear();
       for (; row < live_.size() && live_[row].sentence == sentence; ++row) {
         const auto r = static_cast<std::int64_t>(row);
-        if (const auto token = demanded(live_[row])) {
+        if (const auto token = forced_token(live_[row])) {
           candidates.push_back({live_[row].hypothesis.log_prob + double{logits.row(r)[*token]} -
                                     double{kernels::log_sum_exp_row(logits.row(r), logits.cols())},
                                 static_cast<std::int32_t>(row), *token});
@@ -164,7 +164,7 @@ std::vector<std::vector<Hypothesis>> Search::run(Decoding& decoding,
         grown.hypothesis.log_prob = c.log_prob;
         const bool ended = c.token == Tokenizer::eos;
         if (!ended) grown.hypothesis.tokens.push_back(c.token);
-        if (tell_ && beam == 1 && !ended) tell_(c.token);
+        if (on_token_ && beam == 1 && !ended) on_token_(c.token);
         if (ended || length == limit_) {
           finish(std::move(grown), ended);
           continue;
@@ -202,7 +202,7 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& so
 
 std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const Sequences& source,
                                                const DecodeOptions& options, std::uint64_t seed,
-                                               Team& team, const Lines& lines) {
+                                               Team& team, const TranslateRequest& request) {
   const Generative& model = frozen.model;
   std::vector<std::int64_t> order(static_cast<std::size_t>(source.size()));
   std::iota(order.begin(), order.end(), 0);
@@ -212,7 +212,7 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
   });
   std::int64_t limit = std::max<std::int64_t>(options.max_length, 1);
   if (model.position_limit() > 0) limit = std::min(limit, model.position_limit());
-  const std::int64_t size = batch_size(options, source.size(), lines.batches);
+  const std::int64_t size = batch_size(options, source.size(), request.batches);
   std::vector<std::vector<Hypothesis>> all(order.size());
   team.run(parts_of(source.size(), size), [&](std::int64_t number) {
     const kernels::Bf16Scope scope(options.precision == Precision::bf16);
@@ -223,13 +223,13 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
     std::vector<std::vector<std::int32_t>> prefixes;
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t place = order[i];
-      keys.push_back(lines.numbers.empty() ? place : lines.numbers[place]);
-      if (!lines.prefixes.empty()) prefixes.push_back(lines.prefixes[place]);
+      keys.push_back(request.numbers.empty() ? place : request.numbers[place]);
+      if (!request.prefixes.empty()) prefixes.push_back(request.prefixes[place]);
       const auto sentence = source[place];
       ids.insert(ids.end(), sentence.begin(), sentence.end());
       offsets.push_back(static_cast<std::int32_t>(ids.size()));
     }
-    const std::int64_t searches = options.sample ? lines.nbest : 1;  // each sample is a search
+    const std::int64_t searches = options.sample ? request.nbest : 1;  // each sample is a search
     for (std::int64_t k = 0; k < searches; ++k) {
       std::vector<std::int64_t> own = keys;
       for (std::int64_t& key : own) key += k << 48;
@@ -242,7 +242,7 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
           std::vector<std::int32_t>(static_cast<std::size_t>(end - begin), Tokenizer::bos));
       for (std::int64_t i = begin; i < end; ++i) {
         std::vector<Hypothesis>& best = found[i - begin];
-        if (std::ssize(best) > lines.nbest) best.resize(lines.nbest);
+        if (std::ssize(best) > request.nbest) best.resize(request.nbest);
         std::ranges::move(best, std::back_inserter(all[order[i]]));
       }
     }
@@ -277,7 +277,7 @@ std::vector<Hypothesis> continuations(const FrozenModel& frozen,
                 fmt::format("--nbest: a prompt of {} tokens and {} more exceed the context of {}; "
                             "lower decode.max_length",
                             fed.size(), limit, context));
-  Search search(options, limit, seed, {number << 20});
+  Search search(options, limit, seed, {(number << 20) + std::ssize(prompt)});
   return continued(frozen.model, fed, search, options.cached);
 }
 
@@ -285,7 +285,7 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::span<const std::int32_t> prompt,
                                         const DecodeOptions& options, std::uint64_t seed,
                                         std::int64_t number,
-                                        const std::function<void(std::int32_t)>& tell) {
+                                        const std::function<void(std::int32_t)>& on_token) {
   const Generative& model = frozen.model;
   const kernels::Bf16Scope scope(options.precision == Precision::bf16);
   const kernels::PackedScope packed(frozen.weights);
@@ -307,7 +307,7 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
     own.min_length -= static_cast<std::int64_t>(text.size() - prompt.size());
     Search search(own, std::min(left, std::max<std::int64_t>(room, 1)), seed,
                   {(number << 20) + static_cast<std::int64_t>(text.size())});
-    search.on_token(tell);
+    search.on_token(on_token);
     const std::vector<std::int32_t> found =
         continued(model, fed, search, options.cached).front().tokens;
     text.insert(text.end(), found.begin(), found.end());

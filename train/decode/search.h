@@ -34,16 +34,16 @@ class Search {
          std::vector<std::int64_t> numbers)
       : options_(options), limit_(limit), seed_(seed), numbers_(std::move(numbers)) {}
 
-  /// Hypotheses of sentence i begin with prefixes[i]; their log-probabilities include those of the prefix.
+  /// Hypotheses of sentence i begin with prefixes[i], which counts in their log-probabilities.
   void begin_with(std::vector<std::vector<std::int32_t>> prefixes) {
     prefixes_ = std::move(prefixes);
   }
-  /// Calls `tell` with each token as soon as it is certain: with one sentence and a beam of one.
-  void on_token(std::function<void(std::int32_t)> tell) { tell_ = std::move(tell); }
+  /// `callback` receives each token as soon as it is final. For one sentence and a beam of one.
+  void on_token(std::function<void(std::int32_t)> callback) { on_token_ = std::move(callback); }
 
   /// `decoding` has one hypothesis per sentence; `tokens` are the last tokens of their
   /// prompts, not yet fed. Returns the hypotheses of each sentence, the best first: at least one, at
-  /// most a beam.
+  /// most as many as the beam.
   std::vector<std::vector<Hypothesis>> run(Decoding& decoding, std::vector<std::int32_t> tokens);
 
  private:
@@ -61,8 +61,8 @@ class Search {
   /// Applies min_length and repetition_penalty to the logits of a hypothesis's next token.
   void restrict(real* logits, const Hypothesis& so_far) const;
   void finish(Live done, bool ended);
-  /// The token that a prefix demands next; none after its end.
-  std::optional<std::int32_t> demanded(const Live& live) const;
+  /// The next token of the sentence's prefix; none after its end.
+  std::optional<std::int32_t> forced_token(const Live& live) const;
 
   DecodeOptions options_;
   std::int64_t limit_;
@@ -71,7 +71,7 @@ class Search {
   std::vector<Live> live_;
   std::vector<std::vector<Hypothesis>> finished_;  // of each sentence
   std::vector<std::vector<std::int32_t>> prefixes_;
-  std::function<void(std::int32_t)> tell_;
+  std::function<void(std::int32_t)> on_token_;
 };
 
 /// A model whose weights do not change during this object's lifetime, so that decoding can pack
@@ -86,12 +86,11 @@ struct FrozenModel {
 /// the batches must not depend on the machine.
 inline constexpr std::int64_t usual_batches = 4;
 
-/// What to translate, besides the source sequences.
-struct Lines {
+/// The options of a translation that are not part of the config.
+struct TranslateRequest {
   std::span<const std::int64_t> numbers = {};  ///< of the sentences; by default their indices
   std::span<const std::vector<std::int32_t>> prefixes = {};  ///< tokens that outputs begin with
-  std::int64_t nbest =
-      1;  ///< hypotheses of each sentence: the best of the beam, or as many samples
+  std::int64_t nbest = 1;  ///< hypotheses of each sentence: the best of the beam, or samples
   std::int64_t batches = usual_batches;
 };
 
@@ -102,7 +101,7 @@ struct Lines {
 /// also depends on the batches: small products stay in float32 (autograd/kernels/gemm/bf16.h).
 std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const Sequences& source,
                                                const DecodeOptions& options, std::uint64_t seed,
-                                               Team& team, const Lines& lines);
+                                               Team& team, const TranslateRequest& request);
 /// The best hypothesis of each sentence.
 std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& source,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
@@ -111,15 +110,15 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& so
 
 /// Continues a prompt (ids; empty: begins with </s>) with a language model by up to
 /// options.max_length tokens. If prompt and continuation outgrow the model's context, decoding
-/// continues from the last half. The prompt is read in one pass. `tell` receives each token as soon as it
-/// is certain, with a beam of one.
+/// continues from the last half. The prompt is read in one pass. With a beam of one,
+/// `on_token` receives each token as soon as it is final.
 std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::span<const std::int32_t> prompt,
                                         const DecodeOptions& options, std::uint64_t seed,
                                         std::int64_t number,
-                                        const std::function<void(std::int32_t)>& tell = {});
-/// The best hypotheses of a continuation, at most a beam. Throws Error(usage) if prompt and continuation
-/// may outgrow the model's context.
+                                        const std::function<void(std::int32_t)>& on_token = {});
+/// The hypotheses of a continuation, the best first, as many as the beam. The first is continue_text's.
+/// Throws Error(usage) if prompt and continuation can exceed the model's context.
 std::vector<Hypothesis> continuations(const FrozenModel& frozen,
                                       std::span<const std::int32_t> prompt,
                                       const DecodeOptions& options, std::uint64_t seed,

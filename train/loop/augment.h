@@ -1,5 +1,5 @@
 #pragma once
-/// What training does to a shard before the model reads it: word cutoff and R-Drop's second copy.
+/// Augmentation of a shard before the model reads it: word cutoff, and the second copy of R-Drop.
 #include <cstdint>
 #include <optional>
 
@@ -8,12 +8,12 @@
 
 HEED_BEGIN
 
-/// The shard with StepOptions::cutoff and rdrop applied; none if both are off. Which tokens are cut
-/// depends on the seed, the step and the number of the shard.
-///   cutoff: each token read, specials excepted, becomes <unk> with this probability. The labels stay.
+/// The shard after StepOptions::cutoff and rdrop; none if both are off. The tokens that are cut depend on the
+/// seed, the step and the number of the shard.
+///   cutoff: replaces each input token, except specials, by <unk> with this probability. Labels do not change.
 ///           Source: Shen et al., "A Simple but Tough-to-Beat Data Augmentation Approach", 2020, who set
 ///           the embedding to zero.
-///   rdrop:  every sequence is repeated, for LossOptions::rdrop; the copies are cut differently.
+///   rdrop:  repeats every sequence, for LossOptions::rdrop. Cutoff differs between the copies.
 std::optional<Batch> augmented(const Batch& shard, std::int64_t number, std::int64_t step,
                                const StepOptions& options);
 

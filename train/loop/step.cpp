@@ -5,6 +5,7 @@
 #include <cmath>
 #include <exception>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "autograd/base/error.h"
@@ -77,24 +78,24 @@ std::string explain(const Model& model, std::span<const NamedTensor> parameters,
 
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
                   double normalizer, const StepOptions& options, LossCounts* counts,
-                  const Together& with) {
+                  const ShardContext& context) {
   const kernels::Bf16Scope scope(options.bf16);
   Pass pass{true, options.seed, static_cast<std::uint64_t>(step),
             static_cast<std::uint32_t>(number)};
   pass.recompute = options.recompute;
-  pass.meeting = with.meeting;
+  pass.all_reduce = context.all_reduce;
   LossOptions loss{options.label_smoothing, normalizer, counts};
   if (options.rdrop > 0) loss.rdrop = options.rdrop;
-  return model.loss(rows_of(shard, with.lanes), loss, pass);
+  return model.loss(rows_of(shard, context.lanes), loss, pass);
 }
 
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
                           std::int64_t step, double normalizer, const StepOptions& options,
-                          LossCounts* counts, const Together& with) {
+                          LossCounts* counts, const ShardContext& context) {
   const kernels::Bf16Scope scope(options.bf16);
   const std::optional<Batch> changed = augmented(shard, number, step, options);
   const Batch& own = changed ? *changed : shard;
-  return backward(shard_loss(model, own, number, step, normalizer, options, counts, with));
+  return backward(shard_loss(model, own, number, step, normalizer, options, counts, context));
 }
 
 TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
@@ -127,14 +128,15 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
 
   // 2. Each shard runs forward and backward alone, on one thread.
   const LaneList lanes = lanes_of(shards, memory_);
-  const auto run_shard = [&](std::int64_t i, Meeting* meeting) {
-    forward_backward(shards[i], {lanes[i], meeting}, i, step, static_cast<double>(tokens));
+  const auto run_shard = [&](std::int64_t i, AllReduce* all_reduce) {
+    forward_backward(shards[i], {lanes[i], all_reduce}, i, step, static_cast<double>(tokens));
     merge_into_tree(static_cast<std::size_t>(i));
   };
   if (statistics_.empty()) {
     team_.run(std::ssize(shards), [&](std::int64_t i) { run_shard(i, nullptr); });
   } else {
-    run_together(std::ssize(shards), [&](std::int64_t i, Meeting& all) { run_shard(i, &all); });
+    run_concurrently(std::ssize(shards),
+                     [&](std::int64_t i, AllReduce& all_reduce) { run_shard(i, &all_reduce); });
   }
 
   // 3. Their gradients are summed in a fixed tree, started above, together with the sum's norm.
@@ -157,27 +159,38 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
                     explain(model_, optimizer_.parameters(), shards, lanes, step, options_)));
   }
   if (memory_) memory_->advance();
-  for (const NamedStatistics& s : statistics_) s.of->keep();
+  for (const NamedStatistics& s : statistics_) s.of->update_running();
   return result;
 }
 
-void TrainStep::run_together(std::int64_t shards,
-                             const std::function<void(std::int64_t, Meeting&)>& job) {
-  Meeting meeting(shards);
+void TrainStep::run_concurrently(std::int64_t shards,
+                                 const std::function<void(std::int64_t, AllReduce&)>& job) {
+  AllReduce all_reduce(shards);
   std::mutex mutex;
-  std::exception_ptr error;  // the first; the others fail because of it
+  std::exception_ptr error;  // the first; it makes the other shards fail too
+  const auto fail_with = [&](std::exception_ptr cause) {
+    const std::lock_guard lock(mutex);
+    if (!error) error = std::move(cause);
+    all_reduce.abort();
+  };
   const auto run = [&](std::int64_t i) {
     try {
-      job(i, meeting);
+      job(i, all_reduce);
     } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!error) error = std::current_exception();
-      meeting.abandon();
+      fail_with(std::current_exception());
     }
   };
   std::vector<std::thread> threads;
-  for (std::int64_t i = 1; i < shards; ++i) threads.emplace_back(run, i);
-  run(0);
+  try {
+    for (std::int64_t i = 1; i < shards; ++i) threads.emplace_back(run, i);
+    run(0);
+  } catch (const std::system_error&) {
+    fail_with(std::make_exception_ptr(
+        Error(Exit::io,
+              fmt::format("batch norm runs each of the {} shards of a step on its own thread, and "
+                          "the system provides no more; lower train.shards",
+                          shards))));
+  }
   for (std::thread& thread : threads) thread.join();
   if (error) std::rethrow_exception(error);
 }
@@ -197,12 +210,12 @@ void TrainStep::drop_gradients() {
   for (GradientList& list : gradients_) std::fill(list.begin(), list.end(), Array());
 }
 
-void TrainStep::forward_backward(const Batch& shard, const Together& with, std::int64_t number,
-                                 std::int64_t step, double normalizer) {
-  if (shard.labels.empty() && with.meeting == nullptr) return;
+void TrainStep::forward_backward(const Batch& shard, const ShardContext& context,
+                                 std::int64_t number, std::int64_t step, double normalizer) {
+  if (shard.labels.empty() && context.all_reduce == nullptr) return;
   const auto i = static_cast<std::size_t>(number);
   Gradients gradients =
-      shard_gradients(model_, shard, number, step, normalizer, options_, &counts_[i], with);
+      shard_gradients(model_, shard, number, step, normalizer, options_, &counts_[i], context);
   for (std::size_t p = 0; p < optimizer_.parameters().size(); ++p) {
     gradients_[i][p] = gradients.take(optimizer_.parameters()[p].tensor);
   }

@@ -37,10 +37,10 @@ struct StepResult {
   double gradient_norm = 0;  ///< before clipping
 };
 
-/// What a shard shares: a memory with earlier batches, statistics with the other shards.
-struct Together {
-  Lanes lanes = {};
-  Meeting* meeting = nullptr;
+/// What a shard shares with earlier batches and with the other shards of its step.
+struct ShardContext {
+  Lanes lanes = {};                 ///< of a segment memory
+  AllReduce* all_reduce = nullptr;  ///< of batch norm's statistics
 };
 
 /// Gradients of one shard, in the order of the parameters; undefined if a parameter has none.
@@ -65,11 +65,11 @@ class TrainStep {
     std::size_t parameter;
     std::int64_t begin, end;
   };
-  void forward_backward(const Batch& shard, const Together& with, std::int64_t number,
+  void forward_backward(const Batch& shard, const ShardContext& context, std::int64_t number,
                         std::int64_t step, double normalizer);
-  /// Calls job(i, meeting) for each shard, on a thread of its own each, because they wait for one another.
-  static void run_together(std::int64_t shards,
-                           const std::function<void(std::int64_t, Meeting&)>& job);
+  /// Calls job(i, all_reduce) for each shard, each on its own thread, because they wait for one another.
+  static void run_concurrently(std::int64_t shards,
+                               const std::function<void(std::int64_t, AllReduce&)>& job);
   [[noreturn]] void refuse(std::span<const Batch> shards, std::span<const Lanes> lanes,
                            std::int64_t step, double loss, double gradient_norm);
   /// Called when shard i has its gradients. Computes the sums of the tree that are ready, except
@@ -95,13 +95,13 @@ class TrainStep {
   std::vector<double> squares_;     ///< of each piece: its contribution to the squared norm
 };
 
-/// The loss of shard number `number` of a step, divided by `normalizer`. The shard is augmented already.
+/// The loss of shard number `number` of a step, divided by `normalizer`. The shard has been augmented.
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
                   double normalizer, const StepOptions& options, LossCounts* counts,
-                  const Together& with = {});
-/// The same of the augmented shard, followed by backward.
+                  const ShardContext& context = {});
+/// Augments the shard, computes its loss and runs backward.
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
                           std::int64_t step, double normalizer, const StepOptions& options,
-                          LossCounts* counts, const Together& with = {});
+                          LossCounts* counts, const ShardContext& context = {});
 
 HEED_END

@@ -1,6 +1,6 @@
 #pragma once
-/// An exponential moving average of the weights (train.ema), which is evaluated and kept in place of
-/// the weights.
+/// An exponential moving average of the weights (train.ema). It is evaluated and saved in place of the
+/// weights.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -41,12 +41,12 @@ class WeightEma {
       std::swap_ranges(w, w + weights_[i].tensor.size(), data(other_[i]));
     }
   }
-  /// The means are the weights again.
+  /// Sets the means to the weights.
   void restart() {
     for (std::size_t i = 0; i < weights_.size(); ++i)
       std::copy_n(data(weights_[i]), weights_[i].tensor.size(), data(other_[i]));
   }
-  /// What the model does not hold: the means or, after swap(), the weights; "weights.<parameter>".
+  /// What the model does not hold, named "weights.<parameter>": the means or, after swap(), the weights.
   const std::vector<NamedTensor>& other() const { return other_; }
 
  private:
@@ -56,7 +56,7 @@ class WeightEma {
   std::vector<NamedTensor> weights_, other_;
 };
 
-/// While it lives, the model holds the means, if there are any.
+/// During its lifetime the model holds the means, if there are any.
 class UseMeans {
  public:
   explicit UseMeans(std::optional<WeightEma>& ema) : ema_(ema) {

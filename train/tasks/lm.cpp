@@ -52,26 +52,26 @@ class Continuations final : public Answers {
     return all;
   }
 
-  std::string continuation(const std::string& line, const TellText& tell) override {
+  std::string continuation(const std::string& line, const TextCallback& on_text) override {
     const Prompt prompt = prompt_of(line);
     std::vector<std::int32_t> more;
-    std::size_t told = 0;
-    const auto tell_new = [&](bool last) {
+    std::size_t printed = 0;
+    const auto print_new = [&](bool last) {
       const std::string text = prompt.with(more);
       // A character may still lack bytes, which later tokens bring.
       const std::size_t end = last ? text.size() : complete_utf8(text);
-      if (end > told) tell(std::string_view(text).substr(told, end - told));
-      told = std::max(told, end);
+      if (end > printed) on_text(std::string_view(text).substr(printed, end - printed));
+      printed = std::max(printed, end);
     };
-    if (!tell) return prompt.with(continue_text(model_, prompt.ids, config_.decode, seed_, 0));
-    tell_new(false);
+    if (!on_text) return prompt.with(continue_text(model_, prompt.ids, config_.decode, seed_, 0));
+    print_new(false);
     const std::vector<std::int32_t> all =
         continue_text(model_, prompt.ids, config_.decode, seed_, 0, [&](std::int32_t token) {
           more.push_back(token);
-          tell_new(false);
+          print_new(false);
         });
-    more = all;  // a wider beam tells nothing before its end
-    tell_new(true);
+    more = all;  // a wider beam gives no tokens before its end
+    print_new(true);
     return prompt.with(all);
   }
 
@@ -129,21 +129,21 @@ struct Windows {
   }
 };
 
-/// The mean loss of the tokens at a window's places 1, 2, 3–4, 5–8, 9–16, …: what more context is worth.
-class LossByPlace {
+/// The mean loss at positions 1, 2, 3–4, 5–8, 9–16, … of a window: the benefit of more context.
+class LossByPosition {
  public:
   void add(std::span<const std::int32_t> offsets, std::span<const double> losses) {
     for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
       for (std::int32_t row = offsets[s]; row < offsets[s + 1]; ++row) {
-        const auto group = static_cast<std::size_t>(
-            std::bit_width(static_cast<std::uint32_t>(row - offsets[s])));
+        const auto group =
+            static_cast<std::size_t>(std::bit_width(static_cast<std::uint32_t>(row - offsets[s])));
         if (groups_.size() <= group) groups_.resize(group + 1);
         groups_[group].loss += losses[static_cast<std::size_t>(row)];
         ++groups_[group].tokens;
       }
     }
   }
-  /// {"from": 3, "to": 4, "loss": 2.5}, …; places count from 1.
+  /// {"from": 3, "to": 4, "loss": 2.5}, …; positions count from 1.
   nlohmann::json json() const {
     nlohmann::json all = nlohmann::json::array();
     for (std::size_t g = 0; g < groups_.size(); ++g)
@@ -151,7 +151,7 @@ class LossByPlace {
     return all;
   }
   std::string text() const {
-    std::string text = "loss by place in the window:";
+    std::string text = "loss by position in the window:";
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       text += first(g) == last(g) ? fmt::format("  {}: {:.4f}", first(g), mean(g))
                                   : fmt::format("  {}-{}: {:.4f}", first(g), last(g), mean(g));
@@ -196,14 +196,13 @@ class LanguageModelTask final : public Task {
   Evaluation evaluate(const Trained& trained, const Dataset& data,
                       const EvaluationRequest&) const override {
     LossCounts total;
-    LossByPlace places;
-    Evaluation e =
-        evaluate_loss(trained, data, &total,
-                      [&](const Batch& batch, std::span<const double> losses) {
-                        places.add(batch.target.offsets, losses);
-                      });
-    e.notes["loss_by_place"] = places.json();
-    e.details = {places.text()};
+    LossByPosition positions;
+    Evaluation e = evaluate_loss(trained, data, &total,
+                                 [&](const Batch& batch, std::span<const double> losses) {
+                                   positions.add(batch.target.offsets, losses);
+                                 });
+    e.notes["loss_by_position"] = positions.json();
+    e.details = {positions.text()};
     if (data.text_bytes > 0) {
       e.set(Metric::bits_per_byte,
             total.nll / std::log(2.0) / static_cast<double>(data.text_bytes));

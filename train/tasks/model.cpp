@@ -52,7 +52,7 @@ LeastMemory least_memory(const Config& config, const Model& model) {
   LeastMemory e;
   e.program = 12e6;
   e.weights = e.gradients = values * sizeof(float);
-  e.moments = e.weights * (sgd ? 1 : 2);
+  e.moments = e.weights * (sgd ? 1 : 2) + (config.train.ema > 0 ? e.weights : 0);
   return e;
 }
 

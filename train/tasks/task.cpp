@@ -144,15 +144,15 @@ std::vector<Batch> Task::batches_of(const Dataset& data) const {
   return evaluation_batches(data, options);
 }
 
-Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data,
-                               LossCounts* totals, const SeeLosses& see) const {
+Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data, LossCounts* totals,
+                               const LossesCallback& on_losses) const {
   const std::vector<Batch> batches = batches_of(data);
   LossCounts total;
   Evaluation e;
   const auto evaluate_together = [&](std::span<const Batch> some, std::span<const Lanes> lanes) {
     std::vector<LossCounts> counts(some.size());
     std::vector<std::vector<double>> losses(some.size());
-    for (std::size_t i = 0; see && i < some.size(); ++i) counts[i].each = &losses[i];
+    for (std::size_t i = 0; on_losses && i < some.size(); ++i) counts[i].each = &losses[i];
     trained.team.run(std::ssize(some), [&](std::int64_t i) {
       const NoGrad no_grad;
       Pass pass;
@@ -162,7 +162,7 @@ Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data,
     });
     for (std::size_t i = 0; i < some.size(); ++i) {
       add_counts(total, counts[i]);
-      if (see) see(some[i], losses[i]);
+      if (on_losses) on_losses(some[i], losses[i]);
       e.sentences += some[i].sequences();
     }
   };
@@ -209,10 +209,11 @@ Batch Task::made_up_batch(std::int64_t sequences, std::int64_t source_length,
 
 std::vector<std::vector<Answer>> Answers::nbest(const AnswerRequest&) {
   refuse(
-      "--nbest and --prefix are for models that generate text; this one has one answer to a line");
+      "--nbest and --prefix are for tasks that generate text; this task has one answer for each "
+      "line");
 }
 
-std::string Answers::continuation(const std::string&, const TellText&) {
+std::string Answers::continuation(const std::string&, const TextCallback&) {
   refuse("--prompt is for language models; this model answers the lines of --input");
 }
 

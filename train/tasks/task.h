@@ -44,12 +44,12 @@ struct Answer {
 
 struct AnswerRequest {
   std::span<const std::string> input;
-  std::span<const std::string> prefixes = {};  ///< text that each line's outputs begin with
+  std::span<const std::string> prefixes = {};  ///< the beginning of each line's outputs
   std::int64_t first = 0;                      ///< number of the first line, from 0
   std::int64_t nbest = 1;                      ///< outputs of each line, at most
 };
 
-using TellText = std::function<void(std::string_view)>;
+using TextCallback = std::function<void(std::string_view)>;
 
 /// The generator behind `heed generate`.
 class Answers {
@@ -60,9 +60,9 @@ class Answers {
                                          std::int64_t first) = 0;
   /// Several outputs for each line, the best first. Throws Error(usage) if the task has one only.
   virtual std::vector<std::vector<Answer>> nbest(const AnswerRequest& request);
-  /// The prompt and its continuation. `tell`, if given, receives the text in parts, each as soon as it is
-  /// certain. Throws Error(usage) if the task has no prompts.
-  virtual std::string continuation(const std::string& prompt, const TellText& tell);
+  /// The prompt and its continuation. `on_text`, if given, receives the text in parts, each as soon as it
+  /// is final. Throws Error(usage) if the task has no prompts.
+  virtual std::string continuation(const std::string& prompt, const TextCallback& on_text);
 };
 
 class Task {
@@ -113,11 +113,12 @@ class Task {
   static std::vector<std::string> example_pairs(const Dataset& data, const Evaluation& e);
   /// A line as the model saw it in training.
   std::string prepared(const std::string& line) const;
-  /// Called with a batch and −log p of each of its labels.
-  using SeeLosses = std::function<void(const Batch& batch, std::span<const double> losses)>;
+  /// Receives a batch and −log p of each of its labels.
+  using LossesCallback = std::function<void(const Batch& batch, std::span<const double> losses)>;
   /// Teacher-forced loss, perplexity and token accuracy. `totals`, if given, receives the sums.
   Evaluation evaluate_loss(const Trained& trained, const Dataset& data,
-                           LossCounts* totals = nullptr, const SeeLosses& see = {}) const;
+                           LossCounts* totals = nullptr,
+                           const LossesCallback& on_losses = {}) const;
   /// The batches of an evaluation.
   std::vector<Batch> batches_of(const Dataset& data) const;
   int threads() const { return static_cast<int>(config_.threads); }

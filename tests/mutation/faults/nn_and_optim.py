@@ -131,22 +131,22 @@ fault("a text read in one pass: rows begin one position late", "nn/models/genera
       "nn_f64:attention_in_models")
 
 fault("a text read in one pass: keys of the wrong columns", "nn/layers/attention.cpp",
-      "std::span(placed.value().row(t) + d, width)",
-      "std::span(placed.value().row(t), width)",
+      "std::span(qkv.value().row(t) + d, width)",
+      "std::span(qkv.value().row(t), width)",
       "nn_f64:attention_in_models")
 
 fault("batch norm: each shard has its own statistics", "nn/layers/norm.cpp",
-      "{pass.meeting, pass.shard});",
+      "{pass.all_reduce, pass.shard});",
       "{});",
       "training:tasks")
 
 fault("batch norm: evaluation uses the statistics of its own batch", "nn/layers/norm.cpp",
       "if (!pass.training) {",
       "if (false) {",
-      "training:tasks", "nn_f64:gradcheck_models")
+      "nn_f64:tagger")
 
 fault("batch norm: running means move when the layer runs", "nn/layers/norm.cpp",
       "return batch_norm(x, weight, bias, eps, pass.shard == 0 ? &statistics->latest : nullptr,",
-      "if (pass.shard == 0 && statistics->latest.rows > 0) statistics->keep();\n"
+      "if (pass.shard == 0 && statistics->latest.rows > 0) statistics->update_running();\n"
       "  return batch_norm(x, weight, bias, eps, pass.shard == 0 ? &statistics->latest : nullptr,",
       "training:tasks")

@@ -4,9 +4,9 @@ from . import fault
 # ---- train ---------------------------------------------------------------------------------------
 
 fault("step: each shard uses its own mean", "train/loop/step.cpp",
-      "forward_backward(shards[i], {lanes[i], meeting}, i, step, static_cast<double>(tokens));",
+      "forward_backward(shards[i], {lanes[i], all_reduce}, i, step, static_cast<double>(tokens));",
       "const Batch& own = shards[i];\n"
-      "    forward_backward(own, {lanes[i], meeting}, i, step, static_cast<double>(own.labels.size()));",
+      "    forward_backward(own, {lanes[i], all_reduce}, i, step, static_cast<double>(own.labels.size()));",
       "nn_f64:shards", "training:step")
 
 fault("step: the same dropout in every step", "train/loop/step.cpp",
@@ -90,13 +90,13 @@ fault("sampling: the same random numbers in each window of a text", "train/decod
       "training:searching_with_models")
 
 fault("sampling: the random numbers depend on the order by length", "train/decode/search.cpp",
-      "keys.push_back(lines.numbers.empty() ? place : lines.numbers[place]);",
-      "keys.push_back(lines.numbers.empty() ? i : lines.numbers[i]);",
+      "keys.push_back(request.numbers.empty() ? place : request.numbers[place]);",
+      "keys.push_back(request.numbers.empty() ? i : request.numbers[i]);",
       "training:searching_with_models")
 
 fault("prefix: a sentence begins with that of its neighbour in the batch", "train/decode/search.cpp",
-      "prefixes.push_back(lines.prefixes[place]);",
-      "prefixes.push_back(lines.prefixes[i]);",
+      "prefixes.push_back(request.prefixes[place]);",
+      "prefixes.push_back(request.prefixes[i]);",
       "training:searching_with_models", "commands")
 
 fault("n-best: the worst first", "train/decode/search.cpp",

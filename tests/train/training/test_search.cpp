@@ -323,19 +323,19 @@ BOOST_AUTO_TEST_CASE(outputs_begin_with_their_prefix) {
   BOOST_TEST((search.run(decoding, {Tokenizer::bos})[0][0].tokens == Tokens{B, A}));
 }
 
-BOOST_AUTO_TEST_CASE(tokens_are_told_as_they_come) {
+BOOST_AUTO_TEST_CASE(tokens_are_reported_as_they_are_found) {
   const auto table = [](std::int32_t, const Tokens& tokens) {
     return tokens.size() < 3 ? logits(0.1, 0.2, 0.7, 0) : logits(1, 0, 0, 0);
   };
   TableDecoding decoding(1, table);
   Search search(beam_of(1), 9, 1, {0});
-  Tokens told;
+  Tokens reported;
   search.on_token([&](std::int32_t token) {
-    told.push_back(token);
-    BOOST_TEST(decoding.widths.size() == told.size());  // steps so far
+    reported.push_back(token);
+    BOOST_TEST(decoding.widths.size() == reported.size());  // steps so far
   });
-  BOOST_TEST((search.run(decoding, {Tokenizer::bos})[0][0].tokens == told));
-  BOOST_TEST((told == Tokens{B, B, B}));
+  BOOST_TEST((search.run(decoding, {Tokenizer::bos})[0][0].tokens == reported));
+  BOOST_TEST((reported == Tokens{B, B, B}));
 }
 
 BOOST_AUTO_TEST_CASE(a_penalty_keeps_tokens_from_repeating) {

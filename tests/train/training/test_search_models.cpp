@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(the_best_of_several_is_the_one) {
     DecodeOptions o = options(4);
     o.sample = sample;
     const auto one = translate(frozen, data.source, o, 1, team);
-    const auto several = translate(frozen, data.source, o, 1, team, Lines{.nbest = 3});
+    const auto several = translate(frozen, data.source, o, 1, team, TranslateRequest{.nbest = 3});
     std::size_t different = 0;
     for (std::size_t i = 0; i < one.size(); ++i) {
       BOOST_TEST(several[i].size() == 3u);
@@ -146,13 +146,19 @@ BOOST_AUTO_TEST_CASE(the_best_of_several_is_the_one) {
     }
     BOOST_TEST(different > one.size());  // of twice as many
   }
-  // A prefix is part of the output, and of its probability.
-  const std::vector<Tokens> prefixes(static_cast<std::size_t>(data.size()), Tokens{5, 6});
-  const auto begun =
-      translate(frozen, data.source, options(2), 1, team, Lines{.prefixes = prefixes});
+}
+
+BOOST_AUTO_TEST_CASE(each_output_begins_with_its_own_prefix) {
+  const Dataset data = reversals(40, 6);
+  Team team(2);
+  std::vector<Tokens> prefixes;
+  for (std::int32_t i = 0; i < 40; ++i) prefixes.push_back({3 + i % 10, 3 + i / 10});
+  prefixes[7] = {};
+  const auto begun = translate(FrozenModel(trained_seq2seq()), data.source, options(2), 1, team,
+                               TranslateRequest{.prefixes = prefixes});
   for (std::size_t i = 0; i < begun.size(); ++i) {
     const Tokens& tokens = begun[i][0].tokens;
-    BOOST_TEST((tokens.size() >= 2u && tokens[0] == 5 && tokens[1] == 6));
+    BOOST_TEST(std::ranges::mismatch(prefixes[i], tokens).in1 == prefixes[i].end());
   }
 }
 
@@ -164,15 +170,23 @@ BOOST_AUTO_TEST_CASE(continuations_are_those_of_the_text) {
   BOOST_TEST(found.size() == 3u);
   BOOST_TEST(found[0].tokens == continue_text(frozen, Tokens{4, 5}, o, 1, 0),
              boost::test_tools::per_element());
+  DecodeOptions samples = options(1);
+  samples.sample = true;
+  samples.max_length = 4;
+  for (std::int64_t number = 0; number < 20; ++number) {
+    BOOST_TEST(continuations(frozen, Tokens{4, 5}, samples, 1, number)[0].tokens ==
+                   continue_text(frozen, Tokens{4, 5}, samples, 1, number),
+               boost::test_tools::per_element());
+  }
   o.max_length = 9;  // the model reads 8 tokens
   BOOST_CHECK_EXCEPTION(continuations(frozen, Tokens{4, 5}, o, 1, 0), Error, [](const Error& e) {
     return std::string(e.what()).find("exceed the context of 8") != std::string::npos;
   });
-  Tokens told;
+  Tokens reported;
   o = options(1);
   const Tokens text =
-      continue_text(frozen, Tokens{4}, o, 1, 0, [&](std::int32_t t) { told.push_back(t); });
-  BOOST_TEST((told == text));
+      continue_text(frozen, Tokens{4}, o, 1, 0, [&](std::int32_t t) { reported.push_back(t); });
+  BOOST_TEST((reported == text));
 }
 
 BOOST_AUTO_TEST_CASE(sampled_translations_do_not_depend_on_the_batch) {

@@ -178,12 +178,7 @@ BOOST_AUTO_TEST_CASE(a_run_with_batch_norm_repeats_its_bits) {
   threads.threads = 3;
   recomputed.train.recompute = true;  // the running means must not move twice
   Run whole(threads, folder / "whole"), parts(recomputed, folder / "parts");
-  whole.train(false);
-  parts.train(false);
-  parts.config.train.steps = 40;
-  parts.train(true);
-  check_same_checkpoint(whole, parts, 40);
-  check_same_metrics(whole, parts);
+  check_resumed_equals_whole(whole, parts);
   const SafetensorsFile file =
       SafetensorsFile::read(whole.checkpoints().folder_of(40) / "model.safetensors");
   const TensorView* const mean = file.find("encoder.layers.0.norm1.running_mean");
@@ -246,12 +241,7 @@ BOOST_AUTO_TEST_CASE(a_special_piece_is_never_a_label) {
 BOOST_AUTO_TEST_CASE(a_resumed_tag_run_equals_an_uninterrupted_one) {
   const TempFolder folder;
   Run whole(tag_run(40), folder / "whole"), parts(tag_run(20), folder / "parts");
-  whole.train(false);
-  parts.train(false);
-  parts.config.train.steps = 40;
-  parts.train(true);
-  check_same_checkpoint(whole, parts, 40);
-  check_same_metrics(whole, parts);
+  check_resumed_equals_whole(whole, parts);
 }
 
 BOOST_AUTO_TEST_CASE(unequal_numbers_of_tokens_and_labels_are_refused) {

@@ -40,12 +40,7 @@ BOOST_AUTO_TEST_SUITE(resuming)
 BOOST_AUTO_TEST_CASE(two_runs_of_twenty_steps_equal_one_of_forty) {
   const TempFolder folder;
   Run whole(small_run(40), folder / "whole"), parts(small_run(20), folder / "parts");
-  whole.train(false);
-  parts.train(false);
-  parts.config.train.steps = 40;
-  parts.train(true);
-  check_same_checkpoint(whole, parts, 40);
-  check_same_metrics(whole, parts);
+  check_resumed_equals_whole(whole, parts);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_killed_at_any_time_reaches_the_same_result) {
@@ -247,14 +242,9 @@ BOOST_AUTO_TEST_CASE(early_stopping_keeps_counting_after_a_resume) {
   config.train.validate_every = config.train.save_every = 5;
   config.train.early_stopping = {Metric::loss, 4};
   Run whole(config, folder / "whole"), parts(config, folder / "parts");
-  whole.train(false);
   parts.config.train.steps = 15;
-  parts.train(false);
-  parts.config.train.steps = 1000;
-  parts.train(true);
+  check_resumed_equals_whole(whole, parts);
   BOOST_TEST(whole.checkpoints().linked("last").value() == 25);
-  check_same_checkpoint(whole, parts, 25);
-  check_same_metrics(whole, parts);
 }
 
 BOOST_AUTO_TEST_CASE(resuming_a_finished_run_does_not_repeat_its_figures) {

@@ -1,0 +1,33 @@
+#include "autograd/base/all_reduce.h"
+
+#include <algorithm>
+
+#include "autograd/base/error.h"
+
+namespace heed {
+
+void AllReduce::sum(std::int64_t rank, std::span<double> values) {
+  std::unique_lock lock(mutex_);
+  values_[static_cast<std::size_t>(rank)] = values;
+  const std::uint64_t round = rounds_;
+  if (++arrived_ == values_.size()) {
+    std::vector<double> total(values_[0].begin(), values_[0].end());
+    for (std::size_t r = 1; r < values_.size(); ++r)
+      for (std::size_t i = 0; i < total.size(); ++i) total[i] += values_[r][i];
+    for (const std::span<double> of_rank : values_) std::ranges::copy(total, of_rank.begin());
+    arrived_ = 0;
+    ++rounds_;
+    complete_.notify_all();
+    return;
+  }
+  complete_.wait(lock, [&] { return rounds_ != round || aborted_; });
+  if (rounds_ == round) throw Error(Exit::failed, "another shard of this step has failed");
+}
+
+void AllReduce::abort() {
+  const std::lock_guard lock(mutex_);
+  aborted_ = true;
+  complete_.notify_all();
+}
+
+}  // namespace heed

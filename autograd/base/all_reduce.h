@@ -1,0 +1,42 @@
+#pragma once
+/// Sums over several threads: the shards of a batch use them for statistics of the whole batch.
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace heed {
+
+/// An all-reduce between threads. Every rank calls sum() the same number of times, on its own thread,
+/// because each call waits for the other ranks.
+class AllReduce {
+ public:
+  explicit AllReduce(std::int64_t ranks) : values_(static_cast<std::size_t>(ranks)) {}
+
+  /// Replaces the values by their sum over all ranks, added in the order of the ranks, so that the bits do
+  /// not depend on timing. Throws Error(failed) after abort().
+  void sum(std::int64_t rank, std::span<double> values);
+  /// Called when a rank fails: makes sum() throw in the others, which would otherwise wait forever.
+  void abort();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable complete_;
+  std::vector<std::span<double>> values_;  // of each rank, while it waits
+  std::size_t arrived_ = 0;
+  std::uint64_t rounds_ = 0;
+  bool aborted_ = false;
+};
+
+/// One rank of an all-reduce. Without an all-reduce, a sum is the rank's own.
+struct Rank {
+  AllReduce* all_reduce = nullptr;
+  std::int64_t number = 0;
+
+  void sum(std::span<double> values) const {
+    if (all_reduce != nullptr) all_reduce->sum(number, values);
+  }
+};
+
+}  // namespace heed
