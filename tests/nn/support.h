@@ -63,9 +63,9 @@ inline double difference(const Array& a, const Array& b) {
   return worst;
 }
 
-inline  /// Rows of sequence i.
-    Array
-    rows_of_sequence(const Array& all, const std::vector<std::int32_t>& offsets, std::int64_t i) {
+/// Rows of sequence i.
+inline Array rows_of_sequence(const Array& all, const std::vector<std::int32_t>& offsets,
+                              std::int64_t i) {
   const auto k = static_cast<std::size_t>(i);
   return all.sliced(offsets[k], offsets[k + 1]);
 }
@@ -87,7 +87,6 @@ Layered<F> layered(Parameters parameters, F f) {
   return {std::move(parameters), std::move(f)};
 }
 
-/// Options of a small model; tests change what they need.
 /// All values of an enum with names, for tests of every kind.
 template <class E>
 std::vector<E> every() {
@@ -96,6 +95,7 @@ std::vector<E> every() {
   return all;
 }
 
+/// Options of a small model; tests change what they need.
 inline ModelOptions small_options() {
   ModelOptions o;
   o.d_model = 6;

@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(each_output_begins_with_its_own_prefix) {
                                TranslateRequest{.prefixes = prefixes});
   for (std::size_t i = 0; i < begun.size(); ++i) {
     const Tokens& tokens = begun[i][0].tokens;
-    BOOST_TEST(std::ranges::mismatch(prefixes[i], tokens).in1 == prefixes[i].end());
+    BOOST_TEST((std::ranges::mismatch(prefixes[i], tokens).in1 == prefixes[i].end()));
   }
 }
 
