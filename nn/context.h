@@ -32,9 +32,9 @@ struct Pass {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
   std::uint32_t shard = 0;          ///< below 4096
-  std::uint32_t dropouts = 0;       ///< keys taken so far; below 65536
+  std::uint32_t dropouts = 0;       ///< dropout keys taken so far; below 65536
   bool recompute = false;           ///< blocks keep their inputs only, and run again in backward
-  AllReduce* all_reduce = nullptr;  ///< over the shards of the step, for statistics of the batch
+  AllReduce* all_reduce = nullptr;  ///< sums batch statistics over the shards of the step
 
   RandomKey next_key() { return {seed, Stream::dropout, step, (shard << 16) | dropouts++}; }
   double rate(double p) const { return training ? p : 0.0; }

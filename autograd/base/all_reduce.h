@@ -29,7 +29,7 @@ class AllReduce {
   bool aborted_ = false;
 };
 
-/// One rank of an all-reduce. Without an all-reduce, a sum is the rank's own.
+/// One rank of an all-reduce. Without one, sum() leaves the values as they are.
 struct Rank {
   AllReduce* all_reduce = nullptr;
   std::int64_t number = 0;

@@ -130,7 +130,7 @@ struct CrossEntropy {
 /// The same loss of logits z = x Wᵀ + b, in chunks of rows. Each chunk's dz is used at once for
 ///   dx = dz W,  dW += dzᵀ x,  db += Σ dz
 /// so neither the whole logits nor their gradients ever exist. With R-Drop (`alpha`), a chunk
-/// holds both rows of each of its targets.
+/// contains both rows of every target.
 /// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
   /// Logits held at a time: enough rows to keep gemm busy, few enough to stay in the outer cache.

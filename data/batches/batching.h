@@ -69,8 +69,8 @@ class SequenceBatching : public Batching {
 };
 
 /// Pairs of sequences: the decoder reads <s> y1 … yn and predicts y1 … yn </s>. With
-/// Dataset::segmentation, each epoch draws new segmentations; batches are planned by the lengths of the usual
-/// ones.
+/// Dataset::segmentation, each epoch draws new segmentations, but plans its batches with the lengths of the
+/// usual ones.
 const Batching& pairs();
 
 /// Windows of `context` tokens of a continuous text, from a random shift on (the part before the

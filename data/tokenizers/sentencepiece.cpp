@@ -49,7 +49,7 @@ class SentencePieceTokenizer final : public Tokenizer {
                       processor_.unk_id(), processor_.bos_id(), processor_.eos_id()));
     }
     std::vector<std::vector<int>> nbest;
-    merges_ = !processor_.NBestEncode("a", 2, &nbest).ok();  // only unigram models have it
+    is_bpe_ = !processor_.NBestEncode("a", 2, &nbest).ok();  // only unigram models have it
     for (int id = 0; id < processor_.GetPieceSize(); ++id) {
       const std::string& text = processor_.IdToPiece(id);
       if (invalid_utf8(text) != std::string::npos) refuse(fmt::format("piece {} is not UTF-8", id));
@@ -85,7 +85,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::vector<std::int32_t> sample(std::string_view line, const SegmentationOptions& options,
                                    Random& random) const override {
     if (line.size() > longest_part) return encode(line);  // the library's n-best search is slow
-    return merges_ ? merged(line, options.alpha, random) : one_of_nbest(line, options, random);
+    return is_bpe_ ? merged(line, options.alpha, random) : one_of_nbest(line, options, random);
   }
 
   std::string decode(std::span<const std::int32_t> ids) const override {
@@ -193,7 +193,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   std::string proto_;  // as read, so that saving copies it byte for byte
   sentencepiece::SentencePieceProcessor processor_;
-  bool merges_ = false;  // byte-pair encoding rather than a unigram model
+  bool is_bpe_ = false;  // otherwise a unigram model
 };
 
 /// Passes lines to the trainer.

@@ -44,7 +44,7 @@ struct GenerateCommand {
   std::string input = "-", output = "-";
   std::optional<std::string> prompt;  ///< lm: this text instead of lines of input
   std::optional<std::uint64_t> seed;  ///< of sampling; unset: the config's
-  std::string prefix;                 ///< file with the beginning of each output; empty: none
+  std::string prefix;                 ///< file; line i begins output i; empty: none
   std::int64_t nbest = 0;  ///< outputs of each line, with scores; 0: one, without a score
   std::int64_t chunk = 0;  ///< lines read before any is translated; 0: 1 at a terminal, else 2048
 };

@@ -38,7 +38,7 @@ class Search {
   void begin_with(std::vector<std::vector<std::int32_t>> prefixes) {
     prefixes_ = std::move(prefixes);
   }
-  /// `callback` receives each token as soon as it is final. For one sentence and a beam of one.
+  /// `callback` receives each token as soon as it is final; requires one sentence and a beam of one.
   void on_token(std::function<void(std::int32_t)> callback) { on_token_ = std::move(callback); }
 
   /// `decoding` has one hypothesis per sentence; `tokens` are the last tokens of their
@@ -117,7 +117,7 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         const DecodeOptions& options, std::uint64_t seed,
                                         std::int64_t number,
                                         const std::function<void(std::int32_t)>& on_token = {});
-/// The hypotheses of a continuation, the best first, as many as the beam. The first is continue_text's.
+/// The hypotheses of a continuation, the best first, as many as the beam. The first is what continue_text returns.
 /// Throws Error(usage) if prompt and continuation can exceed the model's context.
 std::vector<Hypothesis> continuations(const FrozenModel& frozen,
                                       std::span<const std::int32_t> prompt,

@@ -167,7 +167,7 @@ void TrainStep::run_concurrently(std::int64_t shards,
                                  const std::function<void(std::int64_t, AllReduce&)>& job) {
   AllReduce all_reduce(shards);
   std::mutex mutex;
-  std::exception_ptr error;  // the first; it makes the other shards fail too
+  std::exception_ptr error;  // of the first shard that failed; the others fail as a consequence
   const auto fail_with = [&](std::exception_ptr cause) {
     const std::lock_guard lock(mutex);
     if (!error) error = std::move(cause);

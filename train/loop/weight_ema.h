@@ -41,7 +41,7 @@ class WeightEma {
       std::swap_ranges(w, w + weights_[i].tensor.size(), data(other_[i]));
     }
   }
-  /// Sets the means to the weights.
+  /// Starts again: the means become the current weights.
   void restart() {
     for (std::size_t i = 0; i < weights_.size(); ++i)
       std::copy_n(data(weights_[i]), weights_[i].tensor.size(), data(other_[i]));
