@@ -8,7 +8,10 @@
 
 namespace heed {
 
-/// One split: aligned text files (seq2seq, tag) or text (lm). Several files are concatenated.
+/// What the files of a split hold: pairs of lines, a continuous text, or lines of text.
+enum class Reads { pairs, text, lines };
+
+/// One split: aligned files (pairs), or text. Several files are concatenated.
 struct FilesOptions {
   std::vector<std::string> source = {};
   std::vector<std::string> target = {};
@@ -38,13 +41,21 @@ struct SyntheticOptions {
       0;  ///< recall: place of the key in question from the end (1: last); 0: any
 };
 
+/// Masked language modelling.
+struct MaskOptions {
+  double rate = 0.15;          ///< share of tokens to predict
+  bool whole_words = false;    ///< hides all pieces of a word together
+  bool next_sentence = false;  ///< a sample has two lines; does the second follow the first?
+};
+
 struct DataOptions {
   FilesOptions train = {}, valid = {}, test = {};
   double valid_fraction = 0.0;  ///< without `valid` files: the share cut from the end of train
   double test_fraction = 0.0;   ///< likewise; valid precedes test
   SyntheticOptions synthetic = {};
-  bool lowercase = false;         ///< both sides, before tokenising (Unicode simple lower case)
-  double cutoff = 0.0;            ///< probability that an input token becomes <unk> in training
+  bool lowercase = false;  ///< both sides, before tokenising (Unicode simple lower case)
+  double cutoff = 0.0;     ///< probability that an input token becomes <unk> in training
+  MaskOptions mask = {};
   std::int64_t max_length = 128;  ///< tokens; pairs with a longer side are left out of training
 };
 

@@ -29,6 +29,10 @@ constexpr auto names_of(NormKind) { return enum_names<NormKind>("layer", "rms", 
 enum class InitKind { xavier, normal, none };
 constexpr auto names_of(InitKind) { return enum_names<InitKind, 1>("xavier", "normal"); }
 
+/// The row that stands for a sequence: its first one, or the mean of all.
+enum class Pool { first, mean };
+constexpr auto names_of(Pool) { return enum_names<Pool>("first", "mean"); }
+
 /// Probability that a value is dropped while training (Srivastava et al. 2014), by place. One
 /// number sets all.
 struct DropoutRates {
@@ -79,6 +83,8 @@ struct ModelOptions {
   bool scale_embeddings = true;  ///< multiply embeddings by sqrt(d_model)
   InitKind init = InitKind::xavier;
   double init_std = 0.02;      ///< only for InitKind::normal
+  std::int64_t segments = 1;   ///< encoder alone: texts in a line that have embeddings of their own
+  Pool pool = Pool::first;     ///< classifier of sequences
   std::int64_t context = 256;  ///< language model: window length, in tokens
   std::int64_t memory = 0;     ///< language model: earlier tokens whose keys and values are kept
   std::int64_t max_positions = 1024;  ///< rows of a learned position table

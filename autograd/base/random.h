@@ -35,7 +35,8 @@ enum class Stream : std::uint32_t {
   check = 6,
   pattern = 7,
   cutoff = 8,
-  segmentation = 9
+  segmentation = 9,
+  masking = 10
 };
 
 /// Identifies one stream of numbers: the run's seed, its use, and two indices (step and shard for

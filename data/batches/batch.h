@@ -32,17 +32,25 @@ struct Side {
   friend bool operator==(const Side&, const Side&) = default;
 };
 
-/// What a model reads, and the labels of its loss. A language model has only a target, a tagger
+/// The label of a row that has none: the loss leaves it out.
+inline constexpr std::int32_t no_label = -100;
+
+/// What a model reads, and the labels of its loss. A language model has only a target, a classifier
 /// only a source.
 struct Batch {
-  Side source;                        ///< seq2seq: each sequence ends in </s>
-  Side target;                        ///< what a decoder reads; seq2seq: <s> y1 … yn
-  std::vector<std::int32_t> labels;   ///< one for each row of labelled(); seq2seq: y1 … yn </s>
+  Side source;  ///< seq2seq: each sequence ends in </s>
+  Side target;  ///< what a decoder reads; seq2seq: <s> y1 … yn
+  /// One for each row of labelled(), or no_label; seq2seq: y1 … yn </s>. The label of a sequence is that
+  /// of its first row.
+  std::vector<std::int32_t> labels;
   std::vector<std::int64_t> samples;  ///< which samples of the dataset these are
   bool continues =
       false;  ///< each sequence continues that of the previous batch (BatchOptions::lanes)
 
   std::int64_t sequences() const { return std::max(source.sequences(), target.sequences()); }
+  std::int64_t label_count() const {
+    return std::ssize(labels) - std::ranges::count(labels, no_label);
+  }
   /// The side whose rows the labels belong to: the target, or the source if there is no target.
   const Side& labelled() const { return target.offsets.empty() ? source : target; }
 

@@ -55,23 +55,14 @@ class PairBatching final : public SequenceBatching {
   Rows rows(const Dataset& data, std::int64_t sample) const override {
     return {data.source.length(sample), data.target.length(sample) + 1};
   }
-  void add(const Dataset& data, std::int64_t sample, Batch& batch) const override {
-    push(data.source[sample], data.target[sample], batch);
-  }
-
- public:
-  Batch batch(const Dataset& data, const SampleGroup& samples, const BatchOptions& options,
-              std::optional<std::int64_t> epoch) const override {
-    if (!data.segmentation || !epoch) return SequenceBatching::batch(data, samples, options, epoch);
-    Batch batch;
-    for (const std::int64_t i : samples) {
-      std::vector<std::int32_t> source =
-          drawn(*data.segmentation, false, data.source_lines[i], *epoch, i);
-      source.push_back(Tokenizer::eos);
-      push(source, drawn(*data.segmentation, true, data.target_lines[i], *epoch, i), batch);
-    }
-    batch.samples = samples;
-    return batch;
+  void add(const Dataset& data, const Draw& draw, Batch& batch) const override {
+    const std::int64_t i = draw.sample;
+    if (!data.segmentation || !draw.epoch) return push(data.source[i], data.target[i], batch);
+    const Segmentation& segmentation = *data.segmentation;
+    std::vector<std::int32_t> source =
+        drawn(segmentation, *segmentation.source, data.source_lines[i], draw, 0);
+    source.push_back(Tokenizer::eos);
+    push(source, drawn(segmentation, *segmentation.target, data.target_lines[i], draw, 1), batch);
   }
 
  private:
@@ -83,15 +74,10 @@ class PairBatching final : public SequenceBatching {
     batch.labels.insert(batch.labels.end(), target.begin(), target.end());
     batch.labels.push_back(Tokenizer::eos);
   }
-  static std::vector<std::int32_t> drawn(const Segmentation& segmentation, bool target,
-                                         const std::string& line, std::int64_t epoch,
-                                         std::int64_t sample) {
-    const Tokenizer& tokenizer = target ? *segmentation.target : *segmentation.source;
-    Random random(
-        {.seed = segmentation.seed,
-         .stream = Stream::segmentation,
-         .index = static_cast<std::uint64_t>(epoch) << 32 | static_cast<std::uint64_t>(sample),
-         .part = target ? 1U : 0U});
+  static std::vector<std::int32_t> drawn(const Segmentation& segmentation,
+                                         const Tokenizer& tokenizer, const std::string& line,
+                                         const Draw& draw, std::uint32_t part) {
+    Random random = draw.random(Stream::segmentation, part);
     std::vector<std::int32_t> ids = tokenizer.sample(line, segmentation.options, random);
     if (std::ssize(ids) > segmentation.max_length) ids = tokenizer.encode(line);
     return ids;
@@ -184,6 +170,16 @@ class WindowBatching final : public Batching {
 
 }  // namespace
 
+Random Draw::random(Stream stream, std::uint32_t part) const {
+  const auto number = static_cast<std::uint64_t>(sample);
+  if (!epoch)
+    return Random({.seed = 0, .stream = stream, .index = number, .part = part | 1U << 27});
+  return Random({.seed = seed,
+                 .stream = stream,
+                 .index = static_cast<std::uint64_t>(*epoch) << 32 | number,
+                 .part = part});
+}
+
 void SequenceBatching::check_trainable(const Dataset& data) const {
   if (data.size() > 0) return;
   throw Error(Exit::bad_input,
@@ -255,10 +251,11 @@ std::vector<SampleGroup> SequenceBatching::evaluation(const Dataset& data,
   return cut(data, order, options);
 }
 
-Batch SequenceBatching::batch(const Dataset& data, const SampleGroup& samples, const BatchOptions&,
-                              std::optional<std::int64_t>) const {
+Batch SequenceBatching::batch(const Dataset& data, const SampleGroup& samples,
+                              const BatchOptions& options,
+                              std::optional<std::int64_t> epoch) const {
   Batch batch;
-  for (const std::int64_t i : samples) add(data, i, batch);
+  for (const std::int64_t i : samples) add(data, {options.seed, epoch, i}, batch);
   batch.samples = samples;
   return batch;
 }

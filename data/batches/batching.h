@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "autograd/base/random.h"
 #include "data/batches/batch.h"
 
 namespace heed {
@@ -24,6 +25,16 @@ struct BatchOptions {
 
 /// The sample numbers of one batch.
 using SampleGroup = std::vector<std::int64_t>;
+
+/// What determines the random choices in a sample: training makes new ones in each epoch, an evaluation (no
+/// epoch) always the same, whatever the seed.
+struct Draw {
+  std::uint64_t seed = 0;
+  std::optional<std::int64_t> epoch;
+  std::int64_t sample = 0;
+
+  Random random(Stream stream, std::uint32_t part = 0) const;
+};
 
 /// A rule that plans the batches of an epoch and makes them. All functions are pure.
 class Batching {
@@ -61,7 +72,7 @@ class SequenceBatching : public Batching {
   };
   /// What a sample adds to each side of a batch.
   virtual Rows rows(const Dataset& data, std::int64_t sample) const = 0;
-  virtual void add(const Dataset& data, std::int64_t sample, Batch& batch) const = 0;
+  virtual void add(const Dataset& data, const Draw& draw, Batch& batch) const = 0;
 
  private:
   std::vector<SampleGroup> cut(const Dataset& data, const SampleGroup& order,

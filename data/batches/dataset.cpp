@@ -67,7 +67,8 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
   constexpr std::int32_t end[] = {Tokenizer::eos};
   for (std::int64_t i = 0; i < sources.size(); ++i) {
     if (options.training) {
-      const auto shorter = std::min(sources.length(i), targets.length(i));
+      const auto shorter =
+          split.target.empty() ? sources.length(i) : std::min(sources.length(i), targets.length(i));
       const auto longer = std::max(sources.length(i), targets.length(i));
       if (shorter == 0) {
         ++data.left_out_empty;

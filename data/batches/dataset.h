@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/batches/batching.h"
+#include "data/batches/masking.h"
 #include "data/sources/corpus.h"
 #include "data/tokenizers/tokenizer.h"
 
@@ -35,7 +36,6 @@ struct Sequences {
 struct Segmentation {
   std::shared_ptr<const Tokenizer> source, target;
   SegmentationOptions options;
-  std::uint64_t seed = 1;
   std::int64_t max_length = 0;  ///< in tokens, not counting specials
 };
 
@@ -49,6 +49,7 @@ struct Dataset {
   std::vector<std::string> source_lines;  ///< the raw text of every sample, if requested
   std::vector<std::string> target_lines;
   std::optional<Segmentation> segmentation;  ///< requires source_lines and target_lines
+  std::optional<Masking> masking;            ///< for masked_lines()
   std::int64_t left_out_long = 0;            ///< pairs longer than max_length on a side
   std::int64_t left_out_empty = 0;           ///< pairs with no token on a side
 

@@ -79,8 +79,10 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
                                         lines ? "lines" : "bytes"));
   }
   if (lines) {
-    for (const auto side : {&Split::source, &Split::target})
-      cut_lines(corpus.train.*side, corpus.valid.*side, corpus.test.*side, train_end, valid_end);
+    for (const auto side : {&Split::source, &Split::target}) {
+      if (!(corpus.train.*side).empty())  // lines of text have no target
+        cut_lines(corpus.train.*side, corpus.valid.*side, corpus.test.*side, train_end, valid_end);
+    }
     return;
   }
   if (train_end < valid_end) corpus.valid.text = text.substr(train_end, valid_end - train_end);
@@ -106,14 +108,17 @@ void require_files(const std::vector<std::string>& paths, const std::string& spl
 
 }  // namespace
 
-Split read_split(const FilesOptions& files, bool language_model, bool lower,
-                 const std::string& name) {
+Split read_split(const FilesOptions& files, Reads reads, bool lower, const std::string& name) {
   require_files(files.source, name, "source");
   require_files(files.target, name, "target");
   require_files(files.text, name, "text");
   Split split;
-  if (language_model) {
-    if (files.text.empty()) refuse(Exit::usage, fmt::format("data.{}.text: names no file", name));
+  if (reads != Reads::pairs && files.text.empty())
+    refuse(Exit::usage, fmt::format("data.{}.text: names no file", name));
+  if (reads == Reads::lines) {
+    split.source = read_lines(files.text);
+    if (split.source.empty()) refuse(Exit::bad_input, shown(files.text) + ": empty file");
+  } else if (reads == Reads::text) {
     for (const auto& path : files.text) {
       const std::string text = read_text(path);
       if (text.empty()) refuse(Exit::bad_input, shown_path(path) + ": empty file");
@@ -131,9 +136,9 @@ Split read_split(const FilesOptions& files, bool language_model, bool lower,
   return split;
 }
 
-Corpus read_corpus(const DataOptions& options, bool language_model, std::uint64_t seed) {
+Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed) {
   if (options.synthetic.name != SyntheticKind::none) {
-    if (language_model)
+    if (reads != Reads::pairs)
       refuse(Exit::usage, "data.synthetic: generates pairs, for task seq2seq or tag");
     if (options.lowercase && options.synthetic.symbols > 26) {
       refuse(Exit::usage,
@@ -146,14 +151,13 @@ Corpus read_corpus(const DataOptions& options, bool language_model, std::uint64_
     return corpus;
   }
   Corpus corpus;
-  corpus.train = read_split(options.train, language_model, options.lowercase, "train");
+  corpus.train = read_split(options.train, reads, options.lowercase, "train");
   const bool own_valid = names_files(options.valid), own_test = names_files(options.test);
   const double valid = own_valid ? 0.0 : options.valid_fraction;
   const double test = own_test ? 0.0 : options.test_fraction;
   if (valid != 0.0 || test != 0.0) cut_fractions(corpus, valid, test);
-  if (own_valid)
-    corpus.valid = read_split(options.valid, language_model, options.lowercase, "valid");
-  if (own_test) corpus.test = read_split(options.test, language_model, options.lowercase, "test");
+  if (own_valid) corpus.valid = read_split(options.valid, reads, options.lowercase, "valid");
+  if (own_test) corpus.test = read_split(options.test, reads, options.lowercase, "test");
   return corpus;
 }
 

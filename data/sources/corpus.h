@@ -8,8 +8,8 @@
 
 namespace heed {
 
-/// For seq2seq and tag: line i of `source` belongs to line i of `target`; either may be empty.
-/// For lm: one continuous `text`, line ends included, and no lines.
+/// Reads::pairs: line i of `source` belongs to line i of `target`; either may be empty. Reads::text: one
+/// continuous `text`, line ends included, and no lines. Reads::lines: `source` alone.
 struct Split {
   std::vector<std::string> source = {};
   std::vector<std::string> target = {};
@@ -28,10 +28,9 @@ struct Corpus {
 /// pairs, a text in bytes, cut between characters: floor(n (1 − valid − test)) stay in train.
 /// Throws Error(bad_input) for files that are missing, empty, broken (autograd/base/lines.h) or of
 /// unequal length, and Error(usage) if the options fit no task or the fractions leave nothing.
-Corpus read_corpus(const DataOptions& options, bool language_model, std::uint64_t seed);
+Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed);
 
 /// One split from its files; `name` ("train") is for messages. lowercase as in DataOptions.
-Split read_split(const FilesOptions& files, bool language_model, bool lowercase,
-                 const std::string& name);
+Split read_split(const FilesOptions& files, Reads reads, bool lowercase, const std::string& name);
 
 }  // namespace heed

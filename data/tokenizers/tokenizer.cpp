@@ -21,6 +21,12 @@ void Tokenizer::check_id(std::int32_t id) const {
   }
 }
 
+std::int32_t Tokenizer::first_ordinary() const {
+  std::int32_t id = eos + 1;
+  while (id < size() && special(piece(id)) == id) ++id;
+  return id;
+}
+
 std::string wrong_specials(std::span<const std::string> names) {
   std::set<std::string> seen{"<unk>", "<s>", "</s>"};
   for (const std::string& name : names) {
@@ -58,16 +64,20 @@ std::vector<std::filesystem::path> Tokenizers::save(const std::filesystem::path&
   return {source->save(folder / "source"), target->save(folder / "target")};
 }
 
-Tokenizers Tokenizers::load(const std::filesystem::path& folder, TokenizerKind kind) {
-  const char* const ending = kind == TokenizerKind::sentencepiece ? ".model" : ".vocab";
-  const auto file = [&](const char* name) { return folder / (std::string(name) + ending); };
+Tokenizers Tokenizers::load(const std::filesystem::path& folder, TokenizerKind kind,
+                            std::optional<TokenizerKind> target) {
+  const auto file = [&](const char* name, TokenizerKind of) {
+    const bool pieces = of == TokenizerKind::sentencepiece;
+    return folder / (std::string(name) + (pieces ? ".model" : ".vocab"));
+  };
   Tokenizers both;
   std::error_code ignored;
-  if (std::filesystem::exists(file("source"), ignored)) {
-    both.source = load_tokenizer(file("source"), kind);
-    both.target = load_tokenizer(file("target"), kind);
+  if (std::filesystem::exists(file("source", kind), ignored)) {
+    const TokenizerKind other = target.value_or(kind);
+    both.source = load_tokenizer(file("source", kind), kind);
+    both.target = load_tokenizer(file("target", other), other);
   } else {
-    both.source = both.target = load_tokenizer(file("tokenizer"), kind);
+    both.source = both.target = load_tokenizer(file("tokenizer", kind), kind);
   }
   return both;
 }
@@ -111,11 +121,13 @@ std::unique_ptr<Tokenizer> learn(const TokenizerOptions& options,
 }  // namespace
 
 Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
-                           const std::function<void(const std::string&)>& say) {
+                           const std::function<void(const std::string&)>& say,
+                           std::optional<TokenizerKind> target) {
   const bool text = !train.text.empty();
-  const auto make = [&](const std::string& file, std::span<const std::string> lines) {
-    return std::shared_ptr<const Tokenizer>(file.empty() ? learn(options, lines, seed, say)
-                                                         : load(file, options));
+  const auto make = [&](const TokenizerOptions& own, const std::string& file,
+                        std::span<const std::string> lines) {
+    return std::shared_ptr<const Tokenizer>(file.empty() ? learn(own, lines, seed, say)
+                                                         : load(file, own));
   };
   Tokenizers both;
   if (options.shared || text) {
@@ -127,10 +139,12 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, 
       // Newlines mark a continuous text (see train_tokenizer), even of a single line.
       if (text && !lines.back().ends_with('\n')) lines.back() += '\n';
     }
-    both.source = both.target = make(options.model, lines);
+    both.source = both.target = make(options, options.model, lines);
   } else {
-    both.source = make(options.source_model, train.source);
-    both.target = make(options.target_model, train.target);
+    both.source = make(options, options.source_model, train.source);
+    TokenizerOptions labels = options;
+    labels.kind = target.value_or(options.kind);
+    both.target = make(labels, options.target_model, train.target);
   }
   return both;
 }

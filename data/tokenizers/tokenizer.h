@@ -42,6 +42,9 @@ class Tokenizer {
   /// The id of a special piece ("<unk>", "<s>", "</s>", "<mask>"), if this vocabulary has it.
   virtual std::optional<std::int32_t> special(std::string_view name) const = 0;
 
+  /// The first id that is not a special piece.
+  std::int32_t first_ordinary() const;
+
   /// Never yields a special except unk, whatever the text.
   virtual std::vector<std::int32_t> encode(std::string_view line) const = 0;
 
@@ -97,17 +100,20 @@ struct Tokenizers {
 
   /// Into a run folder: `tokenizer.*`, or `source.*` and `target.*`. Returns the files.
   std::vector<std::filesystem::path> save(const std::filesystem::path& folder) const;
-  static Tokenizers load(const std::filesystem::path& folder, TokenizerKind kind);
+  /// `target`: the kind of the target's tokenizer, if it is another one.
+  static Tokenizers load(const std::filesystem::path& folder, TokenizerKind kind,
+                         std::optional<TokenizerKind> target = std::nullopt);
 };
 
 /// What is wrong with names of special pieces; empty if all are distinct ASCII names like "<mask>".
 std::string wrong_specials(std::span<const std::string> names);
 
 /// Loads the files that `options` names, or learns from the training split. A text counts as
-/// shared. `say` receives a line when sentencepiece begins to learn, which takes seconds, and
+/// shared. `target` is the kind of the target's tokenizer, if it is another one. `say` receives a line when sentencepiece begins to learn, which takes seconds, and
 /// another if its vocabulary is smaller than requested. Throws as above, and Error(usage) if a
 /// loaded vocabulary lacks one of `options.specials`.
 Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
-                           const std::function<void(const std::string&)>& say = {});
+                           const std::function<void(const std::string&)>& say = {},
+                           std::optional<TokenizerKind> target = std::nullopt);
 
 }  // namespace heed

@@ -1,11 +1,33 @@
 #include "nn/models/model.h"
 
-#include "nn/models/tagger.h"
+#include <algorithm>
+
+#include "autograd/ops/index.h"
+#include "nn/models/classifier.h"
 
 HEED_BEGIN
 
+namespace {
+
+/// The numbers of the rows that have a label.
+std::vector<std::int32_t> rows_with_labels(std::span<const std::int32_t> labels) {
+  std::vector<std::int32_t> rows;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (labels[i] != ignored_target) rows.push_back(static_cast<std::int32_t>(i));
+  return rows;
+}
+
+}  // namespace
+
 Tensor projected_loss(const Tensor& rows, const Linear& output,
                       std::span<const std::int32_t> labels, const LossOptions& options) {
+  if (std::ranges::find(labels, ignored_target) != labels.end()) {
+    std::vector<std::int32_t> own = rows_with_labels(labels), kept;
+    for (const std::int32_t row : own) kept.push_back(labels[static_cast<std::size_t>(row)]);
+    for (std::size_t i = 0, n = own.size(); options.rdrop && i < n; ++i)
+      own.push_back(own[i] + static_cast<std::int32_t>(labels.size()));
+    return projected_loss(index_select(rows, own), output, kept, options);
+  }
   const auto smoothing = static_cast<real>(options.label_smoothing);
   if (options.rdrop) {
     return rdrop_cross_entropy(rows, output.weight, output.bias, labels, smoothing,
@@ -24,7 +46,13 @@ std::unique_ptr<Model> make_model(Architecture architecture, const ModelOptions&
     case Architecture::decoder:
       return make_language_model(options, vocabulary.target, seed);
     case Architecture::encoder:
-      return make_tagger(options, vocabulary.source, vocabulary.target, seed);
+      return make_classifier(options, Labelling::rows, vocabulary.source, vocabulary.target, seed);
+    case Architecture::encoder_of_sequences:
+      return make_classifier(options, Labelling::sequences, vocabulary.source, vocabulary.target,
+                             seed);
+    case Architecture::encoder_of_tokens:
+      return make_classifier(options, Labelling::tokens, vocabulary.source, vocabulary.source,
+                             seed);
   }
   return nullptr;
 }

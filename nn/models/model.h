@@ -38,7 +38,8 @@ struct LossOptions {
   std::optional<double> rdrop = std::nullopt;
 };
 
-/// The loss of logits = rows Wᵀ + b.
+/// The loss of logits = rows Wᵀ + b, a label for each row. Rows with the label ignored_target are not
+/// projected.
 Tensor projected_loss(const Tensor& rows, const Linear& output,
                       std::span<const std::int32_t> labels, const LossOptions& options);
 

@@ -1,4 +1,8 @@
 #pragma once
+#include <algorithm>
+#include <optional>
+
+#include "autograd/ops/arithmetic.h"
 #include "autograd/ops/dropout.h"
 #include "nn/layers/block.h"
 #include "nn/layers/embedding.h"
@@ -9,7 +13,10 @@ HEED_BEGIN
 /// From token ids to rows: embedding, positions, dropout, a stack of blocks. A model with other parameter
 /// names (those of torch.nn.Transformer) or a shared table builds and lists the parts itself.
 struct Tower {
+  static constexpr std::int32_t end_token = 2;  ///< </s>, in every vocabulary of heed
+
   Embedding embedding;
+  std::optional<Embedding> segments;  ///< added to the embedding (segments_of)
   Positions positions;
   double dropout_rate = 0;
   Stack stack;
@@ -21,11 +28,16 @@ struct Tower {
         positions(options, kind != BlockKind::encoder, init),
         dropout_rate(options.dropout.residual),
         stack(options, kind == BlockKind::encoder ? options.encoder_layers : options.decoder_layers,
-              kind, init) {}
+              kind, init) {
+    if (options.segments > 1)
+      segments.emplace(options.segments, options.d_model, options.scale_embeddings, init);
+  }
 
   /// n ids → [n, d]; the context's offsets are those of the ids.
   Tensor operator()(std::span<const std::int32_t> ids, const Context& context) const {
-    const Tensor x = positions(embedding(ids), context.offsets, context.first_position());
+    Tensor x = embedding(ids);
+    if (segments) x = add(x, (*segments)(segments_of(ids, context.offsets)));
+    x = positions(x, context.offsets, context.first_position());
     Pass& pass = context.pass;
     const auto p = static_cast<real>(pass.rate(dropout_rate));
     Context inner = context;
@@ -42,7 +54,27 @@ struct Tower {
     return (*this)(ids, offsets, evaluation);
   }
   Parameters parameters() const {
-    return parameters_of("embedding", embedding, "positions", positions, "", stack);
+    Parameters all = parameters_of("embedding", embedding);
+    if (segments) append(all, "segments", *segments);
+    append(all, "positions", positions);
+    append(all, "", stack);
+    return all;
+  }
+
+ private:
+  /// The segment of each row: the number of </s> before it in its sequence, as in BERT's
+  /// "<s> A </s> B </s>", where A is segment 0 and B segment 1.
+  std::vector<std::int32_t> segments_of(std::span<const std::int32_t> ids, Offsets offsets) const {
+    const auto last = static_cast<std::int32_t>(segments->weight.shape()[0]) - 1;
+    std::vector<std::int32_t> all(ids.size());
+    for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+      std::int32_t segment = 0;
+      for (std::int32_t row = offsets[s]; row < offsets[s + 1]; ++row) {
+        all[static_cast<std::size_t>(row)] = segment;
+        if (ids[static_cast<std::size_t>(row)] == end_token) segment = std::min(segment + 1, last);
+      }
+    }
+    return all;
   }
 };
 

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(each_epoch_draws_other_segmentations_of_the_same_lines) {
       sentences(400, 1), 1);
   Dataset data = tokenize({lines, lines, {}}, *tokenizer, *tokenizer, {.training = true}, 1);
   const std::vector<Batch> usual = evaluation_batches(data, {.batch_tokens = 200});
-  data.segmentation = {tokenizer, tokenizer, {.alpha = 0.3}, 1, 1000};
+  data.segmentation = {tokenizer, tokenizer, {.alpha = 0.3}, 1000};
   const auto line_of = [&](const Side& side, std::int64_t i) {
     const Side one = side.part(i, i + 1);
     return tokenizer->decode(one.ids);

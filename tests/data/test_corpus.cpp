@@ -17,7 +17,7 @@ struct Files {
     files.source = {dir.write(name + ".de", de)};
     files.target = {dir.write(name + ".en", en)};
   }
-  Corpus read(bool language_model = false) const { return read_corpus(options, language_model, 1); }
+  Corpus read(Reads reads = Reads::pairs) const { return read_corpus(options, reads, 1); }
 };
 
 std::string numbered(int n, const std::string& word) {
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(fractions_of_a_text) {
   Files f;
   f.options.train.text = {f.dir.write("text", "0123456789")};
   f.options.valid_fraction = 0.25;
-  Corpus corpus = f.read(true);
+  Corpus corpus = f.read(Reads::text);
   BOOST_TEST(corpus.train.text == "0123456");  // floor(7.5)
   BOOST_TEST(corpus.valid.text == "789");
   BOOST_TEST(corpus.test.text == "");
@@ -87,24 +87,35 @@ BOOST_AUTO_TEST_CASE(fractions_of_a_text) {
   f.options.train.text = {
       f.dir.write("text", "aßaßaßaß")};  // 12 bytes; byte 10 is inside a character
   f.options.valid_fraction = 2.0 / 12.0;
-  corpus = f.read(true);
+  corpus = f.read(Reads::text);
   BOOST_TEST(corpus.train.text + corpus.valid.text == "aßaßaßaß");
   BOOST_TEST((corpus.valid.text == "ß" || corpus.valid.text == "aß"));
   f.options.valid_fraction = 1.0 / 12.0;  // only the second byte of ß would be left, so nothing is
   expect_error(Exit::bad_input, {"12 bytes are too few to cut fractions from"},
-               [&] { f.read(true); });
+               [&] { f.read(Reads::text); });
+}
+
+BOOST_AUTO_TEST_CASE(fractions_of_lines_without_a_target) {
+  Files f;
+  f.options.train.text = {f.dir.write("lines", "a\nb\n\nc\nd\n")};
+  f.options.valid_fraction = f.options.test_fraction = 0.2;
+  const Corpus corpus = f.read(Reads::lines);
+  BOOST_TEST((corpus.train.source == std::vector<std::string>{"a", "b", ""}));
+  BOOST_TEST((corpus.valid.source == std::vector<std::string>{"c"}));
+  BOOST_TEST((corpus.test.source == std::vector<std::string>{"d"}));
+  BOOST_TEST(corpus.train.target.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_text_without_a_final_newline_gets_one_before_the_next) {
   Files f;
   f.options.train.text = {f.dir.write("a", "abc def"), f.dir.write("b", "ghi")};
-  BOOST_TEST(f.read(true).train.text == "abc def\nghi");
+  BOOST_TEST(f.read(Reads::text).train.text == "abc def\nghi");
 }
 
 BOOST_AUTO_TEST_CASE(texts_are_joined_unchanged) {
   Files f;
   f.options.train.text = {f.dir.write("a", "one\r\n\n"), f.dir.write_gz("b", "two")};
-  const Corpus corpus = f.read(true);
+  const Corpus corpus = f.read(Reads::text);
   BOOST_TEST(corpus.train.text == "one\r\n\ntwo");
   BOOST_TEST(corpus.train.source.empty());
 }
@@ -120,13 +131,13 @@ BOOST_AUTO_TEST_CASE(lower_case_everywhere) {
   BOOST_TEST(corpus.test.target[0] == "two");
   f.options.train = {.source = {}, .target = {}, .text = {f.dir.write("x", "ÀB\n")}};
   f.options.test = {};
-  BOOST_TEST(f.read(true).train.text == "àb\n");
+  BOOST_TEST(f.read(Reads::text).train.text == "àb\n");
 }
 
 BOOST_AUTO_TEST_CASE(errors) {
   Files f;
   expect_error(Exit::usage, {"data.train.source"}, [&] { f.read(); });
-  expect_error(Exit::usage, {"data.train.text"}, [&] { f.read(true); });
+  expect_error(Exit::usage, {"data.train.text"}, [&] { f.read(Reads::text); });
   f.pairs(f.options.train, "train", "eins\nzwei\n", "one\ntwo\nthree\n");
   expect_error(Exit::bad_input,
                {"train.de has 2 lines", "train.en has 3", f.dir.write("train.de", "a\nb\n")},
@@ -139,7 +150,7 @@ BOOST_AUTO_TEST_CASE(errors) {
   f.options.train.target = {};
   expect_error(Exit::usage, {"data.train.target"}, [&] { f.read(); });
   f.options.train.text = {f.dir.write_gz("empty.txt.gz", "")};
-  expect_error(Exit::bad_input, {"empty.txt.gz: empty file"}, [&] { f.read(true); });
+  expect_error(Exit::bad_input, {"empty.txt.gz: empty file"}, [&] { f.read(Reads::text); });
 }
 
 BOOST_AUTO_TEST_CASE(a_broken_later_split_is_detected) {
@@ -160,17 +171,18 @@ BOOST_AUTO_TEST_CASE(fractions_that_leave_nothing) {
 BOOST_AUTO_TEST_CASE(synthetic_pairs) {
   DataOptions options;
   options.synthetic = {.name = SyntheticKind::copy, .train = 20, .valid = 3, .test = 4};
-  const Corpus corpus = read_corpus(options, false, 1);
+  const Corpus corpus = read_corpus(options, Reads::pairs, 1);
   BOOST_TEST(corpus.train.source.size() == 20u);
   BOOST_TEST(corpus.valid.source.size() == 3u);
   BOOST_TEST(corpus.test.target.size() == 4u);
-  expect_error(Exit::usage, {"data.synthetic", "seq2seq"}, [&] { read_corpus(options, true, 1); });
+  expect_error(Exit::usage, {"data.synthetic", "seq2seq"},
+               [&] { read_corpus(options, Reads::text, 1); });
   options.synthetic.symbols = 30;
   options.lowercase = true;
-  expect_error(Exit::usage, {"data.lowercase"}, [&] { read_corpus(options, false, 1); });
+  expect_error(Exit::usage, {"data.lowercase"}, [&] { read_corpus(options, Reads::pairs, 1); });
   options.synthetic.name = SyntheticKind::dates;
   options.synthetic.symbols = 26;
-  const Corpus dates = read_corpus(options, false, 1);
+  const Corpus dates = read_corpus(options, Reads::pairs, 1);
   for (const auto& line : dates.train.source) {
     BOOST_TEST(std::none_of(line.begin(), line.end(), [](char c) { return 'A' <= c && c <= 'Z'; }));
   }

@@ -78,7 +78,7 @@ void target(std::string_view input) {
   }
   Corpus corpus;
   try {
-    corpus = read_corpus(options, wants('t'), 1);
+    corpus = read_corpus(options, wants('t') ? Reads::text : Reads::pairs, 1);
   } catch (const Error& error) {
     const bool of_data = std::string_view(error.what()).starts_with("data.");  // too few to split
     const bool of_both = std::string_view(error.what()).starts_with("source and target differ");

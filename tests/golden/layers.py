@@ -12,6 +12,7 @@ from torch import nn
 from cases import Group, integers, normal, offsets, randomise, rows_of
 
 D_MODEL, HEADS, D_FF, LAYERS = 12, 3, 20, 2
+VOCABULARY, LONGEST, END = 9, 8, 2  # of the model "bert"
 SOURCE_LENGTHS, TARGET_LENGTHS = (3, 5, 1), (4, 2, 6)
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu,
                "gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}
@@ -208,6 +209,35 @@ def encoder(group):
                     **described(norm, activation, layers=LAYERS, causal=causal))
 
 
+class Bert(nn.Module):
+    """<s> A </s> B </s> in post-norm layers: hidden tokens (Devlin et al. 2019) or a label of the whole."""
+
+    def __init__(self, activation, tokens):
+        super().__init__()
+        self.embedding, self.segments = nn.Embedding(VOCABULARY, D_MODEL), nn.Embedding(2, D_MODEL)
+        self.positions = nn.Embedding(LONGEST, D_MODEL)
+        self.encoder = nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(**options("post", activation)), LAYERS, nn.LayerNorm(D_MODEL))
+        self.output = nn.Linear(D_MODEL, VOCABULARY if tokens else 3)
+
+    def forward(self, ids, pool):
+        segment = torch.cumsum((ids == END).long(), 0) - (ids == END).long()
+        x = (self.embedding(ids) + self.segments(segment.clamp(max=1)) +
+             self.positions(torch.arange(len(ids))))
+        x = self.encoder(x[None])[0]
+        return self.output({"rows": x, "first": x[:1], "mean": x.mean(0, keepdim=True)}[pool])
+
+
+def bert(group):
+    ids, bounds = torch.tensor([1, 5, 6, END, 4, END, 1, 7, END, 1, 3, 3, END, 5, 8, END]), offsets((6, 3, 7))
+    for pool in ("rows", "first", "mean"):
+        case = f"bert_{pool}"
+        module = randomise(Bert("gelu", pool == "rows"), case)
+        run = lambda: torch.cat([module(part, pool) for part in rows_of(ids, bounds)])
+        group.layer(case, "bert", module, run, [], {"ids": ids.to(torch.int32), "offsets0": bounds},
+                    pool=pool, **described("post", "gelu", encoder_layers=LAYERS))
+
+
 def transformer(group):
     for norm, activation in (("pre", "relu"), ("post", "gelu")):
         case = f"transformer_{norm}_{activation}"
@@ -224,6 +254,6 @@ def transformer(group):
 def make():
     group = Group()
     for part in (linear, embedding, layer_norm, rms_norm, positions, attention, recurrent, convolution, feed_forward,
-                 encoder_layer, decoder_layer, encoder, transformer):
+                 encoder_layer, decoder_layer, encoder, bert, transformer):
         part(group)
     return group

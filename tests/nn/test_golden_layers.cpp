@@ -4,6 +4,7 @@
 
 #include "nn/layers/embedding.h"
 #include "nn/layers/positions.h"
+#include "nn/models/classifier.h"
 #include "tests/nn/golden.h"
 
 HEED_BEGIN
@@ -147,6 +148,24 @@ Subject encoder(const GoldenCase& c) {
           }};
 }
 
+Subject bert(const GoldenCase& c) {
+  ModelOptions o = options_of(c.attributes());
+  o.positions = PositionKind::learned;
+  o.max_positions = 8;
+  o.segments = 2;
+  o.scale_embeddings = o.tie_embeddings = false;
+  const std::string pool = c.attributes().at("pool");
+  o.pool = pool == "mean" ? Pool::mean : Pool::first;
+  const Array y = c.array("y");
+  const Labelling labelling = pool == "rows" ? Labelling::tokens : Labelling::sequences;
+  const std::shared_ptr<const Classifier> model = make_classifier(o, labelling, 9, y.cols(), 1);
+  return {model->parameters(), [model, c](const auto&) {
+            Pass pass;
+            const std::vector<std::int32_t> ids = c.ids("ids"), offsets = c.ids("offsets0");
+            return model->logits({{ids, offsets}, {}, {}}, pass);
+          }};
+}
+
 Subject transformer(const GoldenCase& c) {
   Init init = some_init();
   const ModelOptions o = options_of(c.attributes());
@@ -174,6 +193,7 @@ const std::map<std::string, std::function<Subject(const GoldenCase&)>> layers{
     {"encoder_layer", encoder_layer},
     {"decoder_layer", decoder_layer},
     {"encoder", encoder},
+    {"bert", bert},
     {"transformer", transformer}};
 
 double worst = 0;  // over all cases, for the final message
@@ -223,7 +243,7 @@ BOOST_AUTO_TEST_CASE(every_layer_agrees_with_pytorch) {
       if (layer == "encoder_layer" || layer == "decoder_layer") check(c, stack_of_one(c));
     }
   }
-  BOOST_TEST(file.metadata().size() == 33u);
+  BOOST_TEST(file.metadata().size() == 36u);
   BOOST_TEST(seen.size() == layers.size() + 1);
   BOOST_TEST_MESSAGE("largest difference from PyTorch: " << worst);
 }

@@ -1,6 +1,6 @@
 // The gradient of a whole model's loss, for each of its parameters, against finite differences.
 #include "autograd/gradcheck.h"
-#include "nn/models/tagger.h"
+#include "nn/models/classifier.h"
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
@@ -83,10 +83,11 @@ BOOST_AUTO_TEST_CASE(every_norm_and_block) {
             BOOST_TEST_CONTEXT(name_of(place) << ", " << name_of(kind) << ", " << name_of(form)
                                               << (residual ? "" : ", no residual")
                                               << (final_norm ? "" : ", no final norm")) {
-              BOOST_TEST(check_loss(*make_tagger(o, 7, 7, 1), labelled, 0));
+              BOOST_TEST(check_loss(*make_classifier(o, Labelling::rows, 7, 7, 1), labelled, 0));
               ++combinations;
               if (kind == NormKind::batch) {
-                BOOST_TEST(check_loss(*make_tagger(o, 7, 7, 1), labelled, 0, true));
+                BOOST_TEST(
+                    check_loss(*make_classifier(o, Labelling::rows, 7, 7, 1), labelled, 0, true));
                 EXPECT_FAIL(make_language_model(o, 7, 1), "batch norm is for encoders");
                 continue;
               }

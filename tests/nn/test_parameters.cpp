@@ -5,7 +5,7 @@
 #include "nn/layers/block.h"
 #include "nn/layers/embedding.h"
 #include "nn/layers/positions.h"
-#include "nn/models/tagger.h"
+#include "nn/models/classifier.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(layers_have_pytorchs_names) {
   check_names(Norm(o, init).parameters(), {"weight [6]"});
   o.norm_kind = NormKind::batch;
   check_names(Norm(o, init).parameters(), norm_names);
-  const std::unique_ptr<Model> tagger = make_tagger(o, 7, 5, 1);
+  const std::unique_ptr<Model> tagger = make_classifier(o, Labelling::rows, 7, 5, 1);
   Named buffers;
   for (const std::string norm : {"layers.0.norm1", "layers.0.norm2", "norm"}) {
     for (const char* part : {"running_mean", "running_var"})

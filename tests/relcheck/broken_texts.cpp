@@ -31,7 +31,7 @@ struct Cases {
 
   void pairs(const std::string& name, Make make, std::vector<std::string> says) {
     all.push_back({"pairs: " + name, std::move(make),
-                   [](const fs::path& folder) { read_corpus(pairs_in(folder), false, 1); },
+                   [](const fs::path& folder) { read_corpus(pairs_in(folder), Reads::pairs, 1); },
                    std::move(says)});
   }
   /// A source with these bytes, with a valid target.
@@ -68,7 +68,7 @@ struct Cases {
                      DataOptions options;
                      options.train.text = {(folder / "text").string()};
                      options.valid_fraction = 0.25;
-                     read_corpus(options, true, 1);
+                     read_corpus(options, Reads::text, 1);
                    },
                    {says}});
   }

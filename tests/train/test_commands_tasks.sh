@@ -95,6 +95,69 @@ status 3 train uneven.yaml --run never
 says 'data.train: line 2 has 0 tokens but 2 labels'
 absent never
 
+# ---- mlm, and a classifier that begins with its weights ------------------------------------------------
+awk 'BEGIN { for (i = 0; i < 600; i++) { a = i % 5; b = i % 7; print "a" a " b" a " a" b " b" b } }' >lines
+cat >mlm.yaml <<CONFIG
+name: mlm
+task: mlm
+data: {train: {text: lines}, valid_fraction: 0.1, test_fraction: 0.1, mask: {rate: 0.2}, max_length: 30}
+tokenizer: {kind: word}
+model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, positions: learned, max_positions: 64, segments: 2, dropout: 0}
+optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
+train: {steps: 60, batch_tokens: 256, validate_every: 20, save_every: 20, log_every: 10}
+CONFIG
+status 0 train mlm.yaml --json
+says 'data: 480 lines, 60 to validate on, 60 to test on; vocabulary 18' 'examples:' '<mask>'
+holds out '"perplexity":' '"token_accuracy":0\.[0-9]'
+perplexity=$(number perplexity)
+status 0 eval runs/mlm --split test --json
+equal 'perplexity of eval and train' "$(number perplexity)" "$perplexity"
+printf 'a1 <mask> a2 b2\n\na3 b3\n' | "$heed" generate runs/mlm --input - >out 2>err
+equal 'filled lines' "$(awk '{ printf "%d ", NF }' out)" '4 0 2 '
+checks=$((checks + 1)); grep -q '<mask>' out && fail 'a mask was left'
+status 0 gradcheck mlm.yaml --entries 2
+holds out '^segments.weight ' 'parameters have the right gradient'
+status 0 show mlm.yaml
+holds out '^segments '
+status 0 bench mlm.yaml --steps 2
+status 2 score runs/mlm --source lines --target lines
+says 'gives no probability of a whole line'
+status 2 train mlm.yaml --run never data.mask.rate=0
+says 'data.mask.rate=0: '
+status 3 train mlm.yaml --run never model.max_positions=5 data.max_length=3
+says 'data.valid: the longest line has 4 tokens; a sample of a line and its special tokens does not fit into 5 positions'
+absent never
+awk '{ print $1 " " $2 "\t" $3 " " $4 > "pairs.src"; print (substr($1, 2) == substr($3, 2) ? "same" : "other") > "pairs.tgt" }' lines
+cat >classify.yaml <<CONFIG
+name: classify
+task: classify
+data: {train: {source: pairs.src, target: pairs.tgt}, valid_fraction: 0.1, test_fraction: 0.1, max_length: 30}
+tokenizer: {kind: word, shared: false}
+model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, positions: learned, max_positions: 64, segments: 2,
+        init_from: runs/mlm, freeze: ['encoder.layers.0.*']}
+train: {steps: 40, batch_tokens: 256, validate_every: 20, save_every: 20, log_every: 10, best: accuracy}
+CONFIG
+status 0 train classify.yaml --json
+says 'model.init_from: taken: embedding.weight, segments.weight, positions.weight, encoder.layers.0.*, encoder.norm.weight, encoder.norm.bias' \
+  'model.init_from: new: output.weight, output.bias'
+holds out '"accuracy":' '"f1":' '"confusion":' '"precision":'
+accuracy=$(number accuracy)
+status 0 eval runs/classify
+holds out 'right label \(rows\) and given label \(columns\):'
+status 0 train classify.yaml --run again train.steps=20
+status 0 resume again train.steps=40 --json
+equal 'accuracy of a resumed run' "$(number accuracy)" "$accuracy"
+status 2 train classify.yaml --run never model.init_from=nowhere
+says 'nowhere'
+status 2 train classify.yaml --run never 'model.freeze=[decoder.*]'
+says 'model.freeze: no parameter matches "decoder.*"'
+status 3 train classify.yaml --run never model.d_ff=64
+says "model.init_from: the weights do not fit this config's model"
+printf 'x\n' >one.src && printf 'yes no\n' >one.tgt
+status 3 eval runs/classify --source one.src --target one.tgt
+says 'line 1 has 2 labels: each line of the target is one label, without spaces'
+absent never
+
 # ---- a language model ends with a sample -------------------------------------------------------------
 awk 'BEGIN { for (i = 0; i < 400; i++) print "abc abd " (i % 7) }' >text
 cat >lm.yaml <<CONFIG

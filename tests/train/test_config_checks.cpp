@@ -10,11 +10,19 @@ namespace {
 using heed::Metric;
 using heed::TaskInfo;
 
-const std::string for_pairs = only_for([](const TaskInfo& task) { return !task.reads_text; });
-const std::string for_text = only_for([](const TaskInfo& task) { return task.reads_text; });
+const std::string for_pairs =
+    only_for([](const TaskInfo& task) { return task.reads == heed::Reads::pairs; });
+const std::string for_text =
+    only_for([](const TaskInfo& task) { return task.reads != heed::Reads::pairs; });
+const std::string for_windows =
+    only_for([](const TaskInfo& task) { return task.reads == heed::Reads::text; });
 const std::string for_search = only_for([](const TaskInfo& task) { return task.searches; });
 const std::string for_decoders =
     only_for([](const TaskInfo& task) { return has_decoder(task.architecture); });
+const std::string for_tokens = only_for([](const TaskInfo& task) {
+  return has_decoder(task.architecture) ||
+         task.architecture == heed::Architecture::encoder_of_tokens;
+});
 const std::string without_encoder =
     only_for([](const TaskInfo& task) { return !has_encoder(task.architecture); });
 const std::string without_decoder =
@@ -111,7 +119,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {copy + "tokenizer: {kind: byte, model: x}\n",
        "exp.yaml:2:32: tokenizer.model: only for kind: sentencepiece, char or word"},
       {lm + "tokenizer: {shared: false}\n", "exp.yaml:3:21: tokenizer.shared: " + for_pairs},
-      {copy + "model: {context: 64}\n", "exp.yaml:2:18: model.context: " + for_text},
+      {copy + "model: {context: 64}\n", "exp.yaml:2:18: model.context: " + for_windows},
       {copy + "model: {init_std: 0.1}\n", "exp.yaml:2:19: model.init_std: only for init: normal"},
       {copy + "model: {final_norm: false}\n",
        "exp.yaml:2:21: model.final_norm: only for norm: post"},
@@ -137,7 +145,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {copy + "model: {attention: {pattern: topk, map: hard}}\n",
        "exp.yaml:2:41: model.attention.map: only for pattern: full or window"},
       {copy + "model: {memory: 64, positions: rotary}\n",
-       "exp.yaml:2:17: model.memory: " + for_text},
+       "exp.yaml:2:17: model.memory: " + for_windows},
       {lm + "model: {memory: 64}\n",
        "exp.yaml:3:17: model.memory: only for positions: rotary, alibi, relative_shaw, "
        "relative_t5, "
@@ -201,7 +209,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "exp.yaml:2:16: train.steps: nothing ends the run: steps, epochs and minutes are all 0"},
       {copy + "train: {early_stopping: {patience: 3}}\n",
        "exp.yaml:2:36: train.early_stopping.patience: only for metric: loss, perplexity, "
-       "token_accuracy, exact_match, bleu, chrf or bits_per_byte"},
+       "token_accuracy, exact_match, bleu, chrf, bits_per_byte, accuracy or f1"},
       {files + "train: {early_stopping: {metric: loss}}\n",
        "exp.yaml:2:34: train.early_stopping.metric: needs validation data"},
       {"data: {synthetic: {name: sort, valid: 0}}\ntrain: {early_stopping: {metric: loss}}\n",
@@ -209,7 +217,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {lm + "train: {early_stopping: {metric: bleu}}\n",
        "exp.yaml:3:34: train.early_stopping.metric: bleu is " + for_metric(Metric::bleu)},
       {copy + "task: tag\nmodel: {tie_embeddings: false}\n",
-       "exp.yaml:3:25: model.tie_embeddings: " + for_decoders},
+       "exp.yaml:3:25: model.tie_embeddings: " + for_tokens},
       {copy + "task: tag\ndecode: {beam: 2}\n", "exp.yaml:3:16: decode.beam: " + for_search},
       {copy + "model: {layers: {decoder: 0}}\n",
        "exp.yaml:2:27: model.layers.decoder: 0 is " + without_decoder},

@@ -251,10 +251,13 @@ BOOST_AUTO_TEST_CASE(unknown_choices) {
        "\"bpe\" (did you mean algorithm: bpe?)"},
       {copy + "train: {early_stopping: {metric: BLEU}}\n",
        "exp.yaml:2:34: train.early_stopping.metric: expected one of none, loss, perplexity, "
-       "token_accuracy, exact_match, bleu, chrf, bits_per_byte, got \"BLEU\" (did you mean bleu?)"},
+       "token_accuracy, exact_match, bleu, chrf, bits_per_byte, accuracy, f1, got \"BLEU\" (did "
+       "you mean bleu?)"},
       {copy + "train: {best: accuracy}\n",
+       "exp.yaml:2:15: train.best: accuracy is only for task: classify"},
+      {copy + "train: {best: rouge}\n",
        "exp.yaml:2:15: train.best: expected one of loss, perplexity, token_accuracy, exact_match, "
-       "bleu, chrf, bits_per_byte, got \"accuracy\""},
+       "bleu, chrf, bits_per_byte, accuracy, f1, got \"rouge\""},
       {copy + "model: {positions: }\n", "exp.yaml:2:9: model.positions: expected one of " +
                                             choices_of("model.positions") + ", got nothing"},
   });

@@ -8,8 +8,8 @@
 #include "autograd/kernels/gemm/product_log.h"
 #include "autograd/ops.h"
 #include "nn/layers/patterns.h"
+#include "nn/models/classifier.h"
 #include "nn/models/model.h"
-#include "nn/models/tagger.h"
 #include "optim/optimizer.h"
 #include "tests/train/flops_formula.h"
 #include "train/decode/rows.h"
@@ -46,7 +46,7 @@ std::unique_ptr<Model> seq2seq(const ModelOptions& o) {
 }
 
 std::unique_ptr<Model> tagger(const ModelOptions& o) {
-  return make_tagger(o, vocabulary + 4, vocabulary, 1);
+  return make_classifier(o, Labelling::rows, vocabulary + 4, vocabulary, 1);
 }
 
 /// Sequences of these lengths; an empty list means that the side is absent.

@@ -17,6 +17,7 @@
 #include "data/batches/batcher.h"
 #include "train/commands/commands.h"
 #include "train/loop/step.h"
+#include "train/loop/transfer.h"
 #include "train/report/product_replay.h"
 #include "train/report/step_profile.h"
 #include "train/tasks/model.h"
@@ -88,7 +89,7 @@ class Bench {
     }
     model_ = build_to_train(config, vocabulary);
     cost_ = token_cost(*task_, *model_);
-    optimizer_.emplace(config.optim, model_->parameters());
+    optimizer_.emplace(config.optim, not_frozen(*model_, config.train.freeze));
     step_.emplace(*model_, *optimizer_, team_, options_);
   }
 
@@ -102,7 +103,7 @@ class Bench {
   double step() {
     const Batch batch = stream_ ? stream_->next() : random_batch(*task_, number_);
     shards_ = shard(batch, config_.train.shards, cost_);
-    tokens_ = static_cast<double>(batch.labels.size());
+    tokens_ = static_cast<double>(batch.label_count());
     arena_forget_peak();
     const std::int64_t allocations = arena_counters().system_allocations;
     const double start = seconds_now();

@@ -26,9 +26,9 @@ struct Subject {
 };
 
 /// Refuses because the config lacks the requested split; the message lists the alternatives.
-[[noreturn]] void refuse_split(const std::string& name, bool other_exists, bool reads_text) {
+[[noreturn]] void refuse_split(const std::string& name, bool other_exists, Reads reads) {
   const std::string other = name == "test" ? "valid" : "test";
-  const char* const files = reads_text ? "--text FILE" : "--source FILE --target FILE";
+  const char* const files = reads == Reads::pairs ? "--source FILE --target FILE" : "--text FILE";
   if (other_exists)
     refuse(fmt::format("the config has no {} split: choose --split {}, or give {}", name, other,
                        files));
@@ -50,7 +50,7 @@ Subject split_subject(const EvalCommand& options, const Task& task) {
   Corpus corpus;
   if (synthetic || (test ? data.test_fraction : data.valid_fraction) > 0) corpus = task.read();
   Split& split = test ? corpus.test : corpus.valid;
-  if (split.empty()) refuse_split(name, test ? has_valid : has_test, task.info().reads_text);
+  if (split.empty()) refuse_split(name, test ? has_valid : has_test, task.info().reads);
   return {name, std::move(split)};
 }
 
@@ -87,7 +87,7 @@ int eval_command(const EvalCommand& options) {
   const Task& task = *trained.task;
   if (options.pretokenised && !task.info().has(Metric::bleu))
     refuse(fmt::format("--pretokenised is for BLEU, which task {} lacks", task.info().name));
-  if (!options.output.empty() && task.info().reads_text)
+  if (!options.output.empty() && task.info().reads != Reads::pairs)
     refuse("--output is for tasks whose evaluation produces a line per input line");
   if (options.json && is_standard_output(options.output))
     refuse("--json and the outputs cannot both go to standard output");

@@ -116,14 +116,14 @@ int gradcheck_command(const GradcheckCommand& options) {
     return model->loss(rows_of(batch), {config.train.label_smoothing}, pass);
   };
   tell(fmt::format("{}: the loss of {} sequences, {} labels, in float64", config.name,
-                   batch.sequences(), batch.labels.size()));
+                   batch.sequences(), batch.label_count()));
   const double begin = seconds_now();
   const GradcheckTable table = ModelCheck(loss, model->parameters(), options.entries).run();
   if (options.json) {
     nlohmann::json record = table.json();
     record["seconds"] = seconds_now() - begin;
     record["sequences"] = batch.sequences();
-    record["target_tokens"] = batch.labels.size();
+    record["target_tokens"] = batch.label_count();
     fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     fmt::print("{}", table.text());

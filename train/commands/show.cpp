@@ -51,7 +51,7 @@ int show_command(const ShowCommand& options) {
                                : read_config(options.config, options.overrides);
   for (const std::string& warning : config.warnings) tell("warning: " + warning);
   std::optional<Tokenizers> tokenizers;
-  if (is_run) tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
+  if (is_run) tokenizers = load_tokenizers(run.path, config);
   const ModelSummary summary = summarize_model(config, tokenizers);
   const std::vector<Plugin> plugins = plugins_of(config.plugins);
   if (options.json) {

@@ -96,7 +96,7 @@ int go_on(const Config& config, const RunFolder& run, const ResumeCommand& optio
       changes_on_resume(read_run_config(run, {}, PluginUse::leave), config);
   for (const std::string& warning : config.warnings) talk.line("warning: " + warning);
   for (const std::string& note : check_files(run)) talk.line("warning: " + note);
-  const Tokenizers tokenizers = Tokenizers::load(run.path, config.tokenizer.kind);
+  const Tokenizers tokenizers = load_tokenizers(run.path, config);
   const ExperimentData data = load_data(config, &tokenizers);
   for (const std::string& change : changed_surroundings(run, config, data.sums)) {
     talk.line(fmt::format(
@@ -129,6 +129,7 @@ int train_command(const TrainCommand& options) {
   for (const std::string& warning : config.warnings) talk.line("warning: " + warning);
   const ExperimentData data = load_data(config);  // first: bad data leaves nothing behind
   Trainer trainer(config, run, data, talk);       // nor does a model that does not fit
+  trainer.initialise();
   create_folders(run.path);
   const RunLock lock(run.path);
   if (options.overwrite) {

@@ -43,7 +43,7 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   for (const std::string& note : check_files(folder)) tell("heed: note: " + note);
   for (const std::string& changed : changed_plugins(folder, trained.config))
     tell(fmt::format("heed: note: {} from those that the run was started with", changed));
-  trained.tokenizers = Tokenizers::load(folder.path, trained.config.tokenizer.kind);
+  trained.tokenizers = load_tokenizers(folder.path, trained.config);
   trained.task = make_task(trained.config);
   trained.model = build_unfilled(trained.config, sizes_of(trained.tokenizers));
   const std::filesystem::path file = weights / "model.safetensors";

@@ -121,8 +121,9 @@ class Checker {
     if (synthetic() || any_file(config_.data.train) || config_.bench.sequences > 0) return;
     complain({"data.train", "data.synthetic.name", "task"},
              fmt::format("missing: nothing to train on (give {})",
-                         task().reads_text ? "text files"
-                                           : "source and target files, or data.synthetic.name"));
+                         task().reads != Reads::pairs
+                             ? "text files"
+                             : "source and target files, or data.synthetic.name"));
   }
 
   /// Source and target need the same number of files.
@@ -202,8 +203,13 @@ class Checker {
   void settle_architecture() {
     const Architecture architecture = task().architecture;
     if (!has_encoder(architecture)) config_.model.encoder_layers = 0;
+    for (const std::string& name : task().specials) {
+      std::vector<std::string>& specials = config_.tokenizer.specials;
+      if (std::ranges::find(specials, name) == specials.end()) specials.push_back(name);
+    }
     if (has_decoder(architecture)) return;
     config_.model.decoder_layers = 0;
+    if (architecture == Architecture::encoder_of_tokens) return;  // its labels are its tokens
     if (config_.tokenizer.shared && tree_.place_of("tokenizer.shared").whole)
       warn({"tokenizer.shared", "task"}, "labels have their own vocabulary");
     config_.tokenizer.shared = false;
@@ -250,12 +256,26 @@ class Checker {
     if (model.positions != PositionKind::learned) return;
     const auto fit = [&](std::string_view key, std::int64_t length, std::int64_t special) {
       if (length + special <= model.max_positions) return;
+      const std::string specials = special == 0 ? ""
+                                   : special == 1
+                                       ? ", and one for the end token"
+                                       : fmt::format(", and {} for special tokens", special);
       complain({"model.max_positions", key},
-               fmt::format("{} is less than {}: {}{}", model.max_positions, key, length,
-                           special > 0 ? ", and one for the end token" : ""));
+               fmt::format("{} is less than {}: {}{}", model.max_positions, key, length, specials));
     };
-    if (task().reads_text) return fit("model.context", model.context, 0);
-    fit("data.max_length", config_.data.max_length, has_decoder(task().architecture) ? 1 : 0);
+    if (task().reads == Reads::text) return fit("model.context", model.context, 0);
+    const bool two_lines = config_.data.mask.next_sentence;
+    switch (task().architecture) {
+      case Architecture::encoder:
+        return fit("data.max_length", config_.data.max_length, 0);
+      case Architecture::encoder_of_sequences:
+        return fit("data.max_length", config_.data.max_length, 3);
+      case Architecture::encoder_of_tokens:
+        return fit("data.max_length", (two_lines ? 2 : 1) * config_.data.max_length,
+                   two_lines ? 3 : 2);
+      default:
+        fit("data.max_length", config_.data.max_length, 1);
+    }
     if (task().searches) fit("decode.max_length", config_.decode.max_length, 0);
   }
 

@@ -93,6 +93,15 @@ void add_data(Table& table) {
           row(HEED_KEY(data.lowercase), "Lower-case both sides before tokenizing."),
           row(HEED_KEY(data.cutoff), dropout,
               "Probability that an input token, of either side, becomes <unk> in training."),
+          row(HEED_KEY(data.mask.rate), {0.0, 1.0, false, true},
+              "Share of the tokens of a line that are hidden and must be predicted, at least one: "
+              "80 "
+              "% as <mask>, 10 % as random tokens, 10 % as themselves. Each epoch hides others."),
+          row(HEED_KEY(data.mask.whole_words), "Hide all pieces of a word together.")
+              .only("tokenizer.kind", {"sentencepiece", "word"}),
+          row(HEED_KEY(data.mask.next_sentence),
+              "A sample has two lines, and the model also predicts whether the second followed the "
+              "first. Empty lines separate documents."),
           row(HEED_KEY(data.max_length), length,
               "Training pairs with more tokens than this on either side are left out."),
       });
@@ -293,15 +302,15 @@ void add_task_conditions(Table& table) {
       same->of.emplace_back(of);
     }
   };
-  const auto text = [](const TaskInfo& task) { return task.reads_text; };
-  const auto pairs = [](const TaskInfo& task) { return !task.reads_text; };
+  const auto text = [](const TaskInfo& task) { return task.reads == Reads::text; };
+  const auto pairs = [](const TaskInfo& task) { return task.reads == Reads::pairs; };
   const auto searches = [](const TaskInfo& task) { return task.searches; };
   const auto encodes = [](const TaskInfo& task) { return has_encoder(task.architecture); };
   const auto decodes = [](const TaskInfo& task) { return has_decoder(task.architecture); };
   for (const std::string split : {"data.train", "data.valid", "data.test"}) {
     needs(split + ".source", pairs);
     needs(split + ".target", pairs);
-    needs(split + ".text", text);
+    needs(split + ".text", std::not_fn(pairs));
   }
   needs("data.synthetic.name", pairs);
   needs("tokenizer.shared", pairs);
@@ -310,7 +319,16 @@ void add_task_conditions(Table& table) {
   needs("tokenizer.sample.nbest", translates);
   needs("model.context", text);
   needs("model.memory", text);
-  needs("model.tie_embeddings", decodes);
+  const auto masks = [](const TaskInfo& task) {
+    return task.architecture == Architecture::encoder_of_tokens;
+  };
+  for (const char* key : {"data.mask.rate", "data.mask.whole_words", "data.mask.next_sentence"})
+    needs(key, masks);
+  needs("model.tie_embeddings", [&](const TaskInfo& task) { return decodes(task) || masks(task); });
+  needs("model.segments", std::not_fn(decodes));
+  needs("model.pool", [](const TaskInfo& task) {
+    return task.architecture == Architecture::encoder_of_sequences;
+  });
   needs("model.norm_kind", std::not_fn(decodes), "batch");
   find(table, "model.norm_kind").conditions.back().remark =
       "a decoder would see the future in the statistics of a batch; use layer or rms";

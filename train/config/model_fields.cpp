@@ -125,6 +125,10 @@ void add_model(Table& table) {
           row(HEED_KEY(model.init), "How weights are initialised."),
           row(HEED_KEY(model.init_std), positive, "Standard deviation of initial weights.")
               .only("model.init", {"normal"}),
+          row(HEED_KEY(model.segments), Range{1, 16},
+              "Learned vectors that tell the texts of a line apart (<s> A </s> B </s>); 1: none."),
+          row(HEED_KEY(model.pool),
+              "What stands for a line: its first row, that of <s>, or the mean of its rows."),
           row(HEED_KEY(model.context), Range{1, million},
               "Tokens of text that the model reads at once."),
           row(HEED_KEY(model.memory), Range{0, million},
@@ -132,6 +136,14 @@ void add_model(Table& table) {
               "computed them then; each batch continues the previous one.")
               .only("model.mixer", {"attention"})
               .only("model.attention.pattern", {"full", "window", "topk"}),
+          row("model.init_from", HEED_MEMBER(train.init_from),
+              "A run whose tokenizer and weights this one begins with: all tensors of the same "
+              "names. The output projection of a model with other labels begins anew.")
+              .in_words("a run folder"),
+          row("model.freeze", HEED_MEMBER(train.freeze),
+              "Parameters that training leaves as they are, by name (heed show lists the names); * "
+              "stands for any characters, as in encoder.layers.0.*.")
+              .in_words("a name or a list of names"),
           row(HEED_KEY(model.max_positions), Range{1, million},
               "Length of the longest sequence, in tokens.")
               .only("model.positions", {"learned"}),

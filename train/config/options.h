@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/config/tasks.h"
 
@@ -23,6 +24,9 @@ struct EarlyStoppingOptions {
 };
 
 struct TrainOptions {
+  std::string init_from = {};  ///< model.init_from: a run whose weights this one begins with
+  std::vector<std::string> freeze =
+      {};                      ///< model.freeze: patterns of names; these keep their values
   std::int64_t steps = 10000;  ///< whichever of steps, epochs and minutes comes first ends the run;
   double epochs = 0.0;         ///<   0: no limit of this kind
   double minutes = 0.0;

@@ -10,6 +10,7 @@
 
 #include "autograd/base/enum_names.h"
 #include "autograd/base/open_enum.h"
+#include "data/options.h"
 #include "nn/models/architecture.h"
 
 namespace heed {
@@ -17,7 +18,17 @@ namespace heed {
 // ---- metrics -------------------------------------------------------------------------------------
 // In the order in which they are printed. Checkpoints hold the number of the metric that chose
 // the best, so a new metric goes at the end.
-enum class Metric { loss, perplexity, token_accuracy, exact_match, bleu, chrf, bits_per_byte };
+enum class Metric {
+  loss,
+  perplexity,
+  token_accuracy,
+  exact_match,
+  bleu,
+  chrf,
+  bits_per_byte,
+  accuracy,
+  f1
+};
 
 struct MetricInfo {
   std::string_view name;   ///< in YAML and JSON
@@ -27,7 +38,7 @@ struct MetricInfo {
   bool percent = false;  ///< a fraction, printed as a percentage
 };
 
-inline constexpr std::array<MetricInfo, 7> metric_table{{
+inline constexpr std::array<MetricInfo, 9> metric_table{{
     {"loss", "loss", false, 4},
     {"perplexity", "perplexity", false, 3},
     {"token_accuracy", "token accuracy", true, 2, true},
@@ -35,6 +46,8 @@ inline constexpr std::array<MetricInfo, 7> metric_table{{
     {"bleu", "BLEU"},
     {"chrf", "chrF2"},
     {"bits_per_byte", "bits/byte", false, 3},
+    {"accuracy", "accuracy", true, 2, true},
+    {"f1", "macro F1", true, 4},
 }};
 
 constexpr auto names_of(Metric) {
@@ -51,7 +64,9 @@ constexpr const MetricInfo& info_of(Metric metric) {
 #define HEED_TASKS(TASK) \
   TASK(seq2seq)          \
   TASK(lm)               \
-  TASK(tag)
+  TASK(tag)              \
+  TASK(classify)         \
+  TASK(mlm)
 
 #define HEED_ENUMERATOR(name) name,
 enum class TaskKind : int { HEED_TASKS(HEED_ENUMERATOR) };
@@ -62,10 +77,10 @@ struct TaskInfo {
   std::string_view name = {};  ///< outlives the program's use of it, as a literal does
   std::string_view help = {};
   Architecture architecture = Architecture::encoder_decoder;
-  bool reads_text =
-      false;  ///< continuous text, in windows of model.context; otherwise pairs of lines
-  bool searches = false;  ///< its outputs come from the search that section decode describes
+  Reads reads = Reads::pairs;  ///< text: in windows of model.context
+  bool searches = false;       ///< its outputs come from the search that section decode describes
   std::vector<Metric> metrics;
+  std::vector<std::string> specials = {};  ///< pieces that its tokenizer needs
 
   bool has(Metric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
 };
@@ -82,13 +97,23 @@ inline std::deque<TaskInfo> built_in_tasks() {
       {.name = "lm",
        .help = "a language model, decoder only",
        .architecture = Architecture::decoder,
-       .reads_text = true,
+       .reads = Reads::text,
        .searches = true,
        .metrics = {loss, perplexity, token_accuracy, bits_per_byte}},
       {.name = "tag",
        .help = "a label for each token of a line, encoder only",
        .architecture = Architecture::encoder,
-       .metrics = {loss, perplexity, token_accuracy, exact_match}},
+       .metrics = {loss, perplexity, token_accuracy, exact_match, f1}},
+      {.name = "classify",
+       .help = "a label for each line, or for two texts with a tab between them, encoder only",
+       .architecture = Architecture::encoder_of_sequences,
+       .metrics = {loss, accuracy, f1}},
+      {.name = "mlm",
+       .help = "a masked language model of lines of text, encoder only",
+       .architecture = Architecture::encoder_of_tokens,
+       .reads = Reads::lines,
+       .metrics = {loss, perplexity, token_accuracy},
+       .specials = {"<mask>"}},
   };
 }
 

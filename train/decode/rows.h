@@ -9,6 +9,8 @@
 
 HEED_BEGIN
 
+static_assert(no_label == ignored_target);
+
 /// A batch as a model reads it: views, so the batch must outlive them.
 inline Rows rows_of(const Batch& batch) {
   const auto view = [](const Side& side) {

@@ -56,9 +56,9 @@ std::string explain(const Model& model, std::span<const NamedTensor> parameters,
   if (const auto found = find_non_finite(parameters, "the weight"))
     return fmt::format("  first: {}", found->text());
   double tokens = 0;
-  for (const Batch& shard : shards) tokens += static_cast<double>(shard.labels.size());
+  for (const Batch& shard : shards) tokens += static_cast<double>(shard.label_count());
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    if (shards[i].labels.empty()) continue;
+    if (shards[i].label_count() == 0) continue;
     const FiniteCheck check(parameters);
     shard_gradients(model, shards[i], static_cast<std::int64_t>(i), step, tokens, options, nullptr,
                     {lanes[i]});
@@ -118,7 +118,7 @@ TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
 StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, double lr) {
   // 1. The loss is a mean over the whole batch's labels, so every shard divides by their number.
   std::int64_t tokens = 0;
-  for (const Batch& shard : shards) tokens += static_cast<std::int64_t>(shard.labels.size());
+  for (const Batch& shard : shards) tokens += shard.label_count();
   if (tokens == 0) throw Error(Exit::failed, "a batch without labels");
   gradients_.resize(shards.size());
   for (GradientList& list : gradients_) list.resize(optimizer_.parameters().size());
@@ -212,7 +212,7 @@ void TrainStep::drop_gradients() {
 
 void TrainStep::forward_backward(const Batch& shard, const ShardContext& context,
                                  std::int64_t number, std::int64_t step, double normalizer) {
-  if (shard.labels.empty() && context.all_reduce == nullptr) return;
+  if (shard.label_count() == 0 && context.all_reduce == nullptr) return;
   const auto i = static_cast<std::size_t>(number);
   Gradients gradients =
       shard_gradients(model_, shard, number, step, normalizer, options_, &counts_[i], context);

@@ -11,6 +11,7 @@
 #include "nn/weights.h"
 #include "optim/schedule.h"
 #include "train/decode/rows.h"
+#include "train/loop/transfer.h"
 #include "train/run/average.h"
 #include "train/tasks/model.h"
 #include "train/tasks/token_cost.h"
@@ -56,15 +57,22 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
       task_(make_task(config)),
       team_(config.threads),
       model_(build_to_train(config, sizes_of(data.tokenizers))),
-      optimizer_(config.optim, model_->parameters()),
+      optimizer_(config.optim, not_frozen(*model_, config.train.freeze)),
       step_(*model_, optimizer_, team_, step_options(config)),
       stream_(data.train, batch_options(config)),
       cost_(token_cost(*task_, *model_)),
       total_steps_(steps_in_all(config, stream_)),
       checkpoints_(run.path) {
-  if (config.train.ema > 0) ema_.emplace(config.train.ema, model_->parameters());
+  if (config.train.ema > 0) ema_.emplace(config.train.ema, optimizer_.parameters());
   progress_.batches = batches_of(config, data);
   progress_.judged_by = fmt::format("{} {}", static_cast<int>(deciding_metric()), data.sums.valid);
+}
+
+void Trainer::initialise() {
+  if (config_.train.init_from.empty()) return;
+  for (const std::string& line : take_weights(config_.train.init_from, *model_).text())
+    talk_.line(line);
+  if (ema_) ema_->restart();
 }
 
 Metric Trainer::deciding_metric() const {
@@ -371,7 +379,7 @@ void Trainer::restore() {
   if (!newest.checkpoint) {
     repair_metrics();
     talk_.line("no checkpoint to continue from: starting at step 0");
-    return;
+    return initialise();
   }
   const std::filesystem::path folder = newest.checkpoint->folder;
   load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),

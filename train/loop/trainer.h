@@ -30,6 +30,8 @@ class Trainer {
  public:
   Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk);
 
+  /// Before a new run: takes the weights that model.init_from names, if any.
+  void initialise();
   /// Continues from the newest valid checkpoint of the run, or starts at step 0 if none was saved
   /// yet; reports what it skipped. Throws Error(bad_input) if all checkpoints are damaged, and
   /// Error(io) if the disk fails.

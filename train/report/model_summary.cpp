@@ -85,7 +85,7 @@ void look_at_data(const Task& task, const std::optional<Tokenizers>& own, ModelS
     if (!own && learns_slowly(config.tokenizer)) throw Error(Exit::failed, why);
     const Split train = task.read().train;
     if (!own) {
-      tokenizers = make_tokenizers(config.tokenizer, train, config.seed, tell_note);
+      tokenizers = task.find_tokenizers(train);
       summary.vocabulary = {sizes_of(*tokenizers), "from the training data"};
     }
     summary.work = real_work(task, train, *tokenizers);

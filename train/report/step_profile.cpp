@@ -12,7 +12,7 @@ std::vector<ShardProducts> StepProfile::add(double step_seconds, const Model& mo
                                             std::span<const Batch> shards, std::int64_t number,
                                             const StepOptions& options, Team& team) {
   double tokens = 0;
-  for (const Batch& shard : shards) tokens += static_cast<double>(shard.labels.size());
+  for (const Batch& shard : shards) tokens += static_cast<double>(shard.label_count());
   struct OfShard {
     OpTimes ops;
     double seconds = 0;

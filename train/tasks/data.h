@@ -18,6 +18,11 @@ struct ExperimentData {
 /// Reads the files, builds or loads the tokenizers, encodes: Task::load of the config's task.
 ExperimentData load_data(const Config& config, const Tokenizers* tokenizers = nullptr);
 
+/// The kind of the target's tokenizer: labels of whole lines are words.
+TokenizerKind target_kind(const Config& config);
+/// The tokenizers of a run folder.
+Tokenizers load_tokenizers(const std::filesystem::path& folder, const Config& config);
+
 VocabularySizes sizes_of(const Tokenizers& tokenizers);
 
 /// How training data are cut into batches.

@@ -104,8 +104,7 @@ class Seq2SeqTask final : public Task {
     options.keep_lines = !training || draws;
     Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
     if (draws) {
-      data.segmentation = {tokenizers.source, tokenizers.target, sample, config_.seed,
-                           config_.data.max_length};
+      data.segmentation = {tokenizers.source, tokenizers.target, sample, config_.data.max_length};
     }
     return data;
   }

@@ -10,6 +10,7 @@
 #include "autograd/base/utf8.h"
 #include "autograd/kernels/gemm/bf16.h"
 #include "train/decode/rows.h"
+#include "train/run/run_folder.h"
 #include "train/terminal/talk.h"
 
 HEED_BEGIN
@@ -66,9 +67,7 @@ std::string digest(const Dataset& data) {
 ExperimentData Task::load(const Tokenizers* tokenizers) const {
   const Corpus corpus = read();
   ExperimentData data;
-  data.tokenizers = tokenizers != nullptr
-                        ? *tokenizers
-                        : make_tokenizers(config_.tokenizer, corpus.train, config_.seed, tell_note);
+  data.tokenizers = tokenizers != nullptr ? *tokenizers : find_tokenizers(corpus.train);
   data.train = encode(corpus.train, data.tokenizers, true);
   const auto evaluated = [&](const Split& split, const std::string& what) {
     Dataset encoded = split.empty() ? Dataset() : encode(split, data.tokenizers, false);
@@ -83,12 +82,47 @@ ExperimentData Task::load(const Tokenizers* tokenizers) const {
   return data;
 }
 
+Tokenizers Task::find_tokenizers(const Split& train) const {
+  TokenizerOptions options = config_.tokenizer;
+  const std::string& run = config_.train.init_from;
+  if (!run.empty() && options.model.empty() && options.source_model.empty()) {
+    const Config other = read_run_config(RunFolder{run}, {}, PluginUse::leave);
+    if (other.tokenizer.kind != options.kind) {
+      refuse(fmt::format("model.init_from: {} has a tokenizer of kind {}; set tokenizer.kind to it",
+                         run, name_of(other.tokenizer.kind)));
+    }
+    use_tokenizers_of(run, options);
+  }
+  return make_tokenizers(options, learned_from(train), config_.seed, tell_note,
+                         target_kind(config_));
+}
+
+void Task::use_tokenizers_of(const std::string& run, TokenizerOptions& options) const {
+  const auto file = [&](const std::string& name) {
+    const bool pieces = options.kind == TokenizerKind::sentencepiece;
+    const std::filesystem::path path =
+        std::filesystem::path(run) / (name + (pieces ? ".model" : ".vocab"));
+    return std::filesystem::exists(path) ? path.string() : "";
+  };
+  const std::string one = file("tokenizer");
+  if (options.shared || info().reads == Reads::text) {
+    if (one.empty())
+      refuse(fmt::format("model.init_from: {} has two vocabularies; set tokenizer.shared to false",
+                         run));
+    options.model = one;
+  } else {
+    options.source_model = one.empty() ? file("source") : one;
+    // An encoder's labels are a vocabulary of their own, learned from these data.
+    if (has_decoder(info().architecture)) options.target_model = one.empty() ? file("target") : one;
+  }
+}
+
 Split Task::read_files(const FilesOptions& files, const std::string& name) const {
-  return read_split(files, info().reads_text, config_.data.lowercase, name);
+  return read_split(files, info().reads, config_.data.lowercase, name);
 }
 
 Split Task::read_given(const FilesOptions& files) const {
-  if (info().reads_text) {
+  if (info().reads != Reads::pairs) {
     if (files.text.empty()) refuse("a language model is evaluated on --text FILE");
     if (!files.source.empty() || !files.target.empty())
       refuse("--source and --target are for tasks that read pairs of lines");
@@ -103,7 +137,7 @@ Split Task::read_given(const FilesOptions& files) const {
 
 Split Task::read_scored(const std::string& source, const std::string& target) const {
   if (source.empty()) refuse("--source is missing: this model scores targets given their source");
-  return read_split({{source}, {target}, {}}, false, config_.data.lowercase, "score");
+  return read_split({{source}, {target}, {}}, Reads::pairs, config_.data.lowercase, "score");
 }
 
 std::string Task::describe_pairs(const ExperimentData& data, std::string_view noun) {
@@ -146,7 +180,11 @@ std::vector<Batch> Task::batches_of(const Dataset& data) const {
 
 Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data, LossCounts* totals,
                                const LossesCallback& on_losses) const {
-  const std::vector<Batch> batches = batches_of(data);
+  return evaluate_batches(trained, batches_of(data), totals, on_losses);
+}
+
+Evaluation Task::evaluate_batches(const Trained& trained, std::span<const Batch> batches,
+                                  LossCounts* totals, const LossesCallback& on_losses) const {
   LossCounts total;
   Evaluation e;
   const auto evaluate_together = [&](std::span<const Batch> some, std::span<const Lanes> lanes) {
@@ -157,7 +195,7 @@ Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data, Loss
       const NoGrad no_grad;
       Pass pass;
       const Batch& batch = some[i];
-      if (!batch.labels.empty())
+      if (batch.label_count() > 0)
         trained.model.loss(rows_of(batch, lanes[i]), {.counts = &counts[i]}, pass);
     });
     for (std::size_t i = 0; i < some.size(); ++i) {
@@ -178,8 +216,9 @@ Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data, Loss
   const auto n = static_cast<double>(std::max<std::int64_t>(total.tokens, 1));
   e.tokens = total.tokens;
   e.set(Metric::loss, total.nll / n);
-  e.set(Metric::perplexity, std::exp(total.nll / n));
-  e.set(Metric::token_accuracy, static_cast<double>(total.correct) / n);
+  if (info().has(Metric::perplexity)) e.set(Metric::perplexity, std::exp(total.nll / n));
+  if (info().has(Metric::token_accuracy))
+    e.set(Metric::token_accuracy, static_cast<double>(total.correct) / n);
   if (totals != nullptr) *totals = total;
   return e;
 }
@@ -203,6 +242,14 @@ Batch Task::made_up_batch(std::int64_t sequences, std::int64_t source_length,
   if (has_encoder(info().architecture)) batch.source = side(source_length, vocabulary.source);
   if (has_decoder(info().architecture)) batch.target = side(target_length, vocabulary.target);
   batch.labels = ids(batch.labelled().rows(), vocabulary.target);
+  const Architecture architecture = info().architecture;
+  for (std::int64_t row = 0; row < std::ssize(batch.labels); ++row) {
+    const bool labelled = architecture == Architecture::encoder_of_sequences
+                              ? row % source_length == 0
+                          : architecture == Architecture::encoder_of_tokens ? row % 7 == 0  // 15 %
+                                                                            : true;
+    if (!labelled) batch.labels[row] = no_label;
+  }
   batch.samples.resize(static_cast<std::size_t>(sequences));
   return batch;
 }
@@ -235,6 +282,15 @@ ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
   return make_task(config)->load(tokenizers);
 }
 
+TokenizerKind target_kind(const Config& config) {
+  const bool labels = info_of(config.task).architecture == Architecture::encoder_of_sequences;
+  return labels ? TokenizerKind::words : config.tokenizer.kind;
+}
+
+Tokenizers load_tokenizers(const std::filesystem::path& folder, const Config& config) {
+  return Tokenizers::load(folder, config.tokenizer.kind, target_kind(config));
+}
+
 VocabularySizes sizes_of(const Tokenizers& tokenizers) {
   return {tokenizers.source->size(), tokenizers.target->size(), tokenizers.shared()};
 }
@@ -243,7 +299,7 @@ BatchOptions batch_options(const Config& config) {
   BatchOptions options;
   options.batch_tokens = config.train.batch_tokens;
   options.batch_sequences = config.train.batch_sequences;
-  options.context = info_of(config.task).reads_text ? config.model.context : 0;
+  options.context = info_of(config.task).reads == Reads::text ? config.model.context : 0;
   options.lanes = config.model.memory > 0;
   options.seed = config.seed;
   return options;

@@ -76,12 +76,17 @@ class Task {
   /// All data of training. `tokenizers`, if given, are used unchanged. Throws Error(bad_input) for
   /// data that cannot be trained or evaluated on.
   ExperimentData load(const Tokenizers* tokenizers) const;
-  Corpus read() const { return read_corpus(config_.data, info().reads_text, config_.seed); }
+  Corpus read() const { return read_corpus(config_.data, info().reads, config_.seed); }
+  /// The tokenizers that the config names, those of model.init_from, or new ones, learned from the training
+  /// split.
+  Tokenizers find_tokenizers(const Split& train) const;
   /// One split from its files; `name` is for messages.
   Split read_files(const FilesOptions& files, const std::string& name) const;
   /// Files named on the command line instead of a split. Throws Error(usage) if they are not of the
   /// kind that this task reads.
   Split read_given(const FilesOptions& files) const;
+  /// What tokenizers are learned from.
+  virtual Split learned_from(const Split& train) const { return train; }
   /// A split as token ids; training skips samples that it cannot use, evaluation none.
   virtual Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const = 0;
   /// Throws Error(bad_input), naming `what` and the line, if the model cannot process it.
@@ -115,10 +120,16 @@ class Task {
   std::string prepared(const std::string& line) const;
   /// Receives a batch and −log p of each of its labels.
   using LossesCallback = std::function<void(const Batch& batch, std::span<const double> losses)>;
-  /// Teacher-forced loss, perplexity and token accuracy. `totals`, if given, receives the sums.
+  /// Teacher-forced loss, and perplexity and token accuracy if the task has them. `totals`, if given, receives the sums.
   Evaluation evaluate_loss(const Trained& trained, const Dataset& data,
                            LossCounts* totals = nullptr,
                            const LossesCallback& on_losses = {}) const;
+  /// The same for given batches.
+  Evaluation evaluate_batches(const Trained& trained, std::span<const Batch> batches,
+                              LossCounts* totals = nullptr,
+                              const LossesCallback& on_losses = {}) const;
+  /// Sets the files of a run's tokenizers.
+  void use_tokenizers_of(const std::string& run, TokenizerOptions& options) const;
   /// The batches of an evaluation.
   std::vector<Batch> batches_of(const Dataset& data) const;
   int threads() const { return static_cast<int>(config_.threads); }

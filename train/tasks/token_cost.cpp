@@ -16,7 +16,9 @@ TokenCost token_cost(const Task& task, const Model& model) {
     model.loss(rows_of(batch), {}, pass);
     return counted.model;
   };
-  return {.source = flops(1, 0), .target = flops(0, 1)};
+  const Architecture architecture = task.info().architecture;
+  return {.source = has_encoder(architecture) ? flops(1, 0) : 0,
+          .target = has_decoder(architecture) ? flops(0, 1) : 0};
 }
 
 HEED_END

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <heed/nn/models/tagger.h>
+#include <heed/nn/models/classifier.h>
 #include <heed/train/decode/rows.h>
 #include <heed/train/tasks/plugin.h>
 
@@ -17,9 +17,9 @@ class EchoBatching final : public SequenceBatching {
   Rows rows(const Dataset& data, std::int64_t sample) const override {
     return {data.source.length(sample), 0};
   }
-  void add(const Dataset& data, std::int64_t sample, Batch& batch) const override {
-    const auto labels = data.target[sample];
-    batch.source.push(data.source[sample]);
+  void add(const Dataset& data, const Draw& draw, Batch& batch) const override {
+    const auto labels = data.target[draw.sample];
+    batch.source.push(data.source[draw.sample]);
     batch.labels.insert(batch.labels.end(), labels.begin(), labels.end());
   }
 };
@@ -78,7 +78,7 @@ class EchoTask final : public Task {
     const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(ids.size())};
     const NoGrad no_grad;
     Pass pass;
-    const auto& model = dynamic_cast<const Tagger&>(trained.model);
+    const auto& model = dynamic_cast<const Classifier&>(trained.model);
     const Array logits = model.logits({{ids, offsets}, {}, {}}, pass).value();
     std::vector<std::int32_t> labels;
     for (std::int64_t i = 0; i < logits.rows(); ++i) {

@@ -79,11 +79,11 @@ fault("order: a position just past the end of an epoch is accepted", "data/batch
       "data:batcher")
 
 fault("subword sampling: both sides draw the same numbers", "data/batches/batching.cpp",
-      ".part = target ? 1U : 0U});",
-      ".part = 0});",
+      "draw, 1), batch);",
+      "draw, 0), batch);",
       "data:batcher")
 
 fault("subword sampling: every epoch draws the same", "data/batches/batching.cpp",
-      ".index = static_cast<std::uint64_t>(epoch) << 32 |",
-      ".index = static_cast<std::uint64_t>(epoch) * 0 |",
+      "static_cast<std::uint64_t>(*epoch) << 32",
+      "static_cast<std::uint64_t>(*epoch) * 0",
       "data:batcher")

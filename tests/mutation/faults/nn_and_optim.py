@@ -143,7 +143,7 @@ fault("batch norm: each shard has its own statistics", "nn/layers/norm.cpp",
 fault("batch norm: evaluation uses the statistics of its own batch", "nn/layers/norm.cpp",
       "if (!pass.training) {",
       "if (false) {",
-      "nn_f64:tagger")
+      "nn_f64:classifier")
 
 fault("batch norm: running means move when the layer runs", "nn/layers/norm.cpp",
       "return batch_norm(x, weight, bias, eps, pass.shard == 0 ? &statistics->latest : nullptr,",

@@ -1,0 +1,28 @@
+#pragma once
+/// Masked language modelling (Devlin et al., "BERT", 2019): a model reads lines of which some tokens are
+/// hidden, and predicts them.
+#include <cstdint>
+#include <vector>
+
+#include "data/batches/batching.h"
+#include "data/options.h"
+
+namespace heed {
+
+/// How a line is masked, a function of seed, epoch and sample; evaluation always hides the same tokens.
+struct Masking {
+  MaskOptions options;
+  std::int32_t mask = 0;        ///< the id of <mask>
+  std::int32_t first = 0;       ///< the first id that is not a special piece
+  std::int32_t vocabulary = 0;  ///< random tokens are drawn from [first, vocabulary)
+  std::vector<bool> continues;  ///< by id: the piece continues a word; empty: none does
+  std::vector<bool> followed;  ///< by sample: the next sample is the next line of the same document
+};
+
+/// Lines as "<s> A </s>". Of a line's tokens, a share of options.rate (at least one) has a label: itself.
+/// 80 % of these are replaced by <mask>, 10 % by a random token, and 10 % stay. Requires Dataset::masking.
+/// With options.next_sentence, a sample is "<s> A </s> B </s>", where B is the line after A with a
+/// probability of 1/2 and otherwise any line; the label of <s> is <s> if B follows A, else </s>.
+const Batching& masked_lines();
+
+}  // namespace heed

@@ -1,0 +1,103 @@
+#include "nn/models/classifier.h"
+
+#include <algorithm>
+
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/index.h"
+#include "nn/models/tower.h"
+
+HEED_BEGIN
+
+namespace {
+
+/// The label of each sequence: that of its first row. (With R-Drop, labels are those of the first half.)
+std::vector<std::int32_t> labels_of_sequences(const Rows& rows) {
+  std::vector<std::int32_t> labels;
+  for (std::size_t s = 0; s + 1 < rows.source.offsets.size(); ++s) {
+    const auto first = static_cast<std::size_t>(rows.source.offsets[s]);
+    if (first < rows.labels.size()) labels.push_back(rows.labels[first]);
+  }
+  return labels;
+}
+
+/// The mean of each sequence's rows: [rows, d] → [sequences, d].
+Tensor mean_of_sequences(const Tensor& x, Offsets offsets) {
+  const std::int64_t sequences = std::ssize(offsets) - 1;
+  std::vector<std::int32_t> owner;
+  Array share({sequences, 1});
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    const std::int32_t length = offsets[s + 1] - offsets[s];
+    owner.insert(owner.end(), static_cast<std::size_t>(length), static_cast<std::int32_t>(s));
+    share.data()[s] = 1 / static_cast<real>(std::max(length, 1));
+  }
+  return mul(scatter_add(x, owner, sequences), Tensor(share));
+}
+
+class EncoderClassifier final : public Classifier {
+ public:
+  EncoderClassifier(const ModelOptions& options, Labelling labelling, std::int64_t vocabulary,
+                    std::int64_t labels, std::uint64_t seed)
+      : labelling_(labelling),
+        pool_(options.pool),
+        tied_(labelling == Labelling::tokens && options.tie_embeddings),
+        dropout_rate_(labelling == Labelling::sequences ? options.dropout.residual : 0),
+        position_limit_(options.positions == PositionKind::learned ? options.max_positions : 0) {
+    Init init(options.init, options.init_std, seed);
+    encoder_ = Tower(options, vocabulary, BlockKind::encoder, init);
+    output_ = tied_ ? Linear(encoder_.embedding.weight) : Linear(options.d_model, labels, init);
+  }
+
+  Parameters parameters() const override {
+    Parameters all;
+    append(all, "embedding", encoder_.embedding);
+    if (encoder_.segments) append(all, "segments", *encoder_.segments);
+    append(all, "positions", encoder_.positions);
+    append(all, "encoder", encoder_.stack);
+    if (!tied_) append(all, "output", output_);
+    return all;
+  }
+  std::vector<NamedStatistics> statistics() const override {
+    std::vector<NamedStatistics> all = encoder_.stack.statistics();
+    for (NamedStatistics& s : all) s.name = "encoder." + s.name;
+    return all;
+  }
+  std::int64_t position_limit() const override { return position_limit_; }
+  bool of_sequences() const override { return labelling_ == Labelling::sequences; }
+  Tensor logits(const Rows& rows, Pass& pass) const override {
+    return output_(labelled_rows(rows, pass));
+  }
+  Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const override {
+    const Tensor x = labelled_rows(rows, pass);
+    if (!of_sequences()) return projected_loss(x, output_, rows.labels, options);
+    return projected_loss(x, output_, labels_of_sequences(rows), options);
+  }
+
+ private:
+  /// The encoder's rows, or one for each sequence.
+  Tensor labelled_rows(const Rows& rows, Pass& pass) const {
+    const Offsets offsets = rows.source.offsets;
+    const Tensor x = encoder_(rows.source.ids, {offsets, nullptr, pass});
+    if (!of_sequences()) return x;
+    const Tensor pooled = pool_ == Pool::mean ? mean_of_sequences(x, offsets)
+                                              : index_select(x, offsets.first(offsets.size() - 1));
+    return dropout(pooled, static_cast<real>(pass.rate(dropout_rate_)), pass.next_key());
+  }
+
+  Labelling labelling_;
+  Pool pool_;
+  bool tied_;
+  double dropout_rate_;
+  std::int64_t position_limit_;
+  Tower encoder_;
+  Linear output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Classifier> make_classifier(const ModelOptions& options, Labelling labelling,
+                                            std::int64_t vocabulary, std::int64_t labels,
+                                            std::uint64_t seed) {
+  return std::make_unique<EncoderClassifier>(options, labelling, vocabulary, labels, seed);
+}
+
+HEED_END

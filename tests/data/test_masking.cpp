@@ -1,0 +1,161 @@
+#include "data/batches/masking.h"
+
+#include <map>
+#include <set>
+
+#include "tests/data/batches.h"
+
+using namespace heed;
+using namespace heed::testing;
+
+namespace {
+
+constexpr std::int32_t mask = 3, first = 4, vocabulary = 1004;
+
+/// Lines of 20 tokens; line i has tokens from 4 + 20 i on, so that a token names its line and place.
+Dataset lines(std::int64_t n, const MaskOptions& options) {
+  Dataset data;
+  data.batching = &masked_lines();
+  data.masking = Masking{options, mask, first, vocabulary, {}, {}};
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::vector<std::int32_t> ids(20);
+    for (std::size_t k = 0; k < ids.size(); ++k)
+      ids[k] = first + static_cast<std::int32_t>((20 * i + static_cast<std::int64_t>(k)) % 1000);
+    data.source.push(ids);
+    data.target.push({});
+    data.masking->followed.push_back(i + 1 < n);
+  }
+  return data;
+}
+
+std::vector<Batch> batches_of(const Dataset& data, std::int64_t epoch, std::uint64_t seed = 1) {
+  BatchStream stream(data, {.batch_tokens = 400, .seed = seed});
+  stream.seek({epoch, 0});
+  std::vector<Batch> all;
+  while (stream.position().epoch == epoch) all.push_back(stream.next());
+  return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(masking)
+
+BOOST_AUTO_TEST_CASE(of_15_percent_80_are_masked_10_random_and_10_stay) {
+  const Dataset data = lines(3000, {});
+  std::int64_t labels = 0, masked = 0, kept = 0, random = 0;
+  for (const Batch& batch : batches_of(data, 0)) {
+    for (std::int64_t i = 0; i < batch.sequences(); ++i) {
+      const auto ids = batch.source.part(i, i + 1).ids;
+      const auto line = data.source[batch.samples[i]];
+      BOOST_REQUIRE(ids.size() == 22u);
+      BOOST_TEST((ids.front() == Tokenizer::bos && ids.back() == Tokenizer::eos));
+      std::int64_t here = 0;
+      for (std::size_t k = 0; k < line.size(); ++k) {
+        const std::int32_t label = batch.labels[batch.source.offsets[i] + k + 1], id = ids[k + 1];
+        if (label == no_label) {
+          BOOST_REQUIRE(id == line[k]);
+          continue;
+        }
+        BOOST_REQUIRE(label == line[k]);
+        ++here;
+        masked += id == mask;
+        kept += id == label;
+        random += id != mask && id != label;
+        BOOST_REQUIRE((id == mask || id >= first));
+      }
+      BOOST_TEST(here == 3);  // 15 % of 20
+      labels += here;
+    }
+  }
+  BOOST_REQUIRE(labels == 9000);
+  // 5 standard deviations of a binomial distribution
+  BOOST_TEST(std::abs(static_cast<double>(masked) - 0.8 * 9000) < 5 * std::sqrt(0.16 * 9000));
+  BOOST_TEST(std::abs(static_cast<double>(kept) - 0.1 * 9000) < 5 * std::sqrt(0.09 * 9000));
+  BOOST_TEST(std::abs(static_cast<double>(random) - 0.1 * 9000) < 5 * std::sqrt(0.09 * 9000));
+}
+
+BOOST_AUTO_TEST_CASE(each_epoch_hides_other_tokens_and_an_evaluation_always_the_same) {
+  const Dataset data = lines(100, {});
+  const std::vector<Batch> zero = batches_of(data, 0);
+  BOOST_TEST((batches_of(data, 0) == zero));
+  BOOST_TEST((batches_of(data, 0, 2) != zero));
+  const auto hidden = [](const std::vector<Batch>& batches) {
+    std::map<std::int64_t, std::vector<std::int32_t>> all;
+    for (const Batch& b : batches) {
+      for (std::int64_t i = 0; i < b.sequences(); ++i) {
+        const auto at = b.labels.begin();
+        all[b.samples[i]] = {at + b.source.offsets[i], at + b.source.offsets[i + 1]};
+      }
+    }
+    return all;
+  };
+  const auto a = hidden(zero), b = hidden(batches_of(data, 1));
+  std::int64_t alike = 0;
+  for (const auto& [sample, labels] : a) alike += labels == b.at(sample);
+  BOOST_TEST(alike < 5);
+  const BatchOptions one{.batch_tokens = 400, .seed = 1}, two{.batch_tokens = 60, .seed = 9};
+  BOOST_TEST((hidden(evaluation_batches(data, one)) == hidden(evaluation_batches(data, two))));
+}
+
+BOOST_AUTO_TEST_CASE(short_lines_have_a_label_and_the_rate_is_the_users) {
+  Dataset data = lines(50, {.rate = 0.5});
+  data.source = {};
+  for (std::int32_t i = 0; i < 50; ++i) data.source.push(std::vector<std::int32_t>{first + i});
+  for (const Batch& b : evaluation_batches(data, {.batch_tokens = 30}))
+    BOOST_TEST(b.label_count() == b.sequences());
+  const Dataset half = lines(50, {.rate = 0.5});
+  for (const Batch& b : evaluation_batches(half, {.batch_tokens = 400}))
+    BOOST_TEST(b.label_count() == 10 * b.sequences());
+}
+
+BOOST_AUTO_TEST_CASE(whole_words_are_hidden_together) {
+  Dataset data = lines(400, {.rate = 0.3, .whole_words = true});
+  for (std::int32_t id = 0; id < vocabulary; ++id)  // words of 1, 2, 3 and 4 pieces in turn
+    data.masking->continues.push_back(id >= first &&
+                                      std::set{2, 4, 5, 7, 8, 9}.contains((id - first) % 10));
+  for (const Batch& b : batches_of(data, 0)) {
+    for (std::int64_t i = 0; i < b.sequences(); ++i) {
+      const auto line = data.source[b.samples[i]];
+      std::int64_t hidden = 0;
+      for (std::size_t k = 0; k < line.size(); ++k) {
+        const bool label = b.labels[b.source.offsets[i] + k + 1] != no_label;
+        hidden += label;
+        if (k == 0 || !data.masking->continues[line[k]]) continue;
+        BOOST_REQUIRE(label == (b.labels[b.source.offsets[i] + k] != no_label));
+      }
+      BOOST_REQUIRE((hidden >= 3 && hidden <= 6));  // 6 is 30 % of 20
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(half_of_the_second_lines_follow_the_first) {
+  const Dataset data = lines(3000, {.next_sentence = true});
+  std::int64_t follows = 0, all = 0;
+  for (const Batch& b : batches_of(data, 0)) {
+    for (std::int64_t i = 0; i < b.sequences(); ++i) {
+      const auto ids = b.source.part(i, i + 1).ids;
+      const std::int32_t label = b.labels[b.source.offsets[i]];
+      BOOST_REQUIRE(ids.size() == 43u);
+      BOOST_REQUIRE((ids[21] == Tokenizer::eos && ids[42] == Tokenizer::eos));
+      BOOST_REQUIRE((label == Tokenizer::bos || label == Tokenizer::eos));
+      // A token of the second line, hidden or not, tells which line it is, unless it was replaced.
+      const auto next = data.source[std::min<std::int64_t>(b.samples[i] + 1, data.size() - 1)];
+      std::int64_t same = 0;
+      for (std::size_t k = 0; k < 20; ++k) same += ids[22 + k] == next[k];
+      if (label == Tokenizer::bos) BOOST_TEST(same >= 14);
+      ++all;
+      follows += label == Tokenizer::bos;
+      BOOST_TEST(b.source.rows() <= 400);
+    }
+  }
+  BOOST_TEST(all == 3000);
+  BOOST_TEST(std::abs(static_cast<double>(follows) - 1500) < 5 * std::sqrt(750.0));
+  Dataset alone = lines(50, {.next_sentence = true});
+  alone.masking->followed.assign(50, false);  // every line is a document
+  for (const Batch& b : batches_of(alone, 0)) {
+    for (std::int64_t i = 0; i < b.sequences(); ++i)
+      BOOST_TEST(b.labels[b.source.offsets[i]] == Tokenizer::eos);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

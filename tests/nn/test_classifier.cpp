@@ -1,0 +1,227 @@
+// Models that label each row of their source, each sequence, or hidden tokens.
+#include "nn/models/classifier.h"
+
+#include "autograd/gradcheck.h"
+#include "tests/nn/support.h"
+
+HEED_BEGIN
+
+namespace {
+
+constexpr std::int64_t vocabulary = 7, labels = 5;
+
+/// Labels of three lines, one for each token.
+struct Labelled {
+  Pairs pairs{{3, 1, 4}, {3, 1, 4}, labels};
+  Rows rows() const { return {pairs.source_side(), {}, pairs.target_out}; }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(classifier)
+
+BOOST_AUTO_TEST_CASE(every_parameter_has_the_right_gradient) {
+  const Labelled lines;
+  for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
+    for (const double dropout : {0.0, 0.3}) {
+      ModelOptions o = small_options();
+      o.norm = norm;
+      o.positions = dropout > 0 ? PositionKind::learned : PositionKind::sinusoidal;
+      o.max_positions = 4;
+      o.dropout = dropout;
+      const std::unique_ptr<Model> model =
+          make_classifier(o, Labelling::rows, vocabulary, labels, 1);
+      randomise(model->parameters());
+      const auto loss = [&] {
+        Pass pass{dropout > 0, 5, 17, 2};
+        return model->loss(lines.rows(), {0.1, 7.0}, pass);
+      };
+      BOOST_TEST(gradcheck_parameters(loss, model->parameters()));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_loss_is_the_cross_entropy_of_the_logits) {
+  const Labelled lines;
+  const std::unique_ptr<Classifier> model =
+      make_classifier(small_options(), Labelling::rows, vocabulary, labels, 1);
+  randomise(model->parameters());
+  Pass pass;
+  LossCounts counts, plain_counts;
+  const Tensor loss = model->loss(lines.rows(), {0.1, 3.0, &counts}, pass);
+  const Tensor logits = model->logits(lines.rows(), pass);
+  BOOST_TEST((logits.shape() == Shape{8, labels}));
+  const Tensor plain =
+      cross_entropy(logits, lines.pairs.target_out, static_cast<real>(0.1), 3.0, &plain_counts);
+  BOOST_TEST(std::abs(loss.item() / plain.item() - 1) < 1e-12);
+  BOOST_TEST(counts.tokens == 8);
+  BOOST_TEST(counts.correct == plain_counts.correct);
+}
+
+BOOST_AUTO_TEST_CASE(the_labels_of_a_line_do_not_depend_on_the_batch) {
+  const Labelled lines;
+  const std::unique_ptr<Classifier> model =
+      make_classifier(small_options(), Labelling::rows, vocabulary, labels, 1);
+  randomise(model->parameters());
+  Pass pass;
+  const Array together = model->logits(lines.rows(), pass).value();
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const Pairs one = lines.pairs.only(i);
+    const Array alone = model->logits({one.source_side(), {}, one.target_out}, pass).value();
+    const auto& at = lines.pairs.source_offsets;
+    BOOST_TEST(difference(alone, together.sliced(at[i], at[i + 1])) < 1e-12);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_encoder_without_a_decoder_is_a_tagger) {
+  const ModelOptions o = small_options();
+  const Parameters made =
+                       make_model(Architecture::encoder, o, {vocabulary, labels}, 1)->parameters(),
+                   same = make_classifier(o, Labelling::rows, vocabulary, labels, 1)->parameters();
+  BOOST_TEST(made.size() == same.size());
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    BOOST_TEST(made[i].name == same[i].name);
+    BOOST_TEST(same_bits(made[i].tensor.value(), same[i].tensor.value()));
+  }
+}
+
+// With the statistics of its own batch, a line's labels would depend on the other lines.
+BOOST_AUTO_TEST_CASE(batch_norm_in_evaluation_uses_its_running_means) {
+  ModelOptions o = small_options();
+  o.norm_kind = NormKind::batch;
+  const std::unique_ptr<Classifier> model =
+      make_classifier(o, Labelling::rows, vocabulary, labels, 1);
+  randomise(model->parameters());
+  const Labelled lines;
+  const auto logits_of = [&](const Pairs& pairs) {
+    Pass pass;
+    return model->logits({pairs.source_side(), {}, {}}, pass).value();
+  };
+  const Array together = logits_of(lines.pairs);
+  for (std::int64_t i = 0; i < 3; ++i) {
+    BOOST_TEST(difference(logits_of(lines.pairs.only(i)),
+                          rows_of_sequence(together, lines.pairs.source_offsets, i)) < 1e-12);
+  }
+  for (NamedTensor& t : model->state()) {
+    if (t.name.ends_with("running_mean")) t.tensor.mutable_value().values()[0] += 1;
+  }
+  BOOST_TEST(difference(logits_of(lines.pairs), together) > 1e-3);
+}
+
+/// A label at the first row of each line; the others have none.
+std::vector<std::int32_t> labels_of_lines() {
+  return {4, ignored_target, ignored_target, 0, 2, ignored_target, ignored_target, ignored_target};
+}
+
+BOOST_AUTO_TEST_CASE(labels_of_sequences_have_the_right_gradients) {
+  Labelled lines;
+  lines.pairs.target_out = labels_of_lines();
+  for (const Pool pool : {Pool::first, Pool::mean}) {
+    for (const double dropout : {0.0, 0.3}) {
+      ModelOptions o = small_options();
+      o.pool = pool;
+      o.dropout = dropout;
+      o.segments = 2;
+      const auto model = make_classifier(o, Labelling::sequences, vocabulary, labels, 1);
+      randomise(model->parameters());
+      const auto loss = [&] {
+        Pass pass{dropout > 0, 5, 17, 2};
+        return model->loss(lines.rows(), {0.1, 3.0}, pass);
+      };
+      BOOST_TEST(gradcheck_parameters(loss, model->parameters()));
+      Pass pass;
+      BOOST_TEST((model->logits(lines.rows(), pass).shape() == Shape{3, labels}));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_line_is_its_first_row_or_the_mean_of_its_rows) {
+  const Labelled lines;
+  for (const Pool pool : {Pool::first, Pool::mean}) {
+    ModelOptions o = small_options();
+    o.pool = pool;
+    const auto rows = make_classifier(o, Labelling::rows, vocabulary, labels, 1),
+               whole = make_classifier(o, Labelling::sequences, vocabulary, labels, 1);
+    randomise(rows->parameters());
+    randomise(whole->parameters());  // the same values
+    Pass pass;
+    const Array each = rows->logits(lines.rows(), pass).value(),
+                one = whole->logits(lines.rows(), pass).value();
+    for (std::int64_t s = 0; s < 3; ++s) {
+      const std::int64_t begin = lines.pairs.source_offsets[s],
+                         end = pool == Pool::first ? begin + 1 : lines.pairs.source_offsets[s + 1];
+      for (std::int64_t c = 0; c < labels; ++c) {
+        double mean = 0;  // the projection is linear, so it commutes with the mean
+        for (std::int64_t r = begin; r < end; ++r)
+          mean += each.row(r)[c] / static_cast<double>(end - begin);
+        BOOST_TEST(std::abs(one.row(s)[c] - mean) < 1e-12);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(hidden_tokens_have_the_right_gradients) {
+  Labelled lines;
+  lines.pairs.target_out = {ignored_target, 3, ignored_target, 1, ignored_target,
+                            ignored_target, 6, ignored_target};
+  for (const bool tied : {true, false}) {
+    ModelOptions o = small_options();
+    o.tie_embeddings = tied;
+    o.norm = NormPlace::post;
+    o.positions = PositionKind::learned;
+    o.max_positions = 4;
+    o.dropout = 0.2;
+    const auto model = make_classifier(o, Labelling::tokens, vocabulary, vocabulary, 1);
+    randomise(model->parameters());
+    const auto loss = [&] {
+      Pass pass{true, 5, 17, 2};
+      return model->loss(lines.rows(), {0.1, 3.0}, pass);
+    };
+    BOOST_TEST(gradcheck_parameters(loss, model->parameters()));
+    const auto has_output = [](const NamedTensor& t) { return t.name.starts_with("output"); };
+    BOOST_TEST(std::ranges::any_of(model->parameters(), has_output) == !tied);
+  }
+}
+
+// Rows without a label are not projected, but the loss is as if they were and counted nothing.
+BOOST_AUTO_TEST_CASE(rows_without_labels_do_not_count) {
+  Labelled lines;
+  lines.pairs.target_out = {ignored_target, 3, ignored_target, 1, ignored_target,
+                            ignored_target, 4, ignored_target};
+  const auto model = make_classifier(small_options(), Labelling::rows, vocabulary, labels, 1);
+  randomise(model->parameters());
+  Pass pass;
+  LossCounts counts;
+  const double loss = model->loss(lines.rows(), {0.1, 3.0, &counts}, pass).item();
+  const Array logits = model->logits(lines.rows(), pass).value();
+  Array three({3, labels});
+  const std::vector<std::int32_t> at{1, 3, 6}, right{3, 1, 4};
+  for (std::size_t i = 0; i < 3; ++i)
+    std::copy_n(logits.row(at[i]), labels, three.row(static_cast<std::int64_t>(i)));
+  BOOST_TEST(std::abs(loss - cross_entropy(Tensor(three), right, 0.1, 3.0).item()) < 1e-12);
+  BOOST_TEST(counts.tokens == 3);
+}
+
+// Segment 0 up to the first </s>, then segment 1.
+BOOST_AUTO_TEST_CASE(a_segment_ends_with_its_end_token) {
+  ModelOptions o = small_options();
+  o.segments = 2;
+  const auto model = make_classifier(o, Labelling::rows, vocabulary, labels, 1);
+  randomise(model->parameters());
+  const std::vector<std::int32_t> ids{1, 5, 2, 6, 2, 1, 4, 2}, offsets{0, 5, 8};
+  Tensor table;
+  for (const NamedTensor& t : model->parameters())
+    if (t.name == "segments.weight") table = t.tensor;
+  BOOST_REQUIRE((table.shape() == Shape{2, o.d_model}));
+  Pass pass;
+  const auto logits = [&] { return model->logits({{ids, offsets}, {}, {}}, pass).value(); };
+  const Array before = logits();
+  for (std::int64_t c = 0; c < o.d_model; ++c) table.mutable_value().row(1)[c] += static_cast<real>(1 + c % 3);
+  const Array after = logits();
+  BOOST_TEST(difference(after.sliced(5, 8), before.sliced(5, 8)) == 0);  // one text: no segment 1
+  BOOST_TEST(difference(after.sliced(0, 5), before.sliced(0, 5)) > 1e-3);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+HEED_END

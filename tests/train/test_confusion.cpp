@@ -1,0 +1,49 @@
+#include "train/metrics/confusion.h"
+
+#include "tests/train/support.h"
+
+using namespace heed;
+
+BOOST_AUTO_TEST_SUITE(confusion)
+
+// y_true = [0,0,0,0,1,1,1,2,2,2], y_pred = [0,0,1,2,1,1,0,2,2,2]; sklearn.metrics gives precision
+// 2/3, 2/3, 3/4, recall 1/2, 2/3, 1, F1 4/7, 2/3, 6/7, accuracy 0.7.
+BOOST_AUTO_TEST_CASE(known_values) {
+  const int right[] = {0, 0, 0, 0, 1, 1, 1, 2, 2, 2}, given[] = {0, 0, 1, 2, 1, 1, 0, 2, 2, 2};
+  Confusion c;
+  for (std::size_t i = 0; i < 10; ++i) c.add(right[i], given[i]);
+  const double precision[] = {2.0 / 3, 2.0 / 3, 3.0 / 4}, recall[] = {0.5, 2.0 / 3, 1},
+               f1[] = {4.0 / 7, 2.0 / 3, 6.0 / 7};
+  for (std::size_t i = 0; i < 3; ++i) {
+    BOOST_TEST(c.classes()[i].precision() == precision[i], boost::test_tools::tolerance(1e-15));
+    BOOST_TEST(c.classes()[i].recall() == recall[i], boost::test_tools::tolerance(1e-15));
+    BOOST_TEST(c.classes()[i].f1() == f1[i], boost::test_tools::tolerance(1e-15));
+  }
+  BOOST_TEST(c.accuracy() == 0.7);
+  BOOST_TEST(c.macro_f1() == (4.0 / 7 + 2.0 / 3 + 6.0 / 7) / 3,
+             boost::test_tools::tolerance(1e-15));
+  const auto name = [](int label) { return std::string(1, static_cast<char>('a' + label)); };
+  const nlohmann::json json = c.json(name);
+  BOOST_TEST((json["confusion"] == nlohmann::json{{"a", {{"a", 2}, {"b", 1}, {"c", 1}}},
+                                                  {"b", {{"a", 1}, {"b", 2}}},
+                                                  {"c", {{"c", 3}}}}));
+  BOOST_TEST(json["classes"]["c"]["occurrences"] == 3);
+  const std::vector<std::string> text = c.text(name);
+  BOOST_REQUIRE(text.size() == 9u);
+  BOOST_TEST(text[0] == "label  precision  recall      F1  occurrences");
+  BOOST_TEST(text[1] == "a         0.6667  0.5000  0.5714            4");
+  BOOST_TEST(text[4] == "right label (rows) and given label (columns):");
+  BOOST_TEST(text[5] == "            a       b       c");
+  BOOST_TEST(text[6] == "a           2       1       1");
+}
+
+BOOST_AUTO_TEST_CASE(a_label_that_is_never_right_has_no_f1) {
+  Confusion c;
+  BOOST_TEST(c.macro_f1() == 0);
+  c.add(5, 6, 3);
+  BOOST_REQUIRE(c.classes().size() == 2u);
+  for (const Confusion::Class& each : c.classes()) BOOST_TEST(each.f1() == 0);
+  BOOST_TEST(c.accuracy() == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

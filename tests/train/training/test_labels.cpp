@@ -1,0 +1,250 @@
+// Tasks with an encoder alone: labels of lines, hidden tokens, and runs that begin with the weights of another.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "nn/layers/positions.h"
+#include "tests/train/trainer_support.h"
+#include "train/loop/transfer.h"
+#include "train/run/run_record.h"
+#include "train/tasks/model.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+/// Writes lines with their labels: "yes" if the texts before and after the tab have the same first word.
+void write_pairs(const TempFolder& folder, const std::string& name, std::int64_t n,
+                 std::uint64_t seed) {
+  Random random({.seed = seed, .stream = Stream::check, .index = 3});
+  const std::string words[] = {"red", "green", "blue", "black"};
+  std::string source, target;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::size_t a = random.below(4), b = random.below(2) == 0 ? a : random.below(4);
+    source += fmt::format("{} {}\t{} {}\n", words[a], words[random.below(4)], words[b],
+                          words[random.below(4)]);
+    target += a == b ? "yes\n" : "no\n";
+  }
+  put(folder / (name + ".src"), source);
+  put(folder / (name + ".tgt"), target);
+}
+
+Config classify_run(const TempFolder& folder, std::int64_t steps) {
+  write_pairs(folder, "train", 2000, 1);
+  write_pairs(folder, "valid", 200, 2);
+  Config c = small_run(steps);
+  c.task = TaskKind::classify;
+  c.data = {};
+  c.data.train = {{(folder / "train.src").string()}, {(folder / "train.tgt").string()}, {}};
+  c.data.valid = {{(folder / "valid.src").string()}, {(folder / "valid.tgt").string()}, {}};
+  c.tokenizer.kind = TokenizerKind::words;
+  c.tokenizer.shared = false;
+  c.model.d_model = 24;
+  c.model.d_ff = 48;
+  c.model.encoder_layers = 2;
+  c.model.segments = 2;
+  c.model.dropout = 0;
+  c.optim.lr = 5e-3;
+  c.optim.schedule = {.name = ScheduleKind::cosine, .warmup = steps / 10, .steps = steps};
+  c.decode = {};
+  c.train.batch_tokens = 400;
+  c.train.validate_every = c.train.save_every = std::max<std::int64_t>(steps / 2, 1);
+  return c;
+}
+
+/// Lines in which every second word says which one the next is.
+Config mlm_run(const TempFolder& folder, std::int64_t steps) {
+  Random random({.seed = 4, .stream = Stream::check, .index = 3});
+  for (const auto& [name, n] : {std::pair("mlm.train", 2000), std::pair("mlm.valid", 100)}) {
+    std::string text;
+    for (int i = 0; i < n; ++i) {
+      for (int k = 0; k < 5; ++k) {
+        const std::uint32_t w = random.below(12);
+        text += fmt::format("a{} b{}{}", w, w, k == 4 ? "\n" : " ");
+      }
+    }
+    put(folder / name, text);
+  }
+  Config c = small_run(steps);
+  c.task = TaskKind::mlm;
+  c.data = {};
+  c.data.train.text = {(folder / "mlm.train").string()};
+  c.data.valid.text = {(folder / "mlm.valid").string()};
+  c.tokenizer.kind = TokenizerKind::words;
+  c.tokenizer.specials = {"<mask>"};
+  c.data.max_length = 30;
+  c.data.mask.rate = 0.1;  // one of ten words
+  c.model.d_model = 24;
+  c.model.d_ff = 48;
+  c.model.encoder_layers = 2;
+  c.model.positions = PositionKind::learned;
+  c.model.max_positions = 32;
+  c.model.norm = NormPlace::post;
+  c.model.dropout = 0;
+  c.optim.lr = 5e-3;
+  c.optim.schedule = {.name = ScheduleKind::cosine, .warmup = steps / 10, .steps = steps};
+  c.decode = {};
+  c.train.batch_tokens = 400;
+  c.train.validate_every = c.train.save_every = std::max<std::int64_t>(steps / 2, 1);
+  return c;
+}
+
+const NamedTensor& named(const Parameters& all, const std::string& name) {
+  const auto found = std::ranges::find(all, name, &NamedTensor::name);
+  BOOST_REQUIRE(found != all.end());
+  return *found;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(labels)
+
+BOOST_AUTO_TEST_CASE(a_classifier_learns_to_compare_two_texts) {
+  const TempFolder folder;
+  Run run(classify_run(folder, 800), folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  BOOST_TEST(trainer.train() == 0);
+  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  BOOST_TEST(e.value(Metric::accuracy) > 0.95);
+  BOOST_TEST(e.value(Metric::f1) > 0.95);
+  std::int64_t right = 0;
+  for (std::size_t i = 0; i < e.outputs.size(); ++i)
+    right += e.outputs[i] == run.data.valid.target_lines[i];
+  BOOST_TEST(e.value(Metric::accuracy) == static_cast<double>(right) / 200);
+  BOOST_TEST(e.json()["confusion"]["yes"]["yes"].get<int>() > 100);
+  BOOST_TEST((trainer.task().answers(trainer.trained(), 1)->lines({"red red\tred blue"}, 0) ==
+              std::vector<std::string>{"yes"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_classifier_repeats_its_bits) {
+  const TempFolder folder;
+  Config c = classify_run(folder, 40);
+  c.model.dropout = 0.2;
+  c.train.validate_every = c.train.save_every = 20;
+  Config threads = c;
+  threads.threads = 3;
+  c.train.steps = 20;
+  Run whole(threads, folder / "whole"), parts(c, folder / "parts");
+  check_resumed_equals_whole(whole, parts);
+}
+
+BOOST_AUTO_TEST_CASE(a_line_has_one_label) {
+  const TempFolder folder;
+  const Config c = classify_run(folder, 1);
+  std::string labels = "yes\nno maybe\n";
+  for (int i = 0; i < 198; ++i) labels += "no\n";
+  put(folder / "valid.tgt", labels);
+  HEED_CHECK_ERROR(Exit::bad_input,
+                   "line 2 has 2 labels: each line of the target is one label, without spaces",
+                   load_data(c));
+}
+
+BOOST_AUTO_TEST_CASE(a_masked_model_learns_what_goes_together) {
+  const TempFolder folder;
+  Run run(mlm_run(folder, 800), folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  BOOST_TEST(trainer.train() == 0);
+  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  BOOST_TEST(e.value(Metric::token_accuracy) > 0.95);
+  BOOST_TEST(e.value(Metric::perplexity) == std::exp(e.value(Metric::loss)));
+  BOOST_TEST((trainer.task()
+                  .answers(trainer.trained(), 1)
+                  ->lines({"a1 b1 a7 <mask> a3 b3", "no mask here"}, 0) ==
+              std::vector<std::string>{"a1 b1 a7 b7 a3 b3", "no mask here"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_masked_model_repeats_its_bits) {
+  const TempFolder folder;
+  Config c = mlm_run(folder, 40);
+  c.model.dropout = 0.2;
+  c.model.segments = 2;
+  c.data.mask.next_sentence = true;
+  c.train.validate_every = c.train.save_every = 20;
+  Config threads = c;
+  threads.threads = 3;
+  c.train.steps = 20;
+  Run whole(threads, folder / "whole"), parts(c, folder / "parts");
+  check_resumed_equals_whole(whole, parts);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_begins_with_the_weights_of_another) {
+  const TempFolder folder;
+  Run first(mlm_run(folder, 4), folder / "first");
+  begin_run(first.paths(), first.config, first.data.tokenizers, first.data.sums, {});
+  first.train(false);
+  Config c = classify_run(folder, 4);
+  c.model = first.config.model;
+  c.model.segments = 2;
+  c.tokenizer.specials = {"<mask>"};
+  c.train.init_from = (folder / "first").string();
+  Run second(c, folder / "second");
+  BOOST_TEST(second.data.tokenizers.source->size() == first.data.tokenizers.source->size());
+  const auto model = build_model(c, sizes_of(second.data.tokenizers));
+  const TakenWeights weights = take_weights(c.train.init_from, *model);
+  BOOST_TEST((weights.fresh ==
+              std::vector<std::string>{"segments.weight", "output.weight", "output.bias"}));
+  BOOST_TEST(weights.left.empty());  // the masked model projects with its embedding
+  BOOST_TEST(weights.text().size() == 2u);
+  BOOST_TEST(weights.text()[0] ==
+             "model.init_from: taken: embedding.weight, positions.weight, encoder.layers.0.*, "
+             "encoder.layers.1.*, encoder.norm.weight, encoder.norm.bias");
+  Trainer before(first.config, first.paths(), first.data, first.talk);
+  before.restore();
+  const auto bits = [](const Tensor& t) {
+    const auto values = t.value().values();
+    return std::vector<float>(values.begin(), values.end());
+  };
+  for (const std::string& name : weights.taken)
+    BOOST_TEST((bits(named(model->parameters(), name).tensor) ==
+                bits(named(before.model().parameters(), name).tensor)),
+               name);
+}
+
+BOOST_AUTO_TEST_CASE(weights_that_do_not_fit_are_refused) {
+  const TempFolder folder;
+  Run first(mlm_run(folder, 2), folder / "first");
+  begin_run(first.paths(), first.config, first.data.tokenizers, first.data.sums, {});
+  first.train(false);
+  Config c = first.config;
+  c.train.init_from = (folder / "first").string();
+  c.model.d_ff = 40;
+  const auto model = build_model(c, sizes_of(first.data.tokenizers));
+  HEED_CHECK_ERROR(Exit::bad_input, "model.init_from: the weights do not fit this config's model",
+                   take_weights(c.train.init_from, *model));
+  HEED_CHECK_ERROR(Exit::bad_input, "none: no weights yet",
+                   take_weights((folder / "none").string(), *model));
+  c.tokenizer.kind = TokenizerKind::characters;
+  HEED_CHECK_ERROR(Exit::usage, "has a tokenizer of kind word; set tokenizer.kind to it",
+                   load_data(c));
+}
+
+BOOST_AUTO_TEST_CASE(frozen_parameters_keep_their_bits) {
+  const TempFolder folder;
+  Config c = mlm_run(folder, 6);
+  c.train.freeze = {"encoder.layers.0.*", "embedding.weight"};
+  c.optim.weight_decay = 0.1;
+  c.train.ema = 0.9;
+  Run run(c, folder / "run");
+  const auto untrained = build_model(c, sizes_of(run.data.tokenizers));
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  trainer.train();
+  const Parameters before = untrained->parameters(), after = trainer.model().parameters();
+  int same = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const bool frozen =
+        before[i].name.starts_with("encoder.layers.0.") || before[i].name == "embedding.weight";
+    const bool equal =
+        std::ranges::equal(before[i].tensor.value().values(), after[i].tensor.value().values());
+    if (frozen) BOOST_TEST(equal, before[i].name << " changed");
+    if (before[i].name == "encoder.layers.1.linear1.weight") BOOST_TEST(!equal);
+    same += equal;
+  }
+  BOOST_TEST(same == 13);
+  HEED_CHECK_ERROR(Exit::usage, "model.freeze: no parameter matches \"decoder.*\"",
+                   not_frozen(*untrained, std::vector<std::string>{"decoder.*"}));
+  HEED_CHECK_ERROR(Exit::usage, "no parameter is left to train",
+                   not_frozen(*untrained, std::vector<std::string>{"*"}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

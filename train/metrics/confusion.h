@@ -1,0 +1,68 @@
+#pragma once
+/// What a classifier takes for what: counts of pairs of right and given label.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace heed {
+
+/// With tp, fp, fn the true positives, false positives and false negatives of a class:
+///   precision = tp / (tp + fp), recall = tp / (tp + fn), F1 = 2 tp / (2 tp + fp + fn)
+/// A ratio of 0 to 0 is 0, as in scikit-learn (zero_division=0).
+class Confusion {
+ public:
+  void add(std::int32_t right, std::int32_t given, std::int64_t count = 1) {
+    counts_[{right, given}] += count;
+    total_ += count;
+    correct_ += right == given ? count : 0;
+  }
+
+  struct Class {
+    std::int32_t label = 0;
+    std::int64_t occurrences = 0, given = 0, correct = 0;
+    double precision() const;
+    double recall() const;
+    double f1() const;
+  };
+  /// Every label that occurs or was given, in ascending order.
+  std::vector<Class> classes() const;
+  double accuracy() const;
+  double macro_f1() const;  ///< the mean of the classes' F1
+
+  /// "classes": precision, recall, F1 and occurrences of each; "confusion": for each right label, how often
+  /// each label was given. `names` gives the text of a label.
+  template <class Names>
+  nlohmann::json json(const Names& names) const {
+    nlohmann::json all{{"classes", nlohmann::json::object()},
+                       {"confusion", nlohmann::json::object()}};
+    for (const Class& c : classes()) {
+      all["classes"][names(c.label)] = {{"precision", c.precision()},
+                                        {"recall", c.recall()},
+                                        {"f1", c.f1()},
+                                        {"occurrences", c.occurrences}};
+    }
+    for (const auto& [pair, n] : counts_)
+      all["confusion"][names(pair.first)][names(pair.second)] = n;
+    return all;
+  }
+  /// A line for each class, below a line of headings; then, for up to 12 classes, the matrix: a line for each
+  /// right label, a column for each given one.
+  template <class Names>
+  std::vector<std::string> text(const Names& names) const {
+    std::vector<std::string> labels;
+    for (const Class& c : classes()) labels.push_back(names(c.label));
+    return text_of(labels);
+  }
+
+ private:
+  std::vector<std::string> text_of(const std::vector<std::string>& labels) const;
+
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> counts_;  // right, given
+  std::int64_t total_ = 0, correct_ = 0;
+};
+
+}  // namespace heed

@@ -1,0 +1,140 @@
+/// task: classify. One label for each line, with an encoder alone. A source line holds a text, or two
+/// texts separated by a tab; the target line is its label.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "autograd/base/error.h"
+#include "train/tasks/labels.h"
+
+HEED_BEGIN
+
+namespace {
+
+/// The label of a line is that of its first row.
+class LineBatching final : public SequenceBatching {
+ protected:
+  Rows rows(const Dataset& data, std::int64_t sample) const override {
+    return {data.source.length(sample), 0};
+  }
+  void add(const Dataset& data, const Draw& draw, Batch& batch) const override {
+    batch.source.push(data.source[draw.sample]);
+    batch.labels.push_back(data.target[draw.sample].front());
+    batch.labels.resize(static_cast<std::size_t>(batch.source.rows()), no_label);
+  }
+};
+
+const Batching& labelled_lines() {
+  static const LineBatching rule;
+  return rule;
+}
+
+/// The first and the second text of each line; an empty second one if there is none.
+struct Texts {
+  std::vector<std::string> first, second;
+
+  explicit Texts(std::span<const std::string> lines) {
+    for (const std::string& line : lines) {
+      const std::size_t tab = line.find('\t');
+      first.push_back(line.substr(0, tab));
+      second.push_back(tab == std::string::npos ? "" : line.substr(tab + 1));
+    }
+  }
+};
+
+/// <s> A </s>, or <s> A </s> B </s>
+std::vector<std::int32_t> joined(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
+  std::vector<std::int32_t> ids{Tokenizer::bos};
+  for (const auto text : {a, b}) {
+    if (text.empty() && ids.size() > 1) break;
+    ids.insert(ids.end(), text.begin(), text.end());
+    ids.push_back(Tokenizer::eos);
+  }
+  return ids;
+}
+
+class ClassifyTask final : public LabelTask {
+ public:
+  using LabelTask::LabelTask;
+
+  Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const override {
+    const Texts texts(split.source);
+    const TokenizeOptions options{.keep_lines = false, .end_sources = false};
+    const Dataset first = tokenize({texts.first, split.target, {}}, *tokenizers.source,
+                                   *tokenizers.target, options, threads()),
+                  second = tokenize({texts.second, {}, {}}, *tokenizers.source, *tokenizers.target,
+                                    options, threads());
+    Dataset data;
+    data.batching = &labelled_lines();
+    for (std::int64_t i = 0; i < first.size(); ++i) {
+      require_one_label(first, i, training ? "data.train" : "data");
+      const std::int64_t length = first.source.length(i) + second.source.length(i);
+      if (training && length == 0) {
+        ++data.left_out_empty;
+        continue;
+      }
+      if (training && length > config_.data.max_length) {
+        ++data.left_out_long;
+        continue;
+      }
+      data.source.push(joined(first.source[i], second.source[i]));
+      data.target.push(first.target[i]);
+      if (training) continue;
+      data.source_lines.push_back(split.source[i]);
+      data.target_lines.push_back(split.target[i]);
+    }
+    if (training) note_unknown(data, "data.train");
+    return data;
+  }
+
+  Split learned_from(const Split& split) const override {
+    Split parts;
+    Texts texts(split.source);
+    parts.source = std::move(texts.first);
+    for (std::string& line : texts.second)
+      if (!line.empty()) parts.source.push_back(std::move(line));
+    parts.target = split.target;
+    return parts;
+  }
+
+  void check_evaluable(const Dataset& data, const std::string& what) const override {
+    check_longest(data, what);
+    note_unknown(data, what);
+  }
+
+  std::string describe(const ExperimentData& data) const override {
+    return describe_pairs(data, "lines");
+  }
+
+ private:
+  static void require_one_label(const Dataset& data, std::int64_t i, const std::string& what) {
+    if (data.target.length(i) == 1) return;
+    throw Error(Exit::bad_input,
+                fmt::format("{}: line {} has {} labels: each line of the target is one label, "
+                            "without spaces",
+                            what, i + 1, data.target.length(i)));
+  }
+
+  Dataset encode_unlabelled(const std::vector<std::string>& lines, const Tokenizers& tokenizers,
+                            std::int64_t first) const override {
+    const Texts texts(lines);
+    Dataset data;
+    data.batching = &labelled_lines();
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      std::vector<std::int32_t> ids = joined(tokenizers.source->encode(texts.first[i]),
+                                             tokenizers.source->encode(texts.second[i]));
+      shorten(ids, line_limit(), first + static_cast<std::int64_t>(i));
+      data.source.push(ids);
+      data.target.push(std::vector<std::int32_t>{Tokenizer::unk});  // a batch has labels
+    }
+    return data;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_classify_task(const Config& config) {
+  return std::make_unique<ClassifyTask>(config);
+}
+
+HEED_END

@@ -1,0 +1,162 @@
+#include "train/tasks/labels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "autograd/base/error.h"
+#include "autograd/base/utf8.h"
+#include "nn/layers/positions.h"
+#include "nn/models/classifier.h"
+#include "train/decode/rows.h"
+#include "train/metrics/confusion.h"
+#include "train/terminal/talk.h"
+
+HEED_BEGIN
+
+namespace {
+
+constexpr std::int64_t longest_line = 4096;  // tokens
+
+using Labels = std::vector<std::int32_t>;
+
+/// The likeliest labels of each sample of a dataset, specials excluded: one for each row, or one in all.
+std::vector<Labels> likeliest_labels(const Trained& trained, const Dataset& data,
+                                     const std::vector<Batch>& batches) {
+  const auto& model = dynamic_cast<const Classifier&>(trained.model);
+  const std::int32_t first = trained.tokenizers.target->first_ordinary();
+  std::vector<Labels> all(static_cast<std::size_t>(data.size()));
+  trained.team.run(std::ssize(batches), [&](std::int64_t number) {
+    const NoGrad no_grad;
+    Pass pass;
+    const Batch& batch = batches[number];
+    if (batch.source.rows() == 0) return;
+    const Array logits = model.logits(rows_of(batch), pass).value();
+    std::int64_t row = 0;
+    for (std::int64_t i = 0; i < batch.sequences(); ++i) {
+      const std::int64_t length = batch.source.offsets[i + 1] - batch.source.offsets[i],
+                         end = row + (model.of_sequences() ? 1 : length);
+      for (; row < end; ++row) {
+        const real* const z = logits.row(row);
+        const real* const best =
+            std::max_element(std::min(z + first, z + logits.cols() - 1), z + logits.cols());
+        all[batch.samples[i]].push_back(static_cast<std::int32_t>(best - z));
+      }
+    }
+  });
+  return all;
+}
+
+class LabelledLines final : public Answers {
+ public:
+  LabelledLines(const LabelTask& task, const Trained& trained) : task_(task), trained_(trained) {}
+  std::vector<std::string> lines(const std::vector<std::string>& input,
+                                 std::int64_t first) override {
+    return task_.label(trained_, input, first);
+  }
+
+ private:
+  const LabelTask& task_;
+  const Trained trained_;
+};
+
+}  // namespace
+
+Evaluation LabelTask::evaluate(const Trained& trained, const Dataset& data,
+                               const EvaluationRequest& request) const {
+  Evaluation e = evaluate_loss(trained, data);
+  if (request.only && e.has(*request.only)) return e;
+  const std::vector<Labels> found = likeliest_labels(trained, data, batches_of(data));
+  Confusion confusion;
+  std::int64_t exact = 0, lines = 0;  // of lines with tokens
+  for (std::int64_t i = 0; i < data.size(); ++i) {
+    e.outputs.push_back(trained.tokenizers.target->decode(found[i]));
+    if (found[i].empty()) continue;
+    const auto right = data.target[i];
+    for (std::size_t k = 0; k < right.size(); ++k) confusion.add(right[k], found[i][k]);
+    ++lines;
+    exact += std::ranges::equal(found[i], right) ? 1 : 0;
+  }
+  const auto name = [&](std::int32_t label) { return trained.tokenizers.target->piece(label); };
+  e.notes.update(confusion.json(name));
+  e.details = confusion.text(name);
+  e.set(Metric::f1, confusion.macro_f1());
+  if (info().has(Metric::accuracy)) e.set(Metric::accuracy, confusion.accuracy());
+  if (info().has(Metric::exact_match)) {
+    e.set(Metric::exact_match,
+          static_cast<double>(exact) / static_cast<double>(std::max<std::int64_t>(lines, 1)));
+  }
+  return e;
+}
+
+std::vector<std::string> LabelTask::examples(const Trained&, const Dataset& data,
+                                             const Evaluation& e) const {
+  return example_pairs(data, e);
+}
+
+std::unique_ptr<Answers> LabelTask::answers(const Trained& trained, std::uint64_t) const {
+  return std::make_unique<LabelledLines>(*this, trained);
+}
+
+std::vector<LineScore> LabelTask::score(const Trained& trained, const std::string& source,
+                                        const std::string& target) const {
+  const Dataset data = encode(read_scored(source, target), trained.tokenizers, false);
+  check_evaluable(data, "score");
+  std::vector<LineScore> scores(static_cast<std::size_t>(data.size()));
+  trained.team.run(data.size(), [&](std::int64_t i) {
+    const NoGrad no_grad;
+    Pass pass;
+    LossCounts counts;
+    const Batch one = make_batch(data, {i});
+    if (one.label_count() > 0) trained.model.loss(rows_of(one), {.counts = &counts}, pass);
+    scores[i] = {0 - counts.nll, counts.tokens};  // 0, not -0, for an empty line
+  });
+  return scores;
+}
+
+std::vector<std::string> LabelTask::label(const Trained& trained,
+                                          const std::vector<std::string>& input,
+                                          std::int64_t first) const {
+  std::vector<std::string> prepared_lines;
+  for (const std::string& line : input) prepared_lines.push_back(prepared(line));
+  const Dataset data = encode_unlabelled(prepared_lines, trained.tokenizers, first);
+  std::vector<std::string> lines;
+  for (const Labels& labels : likeliest_labels(trained, data, batches_of(data)))
+    lines.push_back(one_line(trained.tokenizers.target->decode(labels)));
+  return lines;
+}
+
+std::int64_t LabelTask::line_limit() const {
+  return config_.model.positions == PositionKind::learned
+             ? std::min(config_.model.max_positions, longest_line)
+             : longest_line;
+}
+
+void LabelTask::shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line) {
+  if (std::ssize(ids) <= limit) return;
+  tell(fmt::format("heed: note: line {} has {} tokens; only its first {} are read", line + 1,
+                   ids.size(), limit));
+  ids.resize(static_cast<std::size_t>(limit));
+}
+
+void LabelTask::check_longest(const Dataset& data, const std::string& what) const {
+  const std::int64_t limit = line_limit();
+  for (std::int64_t i = 0; i < data.size(); ++i) {
+    if (data.source.length(i) <= limit) continue;
+    throw Error(Exit::bad_input,
+                fmt::format("{}: line {} has {} tokens; the model takes at most {}{}", what, i + 1,
+                            data.source.length(i), limit,
+                            limit < longest_line ? " (model.max_positions)" : ""));
+  }
+}
+
+void LabelTask::note_unknown(const Dataset& data, const std::string& what) {
+  const auto unknown = std::ranges::count(data.target.ids, Tokenizer::unk);
+  if (unknown == 0) return;
+  tell_note(
+      fmt::format("{}: {} of {} labels are not in the vocabulary of labels, so the model "
+                  "cannot predict them",
+                  what, unknown, data.target.ids.size()));
+}
+
+HEED_END

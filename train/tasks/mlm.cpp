@@ -1,0 +1,201 @@
+/// task: mlm. A masked language model (Devlin et al. 2019): an encoder that predicts hidden tokens of lines.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "autograd/base/error.h"
+#include "autograd/base/utf8.h"
+#include "data/batches/masking.h"
+#include "nn/layers/positions.h"
+#include "nn/models/classifier.h"
+#include "train/decode/rows.h"
+#include "train/tasks/task.h"
+#include "train/terminal/talk.h"
+
+HEED_BEGIN
+
+namespace {
+
+constexpr std::string_view mask_piece = "<mask>";
+constexpr std::string_view word_start =
+    "\xE2\x96\x81";  // "▁", with which SentencePiece begins words
+
+/// By id: whether a piece continues the word before it. Empty if every piece is a word.
+std::vector<bool> continued_words(const Tokenizer& tokenizer) {
+  std::vector<bool> all;
+  if (tokenizer.kind() != TokenizerKind::sentencepiece) return all;
+  for (std::int32_t id = 0; id < tokenizer.size(); ++id)
+    all.push_back(id >= tokenizer.first_ordinary() && !tokenizer.piece(id).starts_with(word_start));
+  return all;
+}
+
+std::int32_t mask_of(const Tokenizer& tokenizer) {
+  if (const auto id = tokenizer.special(mask_piece)) return *id;
+  throw Error(Exit::usage, "the tokenizer has no special piece <mask> (tokenizer.specials)");
+}
+
+/// Fills in the <mask> of each line.
+class FilledLines final : public Answers {
+ public:
+  FilledLines(const Trained& trained, const Config& config) : trained_(trained), config_(config) {}
+
+  std::vector<std::string> lines(const std::vector<std::string>& input, std::int64_t) override {
+    std::vector<std::string> all(input.size());
+    trained_.team.run(std::ssize(input), [&](std::int64_t i) { all[i] = filled(input[i]); });
+    return all;
+  }
+
+ private:
+  std::string filled(const std::string& line) const {
+    const Tokenizer& tokenizer = *trained_.tokenizers.source;
+    std::vector<std::int32_t> ids = encoded(line);
+    const std::int64_t limit = trained_.model.position_limit();
+    if (limit > 0 && std::ssize(ids) + 2 > limit)
+      throw Error(Exit::bad_input,
+                  fmt::format("a line of {} tokens is longer than the model's {} positions allow",
+                              ids.size(), limit));
+    if (std::ranges::find(ids, mask_of(tokenizer)) == ids.end()) return line;
+    std::vector<std::int32_t> rows{Tokenizer::bos};
+    rows.insert(rows.end(), ids.begin(), ids.end());
+    rows.push_back(Tokenizer::eos);
+    const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(rows.size())};
+    const NoGrad no_grad;
+    Pass pass;
+    const auto& model = dynamic_cast<const Classifier&>(trained_.model);
+    const Array logits = model.logits({{rows, offsets}, {}, {}}, pass).value();
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] != mask_of(tokenizer)) continue;
+      const real* const z = logits.row(static_cast<std::int64_t>(i) + 1);
+      const real* const best = std::max_element(z + tokenizer.first_ordinary(), z + logits.cols());
+      ids[i] = static_cast<std::int32_t>(best - z);
+    }
+    return one_line(tokenizer.decode(ids));
+  }
+
+  std::vector<std::int32_t> encoded(const std::string& line) const {
+    const Tokenizer& tokenizer = *trained_.tokenizers.source;
+    std::vector<std::int32_t> ids;
+    for (std::size_t at = 0; at <= line.size();) {
+      const std::size_t end = std::min(line.find(mask_piece, at), line.size());
+      const std::string part = line.substr(at, end - at);
+      const std::vector<std::int32_t> own =
+          tokenizer.encode(config_.data.lowercase ? lowercase(part) : part);
+      ids.insert(ids.end(), own.begin(), own.end());
+      if (end == line.size()) break;
+      ids.push_back(mask_of(tokenizer));
+      at = end + mask_piece.size();
+    }
+    return ids;
+  }
+
+  const Trained trained_;
+  const Config& config_;
+};
+
+class MaskedModelTask final : public Task {
+ public:
+  using Task::Task;
+
+  Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const override {
+    const Tokenizer& tokenizer = *tokenizers.source;
+    const Dataset lines = tokenize(split, tokenizer, tokenizer,
+                                   {.keep_lines = false, .end_sources = false}, threads());
+    Dataset data;
+    data.batching = &masked_lines();
+    Masking& masking = data.masking.emplace();
+    masking.options = config_.data.mask;
+    masking.mask = mask_of(tokenizer);
+    masking.first = tokenizer.first_ordinary();
+    masking.vocabulary = static_cast<std::int32_t>(tokenizer.size());
+    masking.continues = continued_words(tokenizer);
+    std::int64_t before = -2;  // the line of the last sample
+    for (std::int64_t i = 0; i < lines.size(); ++i) {
+      const std::int64_t length = lines.source.length(i);
+      if (length == 0) continue;  // between two documents
+      if (training && length > config_.data.max_length) {
+        ++data.left_out_long;
+        continue;
+      }
+      if (!masking.followed.empty()) masking.followed.back() = before == i - 1;
+      masking.followed.push_back(false);
+      before = i;
+      data.source.push(lines.source[i]);
+      data.target.push({});
+    }
+    return data;
+  }
+
+  void check_evaluable(const Dataset& data, const std::string& what) const override {
+    if (data.size() == 0)
+      throw Error(Exit::bad_input, fmt::format("{}: no line has a token", what));
+    const std::int64_t texts = config_.data.mask.next_sentence ? 2 : 1,
+                       longest = data.source.longest(), rows = texts * (longest + 1) + 1,
+                       limit = config_.model.max_positions;
+    if (config_.model.positions != PositionKind::learned || rows <= limit) return;
+    throw Error(Exit::bad_input,
+                fmt::format("{}: the longest line has {} tokens; a sample of {} and its special "
+                            "tokens does not fit into {} positions (model.max_positions)",
+                            what, longest, texts == 1 ? "a line" : "two lines", limit));
+  }
+
+  std::string describe(const ExperimentData& data) const override {
+    return describe_pairs(data, "lines");
+  }
+
+  Evaluation evaluate(const Trained& trained, const Dataset& data,
+                      const EvaluationRequest& request) const override {
+    Evaluation e = evaluate_loss(trained, data);
+    if (!config_.data.mask.next_sentence || request.only) return e;
+    std::vector<Batch> batches = batches_of(data);
+    for (Batch& batch : batches) {
+      std::vector<std::int32_t> firsts(batch.labels.size(), no_label);
+      for (const std::int32_t row : std::span(batch.source.offsets).first(batch.sequences()))
+        firsts[row] = batch.labels[row];
+      batch.labels = std::move(firsts);
+    }
+    LossCounts counts;
+    evaluate_batches(trained, batches, &counts);
+    e.notes["next_sentence_accuracy"] =
+        static_cast<double>(counts.correct) /
+        static_cast<double>(std::max<std::int64_t>(counts.tokens, 1));
+    e.details = {fmt::format("next sentence: {:.2f} % right",
+                             100 * e.notes["next_sentence_accuracy"].get<double>())};
+    return e;
+  }
+
+  /// Lines whose middle token is hidden, and what the model puts there.
+  std::vector<std::string> examples(const Trained& trained, const Dataset& data,
+                                    const Evaluation&) const override {
+    constexpr std::int64_t most = 10;
+    const Tokenizer& tokenizer = *trained.tokenizers.source;
+    const std::int64_t n = data.size(), shown = std::min(n, most);
+    std::vector<std::string> lines;
+    for (std::int64_t i = 0; i < shown; ++i) {
+      const auto ids = data.source[i * n / shown];
+      const auto middle = ids.begin() + std::ssize(ids) / 2;
+      const std::string begin = tokenizer.decode({ids.begin(), middle}),
+                        end = tokenizer.decode({middle + 1, ids.end()}),
+                        line = fmt::format("{}{}<mask> {}", begin, begin.empty() ? "" : " ", end);
+      lines.push_back(fmt::format("{}  ->  {}", excerpt(line),
+                                  excerpt(answers(trained, 0)->lines({line}, 0).front())));
+    }
+    return lines;
+  }
+
+  std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t) const override {
+    return std::make_unique<FilledLines>(trained, config_);
+  }
+
+  std::vector<LineScore> score(const Trained&, const std::string&,
+                               const std::string&) const override {
+    throw Error(Exit::usage, "a masked language model gives no probability of a whole line");
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_mlm_task(const Config& config) {
+  return std::make_unique<MaskedModelTask>(config);
+}
+
+HEED_END
