@@ -41,6 +41,28 @@ struct SyntheticOptions {
       0;  ///< recall: place of the key in question from the end (1: last); 0: any
 };
 
+/// What the lines of a source are: text, or names of files with pictures.
+enum class InputKind { text, image };
+constexpr auto names_of(InputKind) { return enum_names<InputKind>("text", "image"); }
+
+/// Pictures as sequences of patches (data/inputs/pictures.h).
+struct ImageOptions {
+  std::int64_t height = 28, width = 28;  ///< pixels that the model reads
+  std::int64_t channels = 1;             ///< 1: grey; 3: red, green, blue
+  std::int64_t patch = 4;                ///< side of a patch, a divisor of height and width
+  std::int64_t shift = 0;                ///< training moves a picture by up to this many pixels
+  bool crop = false;                     ///< larger pictures are cropped, not refused
+  bool flip = false;                     ///< training mirrors half of the pictures
+  double mean = 0.5,
+         deviation = 0.5;  ///< of values from 0 to 1; the model reads (v − mean) / deviation
+};
+/// Values of a patch.
+constexpr std::int64_t patch_width(const ImageOptions& o) { return o.patch * o.patch * o.channels; }
+/// Patches of a picture.
+constexpr std::int64_t patches_of(const ImageOptions& o) {
+  return (o.height / o.patch) * (o.width / o.patch);
+}
+
 /// Masked language modelling.
 struct MaskOptions {
   double rate = 0.15;          ///< share of tokens to predict
@@ -53,6 +75,8 @@ struct DataOptions {
   double valid_fraction = 0.0;  ///< without `valid` files: the share cut from the end of train
   double test_fraction = 0.0;   ///< likewise; valid precedes test
   SyntheticOptions synthetic = {};
+  InputKind input = InputKind::text;
+  ImageOptions image = {};
   bool lowercase = false;  ///< both sides, before tokenising (Unicode simple lower case)
   double cutoff = 0.0;     ///< probability that an input token becomes <unk> in training
   MaskOptions mask = {};

@@ -82,7 +82,10 @@ struct ModelOptions {
   bool tie_embeddings = true;    ///< source, target and output share one matrix if possible
   bool scale_embeddings = true;  ///< multiply embeddings by sqrt(d_model)
   InitKind init = InitKind::xavier;
-  double init_std = 0.02;      ///< only for InitKind::normal
+  double init_std = 0.02;  ///< only for InitKind::normal
+  /// Values of a source row: the encoder projects rows of features in place of an embedding; 0: the rows are
+  /// token ids.
+  std::int64_t input_width = 0;
   std::int64_t segments = 1;   ///< encoder alone: texts in a line that have embeddings of their own
   Pool pool = Pool::first;     ///< classifier of sequences
   std::int64_t context = 256;  ///< language model: window length, in tokens

@@ -36,7 +36,8 @@ enum class Stream : std::uint32_t {
   pattern = 7,
   cutoff = 8,
   segmentation = 9,
-  masking = 10
+  masking = 10,
+  augment = 11
 };
 
 /// Identifies one stream of numbers: the run's seed, its use, and two indices (step and shard for

@@ -53,23 +53,25 @@ std::vector<SampleGroup> cut_by_number(const SampleGroup& samples, std::size_t s
 class PairBatching final : public SequenceBatching {
  protected:
   Rows rows(const Dataset& data, std::int64_t sample) const override {
-    return {data.source.length(sample), data.target.length(sample) + 1};
+    return {data.source_rows(sample), data.target.length(sample) + 1};
   }
   void add(const Dataset& data, const Draw& draw, Batch& batch) const override {
     const std::int64_t i = draw.sample;
-    if (!data.segmentation || !draw.epoch) return push(data.source[i], data.target[i], batch);
+    if (!data.segmentation || !draw.epoch) {
+      data.push_source(draw, batch.source);
+      return push_target(data.target[i], batch);
+    }
     const Segmentation& segmentation = *data.segmentation;
     std::vector<std::int32_t> source =
         drawn(segmentation, *segmentation.source, data.source_lines[i], draw, 0);
     source.push_back(Tokenizer::eos);
-    push(source, drawn(segmentation, *segmentation.target, data.target_lines[i], draw, 1), batch);
+    batch.source.push(source);
+    push_target(drawn(segmentation, *segmentation.target, data.target_lines[i], draw, 1), batch);
   }
 
  private:
-  static void push(std::span<const std::int32_t> source, std::span<const std::int32_t> target,
-                   Batch& batch) {
+  static void push_target(std::span<const std::int32_t> target, Batch& batch) {
     constexpr std::int32_t begin[] = {Tokenizer::bos};
-    batch.source.push(source);
     batch.target.push(begin, target);
     batch.labels.insert(batch.labels.end(), target.begin(), target.end());
     batch.labels.push_back(Tokenizer::eos);

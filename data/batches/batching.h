@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "autograd/base/random.h"
 #include "data/batches/batch.h"
+#include "data/batches/draw.h"
 
 namespace heed {
 
@@ -25,16 +25,6 @@ struct BatchOptions {
 
 /// The sample numbers of one batch.
 using SampleGroup = std::vector<std::int64_t>;
-
-/// What determines the random choices in a sample: training makes new ones in each epoch, an evaluation (no
-/// epoch) always the same, whatever the seed.
-struct Draw {
-  std::uint64_t seed = 0;
-  std::optional<std::int64_t> epoch;
-  std::int64_t sample = 0;
-
-  Random random(Stream stream, std::uint32_t part = 0) const;
-};
 
 /// A rule that plans the batches of an epoch and makes them. All functions are pure.
 class Batching {

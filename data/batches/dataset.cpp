@@ -60,16 +60,19 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
   if (split.source.size() != target_lines.size()) {
     throw Error(Exit::failed, "tokenize: source and target differ in their number of lines");
   }
-  const Sequences sources = encode(std::span<const std::string>(split.source), source, threads);
+  const std::span<const std::string> lines =
+      options.inputs ? std::span<const std::string>() : split.source;
+  const Sequences sources = encode(lines, source, threads);
   const Sequences targets = encode(std::span<const std::string>(target_lines), target, threads);
 
   Dataset data;
   constexpr std::int32_t end[] = {Tokenizer::eos};
-  for (std::int64_t i = 0; i < sources.size(); ++i) {
+  data.inputs = options.inputs;
+  for (std::int64_t i = 0; i < targets.size(); ++i) {
     if (options.training) {
-      const auto shorter =
-          split.target.empty() ? sources.length(i) : std::min(sources.length(i), targets.length(i));
-      const auto longer = std::max(sources.length(i), targets.length(i));
+      const std::int64_t length = options.inputs ? options.inputs->rows(i) : sources.length(i);
+      const auto shorter = split.target.empty() ? length : std::min(length, targets.length(i));
+      const auto longer = std::max(options.inputs ? 0 : length, targets.length(i));
       if (shorter == 0) {
         ++data.left_out_empty;
         continue;
@@ -79,9 +82,13 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
         continue;
       }
     }
-    const auto ids = sources[i];
-    data.source.ids.insert(data.source.ids.end(), ids.begin(), ids.end());
-    data.source.push(options.end_sources ? std::span(end) : std::span<const std::int32_t>());
+    if (options.inputs) {
+      data.input_of.push_back(i);
+    } else {
+      const auto ids = sources[i];
+      data.source.ids.insert(data.source.ids.end(), ids.begin(), ids.end());
+      data.source.push(options.end_sources ? std::span(end) : std::span<const std::int32_t>());
+    }
     data.target.push(targets[i]);
     if (options.keep_lines) {
       data.source_lines.push_back(split.source[i]);
@@ -100,7 +107,7 @@ void check_text(const Dataset& data, const std::string& what) {
 
 void check_lengths(const Dataset& data, const EvaluationLimits& limits, const std::string& what) {
   for (std::int64_t i = 0; i < data.size(); ++i) {
-    const std::int64_t source = data.source.length(i), target = data.target.length(i) + 1,
+    const std::int64_t source = data.source_rows(i), target = data.target.length(i) + 1,
                        needed = std::max(source, target);
     const bool placed = limits.positions > 0 && needed > limits.positions;
     if (!placed && needed <= limits.longest) continue;

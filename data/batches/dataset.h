@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/batches/batching.h"
+#include "data/batches/inputs.h"
 #include "data/batches/masking.h"
 #include "data/sources/corpus.h"
 #include "data/tokenizers/tokenizer.h"
@@ -45,6 +46,8 @@ struct Dataset {
   const Batching* batching = &pairs();
 
   Sequences source;                       ///< seq2seq: each ends in </s>
+  std::shared_ptr<const Inputs> inputs;   ///< in place of source
+  std::vector<std::int64_t> input_of;     ///< the number of each sample's input
   Sequences target;                       ///< without specials; batches add <s> and </s>
   std::vector<std::string> source_lines;  ///< the raw text of every sample, if requested
   std::vector<std::string> target_lines;
@@ -56,7 +59,16 @@ struct Dataset {
   std::vector<std::int32_t> stream;  ///< all of a continuous text, no specials
   std::int64_t text_bytes = 0;       ///< of the text that the tokens spell; 0 if they do not
 
-  std::int64_t size() const { return source.size(); }  ///< sequences
+  std::int64_t size() const {  ///< sequences
+    return inputs ? static_cast<std::int64_t>(input_of.size()) : source.size();
+  }
+  std::int64_t source_rows(std::int64_t sample) const {
+    return inputs ? inputs->rows(input_of[sample]) : source.length(sample);
+  }
+  /// Appends the source of draw.sample.
+  void push_source(const Draw& draw, Side& side) const {
+    inputs ? inputs->push(input_of[draw.sample], draw, side) : side.push(source[draw.sample]);
+  }
   bool empty() const { return size() == 0 && stream.empty(); }
 };
 
@@ -67,6 +79,7 @@ struct TokenizeOptions {
   std::int64_t max_length = 0;  ///< tokens per side, specials not counted; 0: no limit
   bool keep_lines = true;       ///< fill source_lines and target_lines
   bool end_sources = true;      ///< each source ends in </s>
+  std::shared_ptr<const Inputs> inputs = {};  ///< of the lines, in place of their tokens
 };
 
 /// Encodes the lines of a split on `threads` threads (0: one per core; the result is the same).

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
 #include "autograd/base/error.h"
 #include "autograd/base/lines.h"
 #include "autograd/base/utf8.h"
+#include "data/sources/idx.h"
 #include "data/sources/synthetic.h"
 
 namespace heed {
@@ -17,8 +19,9 @@ bool names_files(const FilesOptions& files) {
   return !files.source.empty() || !files.target.empty() || !files.text.empty();
 }
 
-void make_lower(Split& split) {
-  for (auto& line : split.source) line = lowercase(line);
+void make_lower(Split& split, InputKind input = InputKind::text) {
+  if (input == InputKind::text)
+    for (auto& line : split.source) line = lowercase(line);
   for (auto& line : split.target) line = lowercase(line);
   split.text = lowercase(split.text);
 }
@@ -31,10 +34,51 @@ std::string shown(const std::vector<std::string>& paths) {
 
 [[noreturn]] void refuse(Exit code, const std::string& message) { throw Error(code, message); }
 
-Split read_pairs(const FilesOptions& files) {
+/// The items of IDX files as lines; of other files, their lines.
+void add_listed(const std::string& path, Split& split) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const auto file = [&](const std::string& name) { return (folder / name).string(); };
+  if (path != "-" && IdxFile::is(path)) {
+    const std::int64_t n = IdxFile::read(path).size();
+    for (std::int64_t i = 0; i < n; ++i) split.source.push_back(IdxItem{path, i}.text());
+    return;
+  }
+  const bool both = holds_both_sides(path);
+  std::int64_t number = 0;
+  for (const std::string& line : read_lines(path)) {
+    ++number;
+    const std::size_t comma = line.find(',');
+    if (both && comma == std::string::npos) {
+      refuse(Exit::bad_input, fmt::format("{}: line {} has no comma: FILE,TARGET is expected",
+                                          shown_path(path), number));
+    }
+    split.source.push_back(file(line.substr(0, both ? comma : std::string::npos)));
+    if (both) split.target.push_back(line.substr(comma + 1));
+  }
+}
+
+void add_targets(const std::string& path, std::vector<std::string>& lines) {
+  if (path == "-" || !IdxFile::is(path)) {
+    const std::vector<std::string> own = read_lines(path);
+    lines.insert(lines.end(), own.begin(), own.end());
+    return;
+  }
+  const IdxFile file = IdxFile::read(path);
+  if (file.shape().size() != 1)
+    refuse(Exit::bad_input, fmt::format("{}: an IDX file of {}, not of labels", shown_path(path),
+                                        fmt::join(file.shape(), " x ")));
+  for (std::int64_t i = 0; i < file.size(); ++i) lines.push_back(std::to_string(file[i].front()));
+}
+
+Split read_pairs(const FilesOptions& files, InputKind input) {
   Split split;
-  split.source = read_lines(files.source);
-  split.target = read_lines(files.target);
+  if (input == InputKind::text) {
+    split.source = read_lines(files.source);
+    split.target = read_lines(files.target);
+  } else {
+    for (const std::string& path : files.source) add_listed(path, split);
+    for (const std::string& path : files.target) add_targets(path, split.target);
+  }
   if (split.source.empty()) refuse(Exit::bad_input, shown(files.source) + ": empty file");
   if (split.target.empty()) refuse(Exit::bad_input, shown(files.target) + ": empty file");
   if (split.source.size() != split.target.size()) {
@@ -108,7 +152,10 @@ void require_files(const std::vector<std::string>& paths, const std::string& spl
 
 }  // namespace
 
-Split read_split(const FilesOptions& files, Reads reads, bool lower, const std::string& name) {
+bool holds_both_sides(const std::string& path) { return path.ends_with(".csv"); }
+
+Split read_split(const FilesOptions& files, const ReadOptions& options, const std::string& name) {
+  const Reads reads = options.reads;
   require_files(files.source, name, "source");
   require_files(files.target, name, "target");
   require_files(files.text, name, "text");
@@ -128,11 +175,18 @@ Split read_split(const FilesOptions& files, Reads reads, bool lower, const std::
   } else {
     if (files.source.empty())
       refuse(Exit::usage, fmt::format("data.{}.source: names no file", name));
-    if (files.target.empty())
+    const bool both =
+        options.input != InputKind::text && std::ranges::all_of(files.source, holds_both_sides);
+    if (files.target.empty() && !both)
       refuse(Exit::usage, fmt::format("data.{}.target: names no file", name));
-    split = read_pairs(files);
+    if (!files.target.empty() && both) {
+      refuse(Exit::usage, fmt::format("data.{}.target: the .csv files of data.{}.source hold the "
+                                      "targets too",
+                                      name, name));
+    }
+    split = read_pairs(files, options.input);
   }
-  if (lower) make_lower(split);
+  if (options.lowercase) make_lower(split, options.input);
   return split;
 }
 
@@ -151,13 +205,14 @@ Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed) 
     return corpus;
   }
   Corpus corpus;
-  corpus.train = read_split(options.train, reads, options.lowercase, "train");
+  const ReadOptions how{reads, options.input, options.lowercase};
+  corpus.train = read_split(options.train, how, "train");
   const bool own_valid = names_files(options.valid), own_test = names_files(options.test);
   const double valid = own_valid ? 0.0 : options.valid_fraction;
   const double test = own_test ? 0.0 : options.test_fraction;
   if (valid != 0.0 || test != 0.0) cut_fractions(corpus, valid, test);
-  if (own_valid) corpus.valid = read_split(options.valid, reads, options.lowercase, "valid");
-  if (own_test) corpus.test = read_split(options.test, reads, options.lowercase, "test");
+  if (own_valid) corpus.valid = read_split(options.valid, how, "valid");
+  if (own_test) corpus.test = read_split(options.test, how, "test");
   return corpus;
 }
 

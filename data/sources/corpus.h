@@ -30,7 +30,18 @@ struct Corpus {
 /// unequal length, and Error(usage) if the options fit no task or the fractions leave nothing.
 Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed);
 
-/// One split from its files; `name` ("train") is for messages. lowercase as in DataOptions.
-Split read_split(const FilesOptions& files, Reads reads, bool lowercase, const std::string& name);
+/// How the files of a split are read.
+struct ReadOptions {
+  Reads reads = Reads::pairs;
+  InputKind input = InputKind::text;  ///< of pairs
+  bool lowercase = false;             ///< as in DataOptions
+};
+
+/// One split from its files; `name` ("train") is for messages. If the sources are pictures, a source file is a
+/// list of files, relative to its folder; or, with a name that ends in .csv, a list of "FILE,TARGET" in place of
+/// both sides; or an IDX file of pictures, whose target may be an IDX file of numbers.
+Split read_split(const FilesOptions& files, const ReadOptions& options, const std::string& name);
+/// Whether one file has both sides.
+bool holds_both_sides(const std::string& path);
 
 }  // namespace heed

@@ -49,7 +49,7 @@ class EncoderClassifier final : public Classifier {
 
   Parameters parameters() const override {
     Parameters all;
-    append(all, "embedding", encoder_.embedding);
+    all = encoder_.input_parameters();
     if (encoder_.segments) append(all, "segments", *encoder_.segments);
     append(all, "positions", encoder_.positions);
     append(all, "encoder", encoder_.stack);
@@ -76,7 +76,7 @@ class EncoderClassifier final : public Classifier {
   /// The encoder's rows, or one for each sequence.
   Tensor labelled_rows(const Rows& rows, Pass& pass) const {
     const Offsets offsets = rows.source.offsets;
-    const Tensor x = encoder_(rows.source.ids, {offsets, nullptr, pass});
+    const Tensor x = encoder_(rows.source, {offsets, nullptr, pass});
     if (!of_sequences()) return x;
     const Tensor pooled = pool_ == Pool::mean ? mean_of_sequences(x, offsets)
                                               : index_select(x, offsets.first(offsets.size() - 1));

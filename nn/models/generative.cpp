@@ -49,8 +49,8 @@ Array encode_in_parts(const Generative& model, const SideView& source) {
     std::vector<std::int32_t> own(&offsets[begin], &offsets[end] + 1);
     for (std::int32_t& o : own) o -= offsets[begin];
     Pass pass;
-    const SideView some{source.ids.subspan(offsets[begin], own.back()), own};
-    const Array rows = model.encode(some, pass).rows.value();
+    const Array rows =
+        model.encode(source.part(offsets[begin], offsets[end], own), pass).rows.value();
     if (!memory.defined()) memory = Array({total, rows.cols()});
     std::copy_n(rows.data(), rows.size(), memory.row(offsets[begin]));
     begin = end;
@@ -128,9 +128,11 @@ class PlainDecoding final : public Decoding {
   PlainDecoding(const Generative& model, const SideView& source, std::int64_t count)
       : model_(model), hypotheses_(count) {
     for (std::size_t s = 0; s + 1 < source.offsets.size(); ++s) {
-      hypotheses_[s].source.assign(source.ids.begin() + source.offsets[s],
-                                   source.ids.begin() + source.offsets[s + 1]);
+      const SideView own = source.part(source.offsets[s], source.offsets[s + 1], {});
+      hypotheses_[s].source.assign(own.ids.begin(), own.ids.end());
+      hypotheses_[s].features.assign(own.features.begin(), own.features.end());
     }
+    width_ = source.width;
     has_source_ = !source.offsets.empty();
   }
 
@@ -140,12 +142,12 @@ class PlainDecoding final : public Decoding {
     Side source, target;
     for (std::size_t i = 0; i < hypotheses_.size(); ++i) {
       hypotheses_[i].target.push_back(tokens[i]);
-      source.append(hypotheses_[i].source);
+      source.append(hypotheses_[i].source, hypotheses_[i].features, width_);
       target.append(hypotheses_[i].target);
     }
     Pass pass;
-    const Array hidden =
-        model_.hidden({has_source_ ? source.view() : SideView{}, target.view()}, pass).value();
+    const SideView read = has_source_ ? source.view(width_) : SideView{};
+    const Array hidden = model_.hidden({read, target.view()}, pass).value();
     Array last({static_cast<std::int64_t>(hypotheses_.size()), hidden.cols()});
     for (std::int64_t i = 0; i < last.rows(); ++i)
       std::copy_n(hidden.row(target.offsets[i + 1] - 1), hidden.cols(), last.row(i));
@@ -165,19 +167,25 @@ class PlainDecoding final : public Decoding {
  private:
   struct Hypothesis {
     std::vector<std::int32_t> source, target;
+    std::vector<float> features;  // of the source, in place of ids
   };
   struct Side {
     std::vector<std::int32_t> ids, offsets{0};
+    std::vector<float> features;
 
-    void append(const std::vector<std::int32_t>& sequence) {
+    void append(const std::vector<std::int32_t>& sequence, const std::vector<float>& values = {},
+                std::int64_t width = 0) {
       ids.insert(ids.end(), sequence.begin(), sequence.end());
-      offsets.push_back(static_cast<std::int32_t>(ids.size()));
+      features.insert(features.end(), values.begin(), values.end());
+      const std::size_t rows = width > 0 ? features.size() / width : ids.size();
+      offsets.push_back(static_cast<std::int32_t>(rows));
     }
-    SideView view() const { return {ids, offsets}; }
+    SideView view(std::int64_t width = 0) const { return {ids, offsets, features, width}; }
   };
 
   const Generative& model_;
   bool has_source_ = false;
+  std::int64_t width_ = 0;  // of a row of features
   std::vector<Hypothesis> hypotheses_;
 };
 

@@ -20,6 +20,12 @@ struct SideView {
   Offsets offsets;
   std::span<const float> features = {};  ///< [rows, width], in place of ids
   std::int64_t width = 0;
+
+  /// The rows from `begin` to `end` − 1; `own` are their offsets.
+  SideView part(std::int64_t begin, std::int64_t end, Offsets own) const {
+    if (width == 0) return {ids.subspan(begin, end - begin), own};
+    return {{}, own, features.subspan(begin * width, (end - begin) * width), width};
+  }
 };
 
 /// A batch as a model reads it. A model with one side only (a language model) has no source.

@@ -15,14 +15,17 @@ class Seq2Seq final : public Generative {
   Seq2Seq(const ModelOptions& options, std::int64_t source_vocabulary,
           std::int64_t target_vocabulary, bool shared_vocabulary, std::uint64_t seed)
       : options_(options),
-        one_table_(options.tie_embeddings && shared_vocabulary &&
+        one_table_(options.tie_embeddings && shared_vocabulary && options.input_width == 0 &&
                    source_vocabulary == target_vocabulary) {
     Init init(options.init, options.init_std, seed);
     const std::int64_t d = options.d_model;
     decoder_.embedding = Embedding(target_vocabulary, d, options.scale_embeddings, init);
-    encoder_.embedding = one_table_
-                             ? decoder_.embedding
-                             : Embedding(source_vocabulary, d, options.scale_embeddings, init);
+    encoder_.input = Tower::input_of(options, BlockKind::encoder, init);
+    if (!encoder_.input) {
+      encoder_.embedding = one_table_
+                               ? decoder_.embedding
+                               : Embedding(source_vocabulary, d, options.scale_embeddings, init);
+    }
     for (Tower* const tower : {&encoder_, &decoder_}) {
       tower->positions = Positions(options, tower == &decoder_, init);
       tower->dropout_rate = options.dropout.residual;
@@ -38,7 +41,10 @@ class Seq2Seq final : public Generative {
     if (one_table_) {
       append(all, "embedding", decoder_.embedding);
     } else {
-      append(all, "source_embedding", encoder_.embedding);
+      if (encoder_.input)
+        append(all, "source_input", *encoder_.input);
+      else
+        append(all, "source_embedding", encoder_.embedding);
       append(all, "target_embedding", decoder_.embedding);
     }
     append(all, "source_positions", encoder_.positions);
@@ -52,7 +58,7 @@ class Seq2Seq final : public Generative {
     return options_.positions == PositionKind::learned ? options_.max_positions : 0;
   }
   Memory encode(const SideView& source, Pass& pass) const override {
-    return {encoder_(source.ids, {source.offsets, nullptr, pass}), source.offsets};
+    return {encoder_(source, {source.offsets, nullptr, pass}), source.offsets};
   }
   Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const override {
     return decoder_(ids, context);

@@ -6,16 +6,20 @@
 #include "autograd/ops/dropout.h"
 #include "nn/layers/block.h"
 #include "nn/layers/embedding.h"
+#include "nn/layers/linear.h"
 #include "nn/layers/positions.h"
+#include "nn/models/model.h"
 
 HEED_BEGIN
 
-/// From token ids to rows: embedding, positions, dropout, a stack of blocks. A model with other parameter
+/// From token ids, or rows of features, to rows: embedding or projection, positions, dropout, a stack of
+/// blocks. A model with other parameter
 /// names (those of torch.nn.Transformer) or a shared table builds and lists the parts itself.
 struct Tower {
   static constexpr std::int32_t end_token = 2;  ///< </s>, in every vocabulary of heed
 
   Embedding embedding;
+  std::optional<Linear> input;        ///< of rows of features, in place of the embedding
   std::optional<Embedding> segments;  ///< added to the embedding (segments_of)
   Positions positions;
   double dropout_rate = 0;
@@ -24,7 +28,10 @@ struct Tower {
   Tower() = default;
   /// The number of blocks is options.encoder_layers for kind encoder, else options.decoder_layers.
   Tower(const ModelOptions& options, std::int64_t vocabulary, BlockKind kind, Init& init)
-      : embedding(vocabulary, options.d_model, options.scale_embeddings, init),
+      : embedding(reads_features(options, kind)
+                      ? Embedding()
+                      : Embedding(vocabulary, options.d_model, options.scale_embeddings, init)),
+        input(input_of(options, kind, init)),
         positions(options, kind != BlockKind::encoder, init),
         dropout_rate(options.dropout.residual),
         stack(options, kind == BlockKind::encoder ? options.encoder_layers : options.decoder_layers,
@@ -33,16 +40,25 @@ struct Tower {
       segments.emplace(options.segments, options.d_model, options.scale_embeddings, init);
   }
 
-  /// n ids → [n, d]; the context's offsets are those of the ids.
-  Tensor operator()(std::span<const std::int32_t> ids, const Context& context) const {
-    Tensor x = embedding(ids);
-    if (segments) x = add(x, (*segments)(segments_of(ids, context.offsets)));
+  /// The projection of an encoder's rows of features; none if its rows are token ids.
+  static std::optional<Linear> input_of(const ModelOptions& options, BlockKind kind, Init& init) {
+    if (!reads_features(options, kind)) return std::nullopt;
+    return Linear(options.input_width, options.d_model, init);
+  }
+  /// A side of n rows → [n, d]; the context's offsets are those of the side.
+  Tensor operator()(const SideView& side, const Context& context) const {
+    Tensor x = input ? (*input)(rows_of_features(side)) : embedding(side.ids);
+    if (segments) x = add(x, (*segments)(segments_of(side.ids, context.offsets)));
     x = positions(x, context.offsets, context.first_position());
     Pass& pass = context.pass;
     const auto p = static_cast<real>(pass.rate(dropout_rate));
     Context inner = context;
     inner.terms = positions.terms;
     return stack(dropout(x, p, pass.next_key()), inner);
+  }
+  /// n ids → [n, d]
+  Tensor operator()(std::span<const std::int32_t> ids, const Context& context) const {
+    return (*this)(SideView{ids, context.offsets}, context);
   }
   /// The same without a memory and without a cache.
   Tensor operator()(std::span<const std::int32_t> ids, Offsets offsets, Pass& pass) const {
@@ -53,8 +69,12 @@ struct Tower {
     Pass evaluation;
     return (*this)(ids, offsets, evaluation);
   }
+  /// Of the embedding or of the projection.
+  Parameters input_parameters() const {
+    return input ? parameters_of("input", *input) : parameters_of("embedding", embedding);
+  }
   Parameters parameters() const {
-    Parameters all = parameters_of("embedding", embedding);
+    Parameters all = input_parameters();
     if (segments) append(all, "segments", *segments);
     append(all, "positions", positions);
     append(all, "", stack);
@@ -62,6 +82,14 @@ struct Tower {
   }
 
  private:
+  static bool reads_features(const ModelOptions& options, BlockKind kind) {
+    return options.input_width > 0 && kind == BlockKind::encoder;
+  }
+  static Tensor rows_of_features(const SideView& side) {
+    Array rows({side.width == 0 ? 0 : std::ssize(side.features) / side.width, side.width});
+    std::ranges::copy(side.features, rows.data());
+    return Tensor(rows);
+  }
   /// The segment of each row: the number of </s> before it in its sequence, as in BERT's
   /// "<s> A </s> B </s>", where A is segment 0 and B segment 1.
   std::vector<std::int32_t> segments_of(std::span<const std::int32_t> ids, Offsets offsets) const {

@@ -13,6 +13,7 @@ from cases import Group, integers, normal, offsets, randomise, rows_of
 
 D_MODEL, HEADS, D_FF, LAYERS = 12, 3, 20, 2
 VOCABULARY, LONGEST, END = 9, 8, 2  # of the model "bert"
+PATCH = 5  # values of a patch, for the model "vit"
 SOURCE_LENGTHS, TARGET_LENGTHS = (3, 5, 1), (4, 2, 6)
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu,
                "gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}
@@ -238,6 +239,36 @@ def bert(group):
                     pool=pool, **described("post", "gelu", encoder_layers=LAYERS))
 
 
+class Vit(nn.Module):
+    """Dosovitskiy et al. 2021: a class token before the patches (or their mean), learned positions, pre-norm."""
+
+    def __init__(self, pool):
+        super().__init__()
+        self.input = nn.Linear(PATCH, D_MODEL)
+        self.positions = nn.Embedding(LONGEST, D_MODEL)
+        self.encoder = nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(**options("pre", "gelu")), LAYERS, nn.LayerNorm(D_MODEL))
+        self.output = nn.Linear(D_MODEL, 3)
+        self.class_token = pool == "first"
+
+    def forward(self, patches):
+        x = self.input(patches)
+        if self.class_token:  # the vector of the class token is the projection's bias
+            x = torch.cat([self.input.bias[None], x])
+        x = self.encoder((x + self.positions(torch.arange(len(x))))[None])[0]
+        return self.output(x[:1] if self.class_token else x.mean(0, keepdim=True))
+
+
+def vit(group):
+    for pool in ("first", "mean"):
+        case = f"vit_{pool}"
+        module = randomise(Vit(pool), case)
+        patches, bounds = normal(f"{case}/patches", 10, PATCH).float().double(), offsets((4, 6))
+        run = lambda: torch.cat([module(part) for part in rows_of(patches, bounds)])
+        group.layer(case, "vit", module, run, [], {"patches": patches, "offsets0": bounds},
+                    pool=pool, **described("pre", "gelu", encoder_layers=LAYERS))
+
+
 def transformer(group):
     for norm, activation in (("pre", "relu"), ("post", "gelu")):
         case = f"transformer_{norm}_{activation}"
@@ -254,6 +285,6 @@ def transformer(group):
 def make():
     group = Group()
     for part in (linear, embedding, layer_norm, rms_norm, positions, attention, recurrent, convolution, feed_forward,
-                 encoder_layer, decoder_layer, encoder, bert, transformer):
+                 encoder_layer, decoder_layer, encoder, bert, vit, transformer):
         part(group)
     return group

@@ -202,6 +202,53 @@ BOOST_AUTO_TEST_CASE(rows_without_labels_do_not_count) {
   BOOST_TEST(counts.tokens == 3);
 }
 
+/// The rows of three lines as features.
+struct Features {
+  std::vector<float> values;
+  std::vector<std::int32_t> offsets;
+  explicit Features(const Pairs& pairs, std::int64_t width)
+      : offsets(pairs.source_offsets), width_(width) {
+    const Array random = normal({offsets.back(), width}, 77);
+    values.assign(random.values().begin(), random.values().end());
+  }
+  SideView side() const { return {{}, offsets, values, width_}; }
+
+ private:
+  std::int64_t width_;
+};
+
+BOOST_AUTO_TEST_CASE(rows_of_features_have_the_right_gradients) {
+  Labelled lines;
+  const Features features(lines.pairs, 5);
+  ModelOptions o = small_options();
+  o.input_width = 5;
+  o.positions = PositionKind::learned;
+  o.max_positions = 4;
+  const auto seq2seq = make_seq2seq(o, 0, 7, true, 1);
+  randomise(seq2seq->parameters());
+  const auto whole = [&] {
+    Pass pass;
+    Rows rows = lines.pairs.rows();
+    rows.source = features.side();
+    rows.labels = rows.labels.first(rows.target.ids.size());
+    return seq2seq->loss(rows, {0.1, 7.0}, pass);
+  };
+  lines.pairs.target_out.resize(lines.pairs.target_in.size(), 2);
+  BOOST_TEST(gradcheck_parameters(whole, seq2seq->parameters()));
+  lines.pairs.target_out = labels_of_lines();
+  for (const Pool pool : {Pool::first, Pool::mean}) {
+    o.pool = pool;
+    const auto model = make_classifier(o, Labelling::sequences, 0, labels, 1);
+    randomise(model->parameters());
+    const auto loss = [&] {
+      Pass pass;
+      return model->loss({features.side(), {}, lines.pairs.target_out}, {0.1, 3.0}, pass);
+    };
+    BOOST_TEST(gradcheck_parameters(loss, model->parameters()));
+    BOOST_TEST(model->parameters()[0].name == "input.weight");
+  }
+}
+
 // Segment 0 up to the first </s>, then segment 1.
 BOOST_AUTO_TEST_CASE(a_segment_ends_with_its_end_token) {
   ModelOptions o = small_options();
@@ -216,7 +263,8 @@ BOOST_AUTO_TEST_CASE(a_segment_ends_with_its_end_token) {
   Pass pass;
   const auto logits = [&] { return model->logits({{ids, offsets}, {}, {}}, pass).value(); };
   const Array before = logits();
-  for (std::int64_t c = 0; c < o.d_model; ++c) table.mutable_value().row(1)[c] += static_cast<real>(1 + c % 3);
+  for (std::int64_t c = 0; c < o.d_model; ++c)
+    table.mutable_value().row(1)[c] += static_cast<real>(1 + c % 3);
   const Array after = logits();
   BOOST_TEST(difference(after.sliced(5, 8), before.sliced(5, 8)) == 0);  // one text: no segment 1
   BOOST_TEST(difference(after.sliced(0, 5), before.sliced(0, 5)) > 1e-3);

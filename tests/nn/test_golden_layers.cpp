@@ -166,6 +166,33 @@ Subject bert(const GoldenCase& c) {
           }};
 }
 
+Subject vit(const GoldenCase& c) {
+  ModelOptions o = options_of(c.attributes());
+  o.positions = PositionKind::learned;
+  o.max_positions = 8;
+  o.pool = c.attributes().at("pool") == "mean" ? Pool::mean : Pool::first;
+  const Array patches = c.array("patches");
+  o.input_width = patches.cols();
+  const std::shared_ptr<const Classifier> model =
+      make_classifier(o, Labelling::sequences, 0, c.array("y").cols(), 1);
+  return {model->parameters(), [model, c, patches, o](const auto&) {
+            Pass pass;
+            // With a class token, each picture begins with a row of zeros (data/inputs/pictures.h).
+            std::vector<float> rows;
+            std::vector<std::int32_t> offsets{0};
+            const std::vector<std::int32_t> bounds = c.ids("offsets0");
+            for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+              if (o.pool == Pool::first) rows.resize(rows.size() + o.input_width);
+              for (std::int64_t r = bounds[i]; r < bounds[i + 1]; ++r) {
+                for (std::int64_t k = 0; k < o.input_width; ++k)
+                  rows.push_back(static_cast<float>(patches.row(r)[k]));
+              }
+              offsets.push_back(static_cast<std::int32_t>(std::ssize(rows) / o.input_width));
+            }
+            return model->logits({{{}, offsets, rows, o.input_width}, {}, {}}, pass);
+          }};
+}
+
 Subject transformer(const GoldenCase& c) {
   Init init = some_init();
   const ModelOptions o = options_of(c.attributes());
@@ -194,6 +221,7 @@ const std::map<std::string, std::function<Subject(const GoldenCase&)>> layers{
     {"decoder_layer", decoder_layer},
     {"encoder", encoder},
     {"bert", bert},
+    {"vit", vit},
     {"transformer", transformer}};
 
 double worst = 0;  // over all cases, for the final message
@@ -243,7 +271,7 @@ BOOST_AUTO_TEST_CASE(every_layer_agrees_with_pytorch) {
       if (layer == "encoder_layer" || layer == "decoder_layer") check(c, stack_of_one(c));
     }
   }
-  BOOST_TEST(file.metadata().size() == 36u);
+  BOOST_TEST(file.metadata().size() == 38u);
   BOOST_TEST(seen.size() == layers.size() + 1);
   BOOST_TEST_MESSAGE("largest difference from PyTorch: " << worst);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "autograd/base/message_text.h"
+#include "data/sources/corpus.h"
 #include "data/tokenizers/tokenizer.h"
 #include "nn/layers/mixer.h"
 #include "nn/layers/positions.h"
@@ -31,6 +32,7 @@ class Checker {
     check_fractions();
     check_synthetic();
     check_tokenizer();
+    check_input();
     check_model();
     check_positions();
     check_decoding();
@@ -131,6 +133,9 @@ class Checker {
     const std::string source = split + ".source", target = split + ".target";
     if (files.source.empty() && !files.target.empty()) {
       complain({source, target}, "missing, but target is given");
+    } else if (config_.data.input != InputKind::text && files.target.empty() &&
+               std::ranges::all_of(files.source, holds_both_sides)) {
+      return;
     } else if (files.target.empty() && !files.source.empty()) {
       complain({target, source}, "missing, but source is given");
     } else if (files.source.size() != files.target.size()) {
@@ -200,8 +205,32 @@ class Checker {
              "missing, but the other side has one");
   }
 
+  void check_input() {
+    const ImageOptions& image = config_.data.image;
+    if (config_.data.input == InputKind::text) return;
+    for (const auto& [key, side] : {std::pair("data.image.height", image.height),
+                                    std::pair("data.image.width", image.width)}) {
+      if (side % image.patch != 0)
+        complain({key, "data.image.patch"},
+                 fmt::format("{} is not a multiple of patch: {}", side, image.patch));
+    }
+    if (image.channels == 2) complain({"data.image.channels"}, "2: pictures have 1 or 3");
+    if (config_.model.segments > 1)
+      complain({"model.segments", "data.input"}, "a source that is not text has no segments");
+    if (config_.data.synthetic.name != SyntheticKind::none)
+      complain({"data.synthetic.name", "data.input"}, "generates text, but data.input: image");
+    if (config_.tokenizer.sample.alpha > 0)
+      complain({"tokenizer.sample.alpha", "data.input"}, "only for text");
+  }
+
   void settle_architecture() {
     const Architecture architecture = task().architecture;
+    const bool text = config_.data.input == InputKind::text;
+    config_.model.input_width = text ? 0 : patch_width(config_.data.image);
+    if (!text) {  // one tokenizer: that of the target
+      config_.tokenizer.shared = true;
+      if (!has_decoder(architecture)) config_.tokenizer.kind = TokenizerKind::words;
+    }
     if (!has_encoder(architecture)) config_.model.encoder_layers = 0;
     for (const std::string& name : task().specials) {
       std::vector<std::string>& specials = config_.tokenizer.specials;
@@ -209,7 +238,7 @@ class Checker {
     }
     if (has_decoder(architecture)) return;
     config_.model.decoder_layers = 0;
-    if (architecture == Architecture::encoder_of_tokens) return;  // its labels are its tokens
+    if (architecture == Architecture::encoder_of_tokens || !text) return;
     if (config_.tokenizer.shared && tree_.place_of("tokenizer.shared").whole)
       warn({"tokenizer.shared", "task"}, "labels have their own vocabulary");
     config_.tokenizer.shared = false;
@@ -265,6 +294,18 @@ class Checker {
     };
     if (task().reads == Reads::text) return fit("model.context", model.context, 0);
     const bool two_lines = config_.data.mask.next_sentence;
+    if (config_.data.input == InputKind::image) {
+      const bool class_row =
+          task().architecture == Architecture::encoder_of_sequences && model.pool == Pool::first;
+      const std::int64_t needed = patches_of(config_.data.image) + (class_row ? 1 : 0);
+      if (needed > model.max_positions) {
+        complain(
+            {"model.max_positions", "data.image.patch"},
+            fmt::format("{} is less than the {} rows of a picture", model.max_positions, needed));
+      }
+      if (task().searches) fit("decode.max_length", config_.decode.max_length, 0);
+      return;
+    }
     switch (task().architecture) {
       case Architecture::encoder:
         return fit("data.max_length", config_.data.max_length, 0);

@@ -45,7 +45,7 @@ void add_run(Table& table) {
 }
 
 void add_data(Table& table) {
-  const Range pairs{1, billion}, pairs_or_none{0, billion}, length{1, million};
+  const Range pairs{1, billion}, pairs_or_none{0, billion}, length{1, million}, side{1, 65536};
   const std::string source =
                         "Input lines, UTF-8; .gz is unpacked. Line i belongs to line i of target.",
                     target = "Output lines.", text_help = "Running text.",
@@ -90,6 +90,24 @@ void add_data(Table& table) {
           row(HEED_KEY(data.synthetic.distance), Range{0, million},
               "Place of the key in question, counted from the end (1: the last key); 0: any.")
               .only(name, {"recall"}),
+          row(HEED_KEY(data.input),
+              "What the lines of a source are: text, or pictures: an IDX file, a list of PNG, "
+              "JPEG, "
+              "PGM or PPM files, or a .csv file of FILE,TARGET."),
+          row(HEED_KEY(data.image.height), side, "Pixels, from top to bottom."),
+          row(HEED_KEY(data.image.width), side, "Pixels, from left to right."),
+          row(HEED_KEY(data.image.channels), Range{1, 3}, "1: grey; 3: red, green, blue."),
+          row(HEED_KEY(data.image.patch), side,
+              "Side of a patch, a divisor of height and width: the encoder reads a row for each."),
+          row(HEED_KEY(data.image.shift), Range{0, million},
+              "Training moves each picture by up to this many pixels in each direction."),
+          row(HEED_KEY(data.image.crop),
+              "Crop larger pictures, in training at a random place, instead of refusing them."),
+          row(HEED_KEY(data.image.flip), "Training mirrors half of the pictures, left to right."),
+          row(HEED_KEY(data.image.mean), Range{0.0, 1.0},
+              "The model reads (v - mean) / deviation of values from 0 to 1."),
+          row(HEED_KEY(data.image.deviation), positive,
+              "Divides the values after the mean is subtracted."),
           row(HEED_KEY(data.lowercase), "Lower-case both sides before tokenizing."),
           row(HEED_KEY(data.cutoff), dropout,
               "Probability that an input token, of either side, becomes <unk> in training."),
@@ -105,6 +123,9 @@ void add_data(Table& table) {
           row(HEED_KEY(data.max_length), length,
               "Training pairs with more tokens than this on either side are left out."),
       });
+  for (Field& field : table) {
+    if (field.key.starts_with("data.image.")) field.only("data.input", {"image"});
+  }
   for (const char* key : {"train", "valid", "test", "min_length", "max_length", "symbols"}) {
     Field& field = find(table, fmt::format("data.synthetic.{}", key));
     field.only(name, all_but(find(table, name), "none"));
@@ -314,6 +335,8 @@ void add_task_conditions(Table& table) {
   }
   needs("data.synthetic.name", pairs);
   needs("tokenizer.shared", pairs);
+  needs(
+      "data.input", [](const TaskInfo& task) { return task.inputs; }, "image");
   const auto translates = [&](const TaskInfo& task) { return encodes(task) && decodes(task); };
   needs("tokenizer.sample.alpha", translates);
   needs("tokenizer.sample.nbest", translates);

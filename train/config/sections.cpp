@@ -12,6 +12,7 @@ const std::vector<Section>& sections() {
       {"data.valid", "For validation during training."},
       {"data.test", "For the metrics at the end."},
       {"data.synthetic", "Pairs generated from the seed."},
+      {"data.image", "Pictures as the model reads them."},
       {"data.mask", "Masked language modelling: what is hidden."},
       {"tokenizer", "How text becomes tokens. Learned from the training files."},
       {"tokenizer.sample", "Subword sampling: training draws the segmentation of each line."},

@@ -78,6 +78,7 @@ struct TaskInfo {
   std::string_view help = {};
   Architecture architecture = Architecture::encoder_decoder;
   Reads reads = Reads::pairs;  ///< text: in windows of model.context
+  bool inputs = false;         ///< its sources may be other than text (data.input)
   bool searches = false;       ///< its outputs come from the search that section decode describes
   std::vector<Metric> metrics;
   std::vector<std::string> specials = {};  ///< pieces that its tokenizer needs
@@ -92,6 +93,7 @@ inline std::deque<TaskInfo> built_in_tasks() {
       {.name = "seq2seq",
        .help = "lines to lines, encoder and decoder",
        .architecture = Architecture::encoder_decoder,
+       .inputs = true,
        .searches = true,
        .metrics = {loss, perplexity, token_accuracy, exact_match, bleu, chrf}},
       {.name = "lm",
@@ -107,6 +109,7 @@ inline std::deque<TaskInfo> built_in_tasks() {
       {.name = "classify",
        .help = "a label for each line, or for two texts with a tab between them, encoder only",
        .architecture = Architecture::encoder_of_sequences,
+       .inputs = true,
        .metrics = {loss, accuracy, f1}},
       {.name = "mlm",
        .help = "a masked language model of lines of text, encoder only",

@@ -12,11 +12,11 @@ HEED_BEGIN
 static_assert(no_label == ignored_target);
 
 /// A batch as a model reads it: views, so the batch must outlive them.
+inline SideView side_view(const Side& side) {
+  return {side.ids, side.offsets, side.features, side.width};
+}
 inline Rows rows_of(const Batch& batch) {
-  const auto view = [](const Side& side) {
-    return SideView{side.ids, side.offsets, side.features, side.width};
-  };
-  return {view(batch.source), view(batch.target), batch.labels};
+  return {side_view(batch.source), side_view(batch.target), batch.labels};
 }
 /// The same for a shard whose sequences continue those of the previous batch.
 inline Rows rows_of(const Batch& shard, Lanes lanes) {

@@ -190,51 +190,49 @@ FrozenModel::FrozenModel(const Model& of) : model(dynamic_cast<const Generative&
   }
 }
 
-std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& source,
+std::vector<Hypothesis> translate(const FrozenModel& frozen, const Dataset& data,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
                                   std::span<const std::int64_t> numbers, std::int64_t batches) {
   std::vector<Hypothesis> best;
   for (std::vector<Hypothesis>& all :
-       translate(frozen, source, options, seed, team, {.numbers = numbers, .batches = batches}))
+       translate(frozen, data, options, seed, team, {.numbers = numbers, .batches = batches}))
     best.push_back(std::move(all.front()));
   return best;
 }
 
-std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const Sequences& source,
+std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const Dataset& data,
                                                const DecodeOptions& options, std::uint64_t seed,
                                                Team& team, const TranslateRequest& request) {
   const Generative& model = frozen.model;
-  std::vector<std::int64_t> order(static_cast<std::size_t>(source.size()));
+  std::vector<std::int64_t> order(static_cast<std::size_t>(data.size()));
   std::iota(order.begin(), order.end(), 0);
   // The longest first, so that no thread is left with the longest batch at the end.
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    return source.length(a) > source.length(b);
+    return data.source_rows(a) > data.source_rows(b);
   });
   std::int64_t limit = std::max<std::int64_t>(options.max_length, 1);
   if (model.position_limit() > 0) limit = std::min(limit, model.position_limit());
-  const std::int64_t size = batch_size(options, source.size(), request.batches);
+  const std::int64_t size = batch_size(options, data.size(), request.batches);
   std::vector<std::vector<Hypothesis>> all(order.size());
-  team.run(parts_of(source.size(), size), [&](std::int64_t number) {
+  team.run(parts_of(data.size(), size), [&](std::int64_t number) {
     const kernels::Bf16Scope scope(options.precision == Precision::bf16);
     const kernels::PackedScope packed(frozen.weights);
-    const std::int64_t begin = number * size, end = std::min(begin + size, source.size());
-    std::vector<std::int32_t> ids, offsets{0};
+    const std::int64_t begin = number * size, end = std::min(begin + size, data.size());
+    Side source;
     std::vector<std::int64_t> keys;
     std::vector<std::vector<std::int32_t>> prefixes;
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t place = order[i];
       keys.push_back(request.numbers.empty() ? place : request.numbers[place]);
       if (!request.prefixes.empty()) prefixes.push_back(request.prefixes[place]);
-      const auto sentence = source[place];
-      ids.insert(ids.end(), sentence.begin(), sentence.end());
-      offsets.push_back(static_cast<std::int32_t>(ids.size()));
+      data.push_source({.sample = place}, source);
     }
     const std::int64_t searches = options.sample ? request.nbest : 1;  // each sample is a search
     for (std::int64_t k = 0; k < searches; ++k) {
       std::vector<std::int64_t> own = keys;
       for (std::int64_t& key : own) key += k << 48;
       const std::unique_ptr<Decoding> decoding =
-          model.decode({ids, offsets}, end - begin, options.cached);
+          model.decode(side_view(source), end - begin, options.cached);
       Search search(options, limit, seed, std::move(own));
       search.begin_with(prefixes);
       std::vector<std::vector<Hypothesis>> found = search.run(

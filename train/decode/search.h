@@ -94,16 +94,16 @@ struct TranslateRequest {
   std::int64_t batches = usual_batches;
 };
 
-/// Translates every source sequence, in batches of similar lengths spread over the team: at least
+/// Translates every source of a dataset, text or not, in batches of similar lengths spread over the team: at least
 /// `batches`, but none smaller than 32 hypotheses.
 /// Each sentence's result is a function of the sentence, the options, the seed and, when
-/// sampling, the sentence's number: its index in `source`, unless `numbers` is given. In bf16 it
+/// sampling, the sentence's number: its index in the dataset, unless `numbers` is given. In bf16 it
 /// also depends on the batches: small products stay in float32 (autograd/kernels/gemm/bf16.h).
-std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const Sequences& source,
+std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const Dataset& data,
                                                const DecodeOptions& options, std::uint64_t seed,
                                                Team& team, const TranslateRequest& request);
 /// The best hypothesis of each sentence.
-std::vector<Hypothesis> translate(const FrozenModel& frozen, const Sequences& source,
+std::vector<Hypothesis> translate(const FrozenModel& frozen, const Dataset& data,
                                   const DecodeOptions& options, std::uint64_t seed, Team& team,
                                   std::span<const std::int64_t> numbers = {},
                                   std::int64_t batches = usual_batches);

@@ -15,10 +15,10 @@ namespace {
 class LineBatching final : public SequenceBatching {
  protected:
   Rows rows(const Dataset& data, std::int64_t sample) const override {
-    return {data.source.length(sample), 0};
+    return {data.source_rows(sample), 0};
   }
   void add(const Dataset& data, const Draw& draw, Batch& batch) const override {
-    batch.source.push(data.source[draw.sample]);
+    data.push_source(draw, batch.source);
     batch.labels.push_back(data.target[draw.sample].front());
     batch.labels.resize(static_cast<std::size_t>(batch.source.rows()), no_label);
   }
@@ -58,6 +58,16 @@ class ClassifyTask final : public LabelTask {
   using LabelTask::LabelTask;
 
   Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const override {
+    const std::string what = training ? "data.train" : "data";
+    if (config_.data.input != InputKind::text) {
+      TokenizeOptions options{.keep_lines = !training};
+      options.inputs = inputs_of(split.source, what);
+      Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
+      data.batching = &labelled_lines();
+      for (std::int64_t i = 0; i < data.size(); ++i) require_one_label(data, i, what);
+      if (training) note_unknown(data, what);
+      return data;
+    }
     const Texts texts(split.source);
     const TokenizeOptions options{.keep_lines = false, .end_sources = false};
     const Dataset first = tokenize({texts.first, split.target, {}}, *tokenizers.source,
@@ -67,7 +77,7 @@ class ClassifyTask final : public LabelTask {
     Dataset data;
     data.batching = &labelled_lines();
     for (std::int64_t i = 0; i < first.size(); ++i) {
-      require_one_label(first, i, training ? "data.train" : "data");
+      require_one_label(first, i, what);
       const std::int64_t length = first.source.length(i) + second.source.length(i);
       if (training && length == 0) {
         ++data.left_out_empty;
@@ -83,7 +93,7 @@ class ClassifyTask final : public LabelTask {
       data.source_lines.push_back(split.source[i]);
       data.target_lines.push_back(split.target[i]);
     }
-    if (training) note_unknown(data, "data.train");
+    if (training) note_unknown(data, what);
     return data;
   }
 
@@ -117,15 +127,24 @@ class ClassifyTask final : public LabelTask {
 
   Dataset encode_unlabelled(const std::vector<std::string>& lines, const Tokenizers& tokenizers,
                             std::int64_t first) const override {
-    const Texts texts(lines);
     Dataset data;
     data.batching = &labelled_lines();
+    const std::vector<std::int32_t> label{Tokenizer::unk};  // a batch has labels
+    if (config_.data.input != InputKind::text) {
+      data.inputs = inputs_of(lines, "input");
+      for (std::size_t i = 0; i < lines.size(); ++i) {
+        data.input_of.push_back(static_cast<std::int64_t>(i));
+        data.target.push(label);
+      }
+      return data;
+    }
+    const Texts texts(lines);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       std::vector<std::int32_t> ids = joined(tokenizers.source->encode(texts.first[i]),
                                              tokenizers.source->encode(texts.second[i]));
       shorten(ids, line_limit(), first + static_cast<std::int64_t>(i));
       data.source.push(ids);
-      data.target.push(std::vector<std::int32_t>{Tokenizer::unk});  // a batch has labels
+      data.target.push(label);
     }
     return data;
   }

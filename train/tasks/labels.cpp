@@ -142,10 +142,10 @@ void LabelTask::shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std:
 void LabelTask::check_longest(const Dataset& data, const std::string& what) const {
   const std::int64_t limit = line_limit();
   for (std::int64_t i = 0; i < data.size(); ++i) {
-    if (data.source.length(i) <= limit) continue;
+    if (data.source_rows(i) <= limit) continue;
     throw Error(Exit::bad_input,
                 fmt::format("{}: line {} has {} tokens; the model takes at most {}{}", what, i + 1,
-                            data.source.length(i), limit,
+                            data.source_rows(i), limit,
                             limit < longest_line ? " (model.max_positions)" : ""));
   }
 }

@@ -23,8 +23,15 @@ constexpr std::int64_t longest_source = 4096;  // tokens
 
 class Translations final : public Answers {
  public:
-  Translations(const Trained& trained, const Config& config, std::uint64_t seed)
-      : trained_(trained), config_(config), model_(trained.model), seed_(seed) {}
+  /// Makes the sources of lines that are not text.
+  using InputsOf = std::function<std::shared_ptr<const Inputs>(std::span<const std::string>)>;
+
+  Translations(const Trained& trained, const Config& config, std::uint64_t seed, InputsOf inputs_of)
+      : trained_(trained),
+        config_(config),
+        model_(trained.model),
+        seed_(seed),
+        inputs_of_(std::move(inputs_of)) {}
 
   std::vector<std::string> lines(const std::vector<std::string>& input,
                                  std::int64_t first) override {
@@ -35,7 +42,8 @@ class Translations final : public Answers {
   }
 
   std::vector<std::vector<Answer>> nbest(const AnswerRequest& request) override {
-    Sequences source;
+    Dataset source;
+    source.inputs = inputs_of_(request.input);
     std::vector<std::vector<std::int32_t>> prefixes;
     std::vector<std::size_t> places;    // of the lines that are not empty
     std::vector<std::int64_t> numbers;  // in all input: a sample must not depend on the chunk
@@ -44,12 +52,16 @@ class Translations final : public Answers {
     };
     for (std::size_t i = 0; i < request.input.size(); ++i) {
       const std::int64_t number = request.first + static_cast<std::int64_t>(i);
-      std::vector<std::int32_t> ids =
-          trained_.tokenizers.source->encode(prepared(request.input[i]));
-      if (ids.empty()) continue;
-      shorten(ids, number);
-      ids.push_back(Tokenizer::eos);
-      source.push(ids);
+      if (source.inputs) {
+        source.input_of.push_back(static_cast<std::int64_t>(i));
+      } else {
+        std::vector<std::int32_t> ids =
+            trained_.tokenizers.source->encode(prepared(request.input[i]));
+        if (ids.empty()) continue;
+        shorten(ids, number);
+        ids.push_back(Tokenizer::eos);
+        source.source.push(ids);
+      }
       places.push_back(i);
       numbers.push_back(number);
       if (!request.prefixes.empty())
@@ -89,6 +101,7 @@ class Translations final : public Answers {
   const Config& config_;
   FrozenModel model_;
   std::uint64_t seed_;
+  InputsOf inputs_of_;
 };
 
 class Seq2SeqTask final : public Task {
@@ -102,6 +115,7 @@ class Seq2SeqTask final : public Task {
     const SegmentationOptions& sample = config_.tokenizer.sample;
     const bool draws = training && sample.alpha > 0;
     options.keep_lines = !training || draws;
+    options.inputs = inputs_of(split.source, training ? "data.train" : "data");
     Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
     if (draws) {
       data.segmentation = {tokenizers.source, tokenizers.target, sample, config_.data.max_length};
@@ -134,7 +148,7 @@ class Seq2SeqTask final : public Task {
     }
     const auto begin = std::chrono::steady_clock::now();
     const FrozenModel frozen(trained.model);
-    for (const Hypothesis& h : translate(frozen, data.source, options, config_.seed, trained.team))
+    for (const Hypothesis& h : translate(frozen, data, options, config_.seed, trained.team))
       e.outputs.push_back(trained.tokenizers.target->decode(h.tokens));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     e.notes["beam"] = options.beam;
@@ -149,7 +163,9 @@ class Seq2SeqTask final : public Task {
   }
 
   std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t seed) const override {
-    return std::make_unique<Translations>(trained, config_, seed);
+    return std::make_unique<Translations>(
+        trained, config_, seed,
+        [this](std::span<const std::string> lines) { return inputs_of(lines, "input"); });
   }
 
   std::vector<LineScore> score(const Trained& trained, const std::string& source,

@@ -9,6 +9,7 @@
 #include "autograd/base/sha256.h"
 #include "autograd/base/utf8.h"
 #include "autograd/kernels/gemm/bf16.h"
+#include "data/inputs/pictures.h"
 #include "train/decode/rows.h"
 #include "train/run/run_folder.h"
 #include "train/terminal/talk.h"
@@ -59,6 +60,7 @@ std::string digest(const Dataset& data) {
     sum.update(std::as_bytes(std::span(side->offsets)));
   }
   sum.update(std::as_bytes(std::span(data.stream)));
+  for (const std::int64_t input : data.input_of) data.inputs->add_to(sum, input);
   return sum.hex();
 }
 
@@ -85,7 +87,8 @@ ExperimentData Task::load(const Tokenizers* tokenizers) const {
 Tokenizers Task::find_tokenizers(const Split& train) const {
   TokenizerOptions options = config_.tokenizer;
   const std::string& run = config_.train.init_from;
-  if (!run.empty() && options.model.empty() && options.source_model.empty()) {
+  const bool labels = config_.data.input != InputKind::text && !has_decoder(info().architecture);
+  if (!run.empty() && !labels && options.model.empty() && options.source_model.empty()) {
     const Config other = read_run_config(RunFolder{run}, {}, PluginUse::leave);
     if (other.tokenizer.kind != options.kind) {
       refuse(fmt::format("model.init_from: {} has a tokenizer of kind {}; set tokenizer.kind to it",
@@ -93,8 +96,9 @@ Tokenizers Task::find_tokenizers(const Split& train) const {
     }
     use_tokenizers_of(run, options);
   }
-  return make_tokenizers(options, learned_from(train), config_.seed, tell_note,
-                         target_kind(config_));
+  const bool text = config_.data.input == InputKind::text;
+  return make_tokenizers(options, text ? learned_from(train) : Split{.target = train.target},
+                         config_.seed, tell_note, target_kind(config_));
 }
 
 void Task::use_tokenizers_of(const std::string& run, TokenizerOptions& options) const {
@@ -118,7 +122,7 @@ void Task::use_tokenizers_of(const std::string& run, TokenizerOptions& options) 
 }
 
 Split Task::read_files(const FilesOptions& files, const std::string& name) const {
-  return read_split(files, info().reads, config_.data.lowercase, name);
+  return read_split(files, {info().reads, config_.data.input, config_.data.lowercase}, name);
 }
 
 Split Task::read_given(const FilesOptions& files) const {
@@ -137,7 +141,8 @@ Split Task::read_given(const FilesOptions& files) const {
 
 Split Task::read_scored(const std::string& source, const std::string& target) const {
   if (source.empty()) refuse("--source is missing: this model scores targets given their source");
-  return read_split({{source}, {target}, {}}, Reads::pairs, config_.data.lowercase, "score");
+  return read_split({{source}, {target}, {}},
+                    {Reads::pairs, config_.data.input, config_.data.lowercase}, "score");
 }
 
 std::string Task::describe_pairs(const ExperimentData& data, std::string_view noun) {
@@ -165,6 +170,19 @@ std::vector<std::string> Task::example_pairs(const Dataset& data, const Evaluati
         e.outputs[k] == expected ? "" : fmt::format("   (expected {})", excerpt(expected))));
   }
   return lines;
+}
+
+std::shared_ptr<const Inputs> Task::inputs_of(std::span<const std::string> lines,
+                                              const std::string& what) const {
+  const bool class_row = info().architecture == Architecture::encoder_of_sequences &&
+                         config_.model.pool == Pool::first;
+  switch (config_.data.input) {
+    case InputKind::text:
+      break;
+    case InputKind::image:
+      return std::make_shared<Pictures>(lines, config_.data.image, class_row, what, threads());
+  }
+  return nullptr;
 }
 
 std::string Task::prepared(const std::string& line) const {
@@ -231,15 +249,23 @@ Batch Task::made_up_batch(std::int64_t sequences, std::int64_t source_length,
     for (std::int64_t i = 0; i < n; ++i) all.push_back(id(known));
     return all;
   };
-  const auto side = [&](std::int64_t length, std::int64_t known) {
+  const std::int64_t width = config_.model.input_width;
+  const auto side = [&](std::int64_t length, std::int64_t known, bool features = false) {
     Side made;
-    made.ids = ids(sequences * length, known);
+    if (features) {
+      made.width = width;
+      for (std::int64_t i = 0; i < sequences * length * width; ++i)
+        made.features.push_back(static_cast<float>(id(256)) / 128 - 1);
+    } else {
+      made.ids = ids(sequences * length, known);
+    }
     for (std::int64_t i = 0; i <= sequences; ++i)
       made.offsets.push_back(static_cast<std::int32_t>(i * length));
     return made;
   };
   Batch batch;
-  if (has_encoder(info().architecture)) batch.source = side(source_length, vocabulary.source);
+  if (has_encoder(info().architecture))
+    batch.source = side(source_length, vocabulary.source, width > 0);
   if (has_decoder(info().architecture)) batch.target = side(target_length, vocabulary.target);
   batch.labels = ids(batch.labelled().rows(), vocabulary.target);
   const Architecture architecture = info().architecture;

@@ -85,7 +85,7 @@ class Task {
   /// Files named on the command line instead of a split. Throws Error(usage) if they are not of the
   /// kind that this task reads.
   Split read_given(const FilesOptions& files) const;
-  /// What tokenizers are learned from.
+  /// What tokenizers of text are learned from.
   virtual Split learned_from(const Split& train) const { return train; }
   /// A split as token ids; training skips samples that it cannot use, evaluation none.
   virtual Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const = 0;
@@ -116,6 +116,9 @@ class Task {
   static std::string describe_pairs(const ExperimentData& data, std::string_view noun);
   /// Some lines with the model's outputs, evenly spaced.
   static std::vector<std::string> example_pairs(const Dataset& data, const Evaluation& e);
+  /// The sources of lines that are not text, with `what` for messages; none if they are.
+  std::shared_ptr<const Inputs> inputs_of(std::span<const std::string> lines,
+                                          const std::string& what) const;
   /// A line as the model saw it in training.
   std::string prepared(const std::string& line) const;
   /// Receives a batch and −log p of each of its labels.

@@ -88,12 +88,12 @@ BOOST_AUTO_TEST_CASE(a_translation_is_the_same_alone_and_in_any_batch) {
   for (const std::int64_t beam : {1, 4}) {
     Team two(2), one(1);
     const std::vector<Hypothesis> together =
-        translate(FrozenModel(trained_seq2seq()), data.source, options(beam), 1, two);
+        translate(FrozenModel(trained_seq2seq()), data, options(beam), 1, two);
     BOOST_TEST(together.size() == 60u);
     std::size_t ended = 0;
     for (const std::int64_t batch : {1, 7, 40, 512}) {  // maximum size; 512: all in one batch
-      const std::vector<Hypothesis> apart = translate(FrozenModel(trained_seq2seq()), data.source,
-                                                      options(beam, batch), 1, one, {}, 1);
+      const std::vector<Hypothesis> apart =
+          translate(FrozenModel(trained_seq2seq()), data, options(beam, batch), 1, one, {}, 1);
       for (std::size_t i = 0; i < apart.size(); ++i) {
         BOOST_TEST(apart[i].tokens == together[i].tokens, boost::test_tools::per_element());
         BOOST_TEST(std::abs(apart[i].score - together[i].score) < 1e-4);
@@ -110,9 +110,8 @@ BOOST_AUTO_TEST_CASE(the_cache_changes_no_token) {
   for (const std::int64_t beam : {1, 5}) {
     DecodeOptions plain = options(beam);
     plain.cached = false;
-    const auto with =
-                   translate(FrozenModel(trained_seq2seq()), data.source, options(beam), 1, team),
-               without = translate(FrozenModel(trained_seq2seq()), data.source, plain, 1, team);
+    const auto with = translate(FrozenModel(trained_seq2seq()), data, options(beam), 1, team),
+               without = translate(FrozenModel(trained_seq2seq()), data, plain, 1, team);
     for (std::size_t i = 0; i < with.size(); ++i) {
       BOOST_TEST(with[i].tokens == without[i].tokens, boost::test_tools::per_element());
       BOOST_TEST(std::abs(with[i].score - without[i].score) < 1e-4);
@@ -133,8 +132,8 @@ BOOST_AUTO_TEST_CASE(the_best_of_several_is_the_one) {
   for (const bool sample : {false, true}) {
     DecodeOptions o = options(4);
     o.sample = sample;
-    const auto one = translate(frozen, data.source, o, 1, team);
-    const auto several = translate(frozen, data.source, o, 1, team, TranslateRequest{.nbest = 3});
+    const auto one = translate(frozen, data, o, 1, team);
+    const auto several = translate(frozen, data, o, 1, team, TranslateRequest{.nbest = 3});
     std::size_t different = 0;
     for (std::size_t i = 0; i < one.size(); ++i) {
       BOOST_TEST(several[i].size() == 3u);
@@ -154,7 +153,7 @@ BOOST_AUTO_TEST_CASE(each_output_begins_with_its_own_prefix) {
   std::vector<Tokens> prefixes;
   for (std::int32_t i = 0; i < 40; ++i) prefixes.push_back({3 + i % 10, 3 + i / 10});
   prefixes[7] = {};
-  const auto begun = translate(FrozenModel(trained_seq2seq()), data.source, options(2), 1, team,
+  const auto begun = translate(FrozenModel(trained_seq2seq()), data, options(2), 1, team,
                                TranslateRequest{.prefixes = prefixes});
   for (std::size_t i = 0; i < begun.size(); ++i) {
     const Tokens& tokens = begun[i][0].tokens;
@@ -194,8 +193,8 @@ BOOST_AUTO_TEST_CASE(sampled_translations_do_not_depend_on_the_batch) {
   DecodeOptions a = options(1), b = options(1, 3);
   a.sample = b.sample = true;
   Team two(2), one(1);
-  const auto x = translate(FrozenModel(trained_seq2seq()), data.source, a, 1, two),
-             y = translate(FrozenModel(trained_seq2seq()), data.source, b, 1, one);
+  const auto x = translate(FrozenModel(trained_seq2seq()), data, a, 1, two),
+             y = translate(FrozenModel(trained_seq2seq()), data, b, 1, one);
   for (std::size_t i = 0; i < x.size(); ++i)
     BOOST_TEST(x[i].tokens == y[i].tokens, boost::test_tools::per_element());
 }
@@ -205,11 +204,11 @@ BOOST_AUTO_TEST_CASE(sampled_translations_depend_on_the_sentence_number) {
   DecodeOptions o = options(1);
   o.sample = true;
   Team team(2);
-  const auto all = translate(FrozenModel(trained_seq2seq()), data.source, o, 1, team);
-  Sequences part;
+  const auto all = translate(FrozenModel(trained_seq2seq()), data, o, 1, team);
+  Dataset part;
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 39; i >= 0; i -= 3) {
-    part.push(data.source[i]);
+    part.source.push(data.source[i]);
     numbers.push_back(i);
   }
   const auto some = translate(FrozenModel(trained_seq2seq()), part, o, 1, team, numbers);
@@ -223,7 +222,7 @@ BOOST_AUTO_TEST_CASE(greedy_tokens_are_the_argmax_of_the_whole_forward_pass) {
   const Dataset data = reversals(40, 7);
   Team team(2);
   const std::vector<Hypothesis> found =
-      translate(FrozenModel(trained_seq2seq()), data.source, options(1), 1, team);
+      translate(FrozenModel(trained_seq2seq()), data, options(1), 1, team);
   for (std::int64_t i = 0; i < 40; ++i) {
     const Hypothesis& h = found[static_cast<std::size_t>(i)];
     Tokens in{Tokenizer::bos};
@@ -244,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_beams_log_probability_is_that_of_its_tokens) {
   const Dataset data = reversals(40, 8);
   Team team(2);
   const std::vector<Hypothesis> beam =
-      translate(FrozenModel(trained_seq2seq()), data.source, options(5), 1, team);
+      translate(FrozenModel(trained_seq2seq()), data, options(5), 1, team);
   Dataset scored;  // with the translations as targets
   std::vector<std::size_t> which;
   for (std::size_t i = 0; i < beam.size(); ++i) {
@@ -303,7 +302,7 @@ BOOST_AUTO_TEST_CASE(learned_positions_limit_the_length) {
   Team team(1);
   DecodeOptions d = options(2);
   d.max_length = 50;
-  for (const Hypothesis& h : translate(FrozenModel(*model), data.source, d, 1, team))
+  for (const Hypothesis& h : translate(FrozenModel(*model), data, d, 1, team))
     BOOST_TEST(h.tokens.size() <= 9u);
 }
 

@@ -1,0 +1,44 @@
+#pragma once
+/// Pictures as sequences of patches (Dosovitskiy et al., "An image is worth 16x16 words", 2021).
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/batches/inputs.h"
+#include "data/options.h"
+
+namespace heed {
+
+/// A row is a patch, read line by line: patch × patch × channels values, each (v / 255 − mean) /
+/// deviation. With options.class_row, a row of zeros precedes them: what the model makes of it (the bias of its
+/// projection and the vector of the first position) is the class token.
+///
+/// In training, a picture is shifted by up to options.shift pixels in each direction (black moves in),
+/// cropped at a random place, and mirrored with probability 1/2, as the options say. Evaluation crops the
+/// middle.
+class Pictures final : public Inputs {
+ public:
+  /// A line names a file (read_picture), or an item of an IDX file ("FILE#17"). Throws Error(bad_input), naming
+  /// `what`, the line and the file, for a file that cannot be read or a picture of another size.
+  Pictures(std::span<const std::string> lines, const ImageOptions& options, bool class_row,
+           const std::string& what, std::int64_t threads);
+
+  std::int64_t rows(std::int64_t) const override;
+  void push(std::int64_t input, const Draw& draw, Side& side) const override;
+  void add_to(Sha256& sum, std::int64_t input) const override;
+
+ private:
+  struct Item {
+    std::size_t begin = 0;  // in pixels_
+    std::int64_t height = 0, width = 0;
+  };
+  std::span<const std::uint8_t> pixels(const Item& item) const;
+
+  ImageOptions options_;
+  bool class_row_;
+  std::vector<Item> items_;
+  std::vector<std::uint8_t> pixels_;
+};
+
+}  // namespace heed

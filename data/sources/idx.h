@@ -1,0 +1,40 @@
+#pragma once
+/// IDX files, the format of MNIST: numbers of one byte in one to four dimensions, plain or gzip.
+/// http://yann.lecun.com/exdb/mnist describes it.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+class IdxFile {
+ public:
+  /// Throws Error(bad_input) if the file is missing, is no IDX file of bytes, or its size is not that of its
+  /// dimensions.
+  static IdxFile read(const std::string& path);
+  /// Whether a file begins as one. Throws Error(bad_input) if it cannot be read.
+  static bool is(const std::string& path);
+
+  const std::vector<std::int64_t>& shape() const { return shape_; }
+  std::int64_t size() const { return shape_.front(); }
+  /// Item i along the first dimension.
+  std::span<const std::uint8_t> operator[](std::int64_t i) const;
+
+ private:
+  std::vector<std::int64_t> shape_;
+  std::string bytes_;
+  std::size_t begin_ = 0, item_ = 1;
+};
+
+/// A line that stands for an item of an IDX file: "FILE#17", counted from 0.
+struct IdxItem {
+  std::string path;
+  std::int64_t number = 0;
+  std::string text() const { return path + "#" + std::to_string(number); }
+  /// Whether a line has that form; the parts are then in `into`.
+  static bool parse(std::string_view line, IdxItem& into);
+};
+
+}  // namespace heed

@@ -1,0 +1,120 @@
+#include "data/sources/picture.h"
+
+#include <fmt/format.h>
+#include <png.h>
+#include <turbojpeg.h>
+
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "autograd/base/error.h"
+#include "autograd/base/lines.h"
+#include "autograd/base/files.h"
+
+namespace heed {
+namespace {
+
+constexpr std::int64_t most_pixels = std::int64_t{1} << 26;
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw Error(Exit::bad_input, fmt::format("{}: {}", shown_path(path), why));
+}
+
+Picture sized(const std::string& path, std::int64_t height, std::int64_t width,
+              std::int64_t channels) {
+  if (height <= 0 || width <= 0 || height > most_pixels / width)
+    refuse(path, fmt::format("a picture of {} x {} pixels", height, width));
+  return {height, width, channels, std::vector<std::uint8_t>(height * width * channels)};
+}
+
+Picture from_png(const std::string& path, const std::string& bytes, std::int64_t channels) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  const auto check = [&](int fine) {
+    if (fine != 0 && image.warning_or_error < 2) return;
+    const std::string why = image.message;
+    png_image_free(&image);
+    refuse(path, fmt::format("a broken PNG file ({})", why));
+  };
+  check(png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()));
+  image.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  Picture picture;
+  try {
+    picture = sized(path, image.height, image.width, channels);
+  } catch (...) {
+    png_image_free(&image);
+    throw;
+  }
+  constexpr png_color black{0, 0, 0};
+  check(png_image_finish_read(&image, &black, picture.values.data(), 0, nullptr));
+  return picture;
+}
+
+Picture from_jpeg(const std::string& path, const std::string& bytes, std::int64_t channels) {
+  const std::unique_ptr<void, int (*)(void*)> decoder(tjInitDecompress(), tjDestroy);
+  if (decoder == nullptr) throw Error(Exit::io, "libjpeg-turbo cannot be initialised");
+  const auto check = [&](int failed) {
+    if (failed != 0)
+      refuse(path, fmt::format("a broken JPEG file ({})", tjGetErrorStr2(decoder.get())));
+  };
+  const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
+  int width = 0, height = 0, subsampling = 0, colours = 0;
+  check(tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &subsampling,
+                            &colours));
+  if (width <= 0 || height <= 0) refuse(path, "a broken JPEG file (no header)");
+  Picture picture = sized(path, height, width, channels);
+  check(tjDecompress2(decoder.get(), data, bytes.size(), picture.values.data(), width, 0, height,
+                      channels == 1 ? TJPF_GRAY : TJPF_RGB,
+                      TJFLAG_STOPONWARNING | TJFLAG_ACCURATEDCT));
+  return picture;
+}
+
+/// The numbers of a PGM or PPM header: white space and comments (# to the end of the line) separate them.
+std::int64_t header_number(std::string_view bytes, std::size_t& at) {
+  const auto space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  while (at < bytes.size() && (space(bytes[at]) || bytes[at] == '#'))
+    at = bytes[at] == '#' ? std::min(bytes.find('\n', at), bytes.size()) : at + 1;
+  std::int64_t number = -1;
+  const auto [end, error] = std::from_chars(bytes.data() + at, bytes.data() + bytes.size(), number);
+  at = static_cast<std::size_t>(end - bytes.data());
+  return error == std::errc() ? number : -1;
+}
+
+Picture from_pnm(const std::string& path, const std::string& bytes, std::int64_t channels) {
+  std::size_t at = 2;
+  const std::int64_t width = header_number(bytes, at), height = header_number(bytes, at),
+                     most = header_number(bytes, at), own = bytes[1] == '5' ? 1 : 3;
+  if (most != 255) refuse(path, "a PGM or PPM file whose values do not go from 0 to 255");
+  Picture picture = sized(path, height, width, channels);
+  ++at;  // one white space
+  if (bytes.size() < at + static_cast<std::size_t>(height * width * own))
+    refuse(path, "a PGM or PPM file that ends too early");
+  const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data() + at);
+  for (std::size_t i = 0; i < picture.values.size();
+       i += static_cast<std::size_t>(channels), from += own) {
+    if (own == channels) {
+      std::memcpy(&picture.values[i], from, static_cast<std::size_t>(channels));
+    } else if (own == 1) {
+      std::memset(&picture.values[i], *from, 3);
+    } else {  // the luma of JPEG (ITU-R BT.601), rounded
+      picture.values[i] =
+          static_cast<std::uint8_t>((299 * from[0] + 587 * from[1] + 114 * from[2] + 500) / 1000);
+    }
+  }
+  return picture;
+}
+
+}  // namespace
+
+Picture read_picture(const std::string& path, std::int64_t channels) {
+  const std::string bytes = read_file(path);
+  const std::string_view begin = std::string_view(bytes).substr(0, 8);
+  if (begin == "\x89PNG\r\n\x1a\n") return from_png(path, bytes, channels);
+  if (begin.starts_with("\xFF\xD8")) return from_jpeg(path, bytes, channels);
+  if (begin.starts_with("P5") || begin.starts_with("P6")) return from_pnm(path, bytes, channels);
+  refuse(path, bytes.empty() ? "empty file" : "not a PNG, JPEG, PGM or PPM file");
+}
+
+}  // namespace heed

@@ -1,0 +1,19 @@
+#pragma once
+/// Pictures from files: PNG (libpng), JPEG (libjpeg-turbo), and binary PGM and PPM.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+struct Picture {
+  std::int64_t height = 0, width = 0, channels = 0;
+  std::vector<std::uint8_t> values;  ///< [height, width, channels]
+};
+
+/// Reads a picture; the content, not the name, tells the format. channels: 1 (grey) or 3 (red, green,
+/// blue); others are converted, and what is transparent becomes black. Throws Error(bad_input) if the file is
+/// missing, damaged or truncated, of another format, or has more than 2^26 pixels.
+Picture read_picture(const std::string& path, std::int64_t channels);
+
+}  // namespace heed

@@ -1,0 +1,272 @@
+// Pictures: from files, and as rows of patches.
+#include "data/inputs/pictures.h"
+
+#include <fmt/format.h>
+#include <png.h>
+#include <turbojpeg.h>
+
+#include <set>
+
+#include "autograd/base/lines.h"
+#include "data/sources/corpus.h"
+#include "data/sources/idx.h"
+#include "data/sources/picture.h"
+#include "tests/data/support.h"
+
+using namespace heed;
+using namespace heed::testing;
+
+namespace {
+
+/// height × width × channels values: 0, 1, 2, … (modulo 256).
+Picture counting(std::int64_t height, std::int64_t width, std::int64_t channels) {
+  Picture p{height, width, channels, {}};
+  for (std::int64_t i = 0; i < height * width * channels; ++i)
+    p.values.push_back(static_cast<std::uint8_t>(i));
+  return p;
+}
+
+std::string pnm(const Picture& p, const std::string& comment = "") {
+  return fmt::format("P{}\n{}{} {}\n255\n", p.channels == 1 ? 5 : 6, comment, p.width, p.height) +
+         std::string(p.values.begin(), p.values.end());
+}
+
+std::string png(const Picture& p) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(p.width);
+  image.height = static_cast<png_uint_32>(p.height);
+  image.format = p.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png_alloc_size_t size = 0;
+  png_image_write_to_memory(&image, nullptr, &size, 0, p.values.data(), 0, nullptr);
+  std::string bytes(size, '\0');
+  BOOST_REQUIRE(
+      png_image_write_to_memory(&image, bytes.data(), &size, 0, p.values.data(), 0, nullptr));
+  return bytes.substr(0, size);
+}
+
+std::string jpeg(const Picture& p) {
+  const tjhandle encoder = tjInitCompress();
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  BOOST_REQUIRE(tjCompress2(encoder, p.values.data(), static_cast<int>(p.width), 0,
+                            static_cast<int>(p.height), p.channels == 1 ? TJPF_GRAY : TJPF_RGB,
+                            &bytes, &size, p.channels == 1 ? TJSAMP_GRAY : TJSAMP_444, 100,
+                            0) == 0);
+  std::string result(reinterpret_cast<char*>(bytes), size);
+  tjFree(bytes);
+  tjDestroy(encoder);
+  return result;
+}
+
+std::string idx(std::vector<std::uint32_t> shape, const std::string& values, char type = 8) {
+  std::string bytes{'\0', '\0', type, static_cast<char>(shape.size())};
+  for (const std::uint32_t n : shape) {
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(n >> shift & 255);
+  }
+  return bytes + values;
+}
+
+std::string bytes_of(const Picture& p) { return {p.values.begin(), p.values.end()}; }
+
+Side rows_of(const Inputs& inputs, std::int64_t input, const Draw& draw = {}) {
+  Side side;
+  inputs.push(input, draw, side);
+  return side;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(pictures)
+
+BOOST_AUTO_TEST_CASE(files_give_the_pixels_that_were_written) {
+  const TempDir dir;
+  for (const std::int64_t channels : {1, 3}) {
+    const Picture p = counting(5, 7, channels);
+    for (const std::string& bytes : {png(p), pnm(p), pnm(p, "# a comment\n")}) {
+      const Picture read = read_picture(dir.write("picture", bytes), channels);
+      BOOST_TEST((read.height == 5 && read.width == 7 && read.channels == channels));
+      BOOST_TEST((read.values == p.values));
+    }
+    const Picture read = read_picture(dir.write("picture", jpeg(p)), channels);
+    BOOST_REQUIRE(read.values.size() == p.values.size());
+    for (std::size_t i = 0; i < p.values.size(); ++i)
+      BOOST_TEST(std::abs(read.values[i] - p.values[i]) <= 12);  // JPEG loses some
+  }
+}
+
+BOOST_AUTO_TEST_CASE(colours_become_grey_and_grey_becomes_colours) {
+  const TempDir dir;
+  const Picture grey = counting(3, 4, 1);
+  for (const std::string& bytes : {png(grey), pnm(grey)}) {
+    const Picture colours = read_picture(dir.write("grey", bytes), 3);
+    for (std::size_t i = 0; i < 12; ++i) {
+      for (std::size_t c = 0; c < 3; ++c) BOOST_TEST(colours.values[3 * i + c] == grey.values[i]);
+    }
+  }
+  Picture colours{1, 3, 3, {255, 0, 0, 0, 255, 0, 0, 0, 255}};
+  const Picture luma = read_picture(dir.write("colours", pnm(colours)), 1);
+  BOOST_TEST((luma.values == std::vector<std::uint8_t>{76, 150, 29}));  // BT.601
+}
+
+BOOST_AUTO_TEST_CASE(broken_pictures_are_refused) {
+  const TempDir dir;
+  const Picture p = counting(40, 40, 3);
+  const auto refused = [&](const std::string& bytes, const char* why) {
+    const std::string path = dir.write("broken", bytes);
+    expect_error(Exit::bad_input, {why, path}, [&] { read_picture(path, 3); });
+  };
+  refused("", "empty file");
+  refused("GIF89a....", "not a PNG, JPEG, PGM or PPM file");
+  const std::string whole_png = png(p), whole_jpeg = jpeg(p);
+  refused(whole_png.substr(0, whole_png.size() / 2), "a broken PNG file");
+  refused(whole_png.substr(0, 12), "a broken PNG file");
+  refused(whole_jpeg.substr(0, whole_jpeg.size() / 2), "a broken JPEG file");
+  refused(whole_jpeg.substr(0, 10), "a broken JPEG file");
+  std::string damaged = whole_png;
+  damaged[damaged.size() / 2] ^= 0x55;
+  refused(damaged, "a broken PNG file");
+  refused(pnm(p).substr(0, 200), "a PGM or PPM file that ends too early");
+  refused("P6\n40 40\n65535\n", "whose values do not go from 0 to 255");
+  refused("P6\n0 40\n255\n", "a picture of 40 x 0 pixels");
+  refused("P6\n-1 40\n255\n", "a picture of 40 x -1 pixels");
+  refused("P6\n99999999 99999999\n255\n", "a picture of 99999999 x 99999999 pixels");
+  expect_error(Exit::bad_input, {"nowhere.png"},
+               [&] { read_picture((dir / "nowhere.png").string(), 3); });
+}
+
+BOOST_AUTO_TEST_CASE(idx_files) {
+  const TempDir dir;
+  const std::string two = bytes_of(counting(4, 3, 1));
+  const IdxFile file = IdxFile::read(dir.write_gz("x.gz", idx({2, 2, 3}, two)));
+  BOOST_TEST((file.shape() == std::vector<std::int64_t>{2, 2, 3}));
+  BOOST_TEST((file.size() == 2 && file[1].size() == 6 && file[1][0] == 6));
+  BOOST_TEST(IdxFile::is(dir.write("y", idx({2, 2, 3}, two))));
+  BOOST_TEST(!IdxFile::is(dir.write("z", "a list\n")));
+  BOOST_TEST(!IdxFile::is(dir.write("empty", "")));
+  const auto refused = [&](const std::string& bytes, const char* why) {
+    const std::string path = dir.write("broken", bytes);
+    expect_error(Exit::bad_input, {why, path}, [&] { IdxFile::read(path); });
+  };
+  refused("", "not an IDX file");
+  refused(idx({2, 2, 3}, two).substr(0, 9), "ends in its header");
+  refused(idx({2, 2, 3}, two + "x"), "announces 2 x 2 x 3 values, but 13 follow");
+  refused(idx({1u << 31, 1u << 31, 2}, two), "values, but 12 follow");
+  refused(idx({2}, "ab", 0x0D), "whose values are not bytes");
+  IdxItem item;
+  BOOST_TEST((IdxItem::parse("a/b#c#12", item) && item.path == "a/b#c" && item.number == 12));
+  for (const char* line : {"a", "a#", "a#x", "a#-1", "a#1x"})
+    BOOST_TEST(!IdxItem::parse(line, item));
+}
+
+BOOST_AUTO_TEST_CASE(patches_are_read_line_by_line) {
+  const TempDir dir;
+  const std::vector<std::string> lines{dir.write("p", pnm(counting(4, 6, 3)))};
+  ImageOptions o{
+      .height = 4, .width = 6, .channels = 3, .patch = 2, .mean = 0, .deviation = 1.0 / 255};
+  const Pictures plain(lines, o, false, "data", 1);
+  BOOST_TEST(plain.rows(0) == 6);
+  const Side side = rows_of(plain, 0);
+  BOOST_TEST((side.width == 12 && side.rows() == 6 && side.features.size() == 72u));
+  // Row 4 is the patch of lines 2 and 3, columns 2 and 3.
+  for (std::int64_t y = 0; y < 2; ++y) {
+    for (std::int64_t k = 0; k < 6; ++k) {
+      const double expected = static_cast<double>((2 + y) * 18 + 6 + k);
+      BOOST_CHECK_SMALL(side.features[4 * 12 + y * 6 + k] - expected, 1e-3);
+    }
+  }
+  const Side with_class = rows_of(Pictures(lines, o, true, "data", 1), 0);
+  BOOST_TEST(with_class.rows() == 7);
+  for (std::size_t i = 0; i < 12; ++i) BOOST_TEST(with_class.features[i] == 0);
+  BOOST_TEST((std::vector<float>(with_class.features.begin() + 12, with_class.features.end()) ==
+              side.features));
+  o.mean = 0.5;
+  o.deviation = 0.25;
+  const Side normal = rows_of(Pictures(lines, o, false, "data", 1), 0);
+  BOOST_CHECK_SMALL(normal.features[1] - (1.0 / 255 - 0.5) / 0.25, 1e-6);
+}
+
+BOOST_AUTO_TEST_CASE(training_shifts_crops_and_mirrors_and_evaluation_does_not) {
+  const TempDir dir;
+  Picture dot{5, 5, 1, std::vector<std::uint8_t>(25)};
+  dot.values[12] = 255;  // in the middle
+  const std::vector<std::string> lines{dir.write("dot", pnm(dot))};
+  ImageOptions o{.height = 5, .width = 5, .patch = 1, .shift = 1, .mean = 0, .deviation = 1};
+  const Pictures shifted(lines, o, false, "data", 1);
+  const auto place = [](const Side& side) {
+    return std::ranges::find(side.features, 1.0f) - side.features.begin();
+  };
+  BOOST_TEST(place(rows_of(shifted, 0)) == 12);
+  std::set<std::int64_t> seen;
+  for (std::int64_t epoch = 0; epoch < 100; ++epoch) {
+    const Draw draw{7, epoch, 0};
+    const Side side = rows_of(shifted, 0, draw);
+    BOOST_TEST((rows_of(shifted, 0, draw) == side));
+    seen.insert(place(side));
+  }
+  BOOST_TEST((seen == std::set<std::int64_t>{6, 7, 8, 11, 12, 13, 16, 17, 18}));
+  o.height = o.width = 3;
+  o.shift = 0;
+  expect_error(Exit::bad_input,
+               {"data.train: line 1: ", "dot",
+                "a picture of 5 x 5 pixels, but data.image has 3 x 3 "
+                "(data.image.crop accepts larger ones)"},
+               [&] { Pictures(lines, o, false, "data.train", 1); });
+  o.crop = true;
+  const Pictures cropped(lines, o, false, "data", 1);
+  BOOST_TEST(place(rows_of(cropped, 0)) == 4);
+  seen.clear();
+  for (std::int64_t epoch = 0; epoch < 200; ++epoch)
+    seen.insert(place(rows_of(cropped, 0, {7, epoch, 0})));
+  BOOST_TEST(seen.size() == 9u);
+  Picture left{1, 4, 1, {255, 0, 0, 0}};
+  const std::vector<std::string> one{dir.write("left", pnm(left))};
+  const Pictures mirrored(
+      one, {.height = 1, .width = 4, .patch = 1, .flip = true, .mean = 0, .deviation = 1}, false,
+      "data", 1);
+  int right = 0;
+  for (std::int64_t epoch = 0; epoch < 400; ++epoch)
+    right += place(rows_of(mirrored, 0, {7, epoch, 0})) == 3 ? 1 : 0;
+  BOOST_TEST(std::abs(right - 200) < 5 * 10);  // 5 standard deviations
+  BOOST_TEST(place(rows_of(mirrored, 0)) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(splits_of_pictures) {
+  const TempDir dir;
+  const std::string pictures = idx({3, 2, 2}, bytes_of(counting(3, 4, 1))),
+                    labels = idx({3}, {'\7', '\0', '\11'});
+  FilesOptions files{{dir.write("x", pictures)}, {dir.write_gz("y.gz", labels)}, {}};
+  const ReadOptions how{Reads::pairs, InputKind::image, false};
+  Split split = read_split(files, how, "train");
+  BOOST_TEST(
+      (split.source == std::vector<std::string>{files.source[0] + "#0", files.source[0] + "#1",
+                                                files.source[0] + "#2"}));
+  BOOST_TEST((split.target == std::vector<std::string>{"7", "0", "9"}));
+  const Pictures album(split.source,
+                       {.height = 2, .width = 2, .patch = 2, .mean = 0, .deviation = 1.0 / 255},
+                       false, "data", 1);
+  BOOST_CHECK_SMALL(rows_of(album, 2).features[3] - 11.0f, 1e-4f);
+  split.source.push_back(files.source[0] + "#3");
+  expect_error(Exit::bad_input, {"line 4", "has 3 pictures, so there is no #3"},
+               [&] { Pictures(split.source, {.height = 2, .width = 2}, false, "data", 1); });
+  files.source = {dir.write("list.csv", "a.png,a cat, perhaps\nb/c.png,dog\n")};
+  files.target = {};
+  split = read_split(files, how, "train");
+  BOOST_TEST((split.source ==
+              std::vector<std::string>{(dir / "a.png").string(), (dir / "b/c.png").string()}));
+  BOOST_TEST((split.target == std::vector<std::string>{"a cat, perhaps", "dog"}));
+  files.source = {dir.write("list.csv", "a.png,cat\nb.png\n")};
+  expect_error(Exit::bad_input, {"line 2 has no comma: FILE,TARGET is expected"},
+               [&] { read_split(files, how, "train"); });
+  files.target = {dir.write("t", "x\ny\n")};
+  expect_error(Exit::usage,
+               {"data.train.target: the .csv files of data.train.source hold the targets too"},
+               [&] { read_split(files, how, "train"); });
+  files.source = {dir.write("list", "a.png\nb.png\n")};
+  BOOST_TEST(read_split(files, how, "train").target[1] == "y");
+  files.target = {dir.write("pictures", pictures)};
+  expect_error(Exit::bad_input, {"an IDX file of 3 x 2 x 2, not of labels"},
+               [&] { read_split(files, how, "train"); });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

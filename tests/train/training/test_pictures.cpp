@@ -1,0 +1,155 @@
+// Pictures in place of text: a label for each, and a text for each.
+#include <fmt/format.h>
+
+#include "nn/layers/positions.h"
+#include "tests/train/trainer_support.h"
+#include "train/decode/search.h"
+#include "train/loop/trainer.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+std::string idx(const std::vector<std::uint32_t>& shape, const std::string& values) {
+  std::string bytes{'\0', '\0', '\x08', static_cast<char>(shape.size())};
+  for (const std::uint32_t n : shape) {
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(n >> shift & 255);
+  }
+  return bytes + values;
+}
+
+/// Pictures of 8 × 8 pixels with noise, in which one of the four quarters has a bright spot.
+void write_spots(const TempFolder& folder, const std::string& name, std::uint32_t n,
+                 std::uint64_t seed) {
+  Random random({.seed = seed, .stream = Stream::check, .index = 3});
+  std::string pictures, labels, texts;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    std::string picture(64, '\0');
+    for (char& pixel : picture) pixel = static_cast<char>(random.below(120));
+    const std::uint32_t quarter = random.below(4), y = quarter / 2 * 4 + random.below(4),
+                        x = quarter % 2 * 4 + random.below(4);
+    picture[y * 8 + x] = static_cast<char>(255);
+    pictures += picture;
+    labels += static_cast<char>(quarter);
+    texts += fmt::format("{} {}\n", quarter / 2 == 0 ? "top" : "bottom",
+                         quarter % 2 == 0 ? "left" : "right");
+  }
+  put(folder / (name + ".pictures"), idx({n, 8, 8}, pictures));
+  put(folder / (name + ".labels"), idx({n}, labels));
+  put(folder / (name + ".texts"), texts);
+}
+
+Config picture_run(const TempFolder& folder, TaskKind task, std::int64_t steps) {
+  const std::string target = task == TaskKind::classify ? ".labels" : ".texts";
+  Config c = small_run(steps);
+  c.task = task;
+  c.data = {};
+  c.data.input = InputKind::image;
+  c.data.image = {.height = 8, .width = 8, .patch = 2};
+  for (const auto& [name, n, files] :
+       {std::tuple("train", 1500U, &c.data.train), std::tuple("valid", 100U, &c.data.valid)}) {
+    write_spots(folder, name, n, n);
+    *files = {{(folder / (std::string(name) + ".pictures")).string()},
+              {(folder / (name + target)).string()},
+              {}};
+  }
+  c.tokenizer.kind = TokenizerKind::words;
+  c.tokenizer.shared = true;
+  c.model.d_model = 24;
+  c.model.d_ff = 48;
+  c.model.encoder_layers = 2;
+  c.model.input_width = patch_width(c.data.image);
+  c.model.positions = PositionKind::learned;
+  c.model.max_positions = 20;
+  c.model.dropout = 0;
+  c.optim.lr = 5e-3;
+  c.optim.schedule = {.name = ScheduleKind::cosine, .warmup = steps / 10, .steps = steps};
+  c.decode = {};
+  c.decode.beam = 2;
+  c.decode.max_length = 5;
+  c.train.batch_tokens = 500;
+  c.train.validate_every = c.train.save_every = std::max<std::int64_t>(steps / 2, 1);
+  return c;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(pictures)
+
+BOOST_AUTO_TEST_CASE(a_vision_transformer_finds_the_spot) {
+  const TempFolder folder;
+  for (const Pool pool : {Pool::first, Pool::mean}) {
+    Config c = picture_run(folder, TaskKind::classify, 400);
+    c.model.pool = pool;
+    Run run(c, folder / std::string(name_of(pool)));
+    BOOST_TEST(run.data.train.source_rows(0) == (pool == Pool::first ? 17 : 16));
+    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    BOOST_TEST(trainer.train() == 0);
+    const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+    BOOST_TEST(e.value(Metric::accuracy) > 0.95);
+    const std::vector<std::string> asked{run.data.valid.source_lines[7],
+                                         run.data.valid.source_lines[3]};
+    const std::vector<std::string> given =
+        trainer.task().answers(trainer.trained(), 1)->lines(asked, 0);
+    BOOST_TEST((given == std::vector<std::string>{e.outputs[7], e.outputs[3]}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_decoder_says_where_the_spot_is) {
+  const TempFolder folder;
+  Run run(picture_run(folder, TaskKind::seq2seq, 900), folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  BOOST_TEST(trainer.train() == 0);
+  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  BOOST_TEST(e.value(Metric::exact_match) > 0.95);
+  BOOST_TEST((trainer.task().answers(trainer.trained(), 1)->lines(run.data.valid.source_lines, 0) ==
+              e.outputs));
+  Team team(2);
+  DecodeOptions slow = run.config.decode;
+  slow.cached = false;
+  const FrozenModel frozen(trainer.model());
+  const auto with = translate(frozen, run.data.valid, run.config.decode, 1, team),
+             without = translate(frozen, run.data.valid, slow, 1, team);
+  for (std::size_t i = 0; i < with.size(); ++i) BOOST_TEST((with[i].tokens == without[i].tokens));
+}
+
+BOOST_AUTO_TEST_CASE(a_run_on_pictures_repeats_its_bits) {
+  const TempFolder folder;
+  for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
+    Config c = picture_run(folder, task, 40);
+    c.data.image.shift = 1;
+    c.data.image.flip = true;
+    c.model.dropout = 0.2;
+    c.train.rdrop = 1;
+    c.train.validate_every = c.train.save_every = 20;
+    Config threads = c;
+    threads.threads = 3;
+    c.train.steps = 20;
+    const std::string name(info_of(task).name);
+    Run whole(threads, folder / (name + "-whole")), parts(c, folder / (name + "-parts"));
+    check_resumed_equals_whole(whole, parts);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_checksum_tells_other_pictures) {
+  const TempFolder folder;
+  const Config c = picture_run(folder, TaskKind::classify, 1);
+  const std::string before = load_data(c).sums.train;
+  BOOST_TEST(load_data(c).sums.train == before);
+  std::string bytes = get(folder / "train.pictures");
+  bytes.back() ^= 1;
+  put(folder / "train.pictures", bytes);
+  BOOST_TEST(load_data(c).sums.train != before);
+}
+
+BOOST_AUTO_TEST_CASE(pictures_of_another_size_are_refused) {
+  const TempFolder folder;
+  Config c = picture_run(folder, TaskKind::classify, 1);
+  c.data.image.height = 10;
+  HEED_CHECK_ERROR(Exit::bad_input, "data.train: line 1: ", load_data(c));
+  HEED_CHECK_ERROR(Exit::bad_input, "a picture of 8 x 8 pixels, but data.image has 10 x 8",
+                   load_data(c));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
