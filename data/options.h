@@ -18,20 +18,32 @@ struct FilesOptions {
   std::vector<std::string> text = {};
 };
 
-enum class SyntheticKind { none, copy, reverse, sort, addition, dates, brackets, recall };
+enum class SyntheticKind {
+  none,
+  copy,
+  reverse,
+  sort,
+  addition,
+  dates,
+  brackets,
+  recall,
+  summary,
+  mixture
+};
 constexpr auto names_of(SyntheticKind) {
   return enum_names<SyntheticKind>("none", "copy", "reverse", "sort", "addition", "dates",
-                                   "brackets", "recall");
+                                   "brackets", "recall", "summary", "mixture");
 }
 
 /// A built-in task; counts are numbers of pairs. Splits share no source line.
 struct SyntheticOptions {
   SyntheticKind name = SyntheticKind::none;
+  std::vector<std::string> of = {};  ///< mixture: names of other kinds; each has the counts below
   std::int64_t train = 50000;
   std::int64_t valid = 1000;
   std::int64_t test = 1000;
   /// copy, reverse, sort: symbols; addition: digits of a summand; brackets: pairs of brackets; recall:
-  /// keys with their values.
+  /// keys with their values; summary: sentences.
   std::int64_t min_length = 1;
   std::int64_t max_length = 20;
   /// copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10); recall: number of different
@@ -63,6 +75,23 @@ constexpr std::int64_t patches_of(const ImageOptions& o) {
   return (o.height / o.patch) * (o.width / o.patch);
 }
 
+/// Several tasks in one model (Raffel et al. 2020, section 3.5.2): an epoch draws samples of each part, in
+/// proportion to min(size, limit)^(1 / temperature).
+struct MixtureOptions {
+  std::vector<std::string> prefixes = {};  ///< begin each source line, one for each file
+  std::int64_t limit = 0;                  ///< 0: none
+  double temperature = 1.0;
+};
+
+/// Span corruption (Raffel et al. 2020): the encoder reads a line with some stretches of tokens replaced by
+/// <extra_id_0>, <extra_id_1>, …; the decoder writes each of these followed by what it hides.
+struct SpanOptions {
+  double rate = 0.15;   ///< share of tokens to hide
+  double length = 3.0;  ///< mean length of a stretch
+};
+/// Special pieces that stand for hidden stretches, as many as T5's.
+inline constexpr std::int64_t span_marks = 100;
+
 /// Masked language modelling.
 struct MaskOptions {
   double rate = 0.15;          ///< share of tokens to predict
@@ -80,6 +109,8 @@ struct DataOptions {
   bool lowercase = false;  ///< both sides, before tokenising (Unicode simple lower case)
   double cutoff = 0.0;     ///< probability that an input token becomes <unk> in training
   MaskOptions mask = {};
+  SpanOptions spans = {};
+  MixtureOptions mixture = {};
   std::int64_t max_length = 128;  ///< tokens; pairs with a longer side are left out of training
 };
 

@@ -1,6 +1,8 @@
 #pragma once
 /// Time limits that hold on every machine, busy or not: they limit processor time, which excludes
 /// waiting, relative to other work.
+#include <malloc.h>
+
 #include <algorithm>
 #include <ctime>
 #include <limits>
@@ -51,6 +53,10 @@ inline double yardstick() {
 constexpr double growth_limit = 24;
 template <class Small, class Large>
 double growth(const Small& small, const Large& large) {
+  // Freed memory stays with the process. Otherwise glibc returns it to the kernel above a threshold that only the
+  // large work reaches, and every page costs a fault each time, which on some machines takes longer than the work.
+  mallopt(M_TRIM_THRESHOLD, 1 << 28);
+  mallopt(M_MMAP_THRESHOLD, 1 << 25);
   double least_small = std::numeric_limits<double>::infinity(), least_large = least_small;
   for (int i = 0; i < 10; ++i) {
     for (int k = 0; k < 3; ++k) least_small = std::min(least_small, small());

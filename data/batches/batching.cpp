@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -17,7 +19,7 @@ namespace {
 /// uniform in length; with fewer, batches repeat less often from epoch to epoch.
 constexpr std::int64_t batches_a_stretch = 100;
 
-enum Part : std::uint32_t { samples_part = 0, batches_part = 1, shift_part = 2 };
+enum Part : std::uint32_t { samples_part = 0, batches_part = 1, shift_part = 2, parts_part = 3 };
 
 Random shuffler(std::uint64_t seed, std::int64_t epoch, Part part) {
   return Random({.seed = seed,
@@ -38,6 +40,50 @@ SampleGroup all_samples(const Dataset& data) {
   SampleGroup order(data.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
   return order;
+}
+
+/// Numbers of samples that an epoch draws of each part, proportional to min(size, limit)^(1 / temperature); in
+/// all, as many as there are samples.
+std::vector<std::int64_t> drawn_of_parts(const Dataset& data) {
+  std::vector<double> rates;
+  double sum = 0;
+  for (const Split::Part& part : data.parts) {
+    auto size = static_cast<double>(part.size);
+    if (data.mixture.limit > 0) size = std::min(size, static_cast<double>(data.mixture.limit));
+    rates.push_back(size > 0 ? std::pow(size, 1 / data.mixture.temperature) : 0);
+    sum += rates.back();
+  }
+  std::vector<std::int64_t> counts;
+  const auto n = static_cast<double>(data.size());
+  double total = 0;
+  std::int64_t counted = 0;
+  for (const double rate : rates) {
+    total += rate;
+    counts.push_back(std::llround(n * total / sum) - counted);
+    counted += counts.back();
+  }
+  return counts;
+}
+
+/// The samples of an epoch, in random order: each once, or as many of each part as the mixture says. A part
+/// that has fewer is repeated: the whole of it, then some of its samples.
+SampleGroup samples_of_epoch(const Dataset& data, const BatchOptions& options, std::int64_t epoch) {
+  SampleGroup order = all_samples(data);
+  shuffle(order, shuffler(options.seed, epoch, samples_part));
+  if (data.parts.empty() || (data.mixture.limit == 0 && data.mixture.temperature == 1)) return order;
+  const std::vector<std::int64_t> wanted = drawn_of_parts(data);
+  SampleGroup drawn;
+  std::int64_t begin = 0;
+  for (std::size_t part = 0; part < wanted.size(); ++part) {
+    const std::int64_t end = begin + static_cast<std::int64_t>(data.parts[part].size);
+    SampleGroup own;
+    std::ranges::copy_if(order, std::back_inserter(own),
+                         [&](std::int64_t i) { return begin <= i && i < end; });
+    for (std::int64_t k = 0; k < wanted[part]; ++k) drawn.push_back(own[k % std::ssize(own)]);
+    begin = end;
+  }
+  shuffle(drawn, shuffler(options.seed, epoch, parts_part));
+  return drawn;
 }
 
 /// Groups of `size` samples, in the given order.
@@ -70,12 +116,6 @@ class PairBatching final : public SequenceBatching {
   }
 
  private:
-  static void push_target(std::span<const std::int32_t> target, Batch& batch) {
-    constexpr std::int32_t begin[] = {Tokenizer::bos};
-    batch.target.push(begin, target);
-    batch.labels.insert(batch.labels.end(), target.begin(), target.end());
-    batch.labels.push_back(Tokenizer::eos);
-  }
   static std::vector<std::int32_t> drawn(const Segmentation& segmentation,
                                          const Tokenizer& tokenizer, const std::string& line,
                                          const Draw& draw, std::uint32_t part) {
@@ -172,6 +212,13 @@ class WindowBatching final : public Batching {
 
 }  // namespace
 
+void push_target(std::span<const std::int32_t> target, Batch& batch) {
+  constexpr std::int32_t begin[] = {Tokenizer::bos};
+  batch.target.push(begin, target);
+  batch.labels.insert(batch.labels.end(), target.begin(), target.end());
+  batch.labels.push_back(Tokenizer::eos);
+}
+
 Random Draw::random(Stream stream, std::uint32_t part) const {
   const auto number = static_cast<std::uint64_t>(sample);
   if (!epoch)
@@ -214,8 +261,8 @@ std::vector<SampleGroup> SequenceBatching::cut(const Dataset& data, const Sample
 
 std::vector<SampleGroup> SequenceBatching::epoch(const Dataset& data, const BatchOptions& options,
                                                  std::int64_t epoch) const {
-  SampleGroup order = all_samples(data), stretch;
-  shuffle(order, shuffler(options.seed, epoch, samples_part));
+  const SampleGroup order = samples_of_epoch(data, options, epoch);
+  SampleGroup stretch;
   std::vector<SampleGroup> groups;
   std::int64_t filled = 0;
   const bool count = options.batch_sequences > 0;

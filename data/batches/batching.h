@@ -2,6 +2,7 @@
 /// How the samples of a dataset become batches.
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "data/batches/batch.h"
@@ -73,6 +74,9 @@ class SequenceBatching : public Batching {
 /// Dataset::segmentation, each epoch draws new segmentations, but plans its batches with the lengths of the
 /// usual ones.
 const Batching& pairs();
+
+/// Appends <s> y1 … yn to the target of a batch, and y1 … yn </s> to its labels.
+void push_target(std::span<const std::int32_t> target, Batch& batch);
 
 /// Windows of `context` tokens of a continuous text, from a random shift on (the part before the
 /// shift and the end of the text give shorter windows), so that each epoch predicts every token

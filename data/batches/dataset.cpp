@@ -68,7 +68,13 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
   Dataset data;
   constexpr std::int32_t end[] = {Tokenizer::eos};
   data.inputs = options.inputs;
+  std::int64_t end_of_part = 0;
   for (std::int64_t i = 0; i < targets.size(); ++i) {
+    while (data.parts.size() < split.parts.size() && i == end_of_part) {
+      const Split::Part& part = split.parts[data.parts.size()];
+      data.parts.push_back({part.name, 0});
+      end_of_part += static_cast<std::int64_t>(part.size);
+    }
     if (options.training) {
       const std::int64_t length = options.inputs ? options.inputs->rows(i) : sources.length(i);
       const auto shorter = split.target.empty() ? length : std::min(length, targets.length(i));
@@ -90,6 +96,7 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
       data.source.push(options.end_sources ? std::span(end) : std::span<const std::int32_t>());
     }
     data.target.push(targets[i]);
+    if (!data.parts.empty()) ++data.parts.back().size;
     if (options.keep_lines) {
       data.source_lines.push_back(split.source[i]);
       data.target_lines.push_back(target_lines[i]);

@@ -10,6 +10,7 @@
 #include "data/batches/batching.h"
 #include "data/batches/inputs.h"
 #include "data/batches/masking.h"
+#include "data/batches/spans.h"
 #include "data/sources/corpus.h"
 #include "data/tokenizers/tokenizer.h"
 
@@ -53,6 +54,9 @@ struct Dataset {
   std::vector<std::string> target_lines;
   std::optional<Segmentation> segmentation;  ///< requires source_lines and target_lines
   std::optional<Masking> masking;            ///< for masked_lines()
+  std::optional<HiddenSpans> spans;          ///< for hidden_spans()
+  std::vector<Split::Part> parts;            ///< consecutive samples, if there are several tasks
+  MixtureOptions mixture;                    ///< how an epoch draws from the parts
   std::int64_t left_out_long = 0;            ///< pairs longer than max_length on a side
   std::int64_t left_out_empty = 0;           ///< pairs with no token on a side
 

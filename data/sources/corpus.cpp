@@ -70,9 +70,28 @@ void add_targets(const std::string& path, std::vector<std::string>& lines) {
   for (std::int64_t i = 0; i < file.size(); ++i) lines.push_back(std::to_string(file[i].front()));
 }
 
-Split read_pairs(const FilesOptions& files, InputKind input) {
+/// "translate: " as the name of a part: "translate"
+std::string part_name(const std::string& prefix) {
+  const std::size_t end = prefix.find_last_not_of(": ");
+  return end == std::string::npos ? "(no prefix)" : prefix.substr(0, end + 1);
+}
+
+/// The lines of each source file with its prefix; each file is a part.
+void add_prefixed(const std::vector<std::string>& paths, const std::vector<std::string>& prefixes,
+                  Split& split) {
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    std::vector<std::string> lines = read_lines(paths[i]);
+    split.parts.push_back({part_name(prefixes[i]), lines.size()});
+    for (const std::string& line : lines) split.source.push_back(prefixes[i] + line);
+  }
+}
+
+Split read_pairs(const FilesOptions& files, const ReadOptions& options) {
   Split split;
-  if (input == InputKind::text) {
+  if (!options.prefixes.empty()) {
+    add_prefixed(files.source, options.prefixes, split);
+    split.target = read_lines(files.target);
+  } else if (options.input == InputKind::text) {
     split.source = read_lines(files.source);
     split.target = read_lines(files.target);
   } else {
@@ -184,7 +203,12 @@ Split read_split(const FilesOptions& files, const ReadOptions& options, const st
                                       "targets too",
                                       name, name));
     }
-    split = read_pairs(files, options.input);
+    if (!options.prefixes.empty() && options.prefixes.size() != files.source.size()) {
+      refuse(Exit::usage, fmt::format("data.mixture.prefixes: {} prefixes, but data.{}.source has "
+                                      "{} files",
+                                      options.prefixes.size(), name, files.source.size()));
+    }
+    split = read_pairs(files, options);
   }
   if (options.lowercase) make_lower(split, options.input);
   return split;
@@ -205,7 +229,7 @@ Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed) 
     return corpus;
   }
   Corpus corpus;
-  const ReadOptions how{reads, options.input, options.lowercase};
+  const ReadOptions how{reads, options.input, options.lowercase, options.mixture.prefixes};
   corpus.train = read_split(options.train, how, "train");
   const bool own_valid = names_files(options.valid), own_test = names_files(options.test);
   const double valid = own_valid ? 0.0 : options.valid_fraction;

@@ -11,9 +11,16 @@ namespace heed {
 /// Reads::pairs: line i of `source` belongs to line i of `target`; either may be empty. Reads::text: one
 /// continuous `text`, line ends included, and no lines. Reads::lines: `source` alone.
 struct Split {
+  /// Consecutive lines of one task of a mixture.
+  struct Part {
+    std::string name;
+    std::size_t size = 0;
+  };
+
   std::vector<std::string> source = {};
   std::vector<std::string> target = {};
   std::string text = {};
+  std::vector<Part> parts = {};  ///< none, or all lines are in one of them
 
   bool empty() const { return source.empty() && text.empty(); }
 };
@@ -35,6 +42,7 @@ struct ReadOptions {
   Reads reads = Reads::pairs;
   InputKind input = InputKind::text;  ///< of pairs
   bool lowercase = false;             ///< as in DataOptions
+  std::vector<std::string> prefixes = {};  ///< of the lines of each source file
 };
 
 /// One split from its files; `name` ("train") is for messages. If the sources are pictures, a source file is a

@@ -10,6 +10,7 @@
 #include "autograd/base/random.h"
 #include "autograd/base/team.h"
 #include "data/sources/dates.h"
+#include "data/sources/summaries.h"
 
 namespace heed {
 namespace {
@@ -147,6 +148,11 @@ Pair recall_pair(const SyntheticOptions& options, Random& random) {
 
 Pair make_pair(const SyntheticOptions& options, Random& random) {
   switch (options.name) {
+    case SyntheticKind::summary: {
+      Summary summary =
+          write_summary(draw(random, options.min_length, options.max_length), random);
+      return {.source = std::move(summary.text), .target = std::move(summary.summary)};
+    }
     case SyntheticKind::addition:
       return addition_pair(options, random);
     case SyntheticKind::dates:
@@ -208,9 +214,31 @@ Split make_different(const SyntheticOptions& options, std::uint64_t seed, Part p
   return split;
 }
 
+void append(const std::string& name, Split&& part, Split& all) {
+  if (part.source.empty()) return;
+  all.parts.push_back({name, part.source.size()});
+  for (std::string& line : part.source) all.source.push_back(name + ": " + line);
+  std::ranges::move(part.target, std::back_inserter(all.target));
+}
+
+/// Each task's corpus, its lines with the task's name in front.
+Corpus mixture_corpus(SyntheticOptions options, std::uint64_t seed) {
+  Corpus all;
+  for (const std::string& name : options.of) {
+    const auto& kinds = names_of(SyntheticKind{});
+    options.name = static_cast<SyntheticKind>(std::ranges::find(kinds, name) - kinds.begin());
+    Corpus part = synthetic_corpus(options, seed);
+    append(name, std::move(part.train), all.train);
+    append(name, std::move(part.valid), all.valid);
+    append(name, std::move(part.test), all.test);
+  }
+  return all;
+}
+
 }  // namespace
 
 Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed) {
+  if (options.name == SyntheticKind::mixture) return mixture_corpus(options, seed);
   return {.train = make_train(options, seed),
           .valid = make_different(options, seed, Part::valid, options.valid),
           .test = make_different(options, seed, Part::test, options.test)};

@@ -6,6 +6,8 @@
 ///   sort      "c a b"            "a b c"          in that order of the symbols
 ///   addition  "12+345"           "357"
 ///   dates     "3 March 2021"     "2021-03-03"     see dates.h; length options have no effect
+///   summary   "A cook sold a lamp, …"  "A cook sold a lamp."   see summaries.h
+///   mixture   "sort: c a b"      "a b c"          lines of the tasks in options.of, in that order
 ///   brackets  "( [ ] { } )"      "1 2 2 2 2 1"    the nesting depth of each bracket, for task: tag
 #include <cstdint>
 

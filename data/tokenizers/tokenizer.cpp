@@ -27,6 +27,50 @@ std::int32_t Tokenizer::first_ordinary() const {
   return id;
 }
 
+std::vector<std::int32_t> Tokenizer::encode_with_specials(
+    std::string_view line, const std::function<std::string(std::string)>& prepare) const {
+  std::vector<std::int32_t> ids;
+  const auto add = [&](std::string_view text) {
+    const std::vector<std::int32_t> own =
+        prepare ? encode(prepare(std::string(text))) : encode(text);
+    ids.insert(ids.end(), own.begin(), own.end());
+  };
+  std::size_t begin = line.find('<');
+  while (begin != std::string_view::npos) {
+    const std::size_t end = line.find('>', begin);
+    if (end == std::string_view::npos) break;
+    const auto id = special(std::string(line.substr(begin, end + 1 - begin)));
+    if (id && *id > eos) {
+      add(line.substr(0, begin));
+      ids.push_back(*id);
+      line.remove_prefix(end + 1);
+      begin = line.find('<');
+    } else {
+      begin = line.find('<', begin + 1);
+    }
+  }
+  add(line);
+  return ids;
+}
+
+std::string Tokenizer::decode_with_specials(std::span<const std::int32_t> ids) const {
+  const std::int32_t ordinary = first_ordinary();
+  std::string text;
+  const auto add = [&](const std::string& words) {
+    if (!text.empty() && !words.empty()) text += ' ';
+    text += words;
+  };
+  for (std::size_t at = 0; at < ids.size();) {
+    std::size_t end = at;
+    const auto named = [&](std::int32_t id) { return id > eos && id < ordinary; };
+    while (end < ids.size() && !named(ids[end])) ++end;
+    add(decode(ids.subspan(at, end - at)));
+    if (end < ids.size()) add(piece(ids[end++]));
+    at = end;
+  }
+  return text;
+}
+
 std::string wrong_specials(std::span<const std::string> names) {
   std::set<std::string> seen{"<unk>", "<s>", "</s>"};
   for (const std::string& name : names) {

@@ -48,6 +48,14 @@ class Tokenizer {
   /// Never yields a special except unk, whatever the text.
   virtual std::vector<std::int32_t> encode(std::string_view line) const = 0;
 
+  /// As encode, but the names of special pieces in the line ("<mask>") become their ids. `prepare`, if given,
+  /// changes the text between them first.
+  std::vector<std::int32_t> encode_with_specials(
+      std::string_view line, const std::function<std::string(std::string)>& prepare = {}) const;
+
+  /// As decode, but special pieces from id 3 on are written by their names.
+  std::string decode_with_specials(std::span<const std::int32_t> ids) const;
+
   /// A random segmentation of the line; the usual one for kinds that have no other.
   virtual std::vector<std::int32_t> sample(std::string_view line, const SegmentationOptions&,
                                            Random&) const {

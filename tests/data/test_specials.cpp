@@ -150,4 +150,26 @@ BOOST_AUTO_TEST_CASE(learning_reports_its_work_and_a_small_vocabulary) {
   BOOST_TEST(said({.kind = TokenizerKind::words}).empty());  // because it takes no time
 }
 
+BOOST_AUTO_TEST_CASE(text_with_specials_goes_to_ids_and_back) {
+  for (const TokenizerKind kind : kinds) {
+    const auto t = learn(kind, names);
+    const auto ids = t->encode_with_specials("<mask>in the<pad> text <unk> <mask");
+    std::vector<std::int32_t> expected{4};
+    for (const std::int32_t id : t->encode("in the")) expected.push_back(id);
+    expected.push_back(3);
+    for (const std::int32_t id : t->encode(" text <unk> <mask")) expected.push_back(id);
+    BOOST_TEST(ids == expected);
+    const std::vector<std::int32_t> a = t->encode("in the"), b = t->encode("text");
+    std::vector<std::int32_t> row{5};
+    row.insert(row.end(), a.begin(), a.end());
+    row.insert(row.end(), {4, Tokenizer::eos});
+    row.insert(row.end(), b.begin(), b.end());
+    BOOST_TEST(t->decode_with_specials(row) ==
+               "<extra_id_0> " + t->decode(a) + " <mask> " + t->decode(b));
+  }
+  const auto lower = [](std::string text) { return "in" + text; };
+  const auto t = learn(TokenizerKind::words, names);
+  BOOST_TEST((t->encode_with_specials("<mask>", lower).size() == 3u));  // "in", the mask, "in"
+}
+
 BOOST_AUTO_TEST_SUITE_END()

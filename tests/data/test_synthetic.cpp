@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto all_kinds = {
     SyntheticKind::copy,  SyntheticKind::reverse,  SyntheticKind::sort,  SyntheticKind::addition,
-    SyntheticKind::dates, SyntheticKind::brackets, SyntheticKind::recall};
+    SyntheticKind::dates, SyntheticKind::brackets, SyntheticKind::recall,   SyntheticKind::summary};
 
 SyntheticOptions options(SyntheticKind kind) {
   return {.name = kind, .train = 3000, .valid = 300, .test = 200, .min_length = 1, .max_length = 8};
@@ -188,6 +188,58 @@ BOOST_AUTO_TEST_CASE(summands_have_every_digit) {
       BOOST_TEST(digits == (leads ? "123456789" : "0123456789"));
     }
   }
+}
+
+// Without the clauses that begin with a conjunction, the text is the summary.
+BOOST_AUTO_TEST_CASE(summaries_have_the_main_clauses) {
+  SyntheticOptions o = options(SyntheticKind::summary);
+  o.max_length = 3;
+  std::set<std::int64_t> sentences;
+  each_pair(synthetic_corpus(o, 3), [&](const std::string& source, const std::string& target) {
+    std::string kept;
+    for (std::size_t begin = 0; begin < source.size();) {
+      const std::size_t end = source.find('.', begin);
+      const std::string sentence = source.substr(begin, end - begin);
+      for (std::size_t at = 0; at <= sentence.size();) {
+        const std::size_t comma = std::min(sentence.find(", ", at), sentence.size());
+        std::string clause = sentence.substr(at, comma - at);
+        const std::string first = clause.substr(0, clause.find(' '));
+        const bool depends =
+            std::set<std::string>{"because", "while", "although", "when", "Because", "While",
+                                  "Although", "When"}
+                .contains(first);
+        if (!depends) {
+          clause[0] = static_cast<char>(std::toupper(clause[0]));
+          kept += (kept.empty() ? "" : " ") + clause + ".";
+        }
+        at = comma + 2;
+      }
+      begin = end + 2;
+    }
+    BOOST_TEST(kept == target);
+    sentences.insert(std::ranges::count(target, '.'));
+  });
+  BOOST_TEST((sentences == std::set<std::int64_t>{1, 2, 3}));
+}
+
+BOOST_AUTO_TEST_CASE(a_mixture_has_the_pairs_of_its_tasks_with_their_names) {
+  SyntheticOptions o = options(SyntheticKind::mixture);
+  o.of = {"sort", "addition"};
+  const Corpus all = synthetic_corpus(o, 5);
+  BOOST_TEST(all.train.source.size() == 6000u);
+  std::size_t begin = 0;
+  for (const auto& [kind, name] : {std::pair(SyntheticKind::sort, std::string("sort")),
+                                   std::pair(SyntheticKind::addition, std::string("addition"))}) {
+    const Split own = synthetic_corpus(options(kind), 5).test;
+    BOOST_REQUIRE(all.test.source.size() == 400u);
+    for (std::size_t i = 0; i < own.source.size(); ++i) {
+      BOOST_TEST(all.test.source[begin + i] == name + ": " + own.source[i]);
+      BOOST_TEST(all.test.target[begin + i] == own.target[i]);
+    }
+    begin += own.source.size();
+  }
+  BOOST_REQUIRE(all.test.parts.size() == 2u);
+  BOOST_TEST((all.test.parts[1].name == "addition" && all.test.parts[1].size == 200));
 }
 
 BOOST_AUTO_TEST_CASE(too_few_different_lines) {

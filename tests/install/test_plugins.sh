@@ -73,7 +73,7 @@ echo 'a c b' >lines
 status 0 generate runs/echo --input lines
 equal 'an echo' "$(cat out)" 'a c b'
 status 2 generate runs/echo --beam 3
-says '--beam 3: only for task: seq2seq or lm'
+says '--beam 3: only for task: seq2seq, lm'
 status 2 show echo.yaml train.best=bleu
 says 'bleu is only for task'
 

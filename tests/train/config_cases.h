@@ -25,6 +25,13 @@ inline std::string choices_of(std::string_view key) {
   return fmt::format("{}", fmt::join(heed::find_field(key)->choices, ", "));
 }
 
+/// The choices of a key but for "none", as in "a, b or c".
+inline std::string either_of(std::string_view key) {
+  std::vector<std::string> names = heed::find_field(key)->choices;
+  std::erase(names, "none");
+  return heed::either(names);
+}
+
 /// "only for task: seq2seq or tag": lists the tasks that satisfy a predicate.
 template <class Holds>
 std::string only_for(const Holds& holds) {

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A slow reference implementation of BLEU and chrF: prints metrics_golden.json.
+"""A slow reference implementation of BLEU, chrF and ROUGE: prints metrics_golden.json.
 
-Written from the published definitions: mteval-v13a's tokenizer as regular expressions over Unicode
-text, BLEU with "exp" smoothing, chrF with effective order.
+Written from the published definitions: mteval-v13a's and sacreBLEU's zh tokenizers as regular expressions over
+Unicode text, BLEU with "exp" smoothing, chrF with effective order, ROUGE by counting and by a table of
+common subsequences.
     python3 metrics_reference.py > metrics_golden.json
 """
 import json
@@ -21,11 +22,29 @@ def tokenize(line):
     for what, by in [("<skipped>", ""), ("-\n", ""), ("\n", " "),
                      ("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">")]:
         line = line.replace(what, by)
-    line = SIGNS.sub(r" \1 ", " " + line + " ")
+    return split_signs(" " + line + " ")
+
+
+def split_signs(line):
+    line = SIGNS.sub(r" \1 ", line)
     line = re.sub(r"([^0-9])([.,])", r"\1 \2 ", line)
     line = re.sub(r"([.,])([^0-9])", r" \1 \2", line)
     line = re.sub(r"([0-9])(-)", r"\1 \2 ", line)
     return line.split()
+
+
+CHINESE = [(0x3400, 0x4db5), (0x4e00, 0x9fa5), (0x9fa6, 0x9fbb), (0xf900, 0xfa2d), (0xfa30, 0xfa6a), (0xfa70, 0xfad9),
+           (0x2001, 0x2a6d), (0x2f81, 0x2fa1), (0xff00, 0xffef), (0x2e80, 0x2eff), (0x3000, 0x303f), (0x31c0, 0x31ef),
+           (0x2f00, 0x2fdf), (0x2ff0, 0x2fff), (0x3100, 0x312f), (0x31a0, 0x31bf), (0xfe10, 0xfe1f), (0xfe30, 0xfe4f),
+           (0x2600, 0x26ff), (0x2700, 0x27bf), (0x3200, 0x32ff), (0x3300, 0x33ff)]
+
+
+def tokenize_zh(line):
+    return split_signs("".join(f" {c} " if any(a <= ord(c) <= b for a, b in CHINESE) else c for c in line.strip()))
+
+
+def tokenize_characters(line):
+    return " ".join(line).split()
 
 
 def ngrams(items, n):
@@ -78,6 +97,23 @@ def chrf(hypotheses, references, beta=2):
     return float(100 * (1 + beta ** 2) * p * r / (beta ** 2 * p + r))
 
 
+def rouge(hypotheses, references):
+    words = lambda line: re.findall("[a-z0-9\u0080-\U0010ffff]+", line.lower())
+    f1 = lambda common, a, b: Fraction(200 * common, a + b) if common else Fraction(0)
+    totals = [Fraction(0)] * 3
+    for hypothesis, reference in zip(hypotheses, references):
+        h, r = words(hypothesis), words(reference)
+        for n in (1, 2):
+            have, want = ngrams(h, n), ngrams(r, n)
+            totals[n - 1] += f1(sum((have & want).values()), sum(have.values()), sum(want.values()))
+        longest = [[0] * (len(r) + 1) for _ in range(len(h) + 1)]
+        for i, a in enumerate(h):
+            for j, b in enumerate(r):
+                longest[i + 1][j + 1] = longest[i][j] + 1 if a == b else max(longest[i][j + 1], longest[i + 1][j])
+        totals[2] += f1(longest[-1][-1], len(h), len(r))
+    return [float(t / len(hypotheses)) for t in totals]
+
+
 def random_line(rng):
     pieces = ["Ein", "Mann", "fährt", "straße", "Größe", "1", "23", "1,000.5", ".", ",", "..", "-", "--",
               "3-4", "a-b", " ", "  ", "\u00a0", "\u3000", "\u2009", "\t", "&quot;", "&amp;lt;", "&amp;",
@@ -104,8 +140,12 @@ def main():
             "hypotheses": hypotheses, "references": references,
             "bleu": bleu(hypotheses, references, tokenize),
             "bleu_none": bleu(hypotheses, references, str.split),
-            "chrf": chrf(hypotheses, references)})
-    golden = {"tokens": [[line, " ".join(tokenize(line))] for line in lines], "corpora": corpora}
+            "bleu_zh": bleu(hypotheses, references, tokenize_zh),
+            "bleu_char": bleu(hypotheses, references, tokenize_characters),
+            "chrf": chrf(hypotheses, references),
+            "rouge": rouge(hypotheses, references)})
+    golden = {"tokens": [[line, " ".join(tokenize(line))] for line in lines],
+              "tokens_zh": [[line, " ".join(tokenize_zh(line))] for line in lines], "corpora": corpora}
     print(json.dumps(golden, ensure_ascii=True, indent=0))
 
 

@@ -56,12 +56,26 @@ BOOST_AUTO_TEST_CASE(tokenizer_equals_regular_expressions) {
     BOOST_TEST(tokenize_13a(pair[0].get<std::string>()) == pair[1].get<std::string>());
 }
 
+BOOST_AUTO_TEST_CASE(chinese_characters_are_words) {
+  BOOST_TEST(tokenize_zh("我爱Apple，不是pear.") == "我 爱 Apple ， 不 是 pear .");
+  BOOST_TEST(tokenize_zh("2021年3月, 5.5%") == "2021 年 3 月 , 5.5 %");
+  BOOST_TEST(tokenize_zh("“好”—x") == "“ 好 ” — x");  // these signs lie in sacreBLEU's ranges
+  BOOST_TEST(tokenize_zh(" .5\u3000") == ".5");         // a line is stripped first
+  BOOST_TEST(tokenize_zh("&quot;") == "& quot ;");       // unlike 13a
+  BOOST_TEST(tokenize_zh("\xff\xe4 日") == "\xff\xe4 日");
+  for (const auto& pair : golden()["tokens_zh"])
+    BOOST_TEST(tokenize_zh(pair[0].get<std::string>()) == pair[1].get<std::string>());
+}
+
 BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
   for (const auto& corpus : golden()["corpora"]) {
     const auto hypotheses = corpus["hypotheses"].get<Lines>();
     const auto references = corpus["references"].get<Lines>();
     check_golden(corpus_bleu(hypotheses, references), corpus["bleu"]);
     check_golden(corpus_bleu(hypotheses, references, BleuTokenizer::none), corpus["bleu_none"]);
+    check_golden(corpus_bleu(hypotheses, references, BleuTokenizer::zh), corpus["bleu_zh"]);
+    check_golden(corpus_bleu(hypotheses, references, BleuTokenizer::characters),
+                 corpus["bleu_char"]);
   }
 }
 
@@ -111,6 +125,8 @@ BOOST_AUTO_TEST_CASE(signature_and_text) {
              "BLEU = 66.87 80.0/75.0/66.7/50.0 (BP = 1.000 ratio = 1.250 hyp_len = 5 ref_len = 4)");
   BOOST_TEST(corpus_bleu(Lines{"a"}, Lines{"a"}, BleuTokenizer::none)
                  .signature.starts_with("nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|"));
+  BOOST_TEST(corpus_bleu(Lines{"a"}, Lines{"a"}, BleuTokenizer::zh)
+                 .signature.starts_with("nrefs:1|case:mixed|eff:no|tok:zh|smooth:exp|"));
 }
 
 BOOST_AUTO_TEST_CASE(refuses_unequal_numbers_of_lines) {

@@ -71,7 +71,7 @@ status 0 show tag.yaml --json 'bench={sequences: 8, source_length: 7, vocabulary
 equal 'GFLOP of a tagger in show and bench' "$(number gflop_per_step)" "$counted"
 
 status 2 train tag.yaml --run never decode.beam=3
-says 'decode.beam=3: only for task: seq2seq or lm'
+says 'decode.beam=3: only for task: seq2seq, lm'
 status 2 train tag.yaml --run never train.best=bleu
 says 'train.best=bleu: bleu is only for task: seq2seq'
 status 2 generate runs/tag --prompt '('

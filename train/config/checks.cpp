@@ -31,6 +31,7 @@ class Checker {
     check_files();
     check_fractions();
     check_synthetic();
+    check_spans();
     check_tokenizer();
     check_input();
     check_model();
@@ -153,6 +154,12 @@ class Checker {
     if (data.test_fraction > 0 && any_file(data.test)) {
       complain({"data.test_fraction", "data.test"}, "data.test names files: use one or the other");
     }
+    if (data.valid_fraction + data.test_fraction > 0 && !data.mixture.prefixes.empty()) {
+      complain({"data.mixture.prefixes",
+                data.valid_fraction > 0 ? "data.valid_fraction" : "data.test_fraction"},
+               "fractions are cut from the end of train, which is its last part; give files for "
+               "valid and test");
+    }
     if (data.valid_fraction + data.test_fraction >= 1.0) {
       complain({"data.valid_fraction", "data.test_fraction"},
                fmt::format("{} and test_fraction {} leave nothing to train on", data.valid_fraction,
@@ -176,6 +183,7 @@ class Checker {
                fmt::format("{} is more than max_length: {}", synthetic.min_length,
                            synthetic.max_length));
     }
+    if (synthetic.name == SyntheticKind::mixture) check_mixture(synthetic);
     if (synthetic.name != SyntheticKind::recall) return;
     if (synthetic.symbols > 52)
       complain({"data.synthetic.symbols"}, fmt::format("{} is more than the 52 keys of recall, a-z "
@@ -191,6 +199,33 @@ class Checker {
                fmt::format("{} is more than min_length: {}, so a line may lack the key",
                            synthetic.distance, synthetic.min_length));
     }
+  }
+
+  void check_mixture(const SyntheticOptions& synthetic) {
+    const auto& kinds = names_of(SyntheticKind{});
+    if (!config_.data.mixture.prefixes.empty())
+      complain({"data.mixture.prefixes", "data.synthetic.name"},
+               "the lines of a synthetic mixture begin with the names of their tasks");
+    if (synthetic.of.empty())
+      complain({"data.synthetic.of", "data.synthetic.name"}, "missing: a mixture of which tasks?");
+    for (auto name = synthetic.of.begin(); name != synthetic.of.end(); ++name) {
+      const bool known = std::ranges::find(kinds, *name) != kinds.end() && *name != "none" &&
+                         *name != "mixture";
+      if (!known)
+        complain({"data.synthetic.of"}, fmt::format("\"{}\" is no synthetic task", shown(*name)));
+      if (std::find(synthetic.of.begin(), name, *name) != name)
+        complain({"data.synthetic.of"}, fmt::format("{} is given twice", *name));
+    }
+  }
+
+  void check_spans() {
+    const SpanOptions& spans = config_.data.spans;
+    const double most = static_cast<double>(config_.data.max_length) * spans.rate / spans.length;
+    if (!task().hides_spans || most + 1 <= static_cast<double>(span_marks)) return;
+    complain({"data.spans.length", "data.spans.rate", "data.max_length"},
+             fmt::format("a line of data.max_length: {} tokens has {:.0f} hidden stretches, but "
+                         "there are {} pieces <extra_id_...> to mark them",
+                         config_.data.max_length, most, span_marks));
   }
 
   void check_tokenizer() {

@@ -71,18 +71,21 @@ void add_data(Table& table) {
           row(HEED_KEY(data.synthetic.name),
               "Generated data instead of files. dates: dates as people write them to ISO 8601; "
               "brackets: the nesting depth of each bracket; recall: keys with values, then a key "
-              "whose "
-              "value is asked."),
+              "whose value is asked; summary: the first clause of each sentence; mixture: several "
+              "of these, each line with its task's name in front."),
+          row(HEED_KEY(data.synthetic.of), "The tasks of a mixture.")
+              .in_words("a name or a list of names")
+              .only(name, {"mixture"}),
           row(HEED_KEY(data.synthetic.train), pairs,
               "Training pairs; no source line is in two splits."),
           row(HEED_KEY(data.synthetic.valid), pairs_or_none, "Validation pairs."),
           row(HEED_KEY(data.synthetic.test), pairs_or_none, "Test pairs."),
           row(HEED_KEY(data.synthetic.min_length), length,
               "copy, reverse, sort: fewest symbols; addition: fewest digits of a summand; "
-              "brackets: fewest pairs; recall: fewest keys."),
+              "brackets: fewest pairs; recall: fewest keys; summary: fewest sentences."),
           row(HEED_KEY(data.synthetic.max_length), length,
               "copy, reverse, sort: most symbols; addition: most digits of a summand; brackets: "
-              "most pairs; recall: most keys."),
+              "most pairs; recall: most keys; summary: most sentences."),
           row(HEED_KEY(data.synthetic.symbols), Range{1, 62},
               "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9); recall: number of "
               "different "
@@ -120,6 +123,19 @@ void add_data(Table& table) {
           row(HEED_KEY(data.mask.next_sentence),
               "A sample has two lines, and the model also predicts whether the second followed the "
               "first. Empty lines separate documents."),
+          row(HEED_KEY(data.spans.rate), {0.0, 0.5, false, true},
+              "Share of the tokens of a line that are hidden, at least one. Each epoch hides "
+              "others."),
+          row(HEED_KEY(data.spans.length), {1.0, 1000.0}, "Mean length of a hidden stretch."),
+          row(HEED_KEY(data.mixture.prefixes),
+              "How each line of a source file begins, for example \"translate: \": one text for each "
+              "file of source, in each split.")
+              .in_words("a text or a list of texts"),
+          row(HEED_KEY(data.mixture.limit), Range{0, billion},
+              "Samples of a part (a file or a synthetic task) are drawn in proportion to its size, "
+              "and this is the most that counts as its size; 0: no limit."),
+          row(HEED_KEY(data.mixture.temperature), {1.0, 1000.0},
+              "T: in proportion to size^(1/T). 1: the size; large: all parts alike."),
           row(HEED_KEY(data.max_length), length,
               "Training pairs with more tokens than this on either side are left out."),
       });
@@ -292,6 +308,9 @@ void add_decode(Table& table) {
               "sample: only the k most likely tokens; 0: all."),
           row(HEED_KEY(decode.top_p), {0.0, 1.0, false, true},
               "sample: only the most likely tokens that make up this probability."),
+          row(HEED_KEY(decode.bleu),
+              "Words that BLEU compares, as in sacreBLEU: 13a; none: split at spaces; zh: Chinese "
+              "characters one by one; char: all characters."),
       });
 }
 
@@ -338,8 +357,18 @@ void add_task_conditions(Table& table) {
   needs(
       "data.input", [](const TaskInfo& task) { return task.inputs; }, "image");
   const auto translates = [&](const TaskInfo& task) { return encodes(task) && decodes(task); };
-  needs("tokenizer.sample.alpha", translates);
-  needs("tokenizer.sample.nbest", translates);
+  const auto mixes = [](const TaskInfo& task) { return task.mixes; };
+  for (const char* key :
+       {"data.mixture.prefixes", "data.mixture.limit", "data.mixture.temperature"})
+    needs(key, mixes);
+  needs("data.synthetic.name", mixes, "mixture");
+  const auto hides = [](const TaskInfo& task) { return task.hides_spans; };
+  for (const char* key : {"data.spans.rate", "data.spans.length"}) needs(key, hides);
+  const auto reads_its_lines = [&](const TaskInfo& task) {
+    return translates(task) && !hides(task);
+  };
+  needs("tokenizer.sample.alpha", reads_its_lines);
+  needs("tokenizer.sample.nbest", reads_its_lines);
   needs("model.context", text);
   needs("model.memory", text);
   const auto masks = [](const TaskInfo& task) {
@@ -365,7 +394,10 @@ void add_task_conditions(Table& table) {
     }
   }
   for (const Field& field : table) {
-    if (field.key.starts_with("decode.")) needs(field.key, searches);
+    if (field.key == "decode.bleu")
+      needs(field.key, [](const TaskInfo& task) { return task.has(Metric::bleu); });
+    else if (field.key.starts_with("decode."))
+      needs(field.key, searches);
   }
 }
 

@@ -61,6 +61,7 @@ struct DecodeOptions {
   double temperature = 1.0;
   std::int64_t top_k = 0;  ///< 0: all
   double top_p = 1.0;
+  BleuTokenizer bleu = BleuTokenizer::v13a;  ///< words of outputs and references
 };
 
 /// The batch that `heed bench` makes up when sequences > 0: random tokens, all sequences of equal

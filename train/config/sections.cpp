@@ -14,6 +14,8 @@ const std::vector<Section>& sections() {
       {"data.synthetic", "Pairs generated from the seed."},
       {"data.image", "Pictures as the model reads them."},
       {"data.mask", "Masked language modelling: what is hidden."},
+      {"data.spans", "Span corruption: which stretches of a line are hidden."},
+      {"data.mixture", "Several tasks in one model: how often each is drawn."},
       {"tokenizer", "How text becomes tokens. Learned from the training files."},
       {"tokenizer.sample", "Subword sampling: training draws the segmentation of each line."},
       {"model", "The Transformer."},

@@ -27,7 +27,10 @@ enum class Metric {
   chrf,
   bits_per_byte,
   accuracy,
-  f1
+  f1,
+  rouge_1,
+  rouge_2,
+  rouge_l
 };
 
 struct MetricInfo {
@@ -36,9 +39,10 @@ struct MetricInfo {
   bool higher_is_better = true;
   int digits = 2;        ///< printed after the decimal point
   bool percent = false;  ///< a fraction, printed as a percentage
+  bool detail = false;   ///< printed below the others, with its signature
 };
 
-inline constexpr std::array<MetricInfo, 9> metric_table{{
+inline constexpr std::array<MetricInfo, 12> metric_table{{
     {"loss", "loss", false, 4},
     {"perplexity", "perplexity", false, 3},
     {"token_accuracy", "token accuracy", true, 2, true},
@@ -48,6 +52,9 @@ inline constexpr std::array<MetricInfo, 9> metric_table{{
     {"bits_per_byte", "bits/byte", false, 3},
     {"accuracy", "accuracy", true, 2, true},
     {"f1", "macro F1", true, 4},
+    {"rouge_1", "ROUGE-1", true, 2, false, true},
+    {"rouge_2", "ROUGE-2", true, 2, false, true},
+    {"rouge_l", "ROUGE-L", true, 2, false, true},
 }};
 
 constexpr auto names_of(Metric) {
@@ -59,6 +66,17 @@ constexpr const MetricInfo& info_of(Metric metric) {
   return metric_table.at(static_cast<std::size_t>(metric));
 }
 
+/// How BLEU splits a line into words (train/metrics/bleu.h).
+enum class BleuTokenizer {
+  v13a,       ///< NIST's mteval-v13a, for detokenised text
+  none,       ///< at white space, for text that is already tokenised
+  zh,         ///< each Chinese character, and the rest as v13a does
+  characters  ///< each character
+};
+constexpr auto names_of(BleuTokenizer) {
+  return enum_names<BleuTokenizer>("13a", "none", "zh", "char");
+}
+
 // ---- tasks ---------------------------------------------------------------------------------------
 /// The built-in ones by their names in YAML; make_NAME_task in train/tasks/NAME.cpp makes one.
 #define HEED_TASKS(TASK) \
@@ -66,7 +84,9 @@ constexpr const MetricInfo& info_of(Metric metric) {
   TASK(lm)               \
   TASK(tag)              \
   TASK(classify)         \
-  TASK(mlm)
+  TASK(mlm)              \
+  TASK(text2text)        \
+  TASK(denoise)
 
 #define HEED_ENUMERATOR(name) name,
 enum class TaskKind : int { HEED_TASKS(HEED_ENUMERATOR) };
@@ -80,11 +100,21 @@ struct TaskInfo {
   Reads reads = Reads::pairs;  ///< text: in windows of model.context
   bool inputs = false;         ///< its sources may be other than text (data.input)
   bool searches = false;       ///< its outputs come from the search that section decode describes
+  bool mixes = false;          ///< learns several parts of its data at chosen rates (data.mixture)
+  bool hides_spans = false;    ///< reads lines with hidden stretches (data.spans)
   std::vector<Metric> metrics;
   std::vector<std::string> specials = {};  ///< pieces that its tokenizer needs
 
   bool has(Metric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
 };
+
+/// "<extra_id_0>", "<extra_id_1>", …
+inline std::vector<std::string> span_mark_names() {
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < span_marks; ++i)
+    names.push_back("<extra_id_" + std::to_string(i) + ">");
+  return names;
+}
 
 /// The built-in ones, in the order of HEED_TASKS.
 inline std::deque<TaskInfo> built_in_tasks() {
@@ -95,7 +125,8 @@ inline std::deque<TaskInfo> built_in_tasks() {
        .architecture = Architecture::encoder_decoder,
        .inputs = true,
        .searches = true,
-       .metrics = {loss, perplexity, token_accuracy, exact_match, bleu, chrf}},
+       .metrics = {loss, perplexity, token_accuracy, exact_match, bleu, chrf, rouge_1, rouge_2,
+                   rouge_l}},
       {.name = "lm",
        .help = "a language model, decoder only",
        .architecture = Architecture::decoder,
@@ -117,6 +148,21 @@ inline std::deque<TaskInfo> built_in_tasks() {
        .reads = Reads::lines,
        .metrics = {loss, perplexity, token_accuracy},
        .specials = {"<mask>"}},
+      {.name = "text2text",
+       .help = "several tasks in one model, each named by the beginning of its lines",
+       .architecture = Architecture::encoder_decoder,
+       .searches = true,
+       .mixes = true,
+       .metrics = {loss, perplexity, token_accuracy, exact_match, bleu, chrf, rouge_1, rouge_2,
+                   rouge_l}},
+      {.name = "denoise",
+       .help = "lines of text with hidden stretches, which the decoder writes (T5)",
+       .architecture = Architecture::encoder_decoder,
+       .reads = Reads::lines,
+       .searches = true,
+       .hides_spans = true,
+       .metrics = {loss, perplexity, token_accuracy},
+       .specials = span_mark_names()},
   };
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "autograd/base/error.h"
+#include "autograd/base/utf8.h"
 #include "train/metrics/words.h"
 
 namespace heed {
@@ -61,6 +62,51 @@ std::string separate_signs(std::string_view text) {
   return out;
 }
 
+std::string_view without_final_spaces(std::string_view line) {
+  while (!line.empty()) {
+    std::size_t at = line.size() - 1;
+    while (at > 0 && (static_cast<unsigned char>(line[at]) & 0xC0u) == 0x80u) --at;
+    if (at + space_length(line, at) != line.size()) break;
+    line = line.substr(0, at);
+  }
+  return line;
+}
+
+/// Signs, periods, commas and hyphens as separate tokens.
+std::string separated(std::string text) {
+  text = separate_signs(text);
+  // A period or comma is a separate token unless a digit precedes it …
+  text = separate(text, false, [](char a, char b) { return !is_digit(a) && is_point(b); });
+  // … and follows it;
+  text = separate(text, true, [](char a, char b) { return is_point(a) && !is_digit(b); });
+  // a hyphen after a digit is a separate token.
+  text = separate(text, false, [](char a, char b) { return is_digit(a) && b == '-'; });
+  return fmt::format("{}", fmt::join(split_words(text), " "));
+}
+
+/// sacreBLEU's ranges. It writes ideographs beyond U+FFFF as '\u20000' to '\u2a6d6', which Python reads as U+2000 and
+/// a digit. Compared as strings, these bounds contain U+2001 to U+2A6D, with quotation marks and dashes, so scores
+/// equal sacreBLEU's only if they are kept.
+bool is_chinese(char32_t c) {
+  static constexpr std::pair<char32_t, char32_t> ranges[] = {
+      {0x2001, 0x2A6D}, {0x2E80, 0x2EFF}, {0x2F00, 0x2FDF}, {0x2FF0, 0x303F}, {0x3100, 0x312F},
+      {0x31A0, 0x31BF}, {0x31C0, 0x31EF}, {0x3200, 0x33FF}, {0x3400, 0x4DB5}, {0x4E00, 0x9FBB},
+      {0xF900, 0xFA2D}, {0xFA30, 0xFA6A}, {0xFA70, 0xFAD9}, {0xFE10, 0xFE1F}, {0xFE30, 0xFE4F},
+      {0xFF00, 0xFFEF}};
+  return std::ranges::any_of(ranges, [c](const auto& r) { return r.first <= c && c <= r.second; });
+}
+
+/// Calls `each` with every character of UTF-8 text: its code point (0 for a malformed byte) and its bytes.
+template <class Each>
+void for_each_character(std::string_view text, const Each& each) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t well_formed = utf8_length(text, at),
+                      length = std::max<std::size_t>(well_formed, 1);
+    each(well_formed == 0 ? 0 : utf8_decode(text, at, length), text.substr(at, length));
+    at += length;
+  }
+}
+
 // ---- counting -------------------------------------------------------------------------------
 
 using Counts = std::unordered_map<std::string, std::int64_t>;  // an n-gram and its count
@@ -70,8 +116,22 @@ struct Line {
   std::int64_t length = 0;
 };
 
+std::string tokenized(const std::string& text, BleuTokenizer tokenizer) {
+  switch (tokenizer) {
+    case BleuTokenizer::v13a:
+      return tokenize_13a(text);
+    case BleuTokenizer::none:
+      return text;
+    case BleuTokenizer::zh:
+      return tokenize_zh(text);
+    case BleuTokenizer::characters:
+      return tokenize_characters(text);
+  }
+  return text;
+}
+
 Line count_line(const std::string& text, BleuTokenizer tokenizer) {
-  const std::string tokens = tokenizer == BleuTokenizer::v13a ? tokenize_13a(text) : text;
+  const std::string tokens = tokenized(text, tokenizer);
   const std::vector<std::string_view> words = split_words(tokens);
   Line line;
   line.length = std::ssize(words);
@@ -101,13 +161,7 @@ void add_line(BleuScore& sums, const Line& hypothesis, const Line& reference) {
 }  // namespace
 
 std::string tokenize_13a(std::string_view line) {
-  while (!line.empty()) {  // trailing white space first: it may follow a hyphen
-    std::size_t at = line.size() - 1;
-    while (at > 0 && (static_cast<unsigned char>(line[at]) & 0xC0u) == 0x80u) --at;
-    if (at + space_length(line, at) != line.size()) break;
-    line = line.substr(0, at);
-  }
-  std::string text(line);
+  std::string text(without_final_spaces(line));  // first, because white space may follow a hyphen
   replace_all(text, "<skipped>", "");
   replace_all(text, "-\n", "");
   replace_all(text, "\n", " ");
@@ -116,14 +170,29 @@ std::string tokenize_13a(std::string_view line) {
   replace_all(text, "&lt;", "<");
   replace_all(text, "&gt;", ">");
 
-  text = separate_signs(fmt::format(" {} ", text));
-  // A period or comma is a separate token unless a digit precedes it …
-  text = separate(text, false, [](char a, char b) { return !is_digit(a) && is_point(b); });
-  // … and follows it;
-  text = separate(text, true, [](char a, char b) { return is_point(a) && !is_digit(b); });
-  // a hyphen after a digit is a separate token.
-  text = separate(text, false, [](char a, char b) { return is_digit(a) && b == '-'; });
-  return fmt::format("{}", fmt::join(split_words(text), " "));
+  return separated(fmt::format(" {} ", text));
+}
+
+std::string tokenize_zh(std::string_view line) {
+  line = without_final_spaces(line);
+  while (!line.empty() && space_length(line, 0) > 0) line.remove_prefix(space_length(line, 0));
+  std::string text;
+  for_each_character(line, [&](char32_t number, std::string_view bytes) {
+    const bool apart = is_chinese(number);
+    if (apart) text += ' ';
+    text += bytes;
+    if (apart) text += ' ';
+  });
+  return separated(std::move(text));
+}
+
+std::string tokenize_characters(std::string_view line) {
+  std::string text;
+  for_each_character(line, [&](char32_t, std::string_view bytes) {
+    text += bytes;
+    text += ' ';
+  });
+  return text;
 }
 
 void compute_bleu(BleuScore& counts) {
@@ -162,7 +231,7 @@ BleuScore corpus_bleu(std::span<const std::string> hypotheses,
     add_line(result, count_line(hypotheses[i], tokenizer), count_line(references[i], tokenizer));
   compute_bleu(result);
   result.signature = fmt::format("nrefs:1|case:mixed|eff:no|tok:{}|smooth:exp|version:heed-{}",
-                                 tokenizer == BleuTokenizer::v13a ? "13a" : "none", HEED_VERSION);
+                                 name_of(tokenizer), HEED_VERSION);
   return result;
 }
 

@@ -8,13 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace heed {
+#include "train/config/tasks.h"
 
-/// How a line is split into words.
-enum class BleuTokenizer {
-  v13a,  ///< NIST's mteval-v13a, for detokenised text
-  none,  ///< at white space, for text that is already tokenised
-};
+namespace heed {
 
 inline constexpr std::size_t bleu_order = 4;  // longest n-grams
 
@@ -44,5 +40,10 @@ void compute_bleu(BleuScore& counts);
 
 /// The words of a line according to mteval-v13a, joined by single spaces.
 std::string tokenize_13a(std::string_view line);
+/// The same according to sacreBLEU's "zh": spaces around each character of its ranges of Chinese characters and
+/// signs, then the rules of mteval-v13a for signs.
+std::string tokenize_zh(std::string_view line);
+/// Each character on its own.
+std::string tokenize_characters(std::string_view line);
 
 }  // namespace heed

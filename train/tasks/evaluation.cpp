@@ -30,8 +30,8 @@ nlohmann::json Evaluation::json() const {
 std::string Evaluation::text() const {
   std::string text;
   for (std::size_t i = 0; i < figures_.size(); ++i) {
-    if (!figures_[i]) continue;
     const MetricInfo& metric = metric_table[i];
+    if (!figures_[i] || metric.detail) continue;
     text += fmt::format("{}{} {:.{}f}{}", text.empty() ? "" : "  ", metric.label,
                         unsigned_nan(metric.percent ? 100 * *figures_[i] : *figures_[i]),
                         metric.digits, metric.percent ? " %" : "");

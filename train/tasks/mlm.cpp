@@ -48,7 +48,8 @@ class FilledLines final : public Answers {
  private:
   std::string filled(const std::string& line) const {
     const Tokenizer& tokenizer = *trained_.tokenizers.source;
-    std::vector<std::int32_t> ids = encoded(line);
+    std::vector<std::int32_t> ids = tokenizer.encode_with_specials(
+        line, [&](std::string text) { return config_.data.lowercase ? lowercase(text) : text; });
     const std::int64_t limit = trained_.model.position_limit();
     if (limit > 0 && std::ssize(ids) + 2 > limit)
       throw Error(Exit::bad_input,
@@ -70,22 +71,6 @@ class FilledLines final : public Answers {
       ids[i] = static_cast<std::int32_t>(best - z);
     }
     return one_line(tokenizer.decode(ids));
-  }
-
-  std::vector<std::int32_t> encoded(const std::string& line) const {
-    const Tokenizer& tokenizer = *trained_.tokenizers.source;
-    std::vector<std::int32_t> ids;
-    for (std::size_t at = 0; at <= line.size();) {
-      const std::size_t end = std::min(line.find(mask_piece, at), line.size());
-      const std::string part = line.substr(at, end - at);
-      const std::vector<std::int32_t> own =
-          tokenizer.encode(config_.data.lowercase ? lowercase(part) : part);
-      ids.insert(ids.end(), own.begin(), own.end());
-      if (end == line.size()) break;
-      ids.push_back(mask_of(tokenizer));
-      at = end + mask_piece.size();
-    }
-    return ids;
   }
 
   const Trained trained_;

@@ -1,4 +1,4 @@
-/// task: seq2seq. Lines to lines, with an encoder and a decoder.
+/// Tasks seq2seq, text2text and denoise. Lines to lines, with an encoder and a decoder.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,9 +7,11 @@
 #include "autograd/base/error.h"
 #include "autograd/base/utf8.h"
 #include "nn/layers/positions.h"
+#include "train/decode/rows.h"
 #include "train/decode/search.h"
 #include "train/metrics/bleu.h"
 #include "train/metrics/chrf.h"
+#include "train/metrics/rouge.h"
 #include "train/tasks/task.h"
 #include "train/terminal/talk.h"
 
@@ -50,13 +52,16 @@ class Translations final : public Answers {
     const auto prepared = [&](const std::string& line) {
       return config_.data.lowercase ? lowercase(line) : line;
     };
+    const bool marks = info_of(config_.task).hides_spans;  // special pieces in lines and outputs
     for (std::size_t i = 0; i < request.input.size(); ++i) {
       const std::int64_t number = request.first + static_cast<std::int64_t>(i);
       if (source.inputs) {
         source.input_of.push_back(static_cast<std::int64_t>(i));
       } else {
+        const Tokenizer& tokenizer = *trained_.tokenizers.source;
         std::vector<std::int32_t> ids =
-            trained_.tokenizers.source->encode(prepared(request.input[i]));
+            marks ? tokenizer.encode_with_specials(request.input[i], prepared)
+                  : tokenizer.encode(prepared(request.input[i]));
         if (ids.empty()) continue;
         shorten(ids, number);
         ids.push_back(Tokenizer::eos);
@@ -74,7 +79,10 @@ class Translations final : public Answers {
     for (std::size_t k = 0; k < found.size(); ++k) {
       all[places[k]].clear();
       for (const Hypothesis& h : found[k]) {
-        all[places[k]].push_back({one_line(trained_.tokenizers.target->decode(h.tokens)), h.score});
+        const Tokenizer& tokenizer = *trained_.tokenizers.target;
+        all[places[k]].push_back({one_line(marks ? tokenizer.decode_with_specials(h.tokens)
+                                                 : tokenizer.decode(h.tokens)),
+                                  h.score});
       }
     }
     return all;
@@ -104,7 +112,7 @@ class Translations final : public Answers {
   InputsOf inputs_of_;
 };
 
-class Seq2SeqTask final : public Task {
+class Seq2SeqTask : public Task {
  public:
   using Task::Task;
 
@@ -117,6 +125,7 @@ class Seq2SeqTask final : public Task {
     options.keep_lines = !training || draws;
     options.inputs = inputs_of(split.source, training ? "data.train" : "data");
     Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
+    data.mixture = config_.data.mixture;
     if (draws) {
       data.segmentation = {tokenizers.source, tokenizers.target, sample, config_.data.max_length};
     }
@@ -154,6 +163,7 @@ class Seq2SeqTask final : public Task {
     e.notes["beam"] = options.beam;
     if (!e.outputs.empty()) e.notes["decode_seconds"] = took.count();
     judge(e, data.target_lines, request.pretokenised);
+    judge_parts(e, data);
     return e;
   }
 
@@ -181,19 +191,116 @@ class Seq2SeqTask final : public Task {
   }
 
  private:
-  static void judge(Evaluation& e, const std::vector<std::string>& targets, bool pretokenised) {
+  void judge(Evaluation& e, const std::vector<std::string>& targets, bool pretokenised) const {
     std::int64_t exact = 0;
     for (std::size_t i = 0; i < e.outputs.size(); ++i) exact += e.outputs[i] == targets[i] ? 1 : 0;
     e.set(Metric::exact_match, static_cast<double>(exact) /
                                    static_cast<double>(std::max<std::size_t>(e.outputs.size(), 1)));
-    const BleuScore bleu =
-        corpus_bleu(e.outputs, targets, pretokenised ? BleuTokenizer::none : BleuTokenizer::v13a);
+    const BleuScore bleu = corpus_bleu(
+        e.outputs, targets, pretokenised ? BleuTokenizer::none : config_.decode.bleu);
     const ChrfScore chrf = corpus_chrf(e.outputs, targets);
+    const RougeScore rouge = mean_rouge(e.outputs, targets);
     e.set(Metric::bleu, bleu.score);
     e.set(Metric::chrf, chrf.score);
+    e.set(Metric::rouge_1, rouge.rouge_1);
+    e.set(Metric::rouge_2, rouge.rouge_2);
+    e.set(Metric::rouge_l, rouge.rouge_l);
     e.notes["bleu_signature"] = bleu.signature;
     e.notes["chrf_signature"] = chrf.signature;
-    e.details = {bleu.text(), bleu.signature, chrf.signature};
+    e.notes["rouge_signature"] = rouge.signature;
+    e.details = {bleu.text(), bleu.signature, chrf.signature, rouge.text()};
+  }
+
+  /// Exact match of each part of a mixture.
+  static void judge_parts(Evaluation& e, const Dataset& data) {
+    std::size_t line = 0;
+    for (const Split::Part& part : data.parts) {
+      std::size_t exact = 0;
+      for (const std::size_t end = line + part.size; line < end; ++line)
+        exact += e.outputs[line] == data.target_lines[line] ? 1 : 0;
+      const double share =
+          static_cast<double>(exact) / static_cast<double>(std::max<std::size_t>(part.size, 1));
+      e.notes["parts"][part.name] = {{"sentences", part.size}, {"exact_match", share}};
+      e.details.push_back(
+          fmt::format("{}: exact match {:.2f} % of {}", part.name, 100 * share, part.size));
+    }
+  }
+};
+
+/// Span corruption (data/batches/spans.h).
+class DenoiseTask final : public Seq2SeqTask {
+ public:
+  using Seq2SeqTask::Seq2SeqTask;
+
+  Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const override {
+    const Tokenizer& tokenizer = *tokenizers.source;
+    const Dataset lines = tokenize(split, tokenizer, tokenizer,
+                                   {.keep_lines = false, .end_sources = false}, threads());
+    Dataset data;
+    data.batching = &hidden_spans();
+    data.spans = {config_.data.spans, first_mark(tokenizer)};
+    for (std::int64_t i = 0; i < lines.size(); ++i) {
+      const std::int64_t length = lines.source.length(i);
+      const bool empty = length < 2, long_one = training && length > config_.data.max_length;
+      data.left_out_empty += empty ? 1 : 0;
+      data.left_out_long += long_one ? 1 : 0;
+      if (empty || long_one) continue;
+      data.source.push(lines.source[i]);
+      data.target.push({});
+    }
+    return data;
+  }
+
+  void check_evaluable(const Dataset& data, const std::string& what) const override {
+    if (data.size() == 0)
+      throw Error(Exit::bad_input, fmt::format("{}: no line has two tokens", what));
+    Seq2SeqTask::check_evaluable(data, what);
+  }
+
+  std::string describe(const ExperimentData& data) const override {
+    return describe_pairs(data, "lines");
+  }
+
+  Evaluation evaluate(const Trained& trained, const Dataset& data,
+                      const EvaluationRequest&) const override {
+    return evaluate_loss(trained, data);
+  }
+
+  /// Lines as the model reads them, and what it writes.
+  std::vector<std::string> examples(const Trained& trained, const Dataset& data,
+                                    const Evaluation&) const override {
+    constexpr std::int64_t most = 10;
+    const Tokenizer& tokenizer = *trained.tokenizers.source;
+    const std::int64_t n = data.size(), shown = std::min(n, most);
+    std::vector<std::string> read;
+    for (std::int64_t i = 0; i < shown; ++i)
+      read.push_back(
+          tokenizer.decode_with_specials(make_batch(data, {i * n / shown}).source.ids));
+    std::vector<std::string> lines = answers(trained, config_.seed)->lines(read, 0);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      lines[i] = fmt::format("{}  ->  {}", excerpt(read[i]), excerpt(lines[i]));
+    return lines;
+  }
+
+  std::vector<LineScore> score(const Trained&, const std::string&,
+                               const std::string&) const override {
+    throw Error(Exit::usage, "a model of hidden stretches gives no probability of a whole line");
+  }
+
+ private:
+  static std::int32_t first_mark(const Tokenizer& tokenizer) {
+    const std::vector<std::string> names = span_mark_names();
+    std::optional<std::int32_t> first;
+    for (const std::string& name : names) {
+      const auto id = tokenizer.special(name);
+      const auto number = static_cast<std::int32_t>(&name - names.data());
+      if (id && !first) first = *id - number;
+      if (!id || *id != *first + number)
+        throw Error(Exit::usage, fmt::format("the tokenizer lacks {}, or it does not follow the "
+                                             "one before it (tokenizer.specials)",
+                                             name));
+    }
+    return *first;
   }
 };
 
@@ -201,6 +308,14 @@ class Seq2SeqTask final : public Task {
 
 std::unique_ptr<Task> make_seq2seq_task(const Config& config) {
   return std::make_unique<Seq2SeqTask>(config);
+}
+
+std::unique_ptr<Task> make_text2text_task(const Config& config) {
+  return std::make_unique<Seq2SeqTask>(config);
+}
+
+std::unique_ptr<Task> make_denoise_task(const Config& config) {
+  return std::make_unique<DenoiseTask>(config);
 }
 
 HEED_END

@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(what_goes_with_which_name) {
   BOOST_TEST(refusal(copy + "task: open.lines\ntrain: {best: bleu}\n", Exit::usage)
                  .find("bleu is only for task: seq2seq") != std::string::npos);
   BOOST_TEST(refusal(copy + "task: open.lines\ndecode: {beam: 3}\n", Exit::usage)
-                 .find("only for task: seq2seq or lm") != std::string::npos);
+                 .find("only for task: seq2seq, lm") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(the_schema_takes_any_registered_name) {

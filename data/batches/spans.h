@@ -1,0 +1,26 @@
+#pragma once
+/// Span corruption: Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text
+/// transformer", JMLR 2020, section 3.1.4.
+#include <vector>
+
+#include "data/batches/batching.h"
+#include "data/options.h"
+
+namespace heed {
+
+struct HiddenSpans {
+  SpanOptions options;
+  std::int32_t first_mark = 0;  ///< id of <extra_id_0>; the others follow it
+};
+
+/// Whether each token of a line is hidden. Of n ≥ 2 tokens, max(1, round(rate n)) are hidden, at most n − 1, in
+/// max(1, round(hidden / length)) stretches, or as many as there are visible tokens. Hidden and visible tokens are each cut into that many parts,
+/// uniformly among all ways; the line begins with visible ones. As in T5's random_spans_noise_mask.
+std::vector<bool> hidden_tokens(std::int64_t tokens, const SpanOptions& options, Random& random);
+
+/// Samples are lines (Dataset::source, without specials, of at least two tokens). The encoder reads the visible
+/// tokens, with <extra_id_0>, <extra_id_1>, … in place of hidden stretches, then </s>; the decoder writes <extra_id_0>, the
+/// first stretch, <extra_id_1>, …, then </s>. Each epoch hides other tokens; an evaluation hides the same ones each time.
+const Batching& hidden_spans();
+
+}  // namespace heed

@@ -1,0 +1,125 @@
+// Several tasks in one model, and hidden stretches of text.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tests/train/trainer_support.h"
+#include "train/tasks/model.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+Config mixture_run(std::int64_t steps) {
+  Config c = small_run(steps);
+  c.task = TaskKind::text2text;
+  SyntheticOptions& data = c.data.synthetic;
+  data.name = SyntheticKind::mixture;
+  data.of = {"copy", "reverse"};
+  data.train = 3000;
+  data.valid = 60;
+  data.test = 60;
+  data.max_length = 3;
+  data.symbols = 12;
+  c.model.dropout = 0;
+  c.model.d_model = 32;
+  c.model.heads = 4;
+  c.model.d_ff = 64;
+  c.optim.lr = 8e-3;
+  c.optim.schedule = {.name = ScheduleKind::cosine, .warmup = 20, .steps = steps};
+  c.train.batch_tokens = 400;
+  c.train.validate_every = c.train.save_every = std::max<std::int64_t>(steps / 2, 1);
+  c.decode.max_length = 12;
+  return c;
+}
+
+/// Lines of words that count up: what is hidden follows from its neighbours.
+Config denoise_run(const TempFolder& folder, std::int64_t steps) {
+  Random random({.seed = 4, .stream = Stream::check, .index = 3});
+  for (const auto& [name, n] : {std::pair("train", 1500), std::pair("valid", 100)}) {
+    std::string text;
+    for (int i = 0; i < n; ++i) {
+      const std::uint32_t first = random.below(8);
+      for (std::uint32_t k = 0; k < 8; ++k) text += fmt::format("w{} ", (first + k) % 8);
+      text.back() = '\n';
+    }
+    put(folder / name, text);
+  }
+  Config c = mixture_run(steps);
+  c.task = TaskKind::denoise;
+  c.data = {};
+  c.data.train.text = {(folder / "train").string()};
+  c.data.valid.text = {(folder / "valid").string()};
+  c.data.spans.rate = 0.5;
+  c.data.spans.length = 2;
+  c.tokenizer.kind = TokenizerKind::words;
+  c.tokenizer.specials = span_mark_names();
+  return c;
+}
+
+/// A run on three threads, and one on one thread that stops half way and is resumed.
+void check_repeats(Config c, const TempFolder& folder) {
+  c.model.dropout = 0.1;
+  Config threads = c;
+  threads.threads = 3;
+  c.train.steps /= 2;
+  Run whole(threads, folder / "whole"), parts(c, folder / "parts");
+  check_resumed_equals_whole(whole, parts);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(text2text)
+
+// The prefix alone tells the two tasks apart.
+BOOST_AUTO_TEST_CASE(one_model_learns_two_tasks) {
+  const TempFolder folder;
+  Run run(mixture_run(900), folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  trainer.train();
+  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.test, {});
+  for (const char* task : {"copy", "reverse"}) {
+    const nlohmann::json part = e.json()["parts"][task];
+    BOOST_TEST(part["sentences"] == 60);
+    BOOST_TEST(part["exact_match"].get<double>() >= 0.9, task << ": " << part.dump());
+  }
+  BOOST_TEST(e.details.back().starts_with("reverse: exact match "));
+}
+
+BOOST_AUTO_TEST_CASE(a_mixture_repeats_its_bits) {
+  const TempFolder folder;
+  Config c = mixture_run(24);
+  c.data.mixture.temperature = 2;
+  check_repeats(c, folder);
+}
+
+BOOST_AUTO_TEST_CASE(hidden_stretches_are_found_from_their_neighbours) {
+  const TempFolder folder;
+  Run run(denoise_run(folder, 400), folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  trainer.train();
+  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  BOOST_TEST(e.value(Metric::token_accuracy) > 0.98, e.text());  // 0.125 for each word by chance
+  const auto answers = trainer.task().answers(trainer.trained(), 1);
+  const std::vector<std::string> filled =
+      answers->lines({"w1 w2 <extra_id_0> w5 w6 <extra_id_1>", ""}, 0);
+  BOOST_TEST(filled[0] == "<extra_id_0> w3 w4 <extra_id_1> w7 w0");
+  BOOST_TEST(filled[1].empty());
+  for (const std::string& line : trainer.task().examples(trainer.trained(), run.data.valid, e))
+    BOOST_TEST((line.find("<extra_id_0>") < line.find("  ->  <extra_id_0>")), line);
+}
+
+BOOST_AUTO_TEST_CASE(hidden_stretches_repeat_their_bits) {
+  const TempFolder folder;
+  check_repeats(denoise_run(folder, 24), folder);
+}
+
+BOOST_AUTO_TEST_CASE(a_tokenizer_without_marks_is_refused) {
+  const TempFolder folder;
+  Config c = denoise_run(folder, 1);
+  c.tokenizer.specials.erase(c.tokenizer.specials.begin() + 5);
+  HEED_CHECK_ERROR(Exit::usage, "the tokenizer lacks <extra_id_5>", load_data(c));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
