@@ -28,11 +28,14 @@ enum class SyntheticKind {
   brackets,
   recall,
   summary,
-  mixture
+  mixture,
+  captions,
+  tones
 };
 constexpr auto names_of(SyntheticKind) {
   return enum_names<SyntheticKind>("none", "copy", "reverse", "sort", "addition", "dates",
-                                   "brackets", "recall", "summary", "mixture");
+                                   "brackets", "recall", "summary", "mixture",
+                                   "captions", "tones");
 }
 
 /// A built-in task; counts are numbers of pairs. Splits share no source line.
@@ -53,9 +56,9 @@ struct SyntheticOptions {
       0;  ///< recall: place of the key in question from the end (1: last); 0: any
 };
 
-/// What the lines of a source are: text, or names of files with pictures.
-enum class InputKind { text, image };
-constexpr auto names_of(InputKind) { return enum_names<InputKind>("text", "image"); }
+/// What the lines of a source are: text, or names of files with pictures, or with rows of numbers or sound.
+enum class InputKind { text, image, features };
+constexpr auto names_of(InputKind) { return enum_names<InputKind>("text", "image", "features"); }
 
 /// Pictures as sequences of patches (data/inputs/pictures.h).
 struct ImageOptions {
@@ -74,6 +77,17 @@ constexpr std::int64_t patch_width(const ImageOptions& o) { return o.patch * o.p
 constexpr std::int64_t patches_of(const ImageOptions& o) {
   return (o.height / o.patch) * (o.width / o.patch);
 }
+
+/// Rows of numbers, or sound as log-mel features (data/inputs/features.h).
+struct FeatureOptions {
+  std::int64_t width = 80;    ///< values of a frame: columns of a .npy file, bands of a mel spectrum
+  std::int64_t stack = 1;     ///< frames in a row
+  bool normalise = false;     ///< each column of an input to mean 0 and standard deviation 1
+  std::int64_t rate = 16000;  ///< samples a second of a .wav file
+  double window = 25.0;       ///< ms of sound in a frame
+  double hop = 10.0;          ///< ms from one frame to the next
+};
+constexpr std::int64_t row_width(const FeatureOptions& o) { return o.width * o.stack; }
 
 /// Several tasks in one model (Raffel et al. 2020, section 3.5.2): an epoch draws samples of each part, in
 /// proportion to min(size, limit)^(1 / temperature).
@@ -106,6 +120,7 @@ struct DataOptions {
   SyntheticOptions synthetic = {};
   InputKind input = InputKind::text;
   ImageOptions image = {};
+  FeatureOptions features = {};
   bool lowercase = false;  ///< both sides, before tokenising (Unicode simple lower case)
   double cutoff = 0.0;     ///< probability that an input token becomes <unk> in training
   MaskOptions mask = {};
@@ -113,6 +128,13 @@ struct DataOptions {
   MixtureOptions mixture = {};
   std::int64_t max_length = 128;  ///< tokens; pairs with a longer side are left out of training
 };
+
+/// Values of a row of a source that is not text; 0 for text.
+constexpr std::int64_t row_width(const DataOptions& o) {
+  return o.input == InputKind::image      ? patch_width(o.image)
+         : o.input == InputKind::features ? row_width(o.features)
+                                          : 0;
+}
 
 enum class TokenizerKind { sentencepiece, characters, bytes, words };
 constexpr auto names_of(TokenizerKind) {

@@ -84,6 +84,7 @@ struct TokenizeOptions {
   bool keep_lines = true;       ///< fill source_lines and target_lines
   bool end_sources = true;      ///< each source ends in </s>
   std::shared_ptr<const Inputs> inputs = {};  ///< of the lines, in place of their tokens
+  bool limit_inputs = false;                  ///< max_length is for their rows too
 };
 
 /// Encodes the lines of a split on `threads` threads (0: one per core; the result is the same).

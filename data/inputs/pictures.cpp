@@ -7,21 +7,22 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
-#include "autograd/base/team.h"
+#include "data/inputs/each_line.h"
+#include "data/sources/drawings.h"
 #include "data/sources/idx.h"
 #include "data/sources/picture.h"
 
 namespace heed {
 namespace {
 
-constexpr std::size_t pictures_a_thread = 64;
-
 /// Reads what lines name; each IDX file only once.
 class Album {
  public:
-  explicit Album(std::int64_t channels) : channels_(channels) {}
+  explicit Album(const ImageOptions& options)
+      : height_(options.height), width_(options.width), channels_(options.channels) {}
 
   Picture open(const std::string& line) {
+    if (is_drawing(line)) return draw_picture(line, height_, width_, channels_);
     IdxItem item;
     if (!IdxItem::parse(line, item)) return read_picture(line, channels_);
     const IdxFile& file = idx(item.path);
@@ -48,7 +49,7 @@ class Album {
                                  : files_.emplace(path, IdxFile::read(path)).first->second;
   }
 
-  std::int64_t channels_;
+  std::int64_t height_, width_, channels_;
   std::mutex mutex_;
   std::map<std::string, IdxFile> files_;
 };
@@ -68,22 +69,12 @@ void check_size(const Picture& picture, const ImageOptions& options) {
 Pictures::Pictures(std::span<const std::string> lines, const ImageOptions& options, bool class_row,
                    const std::string& what, std::int64_t threads)
     : options_(options), class_row_(class_row) {
-  Album album(options.channels);
+  Album album(options);
   std::vector<Picture> all(lines.size());
-  in_parts(
-      lines.size(), pictures_a_thread, threads, [&](std::size_t, std::size_t from, std::size_t to) {
-        for (std::size_t i = from; i < to; ++i) {
-          try {
-            all[i] = album.open(lines[i]);
-            check_size(all[i], options);
-          } catch (const Error& e) {
-            const std::string named = e.what();
-            const bool names_file = named.find(shown_path(lines[i])) != std::string::npos;
-            throw Error(e.code, fmt::format("{}: line {}: {}{}", what, i + 1,
-                                            names_file ? "" : shown_path(lines[i]) + ": ", named));
-          }
-        }
-      });
+  for_each_line(lines, what, threads, [&](std::size_t i) {
+    all[i] = album.open(lines[i]);
+    check_size(all[i], options);
+  });
   for (Picture& picture : all) {
     items_.push_back({pixels_.size(), picture.height, picture.width});
     pixels_.insert(pixels_.end(), picture.values.begin(), picture.values.end());

@@ -10,6 +10,8 @@
 #include "autograd/base/random.h"
 #include "autograd/base/team.h"
 #include "data/sources/dates.h"
+#include "data/sources/drawings.h"
+#include "data/sources/sound.h"
 #include "data/sources/summaries.h"
 
 namespace heed {
@@ -146,8 +148,33 @@ Pair recall_pair(const SyntheticOptions& options, Random& random) {
           .target = fmt::format("{}- {}", target, values[count - from_end])};
 }
 
-Pair make_pair(const SyntheticOptions& options, Random& random) {
+/// "3 1 4"
+std::string digits_of(std::int64_t count, Random& random) {
+  std::string line;
+  for (std::int64_t i = 0; i < count; ++i)
+    line += fmt::format("{}{}", i == 0 ? "" : " ", random.below(10));
+  return line;
+}
+
+struct Recipe {
+  SyntheticOptions options;
+  ImageOptions image;
+  std::uint64_t seed = 0;
+};
+
+Pair make_pair(const Recipe& recipe, Random& random) {
+  const SyntheticOptions& options = recipe.options;
   switch (options.name) {
+    case SyntheticKind::tones: {
+      std::string digits = digits_of(draw(random, options.min_length, options.max_length), random);
+      const std::uint64_t key = hash(digits);
+      return {tones_of(digits, random.below(1U << 30)), std::move(digits), key};
+    }
+    case SyntheticKind::captions: {
+      Scene scene = make_scene(recipe.image.height, recipe.image.width, random);
+      const std::uint64_t key = hash(scene.caption);
+      return {std::move(scene.drawing), std::move(scene.caption), key};
+    }
     case SyntheticKind::summary: {
       Summary summary =
           write_summary(draw(random, options.min_length, options.max_length), random);
@@ -167,16 +194,16 @@ Pair make_pair(const SyntheticOptions& options, Random& random) {
 }
 
 /// Sample i of a split, from its own random numbers: drawn until a pair belongs to the split.
-Pair sample(const SyntheticOptions& options, std::uint64_t seed, Part part, std::uint64_t i,
+Pair sample(const Recipe& recipe, Part part, std::uint64_t i,
             const std::unordered_set<std::string>& taken) {
   constexpr int patience = 20'000;  // unsuccessful draws
-  Random random({.seed = seed,
+  Random random({.seed = recipe.seed,
                  .stream = Stream::data,
                  .index = i,
                  .part = 0x73796E0 + static_cast<std::uint32_t>(part)});
   for (int draws = 0; draws < patience; ++draws) {
-    Pair pair = make_pair(options, random);
-    if (part_of(pair.key, seed) == part && taken.count(pair.source) == 0) return pair;
+    Pair pair = make_pair(recipe, random);
+    if (part_of(pair.key, recipe.seed) == part && taken.count(pair.source) == 0) return pair;
   }
   throw Error(Exit::usage,
               fmt::format("data.synthetic: too few different lines for a {} split (found {}); ask "
@@ -185,15 +212,15 @@ Pair sample(const SyntheticOptions& options, std::uint64_t seed, Part part, std:
 }
 
 /// Lines of train may repeat, so they can be generated in any order.
-Split make_train(const SyntheticOptions& options, std::uint64_t seed) {
+Split make_train(const Recipe& recipe) {
   constexpr std::size_t lines_a_thread = 2048;
   Split split;
-  split.source.resize(options.train);
+  split.source.resize(recipe.options.train);
   split.target.resize(split.source.size());
   in_parts(split.source.size(), lines_a_thread, 0,
            [&](std::size_t, std::size_t from, std::size_t to) {
              for (std::size_t i = from; i < to; ++i) {
-               Pair pair = sample(options, seed, Part::train, i, {});
+               Pair pair = sample(recipe, Part::train, i, {});
                split.source[i] = std::move(pair.source);
                split.target[i] = std::move(pair.target);
              }
@@ -201,12 +228,11 @@ Split make_train(const SyntheticOptions& options, std::uint64_t seed) {
   return split;
 }
 
-Split make_different(const SyntheticOptions& options, std::uint64_t seed, Part part,
-                     std::int64_t count) {
+Split make_different(const Recipe& recipe, Part part, std::int64_t count) {
   Split split;
   std::unordered_set<std::string> taken;
   for (std::int64_t i = 0; i < count; ++i) {
-    Pair pair = sample(options, seed, part, static_cast<std::uint64_t>(i), taken);
+    Pair pair = sample(recipe, part, static_cast<std::uint64_t>(i), taken);
     taken.insert(pair.source);
     split.source.push_back(std::move(pair.source));
     split.target.push_back(std::move(pair.target));
@@ -222,12 +248,12 @@ void append(const std::string& name, Split&& part, Split& all) {
 }
 
 /// Each task's corpus, its lines with the task's name in front.
-Corpus mixture_corpus(SyntheticOptions options, std::uint64_t seed) {
+Corpus mixture_corpus(Recipe recipe) {
   Corpus all;
-  for (const std::string& name : options.of) {
+  for (const std::string& name : recipe.options.of) {
     const auto& kinds = names_of(SyntheticKind{});
-    options.name = static_cast<SyntheticKind>(std::ranges::find(kinds, name) - kinds.begin());
-    Corpus part = synthetic_corpus(options, seed);
+    recipe.options.name = static_cast<SyntheticKind>(std::ranges::find(kinds, name) - kinds.begin());
+    Corpus part = synthetic_corpus(recipe.options, recipe.seed);
     append(name, std::move(part.train), all.train);
     append(name, std::move(part.valid), all.valid);
     append(name, std::move(part.test), all.test);
@@ -237,11 +263,13 @@ Corpus mixture_corpus(SyntheticOptions options, std::uint64_t seed) {
 
 }  // namespace
 
-Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed) {
-  if (options.name == SyntheticKind::mixture) return mixture_corpus(options, seed);
-  return {.train = make_train(options, seed),
-          .valid = make_different(options, seed, Part::valid, options.valid),
-          .test = make_different(options, seed, Part::test, options.test)};
+Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed,
+                        const ImageOptions& image) {
+  const Recipe recipe{options, image, seed};
+  if (options.name == SyntheticKind::mixture) return mixture_corpus(recipe);
+  return {.train = make_train(recipe),
+          .valid = make_different(recipe, Part::valid, options.valid),
+          .test = make_different(recipe, Part::test, options.test)};
 }
 
 }  // namespace heed

@@ -8,6 +8,8 @@
 ///   dates     "3 March 2021"     "2021-03-03"     see dates.h; length options have no effect
 ///   summary   "A cook sold a lamp, …"  "A cook sold a lamp."   see summaries.h
 ///   mixture   "sort: c a b"      "a b c"          lines of the tasks in options.of, in that order
+///   captions  "drawing:…"        "a red square left of a blue circle"   see drawings.h
+///   tones     "tones:3 1 4 #9"   "3 1 4"          sound: a tone for each digit, see sound.h
 ///   brackets  "( [ ] { } )"      "1 2 2 2 2 1"    the nesting depth of each bracket, for task: tag
 #include <cstdint>
 
@@ -17,9 +19,12 @@
 namespace heed {
 
 /// The same seed gives the same corpus. No source line is in two splits: a hash of the source (for
-/// dates, of the calendar date, so that training has no form of a test date) assigns it to valid
+/// dates, of the calendar date, so that training has no form of a test date; for captions and tones, of the target, so that
+/// training has no picture of the same shapes in the same relation, and no sound of the same digits) assigns it to valid
 /// (1/10), test (1/10) or train. Lines of valid and test are all different; in train they may
 /// repeat. Throws Error(usage) if the task has too few different lines.
-Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed);
+/// `image` is the size of the drawings of `captions`.
+Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed,
+                        const ImageOptions& image = {});
 
 }  // namespace heed

@@ -9,8 +9,10 @@
 
 #include "autograd/base/lines.h"
 #include "data/sources/corpus.h"
+#include "data/sources/drawings.h"
 #include "data/sources/idx.h"
 #include "data/sources/picture.h"
+#include "data/sources/synthetic.h"
 #include "tests/data/support.h"
 
 using namespace heed;
@@ -267,6 +269,76 @@ BOOST_AUTO_TEST_CASE(splits_of_pictures) {
   files.target = {dir.write("pictures", pictures)};
   expect_error(Exit::bad_input, {"an IDX file of 3 x 2 x 2, not of labels"},
                [&] { read_split(files, how, "train"); });
+}
+
+BOOST_AUTO_TEST_CASE(drawings_by_hand) {
+  const Picture p = draw_picture("drawing:red square 1 2 2;white cross 4 0 3", 4, 8, 3);
+  BOOST_TEST((p.height == 4 && p.width == 8 && p.channels == 3));
+  const auto at = [&](std::int64_t y, std::int64_t x) {
+    const auto* const v = p.values.data() + (y * 8 + x) * 3;
+    return v[0] == 0 ? '.' : v[1] == 40 ? 'r' : 'w';
+  };
+  std::string rows;
+  for (std::int64_t y = 0; y < 4; ++y) {
+    for (std::int64_t x = 0; x < 8; ++x) rows += at(y, x);
+    rows += '/';
+  }
+  BOOST_TEST(rows == ".....w../....www./.rr..w../.rr...../");
+  const Picture grey = draw_picture("drawing:red square 0 0 1;blue square 7 3 9", 4, 8, 1);
+  BOOST_TEST(static_cast<int>(grey.values.front()) == (230 + 40 + 40) / 3);
+  BOOST_TEST(static_cast<int>(grey.values.back()) == (50 + 80 + 240) / 3);  // the rest lies outside
+  for (const char* wrong : {"drawing:", "drawing:red square 1 2", "drawing:red square 1 2 3 4",
+                            "drawing:pink square 1 2 3", "drawing:red square 1 2 0",
+                            "drawing:red square 1 2 3;", "drawing:red square 1 2 3 x"})
+    expect_error(Exit::bad_input, {"is no drawing", "with colours red, green"},
+                 [&] { draw_picture(wrong, 4, 8, 3); });
+  BOOST_TEST((is_drawing("drawing:x") && !is_drawing("picture.png")));
+  // as a line of data, a broken one is named by its number
+  expect_error(Exit::bad_input, {"data: line 2: \"drawing:red\" is no drawing"}, [] {
+    Pictures(std::vector<std::string>{"drawing:red square 1 2 3", "drawing:red"},
+             {.height = 8, .width = 8, .channels = 3}, false, "data", 1);
+  });
+}
+
+namespace {
+
+/// Left, top, right and bottom of the pixels of a shape that is drawn alone.
+std::array<std::int64_t, 4> box(const std::string& shape, std::int64_t side) {
+  const Picture p = draw_picture("drawing:" + shape, side, side, 1);
+  std::array<std::int64_t, 4> box{side, side, -1, -1};
+  for (std::int64_t y = 0; y < side; ++y)
+    for (std::int64_t x = 0; x < side; ++x)
+      if (p.values[static_cast<std::size_t>(y * side + x)] > 0)
+        box = {std::min(box[0], x), std::min(box[1], y), std::max(box[2], x), std::max(box[3], y)};
+  return box;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(captions_are_true_and_test_has_other_ones_than_training) {
+  const ImageOptions image{.height = 32, .width = 32, .channels = 3};
+  const Corpus corpus = synthetic_corpus(
+      {.name = SyntheticKind::captions, .train = 3000, .valid = 100, .test = 200}, 1, image);
+  std::set<std::string> trained(corpus.train.target.begin(), corpus.train.target.end()), relations;
+  for (const std::string& caption : corpus.test.target) BOOST_TEST(!trained.contains(caption));
+  for (std::size_t i = 0; i < 300; ++i) {
+    const std::string shapes = corpus.train.source[i].substr(8), caption = corpus.train.target[i],
+                      first = shapes.substr(0, shapes.find(';')),
+                      second = shapes.substr(first.size() + 1);
+    const auto a = box(first, 32), b = box(second, 32);
+    const auto name = [](const std::string& shape) {
+      return "a " + shape.substr(0, shape.find(' ', shape.find(' ') + 1));
+    };
+    const std::string relation = a[2] < b[0] && caption.find(" left of ") != std::string::npos ? "left of"
+                                 : b[2] < a[0] && caption.find(" right of ") != std::string::npos
+                                     ? "right of"
+                                 : a[3] < b[1] && caption.find(" above ") != std::string::npos ? "above"
+                                 : b[3] < a[1] ? "below"
+                                               : "none";
+    BOOST_TEST(caption == name(first) + " " + relation + " " + name(second));
+    relations.insert(relation);
+  }
+  BOOST_TEST(relations.size() == 4u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

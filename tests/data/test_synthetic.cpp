@@ -13,7 +13,8 @@ namespace {
 
 constexpr auto all_kinds = {
     SyntheticKind::copy,  SyntheticKind::reverse,  SyntheticKind::sort,  SyntheticKind::addition,
-    SyntheticKind::dates, SyntheticKind::brackets, SyntheticKind::recall,   SyntheticKind::summary};
+    SyntheticKind::dates, SyntheticKind::brackets, SyntheticKind::recall,   SyntheticKind::summary,
+    SyntheticKind::captions, SyntheticKind::tones};
 
 SyntheticOptions options(SyntheticKind kind) {
   return {.name = kind, .train = 3000, .valid = 300, .test = 200, .min_length = 1, .max_length = 8};

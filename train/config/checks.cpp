@@ -101,6 +101,8 @@ class Checker {
 
   const TaskInfo& task() const { return info_of(config_.task); }
   bool synthetic() const { return config_.data.synthetic.name != SyntheticKind::none; }
+  bool sounds() const { return config_.data.synthetic.name == SyntheticKind::tones; }
+  bool draws() const { return config_.data.synthetic.name == SyntheticKind::captions; }
 
   static bool any_file(const FilesOptions& files) {
     return !files.source.empty() || !files.target.empty() || !files.text.empty();
@@ -210,7 +212,7 @@ class Checker {
       complain({"data.synthetic.of", "data.synthetic.name"}, "missing: a mixture of which tasks?");
     for (auto name = synthetic.of.begin(); name != synthetic.of.end(); ++name) {
       const bool known = std::ranges::find(kinds, *name) != kinds.end() && *name != "none" &&
-                         *name != "mixture";
+                         *name != "mixture" && *name != "captions" && *name != "tones";
       if (!known)
         complain({"data.synthetic.of"}, fmt::format("\"{}\" is no synthetic task", shown(*name)));
       if (std::find(synthetic.of.begin(), name, *name) != name)
@@ -241,8 +243,32 @@ class Checker {
   }
 
   void check_input() {
-    const ImageOptions& image = config_.data.image;
+    const InputKind needed = draws() ? InputKind::image : sounds() ? InputKind::features : InputKind::text;
+    if (synthetic() && config_.data.input != needed) {
+      complain({"data.synthetic.name", "data.input"},
+               fmt::format("{} is for data.input: {}", value_of(config_, "data.synthetic.name"),
+                           name_of(needed)));
+    }
     if (config_.data.input == InputKind::text) return;
+    if (config_.model.segments > 1)
+      complain({"model.segments", "data.input"}, "a source that is not text has no segments");
+    if (config_.tokenizer.sample.alpha > 0)
+      complain({"tokenizer.sample.alpha", "data.input"}, "only for text");
+    config_.data.input == InputKind::image ? check_image() : check_features();
+  }
+
+  void check_features() {
+    const FeatureOptions& features = config_.data.features;
+    const double window = features.window * static_cast<double>(features.rate) / 1000;
+    if (window < 16 || window > 65536)
+      complain({"data.features.window", "data.features.rate"},
+               fmt::format("{} ms are {:.0f} samples; a frame needs 16 to 65536", features.window, window));
+    if (features.hop * static_cast<double>(features.rate) < 1000)
+      complain({"data.features.hop", "data.features.rate"}, "shorter than a sample");
+  }
+
+  void check_image() {
+    const ImageOptions& image = config_.data.image;
     for (const auto& [key, side] : {std::pair("data.image.height", image.height),
                                     std::pair("data.image.width", image.width)}) {
       if (side % image.patch != 0)
@@ -250,18 +276,15 @@ class Checker {
                  fmt::format("{} is not a multiple of patch: {}", side, image.patch));
     }
     if (image.channels == 2) complain({"data.image.channels"}, "2: pictures have 1 or 3");
-    if (config_.model.segments > 1)
-      complain({"model.segments", "data.input"}, "a source that is not text has no segments");
-    if (config_.data.synthetic.name != SyntheticKind::none)
-      complain({"data.synthetic.name", "data.input"}, "generates text, but data.input: image");
-    if (config_.tokenizer.sample.alpha > 0)
-      complain({"tokenizer.sample.alpha", "data.input"}, "only for text");
+    if (draws() && std::min(image.height, image.width) < 16)
+      complain({"data.image.height", "data.image.width", "data.synthetic.name"},
+               "two shapes need a picture of at least 16 x 16 pixels");
   }
 
   void settle_architecture() {
     const Architecture architecture = task().architecture;
     const bool text = config_.data.input == InputKind::text;
-    config_.model.input_width = text ? 0 : patch_width(config_.data.image);
+    config_.model.input_width = row_width(config_.data);
     if (!text) {  // one tokenizer: that of the target
       config_.tokenizer.shared = true;
       if (!has_decoder(architecture)) config_.tokenizer.kind = TokenizerKind::words;
@@ -341,6 +364,8 @@ class Checker {
       if (task().searches) fit("decode.max_length", config_.decode.max_length, 0);
       return;
     }
+    if (config_.data.input == InputKind::features)  // and the row of zeros of classify
+      return fit("data.max_length", config_.data.max_length, 1);
     switch (task().architecture) {
       case Architecture::encoder:
         return fit("data.max_length", config_.data.max_length, 0);

@@ -72,7 +72,8 @@ void add_data(Table& table) {
               "Generated data instead of files. dates: dates as people write them to ISO 8601; "
               "brackets: the nesting depth of each bracket; recall: keys with values, then a key "
               "whose value is asked; summary: the first clause of each sentence; mixture: several "
-              "of these, each line with its task's name in front."),
+              "of these, each line with its task's name in front; captions: pictures of two shapes, "
+              "and where the first one is; tones: sounds of digits."),
           row(HEED_KEY(data.synthetic.of), "The tasks of a mixture.")
               .in_words("a name or a list of names")
               .only(name, {"mixture"}),
@@ -82,10 +83,11 @@ void add_data(Table& table) {
           row(HEED_KEY(data.synthetic.test), pairs_or_none, "Test pairs."),
           row(HEED_KEY(data.synthetic.min_length), length,
               "copy, reverse, sort: fewest symbols; addition: fewest digits of a summand; "
-              "brackets: fewest pairs; recall: fewest keys; summary: fewest sentences."),
+              "brackets: fewest pairs; recall: fewest keys; summary: fewest sentences; "
+              "tones: fewest digits."),
           row(HEED_KEY(data.synthetic.max_length), length,
               "copy, reverse, sort: most symbols; addition: most digits of a summand; brackets: "
-              "most pairs; recall: most keys; summary: most sentences."),
+              "most pairs; recall: most keys; summary: most sentences; tones: most digits."),
           row(HEED_KEY(data.synthetic.symbols), Range{1, 62},
               "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9); recall: number of "
               "different "
@@ -96,7 +98,8 @@ void add_data(Table& table) {
           row(HEED_KEY(data.input),
               "What the lines of a source are: text, or pictures: an IDX file, a list of PNG, "
               "JPEG, "
-              "PGM or PPM files, or a .csv file of FILE,TARGET."),
+              "PGM or PPM files, or a .csv file of FILE,TARGET; or features: a list (or .csv) of "
+              ".npy files with a row for each frame, or of .wav files."),
           row(HEED_KEY(data.image.height), side, "Pixels, from top to bottom."),
           row(HEED_KEY(data.image.width), side, "Pixels, from left to right."),
           row(HEED_KEY(data.image.channels), Range{1, 3}, "1: grey; 3: red, green, blue."),
@@ -111,6 +114,17 @@ void add_data(Table& table) {
               "The model reads (v - mean) / deviation of values from 0 to 1."),
           row(HEED_KEY(data.image.deviation), positive,
               "Divides the values after the mean is subtracted."),
+          row(HEED_KEY(data.features.width), side,
+              "Values of a frame: columns of the .npy files, or mel bands of sound."),
+          row(HEED_KEY(data.features.stack), Range{1, 1000},
+              "Consecutive frames that form a row, which the encoder reads."),
+          row(HEED_KEY(data.features.normalise),
+              "Each column of an input gets mean 0 and standard deviation 1."),
+          row(HEED_KEY(data.features.rate), Range{1, 10 * million},
+              "Samples a second of the .wav files."),
+          row(HEED_KEY(data.features.window), positive, "Milliseconds of sound in a frame."),
+          row(HEED_KEY(data.features.hop), positive,
+              "Milliseconds from the start of a frame to that of the next."),
           row(HEED_KEY(data.lowercase), "Lower-case both sides before tokenizing."),
           row(HEED_KEY(data.cutoff), dropout,
               "Probability that an input token, of either side, becomes <unk> in training."),
@@ -141,6 +155,7 @@ void add_data(Table& table) {
       });
   for (Field& field : table) {
     if (field.key.starts_with("data.image.")) field.only("data.input", {"image"});
+    if (field.key.starts_with("data.features.")) field.only("data.input", {"features"});
   }
   for (const char* key : {"train", "valid", "test", "min_length", "max_length", "symbols"}) {
     Field& field = find(table, fmt::format("data.synthetic.{}", key));
@@ -354,14 +369,20 @@ void add_task_conditions(Table& table) {
   }
   needs("data.synthetic.name", pairs);
   needs("tokenizer.shared", pairs);
-  needs(
-      "data.input", [](const TaskInfo& task) { return task.inputs; }, "image");
+  for (const char* kind : {"image", "features"})
+    needs(
+        "data.input", [](const TaskInfo& task) { return task.inputs; }, kind);
   const auto translates = [&](const TaskInfo& task) { return encodes(task) && decodes(task); };
   const auto mixes = [](const TaskInfo& task) { return task.mixes; };
   for (const char* key :
        {"data.mixture.prefixes", "data.mixture.limit", "data.mixture.temperature"})
     needs(key, mixes);
   needs("data.synthetic.name", mixes, "mixture");
+  for (const char* kind : {"captions", "tones"}) {
+    needs(
+        "data.synthetic.name",
+        [&](const TaskInfo& task) { return task.inputs && decodes(task); }, kind);
+  }
   const auto hides = [](const TaskInfo& task) { return task.hides_spans; };
   for (const char* key : {"data.spans.rate", "data.spans.length"}) needs(key, hides);
   const auto reads_its_lines = [&](const TaskInfo& task) {

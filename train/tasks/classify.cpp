@@ -65,7 +65,10 @@ class ClassifyTask final : public LabelTask {
       Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
       data.batching = &labelled_lines();
       for (std::int64_t i = 0; i < data.size(); ++i) require_one_label(data, i, what);
-      if (training) note_unknown(data, what);
+      if (training) {
+        check_longest(data, what);
+        note_unknown(data, what);
+      }
       return data;
     }
     const Texts texts(split.source);

@@ -9,6 +9,7 @@
 #include "autograd/base/sha256.h"
 #include "autograd/base/utf8.h"
 #include "autograd/kernels/gemm/bf16.h"
+#include "data/inputs/features.h"
 #include "data/inputs/pictures.h"
 #include "train/decode/rows.h"
 #include "train/run/run_folder.h"
@@ -181,6 +182,8 @@ std::shared_ptr<const Inputs> Task::inputs_of(std::span<const std::string> lines
       break;
     case InputKind::image:
       return std::make_shared<Pictures>(lines, config_.data.image, class_row, what, threads());
+    case InputKind::features:
+      return std::make_shared<Features>(lines, config_.data.features, class_row, what, threads());
   }
   return nullptr;
 }

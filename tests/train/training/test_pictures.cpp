@@ -1,4 +1,4 @@
-// Pictures in place of text: a label for each, and a text for each.
+// Pictures and sound in place of text: a label for each, and a text for each.
 #include <fmt/format.h>
 
 #include "nn/layers/positions.h"
@@ -130,6 +130,57 @@ BOOST_AUTO_TEST_CASE(a_run_on_pictures_repeats_its_bits) {
     Run whole(threads, folder / (name + "-whole")), parts(c, folder / (name + "-parts"));
     check_resumed_equals_whole(whole, parts);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_decoder_writes_the_digits_of_tones) {
+  const TempFolder folder;
+  Config c = picture_run(folder, TaskKind::seq2seq, 900);
+  c.data = {};
+  c.data.input = InputKind::features;
+  c.data.features = {.width = 16, .stack = 4, .normalise = true, .rate = 4000, .window = 32};
+  c.data.synthetic = {.name = SyntheticKind::tones, .train = 600, .valid = 50, .test = 5, .max_length = 2};
+  c.model.input_width = row_width(c.data);
+  c.model.positions = PositionKind::sinusoidal;
+  Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  BOOST_TEST(trainer.train() == 0);
+  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  BOOST_TEST(e.value(Metric::exact_match) > 0.9, e.text());
+  BOOST_TEST((trainer.task().answers(trainer.trained(), 1)->lines(run.data.valid.source_lines, 0) ==
+              e.outputs));
+}
+
+BOOST_AUTO_TEST_CASE(long_sounds_are_left_out_of_training) {
+  const TempFolder folder;
+  Config c = picture_run(folder, TaskKind::seq2seq, 1);
+  c.data = {};
+  c.data.input = InputKind::features;
+  c.data.max_length = 40;
+  c.model.positions = PositionKind::sinusoidal;
+  c.data.synthetic = {.name = SyntheticKind::tones, .train = 50, .valid = 5, .test = 5, .max_length = 3};
+  c.model.input_width = row_width(c.data);
+  const ExperimentData data = load_data(c);
+  BOOST_TEST(data.train.left_out_long > 0);
+  BOOST_TEST(data.train.size() + data.train.left_out_long == 50);
+  for (std::int64_t i = 0; i < data.train.size(); ++i) BOOST_TEST(data.train.source_rows(i) <= 40);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_on_sound_repeats_its_bits) {
+  const TempFolder folder;
+  Config c = picture_run(folder, TaskKind::seq2seq, 40);
+  c.data = {};
+  c.data.input = InputKind::features;
+  c.data.features = {.width = 8, .stack = 4, .rate = 4000};
+  c.data.synthetic = {.name = SyntheticKind::tones, .train = 100, .valid = 5, .test = 5, .max_length = 2};
+  c.model.input_width = row_width(c.data);
+  c.model.positions = PositionKind::rotary;
+  c.model.dropout = 0.1;
+  c.train.validate_every = c.train.save_every = 20;
+  Config threads = c;
+  threads.threads = 3;
+  c.train.steps = 20;
+  Run whole(threads, folder / "whole"), parts(c, folder / "parts");
+  check_resumed_equals_whole(whole, parts);
 }
 
 BOOST_AUTO_TEST_CASE(a_checksum_tells_other_pictures) {

@@ -1,0 +1,38 @@
+#pragma once
+/// What all inputs do for each line.
+#include <fmt/format.h>
+
+#include <span>
+#include <string>
+
+#include "autograd/base/error.h"
+#include "autograd/base/files.h"
+#include "autograd/base/message_text.h"
+#include "autograd/base/team.h"
+
+namespace heed {
+
+/// Calls work(i) for each line, on `threads` threads. Errors begin with `what`, the number of the line and, unless
+/// the message has it already, the line.
+template <class Work>
+void for_each_line(std::span<const std::string> lines, const std::string& what,
+                   std::int64_t threads, const Work& work) {
+  constexpr std::size_t lines_a_thread = 64;
+  in_parts(lines.size(), lines_a_thread, static_cast<int>(threads),
+           [&](std::size_t, std::size_t from, std::size_t to) {
+             for (std::size_t i = from; i < to; ++i) {
+               try {
+                 work(i);
+               } catch (const Error& e) {
+                 const std::string named = e.what();
+                 const bool names_it = named.find(shown_path(lines[i])) != std::string::npos ||
+                                       named.find(shown(lines[i])) != std::string::npos;
+                 throw Error(e.code,
+                             fmt::format("{}: line {}: {}{}", what, i + 1,
+                                         names_it ? "" : shown_path(lines[i]) + ": ", named));
+               }
+             }
+           });
+}
+
+}  // namespace heed

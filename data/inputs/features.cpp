@@ -1,0 +1,81 @@
+#include "data/inputs/features.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "autograd/base/error.h"
+#include "autograd/base/files.h"
+#include "data/inputs/each_line.h"
+#include "data/sources/npy.h"
+#include "data/sources/sound.h"
+
+namespace heed {
+namespace {
+
+/// The frames of a line, row by row.
+std::vector<float> frames_of(const std::string& line, const FeatureOptions& options) {
+  if (!is_tones(line) && line.ends_with(".npy")) {
+    Matrix matrix = read_npy(line);
+    if (matrix.columns != options.width)
+      throw Error(Exit::bad_input, fmt::format("{} columns, but data.features.width is {}",
+                                               matrix.columns, options.width));
+    return std::move(matrix.values);
+  }
+  return log_mel(is_tones(line) ? play_tones(line, options.rate) : read_wav(line, options.rate),
+                 options);
+}
+
+void normalise(std::vector<float>& frames, std::int64_t width) {
+  const std::int64_t n = std::ssize(frames) / width;
+  for (std::int64_t c = 0; c < width; ++c) {
+    double sum = 0, squares = 0;
+    for (std::int64_t r = 0; r < n; ++r) sum += frames[r * width + c];
+    const double mean = sum / static_cast<double>(n);
+    for (std::int64_t r = 0; r < n; ++r) squares += std::pow(frames[r * width + c] - mean, 2);
+    const double deviation = std::sqrt(squares / static_cast<double>(n)) + 1e-5;
+    for (std::int64_t r = 0; r < n; ++r) {
+      float& value = frames[r * width + c];
+      value = static_cast<float>((value - mean) / deviation);
+    }
+  }
+}
+
+}  // namespace
+
+Features::Features(std::span<const std::string> lines, const FeatureOptions& options,
+                   bool class_row, const std::string& what, std::int64_t threads)
+    : width_(row_width(options)) {
+  std::vector<std::vector<float>> all(lines.size());
+  for_each_line(lines, what, threads, [&](std::size_t i) {
+    all[i] = frames_of(lines[i], options);
+    if (all[i].empty()) throw Error(Exit::bad_input, "has no frame");
+    if (options.normalise) normalise(all[i], options.width);
+    all[i].resize((all[i].size() + width_ - 1) / width_ * width_);
+  });
+  for (std::vector<float>& own : all) {
+    if (class_row) values_.resize(values_.size() + width_);
+    values_.insert(values_.end(), own.begin(), own.end());
+    begins_.push_back(std::ssize(values_) / width_);
+    own = {};
+  }
+}
+
+std::span<const float> Features::values(std::int64_t input) const {
+  return std::span(values_).subspan(static_cast<std::size_t>(begins_[input] * width_),
+                                    static_cast<std::size_t>(rows(input) * width_));
+}
+
+void Features::push(std::int64_t input, const Draw&, Side& side) const {
+  const auto own = values(input);
+  side.width = width_;
+  if (side.offsets.empty()) side.offsets.push_back(0);
+  side.features.insert(side.features.end(), own.begin(), own.end());
+  side.offsets.push_back(side.offsets.back() + static_cast<std::int32_t>(rows(input)));
+}
+
+void Features::add_to(Sha256& sum, std::int64_t input) const {
+  sum.update(std::as_bytes(values(input)));
+}
+
+}  // namespace heed

@@ -1,0 +1,34 @@
+#pragma once
+/// Rows of numbers for each line: matrices from files, and sound as log-mel features.
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/batches/inputs.h"
+#include "data/options.h"
+
+namespace heed {
+
+/// A line names a .npy file (a matrix of options.width columns) or a .wav file (log_mel), or is a line of tones
+/// (data/sources/sound.h). With options.normalise, each column of an input has mean 0 and standard deviation 1 over
+/// the rows of that input. options.stack consecutive frames form a row; frames of zeros fill up the last one.
+class Features final : public Inputs {
+ public:
+  /// With `class_row`, a row of zeros precedes those of each input. Throws Error(bad_input), naming `what`, the line and
+  /// the file, for a file that cannot be read, has another width, or has no frame.
+  Features(std::span<const std::string> lines, const FeatureOptions& options, bool class_row,
+           const std::string& what, std::int64_t threads);
+
+  std::int64_t rows(std::int64_t input) const override { return begins_[input + 1] - begins_[input]; }
+  void push(std::int64_t input, const Draw& draw, Side& side) const override;
+  void add_to(Sha256& sum, std::int64_t input) const override;
+
+ private:
+  std::span<const float> values(std::int64_t input) const;
+
+  std::int64_t width_;                      // of a row
+  std::vector<std::int64_t> begins_ = {0};  // in rows
+  std::vector<float> values_;
+};
+
+}  // namespace heed

@@ -1,0 +1,18 @@
+#pragma once
+/// Arrays in NumPy's file format (numpy/lib/format.py, versions 1 and 2).
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+struct Matrix {
+  std::int64_t rows = 0, columns = 0;
+  std::vector<float> values;  ///< [rows, columns]
+};
+
+/// A matrix of float32 or float64, row by row ('<f4' or '<f8', fortran_order False). Throws Error(bad_input), naming
+/// the file, if it is missing, truncated, of another type or has another number of dimensions.
+Matrix read_npy(const std::string& path);
+
+}  // namespace heed

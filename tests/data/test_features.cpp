@@ -1,0 +1,195 @@
+// Rows of numbers and sound in place of text.
+#include "data/inputs/features.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "data/sources/npy.h"
+#include "data/sources/sound.h"
+#include "data/sources/synthetic.h"
+#include "tests/data/support.h"
+
+using namespace heed;
+using namespace heed::testing;
+
+namespace {
+
+std::string little(std::uint32_t n, int bytes) {
+  std::string text;
+  for (int k = 0; k < bytes; ++k) text += static_cast<char>(n >> (8 * k) & 255);
+  return text;
+}
+
+std::string wav(std::uint32_t kind, std::uint32_t channels, std::uint32_t bits, std::uint32_t rate,
+                const std::string& data, const std::string& before = "") {
+  const std::string format = little(kind, 2) + little(channels, 2) + little(rate, 4) +
+                             little(rate * channels * bits / 8, 4) + little(channels * bits / 8, 2) +
+                             little(bits, 2);
+  const std::string chunks = "WAVEfmt " + little(16, 4) + format + before + "data" +
+                             little(static_cast<std::uint32_t>(data.size()), 4) + data;
+  return "RIFF" + little(static_cast<std::uint32_t>(chunks.size()), 4) + chunks;
+}
+
+std::string npy(const std::string& descr, const std::string& shape, const std::string& values,
+                const std::string& order = "False") {
+  std::string header = "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " +
+                       shape + ", }";
+  header.resize(118, ' ');
+  header.back() = '\n';
+  return "\x93NUMPY\x01" + std::string(1, '\0') + little(118, 2) + header + values;
+}
+
+template <class T>
+std::string bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+Side pushed(const Features& features, std::int64_t input) {
+  Side side;
+  features.push(input, {1, std::nullopt, input}, side);
+  return side;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(features)
+
+BOOST_AUTO_TEST_CASE(samples_of_each_format) {
+  const TempDir dir;
+  const auto read = [&](const std::string& bytes) { return read_wav(dir.write("a.wav", bytes), 8000); };
+  using Floats = std::vector<float>;
+  BOOST_TEST((read(wav(1, 1, 16, 8000, little(0, 2) + little(0x4000, 2) + little(0x8000, 2))) ==
+              Floats{0, 0.5, -1}));
+  BOOST_TEST((read(wav(1, 1, 8, 8000, std::string("\x80\xC0\x00", 3))) == Floats{0, 0.5, -1}));
+  BOOST_TEST((read(wav(1, 1, 24, 8000, little(0x200000, 3) + little(0x800000, 3))) ==
+              Floats{0.25, -1}));
+  BOOST_TEST((read(wav(1, 1, 32, 8000, little(0xC0000000, 4))) == Floats{-0.5}));
+  BOOST_TEST((read(wav(3, 1, 32, 8000, bytes_of<float>({0.125F}))) == Floats{0.125}));
+  BOOST_TEST((read(wav(1, 2, 16, 8000, little(0x4000, 2) + little(0x2000, 2))) == Floats{0.375}));
+  // a chunk of odd length before the samples, and its padding
+  BOOST_TEST((read(wav(1, 1, 16, 8000, little(0x4000, 2), "LIST" + little(3, 4) + "abc" + '\0')) ==
+              Floats{0.5}));
+}
+
+BOOST_AUTO_TEST_CASE(broken_sound) {
+  const TempDir dir;
+  const std::string good = wav(1, 1, 16, 8000, little(0, 2) + little(1, 2));
+  const auto refused = [&](const std::string& bytes, const std::string& why) {
+    expect_error(Exit::bad_input, {"a.wav: ", why}, [&] { read_wav(dir.write("a.wav", bytes), 8000); });
+  };
+  refused("RIFF", "not a WAV file");
+  refused("", "not a WAV file");
+  refused(good.substr(0, good.size() - 1), "a truncated WAV file: 4 bytes are announced, but 3 follow");
+  refused(good.substr(0, 36), "a WAV file without samples");
+  refused(wav(1, 1, 16, 44100, ""), "has 44100 samples a second, but data.features.rate is 8000");
+  refused(wav(1, 1, 12, 8000, ""), "format 1 with 12 bits and 1 channels");
+  refused(wav(1, 0, 16, 8000, ""), "0 channels");
+  refused(wav(85, 1, 16, 8000, ""), "a WAV file of format 85");
+  for (std::size_t end = 0; end < good.size(); ++end)
+    BOOST_CHECK_THROW(read_wav(dir.write("a.wav", good.substr(0, end)), 8000), Error);
+  BOOST_CHECK_THROW(read_wav((dir / "missing.wav").string(), 8000), Error);
+}
+
+BOOST_AUTO_TEST_CASE(matrices) {
+  const TempDir dir;
+  const std::string f4 = bytes_of<float>({1, 2, 3, 4, 5, 6}), f8 = bytes_of<double>({1, 2});
+  const Matrix m = read_npy(dir.write("a.npy", npy("<f4", "(2, 3)", f4)));
+  BOOST_TEST((m.rows == 2 && m.columns == 3 && m.values == std::vector<float>{1, 2, 3, 4, 5, 6}));
+  BOOST_TEST((read_npy(dir.write("a.npy", npy("<f8", "(2, 1)", f8))).values == std::vector<float>{1, 2}));
+  const auto refused = [&](const std::string& bytes, const std::string& why) {
+    expect_error(Exit::bad_input, {"a.npy: ", why}, [&] { read_npy(dir.write("a.npy", bytes)); });
+  };
+  refused("\x93NUMPY", "not a .npy file");
+  refused(npy("<f4", "(2, 3)", f4).substr(0, 100), "a .npy file that ends in its header");
+  refused(npy("<i4", "(2, 3)", f4), "a .npy file of type '<i4'");
+  refused(npy("<f4", "(2, 3)", f4, "True"), "in columns");
+  refused(npy("<f4", "(6,)", f4), "an array of shape (6), not a matrix");
+  refused(npy("<f4", "(2, 2)", f4), "24 bytes of values, which is not 2 x 2");
+  refused(npy("<f4", "(4611686018427387904, 4)", f4), "which is not");
+}
+
+BOOST_AUTO_TEST_CASE(log_mel_equals_the_reference) {
+  std::vector<float> samples;
+  for (int i = 0; i < 720; ++i)
+    samples.push_back(static_cast<float>(0.5 * std::sin(0.05 * i + 0.0003 * i * i) +
+                                         0.1 * (i * 7919 % 100 / 100.0 - 0.5)));
+  const FeatureOptions options{.width = 12, .rate = 8000, .window = 25, .hop = 10};
+  const std::vector<float> rows = log_mel(samples, options);
+  const auto golden =
+      nlohmann::json::parse(slurp(HEED_SOURCE_DIR "/tests/data/log_mel_golden.json"));
+  BOOST_REQUIRE(rows.size() == 12 * golden.size());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    BOOST_TEST(std::abs(rows[i] - golden[i / 12][i % 12].get<double>()) < 1e-4);
+  BOOST_TEST(log_mel(std::span(samples).first(199), options).empty());
+  BOOST_TEST(log_mel(std::vector<float>(200), options).front() == std::log(1e-10F));  // silence
+}
+
+// Each digit is a tone of its own: the loudest band of its frames says which.
+BOOST_AUTO_TEST_CASE(tones_sound_like_their_digits) {
+  const FeatureOptions options{.width = 40, .rate = 8000};
+  std::map<std::size_t, char> heard;
+  for (char digit = '0'; digit <= '9'; ++digit) {
+    const std::string line = tones_of(std::string(1, digit), 5);
+    BOOST_TEST((play_tones(line, 8000) == play_tones(line, 8000)));
+    BOOST_TEST((play_tones(line, 8000) != play_tones(tones_of(std::string(1, digit), 6), 8000)));
+    const std::vector<float> rows = log_mel(play_tones(line, 8000), options);
+    const auto middle = rows.begin() + std::ssize(rows) / 80 * 40;
+    heard[static_cast<std::size_t>(std::max_element(middle, middle + 40) - middle)] = digit;
+  }
+  BOOST_TEST(heard.size() == 10u);
+  std::string order;
+  for (const auto& [band, digit] : heard) order += digit;
+  BOOST_TEST(order == "0123456789");
+  for (const char* wrong : {"tones:1 a", "tones:1 #", "tones:1 #x", "tones:1 #-1", "tones:1 #1 2"})
+    expect_error(Exit::bad_input, {"is no line of tones"}, [&] { play_tones(wrong, 8000); });
+}
+
+BOOST_AUTO_TEST_CASE(rows_are_stacked_frames) {
+  const TempDir dir;
+  const std::string path = dir.write("a.npy", npy("<f4", "(3, 2)", bytes_of<float>({1, 2, 3, 4, 5, 6})));
+  const std::vector<std::string> lines{path, path};
+  const Features plain(lines, {.width = 2}, false, "data", 1);
+  BOOST_TEST(plain.rows(1) == 3);
+  BOOST_TEST((pushed(plain, 1).features == std::vector<float>{1, 2, 3, 4, 5, 6}));
+  BOOST_TEST((pushed(plain, 1).width == 2 && pushed(plain, 0).offsets.back() == 3));
+  const Features stacked(lines, {.width = 2, .stack = 2}, true, "data", 1);
+  BOOST_TEST((pushed(stacked, 1).features ==
+              std::vector<float>{0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 0, 0}));
+  BOOST_TEST((stacked.rows(0) == 3 && pushed(stacked, 0).width == 4));
+  const Features normal(lines, {.width = 2, .normalise = true}, false, "data", 2);
+  const std::vector<float> values = pushed(normal, 0).features;
+  for (int k = 0; k < 2; ++k) {
+    BOOST_TEST(std::abs(values[k] + std::sqrt(1.5F)) < 1e-4F);
+    BOOST_TEST(std::abs(values[2 + k]) < 1e-6F);
+  }
+  const auto refused = [](const std::vector<std::string>& of,
+                          std::initializer_list<std::string_view> why) {
+    expect_error(Exit::bad_input, why, [&] { Features(of, {.width = 3}, false, "data.train", 1); });
+  };
+  refused({path}, {"data.train: line 1: ", "a.npy: 2 columns, but data.features.width is 3"});
+  refused({"tones:1", (dir / "b.wav").string()}, {"data.train: line 2: ", "b.wav"});
+  const std::string empty = dir.write("empty.npy", npy("<f4", "(0, 3)", ""));
+  refused({empty}, {"data.train: line 1: ", "empty.npy: has no frame"});
+}
+
+BOOST_AUTO_TEST_CASE(generated_digits_of_test_are_not_in_train) {
+  const Corpus corpus = synthetic_corpus({.name = SyntheticKind::tones,
+                                          .train = 2000,
+                                          .valid = 50,
+                                          .test = 100,
+                                          .min_length = 3,
+                                          .max_length = 5},
+                                         1);
+  const std::set<std::string> trained(corpus.train.target.begin(), corpus.train.target.end());
+  for (std::size_t i = 0; i < 100; ++i) {
+    BOOST_TEST(!trained.contains(corpus.test.target[i]));
+    BOOST_TEST(corpus.test.source[i].starts_with("tones:" + corpus.test.target[i] + " #"));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
