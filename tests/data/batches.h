@@ -32,6 +32,15 @@ inline Dataset counting_text(std::int32_t n) {
   return data;
 }
 
+/// The batches of an epoch, of up to 400 tokens.
+inline std::vector<Batch> batches_of(const Dataset& data, std::int64_t epoch, std::uint64_t seed = 1) {
+  BatchStream stream(data, {.batch_tokens = 400, .seed = seed});
+  stream.seek({epoch, 0});
+  std::vector<Batch> all;
+  while (stream.position().epoch == epoch) all.push_back(stream.next());
+  return all;
+}
+
 /// Checks that offsets match the tokens, and for pairs that sequences are those in `samples`.
 inline void check_batch(const Batch& b, const Dataset& data) {
   const auto n = b.sequences();

@@ -28,14 +28,6 @@ Dataset lines(std::int64_t n, const MaskOptions& options) {
   return data;
 }
 
-std::vector<Batch> batches_of(const Dataset& data, std::int64_t epoch, std::uint64_t seed = 1) {
-  BatchStream stream(data, {.batch_tokens = 400, .seed = seed});
-  stream.seek({epoch, 0});
-  std::vector<Batch> all;
-  while (stream.position().epoch == epoch) all.push_back(stream.next());
-  return all;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(masking)

@@ -28,14 +28,6 @@ Dataset lines(std::int64_t n, const SpanOptions& options = {}) {
   return data;
 }
 
-std::vector<Batch> batches_of(const Dataset& data, std::int64_t epoch, std::uint64_t seed = 1) {
-  BatchStream stream(data, {.batch_tokens = 400, .seed = seed});
-  stream.seek({epoch, 0});
-  std::vector<Batch> all;
-  while (stream.position().epoch == epoch) all.push_back(stream.next());
-  return all;
-}
-
 /// The line that source and labels of a sample come from: each mark of the source replaced by the tokens that
 /// follow it in the labels.
 Ids joined(const Ids& source, const Ids& labels) {

@@ -86,4 +86,15 @@ inline void check_resumed_equals_whole(Run& whole, Run& parts) {
   check_same_metrics(whole, parts);
 }
 
+/// Checks that a run on three threads equals one on one thread that stops half way and is resumed.
+inline void check_repeats_bits(Config c, const std::filesystem::path& folder) {
+  const std::int64_t half = c.train.steps / 2;
+  c.train.validate_every = c.train.save_every = half;
+  Config threads = c;
+  threads.threads = 3;
+  c.train.steps = half;
+  Run whole(threads, folder.string() + "-whole"), parts(c, folder.string() + "-parts");
+  check_resumed_equals_whole(whole, parts);
+}
+
 }  // namespace heed::test

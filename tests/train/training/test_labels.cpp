@@ -121,12 +121,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_repeats_its_bits) {
   const TempFolder folder;
   Config c = classify_run(folder, 40);
   c.model.dropout = 0.2;
-  c.train.validate_every = c.train.save_every = 20;
-  Config threads = c;
-  threads.threads = 3;
-  c.train.steps = 20;
-  Run whole(threads, folder / "whole"), parts(c, folder / "parts");
-  check_resumed_equals_whole(whole, parts);
+  check_repeats_bits(c, folder / "run");
 }
 
 BOOST_AUTO_TEST_CASE(a_line_has_one_label) {
@@ -160,12 +155,7 @@ BOOST_AUTO_TEST_CASE(a_masked_model_repeats_its_bits) {
   c.model.dropout = 0.2;
   c.model.segments = 2;
   c.data.mask.next_sentence = true;
-  c.train.validate_every = c.train.save_every = 20;
-  Config threads = c;
-  threads.threads = 3;
-  c.train.steps = 20;
-  Run whole(threads, folder / "whole"), parts(c, folder / "parts");
-  check_resumed_equals_whole(whole, parts);
+  check_repeats_bits(c, folder / "run");
 }
 
 BOOST_AUTO_TEST_CASE(a_run_begins_with_the_weights_of_another) {
