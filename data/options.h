@@ -34,8 +34,7 @@ enum class SyntheticKind {
 };
 constexpr auto names_of(SyntheticKind) {
   return enum_names<SyntheticKind>("none", "copy", "reverse", "sort", "addition", "dates",
-                                   "brackets", "recall", "summary", "mixture",
-                                   "captions", "tones");
+                                   "brackets", "recall", "summary", "mixture", "captions", "tones");
 }
 
 /// A built-in task; counts are numbers of pairs. Splits share no source line.
@@ -80,9 +79,9 @@ constexpr std::int64_t patches_of(const ImageOptions& o) {
 
 /// Rows of numbers, or sound as log-mel features (data/inputs/features.h).
 struct FeatureOptions {
-  std::int64_t width = 80;    ///< values of a frame: columns of a .npy file, bands of a mel spectrum
-  std::int64_t stack = 1;     ///< frames in a row
-  bool normalise = false;     ///< each column of an input to mean 0 and standard deviation 1
+  std::int64_t width = 80;  ///< values of a frame: columns of a .npy file, bands of a mel spectrum
+  std::int64_t stack = 1;   ///< frames in a row
+  bool normalise = false;   ///< each column of an input to mean 0 and standard deviation 1
   std::int64_t rate = 16000;  ///< samples a second of a .wav file
   double window = 25.0;       ///< ms of sound in a frame
   double hop = 10.0;          ///< ms from one frame to the next

@@ -70,7 +70,8 @@ std::vector<std::int64_t> drawn_of_parts(const Dataset& data) {
 SampleGroup samples_of_epoch(const Dataset& data, const BatchOptions& options, std::int64_t epoch) {
   SampleGroup order = all_samples(data);
   shuffle(order, shuffler(options.seed, epoch, samples_part));
-  if (data.parts.empty() || (data.mixture.limit == 0 && data.mixture.temperature == 1)) return order;
+  if (data.parts.empty() || (data.mixture.limit == 0 && data.mixture.temperature == 1))
+    return order;
   const std::vector<std::int64_t> wanted = drawn_of_parts(data);
   SampleGroup drawn;
   std::int64_t begin = 0;

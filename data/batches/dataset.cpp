@@ -78,7 +78,8 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
     if (options.training) {
       const std::int64_t length = options.inputs ? options.inputs->rows(i) : sources.length(i);
       const auto shorter = split.target.empty() ? length : std::min(length, targets.length(i));
-      const auto longer = std::max(options.inputs && !options.limit_inputs ? 0 : length, targets.length(i));
+      const auto longer =
+          std::max(options.inputs && !options.limit_inputs ? 0 : length, targets.length(i));
       if (shorter == 0) {
         ++data.left_out_empty;
         continue;

@@ -17,8 +17,7 @@ Sizes sizes_of(std::int64_t tokens, const SpanOptions& options) {
   const auto rounded = [](double x) { return std::max<std::int64_t>(1, std::llround(x)); };
   const std::int64_t hidden =
       std::min(rounded(static_cast<double>(tokens) * options.rate), tokens - 1);
-  return {hidden,
-          std::min(rounded(static_cast<double>(hidden) / options.length), tokens - hidden)};
+  return {hidden, std::min(rounded(static_cast<double>(hidden) / options.length), tokens - hidden)};
 }
 
 /// Cuts `items` into `parts` parts of at least one, uniformly among all ways: the lengths.

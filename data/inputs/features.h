@@ -19,7 +19,9 @@ class Features final : public Inputs {
   Features(std::span<const std::string> lines, const FeatureOptions& options, bool class_row,
            const std::string& what, std::int64_t threads);
 
-  std::int64_t rows(std::int64_t input) const override { return begins_[input + 1] - begins_[input]; }
+  std::int64_t rows(std::int64_t input) const override {
+    return begins_[input + 1] - begins_[input];
+  }
   void push(std::int64_t input, const Draw& draw, Side& side) const override;
   void add_to(Sha256& sum, std::int64_t input) const override;
 

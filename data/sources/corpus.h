@@ -40,8 +40,8 @@ Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed);
 /// How the files of a split are read.
 struct ReadOptions {
   Reads reads = Reads::pairs;
-  InputKind input = InputKind::text;  ///< of pairs
-  bool lowercase = false;             ///< as in DataOptions
+  InputKind input = InputKind::text;       ///< of pairs
+  bool lowercase = false;                  ///< as in DataOptions
   std::vector<std::string> prefixes = {};  ///< of the lines of each source file
 };
 

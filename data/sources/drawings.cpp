@@ -50,8 +50,8 @@ Shape parse(const std::string& text, std::string_view line) {
   if (found != 5 || static_cast<std::size_t>(end) != text.size() || c == last_colour ||
       k == last_shape || n[2] < 1)
     refuse(line);
-  return {static_cast<std::size_t>(c - colours.begin()), static_cast<std::size_t>(k - shapes.begin()),
-          n[0], n[1], n[2]};
+  return {static_cast<std::size_t>(c - colours.begin()),
+          static_cast<std::size_t>(k - shapes.begin()), n[0], n[1], n[2]};
 }
 
 std::vector<Shape> shapes_of(std::string_view line) {

@@ -53,7 +53,8 @@ Matrix read_npy(const std::string& path) {
   const std::string bytes = read_file(path);
   const std::string_view file = bytes;
   if (file.size() < 12 || !file.starts_with("\x93NUMPY")) refuse(path, "not a .npy file");
-  const bool first = file[6] == 1;  // the header's length has two bytes in version 1, four in version 2
+  const bool first =
+      file[6] == 1;  // the header's length has two bytes in version 1, four in version 2
   std::size_t length = 0;
   for (std::size_t k = first ? 2 : 4; k-- > 0;)
     length = length << 8 | static_cast<unsigned char>(file[8 + k]);
@@ -78,7 +79,8 @@ Matrix read_npy(const std::string& path) {
     refuse(path, fmt::format("{} bytes of values, which is not {} x {}", values.size(), shape[0],
                              shape[1]));
   }
-  size == 4 ? copy_values<float>(values, matrix.values) : copy_values<double>(values, matrix.values);
+  size == 4 ? copy_values<float>(values, matrix.values)
+            : copy_values<double>(values, matrix.values);
   return matrix;
 }
 

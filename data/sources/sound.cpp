@@ -41,8 +41,9 @@ Format format_of(const std::string& path, std::string_view chunk) {
   if (chunk.size() < 16) refuse(path, "a WAV file with a broken header");
   Format f{number(chunk, 0, 2), number(chunk, 2, 2), number(chunk, 4, 4), number(chunk, 14, 2)};
   if (f.kind == extensible && chunk.size() >= 26) f.kind = number(chunk, 24, 2);
-  const bool known = (f.kind == pcm && (f.bits == 8 || f.bits == 16 || f.bits == 24 || f.bits == 32)) ||
-                     (f.kind == floats && f.bits == 32);
+  const bool known =
+      (f.kind == pcm && (f.bits == 8 || f.bits == 16 || f.bits == 24 || f.bits == 32)) ||
+      (f.kind == floats && f.bits == 32);
   if (!known || f.channels == 0)
     refuse(path, fmt::format("a WAV file of format {} with {} bits and {} channels; PCM of 8, 16, "
                              "24 or 32 bits and floats of 32 bits can be read",
@@ -72,8 +73,8 @@ double hertz_of(double mel) {
 std::vector<double> mel_filters(std::int64_t bands, std::int64_t bins, double rate) {
   std::vector<double> edges;
   for (std::int64_t k = 0; k < bands + 2; ++k)
-    edges.push_back(hertz_of(mel_of(rate / 2) * static_cast<double>(k) /
-                             static_cast<double>(bands + 1)));
+    edges.push_back(
+        hertz_of(mel_of(rate / 2) * static_cast<double>(k) / static_cast<double>(bands + 1)));
   std::vector<double> filters(static_cast<std::size_t>(bands * bins));
   for (std::int64_t m = 0; m < bands; ++m) {
     const double low = edges[m], middle = edges[m + 1], high = edges[m + 2];
@@ -202,7 +203,8 @@ std::vector<float> log_mel(std::span<const float> samples, const FeatureOptions&
   const auto of_ms = [&](double ms) {
     return static_cast<std::int64_t>(std::lround(ms * static_cast<double>(options.rate) / 1000));
   };
-  const std::int64_t window = of_ms(options.window), hop = of_ms(options.hop), bands = options.width;
+  const std::int64_t window = of_ms(options.window), hop = of_ms(options.hop),
+                     bands = options.width;
   const Spectrum spectrum(window);
   const std::vector<double> filters =
       mel_filters(bands, spectrum.bins(), static_cast<double>(options.rate));
@@ -211,7 +213,8 @@ std::vector<float> log_mel(std::span<const float> samples, const FeatureOptions&
     const std::vector<double> power = spectrum.power(samples.subspan(begin, window));
     for (std::int64_t m = 0; m < bands; ++m) {
       double sum = 0;
-      for (std::int64_t k = 0; k < spectrum.bins(); ++k) sum += filters[m * spectrum.bins() + k] * power[k];
+      for (std::int64_t k = 0; k < spectrum.bins(); ++k)
+        sum += filters[m * spectrum.bins() + k] * power[k];
       rows.push_back(static_cast<float>(std::log(std::max(sum, 1e-10))));
     }
   }

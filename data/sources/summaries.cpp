@@ -16,10 +16,10 @@ constexpr Words adjectives{"old",   "green", "heavy", "small", "yellow", "wooden
                            "clean", "round", "cheap", "red",   "broken", "long"};
 constexpr Words things{"lamp", "boat", "chair", "letter", "coat", "table",
                        "book", "ring", "drum",  "basket", "key",  "clock"};
-constexpr Words reasons{"it was raining",       "the shop was closed", "nobody was at home",
-                        "the music had ended",  "the train was late",  "the price was low",
-                        "the children were hungry", "the bell rang",   "the sun was shining",
-                        "the street was empty", "winter was near",     "the dog barked"};
+constexpr Words reasons{"it was raining",           "the shop was closed", "nobody was at home",
+                        "the music had ended",      "the train was late",  "the price was low",
+                        "the children were hungry", "the bell rang",       "the sun was shining",
+                        "the street was empty",     "winter was near",     "the dog barked"};
 constexpr std::array<std::string_view, 4> conjunctions{"because", "while", "although", "when"};
 
 template <std::size_t N>

@@ -176,8 +176,7 @@ Pair make_pair(const Recipe& recipe, Random& random) {
       return {std::move(scene.drawing), std::move(scene.caption), key};
     }
     case SyntheticKind::summary: {
-      Summary summary =
-          write_summary(draw(random, options.min_length, options.max_length), random);
+      Summary summary = write_summary(draw(random, options.min_length, options.max_length), random);
       return {.source = std::move(summary.text), .target = std::move(summary.summary)};
     }
     case SyntheticKind::addition:
@@ -252,7 +251,8 @@ Corpus mixture_corpus(Recipe recipe) {
   Corpus all;
   for (const std::string& name : recipe.options.of) {
     const auto& kinds = names_of(SyntheticKind{});
-    recipe.options.name = static_cast<SyntheticKind>(std::ranges::find(kinds, name) - kinds.begin());
+    recipe.options.name =
+        static_cast<SyntheticKind>(std::ranges::find(kinds, name) - kinds.begin());
     Corpus part = synthetic_corpus(recipe.options, recipe.seed);
     append(name, std::move(part.train), all.train);
     append(name, std::move(part.valid), all.valid);

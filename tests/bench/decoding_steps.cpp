@@ -22,7 +22,8 @@ double step_us(Decoding& decoding) {
   const std::int32_t token[] = {7};
   const auto begin = std::chrono::steady_clock::now();
   decoding.step(token);
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
+      .count();
 }
 
 std::vector<double> medians(PatternKind pattern) {
@@ -49,8 +50,7 @@ std::vector<double> medians(PatternKind pattern) {
 }  // namespace
 
 int main() {
-  fmt::print("| attention | {} |\n|---|---:|---:|---:|---:|\n",
-             fmt::join(positions, " | "));
+  fmt::print("| attention | {} |\n|---|---:|---:|---:|---:|\n", fmt::join(positions, " | "));
   for (const PatternKind pattern : {PatternKind::full, PatternKind::linear})
     fmt::print("| `{}` | {:.0f} |\n", name_of(pattern), fmt::join(medians(pattern), " | "));
 }

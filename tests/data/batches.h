@@ -33,7 +33,8 @@ inline Dataset counting_text(std::int32_t n) {
 }
 
 /// The batches of an epoch, of up to 400 tokens.
-inline std::vector<Batch> batches_of(const Dataset& data, std::int64_t epoch, std::uint64_t seed = 1) {
+inline std::vector<Batch> batches_of(const Dataset& data, std::int64_t epoch,
+                                     std::uint64_t seed = 1) {
   BatchStream stream(data, {.batch_tokens = 400, .seed = seed});
   stream.seek({epoch, 0});
   std::vector<Batch> all;

@@ -28,8 +28,8 @@ std::string little(std::uint32_t n, int bytes) {
 std::string wav(std::uint32_t kind, std::uint32_t channels, std::uint32_t bits, std::uint32_t rate,
                 const std::string& data, const std::string& before = "") {
   const std::string format = little(kind, 2) + little(channels, 2) + little(rate, 4) +
-                             little(rate * channels * bits / 8, 4) + little(channels * bits / 8, 2) +
-                             little(bits, 2);
+                             little(rate * channels * bits / 8, 4) +
+                             little(channels * bits / 8, 2) + little(bits, 2);
   const std::string chunks = "WAVEfmt " + little(16, 4) + format + before + "data" +
                              little(static_cast<std::uint32_t>(data.size()), 4) + data;
   return "RIFF" + little(static_cast<std::uint32_t>(chunks.size()), 4) + chunks;
@@ -37,8 +37,8 @@ std::string wav(std::uint32_t kind, std::uint32_t channels, std::uint32_t bits, 
 
 std::string npy(const std::string& descr, const std::string& shape, const std::string& values,
                 const std::string& order = "False") {
-  std::string header = "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " +
-                       shape + ", }";
+  std::string header =
+      "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
   header.resize(118, ' ');
   header.back() = '\n';
   return "\x93NUMPY\x01" + std::string(1, '\0') + little(118, 2) + header + values;
@@ -61,13 +61,15 @@ BOOST_AUTO_TEST_SUITE(features)
 
 BOOST_AUTO_TEST_CASE(samples_of_each_format) {
   const TempDir dir;
-  const auto read = [&](const std::string& bytes) { return read_wav(dir.write("a.wav", bytes), 8000); };
+  const auto read = [&](const std::string& bytes) {
+    return read_wav(dir.write("a.wav", bytes), 8000);
+  };
   using Floats = std::vector<float>;
   BOOST_TEST((read(wav(1, 1, 16, 8000, little(0, 2) + little(0x4000, 2) + little(0x8000, 2))) ==
               Floats{0, 0.5, -1}));
   BOOST_TEST((read(wav(1, 1, 8, 8000, std::string("\x80\xC0\x00", 3))) == Floats{0, 0.5, -1}));
-  BOOST_TEST((read(wav(1, 1, 24, 8000, little(0x200000, 3) + little(0x800000, 3))) ==
-              Floats{0.25, -1}));
+  BOOST_TEST(
+      (read(wav(1, 1, 24, 8000, little(0x200000, 3) + little(0x800000, 3))) == Floats{0.25, -1}));
   BOOST_TEST((read(wav(1, 1, 32, 8000, little(0xC0000000, 4))) == Floats{-0.5}));
   BOOST_TEST((read(wav(3, 1, 32, 8000, bytes_of<float>({0.125F}))) == Floats{0.125}));
   BOOST_TEST((read(wav(1, 2, 16, 8000, little(0x4000, 2) + little(0x2000, 2))) == Floats{0.375}));
@@ -80,11 +82,13 @@ BOOST_AUTO_TEST_CASE(broken_sound) {
   const TempDir dir;
   const std::string good = wav(1, 1, 16, 8000, little(0, 2) + little(1, 2));
   const auto refused = [&](const std::string& bytes, const std::string& why) {
-    expect_error(Exit::bad_input, {"a.wav: ", why}, [&] { read_wav(dir.write("a.wav", bytes), 8000); });
+    expect_error(Exit::bad_input, {"a.wav: ", why},
+                 [&] { read_wav(dir.write("a.wav", bytes), 8000); });
   };
   refused("RIFF", "not a WAV file");
   refused("", "not a WAV file");
-  refused(good.substr(0, good.size() - 1), "a truncated WAV file: 4 bytes are announced, but 3 follow");
+  refused(good.substr(0, good.size() - 1),
+          "a truncated WAV file: 4 bytes are announced, but 3 follow");
   refused(good.substr(0, 36), "a WAV file without samples");
   refused(wav(1, 1, 16, 44100, ""), "has 44100 samples a second, but data.features.rate is 8000");
   refused(wav(1, 1, 12, 8000, ""), "format 1 with 12 bits and 1 channels");
@@ -100,7 +104,8 @@ BOOST_AUTO_TEST_CASE(matrices) {
   const std::string f4 = bytes_of<float>({1, 2, 3, 4, 5, 6}), f8 = bytes_of<double>({1, 2});
   const Matrix m = read_npy(dir.write("a.npy", npy("<f4", "(2, 3)", f4)));
   BOOST_TEST((m.rows == 2 && m.columns == 3 && m.values == std::vector<float>{1, 2, 3, 4, 5, 6}));
-  BOOST_TEST((read_npy(dir.write("a.npy", npy("<f8", "(2, 1)", f8))).values == std::vector<float>{1, 2}));
+  BOOST_TEST(
+      (read_npy(dir.write("a.npy", npy("<f8", "(2, 1)", f8))).values == std::vector<float>{1, 2}));
   const auto refused = [&](const std::string& bytes, const std::string& why) {
     expect_error(Exit::bad_input, {"a.npy: ", why}, [&] { read_npy(dir.write("a.npy", bytes)); });
   };
@@ -151,15 +156,16 @@ BOOST_AUTO_TEST_CASE(tones_sound_like_their_digits) {
 
 BOOST_AUTO_TEST_CASE(rows_are_stacked_frames) {
   const TempDir dir;
-  const std::string path = dir.write("a.npy", npy("<f4", "(3, 2)", bytes_of<float>({1, 2, 3, 4, 5, 6})));
+  const std::string path =
+      dir.write("a.npy", npy("<f4", "(3, 2)", bytes_of<float>({1, 2, 3, 4, 5, 6})));
   const std::vector<std::string> lines{path, path};
   const Features plain(lines, {.width = 2}, false, "data", 1);
   BOOST_TEST(plain.rows(1) == 3);
   BOOST_TEST((pushed(plain, 1).features == std::vector<float>{1, 2, 3, 4, 5, 6}));
   BOOST_TEST((pushed(plain, 1).width == 2 && pushed(plain, 0).offsets.back() == 3));
   const Features stacked(lines, {.width = 2, .stack = 2}, true, "data", 1);
-  BOOST_TEST((pushed(stacked, 1).features ==
-              std::vector<float>{0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 0, 0}));
+  BOOST_TEST(
+      (pushed(stacked, 1).features == std::vector<float>{0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 0, 0}));
   BOOST_TEST((stacked.rows(0) == 3 && pushed(stacked, 0).width == 4));
   const Features normal(lines, {.width = 2, .normalise = true}, false, "data", 2);
   const std::vector<float> values = pushed(normal, 0).features;

@@ -329,12 +329,12 @@ BOOST_AUTO_TEST_CASE(captions_are_true_and_test_has_other_ones_than_training) {
     const auto name = [](const std::string& shape) {
       return "a " + shape.substr(0, shape.find(' ', shape.find(' ') + 1));
     };
-    const std::string relation = a[2] < b[0] && caption.find(" left of ") != std::string::npos ? "left of"
-                                 : b[2] < a[0] && caption.find(" right of ") != std::string::npos
-                                     ? "right of"
-                                 : a[3] < b[1] && caption.find(" above ") != std::string::npos ? "above"
-                                 : b[3] < a[1] ? "below"
-                                               : "none";
+    const std::string relation =
+        a[2] < b[0] && caption.find(" left of ") != std::string::npos    ? "left of"
+        : b[2] < a[0] && caption.find(" right of ") != std::string::npos ? "right of"
+        : a[3] < b[1] && caption.find(" above ") != std::string::npos    ? "above"
+        : b[3] < a[1]                                                    ? "below"
+                                                                         : "none";
     BOOST_TEST(caption == name(first) + " " + relation + " " + name(second));
     relations.insert(relation);
   }

@@ -21,7 +21,8 @@ Dataset lines(std::int64_t n, const SpanOptions& options = {}) {
   data.spans = {options, first_mark};
   for (std::int64_t i = 0; i < n; ++i) {
     Ids ids(static_cast<std::size_t>(i + 2));
-    for (std::size_t k = 0; k < ids.size(); ++k) ids[k] = first_token + static_cast<std::int32_t>(k);
+    for (std::size_t k = 0; k < ids.size(); ++k)
+      ids[k] = first_token + static_cast<std::int32_t>(k);
     data.source.push(ids);
     data.target.push({});
   }
@@ -147,8 +148,7 @@ std::map<std::int64_t, int> counts(const Dataset& data, std::int64_t epoch) {
 
 std::array<int, 3> of_parts(const std::map<std::int64_t, int>& counts) {
   std::array<int, 3> sums{};
-  for (const auto& [sample, count] : counts)
-    sums[sample < 300 ? 0 : sample < 400 ? 1 : 2] += count;
+  for (const auto& [sample, count] : counts) sums[sample < 300 ? 0 : sample < 400 ? 1 : 2] += count;
   return sums;
 }
 
@@ -208,7 +208,8 @@ BOOST_AUTO_TEST_CASE(prefixes_begin_the_lines_of_their_files) {
   BOOST_TEST((split.parts[0].name == "first" && split.parts[0].size == 2));
   BOOST_TEST((split.parts[1].name == "(no prefix)" && split.parts[1].size == 1));
   options.mixture.prefixes = {"first: "};
-  expect_error(Exit::usage, {"data.mixture.prefixes: 1 prefixes, but data.train.source has 2 files"},
+  expect_error(Exit::usage,
+               {"data.mixture.prefixes: 1 prefixes, but data.train.source has 2 files"},
                [&] { read_corpus(options, Reads::pairs, 1); });
 }
 

@@ -11,10 +11,11 @@ using namespace heed::testing;
 
 namespace {
 
-constexpr auto all_kinds = {
-    SyntheticKind::copy,  SyntheticKind::reverse,  SyntheticKind::sort,  SyntheticKind::addition,
-    SyntheticKind::dates, SyntheticKind::brackets, SyntheticKind::recall,   SyntheticKind::summary,
-    SyntheticKind::captions, SyntheticKind::tones};
+constexpr auto all_kinds = {SyntheticKind::copy,     SyntheticKind::reverse,
+                            SyntheticKind::sort,     SyntheticKind::addition,
+                            SyntheticKind::dates,    SyntheticKind::brackets,
+                            SyntheticKind::recall,   SyntheticKind::summary,
+                            SyntheticKind::captions, SyntheticKind::tones};
 
 SyntheticOptions options(SyntheticKind kind) {
   return {.name = kind, .train = 3000, .valid = 300, .test = 200, .min_length = 1, .max_length = 8};
@@ -205,10 +206,9 @@ BOOST_AUTO_TEST_CASE(summaries_have_the_main_clauses) {
         const std::size_t comma = std::min(sentence.find(", ", at), sentence.size());
         std::string clause = sentence.substr(at, comma - at);
         const std::string first = clause.substr(0, clause.find(' '));
-        const bool depends =
-            std::set<std::string>{"because", "while", "although", "when", "Because", "While",
-                                  "Although", "When"}
-                .contains(first);
+        const bool depends = std::set<std::string>{"because", "while", "although", "when",
+                                                   "Because", "While", "Although", "When"}
+                                 .contains(first);
         if (!depends) {
           clause[0] = static_cast<char>(std::toupper(clause[0]));
           kept += (kept.empty() ? "" : " ") + clause + ".";

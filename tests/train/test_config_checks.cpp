@@ -105,11 +105,13 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {mixture + "data: {synthetic: {name: copy, of: [sort]}}\n",
        "exp.yaml:2:32: data.synthetic.of: only for name: mixture"},
       {mixture + "data: {synthetic: {name: mixture, of: sort}, mixture: {prefixes: [a]}}\n",
-       "exp.yaml:2:56: data.mixture.prefixes: the lines of a synthetic mixture begin with the names "
+       "exp.yaml:2:56: data.mixture.prefixes: the lines of a synthetic mixture begin with the "
+       "names "
        "of their tasks"},
       {mixture + "data: {train: {source: a, target: b}, valid_fraction: 0.1, mixture: {prefixes: "
                  "a}}\n",
-       "exp.yaml:2:80: data.mixture.prefixes: fractions are cut from the end of train, which is its "
+       "exp.yaml:2:80: data.mixture.prefixes: fractions are cut from the end of train, which is "
+       "its "
        "last part; give files for valid and test"},
       {"data: {synthetic: {name: copy}, mixture: {limit: 3}}\n",
        "exp.yaml:1:50: data.mixture.limit: only for task: text2text"},

@@ -243,9 +243,9 @@ BOOST_AUTO_TEST_CASE(unknown_choices) {
       {copy + "optim: {schedule: {name: cosin}}\n",
        "exp.yaml:2:26: optim.schedule.name: expected one of noam, inverse_sqrt, cosine, linear, "
        "constant, got \"cosin\" (did you mean cosine?)"},
-      {"data: {synthetic: {name: date}}\n",
-       "exp.yaml:1:26: data.synthetic.name: expected one of " + choices_of("data.synthetic.name") +
-           ", got \"date\" (did you mean dates?)"},
+      {"data: {synthetic: {name: date}}\n", "exp.yaml:1:26: data.synthetic.name: expected one of " +
+                                                choices_of("data.synthetic.name") +
+                                                ", got \"date\" (did you mean dates?)"},
       {copy + "tokenizer: {kind: bpe}\n",
        "exp.yaml:2:19: tokenizer.kind: expected one of sentencepiece, char, byte, word, got "
        "\"bpe\" (did you mean algorithm: bpe?)"},

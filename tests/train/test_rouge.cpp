@@ -35,7 +35,8 @@ BOOST_AUTO_TEST_CASE(examples_of_the_paper) {
 
 BOOST_AUTO_TEST_CASE(by_hand) {
   // 3 of 4 and 3 of 6 words: "the" counts once, as often as in the reference
-  const RougeScore score = mean_rouge(Lines{"the the cat sat"}, Lines{"the black cat sat down there"});
+  const RougeScore score =
+      mean_rouge(Lines{"the the cat sat"}, Lines{"the black cat sat down there"});
   check_close(score.rouge_1, 60);
   check_close(score.rouge_2, 25);  // "cat sat": 1 of 3, 1 of 5
   check_close(score.rouge_l, 60);
@@ -48,7 +49,8 @@ BOOST_AUTO_TEST_CASE(by_hand) {
 }
 
 BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
-  const auto golden = nlohmann::json::parse(get(HEED_SOURCE_DIR "/tests/train/metrics_golden.json"));
+  const auto golden =
+      nlohmann::json::parse(get(HEED_SOURCE_DIR "/tests/train/metrics_golden.json"));
   for (const auto& corpus : golden["corpora"]) {
     const RougeScore score =
         mean_rouge(corpus["hypotheses"].get<Lines>(), corpus["references"].get<Lines>());
@@ -60,7 +62,8 @@ BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
 
 BOOST_AUTO_TEST_CASE(text_and_signature) {
   const RougeScore score = mean_rouge(Lines{"a b"}, Lines{"a c"});
-  BOOST_TEST(score.text().starts_with("ROUGE-1 = 50.00  ROUGE-2 = 0.00  ROUGE-L = 50.00 (rouge|nrefs:1|"));
+  BOOST_TEST(
+      score.text().starts_with("ROUGE-1 = 50.00  ROUGE-2 = 0.00  ROUGE-L = 50.00 (rouge|nrefs:1|"));
   BOOST_TEST(score.signature.find("|tok:letters|") != std::string::npos);
 }
 

@@ -243,7 +243,9 @@ class Checker {
   }
 
   void check_input() {
-    const InputKind needed = draws() ? InputKind::image : sounds() ? InputKind::features : InputKind::text;
+    const InputKind needed = draws()    ? InputKind::image
+                             : sounds() ? InputKind::features
+                                        : InputKind::text;
     if (synthetic() && config_.data.input != needed) {
       complain({"data.synthetic.name", "data.input"},
                fmt::format("{} is for data.input: {}", value_of(config_, "data.synthetic.name"),
@@ -262,7 +264,8 @@ class Checker {
     const double window = features.window * static_cast<double>(features.rate) / 1000;
     if (window < 16 || window > 65536)
       complain({"data.features.window", "data.features.rate"},
-               fmt::format("{} ms are {:.0f} samples; a frame needs 16 to 65536", features.window, window));
+               fmt::format("{} ms are {:.0f} samples; a frame needs 16 to 65536", features.window,
+                           window));
     if (features.hop * static_cast<double>(features.rate) < 1000)
       complain({"data.features.hop", "data.features.rate"}, "shorter than a sample");
   }

@@ -72,7 +72,8 @@ void add_data(Table& table) {
               "Generated data instead of files. dates: dates as people write them to ISO 8601; "
               "brackets: the nesting depth of each bracket; recall: keys with values, then a key "
               "whose value is asked; summary: the first clause of each sentence; mixture: several "
-              "of these, each line with its task's name in front; captions: pictures of two shapes, "
+              "of these, each line with its task's name in front; captions: pictures of two "
+              "shapes, "
               "and where the first one is; tones: sounds of digits."),
           row(HEED_KEY(data.synthetic.of), "The tasks of a mixture.")
               .in_words("a name or a list of names")
@@ -142,7 +143,8 @@ void add_data(Table& table) {
               "others."),
           row(HEED_KEY(data.spans.length), {1.0, 1000.0}, "Mean length of a hidden stretch."),
           row(HEED_KEY(data.mixture.prefixes),
-              "How each line of a source file begins, for example \"translate: \": one text for each "
+              "How each line of a source file begins, for example \"translate: \": one text for "
+              "each "
               "file of source, in each split.")
               .in_words("a text or a list of texts"),
           row(HEED_KEY(data.mixture.limit), Range{0, billion},
@@ -380,8 +382,8 @@ void add_task_conditions(Table& table) {
   needs("data.synthetic.name", mixes, "mixture");
   for (const char* kind : {"captions", "tones"}) {
     needs(
-        "data.synthetic.name",
-        [&](const TaskInfo& task) { return task.inputs && decodes(task); }, kind);
+        "data.synthetic.name", [&](const TaskInfo& task) { return task.inputs && decodes(task); },
+        kind);
   }
   const auto hides = [](const TaskInfo& task) { return task.hides_spans; };
   for (const char* key : {"data.spans.rate", "data.spans.length"}) needs(key, hides);

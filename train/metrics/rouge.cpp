@@ -61,8 +61,8 @@ std::vector<std::string> rouge_words(std::string_view line) {
   Words words;
   bool inside = false;
   for (const char c : lowercase(std::string(line))) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                        static_cast<unsigned char>(c) >= 0x80;
+    const bool letter =
+        (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || static_cast<unsigned char>(c) >= 0x80;
     if (letter && !inside) words.emplace_back();
     if (letter) words.back() += c;
     inside = letter;
@@ -87,8 +87,8 @@ RougeScore mean_rouge(std::span<const std::string> hypotheses,
   mean.rouge_1 /= n;
   mean.rouge_2 /= n;
   mean.rouge_l /= n;
-  mean.signature = fmt::format("rouge|nrefs:1|case:lower|stem:no|tok:letters|f:1|version:heed-{}",
-                               HEED_VERSION);
+  mean.signature =
+      fmt::format("rouge|nrefs:1|case:lower|stem:no|tok:letters|f:1|version:heed-{}", HEED_VERSION);
   return mean;
 }
 

@@ -197,8 +197,8 @@ class Seq2SeqTask : public Task {
     for (std::size_t i = 0; i < e.outputs.size(); ++i) exact += e.outputs[i] == targets[i] ? 1 : 0;
     e.set(Metric::exact_match, static_cast<double>(exact) /
                                    static_cast<double>(std::max<std::size_t>(e.outputs.size(), 1)));
-    const BleuScore bleu = corpus_bleu(
-        e.outputs, targets, pretokenised ? BleuTokenizer::none : config_.decode.bleu);
+    const BleuScore bleu =
+        corpus_bleu(e.outputs, targets, pretokenised ? BleuTokenizer::none : config_.decode.bleu);
     const ChrfScore chrf = corpus_chrf(e.outputs, targets);
     const RougeScore rouge = mean_rouge(e.outputs, targets);
     e.set(Metric::bleu, bleu.score);
@@ -275,8 +275,7 @@ class DenoiseTask final : public Seq2SeqTask {
     const std::int64_t n = data.size(), shown = std::min(n, most);
     std::vector<std::string> read;
     for (std::int64_t i = 0; i < shown; ++i)
-      read.push_back(
-          tokenizer.decode_with_specials(make_batch(data, {i * n / shown}).source.ids));
+      read.push_back(tokenizer.decode_with_specials(make_batch(data, {i * n / shown}).source.ids));
     std::vector<std::string> lines = answers(trained, config_.seed)->lines(read, 0);
     for (std::size_t i = 0; i < lines.size(); ++i)
       lines[i] = fmt::format("{}  ->  {}", excerpt(read[i]), excerpt(lines[i]));

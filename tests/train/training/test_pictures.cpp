@@ -132,7 +132,8 @@ BOOST_AUTO_TEST_CASE(a_decoder_writes_the_digits_of_tones) {
   c.data = {};
   c.data.input = InputKind::features;
   c.data.features = {.width = 16, .stack = 4, .normalise = true, .rate = 4000, .window = 32};
-  c.data.synthetic = {.name = SyntheticKind::tones, .train = 600, .valid = 50, .test = 5, .max_length = 2};
+  c.data.synthetic = {
+      .name = SyntheticKind::tones, .train = 600, .valid = 50, .test = 5, .max_length = 2};
   c.model.input_width = row_width(c.data);
   c.model.positions = PositionKind::sinusoidal;
   Run run(c, folder / "run");
@@ -151,7 +152,8 @@ BOOST_AUTO_TEST_CASE(long_sounds_are_left_out_of_training) {
   c.data.input = InputKind::features;
   c.data.max_length = 40;
   c.model.positions = PositionKind::sinusoidal;
-  c.data.synthetic = {.name = SyntheticKind::tones, .train = 50, .valid = 5, .test = 5, .max_length = 3};
+  c.data.synthetic = {
+      .name = SyntheticKind::tones, .train = 50, .valid = 5, .test = 5, .max_length = 3};
   c.model.input_width = row_width(c.data);
   const ExperimentData data = load_data(c);
   BOOST_TEST(data.train.left_out_long > 0);
@@ -165,7 +167,8 @@ BOOST_AUTO_TEST_CASE(a_run_on_sound_repeats_its_bits) {
   c.data = {};
   c.data.input = InputKind::features;
   c.data.features = {.width = 8, .stack = 4, .rate = 4000};
-  c.data.synthetic = {.name = SyntheticKind::tones, .train = 100, .valid = 5, .test = 5, .max_length = 2};
+  c.data.synthetic = {
+      .name = SyntheticKind::tones, .train = 100, .valid = 5, .test = 5, .max_length = 2};
   c.model.input_width = row_width(c.data);
   c.model.positions = PositionKind::rotary;
   c.model.dropout = 0.1;
