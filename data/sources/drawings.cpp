@@ -112,9 +112,7 @@ Scene make_scene(std::int64_t height, std::int64_t width, Random& random) {
   const auto below = [&](std::int64_t n) {
     return static_cast<std::int64_t>(random.below(static_cast<std::uint32_t>(n)));
   };
-  constexpr std::int64_t larger_by = 3;  // pixels
-  const std::int64_t least = std::min(height, width) / 6,
-                     most = std::max(std::min(height, width) * 3 / 8, least + larger_by);
+  const std::int64_t least = std::min(height, width) / 5, most = std::min(height, width) * 3 / 8;
   const auto shape = [&] {
     Shape one;
     one.colour = random.below(static_cast<std::uint32_t>(colours.size()));
@@ -126,7 +124,7 @@ Scene make_scene(std::int64_t height, std::int64_t width, Random& random) {
   };
   for (;;) {
     const Shape a = shape(), b = shape();
-    if (a.size < b.size + larger_by || (a.colour == b.colour && a.kind == b.kind)) continue;
+    if (a.colour >= b.colour) continue;
     // of the middles, in half pixels
     const std::int64_t dx = 2 * (b.left - a.left) + b.size - a.size,
                        dy = 2 * (b.top - a.top) + b.size - a.size, sizes = a.size + b.size;

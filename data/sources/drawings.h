@@ -21,8 +21,9 @@ bool is_drawing(std::string_view line);
 Picture draw_picture(std::string_view line, std::int64_t height, std::int64_t width,
                      std::int64_t channels);
 
-/// A drawing, and a sentence that is true of it: "a red square left of a blue circle". The larger
-/// shape is named first. Shapes do not overlap, lie within `height` x `width`, and differ in colour or in shape. The
+/// A drawing, and a sentence that is true of it: "a red square left of a blue circle". Of the
+/// two colours, the one that comes first in red, green, blue, yellow, purple, white is named first, so that a drawing has
+/// one caption. Shapes do not overlap and lie within `height` x `width`. The
 /// relation is that of the larger of both distances. height and width are at least 16.
 struct Scene {
   std::string drawing, caption;

@@ -8,7 +8,7 @@
 ///   dates     "3 March 2021"     "2021-03-03"     see dates.h; length options have no effect
 ///   summary   "A cook sold a lamp, …"  "A cook sold a lamp."   see summaries.h
 ///   mixture   "sort: c a b"      "a b c"          lines of the tasks in options.of, in that order
-///   captions  "drawing:…"        "a red square left of a blue circle"   see drawings.h (the larger one first)
+///   captions  "drawing:…"        "a red square left of a blue circle"   see drawings.h
 ///   tones     "tones:3 1 4 #9"   "3 1 4"          sound: a tone for each digit, see sound.h
 ///   brackets  "( [ ] { } )"      "1 2 2 2 2 1"    the nesting depth of each bracket, for task: tag
 #include <cstdint>

@@ -262,7 +262,7 @@ std::string without_marks(std::string line, std::vector<std::string> specials) {
 bool teach_anything(const std::vector<const std::string*>& lines, Arguments arguments,
                     const std::vector<std::string>& specials) {
   arguments["model_type"] = "bpe";
-  arguments["vocab_size"] = "100";
+  arguments["vocab_size"] = std::to_string(100 + specials.size());
   const std::string letter = "a";
   std::string proto;
   check(train(arguments, {&letter}, proto));

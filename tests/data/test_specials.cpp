@@ -150,6 +150,16 @@ BOOST_AUTO_TEST_CASE(learning_reports_its_work_and_a_small_vocabulary) {
   BOOST_TEST(said({.kind = TokenizerKind::words}).empty());  // because it takes no time
 }
 
+BOOST_AUTO_TEST_CASE(there_may_be_more_specials_than_letters) {
+  Lines many;
+  for (int i = 0; i < 150; ++i) many.push_back("<extra_id_" + std::to_string(i) + ">");
+  for (const TokenizerKind kind : kinds) {
+    const auto t = learn(kind, many, 300);
+    BOOST_TEST((t->special("<extra_id_149>") == 152));
+    BOOST_TEST((t->first_ordinary() == 153));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(text_with_specials_goes_to_ids_and_back) {
   for (const TokenizerKind kind : kinds) {
     const auto t = learn(kind, names);
