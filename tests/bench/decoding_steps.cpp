@@ -31,6 +31,7 @@ std::vector<double> medians(PatternKind pattern) {
   options.encoder_layers = 0;
   options.decoder_layers = 4;
   options.positions = PositionKind::none;
+  options.context = 16384;
   options.attention.pattern = pattern;
   const NoGrad no_grad;
   const auto model = make_language_model(options, vocabulary, 1);
