@@ -55,7 +55,7 @@ struct SyntheticOptions {
       0;  ///< recall: place of the key in question from the end (1: last); 0: any
 };
 
-/// What the lines of a source are: text, or names of files with pictures, or with rows of numbers or sound.
+/// What the lines of a source are: text, or the names of image, feature or audio files.
 enum class InputKind { text, image, features };
 constexpr auto names_of(InputKind) { return enum_names<InputKind>("text", "image", "features"); }
 
@@ -77,14 +77,14 @@ constexpr std::int64_t patches_of(const ImageOptions& o) {
   return (o.height / o.patch) * (o.width / o.patch);
 }
 
-/// Rows of numbers, or sound as log-mel features (data/inputs/features.h).
+/// Feature rows, or audio as log-mel features (data/inputs/features.h).
 struct FeatureOptions {
   std::int64_t width = 80;  ///< values of a frame: columns of a .npy file, bands of a mel spectrum
   std::int64_t stack = 1;   ///< frames in a row
   bool normalise = false;   ///< each column of an input to mean 0 and standard deviation 1
-  std::int64_t rate = 16000;  ///< samples a second of a .wav file
-  double window = 25.0;       ///< ms of sound in a frame
-  double hop = 10.0;          ///< ms from one frame to the next
+  std::int64_t rate = 16000;  ///< sampling rate of .wav files, in Hz
+  double window = 25.0;       ///< length of a frame, in ms
+  double hop = 10.0;          ///< distance between the starts of two frames, in ms
 };
 constexpr std::int64_t row_width(const FeatureOptions& o) { return o.width * o.stack; }
 

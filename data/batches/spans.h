@@ -14,8 +14,9 @@ struct HiddenSpans {
 };
 
 /// Whether each token of a line is hidden. Of n ≥ 2 tokens, max(1, round(rate n)) are hidden, at most n − 1, in
-/// max(1, round(hidden / length)) stretches, or as many as there are visible tokens. Hidden and visible tokens are each cut into that many parts,
-/// uniformly among all ways; the line begins with visible ones. As in T5's random_spans_noise_mask.
+/// max(1, round(hidden / length)) stretches, at most one for each visible token. Hidden and visible tokens are cut
+/// into that many parts each; all ways to cut them are equally likely. A line begins with visible tokens. As in T5's
+/// random_spans_noise_mask.
 std::vector<bool> hidden_tokens(std::int64_t tokens, const SpanOptions& options, Random& random);
 
 /// Samples are lines (Dataset::source, without specials, of at least two tokens). The encoder reads the visible

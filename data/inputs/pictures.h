@@ -19,7 +19,8 @@ namespace heed {
 /// middle.
 class Pictures final : public Inputs {
  public:
-  /// A line names a file (read_picture) or an item of an IDX file ("FILE#17"), or is a drawing (drawings.h). Throws Error(bad_input), naming
+  /// A line names a file (read_picture) or an item of an IDX file ("FILE#17"), or is a drawing (drawings.h). Throws
+  /// Error(bad_input), naming
   /// `what`, the line and the file, for a file that cannot be read or a picture of another size.
   Pictures(std::span<const std::string> lines, const ImageOptions& options, bool class_row,
            const std::string& what, std::int64_t threads);

@@ -70,13 +70,13 @@ void add_targets(const std::string& path, std::vector<std::string>& lines) {
   for (std::int64_t i = 0; i < file.size(); ++i) lines.push_back(std::to_string(file[i].front()));
 }
 
-/// "translate: " as the name of a part: "translate"
+/// The name of the part with this prefix: "translate" for "translate: ".
 std::string part_name(const std::string& prefix) {
   const std::size_t end = prefix.find_last_not_of(": ");
   return end == std::string::npos ? "(no prefix)" : prefix.substr(0, end + 1);
 }
 
-/// The lines of each source file with its prefix; each file is a part.
+/// Adds the lines of each source file, each line preceded by the prefix of its file. Each file is a part.
 void add_prefixed(const std::vector<std::string>& paths, const std::vector<std::string>& prefixes,
                   Split& split) {
   for (std::size_t i = 0; i < paths.size(); ++i) {

@@ -11,7 +11,7 @@ namespace heed {
 /// Reads::pairs: line i of `source` belongs to line i of `target`; either may be empty. Reads::text: one
 /// continuous `text`, line ends included, and no lines. Reads::lines: `source` alone.
 struct Split {
-  /// Consecutive lines of one task of a mixture.
+  /// Consecutive lines that belong to one task of a mixture.
   struct Part {
     std::string name;
     std::size_t size = 0;
@@ -20,7 +20,7 @@ struct Split {
   std::vector<std::string> source = {};
   std::vector<std::string> target = {};
   std::string text = {};
-  std::vector<Part> parts = {};  ///< none, or all lines are in one of them
+  std::vector<Part> parts = {};  ///< empty, or covers all lines
 
   bool empty() const { return source.empty() && text.empty(); }
 };

@@ -32,7 +32,7 @@ struct Shape {
 
 [[noreturn]] void refuse(std::string_view line) {
   throw Error(Exit::bad_input,
-              fmt::format("\"{}\" is no drawing: \"drawing:COLOUR SHAPE LEFT TOP SIZE;…\" is "
+              fmt::format("\"{}\" is not a drawing: \"drawing:COLOUR SHAPE LEFT TOP SIZE;…\" is "
                           "expected, with colours {} and shapes {}",
                           shown(line), fmt::join(colours, ", "), fmt::join(shapes, ", ")));
 }

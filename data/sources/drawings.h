@@ -3,8 +3,7 @@
 ///
 ///   drawing:red square 3 20 8;blue circle 18 5 10     colour, shape, left, top, size; in pixels
 ///
-/// A line stands where a file's name would (data/inputs/pictures.h), so generated pictures and those of files take the
-/// same way.
+/// A description takes the place of a file name (data/inputs/pictures.h), so drawings and files are read by the same code.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,10 +20,9 @@ bool is_drawing(std::string_view line);
 Picture draw_picture(std::string_view line, std::int64_t height, std::int64_t width,
                      std::int64_t channels);
 
-/// A drawing, and a sentence that is true of it: "a red square left of a blue circle". Of the
-/// two colours, the one that comes first in red, green, blue, yellow, purple, white is named first, so that a drawing has
-/// one caption. Shapes do not overlap and lie within `height` x `width`. The
-/// relation is that of the larger of both distances. height and width are at least 16.
+/// A drawing and its caption: "a red square left of a blue circle". The caption names the colour first that comes first
+/// in red, green, blue, yellow, purple, white, so that each drawing has exactly one caption. The shapes do not overlap
+/// and lie within height x width pixels, each at least 16. The relation is along the axis with the larger distance.
 struct Scene {
   std::string drawing, caption;
 };

@@ -123,7 +123,7 @@ class Spectrum {
 constexpr std::string_view tones_mark = "tones:";
 
 [[noreturn]] void refuse_tones(std::string_view line) {
-  throw Error(Exit::bad_input, fmt::format("\"{}\" is no line of tones: \"tones:3 1 4 #17\" is "
+  throw Error(Exit::bad_input, fmt::format("\"{}\" is not a line of tones: \"tones:3 1 4 #17\" is "
                                            "expected, digits and the number of a take",
                                            shown(line)));
 }
@@ -146,7 +146,7 @@ std::vector<float> read_wav(const std::string& path, std::int64_t rate) {
     if (name == "data") {
       if (!format) refuse(path, "a WAV file with a broken header");
       if (format->rate != rate)
-        refuse(path, fmt::format("has {} samples a second, but data.features.rate is {}",
+        refuse(path, fmt::format("has {} samples per second, but data.features.rate is {}",
                                  format->rate, rate));
       const std::size_t step = format->bits / 8, frame = step * format->channels;
       std::vector<float> samples;

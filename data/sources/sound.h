@@ -13,7 +13,7 @@ namespace heed {
 
 /// The samples of a WAV file, from -1 to 1; of several channels, their mean. Reads PCM of 8, 16, 24 and 32 bits, and
 /// floats of 32 bits. Throws Error(bad_input) if the file is missing, truncated or of another kind, or does not have
-/// `rate` samples a second.
+/// `rate` samples per second.
 std::vector<float> read_wav(const std::string& path, std::int64_t rate);
 
 /// "tones:3 1 4": a tone for each digit d, of 200 · 2^(d/3) Hz, 0.12 to 0.2 s long, with pauses, noise, and

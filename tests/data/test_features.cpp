@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(broken_sound) {
   refused(good.substr(0, good.size() - 1),
           "a truncated WAV file: 4 bytes are announced, but 3 follow");
   refused(good.substr(0, 36), "a WAV file without samples");
-  refused(wav(1, 1, 16, 44100, ""), "has 44100 samples a second, but data.features.rate is 8000");
+  refused(wav(1, 1, 16, 44100, ""), "has 44100 samples per second, but data.features.rate is 8000");
   refused(wav(1, 1, 12, 8000, ""), "format 1 with 12 bits and 1 channels");
   refused(wav(1, 0, 16, 8000, ""), "0 channels");
   refused(wav(85, 1, 16, 8000, ""), "a WAV file of format 85");
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(tones_sound_like_their_digits) {
   for (const auto& [band, digit] : heard) order += digit;
   BOOST_TEST(order == "0123456789");
   for (const char* wrong : {"tones:1 a", "tones:1 #", "tones:1 #x", "tones:1 #-1", "tones:1 #1 2"})
-    expect_error(Exit::bad_input, {"is no line of tones"}, [&] { play_tones(wrong, 8000); });
+    expect_error(Exit::bad_input, {"is not a line of tones"}, [&] { play_tones(wrong, 8000); });
 }
 
 BOOST_AUTO_TEST_CASE(rows_are_stacked_frames) {

@@ -290,11 +290,11 @@ BOOST_AUTO_TEST_CASE(drawings_by_hand) {
   for (const char* wrong : {"drawing:", "drawing:red square 1 2", "drawing:red square 1 2 3 4",
                             "drawing:pink square 1 2 3", "drawing:red square 1 2 0",
                             "drawing:red square 1 2 3;", "drawing:red square 1 2 3 x"})
-    expect_error(Exit::bad_input, {"is no drawing", "with colours red, green"},
+    expect_error(Exit::bad_input, {"is not a drawing", "with colours red, green"},
                  [&] { draw_picture(wrong, 4, 8, 3); });
   BOOST_TEST((is_drawing("drawing:x") && !is_drawing("picture.png")));
   // as a line of data, a broken one is named by its number
-  expect_error(Exit::bad_input, {"data: line 2: \"drawing:red\" is no drawing"}, [] {
+  expect_error(Exit::bad_input, {"data: line 2: \"drawing:red\" is not a drawing"}, [] {
     Pictures(std::vector<std::string>{"drawing:red square 1 2 3", "drawing:red"},
              {.height = 8, .width = 8, .channels = 3}, false, "data", 1);
   });

@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {mixture + "data: {synthetic: {name: mixture}}\n",
        "exp.yaml:2:26: data.synthetic.of: missing: a mixture of which tasks?"},
       {mixture + "data: {synthetic: {name: mixture, of: [sort, mixture, sort]}}\n",
-       "exp.yaml:2:35: data.synthetic.of: \"mixture\" is no synthetic task"},
+       "exp.yaml:2:35: data.synthetic.of: \"mixture\" is not a synthetic task"},
       {mixture + "data: {synthetic: {name: mixture, of: [sort, sort]}}\n",
        "exp.yaml:2:35: data.synthetic.of: sort is given twice"},
       {mixture + "data: {synthetic: {name: copy, of: [sort]}}\n",

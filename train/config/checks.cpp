@@ -214,7 +214,7 @@ class Checker {
       const bool known = std::ranges::find(kinds, *name) != kinds.end() && *name != "none" &&
                          *name != "mixture" && *name != "captions" && *name != "tones";
       if (!known)
-        complain({"data.synthetic.of"}, fmt::format("\"{}\" is no synthetic task", shown(*name)));
+        complain({"data.synthetic.of"}, fmt::format("\"{}\" is not a synthetic task", shown(*name)));
       if (std::find(synthetic.of.begin(), name, *name) != name)
         complain({"data.synthetic.of"}, fmt::format("{} is given twice", *name));
     }

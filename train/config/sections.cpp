@@ -13,7 +13,7 @@ const std::vector<Section>& sections() {
       {"data.test", "For the metrics at the end."},
       {"data.synthetic", "Pairs generated from the seed."},
       {"data.image", "Pictures as the model reads them."},
-      {"data.features", "Rows of numbers, or sound, as the model reads them."},
+      {"data.features", "Feature rows and log-mel spectra, as the model reads them."},
       {"data.mask", "Masked language modelling: what is hidden."},
       {"data.spans", "Span corruption: which stretches of a line are hidden."},
       {"data.mixture", "Several tasks in one model: how often each is drawn."},
