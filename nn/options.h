@@ -1,6 +1,7 @@
 #pragma once
 /// The shape of a model, as plain values. Read from the YAML section `model`; used by both builds.
 #include <cstdint>
+#include <vector>
 
 #include "autograd/base/enum_names.h"
 #include "autograd/kernels/score_map.h"
@@ -12,6 +13,10 @@ enum class Activation : int;    // nn/layers/activations.h
 enum class MixerKind : int;     // nn/layers/mixer.h
 enum class PositionKind : int;  // nn/layers/positions.h
 enum class PatternKind : int;   // nn/layers/patterns.h
+
+/// A stack of blocks that reads whole sequences, or pictures window by window (nn/models/swin.h).
+enum class ModelKind { transformer, swin };
+constexpr auto names_of(ModelKind) { return enum_names<ModelKind>("transformer", "swin"); }
 
 /// Before a sublayer (inside the residual), after the sum, or nowhere.
 enum class NormPlace { pre, post, none };
@@ -61,7 +66,14 @@ struct AttentionChoice {
   ScoreMap map = ScoreMap::softmax;  ///< from scores to weights
 };
 
+/// The encoder of a Swin Transformer (nn/models/swin.h).
+struct SwinOptions {
+  std::int64_t window = 7;                    ///< patches along the side of a window
+  std::vector<std::int64_t> depths = {2, 2};  ///< blocks of each stage
+};
+
 struct ModelOptions {
+  ModelKind kind = ModelKind::transformer;
   std::int64_t d_model = 256;
   std::int64_t heads = 4;  ///< must divide d_model
   std::int64_t d_ff = 1024;
@@ -86,6 +98,8 @@ struct ModelOptions {
   /// Values of a source row: the encoder projects rows of features in place of an embedding; 0: the rows are
   /// token ids.
   std::int64_t input_width = 0;
+  std::int64_t grid_height = 0, grid_width = 0;  ///< patches of a picture; 0: not pictures
+  SwinOptions swin = {};
   std::int64_t segments = 1;   ///< encoder alone: texts in a line that have embeddings of their own
   Pool pool = Pool::first;     ///< classifier of sequences
   std::int64_t context = 256;  ///< language model: window length, in tokens

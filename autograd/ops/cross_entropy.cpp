@@ -160,11 +160,10 @@ struct ProjectedCrossEntropy {
     LossCounts total;
     for (std::int64_t begin = 0; begin < rows; begin += chunk) {
       const std::int64_t n = std::min(chunk, rows - begin);
-      Array z({times * n, classes});
-      for (std::int64_t k = 0; k < times; ++k) {
-        gemm(Trans::no, Trans::yes, n, classes, in, 1, x.row(k * rows + begin), in, weight.data(),
-             in, 0, z.row(k * n), classes);
-      }
+      Array inputs = together(x, begin, n, rows), z({times * n, classes});
+      const real* const input = alpha ? inputs.data() : x.row(begin);
+      gemm(Trans::no, Trans::yes, z.rows(), classes, in, 1, input, in, weight.data(), in, 0,
+           z.data(), classes);
       if (bias.defined()) kernels::add_bias(z.data(), bias.data(), z.data(), z.rows(), classes);
       const bool with_grad = want_x || want_weight || want_bias;
       const auto factor = static_cast<real>(1 / normalizer);
@@ -173,7 +172,19 @@ struct ProjectedCrossEntropy {
       accumulate(total, alpha
                             ? paired_chunk_loss(z, own, smoothing, *alpha, factor, with_grad, each)
                             : chunk_loss(z, own, smoothing, factor, with_grad, each));
-      for (std::int64_t k = 0; k < times; ++k) spend(z.row(k * n), n, x, weight, k * rows + begin);
+      if (want_weight) {
+        gemm(Trans::yes, Trans::no, classes, in, z.rows(), 1, z.data(), classes, input, in,
+             begin == 0 ? real(0) : real(1), dweight.data(), in);
+      }
+      if (want_bias) kernels::add_column_sums(z.data(), z.rows(), classes, dbias.data());
+      if (want_x) {  // `inputs` has served its purpose and takes dx of both passes
+        gemm(Trans::no, Trans::no, z.rows(), in, classes, 1, z.data(), classes, weight.data(), in,
+             0, alpha ? inputs.data() : dx.row(begin), in);
+        if (alpha) {
+          std::copy_n(inputs.row(0), n * in, dx.row(begin));
+          std::copy_n(inputs.row(n), n * in, dx.row(rows + begin));
+        }
+      }
     }
     if (counts != nullptr) accumulate(*counts, total);
     return Array::scalar(static_cast<real>(total.loss / normalizer));
@@ -188,19 +199,13 @@ struct ProjectedCrossEntropy {
 
  private:
   const char* name() const { return alpha ? "rdrop_cross_entropy" : "projected_cross_entropy"; }
-  /// dz: [n, classes], of the rows of x from `begin` on.
-  void spend(const real* dz, std::int64_t n, const Array& x, const Array& weight,
-             std::int64_t begin) {
-    const std::int64_t classes = weight.shape()[0], in = x.cols();
-    if (want_x) {
-      gemm(Trans::no, Trans::no, n, in, classes, 1, dz, classes, weight.data(), in, 0,
-           dx.row(begin), in);
-    }
-    if (want_weight) {
-      gemm(Trans::yes, Trans::no, classes, in, n, 1, dz, classes, x.row(begin), in,
-           begin == 0 ? real(0) : real(1), dweight.data(), in);
-    }
-    if (want_bias) kernels::add_column_sums(dz, n, classes, dbias.data());
+  /// With R-Drop, the rows [begin, begin + n) of both passes, so that a product takes all of them.
+  Array together(const Array& x, std::int64_t begin, std::int64_t n, std::int64_t rows) const {
+    if (!alpha) return {};
+    Array both({2 * n, x.cols()});
+    std::copy_n(x.row(begin), n * x.cols(), both.row(0));
+    std::copy_n(x.row(rows + begin), n * x.cols(), both.row(n));
+    return both;
   }
   void check_shapes(const Array& x, const Array& weight, const Array& bias) const {
     if (x.shape().rank() != 2 || weight.shape().rank() != 2 || x.cols() != weight.cols()) {

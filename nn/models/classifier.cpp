@@ -4,6 +4,7 @@
 
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/index.h"
+#include "nn/models/swin.h"
 #include "nn/models/tower.h"
 
 HEED_BEGIN
@@ -43,13 +44,20 @@ class EncoderClassifier final : public Classifier {
         dropout_rate_(labelling == Labelling::sequences ? options.dropout.residual : 0),
         position_limit_(options.positions == PositionKind::learned ? options.max_positions : 0) {
     Init init(options.init, options.init_std, seed);
+    if (options.kind == ModelKind::swin) {
+      if (labelling != Labelling::sequences || pool_ != Pool::mean)
+        fail("[classifier] swin expected a label for each picture, from the mean of its rows");
+      swin_.emplace(options, init);
+      output_ = Linear(swin_->width(), labels, init);
+      return;
+    }
     encoder_ = Tower(options, vocabulary, BlockKind::encoder, init);
     output_ = tied_ ? Linear(encoder_.embedding.weight) : Linear(options.d_model, labels, init);
   }
 
   Parameters parameters() const override {
-    Parameters all;
-    all = encoder_.input_parameters();
+    if (swin_) return parameters_of("encoder", *swin_, "output", output_);
+    Parameters all = encoder_.input_parameters();
     if (encoder_.segments) append(all, "segments", *encoder_.segments);
     append(all, "positions", encoder_.positions);
     append(all, "encoder", encoder_.stack);
@@ -76,10 +84,18 @@ class EncoderClassifier final : public Classifier {
   /// The encoder's rows, or one for each sequence.
   Tensor labelled_rows(const Rows& rows, Pass& pass) const {
     const Offsets offsets = rows.source.offsets;
-    const Tensor x = encoder_(rows.source, {offsets, nullptr, pass});
-    if (!of_sequences()) return x;
-    const Tensor pooled = pool_ == Pool::mean ? mean_of_sequences(x, offsets)
-                                              : index_select(x, offsets.first(offsets.size() - 1));
+    Tensor pooled;
+    if (swin_) {
+      std::vector<std::int32_t> ends;
+      for (std::size_t i = 0; i < offsets.size(); ++i)
+        ends.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(i) * swin_->patches()));
+      pooled = mean_of_sequences((*swin_)(rows.source, pass), ends);
+    } else {
+      const Tensor x = encoder_(rows.source, {offsets, nullptr, pass});
+      if (!of_sequences()) return x;
+      pooled = pool_ == Pool::mean ? mean_of_sequences(x, offsets)
+                                   : index_select(x, offsets.first(offsets.size() - 1));
+    }
     return dropout(pooled, static_cast<real>(pass.rate(dropout_rate_)), pass.next_key());
   }
 
@@ -89,6 +105,7 @@ class EncoderClassifier final : public Classifier {
   double dropout_rate_;
   std::int64_t position_limit_;
   Tower encoder_;
+  std::optional<SwinEncoder> swin_;  ///< in place of encoder_
   Linear output_;
 };
 

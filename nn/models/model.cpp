@@ -19,6 +19,12 @@ std::vector<std::int32_t> rows_with_labels(std::span<const std::int32_t> labels)
 
 }  // namespace
 
+Tensor rows_of_features(const SideView& side) {
+  Array rows({side.width == 0 ? 0 : std::ssize(side.features) / side.width, side.width});
+  std::ranges::copy(side.features, rows.data());
+  return Tensor(rows);
+}
+
 Tensor projected_loss(const Tensor& rows, const Linear& output,
                       std::span<const std::int32_t> labels, const LossOptions& options) {
   if (std::ranges::find(labels, ignored_target) != labels.end()) {

@@ -28,6 +28,9 @@ struct SideView {
   }
 };
 
+/// The rows of features of a side: [rows, width]
+Tensor rows_of_features(const SideView& side);
+
 /// A batch as a model reads it. A model with one side only (a language model) has no source.
 struct Rows {
   SideView source, target;

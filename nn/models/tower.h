@@ -85,11 +85,6 @@ struct Tower {
   static bool reads_features(const ModelOptions& options, BlockKind kind) {
     return options.input_width > 0 && kind == BlockKind::encoder;
   }
-  static Tensor rows_of_features(const SideView& side) {
-    Array rows({side.width == 0 ? 0 : std::ssize(side.features) / side.width, side.width});
-    std::ranges::copy(side.features, rows.data());
-    return Tensor(rows);
-  }
   /// The segment of each row: the number of </s> before it in its sequence, as in BERT's
   /// "<s> A </s> B </s>", where A is segment 0 and B segment 1.
   std::vector<std::int32_t> segments_of(std::span<const std::int32_t> ids, Offsets offsets) const {

@@ -131,6 +131,35 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "exp.yaml:1:70: data.features.window: 0.5 ms are 8 samples; a frame needs 16 to 65536"},
       {"data: {synthetic: {name: tones}, input: features, features: {hop: 0.01}}\n",
        "exp.yaml:1:67: data.features.hop: shorter than a sample"},
+      {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
+       "swin: "
+       "{depths: [1]}}\n",
+       "accepted"},
+      {"data: {synthetic: {name: copy}}\nmodel: {kind: swin}\n",
+       "exp.yaml:2:15: model.kind: only for data.input: image"},
+      {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin}\n",
+       "exp.yaml:3:15: model.swin.depths: 2 stages halve the 7 x 7 patches of a picture once, which "
+       "leaves a "
+       "rest"},
+      {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
+       "swin: "
+       "{depths: [2.5]}}\n",
+       "exp.yaml:3:37: model.swin.depths: expected a whole number, got \"2.5\""},
+      {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
+       "swin: "
+       "{depths: 2}}\n",
+       "exp.yaml:3:36: model.swin.depths: expected a list of whole numbers, as in [2, 2], got "
+       "\"2\""},
+      {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
+       "swin: "
+       "{depths: [2]}, layers: 3, positions: learned, pool: first}\n",
+       "exp.yaml:3:15: model.layers.encoder: 3, but kind: swin has 2\n"
+       "exp.yaml:3:64: model.positions: learned, but kind: swin has none\n"
+       "exp.yaml:3:79: model.pool: first, but kind: swin has mean"},
+      {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
+       "swin: "
+       "{depths: [2]}}\ntrain: {recompute: true}\n",
+       "exp.yaml:4:20: train.recompute: has no effect on kind: swin; set it to false"},
       {"data: {synthetic: {name: copy}, features: {width: 8}}\n",
        "exp.yaml:1:51: data.features.width: only for data.input: features"},
       {"data: {synthetic: {name: recall, symbols: 53}}\n",

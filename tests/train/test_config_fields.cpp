@@ -69,6 +69,12 @@ std::string random_value(const Field& field, Random& random) {
       return field.choices[random() % field.choices.size()];
     case FieldKind::pair:
       return "[" + number() + ", " + number() + "]";
+    case FieldKind::wholes: {
+      std::string list;
+      for (std::size_t n = 1 + random() % 4; n > 0; --n)
+        list += (list.empty() ? "" : ", ") + std::to_string(1 + random() % 1000);
+      return "[" + list + "]";
+    }
   }
   return "";
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "autograd/base/message_text.h"
 #include "data/sources/corpus.h"
@@ -26,6 +27,7 @@ class Checker {
 
   void run() {
     settle_architecture();
+    settle_swin();
     for (const Field& field : fields()) check_conditions(field);
     check_name();
     check_files();
@@ -214,7 +216,8 @@ class Checker {
       const bool known = std::ranges::find(kinds, *name) != kinds.end() && *name != "none" &&
                          *name != "mixture" && *name != "captions" && *name != "tones";
       if (!known)
-        complain({"data.synthetic.of"}, fmt::format("\"{}\" is not a synthetic task", shown(*name)));
+        complain({"data.synthetic.of"},
+                 fmt::format("\"{}\" is not a synthetic task", shown(*name)));
       if (std::find(synthetic.of.begin(), name, *name) != name)
         complain({"data.synthetic.of"}, fmt::format("{} is given twice", *name));
     }
@@ -292,6 +295,10 @@ class Checker {
       config_.tokenizer.shared = true;
       if (!has_decoder(architecture)) config_.tokenizer.kind = TokenizerKind::words;
     }
+    if (config_.data.input == InputKind::image) {
+      config_.model.grid_height = config_.data.image.height / config_.data.image.patch;
+      config_.model.grid_width = config_.data.image.width / config_.data.image.patch;
+    }
     if (!has_encoder(architecture)) config_.model.encoder_layers = 0;
     for (const std::string& name : task().specials) {
       std::vector<std::string>& specials = config_.tokenizer.specials;
@@ -305,8 +312,45 @@ class Checker {
     config_.tokenizer.shared = false;
   }
 
+  /// A Swin Transformer has positions and stages of its own, and means over the patches.
+  void settle_swin() {
+    if (config_.model.kind != ModelKind::swin ||
+        task().architecture != Architecture::encoder_of_sequences)
+      return;
+    const std::vector<std::int64_t>& depths = config_.model.swin.depths;
+    const auto settle = [&](std::string_view key, std::string_view given,
+                            const nlohmann::json& value) {
+      const Field& field = *find_field(key);
+      if (tree_.place_of(given).whole && field.get(config_) != value)
+        complain({key, "model.kind"},
+                 fmt::format("{}, but kind: swin has {}", field.print(config_),
+                             value.is_string() ? value.get<std::string>() : value.dump()));
+      field.set(config_, value);
+    };
+    settle("model.positions", "model.positions", "none");
+    settle("model.pool", "model.pool", "mean");
+    settle("model.layers.encoder", "model.layers",
+           std::accumulate(depths.begin(), depths.end(), std::int64_t{0}));
+  }
+
+  /// Each stage but the first has half as many patches along each side.
+  void check_stages() {
+    const ModelOptions& model = config_.model;
+    const std::int64_t halvings = std::ssize(model.swin.depths) - 1;
+    if (halvings > 30 || model.grid_height % (std::int64_t{1} << halvings) != 0 ||
+        model.grid_width % (std::int64_t{1} << halvings) != 0)
+      complain(
+          {"model.swin.depths", "data.image.patch", "model.kind"},
+          fmt::format("{} stages halve the {} x {} patches of a picture {}, which leaves a rest",
+                      halvings + 1, model.grid_height, model.grid_width,
+                      halvings == 1 ? "once" : fmt::format("{} times", halvings)));
+    if (config_.train.recompute)
+      complain({"train.recompute", "model.kind"}, "has no effect on kind: swin; set it to false");
+  }
+
   void check_model() {
     const ModelOptions& model = config_.model;
+    if (model.kind == ModelKind::swin && config_.data.input == InputKind::image) check_stages();
     const Architecture architecture = task().architecture;
     const bool attends = !is_built_in(model.mixer) || model.mixer == MixerKind::attention ||
                          (has_encoder(architecture) && has_decoder(architecture)),

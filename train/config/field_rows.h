@@ -50,6 +50,7 @@ inline FieldKind kind_of(bool) { return FieldKind::truth; }
 inline FieldKind kind_of(const std::string&) { return FieldKind::text; }
 inline FieldKind kind_of(const std::vector<std::string>&) { return FieldKind::files; }
 inline FieldKind kind_of(const std::array<double, 2>&) { return FieldKind::pair; }
+inline FieldKind kind_of(const std::vector<std::int64_t>&) { return FieldKind::wholes; }
 template <class T>
 FieldKind kind_of(T) {
   if constexpr (std::is_integral_v<T>) return FieldKind::whole;
@@ -116,6 +117,8 @@ inline std::string type_of(const Field& field) {
                          field.open ? " | a plugin's" : "");
     case FieldKind::pair:
       return "two numbers, each " + field.range_text();
+    case FieldKind::wholes:
+      return "a list of whole numbers, each " + field.range_text();
   }
   return "";
 }

@@ -335,7 +335,7 @@ void add_bench(Table& table) {
   add(table, {
                  row(HEED_KEY(bench.sequences), Range{0, million},
                      "Sequences in a step; 0: batches of the config's own data."),
-                 row(HEED_KEY(bench.source_length), tokens, "Tokens in each source sequence."),
+                 row(HEED_KEY(bench.source_length), tokens, "Tokens in each source sequence; a picture has its patches."),
                  row(HEED_KEY(bench.target_length), tokens, "Tokens in each target sequence."),
                  row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Distinct tokens."),
              });
@@ -401,9 +401,11 @@ void add_task_conditions(Table& table) {
     needs(key, masks);
   needs("model.tie_embeddings", [&](const TaskInfo& task) { return decodes(task) || masks(task); });
   needs("model.segments", std::not_fn(decodes));
-  needs("model.pool", [](const TaskInfo& task) {
+  const auto of_sequences = [](const TaskInfo& task) {
     return task.architecture == Architecture::encoder_of_sequences;
-  });
+  };
+  needs("model.pool", of_sequences);
+  needs("model.kind", of_sequences);
   needs("model.norm_kind", std::not_fn(decodes), "batch");
   find(table, "model.norm_kind").conditions.back().remark =
       "a decoder would see the future in the statistics of a batch; use layer or rms";

@@ -16,7 +16,7 @@
 
 namespace heed {
 
-enum class FieldKind { whole, number, truth, text, files, choice, pair };
+enum class FieldKind { whole, number, truth, text, files, choice, pair, wholes };
 
 /// Bounds of a number.
 struct Range {

@@ -23,6 +23,23 @@ void add_model(Table& table) {
   const Range layers{0, 1000};
   add(table,
       {
+          row(HEED_KEY(model.kind),
+              "transformer: each block reads whole sequences. swin: blocks read a picture window "
+              "by "
+              "window, and later stages have fewer and wider patches (Swin Transformer); d_model, "
+              "heads and "
+              "d_ff are those of the first stage, and each further stage doubles them.")
+              .only("data.input", {"image"})
+              .only("model.mixer", {"attention"})
+              .only("model.attention.pattern", {"full", "topk"})
+              .only("model.norm_kind", {"layer", "rms"}),
+          row(HEED_KEY(model.swin.window), Range{1, 1000},
+              "Patches along the side of a window; every second block shifts its windows by half "
+              "of it.")
+              .only("model.kind", {"swin"}),
+          row(HEED_KEY(model.swin.depths), Range{1, 1000},
+              "Blocks of each stage. Between two stages, 2 x 2 patches become one.")
+              .only("model.kind", {"swin"}),
           row(HEED_KEY(model.d_model), Range{1, 65'536},
               "Width of the model. A multiple of heads."),
           row(HEED_KEY(model.heads), Range{1, 1024}, "Attention heads."),

@@ -137,6 +137,8 @@ Json type_of(const Field& field) {
               {"items", number_in("number", field.range)},
               {"minItems", 2},
               {"maxItems", 2}};
+    case FieldKind::wholes:
+      return {{"type", "array"}, {"items", number_in("integer", field.range)}, {"minItems", 1}};
   }
   return {};
 }

@@ -20,6 +20,7 @@ const std::vector<Section>& sections() {
       {"tokenizer", "How text becomes tokens. Learned from the training files."},
       {"tokenizer.sample", "Subword sampling: training draws the segmentation of each line."},
       {"model", "The Transformer."},
+      {"model.swin", "Swin Transformer: windows and stages."},
       {"model.layers", "One number may stand for both, as in layers: 3.", true},
       {"model.dropout", "Rates of dropout. One number may stand for all three, as in dropout: 0.1.",
        true},

@@ -126,6 +126,15 @@ nlohmann::json read_pair(const YamlNode& node, const Field& field) {
   return pair;
 }
 
+nlohmann::json read_wholes(const YamlNode& node, const Field& field) {
+  if (node.kind != YamlNode::Kind::list || node.items.empty())
+    refuse(node, "a list of whole numbers, as in [2, 2]");
+  nlohmann::json all = nlohmann::json::array();
+  for (const YamlNode& item : node.items)
+    all.push_back(in_range(read_whole(item, "a whole number"), field, item));
+  return all;
+}
+
 std::string yaml_of(const nlohmann::json& value) {
   if (value.is_string()) return yaml_text(value.get_ref<const std::string&>());
   if (value.is_number_float()) {
@@ -192,6 +201,8 @@ nlohmann::json Field::read(const YamlNode& node) const {
       return read_choice(node, *this);
     case FieldKind::pair:
       return read_pair(node, *this);
+    case FieldKind::wholes:
+      return read_wholes(node, *this);
   }
   return {};
 }

@@ -173,10 +173,14 @@ std::vector<std::string> Task::example_pairs(const Dataset& data, const Evaluati
   return lines;
 }
 
+bool Task::has_class_row() const {
+  return info().architecture == Architecture::encoder_of_sequences &&
+         config_.model.pool == Pool::first;
+}
+
 std::shared_ptr<const Inputs> Task::inputs_of(std::span<const std::string> lines,
                                               const std::string& what) const {
-  const bool class_row = info().architecture == Architecture::encoder_of_sequences &&
-                         config_.model.pool == Pool::first;
+  const bool class_row = has_class_row();
   switch (config_.data.input) {
     case InputKind::text:
       break;
@@ -266,6 +270,8 @@ Batch Task::made_up_batch(std::int64_t sequences, std::int64_t source_length,
       made.offsets.push_back(static_cast<std::int32_t>(i * length));
     return made;
   };
+  if (config_.data.input == InputKind::image)
+    source_length = patches_of(config_.data.image) + (has_class_row() ? 1 : 0);
   Batch batch;
   if (has_encoder(info().architecture))
     batch.source = side(source_length, vocabulary.source, width > 0);

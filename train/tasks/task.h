@@ -119,6 +119,8 @@ class Task {
   /// The sources of lines that are not text, with `what` for messages; none if they are.
   std::shared_ptr<const Inputs> inputs_of(std::span<const std::string> lines,
                                           const std::string& what) const;
+  /// Whether a row that stands for all of a source that is not text precedes its rows.
+  bool has_class_row() const;
   /// A line as the model saw it in training.
   std::string prepared(const std::string& line) const;
   /// Receives a batch and −log p of each of its labels.

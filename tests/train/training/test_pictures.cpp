@@ -96,6 +96,25 @@ BOOST_AUTO_TEST_CASE(a_vision_transformer_finds_the_spot) {
   }
 }
 
+Config swin_run(const TempFolder& folder, std::int64_t steps) {
+  Config c = picture_run(folder, TaskKind::classify, steps);
+  c.model.kind = ModelKind::swin;
+  c.model.swin = {2, {2, 1}};
+  c.model.grid_height = c.model.grid_width = 4;
+  c.model.positions = PositionKind::none;
+  c.model.pool = Pool::mean;
+  return c;
+}
+
+BOOST_AUTO_TEST_CASE(a_swin_transformer_finds_the_spot) {
+  const TempFolder folder;
+  Run run(swin_run(folder, 400), folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  BOOST_TEST(trainer.train() == 0);
+  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  BOOST_TEST(e.value(Metric::accuracy) > 0.95);
+}
+
 BOOST_AUTO_TEST_CASE(a_decoder_says_where_the_spot_is) {
   const TempFolder folder;
   Run run(picture_run(folder, TaskKind::seq2seq, 900), folder / "run");
@@ -124,6 +143,9 @@ BOOST_AUTO_TEST_CASE(a_run_on_pictures_repeats_its_bits) {
     c.train.rdrop = 1;
     check_repeats_bits(c, folder / std::string(info_of(task).name));
   }
+  Config c = swin_run(folder, 40);
+  c.model.dropout = 0.2;
+  check_repeats_bits(c, folder / "swin");
 }
 
 BOOST_AUTO_TEST_CASE(a_decoder_writes_the_digits_of_tones) {

@@ -1,0 +1,72 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "autograd/ops/attention/grid_bias.h"
+#include "nn/layers/block.h"
+#include "nn/layers/linear.h"
+#include "nn/models/model.h"
+
+HEED_BEGIN
+
+/// A picture cut into windows, and the order in which its patches then lie.
+struct Windowed {
+  std::shared_ptr<const GridWindows> grid;
+  std::vector<std::int32_t> order;  ///< row → patch, counted line by line
+};
+
+/// Cuts a picture of height × width patches into windows of side × side. With a shift, the windows begin
+/// `shift` patches earlier along each dimension that is longer than a window, so those at both edges are
+/// smaller. (The paper rolls the picture and masks the windows that then join opposite edges: the same.)
+Windowed cut_into_windows(std::int64_t height, std::int64_t width, std::int64_t side,
+                          std::int64_t shift);
+
+/// The encoder of a Swin Transformer (Liu et al., "Swin Transformer: hierarchical vision transformer using
+/// shifted windows", 2021): the blocks of other encoders, with attention among the patches of a window and a
+/// trained bias for each difference of places. Every second block shifts its windows by half a window, so
+/// that neighbours meet. Between two stages, 2 × 2 patches become one of twice the width:
+///   stage 0:  x = norm(patches Wᵀ + b)
+///   stage s:  x = norm([x(0,0), x(1,0), x(0,1), x(1,1)]) Wᵀ,   W: [2 d, 4 d]
+/// The time of a block is linear in the patches.
+class SwinEncoder {
+ public:
+  SwinEncoder(const ModelOptions& options, Init& init);
+
+  /// Pictures as rows of patches, line by line → [pictures · patches of the last stage, width()]; the rows of a
+  /// picture are adjacent, in no particular order.
+  Tensor operator()(const SideView& side, Pass& pass) const;
+  std::int64_t width() const { return width_; }  ///< d_model, doubled by each stage but the first
+  std::int64_t patches() const { return patches_; }  ///< of a picture after the last stage
+  Parameters parameters() const;
+
+ private:
+  struct Merge {                      ///< of 2 × 2 patches
+    std::vector<std::int32_t> order;  ///< row → patch: the four of a new patch are adjacent
+    Norm norm;
+    Linear projection;
+  };
+  struct Block {
+    TransformerBlock block;
+    Windowed windows;
+    Tensor bias;                      ///< [differences of places, heads]
+    std::vector<ScoreTermPtr> terms;  ///< a GridBias
+  };
+  struct Stage {
+    std::optional<Merge> merge;
+    std::vector<Block> blocks;
+  };
+
+  void add_stage(const ModelOptions& options, std::int64_t depth, std::int64_t height,
+                 std::int64_t width, bool merges, Init& init);
+  std::int64_t pictures_of(const SideView& side) const;
+
+  std::int64_t input_patches_, patches_, width_;
+  double dropout_rate_;
+  Linear input_;
+  Norm input_norm_;
+  std::vector<Stage> stages_;
+  std::optional<Norm> norm_;
+};
+
+HEED_END

@@ -1,0 +1,243 @@
+// Swin Transformers: windows of a picture, against the masks of the paper on whole pictures.
+#include "nn/models/swin.h"
+
+#include <algorithm>
+
+#include "autograd/gradcheck.h"
+#include "autograd/ops/attention/mask.h"
+#include "nn/models/classifier.h"
+#include "tests/nn/support.h"
+
+HEED_BEGIN
+
+namespace {
+
+constexpr std::int64_t side = 2;  ///< of a window
+
+/// Pictures of 8 × 4 patches in two stages, the first of which has shifted windows.
+ModelOptions two_stages() {
+  ModelOptions o = small_options();
+  o.kind = ModelKind::swin;
+  o.positions = PositionKind::none;
+  o.pool = Pool::mean;
+  o.d_model = 4;
+  o.d_ff = 6;
+  o.heads = 2;
+  o.dropout = 0;
+  o.input_width = 3;
+  o.grid_height = 8;
+  o.grid_width = 4;
+  o.swin = {side, {2, 1}};
+  return o;
+}
+
+struct Patches {
+  std::vector<float> values;
+  std::vector<std::int32_t> offsets;
+  std::int64_t width;
+
+  Patches(std::int64_t pictures, const ModelOptions& o) : width(o.input_width) {
+    const std::int64_t patches = o.grid_height * o.grid_width;
+    const Array random = normal({pictures * patches, width}, 31);
+    values.assign(random.values().begin(), random.values().end());
+    for (std::int64_t p = 0; p <= pictures; ++p)
+      offsets.push_back(static_cast<std::int32_t>(p * patches));
+  }
+  SideView view() const { return {{}, offsets, values, width}; }
+};
+
+/// A patch of a picture that has been rolled by `shift` towards its origin, as in section 3.2 of the paper.
+struct Rolled {
+  std::int64_t y, x, height, width, shift;
+
+  Rolled(std::int64_t patch, std::int64_t h, std::int64_t w, std::int64_t by)
+      : y((patch / w - by + h) % h), x((patch % w - by + w) % w), height(h), width(w), shift(by) {}
+
+  /// The published code numbers three regions along each side: before the last window, in it but not wrapped
+  /// around, and wrapped around.
+  std::int64_t region(std::int64_t at, std::int64_t length) const {
+    return shift == 0 || at < length - side ? 0 : at < length - shift ? 1 : 2;
+  }
+  bool reads(const Rolled& other) const {
+    return y / side == other.y / side && x / side == other.x / side &&
+           region(y, height) == region(other.y, height) &&
+           region(x, width) == region(other.x, width);
+  }
+  std::int64_t difference(const Rolled& other) const {
+    return (y % side - other.y % side + side - 1) * (2 * side - 1) + x % side - other.x % side +
+           side - 1;
+  }
+};
+
+/// The bias of whole pictures, patch by patch.
+struct DenseBias final : ScoreTerm {
+  Tensor table;
+  std::int64_t height, width, shift;
+
+  DenseBias(Tensor biases, std::int64_t h, std::int64_t w, std::int64_t by)
+      : table(std::move(biases)), height(h), width(w), shift(by) {}
+  void add(const ScoreBlock& block, real* s) const override {
+    for (std::int64_t i = 0; i < block.rows; ++i) {
+      for (std::int64_t j = 0; j < block.keys; ++j) {
+        const Rolled query(block.query + i, height, width, shift),
+            key(block.key + j, height, width, shift);
+        if (query.reads(key))
+          s[i * block.keys + j] += table.value().row(query.difference(key))[block.head];
+      }
+    }
+  }
+};
+
+void take_values(const Parameters& to, const std::string& prefix, const Parameters& from) {
+  for (const NamedTensor& own : to) {
+    const auto found = std::ranges::find(from, prefix + own.name, &NamedTensor::name);
+    BOOST_REQUIRE_MESSAGE(found != from.end(), prefix + own.name);
+    Tensor tensor = own.tensor;
+    const Array& values = found->tensor.value();
+    BOOST_REQUIRE((tensor.shape() == values.shape()));
+    std::copy_n(values.data(), values.size(), tensor.mutable_value().data());
+  }
+}
+
+/// A block on whole pictures: each patch reads those of its window, by a mask.
+Tensor dense_block(const ModelOptions& o, const Parameters& weights, const std::string& name,
+                   const Tensor& x, std::int64_t height, std::int64_t width, std::int64_t shift) {
+  Init init(1);
+  const TransformerBlock block(o, BlockKind::encoder, init);
+  take_values(block.parameters(), name + ".", weights);
+  const auto table = std::ranges::find(weights, name + ".positions.weight", &NamedTensor::name);
+  const std::vector<ScoreTermPtr> terms{
+      std::make_shared<DenseBias>(table->tensor, height, width, shift)};
+  std::vector<std::int32_t> offsets;
+  for (std::int64_t at = 0; at <= x.shape()[0]; at += height * width)
+    offsets.push_back(static_cast<std::int32_t>(at));
+  Pass pass;
+  Context context{offsets, nullptr, pass};
+  context.terms = terms;
+  context.pattern = mask_pattern([=](std::int64_t, std::int64_t query, std::int64_t key) {
+    return Rolled(query, height, width, shift).reads(Rolled(key, height, width, shift));
+  });
+  return block(x, context);
+}
+
+Tensor rows(const Tensor& x, const std::vector<std::int32_t>& ids) { return index_select(x, ids); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(swin)
+
+BOOST_AUTO_TEST_CASE(windows_are_the_paper_s_masks_on_whole_pictures) {
+  const ModelOptions o = two_stages();
+  Init init(7);
+  const SwinEncoder encoder(o, init);
+  randomise(encoder.parameters());
+  const Parameters weights = encoder.parameters();
+  const Patches patches(2, o);
+  Pass pass;
+  const Array got = encoder(patches.view(), pass).value();
+  BOOST_TEST((got.shape() == Shape{2 * 8, 8}));
+
+  Linear input(3, 4, init), reduce(16, 8, init, false);
+  Norm first(o, init);
+  ModelOptions wide = o, four = o;
+  wide.d_model = 8;
+  wide.d_ff = 12;
+  wide.heads = 4;
+  four.d_model = 16;
+  Norm merged(four, init), last(wide, init);
+  take_values(input.parameters(), "input.", weights);
+  take_values(first.parameters(), "input_norm.", weights);
+  take_values(reduce.parameters(), "stages.1.merge.projection.", weights);
+  take_values(merged.parameters(), "stages.1.merge.norm.", weights);
+  take_values(last.parameters(), "norm.", weights);
+  Tensor x = first(input(rows_of_features(patches.view())), pass);
+  x = dense_block(o, weights, "stages.0.layers.0", x, 8, 4, 0);
+  x = dense_block(o, weights, "stages.0.layers.1", x, 8, 4, 1);
+  std::vector<std::int32_t> corners[4];
+  for (std::int32_t picture = 0; picture < 2; ++picture) {
+    for (std::int32_t y = 0; y < 8; y += 2) {
+      for (std::int32_t at = 0; at < 4; at += 2) {
+        const std::int32_t corner = picture * 32 + y * 4 + at;
+        const std::int32_t of[] = {corner, corner + 4, corner + 1, corner + 5};
+        for (std::size_t k = 0; k < 4; ++k) corners[k].push_back(of[k]);
+      }
+    }
+  }
+  x = concat({rows(x, corners[0]), rows(x, corners[1]), rows(x, corners[2]), rows(x, corners[3])},
+             1);
+  x = last(dense_block(wide, weights, "stages.1.layers.0", reduce(merged(x, pass)), 4, 2, 0), pass);
+
+  // The encoder's rows are in the order of its last windows: 2 x 2 patches of 4 x 2.
+  BOOST_TEST(difference(got, x.value()) < 1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(windows_at_the_edge_are_smaller) {
+  const Windowed whole = cut_into_windows(4, 4, 2, 0), shifted = cut_into_windows(4, 4, 2, 1);
+  BOOST_TEST((whole.grid->offsets == std::vector<std::int32_t>{0, 4, 8, 12, 16}));
+  BOOST_TEST((whole.order ==
+              std::vector<std::int32_t>{0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15}));
+  BOOST_TEST(
+      (shifted.grid->offsets == std::vector<std::int32_t>{0, 1, 3, 4, 6, 10, 12, 13, 15, 16}));
+  // A picture no larger than a window is one window, shifted or not; a rest is a window of its own.
+  BOOST_TEST(cut_into_windows(4, 3, 4, 2).grid->windows() == 1);
+  BOOST_TEST((cut_into_windows(1, 5, 2, 0).grid->offsets == std::vector<std::int32_t>{0, 2, 4, 5}));
+}
+
+BOOST_AUTO_TEST_CASE(every_parameter_has_the_right_gradient) {
+  for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
+    for (const double dropout : {0.0, 0.3}) {
+      ModelOptions o = two_stages();
+      o.norm = norm;
+      o.dropout = dropout;
+      const auto model = make_classifier(o, Labelling::sequences, 0, 5, 1);
+      randomise(model->parameters());
+      const Patches patches(2, o);
+      std::vector<std::int32_t> labels(64, ignored_target);
+      labels[0] = 3;
+      labels[32] = 1;
+      const auto loss = [&] {
+        Pass pass{dropout > 0, 5, 17, 2};
+        return model->loss({patches.view(), {}, labels}, {0.1, 2.0}, pass);
+      };
+      BOOST_TEST(gradcheck_parameters(loss, model->parameters()));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_picture_s_logits_do_not_depend_on_the_batch) {
+  const ModelOptions o = two_stages();
+  const auto model = make_classifier(o, Labelling::sequences, 0, 5, 1);
+  randomise(model->parameters());
+  const Patches three(3, o);
+  Pass pass;
+  const Array together = model->logits({three.view(), {}, {}}, pass).value();
+  const std::vector<std::int32_t> one{0, 32};
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const Array alone =
+        model->logits({three.view().part(32 * i, 32 * (i + 1), one), {}, {}}, pass).value();
+    BOOST_TEST(difference(alone, together.sliced(i, i + 1)) < 1e-12);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(models_that_cannot_be_are_refused) {
+  ModelOptions o = two_stages();
+  o.grid_width = 3;
+  Init init(1);
+  EXPECT_FAIL(SwinEncoder(o, init), "8 x 3 patches cannot become a quarter as many in stage 1");
+  o = two_stages();
+  o.norm_kind = NormKind::batch;
+  EXPECT_FAIL(SwinEncoder(o, init), "expected a norm of rows");
+  o = two_stages();
+  EXPECT_FAIL(make_classifier(o, Labelling::rows, 0, 5, 1), "a label for each picture");
+  const auto model = make_classifier(o, Labelling::sequences, 0, 5, 1);
+  ModelOptions larger = o;
+  larger.grid_width = 6;
+  Pass pass;
+  const Patches other(1, larger);
+  EXPECT_FAIL(model->logits({other.view(), {}, {}}, pass),
+              "expected pictures of 32 patches, got 48");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+HEED_END
