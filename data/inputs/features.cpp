@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/base/error.h"
@@ -24,6 +25,16 @@ std::vector<float> frames_of(const std::string& line, const FeatureOptions& opti
   }
   return log_mel(is_tones(line) ? play_tones(line, options.rate) : read_wav(line, options.rate),
                  options);
+}
+
+/// A value that is not finite would end the training at its first step, and the file would not be known.
+void require_finite(std::span<const float> frames, std::int64_t width) {
+  const auto found = std::ranges::find_if(frames, [](float v) { return !std::isfinite(v); });
+  if (found == frames.end()) return;
+  const std::int64_t at = found - frames.begin();
+  throw Error(Exit::bad_input,
+              fmt::format("row {}, column {} holds {}, which is not a finite number",
+                          at / width + 1, at % width + 1, *found));
 }
 
 void normalise(std::vector<float>& frames, std::int64_t width) {
@@ -50,6 +61,7 @@ Features::Features(std::span<const std::string> lines, const FeatureOptions& opt
   for_each_line(lines, what, threads, [&](std::size_t i) {
     all[i] = frames_of(lines[i], options);
     if (all[i].empty()) throw Error(Exit::bad_input, "has no frame");
+    require_finite(all[i], options.width);
     if (options.normalise) normalise(all[i], options.width);
     all[i].resize((all[i].size() + width_ - 1) / width_ * width_);
   });

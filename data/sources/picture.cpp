@@ -16,16 +16,22 @@
 namespace heed {
 namespace {
 
-constexpr std::int64_t most_pixels = std::int64_t{1} << 26;
+constexpr std::int64_t most_pixels = std::int64_t{1} << 24;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw Error(Exit::bad_input, fmt::format("{}: {}", shown_path(path), why));
 }
 
+void check_size(const std::string& path, std::int64_t height, std::int64_t width) {
+  if (height <= 0 || width <= 0 || height > most_pixels / width)
+    refuse(path,
+           fmt::format("a picture of {} x {} pixels; it must have at least one, and at most {}",
+                       height, width, most_pixels));
+}
+
 Picture sized(const std::string& path, std::int64_t height, std::int64_t width,
               std::int64_t channels) {
-  if (height <= 0 || width <= 0 || height > most_pixels / width)
-    refuse(path, fmt::format("a picture of {} x {} pixels", height, width));
+  check_size(path, height, width);
   return {height, width, channels, std::vector<std::uint8_t>(height * width * channels)};
 }
 
@@ -87,10 +93,11 @@ Picture from_pnm(const std::string& path, const std::string& bytes, std::int64_t
   const std::int64_t width = header_number(bytes, at), height = header_number(bytes, at),
                      most = header_number(bytes, at), own = bytes[1] == '5' ? 1 : 3;
   if (most != 255) refuse(path, "a PGM or PPM file whose values do not go from 0 to 255");
-  Picture picture = sized(path, height, width, channels);
   ++at;  // one white space
+  check_size(path, height, width);
   if (bytes.size() < at + static_cast<std::size_t>(height * width * own))
     refuse(path, "a PGM or PPM file that ends too early");
+  Picture picture = sized(path, height, width, channels);
   const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data() + at);
   for (std::size_t i = 0; i < picture.values.size();
        i += static_cast<std::size_t>(channels), from += own) {

@@ -154,6 +154,8 @@ std::vector<float> read_wav(const std::string& path, std::int64_t rate) {
         float sum = 0;
         for (std::size_t c = 0; c < format->channels; ++c)
           sum += sample(*format, file.substr(begin, size), i + c * step);
+        if (!std::isfinite(sum))
+          refuse(path, fmt::format("sample {} is not a finite number", samples.size() + 1));
         samples.push_back(sum / static_cast<float>(format->channels));
       }
       return samples;

@@ -94,6 +94,8 @@ BOOST_AUTO_TEST_CASE(broken_sound) {
   refused(wav(1, 1, 12, 8000, ""), "format 1 with 12 bits and 1 channels");
   refused(wav(1, 0, 16, 8000, ""), "0 channels");
   refused(wav(85, 1, 16, 8000, ""), "a WAV file of format 85");
+  refused(wav(3, 1, 32, 8000, bytes_of<float>({0.5F, HUGE_VALF})),
+          "sample 2 is not a finite number");
   for (std::size_t end = 0; end < good.size(); ++end)
     BOOST_CHECK_THROW(read_wav(dir.write("a.wav", good.substr(0, end)), 8000), Error);
   BOOST_CHECK_THROW(read_wav((dir / "missing.wav").string(), 8000), Error);
@@ -178,6 +180,11 @@ BOOST_AUTO_TEST_CASE(rows_are_stacked_frames) {
     expect_error(Exit::bad_input, why, [&] { Features(of, {.width = 3}, false, "data.train", 1); });
   };
   refused({path}, {"data.train: line 1: ", "a.npy: 2 columns, but data.features.width is 3"});
+  const std::string infinite =
+      dir.write("infinite.npy", npy("<f4", "(2, 3)", bytes_of<float>({0, 1, 2, 3, HUGE_VALF, 5})));
+  refused({"tones:1", infinite},
+          {"data.train: line 2: ",
+           "infinite.npy: row 2, column 2 holds inf, which is not a finite number"});
   refused({"tones:1", (dir / "b.wav").string()}, {"data.train: line 2: ", "b.wav"});
   const std::string empty = dir.write("empty.npy", npy("<f4", "(0, 3)", ""));
   refused({empty}, {"data.train: line 1: ", "empty.npy: has no frame"});

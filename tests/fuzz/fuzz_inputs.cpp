@@ -1,0 +1,86 @@
+/// Pictures, matrices of features and sound: a letter for the kind of file, a newline, then the file.
+///   p  a picture, read in colour   g  the same in grey   i  an IDX file   n  a .npy file   w  a WAV file
+#include <cmath>
+
+#include "data/inputs/features.h"
+#include "data/sources/idx.h"
+#include "data/sources/npy.h"
+#include "data/sources/picture.h"
+#include "data/sources/sound.h"
+#include "tests/fuzz/target.h"
+
+namespace heed::fuzz {
+namespace {
+
+/// An error must be about the data, and begin with the file's name.
+void refused_by_name(const std::string& path, const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    require_refusal(error, Exit::bad_input, path + ": ");
+    throw;
+  }
+}
+
+void read_one_picture(const std::string& path, std::int64_t channels) {
+  Picture picture;
+  refused_by_name(path, [&] { picture = read_picture(path, channels); });
+  require(picture.height > 0 && picture.width > 0, "a picture has pixels");
+  require(picture.channels == channels, "a picture has the channels that were asked for");
+  require(std::ssize(picture.values) == picture.height * picture.width * channels,
+          "a picture has a value for each pixel and channel");
+}
+
+void read_idx(const std::string& path) {
+  IdxFile file;
+  refused_by_name(path, [&] { file = IdxFile::read(path); });
+  require(IdxFile::is(path), "what was read begins as an IDX file");
+  std::size_t values = 0, item = 1;
+  for (std::size_t d = 1; d < file.shape().size(); ++d)
+    item *= static_cast<std::size_t>(file.shape()[d]);
+  for (std::int64_t i = 0; item > 0 && i < file.size(); ++i) values += file[i].size();
+  require(item == 0 || values == item * static_cast<std::size_t>(file.size()),
+          "all items are of the announced size");
+}
+
+void read_matrix(const std::string& path) {
+  Matrix matrix;
+  refused_by_name(path, [&] { matrix = read_npy(path); });
+  require(std::ssize(matrix.values) == matrix.rows * matrix.columns, "a matrix has its values");
+  if (matrix.columns < 1 || matrix.columns > 64) return;
+  // What the model would read is finite.
+  const FeatureOptions options{.width = matrix.columns, .stack = 2, .normalise = true};
+  const std::vector<std::string> lines{path};
+  const Features features(lines, options, true, "data", 1);
+  Side side;
+  must_work([&] { features.push(0, {}, side); });
+  for (const float v : side.features) require(std::isfinite(v), "a feature is finite");
+}
+
+void read_sound(const std::string& path) {
+  constexpr std::int64_t rate = 8000;
+  std::vector<float> samples;
+  refused_by_name(path, [&] { samples = read_wav(path, rate); });
+  for (const float s : samples) require(std::isfinite(s), "a sample is finite");
+  const FeatureOptions options{.width = 5, .rate = rate, .window = 4, .hop = 2};
+  must_work([&] {
+    const std::vector<float> rows = log_mel(samples, options);
+    for (const float v : rows) require(std::isfinite(v), "a value of a spectrum is finite");
+  });
+}
+
+}  // namespace
+
+void target(std::string_view input) {
+  Bytes bytes(input);
+  const std::string_view kind = bytes.until("\n");
+  const auto file = [&](const char* name) { return put(name, bytes.rest()).string(); };
+  if (kind == "p") return read_one_picture(file("x.png"), 3);
+  if (kind == "g") return read_one_picture(file("x.png"), 1);
+  if (kind == "i") return read_idx(file("x.idx"));
+  if (kind == "n") return read_matrix(file("x.npy"));
+  if (kind == "w") return read_sound(file("x.wav"));
+  throw Error(Exit::bad_input, "no such kind of file");
+}
+
+}  // namespace heed::fuzz
