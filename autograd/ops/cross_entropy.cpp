@@ -89,6 +89,42 @@ LossCounts paired_chunk_loss(Array& logits, const std::int32_t* targets, real sm
   return counts;
 }
 
+/// The same for distillation: `taught` holds the teacher's logits, and is overwritten.
+LossCounts distilled_chunk_loss(Array& logits, Array& taught, const std::int32_t* targets,
+                                real smoothing, const TeacherLogits& teacher, real factor,
+                                bool with_grad, std::vector<double>* each) {
+  const std::int64_t classes = logits.cols();
+  const real share = teacher.share, t = teacher.temperature;
+  Array log_p({classes}), q({classes});
+  LossCounts counts;
+  for (std::int64_t r = 0; r < logits.rows(); ++r) {
+    real *const z = logits.row(r), *const theirs = taught.row(r);
+    if (targets[r] == ignored_target) {
+      std::fill_n(z, with_grad ? classes : 0, real(0));
+      continue;
+    }
+    kernels::scale(1 / t, z, log_p.data(), classes);
+    kernels::log_softmax_row(log_p.data(), log_p.data(), classes);
+    kernels::scale(1 / t, theirs, theirs, classes);
+    kernels::softmax_row(theirs, q.data(), classes);
+    kernels::log_softmax_row(theirs, theirs, classes);
+    kernels::axpy(-1, log_p.data(), theirs, classes);  // log q − log p
+    const double divergence = kernels::dot(q.data(), theirs, classes);
+    const kernels::RowLoss row = kernels::cross_entropy_row(z, classes, targets[r], smoothing,
+                                                            factor * (1 - share), with_grad);
+    counts.loss += (1 - share) * row.loss + share * t * t * divergence;
+    counts.nll += row.nll;
+    counts.correct += row.correct ? 1 : 0;
+    ++counts.tokens;
+    if (each != nullptr) each->push_back(row.nll);
+    if (!with_grad) continue;
+    kernels::softmax_row(log_p.data(), log_p.data(), classes);  // p
+    kernels::axpy(factor * share * t, log_p.data(), z, classes);
+    kernels::axpy(-factor * share * t, q.data(), z, classes);
+  }
+  return counts;
+}
+
 /// An upstream gradient other than 1 scales what forward has computed.
 Array scaled(const Array& x, real factor) {
   if (factor == 1) return x;
@@ -130,7 +166,7 @@ struct CrossEntropy {
 /// The same loss of logits z = x Wᵀ + b, in chunks of rows. Each chunk's dz is used at once for
 ///   dx = dz W,  dW += dzᵀ x,  db += Σ dz
 /// so neither the whole logits nor their gradients ever exist. With R-Drop (`alpha`), a chunk
-/// contains both rows of every target.
+/// contains both rows of every target; with a teacher, its logits are computed chunk by chunk too.
 /// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
   /// Logits held at a time: enough rows to keep gemm busy, few enough to stay in the outer cache.
@@ -140,6 +176,7 @@ struct ProjectedCrossEntropy {
   real smoothing = 0;
   double normalizer = 1;
   std::optional<real> alpha = std::nullopt;
+  const TeacherLogits* teacher = nullptr;  // read in forward only
   bool want_x = false, want_weight = false, want_bias = false;
   LossCounts* counts = nullptr;
   Array dx, dweight, dbias;
@@ -169,9 +206,15 @@ struct ProjectedCrossEntropy {
       const auto factor = static_cast<real>(1 / normalizer);
       const std::int32_t* const own = targets.data() + begin;
       std::vector<double>* const each = counts != nullptr ? counts->each : nullptr;
-      accumulate(total, alpha
-                            ? paired_chunk_loss(z, own, smoothing, *alpha, factor, with_grad, each)
-                            : chunk_loss(z, own, smoothing, factor, with_grad, each));
+      if (teacher != nullptr) {
+        Array taught = teacher_logits(begin, n);
+        accumulate(total, distilled_chunk_loss(z, taught, own, smoothing, *teacher, factor,
+                                               with_grad, each));
+      } else if (alpha) {
+        accumulate(total, paired_chunk_loss(z, own, smoothing, *alpha, factor, with_grad, each));
+      } else {
+        accumulate(total, chunk_loss(z, own, smoothing, factor, with_grad, each));
+      }
       if (want_weight) {
         gemm(Trans::yes, Trans::no, classes, in, z.rows(), 1, z.data(), classes, input, in,
              begin == 0 ? real(0) : real(1), dweight.data(), in);
@@ -198,7 +241,20 @@ struct ProjectedCrossEntropy {
   }
 
  private:
-  const char* name() const { return alpha ? "rdrop_cross_entropy" : "projected_cross_entropy"; }
+  const char* name() const {
+    return teacher != nullptr ? "distilled_cross_entropy"
+           : alpha            ? "rdrop_cross_entropy"
+                              : "projected_cross_entropy";
+  }
+  Array teacher_logits(std::int64_t begin, std::int64_t n) const {
+    const std::int64_t in = teacher->x.cols(), classes = teacher->weight.rows();
+    Array z({n, classes});
+    gemm(Trans::no, Trans::yes, n, classes, in, 1, teacher->x.row(begin), in,
+         teacher->weight.data(), in, 0, z.data(), classes);
+    if (teacher->bias.defined())
+      kernels::add_bias(z.data(), teacher->bias.data(), z.data(), n, classes);
+    return z;
+  }
   /// With R-Drop, the rows [begin, begin + n) of both passes, so that a product takes all of them.
   Array together(const Array& x, std::int64_t begin, std::int64_t n, std::int64_t rows) const {
     if (!alpha) return {};
@@ -215,6 +271,17 @@ struct ProjectedCrossEntropy {
     if (bias.defined() && bias.shape() != Shape{weight.shape()[0]}) {
       fail("[{}] expected a bias [{}], got {}", name(), weight.shape()[0], bias.shape());
     }
+    if (teacher == nullptr) return;
+    const Shape &own = teacher->x.shape(), &matrix = teacher->weight.shape();
+    if (own.rank() != 2 || matrix.rank() != 2 || own.rows() != x.rows() ||
+        own.cols() != matrix.cols() || matrix.rows() != weight.rows() ||
+        (teacher->bias.defined() && teacher->bias.shape() != Shape{matrix.rows()})) {
+      fail("[{}] expected a teacher of {} rows and {} classes, got {} rows and a weight {}", name(),
+           x.rows(), weight.rows(), own, matrix);
+    }
+    if (!(teacher->share >= 0 && teacher->share <= 1) || !(teacher->temperature > 0))
+      fail("[{}] expected a share within [0, 1] and a temperature above 0, got {} and {}", name(),
+           teacher->share, teacher->temperature);
   }
 };
 
@@ -245,8 +312,9 @@ namespace {
 
 Tensor projected(const Tensor& x, const Tensor& weight, const Tensor& bias,
                  std::span<const std::int32_t> targets, real smoothing, std::optional<real> alpha,
-                 double normalizer, LossCounts* counts) {
+                 const TeacherLogits* teacher, double normalizer, LossCounts* counts) {
   ProjectedCrossEntropy op;
+  op.teacher = teacher;
   op.targets = targets;
   op.smoothing = smoothing;
   op.normalizer = normalizer;
@@ -263,14 +331,21 @@ Tensor projected(const Tensor& x, const Tensor& weight, const Tensor& bias,
 Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                std::span<const std::int32_t> targets, real smoothing,
                                double normalizer, LossCounts* counts) {
-  return projected(x, weight, bias, targets, smoothing, std::nullopt, normalizer, counts);
+  return projected(x, weight, bias, targets, smoothing, std::nullopt, nullptr, normalizer, counts);
 }
 
 Tensor rdrop_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                            std::span<const std::int32_t> targets, real smoothing, real alpha,
                            double normalizer, LossCounts* counts) {
   if (!(alpha >= 0)) fail("[rdrop_cross_entropy] expected alpha >= 0, got {}", alpha);
-  return projected(x, weight, bias, targets, smoothing, alpha, normalizer, counts);
+  return projected(x, weight, bias, targets, smoothing, alpha, nullptr, normalizer, counts);
+}
+
+Tensor distilled_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                               std::span<const std::int32_t> targets, real smoothing,
+                               const TeacherLogits& teacher, double normalizer,
+                               LossCounts* counts) {
+  return projected(x, weight, bias, targets, smoothing, std::nullopt, &teacher, normalizer, counts);
 }
 
 HEED_END

@@ -39,4 +39,20 @@ Tensor rdrop_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& 
                            std::span<const std::int32_t> targets, real smoothing, real alpha,
                            double normalizer, LossCounts* counts = nullptr);
 
+/// What a student imitates: the logits x Wᵀ + b of a teacher, a row for each target.
+struct TeacherLogits {
+  Array x;               ///< [targets, in], of the teacher
+  Array weight, bias;    ///< [classes, in]; [classes] or none
+  real share = 0.5;      ///< of the divergence in the loss: λ
+  real temperature = 1;  ///< T
+};
+/// Distillation: the loss of a target is (1 − λ) CE(p) + λ T² KL(q_T ‖ p_T), with p_T = softmax(z / T) of the
+/// student's logits and q_T that of the teacher's, which is constant. T² keeps the gradient of the divergence at the
+/// same scale for every T.
+/// Source: Hinton, Vinyals and Dean, "Distilling the knowledge in a neural network", 2015, section 2.
+Tensor distilled_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                               std::span<const std::int32_t> targets, real smoothing,
+                               const TeacherLogits& teacher, double normalizer,
+                               LossCounts* counts = nullptr);
+
 HEED_END

@@ -74,10 +74,13 @@ class EncoderClassifier final : public Classifier {
   Tensor logits(const Rows& rows, Pass& pass) const override {
     return output_(labelled_rows(rows, pass));
   }
+  Projected projected(const Rows& rows, Pass& pass) const override {
+    return {labelled_rows(rows, pass), output_};
+  }
   Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const override {
-    const Tensor x = labelled_rows(rows, pass);
-    if (!of_sequences()) return projected_loss(x, output_, rows.labels, options);
-    return projected_loss(x, output_, labels_of_sequences(rows), options);
+    const Projected logits = projected(rows, pass);
+    if (!of_sequences()) return projected_loss(logits, rows.labels, options);
+    return projected_loss(logits, labels_of_sequences(rows), options);
   }
 
  private:

@@ -29,7 +29,7 @@ Tensor Generative::hidden(const Rows& rows, Pass& pass) const {
 }
 
 Tensor Generative::loss(const Rows& rows, const LossOptions& options, Pass& pass) const {
-  return projected_loss(hidden(rows, pass), output(), rows.labels, options);
+  return projected_loss(projected(rows, pass), rows.labels, options);
 }
 
 namespace {

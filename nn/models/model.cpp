@@ -25,22 +25,41 @@ Tensor rows_of_features(const SideView& side) {
   return Tensor(rows);
 }
 
-Tensor projected_loss(const Tensor& rows, const Linear& output,
-                      std::span<const std::int32_t> labels, const LossOptions& options) {
+Projected Model::projected(const Rows&, Pass&) const {
+  fail("[model] expected a model with rows for its labels: this one is no teacher and no student");
+}
+
+Tensor projected_loss(const Projected& logits, std::span<const std::int32_t> labels,
+                      const LossOptions& options) {
   if (std::ranges::find(labels, ignored_target) != labels.end()) {
     std::vector<std::int32_t> own = rows_with_labels(labels), kept;
     for (const std::int32_t row : own) kept.push_back(labels[static_cast<std::size_t>(row)]);
+    LossOptions of_kept = options;
+    if (options.distillation) {
+      Tensor& rows = of_kept.distillation->teacher.rows;
+      rows = index_select(rows, own);
+    }
     for (std::size_t i = 0, n = own.size(); options.rdrop && i < n; ++i)
       own.push_back(own[i] + static_cast<std::int32_t>(labels.size()));
-    return projected_loss(index_select(rows, own), output, kept, options);
+    return projected_loss({index_select(logits.rows, own), logits.output}, kept, of_kept);
   }
   const auto smoothing = static_cast<real>(options.label_smoothing);
+  const Linear& output = logits.output;
   if (options.rdrop) {
-    return rdrop_cross_entropy(rows, output.weight, output.bias, labels, smoothing,
+    return rdrop_cross_entropy(logits.rows, output.weight, output.bias, labels, smoothing,
                                static_cast<real>(*options.rdrop), options.normalizer,
                                options.counts);
   }
-  return projected_cross_entropy(rows, output.weight, output.bias, labels, smoothing,
+  if (options.distillation) {
+    const auto& [taught, share, temperature] = *options.distillation;
+    const Tensor& bias = taught.output.bias;
+    const TeacherLogits teacher{taught.rows.value(), taught.output.weight.value(),
+                                bias.defined() ? bias.value() : Array(), static_cast<real>(share),
+                                static_cast<real>(temperature)};
+    return distilled_cross_entropy(logits.rows, output.weight, output.bias, labels, smoothing,
+                                   teacher, options.normalizer, options.counts);
+  }
+  return projected_cross_entropy(logits.rows, output.weight, output.bias, labels, smoothing,
                                  options.normalizer, options.counts);
 }
 

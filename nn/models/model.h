@@ -38,6 +38,18 @@ struct Rows {
   Lanes lanes = {};  ///< for a model with a segment memory (Model::segment_memory)
 };
 
+/// The logits of a loss, not yet computed: rows Wᵀ + b, a row for each label.
+struct Projected {
+  Tensor rows;
+  Linear output;
+};
+
+/// A student's loss (distilled_cross_entropy): its teacher's logits of the same batch, without a graph.
+struct Distillation {
+  Projected teacher;
+  double share = 0.5, temperature = 1;
+};
+
 struct LossOptions {
   double label_smoothing = 0;
   double normalizer = 1;         ///< the sum over labels is divided by it
@@ -45,12 +57,12 @@ struct LossOptions {
   /// The weight of R-Drop's divergence (rdrop_cross_entropy). If set, the rows hold every sequence
   /// twice: their second half repeats the first. The labels are not repeated.
   std::optional<double> rdrop = std::nullopt;
+  std::optional<Distillation> distillation = std::nullopt;  ///< not together with rdrop
 };
 
-/// The loss of logits = rows Wᵀ + b, a label for each row. Rows with the label ignored_target are not
-/// projected.
-Tensor projected_loss(const Tensor& rows, const Linear& output,
-                      std::span<const std::int32_t> labels, const LossOptions& options);
+/// The loss of these logits. Rows with the label ignored_target are not projected.
+Tensor projected_loss(const Projected& logits, std::span<const std::int32_t> labels,
+                      const LossOptions& options);
 
 class Model {
  public:
@@ -65,6 +77,9 @@ class Model {
   Parameters state() const;
   /// The loss of a batch, a scalar: Σ over labels / normalizer.
   virtual Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const = 0;
+  /// What the loss compares with the labels. Throws Error(failed) if the model has no such rows: it can then
+  /// be neither a teacher nor a student.
+  virtual Projected projected(const Rows& rows, Pass& pass) const;
   /// A new, empty memory if the model uses one (ModelOptions::memory).
   virtual std::optional<SegmentMemory> segment_memory() const { return std::nullopt; }
   /// The maximum number of positions of a sequence; 0: no limit.
@@ -98,6 +113,9 @@ class Generative : public Model {
 
   /// decoder_rows of a whole batch: [target tokens, d].
   Tensor hidden(const Rows& rows, Pass& pass) const;
+  Projected projected(const Rows& rows, Pass& pass) const final {
+    return {hidden(rows, pass), output()};
+  }
   /// [target tokens, vocabulary]
   Tensor logits(const Rows& rows, Pass& pass) const { return output()(hidden(rows, pass)); }
   /// Label-smoothed cross-entropy; the logits of a batch never exist at once.

@@ -1,5 +1,6 @@
 // Attention, composed and fused, and the losses.
 #include "tests/autograd/attention_cases.h"
+#include "tests/autograd/expect.h"
 #include "tests/autograd/op_table.h"
 
 HEED_BEGIN
@@ -247,7 +248,22 @@ std::vector<OpRow> loss_rows() {
   plain.cases.push_back({"scaled afterwards", {uniform({3, 5})}, [](const Inputs& x) {
                            return scale(cross_entropy(x[0], Ids{0, 4, 2}, real(0.1), 3), -2);
                          }});
-  return {plain, projected, rdrop};
+  OpRow distilled{"distilled_cross_entropy", {}};
+  for (const auto& [share, temperature] : {std::pair<real, real>(0, 1), {0.3, 2}, {1, 0.5}}) {
+    for (const Ids& targets : {Ids{0, 4, 2}, Ids{ignored_target, 3}, Ids{}}) {
+      const TeacherLogits teacher{random_array({std::ssize(targets), 3}, 5),
+                                  random_array({5, 3}, 6), random_array({5}, 7), share,
+                                  temperature};
+      distilled.cases.push_back(
+          {fmt::format("[{}], share {}, temperature {}", fmt::join(targets, " "), share,
+                       temperature),
+           {uniform({std::ssize(targets), 4}, -2, 2), uniform({5, 4}, -2, 2), uniform({5})},
+           [targets, teacher](const Inputs& x) {
+             return distilled_cross_entropy(x[0], x[1], x[2], targets, real(0.1), teacher, 3);
+           }});
+    }
+  }
+  return {plain, projected, rdrop, distilled};
 }
 
 HEED_END

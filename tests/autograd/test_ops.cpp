@@ -446,6 +446,41 @@ BOOST_AUTO_TEST_CASE(the_loss_of_r_drop_equals_its_formula) {
   EXPECT_FAIL(rdrop_cross_entropy(x, weight, bias, once, 0, -1, 1), "expected alpha >= 0, got -1");
 }
 
+BOOST_AUTO_TEST_CASE(distillation_equals_its_composition) {
+  const std::int64_t rows = 4100, in = 2, classes = 3;  // two chunks
+  std::vector<std::int32_t> targets;
+  for (std::int64_t r = 0; r < rows; ++r) targets.push_back(static_cast<std::int32_t>(r % classes));
+  const Tensor x = Tensor::variable(random_array({rows, in}, 1)),
+               weight = Tensor::variable(random_array({classes, in}, 2)),
+               bias = Tensor::variable(random_array({classes}, 3));
+  const real share = real(0.3), t = 2;
+  const TeacherLogits teacher{
+      random_array({rows, 4}, 4), random_array({classes, 4}, 5), {}, share, t};
+  LossCounts counts;
+  const Tensor fused =
+      distilled_cross_entropy(x, weight, bias, targets, real(0.1), teacher, 7, &counts);
+  const Tensor logits = affine(x, weight, bias), log_p = log_softmax(scale(logits, 1 / t)),
+               log_q = log_softmax(scale(affine(Tensor(teacher.x), Tensor(teacher.weight)), 1 / t)),
+               divergence = sum(exp(log_q) * (log_q - log_p));
+  const Tensor composed = scale(cross_entropy(logits, targets, real(0.1), 7), 1 - share) +
+                          scale(divergence, share * t * t / 7);
+  const double tolerance = sizeof(real) == 8 ? 1e-9 : 0.05;
+  BOOST_TEST(same(fused.value(), composed.value(), tolerance));
+  BOOST_CHECK_CLOSE(counts.loss / 7, double{fused.item()}, 1e-3);
+  const Gradients a = backward(fused), b = backward(composed);
+  for (const Tensor& p : {x, weight, bias}) BOOST_TEST(same(a[p], b[p], tolerance));
+  TeacherLogits other = teacher;
+  other.x = random_array({3, 4}, 4);
+  EXPECT_FAIL(
+      distilled_cross_entropy(x, weight, bias, targets, 0, other, 1),
+      "[distilled_cross_entropy] expected a teacher of 4100 rows and 3 classes, got [3, 4] rows "
+      "and a weight [3, 4]");
+  other = teacher;
+  other.temperature = 0;
+  EXPECT_FAIL(distilled_cross_entropy(x, weight, bias, targets, 0, other, 1),
+              "expected a share within [0, 1] and a temperature above 0, got 0.3 and 0");
+}
+
 BOOST_AUTO_TEST_CASE(the_loss_in_chunks_equals_that_of_all_rows) {
   // A chunk holds at most 4,096 rows.
   const std::int64_t rows = 4100, in = 2, classes = 3;

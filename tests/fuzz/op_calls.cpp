@@ -226,6 +226,14 @@ Tensor call_rdrop_cross_entropy(Operands& o) {
   const real smoothing = o.probability(), alpha = o.probability();
   return rdrop_cross_entropy(x, weight, bias, targets, smoothing, alpha, o.normalizer());
 }
+Tensor call_distilled_cross_entropy(Operands& o) {
+  const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
+  const auto targets = o.ids();
+  const Array rows = o.tensor().value(), matrix = o.tensor().value();
+  const real smoothing = o.probability();
+  const TeacherLogits teacher{rows, matrix, {}, o.probability(), 2};
+  return distilled_cross_entropy(x, weight, bias, targets, smoothing, teacher, o.normalizer());
+}
 
 constexpr auto calls = std::to_array<OpCall>({
     {"add", true, binary<add>},
@@ -267,6 +275,7 @@ constexpr auto calls = std::to_array<OpCall>({
     {"cross_entropy", true, call_cross_entropy},
     {"projected_cross_entropy", true, call_projected_cross_entropy},
     {"rdrop_cross_entropy", true, call_rdrop_cross_entropy},
+    {"distilled_cross_entropy", true, call_distilled_cross_entropy},
     {"maximum", true, binary<maximum>},
     {"minimum", true, binary<minimum>},
     {"where", true, call_where},

@@ -197,4 +197,26 @@ checks=$((checks + 1)); grep -q -e 'data\.' -e 'starts again' err && fail 'the d
 status 0 eval old --weights last --json
 near 'loss of an old run after ten more steps' "$(number loss)" 0.20817754294861826
 
+# ---- pruning ------------------------------------------------------------------------------------------
+config prunable
+status 0 train prunable.yaml
+status 0 prune runs/prunable --heads 2 --share 0.3 --run few --json
+holds out '"removed_heads":2' '"removed_weights":[0-9]+' '"run":"few"'
+status 0 eval few
+says 'heed: weights: best, step'
+status 2 resume few
+says 'few has weights but no optimizer' 'heed train CONFIG model.init_from=few'
+status 0 train prunable.yaml --run onward model.init_from=few train.steps=2
+status 2 prune runs/prunable --heads 1 --run few
+says 'few'
+status 0 prune runs/prunable --heads 1 --run few --overwrite
+holds out '^attention' 'self_attn .* removed'
+status 2 prune runs/prunable --run other
+says '--heads or --share'
+status 2 prune runs/prunable --heads 1000 --run other
+says '--heads 1000: the model has'
+status 2 prune runs/prunable --heads 1 --run runs/prunable --overwrite
+says 'a folder of its own'
+absent other
+
 report

@@ -17,6 +17,7 @@
 #include "data/batches/batcher.h"
 #include "train/commands/commands.h"
 #include "train/loop/step.h"
+#include "train/loop/teacher.h"
 #include "train/loop/transfer.h"
 #include "train/report/product_replay.h"
 #include "train/report/step_profile.h"
@@ -89,6 +90,8 @@ class Bench {
     }
     model_ = build_to_train(config, vocabulary);
     cost_ = token_cost(*task_, *model_);
+    if (stream_) teacher_ = make_teacher(config, data_.tokenizers);
+    options_ = taught(step_options(config), teacher_.get());
     optimizer_.emplace(config.optim, not_frozen(*model_, config.train.freeze));
     step_.emplace(*model_, *optimizer_, team_, options_);
   }
@@ -140,7 +143,8 @@ class Bench {
 
  private:
   const Config& config_;
-  const StepOptions options_ = step_options(config_);
+  std::unique_ptr<Teacher> teacher_;
+  StepOptions options_;
   const std::unique_ptr<Task> task_;
   Team team_;
   ExperimentData data_;

@@ -335,13 +335,43 @@ void add_bench(CLI::App& app, Job& job) {
   command->footer("Example:\n  heed bench configs/bench/nmt-small.yaml threads=2");
 }
 
+void add_prune(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
+  const auto options = std::make_shared<PruneCommand>();
+  options->command = typed;
+  CLI::App* const command =
+      app.add_subcommand("prune", "remove heads or weights that a model can do without");
+  command->callback([options, &job] {
+    if (options->heads == 0 && options->share == 0) throw CLI::RequiredError("--heads or --share");
+    job = [options] { return prune_command(*options); };
+  });
+  add_run(command, options->run, options->overrides, "threads=1");
+  add_choice(command, choices, "--heads", options->heads, "N",
+             "heads of attention to remove, those whose gates have the smallest gradients first")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  add_choice(command, choices, "--share", options->share, "S",
+             "share of the weights to set to zero, those of the smallest magnitudes first")
+      ->check(CLI::Range(0.0, 1.0));
+  add_weights(command, options->weights);
+  add_choice(command, results, "--run", options->to, "FOLDER", "the new run folder")->required();
+  command->add_flag("--overwrite", options->overwrite, "replace the run in that folder")
+      ->group(results);
+  add_json(command, options->json, "what was removed");
+  command->footer(
+      "The importance of heads is measured on the validation data, at most 1,000 sequences of "
+      "them. The new run\n"
+      "evaluates and generates like any other; to train it further, begin a run with "
+      "model.init_from.\n"
+      "Examples:\n"
+      "  heed prune runs/multi30k-de-en --heads 12 --run runs/fewer-heads\n"
+      "  heed prune runs/multi30k-de-en --share 0.5 --run runs/half-zero\n"
+      "  heed eval runs/half-zero");
+}
+
 void add_fetch(CLI::App& app, Job& job) {
   const auto options = std::make_shared<FetchCommand>();
   CLI::App* const command = add_command(
       app, job, "fetch", "download a data set and check its SHA-256", options, fetch_command);
-  command
-      ->add_option("NAME", options->name,
-                   "multi30k, tinyshakespeare, or mnist (images, which no task reads yet)")
+  command->add_option("NAME", options->name, "multi30k, tinyshakespeare or mnist")
       ->required()
       ->type_name("");
   add_choice(command, results, "--to", options->to, "FOLDER",
@@ -394,6 +424,7 @@ void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed
   add_gradcheck(app, job);
   add_show(app, job);
   add_bench(app, job);
+  add_prune(app, job, typed);
   add_fetch(app, job);
   add_help(app, job);
 }

@@ -84,6 +84,19 @@ struct BenchCommand {
 };
 int bench_command(const BenchCommand& options);
 
+struct PruneCommand {
+  std::string run;
+  std::vector<std::string> overrides;
+  std::string weights;
+  std::int64_t heads = 0;  ///< to remove, the least important first
+  double share = 0;        ///< of the weights, the smallest first
+  std::string to;          ///< the new run folder
+  bool overwrite = false;
+  bool json = false;
+  std::vector<std::string> command;
+};
+int prune_command(const PruneCommand& options);
+
 struct FetchCommand {
   std::string name;
   std::string to, from;  ///< empty: data/<name>; from GitHub

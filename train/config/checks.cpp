@@ -507,6 +507,13 @@ class Checker {
                "runs each sequence twice, which a segment memory does not allow; set model.memory "
                "or train.rdrop to 0");
     }
+    if (!train.distill.teacher.empty() && (train.rdrop > 0 || config_.model.memory > 0)) {
+      const bool twice = train.rdrop > 0;
+      complain(
+          {"train.distill.teacher", twice ? "train.rdrop" : "model.memory"},
+          fmt::format("a student has one pass over its batch and no segment memory; set {} to 0",
+                      twice ? "train.rdrop" : "model.memory"));
+    }
     const std::int64_t averaged = (train.steps + 4) / 5;  // the run's last fifth, rounded up
     if (train.average > 1 && train.steps > 0 && (train.average - 1) * train.save_every > averaged) {
       warn(

@@ -275,6 +275,15 @@ void add_train(Table& table) {
               "R-Drop: each step runs the model twice with different dropout and adds this times "
               "the "
               "divergence of both outputs to the loss; 0: once."),
+          row(HEED_KEY(train.distill.teacher),
+              "A run whose outputs this one imitates (knowledge distillation); it has the same "
+              "task and "
+              "vocabulary.")
+              .in_words("a run folder"),
+          row(HEED_KEY(train.distill.weight), Range{0.0, 1.0},
+              "Of the divergence from the teacher in the loss; that of the labels has the rest."),
+          row(HEED_KEY(train.distill.temperature), {0.0, 1000.0, false, true},
+              "Divides the logits of both before they are compared."),
           row(HEED_KEY(train.ema), fraction,
               "Decay of a moving average of the weights, which is validated and saved in place of "
               "the weights; 0: none."),
@@ -335,7 +344,8 @@ void add_bench(Table& table) {
   add(table, {
                  row(HEED_KEY(bench.sequences), Range{0, million},
                      "Sequences in a step; 0: batches of the config's own data."),
-                 row(HEED_KEY(bench.source_length), tokens, "Tokens in each source sequence; a picture has its patches."),
+                 row(HEED_KEY(bench.source_length), tokens,
+                     "Tokens in each source sequence; a picture has its patches."),
                  row(HEED_KEY(bench.target_length), tokens, "Tokens in each target sequence."),
                  row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Distinct tokens."),
              });

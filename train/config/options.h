@@ -23,6 +23,13 @@ struct EarlyStoppingOptions {
   std::int64_t patience = 10;    ///< validations without a better value
 };
 
+/// Knowledge distillation (train/loop/teacher.h).
+struct DistillOptions {
+  std::string teacher = {};  ///< a run; empty: none
+  double weight = 0.5;       ///< of the divergence from the teacher; the labels' loss has the rest
+  double temperature = 2.0;
+};
+
 struct TrainOptions {
   std::string init_from = {};  ///< model.init_from: a run whose weights this one begins with
   std::vector<std::string> freeze =
@@ -37,7 +44,8 @@ struct TrainOptions {
   bool recompute = false;  ///< blocks keep their inputs only, and run again in backward
   OnNonFinite on_nonfinite = OnNonFinite::stop;
   double label_smoothing = 0.1;
-  double rdrop = 0.0;                 ///< weight of the divergence of two passes; 0: one pass
+  double rdrop = 0.0;  ///< weight of the divergence of two passes; 0: one pass
+  DistillOptions distill = {};
   double ema = 0.0;                   ///< decay of the weights' moving average; 0: none
   std::int64_t log_every = 50;        ///< steps
   std::int64_t validate_every = 500;  ///< steps

@@ -28,6 +28,7 @@ const std::vector<Section>& sections() {
       {"optim", "How weights are updated."},
       {"optim.schedule", "The learning rate as a function of the step."},
       {"train", "How long to train, on what batches, and what to log and keep."},
+      {"train.distill", "Knowledge distillation from a larger model."},
       {"train.early_stopping", "When to stop before the end."},
       {"decode",
        "How outputs are decoded. Validation during training is greedy (beam 1) in any case."},

@@ -86,7 +86,9 @@ Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, s
   pass.all_reduce = context.all_reduce;
   LossOptions loss{options.label_smoothing, normalizer, counts};
   if (options.rdrop > 0) loss.rdrop = options.rdrop;
-  return model.loss(rows_of(shard, context.lanes), loss, pass);
+  const Rows rows = rows_of(shard, context.lanes);
+  if (options.teacher) loss.distillation = options.teacher(rows);
+  return model.loss(rows, loss, pass);
 }
 
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,

@@ -27,7 +27,9 @@ struct StepOptions {
   bool recompute = false;  ///< blocks keep their inputs only, and run again in backward
   double rdrop = 0;        ///< weight of R-Drop's divergence; 0: one pass (train/loop/augment.h)
   double cutoff = 0;       ///< probability that a token becomes <unk>
-  bool bf16 = false;       ///< large products in bf16 (autograd/kernels/gemm/bf16.h), if available
+  /// What a batch's logits are compared with besides its labels (train/loop/teacher.h); or none.
+  std::function<Distillation(const Rows&)> teacher = {};
+  bool bf16 = false;  ///< large products in bf16 (autograd/kernels/gemm/bf16.h), if available
 };
 
 StepOptions step_options(const Config& config);

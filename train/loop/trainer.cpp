@@ -58,7 +58,8 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
       team_(config.threads),
       model_(build_to_train(config, sizes_of(data.tokenizers))),
       optimizer_(config.optim, not_frozen(*model_, config.train.freeze)),
-      step_(*model_, optimizer_, team_, step_options(config)),
+      teacher_(make_teacher(config, data.tokenizers)),
+      step_(*model_, optimizer_, team_, taught(step_options(config), teacher_.get())),
       stream_(data.train, batch_options(config)),
       cost_(token_cost(*task_, *model_)),
       total_steps_(steps_in_all(config, stream_)),
@@ -382,6 +383,14 @@ void Trainer::restore() {
     return initialise();
   }
   const std::filesystem::path folder = newest.checkpoint->folder;
+  if (newest.checkpoint->state.contains("from")) {
+    throw Error(Exit::usage, fmt::format("{} has weights but no optimizer's state: it was made "
+                                         "from {}. To train them further: heed "
+                                         "train CONFIG model.init_from={}",
+                                         run_.path.string(),
+                                         newest.checkpoint->state.value("from", "another run"),
+                                         run_.path.string()));
+  }
   load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),
                (folder / "model.safetensors").string());
   load_training(folder / "training.safetensors");

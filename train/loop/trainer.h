@@ -16,6 +16,7 @@
 #include "train/config/config.h"
 #include "train/loop/run_progress.h"
 #include "train/loop/step.h"
+#include "train/loop/teacher.h"
 #include "train/loop/weight_ema.h"
 #include "train/run/checkpoint_folder.h"
 #include "train/run/jsonl.h"
@@ -101,6 +102,7 @@ class Trainer {
   Team team_;
   std::unique_ptr<Model> model_;
   Optimizer optimizer_;
+  std::unique_ptr<Teacher> teacher_;
   TrainStep step_;
   std::optional<WeightEma> ema_;
   BatchStream stream_;

@@ -1,0 +1,81 @@
+// Knowledge distillation: a student learns from its teacher's outputs.
+#include "tests/train/trainer_support.h"
+#include "train/loop/teacher.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+/// A finished run that reverses words well.
+Run& teacher_in(const TempFolder& folder, std::optional<Run>& run) {
+  Config c = small_run(600);
+  c.data.synthetic.train = 1000;
+  c.data.synthetic.max_length = 4;
+  c.data.synthetic.symbols = 6;
+  c.model.d_model = 24;
+  c.model.dropout = 0;
+  c.train.validate_every = c.train.save_every = 200;
+  run.emplace(c, folder / "teacher");
+  begin_run(run->paths(), run->config, run->data.tokenizers, run->data.sums, {});
+  run->train(false);
+  return *run;
+}
+
+Config student_of(const Run& teacher, double weight) {
+  Config c = teacher.config;
+  c.model.d_model = 18;
+  c.train.distill = {.teacher = teacher.paths().path.string(), .weight = weight, .temperature = 2};
+  return c;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(distillation)
+
+// With all weight on the divergence, the labels' loss has no part: its smoothing changes no bit.
+BOOST_AUTO_TEST_CASE(a_student_learns_from_its_teacher_alone) {
+  const TempFolder folder;
+  std::optional<Run> first;
+  Config c = student_of(teacher_in(folder, first), 1);
+  Run student(c, folder / "student");
+  Trainer trainer(student.config, student.paths(), student.data, student.talk);
+  BOOST_TEST(trainer.train() == 0);
+  const Evaluation e = trainer.task().evaluate(trainer.trained(), student.data.valid, {});
+  BOOST_TEST(e.value(Metric::token_accuracy) > 0.75, e.text());
+  c.train.label_smoothing = 0.9;
+  Run smooth(c, folder / "smooth");
+  smooth.train(false);
+  BOOST_TEST(get(student.checkpoints().folder_of(600) / "model.safetensors") ==
+             get(smooth.checkpoints().folder_of(600) / "model.safetensors"));
+}
+
+BOOST_AUTO_TEST_CASE(a_student_s_run_repeats_its_bits) {
+  const TempFolder folder;
+  std::optional<Run> first;
+  Config c = student_of(teacher_in(folder, first), 0.5);
+  c.train.steps = 40;
+  c.train.validate_every = c.train.save_every = 20;
+  c.model.dropout = 0.2;
+  check_repeats_bits(c, folder / "run");
+}
+
+BOOST_AUTO_TEST_CASE(a_teacher_of_another_kind_is_refused) {
+  const TempFolder folder;
+  std::optional<Run> first;
+  Config c = student_of(teacher_in(folder, first), 0.5);
+  const auto refused = [&](const std::string& message) {
+    const Tokenizers own = load_data(c).tokenizers;
+    HEED_CHECK_ERROR(Exit::bad_input, message, Teacher(c, own));
+  };
+  c.data.synthetic.symbols = 7;
+  refused("has another vocabulary");
+  c = first->config;
+  c.train.distill.teacher = (folder / "teacher").string();
+  c.task = TaskKind::tag;
+  refused("is a run of task: seq2seq, not tag");
+  c.train.distill.teacher = (folder / "none").string();
+  HEED_CHECK_ERROR(Exit::usage, "none", Teacher(c, first->data.tokenizers));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,139 @@
+// Heads and weights that a trained model can do without.
+#include "train/loop/pruning.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/train/trainer_support.h"
+#include "train/decode/rows.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+struct Subject {
+  TempFolder folder;
+  Config config = small_run(60);
+  std::optional<Run> run;
+  std::optional<Trainer> trainer;
+
+  Subject() {
+    config.model.encoder_layers = 2;
+    run.emplace(config, folder / "run");
+    trainer.emplace(run->config, run->paths(), run->data, run->talk);
+    BOOST_TEST(trainer->train() == 0);
+  }
+  const Model& model() const { return trainer->model(); }
+  Tensor weight(const std::string& name) const {
+    const Parameters all = model().parameters();
+    return std::ranges::find(all, name, &NamedTensor::name)->tensor;
+  }
+  double loss(const Batch& batch) const {
+    const NoGrad no_grad;
+    Pass evaluation;
+    return double{
+        model()
+            .loss(rows_of(batch), {0, static_cast<double>(batch.label_count())}, evaluation)
+            .item()};
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(pruning)
+
+// The gate of a head scales its columns of the projection: its gradient is a difference quotient.
+BOOST_AUTO_TEST_CASE(importance_is_the_gradient_of_a_gate) {
+  Subject s;
+  BatchOptions one;
+  one.batch_sequences = 1;
+  one.seed = s.config.seed;
+  BatchStream stream(s.run->data.valid, one);
+  const Batch batch = stream.next();
+  const std::vector<HeadImportance> heads =
+      importance_of_heads(s.model(), s.config, s.run->data.valid, 1, s.trainer->team());
+  BOOST_REQUIRE(heads.size() == 4U * 3U);  // two self-attentions, causal and cross
+  BOOST_TEST(heads[3].attention == "encoder.layers.1.self_attn");
+  BOOST_TEST(heads[11].attention == "decoder.layers.0.multihead_attn");
+  std::vector<double> quotients;
+  for (const HeadImportance& head : heads) {
+    Tensor tensor = s.weight(head.attention + ".out_proj.weight");
+    Array& weight = tensor.mutable_value();
+    const std::vector<real> before(weight.values().begin(), weight.values().end());
+    const auto loss_at = [&](double gate) {
+      for (std::int64_t r = 0; r < 12; ++r) {
+        for (std::int64_t c = 0; c < 12; ++c) {
+          const real w = before[r * 12 + c];
+          weight.row(r)[c] = c / 4 == head.head ? static_cast<real>(gate * w) : w;
+        }
+      }
+      return s.loss(batch);
+    };
+    quotients.push_back(std::abs(loss_at(1.05) - loss_at(0.95)) / 0.1);
+    loss_at(1);
+  }
+  for (std::size_t first = 0; first < heads.size(); first += 3) {
+    double squares = 0;
+    for (std::size_t k = first; k < first + 3; ++k) squares += quotients[k] * quotients[k];
+    for (std::size_t k = first; k < first + 3; ++k)
+      BOOST_CHECK_SMALL(heads[k].importance - quotients[k] / std::sqrt(squares), 0.02);
+  }
+  Team two(2);
+  const std::vector<HeadImportance> again =
+      importance_of_heads(s.model(), s.config, s.run->data.valid, 1, two);
+  for (std::size_t k = 0; k < heads.size(); ++k)
+    BOOST_TEST(again[k].importance == heads[k].importance);
+}
+
+BOOST_AUTO_TEST_CASE(a_removed_head_has_no_part_in_the_outputs) {
+  Subject s;
+  BatchStream stream(s.run->data.valid, {.batch_sequences = 4, .seed = 1});
+  const Batch batch = stream.next();
+  const HeadImportance head{"decoder.layers.0.multihead_attn", 1, 0};
+  const double before = s.loss(batch);
+  remove_head(s.model(), s.config, head);
+  const double without = s.loss(batch);
+  BOOST_TEST(without != before);
+  // Its values, rows 24 + 4 to 24 + 8 of the projection, no longer matter; those of other heads do.
+  Tensor tensor = s.weight("decoder.layers.0.multihead_attn.in_proj_weight");
+  Array& in = tensor.mutable_value();
+  for (std::int64_t r = 28; r < 32; ++r) in.row(r)[3] += 1;
+  BOOST_TEST(s.loss(batch) == without);
+  in.row(27)[3] += 1;
+  BOOST_TEST(s.loss(batch) != without);
+}
+
+BOOST_AUTO_TEST_CASE(the_smallest_weights_become_zero) {
+  Subject s;
+  std::vector<std::vector<real>> before;
+  std::int64_t matrices = 0;
+  for (const NamedTensor& p : s.model().parameters()) {
+    before.emplace_back(p.tensor.value().values().begin(), p.tensor.value().values().end());
+    if (p.tensor.shape().rank() == 2) matrices += p.tensor.size();
+  }
+  const std::int64_t removed = remove_weights(s.model(), 0.4);
+  BOOST_TEST(removed == std::llround(0.4 * static_cast<double>(matrices)));
+  real largest_zero = 0, smallest_kept = 1e9F;
+  std::int64_t zeros = 0;
+  std::size_t at = 0;
+  for (const NamedTensor& p : s.model().parameters()) {
+    const auto now = p.tensor.value().values();
+    for (std::size_t i = 0; i < before[at].size(); ++i) {
+      const real was = std::abs(before[at][i]);
+      if (p.tensor.shape().rank() == 2 && now[i] == 0) {
+        ++zeros;
+        largest_zero = std::max(largest_zero, was);
+      } else {
+        BOOST_TEST(now[i] == before[at][i]);
+        if (p.tensor.shape().rank() == 2) smallest_kept = std::min(smallest_kept, was);
+      }
+    }
+    ++at;
+  }
+  BOOST_TEST(zeros == removed);
+  BOOST_TEST(largest_zero <= smallest_kept);
+  BOOST_TEST(remove_weights(s.model(), 1) == matrices);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+#include "nn/weights.h"
+#include "train/commands/commands.h"
+#include "train/commands/trained_model.h"
+#include "train/loop/pruning.h"
+#include "train/run/jsonl.h"
+#include "train/run/run_lock.h"
+#include "train/run/run_record.h"
+#include "train/terminal/talk.h"
+
+namespace heed {
+
+namespace {
+
+constexpr std::int64_t most_sequences = 1000;
+
+nlohmann::json json_of(const HeadImportance& head) {
+  return {{"attention", head.attention}, {"head", head.head}, {"importance", head.importance}};
+}
+
+/// The least important first; equal ones in the order of the model.
+std::vector<HeadImportance> by_importance(std::vector<HeadImportance> heads) {
+  std::ranges::stable_sort(heads, {}, &HeadImportance::importance);
+  return heads;
+}
+
+/// Removes heads from the model; what it did, for people and as a record.
+std::string prune_heads(const TrainedModel& trained, const ExperimentData& data, std::int64_t count,
+                        nlohmann::json& record) {
+  Team team(trained.config.threads);
+  const Dataset& split = data.valid.empty() ? data.train : data.valid;
+  const std::vector<HeadImportance> heads = by_importance(
+      importance_of_heads(*trained.model, trained.config, split, most_sequences, team));
+  if (count > std::ssize(heads))
+    throw Error(Exit::usage,
+                fmt::format("--heads {}: the model has {} heads", count, heads.size()));
+  std::string text = fmt::format("{:<40}  head  importance\n", "attention");
+  record["heads"] = nlohmann::json::array();
+  for (std::int64_t i = 0; i < std::ssize(heads); ++i) {
+    const HeadImportance& head = heads[i];
+    text += fmt::format("{:<40}  {:>4}  {:>10.4f}{}\n", head.attention, head.head, head.importance,
+                        i < count ? "  removed" : "");
+    record["heads"].push_back(json_of(head));
+    if (i < count) remove_head(*trained.model, trained.config, head);
+  }
+  record["removed_heads"] = count;
+  return text;
+}
+
+/// The new run: the config and the tokenizers of the old one, and one checkpoint without an optimizer's state.
+void write_run(const RunFolder& to, const TrainedModel& trained, const ExperimentData& data,
+               const PruneCommand& options, const nlohmann::json& record) {
+  create_folders(to.path);
+  const RunLock lock(to.path);
+  if (options.overwrite) {
+    clear_run(to);
+  } else {
+    refuse_existing_run(to);  // another process may have started a run
+  }
+  begin_run(to, trained.config, trained.tokenizers, data.sums, options.command);
+  const std::vector<CheckpointFile> files{
+      {"model.safetensors", [&](FileWriter& file) {
+         write_safetensors(file, tensor_views(trained.model->state()), {{"format", "pt"}});
+       }}};
+  const std::int64_t step = trained.weights.steps.empty() ? 0 : trained.weights.steps.front();
+  CheckpointFolder(to.path).save(step, files, record, true);
+  JsonlWriter metrics(to.metrics());
+  metrics.append(record);
+  metrics.sync();
+}
+
+}  // namespace
+
+int prune_command(const PruneCommand& options) {
+  const RunFolder to{options.to};
+  RunLock::refuse_if_held(to.path);
+  options.overwrite ? refuse_foreign_folder(to) : refuse_existing_run(to);
+  std::error_code ignored;
+  if (std::filesystem::equivalent(options.run, options.to, ignored))
+    throw Error(Exit::usage, "--run: a pruned model needs a folder of its own");
+  const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
+  const ExperimentData data = trained.task->load(&trained.tokenizers);
+  nlohmann::json record{{"kind", "pruned"}, {"from", options.run}};
+  record.update(trained.weights.json());
+  std::string text;
+  if (options.heads > 0) text += prune_heads(trained, data, options.heads, record);
+  if (options.share > 0) {
+    const std::int64_t zeros = remove_weights(*trained.model, options.share);
+    record["removed_weights"] = zeros;
+    text += fmt::format("{} weights are now zero\n", zeros);
+  }
+  write_run(to, trained, data, options, record);
+  if (options.json) {
+    record["run"] = to.path.string();
+    fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    fmt::print("{}", text);
+  }
+  tell(fmt::format("the pruned run is in {}", to.path.string()));
+  return 0;
+}
+
+}  // namespace heed

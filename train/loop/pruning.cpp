@@ -1,0 +1,133 @@
+#include "train/loop/pruning.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/base/error.h"
+#include "data/batches/batcher.h"
+#include "train/decode/rows.h"
+#include "train/tasks/data.h"
+
+HEED_BEGIN
+
+namespace {
+
+constexpr std::string_view projection = ".out_proj.weight";
+
+struct Attention {
+  std::string name;
+  Tensor weight;  ///< of out_proj: [d, d]
+  std::int64_t heads;
+
+  std::int64_t size() const { return weight.shape().cols() / heads; }
+};
+
+std::vector<Attention> attentions_of(const Model& model, const Config& config) {
+  std::vector<Attention> all;
+  for (const NamedTensor& p : model.parameters()) {
+    if (!p.name.ends_with(projection)) continue;
+    // The stages of a Swin Transformer have heads in proportion to their width.
+    const std::int64_t heads =
+        config.model.heads * (p.tensor.shape().cols() / config.model.d_model);
+    all.push_back({p.name.substr(0, p.name.size() - projection.size()), p.tensor, heads});
+  }
+  return all;
+}
+
+/// ⟨W_h, dW_h⟩ of each head.
+std::vector<double> gate_gradients(const Attention& attention, const Array& gradient) {
+  std::vector<double> sums(static_cast<std::size_t>(attention.heads));
+  const Array& weight = attention.weight.value();
+  for (std::int64_t r = 0; r < weight.rows(); ++r) {
+    for (std::int64_t c = 0; c < weight.cols(); ++c)
+      sums[c / attention.size()] += double{weight.row(r)[c]} * gradient.row(r)[c];
+  }
+  return sums;
+}
+
+/// One sequence each.
+std::vector<Batch> sequences_of(const Config& config, const Dataset& data, std::int64_t most) {
+  BatchOptions options;
+  options.batch_sequences = 1;
+  options.context = batch_options(config).context;
+  options.seed = config.seed;
+  BatchStream stream(data, options);
+  std::vector<Batch> all;
+  for (std::int64_t n = std::min(stream.batches_in(0), most); n > 0; --n)
+    all.push_back(stream.next());
+  return all;
+}
+
+}  // namespace
+
+std::vector<HeadImportance> importance_of_heads(const Model& model, const Config& config,
+                                                const Dataset& data, std::int64_t most,
+                                                Team& team) {
+  const std::vector<Attention> attentions = attentions_of(model, config);
+  const std::vector<Batch> sequences = sequences_of(config, data, most);
+  std::vector<std::vector<double>> found(sequences.size());  // of each sequence, all heads
+  team.run(std::ssize(sequences), [&](std::int64_t i) {
+    const Batch& batch = sequences[i];
+    if (batch.label_count() == 0) return;
+    Pass evaluation;
+    const LossOptions loss{0, static_cast<double>(batch.label_count())};
+    Gradients gradients = backward(model.loss(rows_of(batch), loss, evaluation));
+    for (const Attention& attention : attentions) {
+      const Array gradient = gradients.take(attention.weight);
+      const std::vector<double> own = gradient.defined() ? gate_gradients(attention, gradient)
+                                                         : std::vector<double>(attention.heads);
+      found[i].insert(found[i].end(), own.begin(), own.end());
+    }
+  });
+  std::vector<HeadImportance> all;
+  std::size_t at = 0;
+  for (const Attention& attention : attentions) {
+    const std::size_t first = all.size();
+    double squares = 0;
+    for (std::int64_t head = 0; head < attention.heads; ++head, ++at) {
+      double sum = 0;
+      for (const std::vector<double>& one : found) sum += one.empty() ? 0 : std::abs(one[at]);
+      squares += sum * sum;
+      all.push_back({attention.name, head, sum});
+    }
+    for (std::size_t k = first; k < all.size() && squares > 0; ++k)
+      all[k].importance /= std::sqrt(squares);
+  }
+  return all;
+}
+
+void remove_head(const Model& model, const Config& config, const HeadImportance& head) {
+  for (Attention& attention : attentions_of(model, config)) {
+    if (attention.name != head.attention) continue;
+    Array& weight = attention.weight.mutable_value();
+    for (std::int64_t r = 0; r < weight.rows(); ++r)
+      std::fill_n(weight.row(r) + head.head * attention.size(), attention.size(), real(0));
+  }
+}
+
+std::int64_t remove_weights(const Model& model, double share) {
+  std::vector<real> magnitudes;
+  for (const NamedTensor& p : model.parameters()) {
+    if (p.tensor.shape().rank() < 2) continue;
+    for (const real w : p.tensor.value().values()) magnitudes.push_back(std::abs(w));
+  }
+  const auto wanted =
+      static_cast<std::int64_t>(std::llround(share * static_cast<double>(magnitudes.size())));
+  if (wanted == 0) return 0;
+  const auto last = magnitudes.begin() + (wanted - 1);
+  std::nth_element(magnitudes.begin(), last, magnitudes.end());
+  const real limit = *last;
+  std::int64_t of_limit = wanted - std::count_if(magnitudes.begin(), magnitudes.end(),
+                                                 [&](real w) { return w < limit; });
+  for (const NamedTensor& p : model.parameters()) {
+    if (p.tensor.shape().rank() < 2) continue;
+    Tensor tensor = p.tensor;
+    for (real& w : tensor.mutable_value().values()) {
+      const real magnitude = std::abs(w);
+      if (magnitude < limit || (magnitude == limit && of_limit-- > 0)) w = 0;
+    }
+  }
+  return wanted;
+}
+
+HEED_END

@@ -1,0 +1,38 @@
+#pragma once
+/// Parts of a trained model that it can do without: heads of attention and single weights, set to zero.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autograd/base/team.h"
+#include "data/batches/dataset.h"
+#include "nn/models/model.h"
+#include "train/config/config.h"
+
+HEED_BEGIN
+
+struct HeadImportance {
+  std::string attention;  ///< "encoder.layers.0.self_attn"
+  std::int64_t head = 0;
+  double importance = 0;
+};
+
+/// The importance of each head of each attention, in the order of the model:
+///   I_h = mean over sequences of |∂L/∂ξ_h| at ξ_h = 1, where ξ_h multiplies what the head computes
+/// divided by the Euclidean norm of its attention's importances. The gate ξ_h scales the columns of out_proj.weight
+/// that the head owns, so ∂L/∂ξ_h = ⟨W_h, ∂L/∂W_h⟩. L: the loss of one sequence, without dropout; of at most
+/// `most` sequences.
+/// Source: Michel, Levy and Neubig, "Are sixteen heads really better than one?", 2019, section 4.1.
+std::vector<HeadImportance> importance_of_heads(const Model& model, const Config& config,
+                                                const Dataset& data, std::int64_t most, Team& team);
+
+/// Sets the head's columns of out_proj.weight to zero: its attention computes the same without it.
+void remove_head(const Model& model, const Config& config, const HeadImportance& head);
+
+/// Sets the share of weights with the smallest magnitudes to zero, over all matrices together (biases and gains stay);
+/// returns how many are now zero. Of equal magnitudes, those that come first are removed.
+/// Source: See, Luong and Manning, "Compression of neural machine translation models via pruning", 2016
+/// (class-blind).
+std::int64_t remove_weights(const Model& model, double share);
+
+HEED_END
