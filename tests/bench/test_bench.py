@@ -16,7 +16,7 @@ except ImportError:
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import torch_step  # noqa: E402
-from workloads import WORKLOADS, Workload  # noqa: E402
+from workloads import BERT, LANGUAGE_MODEL, TRANSLATION, VIT, WORKLOADS, Workload  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -33,9 +33,10 @@ class Flops(unittest.TestCase):
         return sum(e.flops for e in profile.key_averages() if e.key in products)
 
     def test_formula_agrees_with_the_profiler(self):
-        for lm in (True, False):
-            workload = Workload("small", 24, 3, 40, 2, 19, 5, 7, lm=lm)
-            self.assertEqual(self.counted(workload), workload.flops())
+        for kind, more in ((TRANSLATION, {}), (TRANSLATION, {"relative": True}), (LANGUAGE_MODEL, {}), (BERT, {}),
+                           (VIT, {"patch": 6})):
+            workload = Workload("small", 24, 3, 40, 2, 19, 5, 7, kind, **more)
+            self.assertEqual(self.counted(workload), workload.flops(), kind)
 
 
 class Compare(unittest.TestCase):

@@ -17,7 +17,7 @@ import statistics
 import sys
 import time
 
-from workloads import WORKLOADS
+from workloads import BERT, LANGUAGE_MODEL, TRANSLATION, VIT, WORKLOADS
 
 OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-openmp"
 DROPOUT, SMOOTHING = 0.1, 0.1
@@ -118,7 +118,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Pre-norm: self-attention, with `cross` attention to the encoder, feed-forward."""
+    """Self-attention, with `cross` attention to the encoder, feed-forward; a norm before each, or after it in BERT."""
 
     def __init__(self, w, cross=False):
         super().__init__()
@@ -126,47 +126,91 @@ class Block(nn.Module):
         self.cross = Attention(w.d, w.heads) if cross else None
         self.norms = nn.ModuleList(nn.LayerNorm(w.d) for _ in range(3 if cross else 2))
         self.linear1, self.linear2 = nn.Linear(w.d, w.ff), nn.Linear(w.ff, w.d)
-        self.activation = F.gelu if w.lm else F.relu_
+        self.activation = F.relu_ if w.kind == TRANSLATION else F.gelu
+        self.post = w.kind == BERT
+
+    def around(self, norm, x, sublayer):
+        if self.post:
+            return norm(x + dropout(sublayer(x)))
+        return x + dropout(sublayer(norm(x)))
+
+    def feed(self, x):
+        return self.linear2(dropout(self.activation(self.linear1(x))))
 
     def forward(self, x, memory=None, mask=None):
-        x = x + dropout(self.attention(self.norms[0](x), mask=mask))
+        x = self.around(self.norms[0], x, lambda rows: self.attention(rows, mask=mask))
         if self.cross is not None:
-            x = x + dropout(self.cross(self.norms[1](x), memory))
-        hidden = dropout(self.activation(self.linear1(self.norms[-1](x))))
-        return x + dropout(self.linear2(hidden))
+            x = self.around(self.norms[1], x, lambda rows: self.cross(rows, memory))
+        return self.around(self.norms[-1], x, self.feed)
+
+
+class DistanceBias(nn.Module):
+    """T5's biases, [heads, T, T]: half of the buckets on each side unless causal; the last from distance 128 on."""
+
+    def __init__(self, w, causal, buckets=32, farthest=128):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(buckets, w.heads))
+        at = torch.arange(w.length)
+        distance = at[:, None] - at
+        side = buckets if causal else buckets // 2
+        n = distance.clamp(min=0) if causal else distance.abs()
+        exact = side // 2
+        far = exact + (torch.log(n.clamp(min=1) / exact) / math.log(farthest / exact) * (side - exact)).long()
+        bucket = torch.where(n < exact, n, far.clamp(max=side - 1))
+        self.register_buffer("bucket", bucket if causal else bucket + side * (distance < 0))
+
+    def forward(self, batch):
+        return self.weight[self.bucket].permute(2, 0, 1).repeat(batch, 1, 1)  # as many as baddbmm has products
 
 
 class Model(nn.Module):
-    """Encoder-decoder, or a decoder for a language model; one matrix for embedding and output."""
+    """An encoder-decoder, or one stack: a language model, BERT, ViT. Embedding and output share a matrix."""
 
     def __init__(self, w):
         super().__init__()
-        self.embedding = nn.Embedding(w.vocab, w.d)
-        nn.init.normal_(self.embedding.weight, std=w.d ** -0.5)
+        self.kind, self.batch = w.kind, w.batch
+        stacks = 2 if w.kind == TRANSLATION else 1
         self.scale = math.sqrt(w.d)
-        self.encoder = nn.ModuleList(Block(w) for _ in range(0 if w.lm else w.layers))
-        self.decoder = nn.ModuleList(Block(w, cross=not w.lm) for _ in range(w.layers))
-        self.norms = nn.ModuleList(nn.LayerNorm(w.d) for _ in range(1 if w.lm else 2))
-        angles = torch.outer(torch.arange(w.length), 10000.0 ** (-torch.arange(0, w.d, 2) / w.d))
-        table = torch.stack((angles.sin(), angles.cos()), -1).flatten(1)
-        self.register_buffer("positions", table[:, None])
-        self.register_buffer("causal", torch.full((w.length, w.length), float("-inf")).triu(1))
+        if w.kind == VIT:
+            self.patches, self.output = nn.Linear(w.patch, w.d), nn.Linear(w.d, w.vocab)
+        else:
+            self.embedding = nn.Embedding(w.vocab, w.d)
+            nn.init.normal_(self.embedding.weight, std=w.d ** -0.5)
+        self.encoder = nn.ModuleList(Block(w) for _ in range(w.layers if stacks == 2 else 0))
+        self.decoder = nn.ModuleList(Block(w, cross=stacks == 2) for _ in range(w.layers))
+        self.norms = nn.ModuleList(nn.LayerNorm(w.d) for _ in range(0 if w.kind == BERT else stacks))
+        self.biases = nn.ModuleList(DistanceBias(w, causal) for causal in ((True, False) if w.relative else ()))
+        if w.kind in (BERT, VIT):
+            self.positions = nn.Parameter(torch.randn(w.length, 1, w.d) * w.d ** -0.5)
+        elif not w.relative:
+            angles = torch.outer(torch.arange(w.length), 10000.0 ** (-torch.arange(0, w.d, 2) / w.d))
+            self.register_buffer("positions", torch.stack((angles.sin(), angles.cos()), -1).flatten(1)[:, None])
+        self.register_buffer("causal", torch.full((w.length, w.length), float("-inf")).triu(1)
+                             if w.kind in (TRANSLATION, LANGUAGE_MODEL) else None)
 
-    def embed(self, ids):
-        return dropout(self.embedding(ids) * self.scale + self.positions)
+    def embed(self, source):
+        x = self.patches(source) if self.kind == VIT else self.embedding(source) * self.scale
+        return dropout(x if self.biases else x + self.positions)
 
     def forward(self, source, target):
-        """Token ids [T, B] to logits [T, B, vocab]."""
-        memory = None
+        """[T, B], or patches [T, B, values], to logits: of every target token, every seventh token, or each picture."""
+        memory, mask = None, self.causal
         if self.encoder:
+            own = self.biases[1](self.batch) if self.biases else None
             memory = self.embed(source)
             for block in self.encoder:
-                memory = block(memory)
+                memory = block(memory, mask=own)
             memory = self.norms[1](memory)
+        if self.biases:
+            mask = mask + self.biases[0](self.batch)
         x = self.embed(target)
         for block in self.decoder:
-            x = block(x, memory, self.causal)
-        return F.linear(self.norms[0](x), self.embedding.weight)
+            x = block(x, memory, mask)
+        if self.norms:
+            x = self.norms[0](x)
+        if self.kind == VIT:
+            return self.output(x[0])
+        return F.linear(x.flatten(0, 1)[::7] if self.kind == BERT else x, self.embedding.weight)
 
 
 def clip(gradients, largest=1.0):
@@ -182,12 +226,17 @@ def trainer(w):
     weights = list(model.parameters())
     optimizer = torch.optim.Adam(weights, lr=1e-4, betas=(0.9, 0.98), eps=1e-9, foreach=True)
     source, target_in, target_out = torch.randint(0, w.vocab, (3, w.length, w.batch))
+    if w.kind == BERT:
+        target_out = target_out.flatten()[::7]
+    if w.kind == VIT:  # the class token is a row of zeros
+        target_in, target_out = torch.rand(w.length, w.batch, w.patch), target_out[0]
+        target_in[0] = 0
 
     def step():
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cpu", torch.bfloat16, enabled=OPTIONS.precision == "bf16"):
             logits = model(source, target_in)
-        loss = F.cross_entropy(logits.float().flatten(0, 1), target_out.flatten(),
+        loss = F.cross_entropy(logits.float().flatten(0, -2), target_out.flatten(),
                                label_smoothing=SMOOTHING)
         loss.backward()
         clip([weight.grad for weight in weights])
