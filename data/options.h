@@ -1,5 +1,6 @@
 #pragma once
-/// The data and the tokenizers, as plain values. Read from the YAML sections `data` and `tokenizer`.
+/// The data and the tokenizers, as plain values. Read from the YAML sections `data` and
+/// `tokenizer`.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -44,8 +45,8 @@ struct SyntheticOptions {
   std::int64_t train = 50000;
   std::int64_t valid = 1000;
   std::int64_t test = 1000;
-  /// copy, reverse, sort: symbols; addition: digits of a summand; brackets: pairs of brackets; recall:
-  /// keys with their values; summary: sentences.
+  /// copy, reverse, sort: symbols; addition: digits of a summand; brackets: pairs of brackets;
+  /// recall: keys with their values; summary: sentences.
   std::int64_t min_length = 1;
   std::int64_t max_length = 20;
   /// copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10); recall: number of different
@@ -88,16 +89,17 @@ struct FeatureOptions {
 };
 constexpr std::int64_t row_width(const FeatureOptions& o) { return o.width * o.stack; }
 
-/// Several tasks in one model (Raffel et al. 2020, section 3.5.2): an epoch draws samples of each part, in
-/// proportion to min(size, limit)^(1 / temperature).
+/// Several tasks in one model (Raffel et al. 2020, section 3.5.2): an epoch draws samples of each
+/// part, in proportion to min(size, limit)^(1 / temperature).
 struct MixtureOptions {
   std::vector<std::string> prefixes = {};  ///< begin each source line, one for each file
   std::int64_t limit = 0;                  ///< 0: none
   double temperature = 1.0;
 };
 
-/// Span corruption (Raffel et al. 2020): the encoder reads a line with some stretches of tokens replaced by
-/// <extra_id_0>, <extra_id_1>, …; the decoder writes each of these followed by what it hides.
+/// Span corruption (Raffel et al. 2020): the encoder reads a line with some stretches of tokens
+/// replaced by <extra_id_0>, <extra_id_1>, …; the decoder writes each of these followed by what it
+/// hides.
 struct SpanOptions {
   double rate = 0.15;   ///< share of tokens to hide
   double length = 3.0;  ///< mean length of a stretch
@@ -145,9 +147,9 @@ constexpr auto names_of(TokenizerKind) {
 enum class PieceAlgorithm { unigram, bpe };
 constexpr auto names_of(PieceAlgorithm) { return enum_names<PieceAlgorithm>("unigram", "bpe"); }
 
-/// Subword sampling (sentencepiece): training draws the segmentation of each line. Unigram: one of the
-/// `nbest` likeliest, with probability proportional to p^alpha (Kudo 2018). Byte-pair encoding: each possible
-/// merge is dropped from a merge step with probability alpha (Provilkov et al. 2020).
+/// Subword sampling (sentencepiece): training draws the segmentation of each line. Unigram: one of
+/// the `nbest` likeliest, with probability proportional to p^alpha (Kudo 2018). Byte-pair encoding:
+/// each possible merge is dropped from a merge step with probability alpha (Provilkov et al. 2020).
 struct SegmentationOptions {
   double alpha = 0.0;  ///< 0: always the usual segmentation
   std::int64_t nbest = 64;

@@ -55,7 +55,8 @@ struct AttentionChoice {
   /// Pattern window: the number of keys that a token reads: its own and those before it; in an
   /// encoder, also as many after it as before.
   std::int64_t window = 128;
-  /// Key heads, a divisor of the query heads, which share them in groups; 0: as many as query heads.
+  /// Key heads, a divisor of the query heads, which share them in groups; 0: as many as query
+  /// heads.
   std::int64_t kv_heads = 0;
   std::int64_t block = 64;         ///< pattern bigbird: positions in a block
   std::int64_t global_blocks = 2;  ///< pattern bigbird (ops/attention/bigbird.h)
@@ -95,8 +96,8 @@ struct ModelOptions {
   bool scale_embeddings = true;  ///< multiply embeddings by sqrt(d_model)
   InitKind init = InitKind::xavier;
   double init_std = 0.02;  ///< only for InitKind::normal
-  /// Values of a source row: the encoder projects rows of features in place of an embedding; 0: the rows are
-  /// token ids.
+  /// Values of a source row: the encoder projects rows of features in place of an embedding; 0: the
+  /// rows are token ids.
   std::int64_t input_width = 0;
   std::int64_t grid_height = 0, grid_width = 0;  ///< patches of a picture; 0: not pictures
   SwinOptions swin = {};

@@ -53,8 +53,9 @@ inline double yardstick() {
 constexpr double growth_limit = 24;
 template <class Small, class Large>
 double growth(const Small& small, const Large& large) {
-  // Freed memory stays with the process. Otherwise glibc returns it to the kernel above a threshold that only the
-  // large work reaches, and every page costs a fault each time, which on some machines takes longer than the work.
+  // Freed memory stays with the process. Otherwise glibc returns it to the kernel above a threshold
+  // that only the large work reaches, and every page costs a fault each time, which on some
+  // machines takes longer than the work.
   mallopt(M_TRIM_THRESHOLD, 1 << 28);
   mallopt(M_MMAP_THRESHOLD, 1 << 25);
   double least_small = std::numeric_limits<double>::infinity(), least_large = least_small;

@@ -197,7 +197,7 @@ struct ProjectedCrossEntropy {
     LossCounts total;
     for (std::int64_t begin = 0; begin < rows; begin += chunk) {
       const std::int64_t n = std::min(chunk, rows - begin);
-      Array inputs = together(x, begin, n, rows), z({times * n, classes});
+      Array inputs = paired_rows(x, begin, n, rows), z({times * n, classes});
       const real* const input = alpha ? inputs.data() : x.row(begin);
       gemm(Trans::no, Trans::yes, z.rows(), classes, in, 1, input, in, weight.data(), in, 0,
            z.data(), classes);
@@ -220,7 +220,7 @@ struct ProjectedCrossEntropy {
              begin == 0 ? real(0) : real(1), dweight.data(), in);
       }
       if (want_bias) kernels::add_column_sums(z.data(), z.rows(), classes, dbias.data());
-      if (want_x) {  // `inputs` has served its purpose and takes dx of both passes
+      if (want_x) {  // `inputs` is no longer needed; it takes dx of both passes
         gemm(Trans::no, Trans::no, z.rows(), in, classes, 1, z.data(), classes, weight.data(), in,
              0, alpha ? inputs.data() : dx.row(begin), in);
         if (alpha) {
@@ -256,7 +256,7 @@ struct ProjectedCrossEntropy {
     return z;
   }
   /// With R-Drop, the rows [begin, begin + n) of both passes, so that a product takes all of them.
-  Array together(const Array& x, std::int64_t begin, std::int64_t n, std::int64_t rows) const {
+  Array paired_rows(const Array& x, std::int64_t begin, std::int64_t n, std::int64_t rows) const {
     if (!alpha) return {};
     Array both({2 * n, x.cols()});
     std::copy_n(x.row(begin), n * x.cols(), both.row(0));
@@ -276,8 +276,9 @@ struct ProjectedCrossEntropy {
     if (own.rank() != 2 || matrix.rank() != 2 || own.rows() != x.rows() ||
         own.cols() != matrix.cols() || matrix.rows() != weight.rows() ||
         (teacher->bias.defined() && teacher->bias.shape() != Shape{matrix.rows()})) {
-      fail("[{}] expected a teacher of {} rows and {} classes, got {} rows and a weight {}", name(),
-           x.rows(), weight.rows(), own, matrix);
+      fail("[{}] expected a teacher of {} rows and {} classes, got x {}, weight {} and bias {}",
+           name(), x.rows(), weight.rows(), own, matrix,
+           teacher->bias.defined() ? teacher->bias.shape() : Shape{});
     }
     if (!(teacher->share >= 0 && teacher->share <= 1) || !(teacher->temperature > 0))
       fail("[{}] expected a share within [0, 1] and a temperature above 0, got {} and {}", name(),

@@ -16,8 +16,8 @@ struct LossCounts {
   std::int64_t correct = 0;             ///< tokens whose target had the largest logit
   std::vector<double>* each = nullptr;  ///< if set, receives −log p[target] of each token
 };
-/// A row with this target adds nothing to a loss, its gradient or its counts: padding, or the words of
-/// a prompt. PyTorch's ignore_index has the same value.
+/// A row with this target adds nothing to a loss, its gradient or its counts: padding, or the words
+/// of a prompt. PyTorch's ignore_index has the same value.
 inline constexpr std::int32_t ignored_target = -100;
 /// The mean of label-smoothed cross-entropy over the rows that are not ignored, of logits [rows,
 /// classes]. Throws if all are.
@@ -31,9 +31,9 @@ Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets
 Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                std::span<const std::int32_t> targets, real smoothing,
                                double normalizer, LossCounts* counts = nullptr);
-/// R-Drop: x has two rows for each target, r and r + targets.size(), which the same model computed with
-/// different dropout. The loss of a target is (CE(p) + CE(q)) / 2 + alpha/4 (KL(p ‖ q) + KL(q ‖ p)), half of
-/// the paper's, so that its scale is that of one pass.
+/// R-Drop: x has two rows for each target, r and r + targets.size(), which the same model computed
+/// with different dropout. The loss of a target is (CE(p) + CE(q)) / 2 + alpha/4 (KL(p ‖ q) + KL(q
+/// ‖ p)), half of the paper's, so that its scale is that of one pass.
 /// Source: Liang et al., "R-Drop: Regularized Dropout for Neural Networks", 2021.
 Tensor rdrop_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                            std::span<const std::int32_t> targets, real smoothing, real alpha,
@@ -46,10 +46,11 @@ struct TeacherLogits {
   real share = 0.5;      ///< of the divergence in the loss: λ
   real temperature = 1;  ///< T
 };
-/// Distillation: the loss of a target is (1 − λ) CE(p) + λ T² KL(q_T ‖ p_T), with p_T = softmax(z / T) of the
-/// student's logits and q_T that of the teacher's, which is constant. T² keeps the gradient of the divergence at the
-/// same scale for every T.
-/// Source: Hinton, Vinyals and Dean, "Distilling the knowledge in a neural network", 2015, section 2.
+/// Distillation: the loss of a target is (1 − λ) CE(p) + λ T² KL(q_T ‖ p_T), with p_T = softmax(z /
+/// T) of the student's logits and q_T that of the teacher's, which is constant. T² keeps the
+/// gradient of the divergence at the same scale for every T.
+/// Source: Hinton, Vinyals and Dean, "Distilling the knowledge in a neural network", 2015, section
+/// 2.
 Tensor distilled_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                std::span<const std::int32_t> targets, real smoothing,
                                const TeacherLogits& teacher, double normalizer,

@@ -40,8 +40,8 @@ inline constexpr std::int32_t no_label = -100;
 struct Batch {
   Side source;  ///< seq2seq: each sequence ends in </s>
   Side target;  ///< what a decoder reads; seq2seq: <s> y1 … yn
-  /// One for each row of labelled(), or no_label; seq2seq: y1 … yn </s>. The label of a sequence is that
-  /// of its first row.
+  /// One for each row of labelled(), or no_label; seq2seq: y1 … yn </s>. The label of a sequence is
+  /// that of its first row.
   std::vector<std::int32_t> labels;
   std::vector<std::int64_t> samples;  ///< which samples of the dataset these are
   bool continues =

@@ -42,8 +42,8 @@ SampleGroup all_samples(const Dataset& data) {
   return order;
 }
 
-/// Numbers of samples that an epoch draws of each part, proportional to min(size, limit)^(1 / temperature); in
-/// all, as many as there are samples.
+/// Numbers of samples that an epoch draws of each part, proportional to min(size, limit)^(1 /
+/// temperature); in all, as many as there are samples.
 std::vector<std::int64_t> drawn_of_parts(const Dataset& data) {
   std::vector<double> rates;
   double sum = 0;
@@ -65,8 +65,8 @@ std::vector<std::int64_t> drawn_of_parts(const Dataset& data) {
   return counts;
 }
 
-/// The samples of an epoch, in random order: each once, or as many of each part as the mixture says. A part
-/// that has fewer is repeated: the whole of it, then some of its samples.
+/// The samples of an epoch, in random order: each once, or as many of each part as the mixture
+/// says. A part that has fewer is repeated: the whole of it, then some of its samples.
 SampleGroup samples_of_epoch(const Dataset& data, const BatchOptions& options, std::int64_t epoch) {
   SampleGroup order = all_samples(data);
   shuffle(order, shuffler(options.seed, epoch, samples_part));
@@ -168,13 +168,15 @@ class WindowBatching final : public Batching {
   }
 
  private:
-  /// Lane i consists of windows i · length to (i + 1) · length − 1; group t of window t of every lane.
+  /// Lane i consists of windows i · length to (i + 1) · length − 1; group t of window t of every
+  /// lane.
   static std::vector<SampleGroup> in_lanes(const SampleGroup& starts, std::size_t length) {
     std::vector<SampleGroup> groups(std::min(length, starts.size()));
     for (std::size_t i = 0; i < starts.size(); ++i) groups[i % length].push_back(starts[i]);
     return groups;
   }
-  /// Lanes of equal length. The shorter windows at the start and at the end of the text are omitted.
+  /// Lanes of equal length. The shorter windows at the start and at the end of the text are
+  /// omitted.
   static std::vector<SampleGroup> whole_lanes(const Dataset& data, SampleGroup starts,
                                               const BatchOptions& options, std::int64_t first) {
     const auto last = static_cast<std::int64_t>(data.stream.size()) - 1;

@@ -18,8 +18,8 @@ struct BatchOptions {
   std::int64_t batch_tokens = 4096;
   std::int64_t batch_sequences = 0;  ///< > 0: this many samples per batch instead
   std::int64_t context = 256;        ///< tokens per window of a text
-  /// For a text: sequence i of a batch continues sequence i of the previous batch. The text is cut into
-  /// as many lanes as a batch has sequences, and each lane is read from start to end.
+  /// For a text: sequence i of a batch continues sequence i of the previous batch. The text is cut
+  /// into as many lanes as a batch has sequences, and each lane is read from start to end.
   bool lanes = false;
   std::uint64_t seed = 1;
 };
@@ -71,8 +71,8 @@ class SequenceBatching : public Batching {
 };
 
 /// Pairs of sequences: the decoder reads <s> y1 … yn and predicts y1 … yn </s>. With
-/// Dataset::segmentation, each epoch draws new segmentations, but plans its batches with the lengths of the
-/// usual ones.
+/// Dataset::segmentation, each epoch draws new segmentations, but plans its batches with the
+/// lengths of the usual ones.
 const Batching& pairs();
 
 /// Appends <s> y1 … yn to the target of a batch, and y1 … yn </s> to its labels.
@@ -81,8 +81,8 @@ void push_target(std::span<const std::int32_t> target, Batch& batch);
 /// Windows of `context` tokens of a continuous text, from a random shift on (the part before the
 /// shift and the end of the text give shorter windows), so that each epoch predicts every token
 /// except the first once; windows are shuffled. A sample's number is the position of its first
-/// token. With BatchOptions::lanes, windows are not shuffled, and an epoch omits the tokens before the
-/// shift and those after the last window that all lanes can have.
+/// token. With BatchOptions::lanes, windows are not shuffled, and an epoch omits the tokens before
+/// the shift and those after the last window that all lanes can have.
 const Batching& windows();
 
 }  // namespace heed

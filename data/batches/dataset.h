@@ -33,8 +33,8 @@ struct Sequences {
   std::int64_t longest() const;
 };
 
-/// How training draws the segmentation of a line: a function of seed, epoch and sample. A line that would
-/// exceed max_length keeps its usual segmentation.
+/// How training draws the segmentation of a line: a function of seed, epoch and sample. A line that
+/// would exceed max_length keeps its usual segmentation.
 struct Segmentation {
   std::shared_ptr<const Tokenizer> source, target;
   SegmentationOptions options;

@@ -1,6 +1,6 @@
 #pragma once
-/// Masked language modelling (Devlin et al., "BERT", 2019): a model reads lines of which some tokens are
-/// hidden, and predicts them.
+/// Masked language modelling (Devlin et al., "BERT", 2019): a model reads lines of which some
+/// tokens are hidden, and predicts them.
 #include <cstdint>
 #include <vector>
 
@@ -9,7 +9,8 @@
 
 namespace heed {
 
-/// How a line is masked, a function of seed, epoch and sample; evaluation always hides the same tokens.
+/// How a line is masked, a function of seed, epoch and sample; evaluation always hides the same
+/// tokens.
 struct Masking {
   MaskOptions options;
   std::int32_t mask = 0;        ///< the id of <mask>
@@ -19,10 +20,11 @@ struct Masking {
   std::vector<bool> followed;  ///< by sample: the next sample is the next line of the same document
 };
 
-/// Lines as "<s> A </s>". Of a line's tokens, a share of options.rate (at least one) has a label: itself.
-/// 80 % of these are replaced by <mask>, 10 % by a random token, and 10 % stay. Requires Dataset::masking.
-/// With options.next_sentence, a sample is "<s> A </s> B </s>", where B is the line after A with a
-/// probability of 1/2 and otherwise any line; the label of <s> is <s> if B follows A, else </s>.
+/// Lines as "<s> A </s>". Of a line's tokens, a share of options.rate (at least one) has a label:
+/// itself. 80 % of these are replaced by <mask>, 10 % by a random token, and 10 % stay. Requires
+/// Dataset::masking. With options.next_sentence, a sample is "<s> A </s> B </s>", where B is the
+/// line after A with a probability of 1/2 and otherwise any line; the label of <s> is <s> if B
+/// follows A, else </s>.
 const Batching& masked_lines();
 
 }  // namespace heed

@@ -27,7 +27,8 @@ std::vector<float> frames_of(const std::string& line, const FeatureOptions& opti
                  options);
 }
 
-/// A value that is not finite would end the training at its first step, and the file would not be known.
+/// A value that is not finite would end the training at its first step, and the file would not be
+/// known.
 void require_finite(std::span<const float> frames, std::int64_t width) {
   const auto found = std::ranges::find_if(frames, [](float v) { return !std::isfinite(v); });
   if (found == frames.end()) return;

@@ -9,13 +9,15 @@
 
 namespace heed {
 
-/// A line names a .npy file (a matrix of options.width columns) or a .wav file (log_mel), or is a line of tones
-/// (data/sources/sound.h). With options.normalise, each column of an input has mean 0 and standard deviation 1 over
-/// the rows of that input. options.stack consecutive frames form a row; frames of zeros fill up the last one.
+/// A line names a .npy file (a matrix of options.width columns) or a .wav file (log_mel), or is a
+/// line of tones (data/sources/sound.h). With options.normalise, each column of an input has mean 0
+/// and standard deviation 1 over the rows of that input. options.stack consecutive frames form a
+/// row; frames of zeros fill up the last one.
 class Features final : public Inputs {
  public:
-  /// With `class_row`, a row of zeros precedes those of each input. Throws Error(bad_input), naming `what`, the line and
-  /// the file, for a file that cannot be read, has another width, or has no frame.
+  /// With `class_row`, a row of zeros precedes those of each input. Throws Error(bad_input), naming
+  /// `what`, the line and the file, for a file that cannot be read, has another width, or has no
+  /// frame.
   Features(std::span<const std::string> lines, const FeatureOptions& options, bool class_row,
            const std::string& what, std::int64_t threads);
 

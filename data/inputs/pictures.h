@@ -11,16 +11,16 @@
 namespace heed {
 
 /// A row is a patch, read line by line: patch × patch × channels values, each (v / 255 − mean) /
-/// deviation. With options.class_row, a row of zeros precedes them: what the model makes of it (the bias of its
-/// projection and the vector of the first position) is the class token.
+/// deviation. With options.class_row, a row of zeros precedes them: what the model makes of it (the
+/// bias of its projection and the vector of the first position) is the class token.
 ///
-/// In training, a picture is shifted by up to options.shift pixels in each direction (black moves in),
-/// cropped at a random place, and mirrored with probability 1/2, as the options say. Evaluation crops the
-/// middle.
+/// In training, a picture is shifted by up to options.shift pixels in each direction (black moves
+/// in), cropped at a random place, and mirrored with probability 1/2, as the options say.
+/// Evaluation crops the middle.
 class Pictures final : public Inputs {
  public:
-  /// A line names a file (read_picture) or an item of an IDX file ("FILE#17"), or is a drawing (drawings.h). Throws
-  /// Error(bad_input), naming
+  /// A line names a file (read_picture) or an item of an IDX file ("FILE#17"), or is a drawing
+  /// (drawings.h). Throws Error(bad_input), naming
   /// `what`, the line and the file, for a file that cannot be read or a picture of another size.
   Pictures(std::span<const std::string> lines, const ImageOptions& options, bool class_row,
            const std::string& what, std::int64_t threads);

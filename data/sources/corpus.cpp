@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 
 #include "autograd/base/error.h"
 #include "autograd/base/lines.h"
 #include "autograd/base/utf8.h"
 #include "data/sources/idx.h"
+#include "data/sources/matching.h"
 #include "data/sources/synthetic.h"
 
 namespace heed {
@@ -76,7 +78,8 @@ std::string part_name(const std::string& prefix) {
   return end == std::string::npos ? "(no prefix)" : prefix.substr(0, end + 1);
 }
 
-/// Adds the lines of each source file, each line preceded by the prefix of its file. Each file is a part.
+/// Adds the lines of each source file, each line preceded by the prefix of its file. Each file is a
+/// part.
 void add_prefixed(const std::vector<std::string>& paths, const std::vector<std::string>& prefixes,
                   Split& split) {
   for (std::size_t i = 0; i < paths.size(); ++i) {
@@ -169,6 +172,29 @@ void require_files(const std::vector<std::string>& paths, const std::string& spl
   }
 }
 
+/// The files of continuous text, wildcards replaced by what they match. Of those, empty ones are
+/// left out.
+std::vector<std::string> text_files(const std::vector<std::string>& names,
+                                    const std::string& split) {
+  std::vector<std::string> all;
+  for (const std::string& name : names) {
+    const std::vector<std::string> found = matching_files(name);
+    if (found == std::vector{name}) {
+      all.push_back(name);
+      continue;
+    }
+    const std::size_t before = all.size();
+    std::ranges::copy_if(found, std::back_inserter(all), [](const std::string& path) {
+      std::error_code error;
+      return std::filesystem::file_size(path, error) > 0;
+    });
+    if (all.size() == before)
+      refuse(Exit::bad_input,
+             fmt::format("data.{}.text: no file with content matches {}", split, shown_path(name)));
+  }
+  return all;
+}
+
 }  // namespace
 
 bool holds_both_sides(const std::string& path) { return path.ends_with(".csv"); }
@@ -177,15 +203,16 @@ Split read_split(const FilesOptions& files, const ReadOptions& options, const st
   const Reads reads = options.reads;
   require_files(files.source, name, "source");
   require_files(files.target, name, "target");
-  require_files(files.text, name, "text");
+  const std::vector<std::string> texts = text_files(files.text, name);
+  require_files(texts, name, "text");
   Split split;
   if (reads != Reads::pairs && files.text.empty())
     refuse(Exit::usage, fmt::format("data.{}.text: names no file", name));
   if (reads == Reads::lines) {
-    split.source = read_lines(files.text);
-    if (split.source.empty()) refuse(Exit::bad_input, shown(files.text) + ": empty file");
+    split.source = read_lines(texts);
+    if (split.source.empty()) refuse(Exit::bad_input, shown(texts) + ": empty file");
   } else if (reads == Reads::text) {
-    for (const auto& path : files.text) {
+    for (const auto& path : texts) {
       const std::string text = read_text(path);
       if (text.empty()) refuse(Exit::bad_input, shown_path(path) + ": empty file");
       if (!split.text.empty() && !split.text.ends_with('\n')) split.text += '\n';

@@ -8,8 +8,9 @@
 
 namespace heed {
 
-/// Reads::pairs: line i of `source` belongs to line i of `target`; either may be empty. Reads::text: one
-/// continuous `text`, line ends included, and no lines. Reads::lines: `source` alone.
+/// Reads::pairs: line i of `source` belongs to line i of `target`; either may be empty.
+/// Reads::text: one continuous `text`, line ends included, and no lines. Reads::lines: `source`
+/// alone.
 struct Split {
   /// Consecutive lines that belong to one task of a mixture.
   struct Part {
@@ -45,9 +46,10 @@ struct ReadOptions {
   std::vector<std::string> prefixes = {};  ///< of the lines of each source file
 };
 
-/// One split from its files; `name` ("train") is for messages. If the sources are pictures, a source file is a
-/// list of files, relative to its folder; or, with a name that ends in .csv, a list of "FILE,TARGET" in place of
-/// both sides; or an IDX file of pictures, whose target may be an IDX file of numbers.
+/// One split from its files; `name` ("train") is for messages. If the sources are pictures, a
+/// source file is a list of files, relative to its folder; or, with a name that ends in .csv, a
+/// list of "FILE,TARGET" in place of both sides; or an IDX file of pictures, whose target may be an
+/// IDX file of numbers.
 Split read_split(const FilesOptions& files, const ReadOptions& options, const std::string& name);
 /// Whether one file has both sides.
 bool holds_both_sides(const std::string& path);

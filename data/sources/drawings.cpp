@@ -65,7 +65,8 @@ std::vector<Shape> shapes_of(std::string_view line) {
   }
 }
 
-/// Whether the pixel at (x, y) within the shape's square is part of it; the middle of a pixel counts.
+/// Whether the pixel at (x, y) within the shape's square is part of it; the middle of a pixel
+/// counts.
 bool covers(const Shape& shape, std::int64_t x, std::int64_t y) {
   const auto size = static_cast<double>(shape.size);
   const double u = (static_cast<double>(x) + 0.5) / size, v = (static_cast<double>(y) + 0.5) / size;

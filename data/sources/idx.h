@@ -11,8 +11,8 @@ namespace heed {
 
 class IdxFile {
  public:
-  /// Throws Error(bad_input) if the file is missing, is no IDX file of bytes, or its size is not that of its
-  /// dimensions.
+  /// Throws Error(bad_input) if the file is missing, is no IDX file of bytes, or its size is not
+  /// that of its dimensions.
   static IdxFile read(const std::string& path);
   /// Whether a file begins as one. Throws Error(bad_input) if it cannot be read.
   static bool is(const std::string& path);

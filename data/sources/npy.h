@@ -11,8 +11,9 @@ struct Matrix {
   std::vector<float> values;  ///< [rows, columns]
 };
 
-/// A matrix of float32 or float64, row by row ('<f4' or '<f8', fortran_order False). Throws Error(bad_input), naming
-/// the file, if it is missing, truncated, of another type or has another number of dimensions.
+/// A matrix of float32 or float64, row by row ('<f4' or '<f8', fortran_order False). Throws
+/// Error(bad_input), naming the file, if it is missing, truncated, of another type or has another
+/// number of dimensions.
 Matrix read_npy(const std::string& path);
 
 }  // namespace heed

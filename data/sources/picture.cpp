@@ -77,7 +77,8 @@ Picture from_jpeg(const std::string& path, const std::string& bytes, std::int64_
   return picture;
 }
 
-/// The numbers of a PGM or PPM header: white space and comments (# to the end of the line) separate them.
+/// The numbers of a PGM or PPM header: white space and comments (# to the end of the line) separate
+/// them.
 std::int64_t header_number(std::string_view bytes, std::size_t& at) {
   const auto space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   while (at < bytes.size() && (space(bytes[at]) || bytes[at] == '#'))

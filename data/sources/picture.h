@@ -11,9 +11,10 @@ struct Picture {
   std::vector<std::uint8_t> values;  ///< [height, width, channels]
 };
 
-/// Reads a picture; the content, not the name, tells the format. channels: 1 (grey) or 3 (red, green,
-/// blue); others are converted, and what is transparent becomes black. Throws Error(bad_input) if the file is
-/// missing, damaged or truncated, of another format, or has more than 2^24 pixels.
+/// Reads a picture; the content, not the name, tells the format. channels: 1 (grey) or 3 (red,
+/// green, blue); others are converted, and what is transparent becomes black. Throws
+/// Error(bad_input) if the file is missing, damaged or truncated, of another format, or has more
+/// than 2^24 pixels.
 Picture read_picture(const std::string& path, std::int64_t channels);
 
 }  // namespace heed

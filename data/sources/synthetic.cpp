@@ -130,8 +130,8 @@ Pair brackets_pair(const SyntheticOptions& options, Random& random) {
   return {.source = std::move(source), .target = std::move(target)};
 }
 
-/// Different keys, each followed by its value, then a question mark and one of the keys. The label of the
-/// last token is that key's value:
+/// Different keys, each followed by its value, then a question mark and one of the keys. The label
+/// of the last token is that key's value:
 /// "b 3 d 0 a 3 ? d" becomes "- - - - - - - 0".
 Pair recall_pair(const SyntheticOptions& options, Random& random) {
   const std::int64_t count = draw(random, options.min_length, options.max_length),

@@ -19,11 +19,11 @@
 namespace heed {
 
 /// The same seed gives the same corpus. No source line is in two splits: a hash of the source (for
-/// dates, of the calendar date, so that training has no form of a test date; for captions and tones, of the target, so that
-/// training has no picture of the same shapes in the same relation, and no sound of the same digits) assigns it to valid
-/// (1/10), test (1/10) or train. Lines of valid and test are all different; in train they may
-/// repeat. Throws Error(usage) if the task has too few different lines.
-/// `image` is the size of the drawings of `captions`.
+/// dates, of the calendar date, so that training has no form of a test date; for captions and
+/// tones, of the target, so that training has no picture of the same shapes in the same relation,
+/// and no sound of the same digits) assigns it to valid (1/10), test (1/10) or train. Lines of
+/// valid and test are all different; in train they may repeat. Throws Error(usage) if the task has
+/// too few different lines. `image` is the size of the drawings of `captions`.
 Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed,
                         const ImageOptions& image = {});
 

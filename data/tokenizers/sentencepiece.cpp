@@ -140,9 +140,9 @@ class SentencePieceTokenizer final : public Tokenizer {
     return {nbest[chosen].begin(), nbest[chosen].end()};
   }
 
-  /// Byte-pair encoding that drops each possible merge of a word from each merge step with probability
-  /// `dropout`. A word is complete when a step has no merge left. Source: Provilkov, Emelianenko and Voita,
-  /// "BPE-Dropout", 2020, algorithm 1.
+  /// Byte-pair encoding that drops each possible merge of a word from each merge step with
+  /// probability `dropout`. A word is complete when a step has no merge left. Source: Provilkov,
+  /// Emelianenko and Voita, "BPE-Dropout", 2020, algorithm 1.
   std::vector<std::int32_t> merged(std::string_view line, double dropout, Random& random) const {
     std::vector<std::string> usual;
     check(processor_.Encode({line.data(), line.size()}, &usual));

@@ -48,8 +48,8 @@ class Tokenizer {
   /// Never yields a special except unk, whatever the text.
   virtual std::vector<std::int32_t> encode(std::string_view line) const = 0;
 
-  /// As encode, but the names of special pieces in the line ("<mask>") become their ids. `prepare`, if given,
-  /// changes the text between them first.
+  /// As encode, but the names of special pieces in the line ("<mask>") become their ids. `prepare`,
+  /// if given, changes the text between them first.
   std::vector<std::int32_t> encode_with_specials(
       std::string_view line, const std::function<std::string(std::string)>& prepare = {}) const;
 
@@ -70,9 +70,9 @@ class Tokenizer {
   /// Writes `<stem>.model` (sentencepiece's own format) or `<stem>.vocab` and returns its path.
   ///
   /// A `.vocab` is text: line n, from 0, holds the piece of id n; lines 0 to 2 are <unk>, <s>,
-  /// </s>; further specials follow, each prefixed with \! (as "\!<mask>"). Escapes: \\ backslash, \n
-  /// newline, \r return, \t tab, \s space, \xHH any other unprintable byte; a piece that looks like a
-  /// special has its first character escaped. Throws Error(io).
+  /// </s>; further specials follow, each prefixed with \! (as "\!<mask>"). Escapes: \\ backslash,
+  /// \n newline, \r return, \t tab, \s space, \xHH any other unprintable byte; a piece that looks
+  /// like a special has its first character escaped. Throws Error(io).
   virtual std::filesystem::path save(const std::filesystem::path& stem) const = 0;
 
  protected:
@@ -91,10 +91,10 @@ void refuse_large_tokenizer(std::uint64_t bytes);
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind);
 
 /// Learns a vocabulary from lines: sentencepiece's pieces (unigram model or byte-pair encoding) or
-/// the words, by descending frequency, up to vocab_size; all characters; or just the 256 bytes. Lines
-/// that hold \n mark a continuous text: sentencepiece then changes nothing in it (no NFKC, all spaces
-/// kept). The same lines always give the same file, byte for byte; the seed matters only if the
-/// corpus is so large that sentencepiece learns from a sample of it.
+/// the words, by descending frequency, up to vocab_size; all characters; or just the 256 bytes.
+/// Lines that hold \n mark a continuous text: sentencepiece then changes nothing in it (no NFKC,
+/// all spaces kept). The same lines always give the same file, byte for byte; the seed matters only
+/// if the corpus is so large that sentencepiece learns from a sample of it.
 /// Throws Error(usage) if vocab_size is too small for the characters or a special is not a name
 /// like "<mask>", Error(bad_input) if the lines are empty.
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
@@ -117,9 +117,10 @@ struct Tokenizers {
 std::string wrong_specials(std::span<const std::string> names);
 
 /// Loads the files that `options` names, or learns from the training split. A text counts as
-/// shared. `target` is the kind of the target's tokenizer, if it is another one. `say` receives a line when sentencepiece begins to learn, which takes seconds, and
-/// another if its vocabulary is smaller than requested. Throws as above, and Error(usage) if a
-/// loaded vocabulary lacks one of `options.specials`.
+/// shared. `target` is the kind of the target's tokenizer, if it is another one. `say` receives a
+/// line when sentencepiece begins to learn, which takes seconds, and another if its vocabulary is
+/// smaller than requested. Throws as above, and Error(usage) if a loaded vocabulary lacks one of
+/// `options.specials`.
 Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
                            const std::function<void(const std::string&)>& say = {},
                            std::optional<TokenizerKind> target = std::nullopt);

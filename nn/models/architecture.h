@@ -4,8 +4,9 @@
 
 namespace heed {
 
-/// The parts of a model: an encoder of the source, a decoder of the target, or both. An encoder alone
-/// labels its rows, its sequences, or its rows with their own tokens (Labelling, nn/models/classifier.h).
+/// The parts of a model: an encoder of the source, a decoder of the target, or both. An encoder
+/// alone labels its rows, its sequences, or its rows with their own tokens (Labelling,
+/// nn/models/classifier.h).
 enum class Architecture {
   encoder_decoder,
   decoder,

@@ -11,7 +11,8 @@ HEED_BEGIN
 
 namespace {
 
-/// The label of each sequence: that of its first row. (With R-Drop, labels are those of the first half.)
+/// The label of each sequence: that of its first row. (With R-Drop, labels are those of the first
+/// half.)
 std::vector<std::int32_t> labels_of_sequences(const Rows& rows) {
   std::vector<std::int32_t> labels;
   for (std::size_t s = 0; s + 1 < rows.source.offsets.size(); ++s) {

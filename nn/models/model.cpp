@@ -26,7 +26,7 @@ Tensor rows_of_features(const SideView& side) {
 }
 
 Projected Model::projected(const Rows&, Pass&) const {
-  fail("[model] expected a model with rows for its labels: this one is no teacher and no student");
+  fail("[model] this model does not support distillation: it overrides loss() alone");
 }
 
 Tensor projected_loss(const Projected& logits, std::span<const std::int32_t> labels,
@@ -45,6 +45,8 @@ Tensor projected_loss(const Projected& logits, std::span<const std::int32_t> lab
   }
   const auto smoothing = static_cast<real>(options.label_smoothing);
   const Linear& output = logits.output;
+  if (options.rdrop && options.distillation)
+    fail("[projected_loss] expected R-Drop or distillation, got both");
   if (options.rdrop) {
     return rdrop_cross_entropy(logits.rows, output.weight, output.bias, labels, smoothing,
                                static_cast<real>(*options.rdrop), options.normalizer,

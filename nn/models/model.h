@@ -44,7 +44,8 @@ struct Projected {
   Linear output;
 };
 
-/// A student's loss (distilled_cross_entropy): its teacher's logits of the same batch, without a graph.
+/// A student's loss (distilled_cross_entropy): its teacher's logits of the same batch, without a
+/// graph.
 struct Distillation {
   Projected teacher;
   double share = 0.5, temperature = 1;
@@ -77,8 +78,8 @@ class Model {
   Parameters state() const;
   /// The loss of a batch, a scalar: Σ over labels / normalizer.
   virtual Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const = 0;
-  /// What the loss compares with the labels. Throws Error(failed) if the model has no such rows: it can then
-  /// be neither a teacher nor a student.
+  /// What the loss compares with the labels. Throws Error(failed) if the model has no such rows: it
+  /// can then be neither a teacher nor a student.
   virtual Projected projected(const Rows& rows, Pass& pass) const;
   /// A new, empty memory if the model uses one (ModelOptions::memory).
   virtual std::optional<SegmentMemory> segment_memory() const { return std::nullopt; }
@@ -93,11 +94,11 @@ class Decoding {
   /// Appends tokens[i] to hypothesis i and returns the logits of the next token: [hypotheses,
   /// vocabulary].
   virtual Array step(std::span<const std::int32_t> tokens) = 0;
-  /// Appends a prompt to every hypothesis, in one pass. Throws after the first step, and if the model has
-  /// a source.
+  /// Appends a prompt to every hypothesis, in one pass. Throws after the first step, and if the
+  /// model has a source.
   virtual void read(std::span<const std::int32_t> tokens) = 0;
-  /// Hypothesis i becomes a continuation of old hypothesis parents[i]; their number may change. Throws
-  /// if there is no such hypothesis.
+  /// Hypothesis i becomes a continuation of old hypothesis parents[i]; their number may change.
+  /// Throws if there is no such hypothesis.
   virtual void select(std::span<const std::int32_t> parents) = 0;
 };
 

@@ -14,12 +14,12 @@ namespace {
 
 using Order = std::vector<std::int32_t>;
 
-/// Where the parts of `length` patches begin, and where the last one ends: the first part has `shift` patches
-/// fewer than `side`.
+/// Where the parts of `length` patches begin, and where the last one ends. With a shift, the first
+/// part has that many patches.
 Order cuts(std::int64_t length, std::int64_t side, std::int64_t shift) {
   Order begins{0};
   if (length > side) {
-    for (std::int64_t at = shift > 0 ? side - shift : side; at < length; at += side)
+    for (std::int64_t at = shift > 0 ? shift : side; at < length; at += side)
       begins.push_back(static_cast<std::int32_t>(at));
   }
   begins.push_back(static_cast<std::int32_t>(length));
@@ -47,8 +47,8 @@ Tensor reordered(const Tensor& x, const Order& from, const Order& to, std::int64
   return index_select(x, ids);
 }
 
-/// The patches of height × width in groups of the four that become one.
-Order in_fours(std::int64_t height, std::int64_t width) {
+/// The patches of height × width in groups of the 2 × 2 that are merged.
+Order merge_order(std::int64_t height, std::int64_t width) {
   Order order;
   for (std::int64_t y = 0; y < height; y += 2) {
     for (std::int64_t x = 0; x < width; x += 2) {
@@ -72,6 +72,7 @@ std::vector<std::int32_t> offsets_of(const GridWindows& grid, std::int64_t pictu
 ModelOptions with_width(ModelOptions options, std::int64_t d) {
   options.d_ff *= d / options.d_model;
   options.heads *= d / options.d_model;
+  options.attention.kv_heads *= d / options.d_model;
   options.d_model = d;
   options.positions = PositionKind::none;
   return options;
@@ -117,7 +118,8 @@ SwinEncoder::SwinEncoder(const ModelOptions& options, Init& init)
          height, width);
   for (std::size_t s = 0; s < depths.size(); ++s) {
     if (s > 0 && (height % 2 != 0 || width % 2 != 0))
-      fail("[swin] {} x {} patches cannot become a quarter as many in stage {}", height, width, s);
+      fail("[swin] stage {} cannot merge {} x {} patches: both sides must be even", s, height,
+           width);
     if (s > 0) width_ *= 2;
     add_stage(with_width(options, width_), depths[s], height, width, s > 0, init);
     if (s > 0) {
@@ -134,14 +136,15 @@ SwinEncoder::SwinEncoder(const ModelOptions& options, Init& init)
 void SwinEncoder::add_stage(const ModelOptions& options, std::int64_t depth, std::int64_t height,
                             std::int64_t width, bool merges, Init& init) {
   Stage stage;
-  const std::int64_t d = options.d_model, side = options.swin.window;
+  const std::int64_t d = options.d_model;
   if (merges) {
     ModelOptions four = options;
     four.d_model = 2 * d;
-    stage.merge = {in_fours(height, width), Norm(four, init), Linear(2 * d, d, init, false)};
+    stage.merge = {merge_order(height, width), Norm(four, init), Linear(2 * d, d, init, false)};
     height /= 2;
     width /= 2;
   }
+  const std::int64_t side = std::min(options.swin.window, std::max(height, width));
   for (std::int64_t i = 0; i < depth; ++i) {
     Block block{TransformerBlock(options, BlockKind::encoder, init),
                 cut_into_windows(height, width, side, i % 2 == 0 ? 0 : side / 2),

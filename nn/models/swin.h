@@ -16,16 +16,18 @@ struct Windowed {
   std::vector<std::int32_t> order;  ///< row → patch, counted line by line
 };
 
-/// Cuts a picture of height × width patches into windows of side × side. With a shift, the windows begin
-/// `shift` patches earlier along each dimension that is longer than a window, so those at both edges are
-/// smaller. (The paper rolls the picture and masks the windows that then join opposite edges: the same.)
+/// Cuts a picture of height × width patches into windows of side × side. With a shift, the first
+/// window along each dimension longer than a window has `shift` patches, so windows at both edges
+/// are smaller. (The paper rolls the picture by −shift and masks windows that then join opposite
+/// edges: the same.)
 Windowed cut_into_windows(std::int64_t height, std::int64_t width, std::int64_t side,
                           std::int64_t shift);
 
-/// The encoder of a Swin Transformer (Liu et al., "Swin Transformer: hierarchical vision transformer using
-/// shifted windows", 2021): the blocks of other encoders, with attention among the patches of a window and a
-/// trained bias for each difference of places. Every second block shifts its windows by half a window, so
-/// that neighbours meet. Between two stages, 2 × 2 patches become one of twice the width:
+/// The encoder of a Swin Transformer (Liu et al., "Swin Transformer: hierarchical vision
+/// transformer using shifted windows", 2021): the blocks of other encoders, with attention among
+/// the patches of a window and a relative position bias. Every second block shifts its windows by
+/// half a window, so that information crosses window borders. Between two stages, 2 × 2 patches are
+/// merged into one of twice the width:
 ///   stage 0:  x = norm(patches Wᵀ + b)
 ///   stage s:  x = norm([x(0,0), x(1,0), x(0,1), x(1,1)]) Wᵀ,   W: [2 d, 4 d]
 /// The time of a block is linear in the patches.
@@ -33,8 +35,8 @@ class SwinEncoder {
  public:
   SwinEncoder(const ModelOptions& options, Init& init);
 
-  /// Pictures as rows of patches, line by line → [pictures · patches of the last stage, width()]; the rows of a
-  /// picture are adjacent, in no particular order.
+  /// Pictures as rows of patches, line by line → [pictures · patches of the last stage, width()].
+  /// The rows of a picture are contiguous; their order is unspecified.
   Tensor operator()(const SideView& side, Pass& pass) const;
   std::int64_t width() const { return width_; }  ///< d_model, doubled by each stage but the first
   std::int64_t patches() const { return patches_; }  ///< of a picture after the last stage
@@ -49,7 +51,7 @@ class SwinEncoder {
   struct Block {
     TransformerBlock block;
     Windowed windows;
-    Tensor bias;                      ///< [differences of places, heads]
+    Tensor bias;                      ///< [relative positions, heads]
     std::vector<ScoreTermPtr> terms;  ///< a GridBias
   };
   struct Stage {

@@ -12,8 +12,8 @@
 
 HEED_BEGIN
 
-/// From token ids, or rows of features, to rows: embedding or projection, positions, dropout, a stack of
-/// blocks. A model with other parameter
+/// From token ids, or rows of features, to rows: embedding or projection, positions, dropout, a
+/// stack of blocks. A model with other parameter
 /// names (those of torch.nn.Transformer) or a shared table builds and lists the parts itself.
 struct Tower {
   static constexpr std::int32_t end_token = 2;  ///< </s>, in every vocabulary of heed

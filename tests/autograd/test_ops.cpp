@@ -473,8 +473,8 @@ BOOST_AUTO_TEST_CASE(distillation_equals_its_composition) {
   other.x = random_array({3, 4}, 4);
   EXPECT_FAIL(
       distilled_cross_entropy(x, weight, bias, targets, 0, other, 1),
-      "[distilled_cross_entropy] expected a teacher of 4100 rows and 3 classes, got [3, 4] rows "
-      "and a weight [3, 4]");
+      "[distilled_cross_entropy] expected a teacher of 4100 rows and 3 classes, got x [3, 4], "
+      "weight [3, 4] and bias []");
   other = teacher;
   other.temperature = 0;
   EXPECT_FAIL(distilled_cross_entropy(x, weight, bias, targets, 0, other, 1),

@@ -1,7 +1,9 @@
-// The time of one decoding step at several positions, for full and for linear attention. Prints Markdown.
+// The time of one decoding step at several positions, for full and for linear attention. Prints
+// Markdown.
 //   build/release/tests/bench/decoding_steps
 //
-// A language model of width 256 with 4 layers and random weights; one hypothesis; medians of 64 steps.
+// A language model of width 256 with 4 layers and random weights; one hypothesis; medians of 64
+// steps.
 #include <fmt/format.h>
 
 #include <algorithm>

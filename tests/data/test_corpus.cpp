@@ -44,6 +44,33 @@ BOOST_AUTO_TEST_CASE(three_splits) {
   BOOST_TEST(corpus.test.source == (Lines{"vier", "fünf"}), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_text_is_all_files_that_match) {
+  Files f;
+  for (const char* folder : {"src", "src/a", "src/a/b", "src/.git", "other"})
+    create_directories(f.dir / folder);
+  for (const char* name : {"src/z.py", "src/a/y.py", "src/a/b/x.py", "src/a/b/x.txt",
+                           "src/.git/w.py", "src/.hidden.py", "other/v.py"})
+    f.dir.write(name, std::string(name) + "\n");
+  f.dir.write("src/a/empty.py", "");
+  create_directory_symlink(f.dir / "src", f.dir / "src/a/loop");
+  const auto read = [&](const std::string& pattern) {
+    f.options.train.text = {(f.dir / pattern).string()};
+    return f.read(Reads::text).train.text;
+  };
+  BOOST_TEST(read("src/**/*.py") == "src/a/b/x.py\nsrc/a/y.py\nsrc/z.py\n");
+  BOOST_TEST(read("**/**/[xz].py") == "src/a/b/x.py\nsrc/z.py\n");
+  BOOST_TEST(read("src/*/?.py") == "src/a/y.py\n");
+  BOOST_TEST(read("*/v.py") == "other/v.py\n");
+  BOOST_TEST(read("src/a/**").starts_with("src/a/b/x.py\nsrc/a/b/x.txt\nsrc/a/y.py\n"));
+  f.dir.write("src/[x].py", "its own name\n");
+  BOOST_TEST(read("src/[x].py") == "its own name\n");
+  expect_error(Exit::bad_input, {"data.train.text: no file with content matches ", "src/*.cpp"},
+               [&] { read("src/*.cpp"); });
+  expect_error(Exit::bad_input, {"no file with content matches ", "src/a/e*"},
+               [&] { read("src/a/e*"); });
+  expect_error(Exit::bad_input, {"src/none.py: no such file"}, [&] { read("src/none.py"); });
+}
+
 BOOST_AUTO_TEST_CASE(splits_not_in_the_config_are_empty) {
   Files f;
   f.pairs(f.options.train, "train", "eins\n", "one\n");

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::int32_t mask = 3, first = 4, vocabulary = 1004;
 
-/// Lines of 20 tokens; line i has tokens from 4 + 20 i on, so that a token names its line and place.
+/// Lines of 20 tokens; line i has tokens from 4 + 20 i on, so that a token names its line and
+/// place.
 Dataset lines(std::int64_t n, const MaskOptions& options) {
   Dataset data;
   data.batching = &masked_lines();

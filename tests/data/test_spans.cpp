@@ -29,8 +29,8 @@ Dataset lines(std::int64_t n, const SpanOptions& options = {}) {
   return data;
 }
 
-/// The line that source and labels of a sample come from: each mark of the source replaced by the tokens that
-/// follow it in the labels.
+/// The line that source and labels of a sample come from: each mark of the source replaced by the
+/// tokens that follow it in the labels.
 Ids joined(const Ids& source, const Ids& labels) {
   std::map<std::int32_t, Ids> hidden;
   std::int32_t mark = -1;
@@ -99,8 +99,8 @@ BOOST_AUTO_TEST_CASE(how_many_tokens_and_stretches_are_hidden) {
   BOOST_TEST((counts(40, {0.5, 1}) == std::pair(20L, 20L)));
 }
 
-// 6 tokens of which 2 are hidden in one stretch of a line that begins with a visible one: always at the end. With
-// 2 stretches of one token, the 4 visible tokens can be cut in 3 ways.
+// 6 tokens of which 2 are hidden in one stretch of a line that begins with a visible one: always at
+// the end. With 2 stretches of one token, the 4 visible tokens can be cut in 3 ways.
 BOOST_AUTO_TEST_CASE(every_way_to_hide_is_equally_likely) {
   Random random({.seed = 2, .stream = Stream::check});
   std::map<std::vector<bool>, double> found;

@@ -1,5 +1,7 @@
-/// Pictures, matrices of features and sound: a letter for the kind of file, a newline, then the file.
-///   p  a picture, read in colour   g  the same in grey   i  an IDX file   n  a .npy file   w  a WAV file
+/// Pictures, matrices of features and sound: a letter for the kind of file, a newline, then the
+/// file.
+///   p  a picture, read in colour   g  the same in grey   i  an IDX file   n  a .npy file   w  a
+///   WAV file
 #include <cmath>
 
 #include "data/inputs/features.h"

@@ -12,10 +12,8 @@ HEED_BEGIN
 
 namespace {
 
-constexpr std::int64_t side = 2;  ///< of a window
-
-/// Pictures of 8 × 4 patches in two stages, the first of which has shifted windows.
-ModelOptions two_stages() {
+/// Pictures of 4 side × 2 side patches in two stages, the first of which has shifted windows.
+ModelOptions two_stages(std::int64_t side = 2) {
   ModelOptions o = small_options();
   o.kind = ModelKind::swin;
   o.positions = PositionKind::none;
@@ -25,8 +23,8 @@ ModelOptions two_stages() {
   o.heads = 2;
   o.dropout = 0;
   o.input_width = 3;
-  o.grid_height = 8;
-  o.grid_width = 4;
+  o.grid_height = 4 * side;
+  o.grid_width = 2 * side;
   o.swin = {side, {2, 1}};
   return o;
 }
@@ -46,24 +44,33 @@ struct Patches {
   SideView view() const { return {{}, offsets, values, width}; }
 };
 
-/// A patch of a picture that has been rolled by `shift` towards its origin, as in section 3.2 of the paper.
+/// A picture of height × width patches, rolled by `shift` towards its origin and cut into windows,
+/// as in section 3.2 of the paper.
+struct Roll {
+  std::int64_t height, width, side, shift;
+};
+
 struct Rolled {
-  std::int64_t y, x, height, width, shift;
+  Roll roll;
+  std::int64_t y, x;
 
-  Rolled(std::int64_t patch, std::int64_t h, std::int64_t w, std::int64_t by)
-      : y((patch / w - by + h) % h), x((patch % w - by + w) % w), height(h), width(w), shift(by) {}
+  Rolled(std::int64_t patch, const Roll& r)
+      : roll(r),
+        y((patch / r.width - r.shift + r.height) % r.height),
+        x((patch % r.width - r.shift + r.width) % r.width) {}
 
-  /// The published code numbers three regions along each side: before the last window, in it but not wrapped
-  /// around, and wrapped around.
+  /// The published code numbers three regions along each side: before the last window, in it but
+  /// not wrapped around, and wrapped around.
   std::int64_t region(std::int64_t at, std::int64_t length) const {
-    return shift == 0 || at < length - side ? 0 : at < length - shift ? 1 : 2;
+    return roll.shift == 0 || at < length - roll.side ? 0 : at < length - roll.shift ? 1 : 2;
   }
   bool reads(const Rolled& other) const {
-    return y / side == other.y / side && x / side == other.x / side &&
-           region(y, height) == region(other.y, height) &&
-           region(x, width) == region(other.x, width);
+    return y / roll.side == other.y / roll.side && x / roll.side == other.x / roll.side &&
+           region(y, roll.height) == region(other.y, roll.height) &&
+           region(x, roll.width) == region(other.x, roll.width);
   }
   std::int64_t difference(const Rolled& other) const {
+    const std::int64_t side = roll.side;
     return (y % side - other.y % side + side - 1) * (2 * side - 1) + x % side - other.x % side +
            side - 1;
   }
@@ -72,15 +79,13 @@ struct Rolled {
 /// The bias of whole pictures, patch by patch.
 struct DenseBias final : ScoreTerm {
   Tensor table;
-  std::int64_t height, width, shift;
+  Roll roll;
 
-  DenseBias(Tensor biases, std::int64_t h, std::int64_t w, std::int64_t by)
-      : table(std::move(biases)), height(h), width(w), shift(by) {}
+  DenseBias(Tensor biases, const Roll& r) : table(std::move(biases)), roll(r) {}
   void add(const ScoreBlock& block, real* s) const override {
     for (std::int64_t i = 0; i < block.rows; ++i) {
       for (std::int64_t j = 0; j < block.keys; ++j) {
-        const Rolled query(block.query + i, height, width, shift),
-            key(block.key + j, height, width, shift);
+        const Rolled query(block.query + i, roll), key(block.key + j, roll);
         if (query.reads(key))
           s[i * block.keys + j] += table.value().row(query.difference(key))[block.head];
       }
@@ -101,21 +106,20 @@ void take_values(const Parameters& to, const std::string& prefix, const Paramete
 
 /// A block on whole pictures: each patch reads those of its window, by a mask.
 Tensor dense_block(const ModelOptions& o, const Parameters& weights, const std::string& name,
-                   const Tensor& x, std::int64_t height, std::int64_t width, std::int64_t shift) {
+                   const Tensor& x, const Roll& roll) {
   Init init(1);
   const TransformerBlock block(o, BlockKind::encoder, init);
   take_values(block.parameters(), name + ".", weights);
   const auto table = std::ranges::find(weights, name + ".positions.weight", &NamedTensor::name);
-  const std::vector<ScoreTermPtr> terms{
-      std::make_shared<DenseBias>(table->tensor, height, width, shift)};
+  const std::vector<ScoreTermPtr> terms{std::make_shared<DenseBias>(table->tensor, roll)};
   std::vector<std::int32_t> offsets;
-  for (std::int64_t at = 0; at <= x.shape()[0]; at += height * width)
+  for (std::int64_t at = 0; at <= x.shape()[0]; at += roll.height * roll.width)
     offsets.push_back(static_cast<std::int32_t>(at));
   Pass pass;
   Context context{offsets, nullptr, pass};
   context.terms = terms;
   context.pattern = mask_pattern([=](std::int64_t, std::int64_t query, std::int64_t key) {
-    return Rolled(query, height, width, shift).reads(Rolled(key, height, width, shift));
+    return Rolled(query, roll).reads(Rolled(key, roll));
   });
   return block(x, context);
 }
@@ -127,48 +131,54 @@ Tensor rows(const Tensor& x, const std::vector<std::int32_t>& ids) { return inde
 BOOST_AUTO_TEST_SUITE(swin)
 
 BOOST_AUTO_TEST_CASE(windows_are_the_paper_s_masks_on_whole_pictures) {
-  const ModelOptions o = two_stages();
-  Init init(7);
-  const SwinEncoder encoder(o, init);
-  randomise(encoder.parameters());
-  const Parameters weights = encoder.parameters();
-  const Patches patches(2, o);
-  Pass pass;
-  const Array got = encoder(patches.view(), pass).value();
-  BOOST_TEST((got.shape() == Shape{2 * 8, 8}));
+  for (const std::int64_t side : {2, 3, 4}) {
+    ModelOptions o = two_stages(side);
+    o.attention.kv_heads = side == 3 ? 1 : 0;
+    const std::int64_t h = o.grid_height, w = o.grid_width;
+    Init init(7);
+    const SwinEncoder encoder(o, init);
+    randomise(encoder.parameters());
+    const Parameters weights = encoder.parameters();
+    const Patches patches(2, o);
+    Pass pass;
+    const Array got = encoder(patches.view(), pass).value();
+    BOOST_TEST((got.shape() == Shape{2 * h * w / 4, 8}));
 
-  Linear input(3, 4, init), reduce(16, 8, init, false);
-  Norm first(o, init);
-  ModelOptions wide = o, four = o;
-  wide.d_model = 8;
-  wide.d_ff = 12;
-  wide.heads = 4;
-  four.d_model = 16;
-  Norm merged(four, init), last(wide, init);
-  take_values(input.parameters(), "input.", weights);
-  take_values(first.parameters(), "input_norm.", weights);
-  take_values(reduce.parameters(), "stages.1.merge.projection.", weights);
-  take_values(merged.parameters(), "stages.1.merge.norm.", weights);
-  take_values(last.parameters(), "norm.", weights);
-  Tensor x = first(input(rows_of_features(patches.view())), pass);
-  x = dense_block(o, weights, "stages.0.layers.0", x, 8, 4, 0);
-  x = dense_block(o, weights, "stages.0.layers.1", x, 8, 4, 1);
-  std::vector<std::int32_t> corners[4];
-  for (std::int32_t picture = 0; picture < 2; ++picture) {
-    for (std::int32_t y = 0; y < 8; y += 2) {
-      for (std::int32_t at = 0; at < 4; at += 2) {
-        const std::int32_t corner = picture * 32 + y * 4 + at;
-        const std::int32_t of[] = {corner, corner + 4, corner + 1, corner + 5};
-        for (std::size_t k = 0; k < 4; ++k) corners[k].push_back(of[k]);
+    Linear input(3, 4, init), reduce(16, 8, init, false);
+    Norm first(o, init);
+    ModelOptions wide = o, four = o;
+    wide.d_model = 8;
+    wide.d_ff = 12;
+    wide.heads = 4;
+    wide.attention.kv_heads *= 2;
+    four.d_model = 16;
+    Norm merged(four, init), last(wide, init);
+    take_values(input.parameters(), "input.", weights);
+    take_values(first.parameters(), "input_norm.", weights);
+    take_values(reduce.parameters(), "stages.1.merge.projection.", weights);
+    take_values(merged.parameters(), "stages.1.merge.norm.", weights);
+    take_values(last.parameters(), "norm.", weights);
+    Tensor x = first(input(rows_of_features(patches.view())), pass);
+    x = dense_block(o, weights, "stages.0.layers.0", x, {h, w, side, 0});
+    x = dense_block(o, weights, "stages.0.layers.1", x, {h, w, side, side / 2});
+    std::vector<std::int32_t> corners[4];
+    for (std::int64_t picture = 0; picture < 2; ++picture) {
+      for (std::int64_t y = 0; y < h; y += 2) {
+        for (std::int64_t at = 0; at < w; at += 2) {
+          const std::int64_t corner = (picture * h + y) * w + at;
+          const std::int64_t of[] = {corner, corner + w, corner + 1, corner + w + 1};
+          for (std::size_t k = 0; k < 4; ++k)
+            corners[k].push_back(static_cast<std::int32_t>(of[k]));
+        }
       }
     }
+    x = concat({rows(x, corners[0]), rows(x, corners[1]), rows(x, corners[2]), rows(x, corners[3])},
+               1);
+    x = reduce(merged(x, pass));
+    x = last(dense_block(wide, weights, "stages.1.layers.0", x, {h / 2, w / 2, side, 0}), pass);
+    // The rows of the last windows, each as wide as the picture, are those of the picture.
+    BOOST_TEST(difference(got, x.value()) < 1e-12);
   }
-  x = concat({rows(x, corners[0]), rows(x, corners[1]), rows(x, corners[2]), rows(x, corners[3])},
-             1);
-  x = last(dense_block(wide, weights, "stages.1.layers.0", reduce(merged(x, pass)), 4, 2, 0), pass);
-
-  // The encoder's rows are in the order of its last windows: 2 x 2 patches of 4 x 2.
-  BOOST_TEST(difference(got, x.value()) < 1e-12);
 }
 
 BOOST_AUTO_TEST_CASE(windows_at_the_edge_are_smaller) {
@@ -178,6 +188,8 @@ BOOST_AUTO_TEST_CASE(windows_at_the_edge_are_smaller) {
               std::vector<std::int32_t>{0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15}));
   BOOST_TEST(
       (shifted.grid->offsets == std::vector<std::int32_t>{0, 1, 3, 4, 6, 10, 12, 13, 15, 16}));
+  BOOST_TEST((cut_into_windows(1, 14, 7, 3).grid->offsets ==
+              std::vector<std::int32_t>{0, 3, 10, 14}));  // as a roll by -3 makes them
   // A picture no larger than a window is one window, shifted or not; a rest is a window of its own.
   BOOST_TEST(cut_into_windows(4, 3, 4, 2).grid->windows() == 1);
   BOOST_TEST((cut_into_windows(1, 5, 2, 0).grid->offsets == std::vector<std::int32_t>{0, 2, 4, 5}));
@@ -219,11 +231,11 @@ BOOST_AUTO_TEST_CASE(a_picture_s_logits_do_not_depend_on_the_batch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(models_that_cannot_be_are_refused) {
+BOOST_AUTO_TEST_CASE(impossible_models_are_refused) {
   ModelOptions o = two_stages();
   o.grid_width = 3;
   Init init(1);
-  EXPECT_FAIL(SwinEncoder(o, init), "8 x 3 patches cannot become a quarter as many in stage 1");
+  EXPECT_FAIL(SwinEncoder(o, init), "stage 1 cannot merge 8 x 3 patches: both sides must be even");
   o = two_stages();
   o.norm_kind = NormKind::batch;
   EXPECT_FAIL(SwinEncoder(o, init), "expected a norm of rows");

@@ -201,14 +201,14 @@ near 'loss of an old run after ten more steps' "$(number loss)" 0.20817754294861
 config prunable
 status 0 train prunable.yaml
 status 0 prune runs/prunable --heads 2 --share 0.3 --run few --json
-holds out '"removed_heads":2' '"removed_weights":[0-9]+' '"run":"few"'
+holds out '"removed_heads":2' '"zero_weights":[0-9]+' '"run":"few"'
 status 0 eval few
 says 'heed: weights: best, step'
 status 2 resume few
-says 'few has weights but no optimizer' 'heed train CONFIG model.init_from=few'
+says 'few has no optimizer state: it was pruned from runs/prunable' 'heed train CONFIG model.init_from=few'
 status 0 train prunable.yaml --run onward model.init_from=few train.steps=2
 status 2 prune runs/prunable --heads 1 --run few
-says 'few'
+says 'few already holds a run'
 status 0 prune runs/prunable --heads 1 --run few --overwrite
 holds out '^attention' 'self_attn .* removed'
 status 2 prune runs/prunable --run other
@@ -216,7 +216,15 @@ says '--heads or --share'
 status 2 prune runs/prunable --heads 1000 --run other
 says '--heads 1000: the model has'
 status 2 prune runs/prunable --heads 1 --run runs/prunable --overwrite
-says 'a folder of its own'
+says '--run must differ'
+status 2 prune runs/prunable --share nan --run other
+says '--share nan: expected a number from 0 to 1'
+status 2 prune runs/prunable --share 0.1 --run other model.heads=1
+status 2 prune runs/prunable --share 0.1 --run ''
 absent other
+status 2 prune few --heads 6 --run other   # one of six heads is removed already
+says '--heads 6: the model has 5 heads'
+status 2 train prunable.yaml --run few --overwrite train.distill.teacher=few
+says 'train.distill.teacher: few is the folder of the run itself'
 
 report

@@ -138,9 +138,9 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {"data: {synthetic: {name: copy}}\nmodel: {kind: swin}\n",
        "exp.yaml:2:15: model.kind: only for data.input: image"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin}\n",
-       "exp.yaml:3:15: model.swin.depths: 2 stages halve the 7 x 7 patches of a picture once, which "
-       "leaves a "
-       "rest"},
+       "exp.yaml:3:15: model.swin.depths: 2 stages need both sides of a picture divisible by 2 "
+       "patches, but "
+       "it has 7 x 7"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
        "swin: "
        "{depths: [2.5]}}\n",
@@ -153,13 +153,19 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
        "swin: "
        "{depths: [2]}, layers: 3, positions: learned, pool: first}\n",
-       "exp.yaml:3:15: model.layers.encoder: 3, but kind: swin has 2\n"
-       "exp.yaml:3:64: model.positions: learned, but kind: swin has none\n"
-       "exp.yaml:3:79: model.pool: first, but kind: swin has mean"},
+       "exp.yaml:3:15: model.layers.encoder: 3, but kind: swin needs the sum of model.swin.depths, "
+       "2\n"
+       "exp.yaml:3:64: model.positions: learned, but kind: swin needs none\n"
+       "exp.yaml:3:79: model.pool: first, but kind: swin needs mean"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
        "swin: "
        "{depths: [2]}}\ntrain: {recompute: true}\n",
-       "exp.yaml:4:20: train.recompute: has no effect on kind: swin; set it to false"},
+       "exp.yaml:4:20: train.recompute: has no effect with kind: swin; set it to false"},
+      {"data: {synthetic: {name: copy}}\ntrain: {distill: {weight: 0.3}}\n",
+       "exp.yaml:2:27: train.distill.weight: only with train.distill.teacher"},
+      {"data: {synthetic: {name: copy}}\ntrain: {distill: {teacher: r}, rdrop: 3}\n",
+       "exp.yaml:2:28: train.distill.teacher: distillation cannot be combined with train.rdrop; "
+       "set train.rdrop to 0"},
       {"data: {synthetic: {name: copy}, features: {width: 8}}\n",
        "exp.yaml:1:51: data.features.width: only for data.input: features"},
       {"data: {synthetic: {name: recall, symbols: 53}}\n",

@@ -75,8 +75,8 @@ inline void check_same_metrics(const Run& a, const Run& b) {
   for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) BOOST_TEST(x[i] == y[i]);
 }
 
-/// Trains `whole`, and `parts` up to its own number of steps and then, resumed, to that of `whole`. Checks
-/// that both have the same checkpoint and metrics.
+/// Trains `whole`, and `parts` up to its own number of steps and then, resumed, to that of `whole`.
+/// Checks that both have the same checkpoint and metrics.
 inline void check_resumed_equals_whole(Run& whole, Run& parts) {
   whole.train(false);
   parts.train(false);

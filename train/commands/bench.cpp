@@ -55,8 +55,9 @@ double median(std::vector<double> values) {
 Batch random_batch(const Task& task, std::uint64_t number) {
   const BenchOptions& bench = task.config().bench;
   Random random({task.config().seed, Stream::data, number, 0});
+  const bool pictures = task.config().data.input == InputKind::image;
   return task.made_up_batch(
-      bench.sequences, bench.source_length, bench.target_length,
+      bench.sequences, pictures ? task.picture_rows() : bench.source_length, bench.target_length,
       {bench.vocabulary, bench.vocabulary, true}, [&](std::int64_t known) {
         return static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(known)));
       });
@@ -90,8 +91,11 @@ class Bench {
     }
     model_ = build_to_train(config, vocabulary);
     cost_ = token_cost(*task_, *model_);
-    if (stream_) teacher_ = make_teacher(config, data_.tokenizers);
-    options_ = taught(step_options(config), teacher_.get());
+    if (stream_)
+      teacher_ = make_teacher(config, data_);
+    else if (!config.train.distill.teacher.empty())
+      tell("heed: note: random tokens have no teacher: the step is that of a run without one");
+    options_ = with_teacher(step_options(config), teacher_.get());
     optimizer_.emplace(config.optim, not_frozen(*model_, config.train.freeze));
     step_.emplace(*model_, *optimizer_, team_, options_);
   }

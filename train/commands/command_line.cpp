@@ -339,28 +339,32 @@ void add_prune(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   const auto options = std::make_shared<PruneCommand>();
   options->command = typed;
   CLI::App* const command =
-      app.add_subcommand("prune", "remove heads or weights that a model can do without");
+      app.add_subcommand("prune", "prune attention heads or weights of a model");
   command->callback([options, &job] {
     if (options->heads == 0 && options->share == 0) throw CLI::RequiredError("--heads or --share");
     job = [options] { return prune_command(*options); };
   });
-  add_run(command, options->run, options->overrides, "threads=1");
+  add_run(command, options->run, options->overrides, "data.valid.source=other.txt");
   add_choice(command, choices, "--heads", options->heads, "N",
-             "heads of attention to remove, those whose gates have the smallest gradients first")
+             "attention heads to remove, the least important first")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   add_choice(command, choices, "--share", options->share, "S",
-             "share of the weights to set to zero, those of the smallest magnitudes first")
+             "share of the weights to set to zero, the smallest magnitudes first")
       ->check(CLI::Range(0.0, 1.0));
   add_weights(command, options->weights);
-  add_choice(command, results, "--run", options->to, "FOLDER", "the new run folder")->required();
+  add_choice(command, results, "--run", options->to, "FOLDER", "the new run folder")
+      ->required()
+      ->check([](const std::string& folder) { return folder.empty() ? "expected a folder" : ""; });
   command->add_flag("--overwrite", options->overwrite, "replace the run in that folder")
       ->group(results);
   add_json(command, options->json, "what was removed");
   command->footer(
-      "The importance of heads is measured on the validation data, at most 1,000 sequences of "
-      "them. The new run\n"
-      "evaluates and generates like any other; to train it further, begin a run with "
-      "model.init_from.\n"
+      "The importance of heads is measured on at most 1,000 sequences of the validation data. The "
+      "new "
+      "run\n"
+      "evaluates and generates like any other. To train it further, start a run with "
+      "model.init_from; its\n"
+      "zeros may then become other values.\n"
       "Examples:\n"
       "  heed prune runs/multi30k-de-en --heads 12 --run runs/fewer-heads\n"
       "  heed prune runs/multi30k-de-en --share 0.5 --run runs/half-zero\n"

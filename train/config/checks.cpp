@@ -259,6 +259,7 @@ class Checker {
       complain({"model.segments", "data.input"}, "a source that is not text has no segments");
     if (config_.tokenizer.sample.alpha > 0)
       complain({"tokenizer.sample.alpha", "data.input"}, "only for text");
+    if (config_.data.cutoff > 0) complain({"data.cutoff", "data.input"}, "only for text");
     config_.data.input == InputKind::image ? check_image() : check_features();
   }
 
@@ -312,40 +313,56 @@ class Checker {
     config_.tokenizer.shared = false;
   }
 
-  /// A Swin Transformer has positions and stages of its own, and means over the patches.
+  /// A Swin Transformer has its own positions and depths, and takes the mean of the patches.
   void settle_swin() {
     if (config_.model.kind != ModelKind::swin ||
         task().architecture != Architecture::encoder_of_sequences)
       return;
     const std::vector<std::int64_t>& depths = config_.model.swin.depths;
-    const auto settle = [&](std::string_view key, std::string_view given,
-                            const nlohmann::json& value) {
-      const Field& field = *find_field(key);
-      if (tree_.place_of(given).whole && field.get(config_) != value)
-        complain({key, "model.kind"},
-                 fmt::format("{}, but kind: swin has {}", field.print(config_),
-                             value.is_string() ? value.get<std::string>() : value.dump()));
-      field.set(config_, value);
-    };
-    settle("model.positions", "model.positions", "none");
-    settle("model.pool", "model.pool", "mean");
-    settle("model.layers.encoder", "model.layers",
-           std::accumulate(depths.begin(), depths.end(), std::int64_t{0}));
+    const std::int64_t blocks = std::accumulate(depths.begin(), depths.end(), std::int64_t{0});
+    if (blocks > 1000)
+      complain({"model.swin.depths"},
+               fmt::format("{} blocks in all; at most 1000 are possible", blocks));
+    settle("model.positions", "none", "none");
+    settle("model.pool", "mean", "mean");
+    settle("model.layers.encoder", blocks, fmt::format("the sum of model.swin.depths, {}", blocks));
+  }
+
+  /// Sets a key that follows from kind: swin. Another value is a mistake, unless the command line
+  /// made the model a Swin Transformer or changed its depths.
+  void settle(std::string_view key, const nlohmann::json& value, const std::string& needed) {
+    const Field& field = *find_field(key);
+    const bool changed = from_command_line("model.kind") || from_command_line("model.swin.depths");
+    const bool layers = key == "model.layers.encoder";
+    const bool given = tree_.place_of(key).whole || (layers && one_number_for_layers());
+    const bool typed = from_command_line(key) || (layers && from_command_line("model.layers"));
+    if (given && field.get(config_) != value && (typed || !changed))
+      complain({key, "model.kind"},
+               fmt::format("{}, but kind: swin needs {}", field.print(config_), needed));
+    field.set(config_, value);
+  }
+
+  /// layers: 3 gives both keys of model.layers.
+  bool one_number_for_layers() const {
+    const YamlEntry* const model = tree_.find("model");
+    const YamlEntry* const layers = model != nullptr ? model->value.find("layers") : nullptr;
+    return layers != nullptr && layers->value.kind == YamlNode::Kind::scalar;
   }
 
   /// Each stage but the first has half as many patches along each side.
   void check_stages() {
     const ModelOptions& model = config_.model;
-    const std::int64_t halvings = std::ssize(model.swin.depths) - 1;
-    if (halvings > 30 || model.grid_height % (std::int64_t{1} << halvings) != 0 ||
-        model.grid_width % (std::int64_t{1} << halvings) != 0)
+    const std::int64_t stages = std::ssize(model.swin.depths),
+                       divisor = std::int64_t{1} << std::min<std::int64_t>(stages - 1, 30);
+    if (model.grid_height % divisor != 0 || model.grid_width % divisor != 0) {
       complain(
           {"model.swin.depths", "data.image.patch", "model.kind"},
-          fmt::format("{} stages halve the {} x {} patches of a picture {}, which leaves a rest",
-                      halvings + 1, model.grid_height, model.grid_width,
-                      halvings == 1 ? "once" : fmt::format("{} times", halvings)));
+          fmt::format(
+              "{} stages need both sides of a picture divisible by {} patches, but it has {} x {}",
+              stages, divisor, model.grid_height, model.grid_width));
+    }
     if (config_.train.recompute)
-      complain({"train.recompute", "model.kind"}, "has no effect on kind: swin; set it to false");
+      complain({"train.recompute", "model.kind"}, "has no effect with kind: swin; set it to false");
   }
 
   void check_model() {
@@ -507,12 +524,18 @@ class Checker {
                "runs each sequence twice, which a segment memory does not allow; set model.memory "
                "or train.rdrop to 0");
     }
+    if (train.distill.teacher.empty()) {
+      const DistillOptions usual;
+      for (const auto& [key, changed] :
+           {std::pair("train.distill.weight", train.distill.weight != usual.weight),
+            std::pair("train.distill.temperature", train.distill.temperature != usual.temperature)})
+        if (changed) complain({key, "train.distill.teacher"}, "only with train.distill.teacher");
+    }
     if (!train.distill.teacher.empty() && (train.rdrop > 0 || config_.model.memory > 0)) {
       const bool twice = train.rdrop > 0;
-      complain(
-          {"train.distill.teacher", twice ? "train.rdrop" : "model.memory"},
-          fmt::format("a student has one pass over its batch and no segment memory; set {} to 0",
-                      twice ? "train.rdrop" : "model.memory"));
+      complain({"train.distill.teacher", twice ? "train.rdrop" : "model.memory"},
+               fmt::format("distillation cannot be combined with {0}; set {0} to 0",
+                           twice ? "train.rdrop" : "model.memory"));
     }
     const std::int64_t averaged = (train.steps + 4) / 5;  // the run's last fifth, rounded up
     if (train.average > 1 && train.steps > 0 && (train.average - 1) * train.save_every > averaged) {

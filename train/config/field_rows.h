@@ -1,6 +1,6 @@
 #pragma once
-/// How a row of the field table is made from a member of Config: its kind, its choices, how its value
-/// is read and printed. Included by fields.cpp and model_fields.cpp only.
+/// How a row of the field table is made from a member of Config: its kind, its choices, how its
+/// value is read and printed. Included by fields.cpp and model_fields.cpp only.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -48,7 +48,8 @@ void add_data(Table& table) {
   const Range pairs{1, billion}, pairs_or_none{0, billion}, length{1, million}, side{1, 65536};
   const std::string source =
                         "Input lines, UTF-8; .gz is unpacked. Line i belongs to line i of target.",
-                    target = "Output lines.", text_help = "Running text.",
+                    target = "Output lines.",
+                    text_help = "Running text. src/**/*.py names all files that match.",
                     likewise = "As in train.";
   const std::string name = "data.synthetic.name";
   add(table,
@@ -281,9 +282,9 @@ void add_train(Table& table) {
               "vocabulary.")
               .in_words("a run folder"),
           row(HEED_KEY(train.distill.weight), Range{0.0, 1.0},
-              "Of the divergence from the teacher in the loss; that of the labels has the rest."),
-          row(HEED_KEY(train.distill.temperature), {0.0, 1000.0, false, true},
-              "Divides the logits of both before they are compared."),
+              "Weight of the divergence from the teacher; the labels' loss has 1 minus this."),
+          row(HEED_KEY(train.distill.temperature), Range{0.01, 1000.0},
+              "Divides the logits of teacher and student in the divergence."),
           row(HEED_KEY(train.ema), fraction,
               "Decay of a moving average of the weights, which is validated and saved in place of "
               "the weights; 0: none."),
@@ -345,7 +346,7 @@ void add_bench(Table& table) {
                  row(HEED_KEY(bench.sequences), Range{0, million},
                      "Sequences in a step; 0: batches of the config's own data."),
                  row(HEED_KEY(bench.source_length), tokens,
-                     "Tokens in each source sequence; a picture has its patches."),
+                     "Tokens in each source sequence; ignored for pictures, whose patches count."),
                  row(HEED_KEY(bench.target_length), tokens, "Tokens in each target sequence."),
                  row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Distinct tokens."),
              });

@@ -77,8 +77,8 @@ struct Section {
   bool shorthand = false;  ///< one value may set all its keys (model.layers: 3)
 };
 
-/// In the order of the reference page. Names that plugins register are choices from then on, in a new
-/// table; a row of an earlier one stays valid.
+/// In the order of the reference page. Names that plugins register are choices from then on, in a
+/// new table; a row of an earlier one stays valid.
 const std::vector<Field>& fields();
 const std::vector<Section>& sections();
 const Field* find_field(std::string_view key);

@@ -1,5 +1,6 @@
 #pragma once
-/// The tasks and the metrics by name: what a config may ask for. What a task does is in train/tasks/.
+/// The tasks and the metrics by name: what a config may ask for. What a task does is in
+/// train/tasks/.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -15,9 +16,10 @@
 
 namespace heed {
 
-// ---- metrics -------------------------------------------------------------------------------------
-// In the order in which they are printed. Checkpoints hold the number of the metric that chose
-// the best, so a new metric goes at the end.
+// ---- metrics
+// ------------------------------------------------------------------------------------- In the
+// order in which they are printed. Checkpoints hold the number of the metric that chose the best,
+// so a new metric goes at the end.
 enum class Metric {
   loss,
   perplexity,
@@ -77,7 +79,8 @@ constexpr auto names_of(BleuTokenizer) {
   return enum_names<BleuTokenizer>("13a", "none", "zh", "char");
 }
 
-// ---- tasks ---------------------------------------------------------------------------------------
+// ---- tasks
+// ---------------------------------------------------------------------------------------
 /// The built-in ones by their names in YAML; make_NAME_task in train/tasks/NAME.cpp makes one.
 #define HEED_TASKS(TASK) \
   TASK(seq2seq)          \

@@ -44,7 +44,8 @@ bool is_bare(const YamlNode& node) { return node.kind == YamlNode::Kind::scalar 
   throw Complaint{node.place, fmt::format("expected {}, got {}{}", what, got, hint)};
 }
 
-/// The value of a decimal text (is_decimal, so all of it is read); nothing if it does not fit into a T.
+/// The value of a decimal text (is_decimal, so all of it is read); nothing if it does not fit into
+/// a T.
 template <class T>
 std::optional<T> parse(std::string_view text) {
   T value{};
@@ -127,8 +128,8 @@ nlohmann::json read_pair(const YamlNode& node, const Field& field) {
 }
 
 nlohmann::json read_wholes(const YamlNode& node, const Field& field) {
-  if (node.kind != YamlNode::Kind::list || node.items.empty())
-    refuse(node, "a list of whole numbers, as in [2, 2]");
+  if (node.kind != YamlNode::Kind::list) refuse(node, "a list of whole numbers, as in [2, 2]");
+  if (node.items.empty()) throw Complaint{node.place, "expected at least one number"};
   nlohmann::json all = nlohmann::json::array();
   for (const YamlNode& item : node.items)
     all.push_back(in_range(read_whole(item, "a whole number"), field, item));

@@ -100,8 +100,8 @@ void Search::sampled_token(const Array& logits, std::int64_t row,
                   static_cast<std::int32_t>(row), token});
 }
 
-/// Source of the penalty: Keskar et al., "CTRL", 2019, section 4.1. Where they divide a negative logit,
-/// which would make its token likelier, it is multiplied, as is usual since.
+/// Source of the penalty: Keskar et al., "CTRL", 2019, section 4.1. Where they divide a negative
+/// logit, which would make its token likelier, it is multiplied, as is usual since.
 void Search::restrict(real* logits, const Hypothesis& so_far) const {
   if (static_cast<std::int64_t>(so_far.tokens.size()) < options_.min_length)
     logits[Tokenizer::eos] = -std::numeric_limits<real>::infinity();

@@ -24,8 +24,8 @@ struct Hypothesis {
 
 /// Extends hypotheses token by token until each has ended. A finished hypothesis occupies a place
 /// in its sentence's beam, so a search ends after `beam` of them; finished sentences leave the
-/// batch. Ties: the earlier hypothesis, then the smaller token, wins. Probabilities are those that the
-/// options leave: without </s> before min_length, and with the repetition penalty.
+/// batch. Ties: the earlier hypothesis, then the smaller token, wins. Probabilities are those that
+/// the options leave: without </s> before min_length, and with the repetition penalty.
 class Search {
  public:
   /// limit: the maximum tokens of a hypothesis; numbers: of the sentences, for the random keys of
@@ -38,12 +38,13 @@ class Search {
   void begin_with(std::vector<std::vector<std::int32_t>> prefixes) {
     prefixes_ = std::move(prefixes);
   }
-  /// `callback` receives each token as soon as it is final; requires one sentence and a beam of one.
+  /// `callback` receives each token as soon as it is final; requires one sentence and a beam of
+  /// one.
   void on_token(std::function<void(std::int32_t)> callback) { on_token_ = std::move(callback); }
 
   /// `decoding` has one hypothesis per sentence; `tokens` are the last tokens of their
-  /// prompts, not yet fed. Returns the hypotheses of each sentence, the best first: at least one, at
-  /// most as many as the beam.
+  /// prompts, not yet fed. Returns the hypotheses of each sentence, the best first: at least one,
+  /// at most as many as the beam.
   std::vector<std::vector<Hypothesis>> run(Decoding& decoding, std::vector<std::int32_t> tokens);
 
  private:
@@ -94,8 +95,8 @@ struct TranslateRequest {
   std::int64_t batches = usual_batches;
 };
 
-/// Translates every source of a dataset, text or not, in batches of similar lengths spread over the team: at least
-/// `batches`, but none smaller than 32 hypotheses.
+/// Translates every source of a dataset, text or not, in batches of similar lengths spread over the
+/// team: at least `batches`, but none smaller than 32 hypotheses.
 /// Each sentence's result is a function of the sentence, the options, the seed and, when
 /// sampling, the sentence's number: its index in the dataset, unless `numbers` is given. In bf16 it
 /// also depends on the batches: small products stay in float32 (autograd/kernels/gemm/bf16.h).
@@ -117,8 +118,9 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         const DecodeOptions& options, std::uint64_t seed,
                                         std::int64_t number,
                                         const std::function<void(std::int32_t)>& on_token = {});
-/// The hypotheses of a continuation, the best first, as many as the beam. The first is what continue_text returns.
-/// Throws Error(usage) if prompt and continuation can exceed the model's context.
+/// The hypotheses of a continuation, the best first, as many as the beam. The first is what
+/// continue_text returns. Throws Error(usage) if prompt and continuation can exceed the model's
+/// context.
 std::vector<Hypothesis> continuations(const FrozenModel& frozen,
                                       std::span<const std::int32_t> prompt,
                                       const DecodeOptions& options, std::uint64_t seed,

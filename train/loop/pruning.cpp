@@ -34,6 +34,15 @@ std::vector<Attention> attentions_of(const Model& model, const Config& config) {
   return all;
 }
 
+bool is_removed(const Attention& attention, std::int64_t head) {
+  const Array& weight = attention.weight.value();
+  for (std::int64_t r = 0; r < weight.rows(); ++r) {
+    const real* const own = weight.row(r) + head * attention.size();
+    if (std::any_of(own, own + attention.size(), [](real w) { return w != 0; })) return false;
+  }
+  return true;
+}
+
 /// ⟨W_h, dW_h⟩ of each head.
 std::vector<double> gate_gradients(const Attention& attention, const Array& gradient) {
   std::vector<double> sums(static_cast<std::size_t>(attention.heads));
@@ -45,17 +54,15 @@ std::vector<double> gate_gradients(const Attention& attention, const Array& grad
   return sums;
 }
 
-/// One sequence each.
+/// At most that many sequences, evenly spaced, as evaluation sees them.
 std::vector<Batch> sequences_of(const Config& config, const Dataset& data, std::int64_t most) {
   BatchOptions options;
   options.batch_sequences = 1;
   options.context = batch_options(config).context;
-  options.seed = config.seed;
-  BatchStream stream(data, options);
-  std::vector<Batch> all;
-  for (std::int64_t n = std::min(stream.batches_in(0), most); n > 0; --n)
-    all.push_back(stream.next());
-  return all;
+  std::vector<Batch> all = evaluation_batches(data, options), some;
+  const std::int64_t n = std::ssize(all), wanted = std::min(n, most);
+  for (std::int64_t i = 0; i < wanted; ++i) some.push_back(std::move(all[i * n / wanted]));
+  return some;
 }
 
 }  // namespace
@@ -87,8 +94,11 @@ std::vector<HeadImportance> importance_of_heads(const Model& model, const Config
     for (std::int64_t head = 0; head < attention.heads; ++head, ++at) {
       double sum = 0;
       for (const std::vector<double>& one : found) sum += one.empty() ? 0 : std::abs(one[at]);
+      if (!std::isfinite(sum))
+        throw Error(Exit::non_finite,
+                    "the gradient of a head of " + attention.name + " is not finite");
       squares += sum * sum;
-      all.push_back({attention.name, head, sum});
+      all.push_back({attention.name, head, sum, is_removed(attention, head)});
     }
     for (std::size_t k = first; k < all.size() && squares > 0; ++k)
       all[k].importance /= std::sqrt(squares);
@@ -96,7 +106,7 @@ std::vector<HeadImportance> importance_of_heads(const Model& model, const Config
   return all;
 }
 
-void remove_head(const Model& model, const Config& config, const HeadImportance& head) {
+void remove_head(Model& model, const Config& config, const HeadImportance& head) {
   for (Attention& attention : attentions_of(model, config)) {
     if (attention.name != head.attention) continue;
     Array& weight = attention.weight.mutable_value();
@@ -105,7 +115,7 @@ void remove_head(const Model& model, const Config& config, const HeadImportance&
   }
 }
 
-std::int64_t remove_weights(const Model& model, double share) {
+std::int64_t remove_weights(Model& model, double share) {
   std::vector<real> magnitudes;
   for (const NamedTensor& p : model.parameters()) {
     if (p.tensor.shape().rank() < 2) continue;
@@ -113,10 +123,13 @@ std::int64_t remove_weights(const Model& model, double share) {
   }
   const auto wanted =
       static_cast<std::int64_t>(std::llround(share * static_cast<double>(magnitudes.size())));
-  if (wanted == 0) return 0;
+  if (std::ranges::any_of(magnitudes, [](real w) { return std::isnan(w); }))
+    throw Error(Exit::non_finite, "a weight is not a number");
+  if (wanted == 0) return std::ranges::count(magnitudes, real(0));
   const auto last = magnitudes.begin() + (wanted - 1);
   std::nth_element(magnitudes.begin(), last, magnitudes.end());
   const real limit = *last;
+  std::int64_t zeros = 0;
   std::int64_t of_limit = wanted - std::count_if(magnitudes.begin(), magnitudes.end(),
                                                  [&](real w) { return w < limit; });
   for (const NamedTensor& p : model.parameters()) {
@@ -125,9 +138,10 @@ std::int64_t remove_weights(const Model& model, double share) {
     for (real& w : tensor.mutable_value().values()) {
       const real magnitude = std::abs(w);
       if (magnitude < limit || (magnitude == limit && of_limit-- > 0)) w = 0;
+      zeros += w == 0 ? 1 : 0;
     }
   }
-  return wanted;
+  return zeros;
 }
 
 HEED_END

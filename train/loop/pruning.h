@@ -1,5 +1,5 @@
 #pragma once
-/// Parts of a trained model that it can do without: heads of attention and single weights, set to zero.
+/// Pruning: sets heads of attention and single weights of a trained model to zero.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,24 +15,27 @@ struct HeadImportance {
   std::string attention;  ///< "encoder.layers.0.self_attn"
   std::int64_t head = 0;
   double importance = 0;
+  bool removed = false;  ///< its columns of out_proj.weight are zero already
 };
 
 /// The importance of each head of each attention, in the order of the model:
 ///   I_h = mean over sequences of |∂L/∂ξ_h| at ξ_h = 1, where ξ_h multiplies what the head computes
-/// divided by the Euclidean norm of its attention's importances. The gate ξ_h scales the columns of out_proj.weight
-/// that the head owns, so ∂L/∂ξ_h = ⟨W_h, ∂L/∂W_h⟩. L: the loss of one sequence, without dropout; of at most
-/// `most` sequences.
+/// divided by the Euclidean norm of its attention's importances. The gate ξ_h scales the columns of
+/// out_proj.weight that the head owns, so ∂L/∂ξ_h = ⟨W_h, ∂L/∂W_h⟩. L: the loss of one sequence,
+/// without dropout or augmentation; of at most `most` sequences, evenly spaced. Throws
+/// Error(non_finite) if a gradient is not finite.
 /// Source: Michel, Levy and Neubig, "Are sixteen heads really better than one?", 2019, section 4.1.
 std::vector<HeadImportance> importance_of_heads(const Model& model, const Config& config,
                                                 const Dataset& data, std::int64_t most, Team& team);
 
-/// Sets the head's columns of out_proj.weight to zero: its attention computes the same without it.
-void remove_head(const Model& model, const Config& config, const HeadImportance& head);
+/// Sets the head's columns of out_proj.weight to zero: no output depends on the head any longer.
+void remove_head(Model& model, const Config& config, const HeadImportance& head);
 
-/// Sets the share of weights with the smallest magnitudes to zero, over all matrices together (biases and gains stay);
-/// returns how many are now zero. Of equal magnitudes, those that come first are removed.
-/// Source: See, Luong and Manning, "Compression of neural machine translation models via pruning", 2016
-/// (class-blind).
-std::int64_t remove_weights(const Model& model, double share);
+/// Sets the share of weights with the smallest magnitudes to zero, over all matrices together
+/// (biases and gains stay); of equal magnitudes, the first ones. Returns how many are zero now.
+/// Throws Error(non_finite) if a weight is NaN.
+/// Source: See, Luong and Manning, "Compression of neural machine translation models via pruning",
+/// 2016 (class-blind).
+std::int64_t remove_weights(Model& model, double share);
 
 HEED_END

@@ -27,7 +27,7 @@ struct StepOptions {
   bool recompute = false;  ///< blocks keep their inputs only, and run again in backward
   double rdrop = 0;        ///< weight of R-Drop's divergence; 0: one pass (train/loop/augment.h)
   double cutoff = 0;       ///< probability that a token becomes <unk>
-  /// What a batch's logits are compared with besides its labels (train/loop/teacher.h); or none.
+  /// Gives the teacher's logits of a batch (train/loop/teacher.h); empty: no distillation.
   std::function<Distillation(const Rows&)> teacher = {};
   bool bf16 = false;  ///< large products in bf16 (autograd/kernels/gemm/bf16.h), if available
 };
@@ -69,7 +69,8 @@ class TrainStep {
   };
   void forward_backward(const Batch& shard, const ShardContext& context, std::int64_t number,
                         std::int64_t step, double normalizer);
-  /// Calls job(i, all_reduce) for each shard, each on its own thread, because they wait for one another.
+  /// Calls job(i, all_reduce) for each shard, each on its own thread, because they wait for one
+  /// another.
   static void run_concurrently(std::int64_t shards,
                                const std::function<void(std::int64_t, AllReduce&)>& job);
   [[noreturn]] void refuse(std::span<const Batch> shards, std::span<const Lanes> lanes,
@@ -97,7 +98,8 @@ class TrainStep {
   std::vector<double> squares_;     ///< of each piece: its contribution to the squared norm
 };
 
-/// The loss of shard number `number` of a step, divided by `normalizer`. The shard has been augmented.
+/// The loss of shard number `number` of a step, divided by `normalizer`. The shard has been
+/// augmented.
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
                   double normalizer, const StepOptions& options, LossCounts* counts,
                   const ShardContext& context = {});

@@ -2,15 +2,27 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "autograd/base/error.h"
 #include "nn/weights.h"
+#include "train/config/fields.h"
 #include "train/run/checkpoint_folder.h"
 #include "train/run/run_folder.h"
 #include "train/tasks/model.h"
+#include "train/terminal/talk.h"
 
 HEED_BEGIN
 
 namespace {
+
+/// Keys that decide which rows a line becomes. (Augmentation may differ: a student's teacher sees
+/// its pictures.)
+constexpr const char* what_a_model_reads[] = {
+    "data.input",          "data.lowercase",         "data.image.height",  "data.image.width",
+    "data.image.channels", "data.image.patch",       "data.image.mean",    "data.image.deviation",
+    "data.features.width", "data.features.stack",    "data.features.rate", "data.features.window",
+    "data.features.hop",   "data.features.normalise"};
 
 bool same_pieces(const Tokenizer& a, const Tokenizer& b) {
   if (a.size() != b.size()) return false;
@@ -19,35 +31,58 @@ bool same_pieces(const Tokenizer& a, const Tokenizer& b) {
   return true;
 }
 
+[[noreturn]] void refuse(const Config& student, const std::string& why) {
+  throw Error(Exit::bad_input,
+              fmt::format("train.distill.teacher: {} {}", student.train.distill.teacher, why));
+}
+
+/// Positions of the longest sequence in training.
+std::int64_t longest_sequence(const Config& student, const Dataset& data) {
+  if (!data.stream.empty()) return student.model.context;
+  std::int64_t longest = 0;
+  for (std::int64_t i = 0; i < data.size(); ++i)
+    longest = std::max({longest, data.source_rows(i), data.target.length(i) + 1});
+  return longest;
+}
+
 void require_alike(const Config& student, const Tokenizers& own, const Config& teacher,
                    const Tokenizers& taught) {
-  const auto refuse = [&](const std::string& why) {
-    throw Error(Exit::bad_input,
-                fmt::format("train.distill.teacher: {} {}", student.train.distill.teacher, why));
-  };
   if (info_of(teacher.task).architecture != info_of(student.task).architecture)
-    refuse(fmt::format("is a run of task: {}, not {}", info_of(teacher.task).name,
-                       info_of(student.task).name));
-  if (teacher.model.input_width != student.model.input_width)
-    refuse(fmt::format("reads rows of {} values, not {}", teacher.model.input_width,
-                       student.model.input_width));
+    refuse(student, fmt::format("is a run of task: {}, not {}", info_of(teacher.task).name,
+                                info_of(student.task).name));
+  for (const char* key : what_a_model_reads) {
+    const Field& field = *find_field(key);
+    if (field.get(teacher) != field.get(student))
+      refuse(student,
+             fmt::format("has {}: {}, not {}", key, field.print(teacher), field.print(student)));
+  }
+  if (teacher.data.input != InputKind::text && teacher.model.pool != student.model.pool)
+    refuse(student, fmt::format("has model.pool: {}, not {}, so a class token only on one side",
+                                name_of(teacher.model.pool), name_of(student.model.pool)));
   if (!same_pieces(*taught.source, *own.source) || !same_pieces(*taught.target, *own.target))
     refuse(
+        student,
         "has another vocabulary; tokenizer.model (or source_model and target_model) may name its "
         "tokenizer's file");
 }
 
 }  // namespace
 
-Teacher::Teacher(const Config& student, const Tokenizers& tokenizers)
+Teacher::Teacher(const Config& student, const ExperimentData& data)
     : options_(student.train.distill) {
   const RunFolder run{options_.teacher};
   const Config config = read_run_config(run);
   const Tokenizers taught = load_tokenizers(run.path, config);
-  require_alike(student, tokenizers, config, taught);
+  require_alike(student, data.tokenizers, config, taught);
   model_ = build_unfilled(config, sizes_of(taught));
+  const std::int64_t limit = model_->position_limit(),
+                     longest = longest_sequence(student, data.train);
+  if (limit > 0 && longest > limit)
+    refuse(student,
+           fmt::format("reads at most {} positions, but a sequence has {}", limit, longest));
   const std::filesystem::path folder = find_weights(run, ""), file = folder / "model.safetensors";
-  check_file(folder, "model.safetensors");
+  const WeightsInfo weights(folder, check_file(folder, "model.safetensors"));
+  tell("heed: teacher: " + weights.text());
   load_weights(SafetensorsFile::read(file), model_->state(), file.string());
 }
 
@@ -57,15 +92,15 @@ Distillation Teacher::of(const Rows& rows) const {
   return {model_->projected(rows, evaluation), options_.weight, options_.temperature};
 }
 
-StepOptions taught(StepOptions options, const Teacher* teacher) {
+StepOptions with_teacher(StepOptions options, const Teacher* teacher) {
   if (teacher != nullptr)
     options.teacher = [teacher](const Rows& rows) { return teacher->of(rows); };
   return options;
 }
 
-std::unique_ptr<Teacher> make_teacher(const Config& student, const Tokenizers& tokenizers) {
+std::unique_ptr<Teacher> make_teacher(const Config& student, const ExperimentData& data) {
   if (student.train.distill.teacher.empty()) return nullptr;
-  return std::make_unique<Teacher>(student, tokenizers);
+  return std::make_unique<Teacher>(student, data);
 }
 
 HEED_END

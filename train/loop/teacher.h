@@ -13,11 +13,12 @@ HEED_BEGIN
 /// The model of a finished run, in evaluation mode.
 class Teacher {
  public:
-  /// The run that the student's config names: its average, else its best weights. Throws Error(bad_input) if it
-  /// has none, is damaged, or is of another kind of model or vocabulary.
-  Teacher(const Config& student, const Tokenizers& tokenizers);
+  /// The run that the student's config names: its average, else its best weights. Throws
+  /// Error(bad_input) if it has none, is damaged, or cannot read these data: other inputs, another
+  /// vocabulary, fewer positions.
+  Teacher(const Config& student, const ExperimentData& data);
 
-  /// What the student's loss compares its logits with. Computed without a graph, at the precision of the scope.
+  /// The teacher's logits of a batch, without a graph, in the caller's precision (Bf16Scope).
   Distillation of(const Rows& rows) const;
   const Model& model() const { return *model_; }
 
@@ -26,9 +27,9 @@ class Teacher {
   std::unique_ptr<Model> model_;
 };
 
-/// The options of a step, with the teacher that the config names, if any; `teacher` must outlive them.
-StepOptions taught(StepOptions options, const Teacher* teacher);
+/// The options of a step with this teacher, if there is one; it must outlive them.
+StepOptions with_teacher(StepOptions options, const Teacher* teacher);
 /// None if the config names no teacher.
-std::unique_ptr<Teacher> make_teacher(const Config& student, const Tokenizers& tokenizers);
+std::unique_ptr<Teacher> make_teacher(const Config& student, const ExperimentData& data);
 
 HEED_END

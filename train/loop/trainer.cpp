@@ -36,6 +36,13 @@ std::string batches_of(const Config& config, const ExperimentData& data) {
                      options.lanes ? " lanes" : "");
 }
 
+/// A run that is replaced or continued must not be read from.
+void refuse_itself(const RunFolder& run, const std::string& other, const char* key) {
+  std::error_code ignored;
+  if (!other.empty() && std::filesystem::equivalent(run.path, other, ignored))
+    throw Error(Exit::usage, fmt::format("{}: {} is the folder of the run itself", key, other));
+}
+
 }  // namespace
 
 StepOptions step_options(const Config& config) {
@@ -58,12 +65,14 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
       team_(config.threads),
       model_(build_to_train(config, sizes_of(data.tokenizers))),
       optimizer_(config.optim, not_frozen(*model_, config.train.freeze)),
-      teacher_(make_teacher(config, data.tokenizers)),
-      step_(*model_, optimizer_, team_, taught(step_options(config), teacher_.get())),
+      teacher_(make_teacher(config, data)),
+      step_(*model_, optimizer_, team_, with_teacher(step_options(config), teacher_.get())),
       stream_(data.train, batch_options(config)),
       cost_(token_cost(*task_, *model_)),
       total_steps_(steps_in_all(config, stream_)),
       checkpoints_(run.path) {
+  refuse_itself(run, config.train.distill.teacher, "train.distill.teacher");
+  refuse_itself(run, config.train.init_from, "model.init_from");
   if (config.train.ema > 0) ema_.emplace(config.train.ema, optimizer_.parameters());
   progress_.batches = batches_of(config, data);
   progress_.judged_by = fmt::format("{} {}", static_cast<int>(deciding_metric()), data.sums.valid);
@@ -118,7 +127,8 @@ void Trainer::tell_where_it_stands() {
       progress_.step, limit, key, run_.path.string(), key));
 }
 
-// ---- the loop ------------------------------------------------------------------------------------
+// ---- the loop
+// ------------------------------------------------------------------------------------
 
 int Trainer::train() {
   if (!metrics_) metrics_.emplace(run_.metrics());
@@ -222,7 +232,8 @@ void Trainer::report(const StepResult& result, double lr) {
   progress_.window_seconds = 0;
 }
 
-// ---- validation ----------------------------------------------------------------------------------
+// ---- validation
+// ----------------------------------------------------------------------------------
 
 void Trainer::validate() {
   last_validated_ = progress_.step;
@@ -271,7 +282,8 @@ std::optional<Evaluation> Trainer::validation_figures() {
   return e;
 }
 
-// ---- checkpoints ---------------------------------------------------------------------------------
+// ---- checkpoints
+// ---------------------------------------------------------------------------------
 
 void Trainer::save(bool is_best, bool on_request) {
   if (last_saved_ == progress_.step) return;
@@ -369,7 +381,8 @@ void Trainer::record(const std::string& kind, const nlohmann::json& fields) {
   metrics_->append(r);
 }
 
-// ---- resuming: what the checkpoint, the config, the data and the files say must agree ------------
+// ---- resuming: what the checkpoint, the config, the data and the files say must agree
+// ------------
 
 void Trainer::restore() {
   checkpoints_.check_links();
@@ -383,13 +396,13 @@ void Trainer::restore() {
     return initialise();
   }
   const std::filesystem::path folder = newest.checkpoint->folder;
-  if (newest.checkpoint->state.contains("from")) {
-    throw Error(Exit::usage, fmt::format("{} has weights but no optimizer's state: it was made "
-                                         "from {}. To train them further: heed "
-                                         "train CONFIG model.init_from={}",
-                                         run_.path.string(),
-                                         newest.checkpoint->state.value("from", "another run"),
-                                         run_.path.string()));
+  const nlohmann::json& state = newest.checkpoint->state;
+  if (state.value("kind", "") == "pruned") {
+    throw Error(
+        Exit::usage,
+        fmt::format("{} has no optimizer state: it was pruned from {}. To train it further: heed "
+                    "train CONFIG model.init_from={}",
+                    run_.path.string(), state.value("from", "another run"), run_.path.string()));
   }
   load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),
                (folder / "model.safetensors").string());
@@ -470,7 +483,8 @@ void Trainer::find_best() {
   checkpoints_.link("best", progress_.best_step);
 }
 
-// ---- the end of a run ----------------------------------------------------------------------------
+// ---- the end of a run
+// ----------------------------------------------------------------------------
 
 void Trainer::remove_average() {
   if (!std::filesystem::exists(run_.average())) return;

@@ -40,9 +40,9 @@ class Trainer {
   /// Trains to the end, or until a signal requests a stop; saves. Returns the signal or 0. Before
   /// this or restore(), nothing in the run's folder is changed.
   int train();
-  /// After training: loads and records the run's weights. They are the best checkpoint's; or the mean
-  /// of the last ones, if the config requests it and it is better on the validation data (always,
-  /// without validation data).
+  /// After training: loads and records the run's weights. They are the best checkpoint's; or the
+  /// mean of the last ones, if the config requests it and it is better on the validation data
+  /// (always, without validation data).
   WeightsInfo choose_weights();
   /// The metrics of the test split, or of the validation split if there is none; recorded.
   std::optional<Evaluation> final_evaluation();

@@ -18,13 +18,13 @@ struct TakenWeights {
   std::vector<std::string> text() const;
 };
 
-/// Copies those tensors of the run's weights (its average, else its best) whose names the model has. The
-/// output projection of a model with other labels is left; other tensors of another shape are refused.
-/// Throws Error(bad_input) if the run has no weights, is damaged, or does not fit.
+/// Copies those tensors of the run's weights (its average, else its best) whose names the model
+/// has. The output projection of a model with other labels is left; other tensors of another shape
+/// are refused. Throws Error(bad_input) if the run has no weights, is damaged, or does not fit.
 TakenWeights take_weights(const std::string& run, Model& model);
 
-/// The parameters whose names match none of the patterns, in which * stands for any characters. Throws
-/// Error(usage) if a pattern matches no parameter, or if none is left.
+/// The parameters whose names match none of the patterns, in which * stands for any characters.
+/// Throws Error(usage) if a pattern matches no parameter, or if none is left.
 Parameters not_frozen(const Model& model, std::span<const std::string> patterns);
 
 HEED_END

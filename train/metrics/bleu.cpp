@@ -84,9 +84,9 @@ std::string separated(std::string text) {
   return fmt::format("{}", fmt::join(split_words(text), " "));
 }
 
-/// sacreBLEU's ranges. It writes ideographs beyond U+FFFF as '\u20000' to '\u2a6d6', which Python reads as U+2000 and
-/// a digit. Compared as strings, these bounds contain U+2001 to U+2A6D, with quotation marks and dashes, so scores
-/// equal sacreBLEU's only if they are kept.
+/// sacreBLEU's ranges. It writes ideographs beyond U+FFFF as '\u20000' to '\u2a6d6', which Python
+/// reads as U+2000 and a digit. Compared as strings, these bounds contain U+2001 to U+2A6D, with
+/// quotation marks and dashes, so scores equal sacreBLEU's only if they are kept.
 bool is_chinese(char32_t c) {
   static constexpr std::pair<char32_t, char32_t> ranges[] = {
       {0x2001, 0x2A6D}, {0x2E80, 0x2EFF}, {0x2F00, 0x2FDF}, {0x2FF0, 0x303F},
@@ -96,7 +96,8 @@ bool is_chinese(char32_t c) {
   return std::ranges::any_of(ranges, [c](const auto& r) { return r.first <= c && c <= r.second; });
 }
 
-/// Calls `each` with every character of UTF-8 text: its code point (0 for a malformed byte) and its bytes.
+/// Calls `each` with every character of UTF-8 text: its code point (0 for a malformed byte) and its
+/// bytes.
 template <class Each>
 void for_each_character(std::string_view text, const Each& each) {
   for (std::size_t at = 0; at < text.size();) {

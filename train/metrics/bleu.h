@@ -40,8 +40,8 @@ void compute_bleu(BleuScore& counts);
 
 /// The words of a line according to mteval-v13a, joined by single spaces.
 std::string tokenize_13a(std::string_view line);
-/// The same according to sacreBLEU's "zh": spaces around each character of its ranges of Chinese characters and
-/// signs, then the rules of mteval-v13a for signs.
+/// The same according to sacreBLEU's "zh": spaces around each character of its ranges of Chinese
+/// characters and signs, then the rules of mteval-v13a for signs.
 std::string tokenize_zh(std::string_view line);
 /// Each character on its own.
 std::string tokenize_characters(std::string_view line);

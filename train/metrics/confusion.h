@@ -33,8 +33,8 @@ class Confusion {
   double accuracy() const;
   double macro_f1() const;  ///< the mean of the classes' F1
 
-  /// "classes": precision, recall, F1 and occurrences of each; "confusion": for each right label, how often
-  /// each label was given. `names` gives the text of a label.
+  /// "classes": precision, recall, F1 and occurrences of each; "confusion": for each right label,
+  /// how often each label was given. `names` gives the text of a label.
   template <class Names>
   nlohmann::json json(const Names& names) const {
     nlohmann::json all{{"classes", nlohmann::json::object()},
@@ -49,8 +49,8 @@ class Confusion {
       all["confusion"][names(pair.first)][names(pair.second)] = n;
     return all;
   }
-  /// A line for each class, below a line of headings; then, for up to 12 classes, the matrix: a line for each
-  /// right label, a column for each given one.
+  /// A line for each class, below a line of headings; then, for up to 12 classes, the matrix: a
+  /// line for each right label, a column for each given one.
   template <class Names>
   std::vector<std::string> text(const Names& names) const {
     std::vector<std::string> labels;

@@ -1,5 +1,6 @@
 #pragma once
-/// ROUGE (Lin, "ROUGE: a package for automatic evaluation of summaries", 2004), against one reference.
+/// ROUGE (Lin, "ROUGE: a package for automatic evaluation of summaries", 2004), against one
+/// reference.
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,8 +25,8 @@ RougeScore mean_rouge(std::span<const std::string> hypotheses,
                       std::span<const std::string> references);
 
 /// The words of a line as the original script takes them: lower-case runs of letters and digits. It
-/// knows ASCII only; here every character beyond ASCII is a letter too, so that other languages have words. No
-/// stemming.
+/// knows ASCII only; here every character beyond ASCII is a letter too, so that other languages
+/// have words. No stemming.
 std::vector<std::string> rouge_words(std::string_view line);
 
 }  // namespace heed

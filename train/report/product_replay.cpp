@@ -17,8 +17,9 @@ using kernels::Trans;
 
 namespace {
 
-/// While one is alive, the calling thread takes subnormal numbers as zero. Products of arbitrary values may
-/// hold many of them, and Intel's processors multiply those a hundred times slower than others.
+/// While one is alive, the calling thread takes subnormal numbers as zero. Products of arbitrary
+/// values may hold many of them, and Intel's processors multiply those a hundred times slower than
+/// others.
 class NoSubnormals {
  public:
 #ifdef __SSE2__

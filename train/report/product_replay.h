@@ -17,8 +17,8 @@ HEED_BEGIN
 /// step.
 class ProductReplay {
  public:
-  /// Some operands hold arbitrary values: infinities and NaN take no longer than others, and subnormal
-  /// numbers count as zero.
+  /// Some operands hold arbitrary values: infinities and NaN take no longer than others, and
+  /// subnormal numbers count as zero.
   ProductReplay(const std::vector<kernels::Product>& products,
                 std::span<const NamedTensor> weights);
 

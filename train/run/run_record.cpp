@@ -42,6 +42,12 @@ nlohmann::json describe_plugins(const Config& config) {
   return all;
 }
 
+/// The SHA-256 of the weights that teach; empty if none do.
+std::string teacher_sum(const Config& config) {
+  const std::string& run = config.train.distill.teacher;
+  return run.empty() ? "" : sha256_file(find_weights(RunFolder{run}, "") / "model.safetensors");
+}
+
 /// The record of a run on this machine, by this program, now.
 nlohmann::json describe(const Config& config, const SplitSums& sums) {
   utsname system{};
@@ -58,6 +64,7 @@ nlohmann::json describe(const Config& config, const SplitSums& sums) {
           {"flags", flags},
           {"blas", kernels::blas_name()},
           {"plugins", describe_plugins(config)},
+          {"teacher", teacher_sum(config)},
           {"data", {{"train", sums.train}, {"valid", sums.valid}, {"test", sums.test}}}};
 }
 
@@ -125,7 +132,8 @@ void adopt_config(const RunFolder& run, Config config, const SplitSums& sums) {
   std::string why;
   if (auto record = find_record(run, why)) {
     const nlohmann::json now = describe(config, sums);
-    for (const char* key : {"seed", "shards", "plugins", "data"}) (*record)[key] = now[key];
+    for (const char* key : {"seed", "shards", "plugins", "teacher", "data"})
+      (*record)[key] = now[key];
     (*record)["files"]["config.yaml"] = sha256_hex(yaml);
     write_file_durably(record_of(run), record->dump(2) + "\n");
   }
@@ -176,6 +184,8 @@ std::vector<std::string> changed_surroundings(const RunFolder& run, const Config
     if (!before.empty() && before != here)
       changed.push_back(fmt::format("{}: {}; it was {}", key, here, before));
   }
+  if (text_at(*then, {"teacher"}) != text_at(now, {"teacher"}))
+    changed.emplace_back("train.distill.teacher: its weights differ");
   for (const char* split : {"train", "valid", "test"}) {
     const std::string before = text_at(*then, {"data", split});
     if (then->contains("data") && before != text_at(now, {"data", split}))

@@ -20,7 +20,8 @@ constexpr std::int64_t longest_line = 4096;  // tokens
 
 using Labels = std::vector<std::int32_t>;
 
-/// The likeliest labels of each sample of a dataset, specials excluded: one for each row, or one in all.
+/// The likeliest labels of each sample of a dataset, specials excluded: one for each row, or one in
+/// all.
 std::vector<Labels> likeliest_labels(const Trained& trained, const Dataset& data,
                                      const std::vector<Batch>& batches) {
   const auto& model = dynamic_cast<const Classifier&>(trained.model);

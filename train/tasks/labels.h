@@ -1,6 +1,6 @@
 #pragma once
-/// Shared by the tasks that assign labels: `tag`, one to each token of a line, and `classify`, one to each
-/// line.
+/// Shared by the tasks that assign labels: `tag`, one to each token of a line, and `classify`, one
+/// to each line.
 #include <vector>
 
 #include "train/tasks/task.h"
@@ -19,14 +19,14 @@ class LabelTask : public Task {
   std::vector<LineScore> score(const Trained& trained, const std::string& source,
                                const std::string& target) const override;
 
-  /// The labels that the model gives to lines of text, a line each; `first` is the number of the first
-  /// line.
+  /// The labels that the model gives to lines of text, a line each; `first` is the number of the
+  /// first line.
   std::vector<std::string> label(const Trained& trained, const std::vector<std::string>& input,
                                  std::int64_t first) const;
 
  protected:
-  /// Lines without labels as a dataset whose batches have as many labels as the model gives. Lines that are
-  /// too long are cut, with a note.
+  /// Lines without labels as a dataset whose batches have as many labels as the model gives. Lines
+  /// that are too long are cut, with a note.
   virtual Dataset encode_unlabelled(const std::vector<std::string>& lines,
                                     const Tokenizers& tokenizers, std::int64_t first) const = 0;
   /// The tokens of a line of text that the model can read.

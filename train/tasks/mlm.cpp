@@ -1,4 +1,5 @@
-/// task: mlm. A masked language model (Devlin et al. 2019): an encoder that predicts hidden tokens of lines.
+/// task: mlm. A masked language model (Devlin et al. 2019): an encoder that predicts hidden tokens
+/// of lines.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -173,6 +173,10 @@ std::vector<std::string> Task::example_pairs(const Dataset& data, const Evaluati
   return lines;
 }
 
+std::int64_t Task::picture_rows() const {
+  return patches_of(config_.data.image) + (has_class_row() ? 1 : 0);
+}
+
 bool Task::has_class_row() const {
   return info().architecture == Architecture::encoder_of_sequences &&
          config_.model.pool == Pool::first;
@@ -270,8 +274,7 @@ Batch Task::made_up_batch(std::int64_t sequences, std::int64_t source_length,
       made.offsets.push_back(static_cast<std::int32_t>(i * length));
     return made;
   };
-  if (config_.data.input == InputKind::image)
-    source_length = patches_of(config_.data.image) + (has_class_row() ? 1 : 0);
+  if (config_.model.kind == ModelKind::swin) source_length = picture_rows();  // it reads no others
   Batch batch;
   if (has_encoder(info().architecture))
     batch.source = side(source_length, vocabulary.source, width > 0);

@@ -60,8 +60,8 @@ class Answers {
                                          std::int64_t first) = 0;
   /// Several outputs for each line, the best first. Throws Error(usage) if the task has one only.
   virtual std::vector<std::vector<Answer>> nbest(const AnswerRequest& request);
-  /// The prompt and its continuation. `on_text`, if given, receives the text in parts, each as soon as it
-  /// is final. Throws Error(usage) if the task has no prompts.
+  /// The prompt and its continuation. `on_text`, if given, receives the text in parts, each as soon
+  /// as it is final. Throws Error(usage) if the task has no prompts.
   virtual std::string continuation(const std::string& prompt, const TextCallback& on_text);
 };
 
@@ -77,8 +77,8 @@ class Task {
   /// data that cannot be trained or evaluated on.
   ExperimentData load(const Tokenizers* tokenizers) const;
   Corpus read() const { return read_corpus(config_.data, info().reads, config_.seed); }
-  /// The tokenizers that the config names, those of model.init_from, or new ones, learned from the training
-  /// split.
+  /// The tokenizers that the config names, those of model.init_from, or new ones, learned from the
+  /// training split.
   Tokenizers find_tokenizers(const Split& train) const;
   /// One split from its files; `name` is for messages.
   Split read_files(const FilesOptions& files, const std::string& name) const;
@@ -93,10 +93,13 @@ class Task {
   virtual void check_evaluable(const Dataset& data, const std::string& what) const = 0;
   /// "data: 50000 pairs, …", for messages.
   virtual std::string describe(const ExperimentData& data) const = 0;
-  /// Synthetic sequences of equal length: `id(n)` gives a token id below n. For benchmarks.
+  /// Synthetic sequences of equal length: `id(n)` gives a token id below n. For benchmarks. A Swin
+  /// Transformer gets whole pictures, whatever the source length.
   Batch made_up_batch(std::int64_t sequences, std::int64_t source_length,
                       std::int64_t target_length, const VocabularySizes& vocabulary,
                       const std::function<std::int32_t(std::int64_t)>& id) const;
+  /// Rows of a source, if sources are pictures.
+  std::int64_t picture_rows() const;
 
   // ---- a trained model
   virtual Evaluation evaluate(const Trained& trained, const Dataset& data,
@@ -119,13 +122,14 @@ class Task {
   /// The sources of lines that are not text, with `what` for messages; none if they are.
   std::shared_ptr<const Inputs> inputs_of(std::span<const std::string> lines,
                                           const std::string& what) const;
-  /// Whether a row that stands for all of a source that is not text precedes its rows.
+  /// Whether a class-token row precedes the rows of a source that is not text.
   bool has_class_row() const;
   /// A line as the model saw it in training.
   std::string prepared(const std::string& line) const;
   /// Receives a batch and −log p of each of its labels.
   using LossesCallback = std::function<void(const Batch& batch, std::span<const double> losses)>;
-  /// Teacher-forced loss, and perplexity and token accuracy if the task has them. `totals`, if given, receives the sums.
+  /// Teacher-forced loss, and perplexity and token accuracy if the task has them. `totals`, if
+  /// given, receives the sums.
   Evaluation evaluate_loss(const Trained& trained, const Dataset& data,
                            LossCounts* totals = nullptr,
                            const LossesCallback& on_losses = {}) const;

@@ -1,5 +1,7 @@
 #include "train/tasks/token_cost.h"
 
+#include <algorithm>
+
 #include "autograd/kernels/gemm/product_log.h"
 #include "train/decode/rows.h"
 
@@ -14,7 +16,8 @@ TokenCost token_cost(const Task& task, const Model& model) {
     kernels::ProductFlops counted;
     const kernels::ProductLog log(counted);
     model.loss(rows_of(batch), {}, pass);
-    return counted.model;
+    const std::int64_t rows = batch.source.rows() + batch.target.rows();
+    return counted.model / static_cast<double>(std::max<std::int64_t>(rows, 1));
   };
   const Architecture architecture = task.info().architecture;
   return {.source = has_encoder(architecture) ? flops(1, 0) : 0,

@@ -7,20 +7,20 @@
 
 HEED_BEGIN
 
-/// Square windows of a picture as sequences: for each window the places of its patches. Windows at the edge may
-/// be smaller. A batch holds one or more pictures that are cut alike, so its sequence s is window s mod the
-/// number of windows.
+/// Square windows of a picture as sequences: for each window the positions of its patches. Windows
+/// at the edge may be smaller. All pictures of a batch are partitioned identically, so its sequence
+/// s is window s mod the number of windows.
 struct GridWindows {
   std::int64_t side = 1;              ///< patches along the side of a whole window
-  std::vector<std::int32_t> offsets;  ///< [windows + 1], of the places
-  std::vector<std::int32_t> y, x;     ///< of each patch, counted from anywhere
+  std::vector<std::int32_t> offsets;  ///< [windows + 1], of the positions
+  std::vector<std::int32_t> y, x;     ///< of each patch, relative to any origin
 
   std::int64_t windows() const { return std::ssize(offsets) - 1; }
-  /// The rows of a table of biases: one for each difference of two places in a window.
+  /// Relative positions of two patches of a window: the rows of a table of biases.
   std::int64_t differences() const { return (2 * side - 1) * (2 * side - 1); }
 };
 
-/// A trained bias for each head and each way in which two patches can lie to one another:
+/// A trained bias for each head and each relative position of two patches (relative position bias):
 ///   S_ij += B[(y_i − y_j + w − 1) (2 w − 1) + x_i − x_j + w − 1, head]      w: side of a window
 ///   dB[b, head] = Σ dS_ij over all i, j of that difference
 /// Source: Liu et al., "Swin Transformer", 2021, section 3.2.

@@ -298,3 +298,13 @@ fault("R-Drop: the second pass is paired with the wrong target", "autograd/ops/c
       "real* const rows[] = {logits.row(r), logits.row(half + r)};",
       "real* const rows[] = {logits.row(r), logits.row(2 * half - 1 - r)};",
       "autograd_f64:ops")
+
+fault("grid_bias: the relative position of the key, not of the query", "autograd/ops/attention/grid_bias.h",
+      "f(i * block.keys + j, query - place(block.key + j));",
+      "f(i * block.keys + j, 2 * centre - (query - place(block.key + j)));",
+      "nn_f64:swin")
+
+fault("distillation: the gradient lacks the temperature", "autograd/ops/cross_entropy.cpp",
+      "kernels::axpy(factor * share * t, log_p.data(), z, classes);",
+      "kernels::axpy(factor * share, log_p.data(), z, classes);",
+      "autograd_f64", "autograd_f32")

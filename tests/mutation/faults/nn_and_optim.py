@@ -150,3 +150,13 @@ fault("batch norm: running means move when the layer runs", "nn/layers/norm.cpp"
       "if (pass.shard == 0 && statistics->latest.rows > 0) statistics->update_running();\n"
       "  return batch_norm(x, weight, bias, eps, pass.shard == 0 ? &statistics->latest : nullptr,",
       "training:tasks")
+
+fault("swin: shifted windows begin at the other end", "nn/models/swin.cpp",
+      "at = shift > 0 ? shift : side;",
+      "at = shift > 0 ? side - shift : side;",
+      "nn_f64:swin")
+
+fault("swin: the corners of a merged patch are transposed", "nn/models/swin.cpp",
+      "{std::pair(0, 0), {1, 0}, {0, 1}, {1, 1}}",
+      "{std::pair(0, 0), {0, 1}, {1, 0}, {1, 1}}",
+      "nn_f64:swin")

@@ -183,3 +183,13 @@ fault("resume: one value that may be replaced is enough", "train/config/config.c
       "!(is_alike(before) && is_alike(after))",
       "!(is_alike(before) || is_alike(after))",
       "train:config")
+
+fault("pruning: a head's importance has a sign", "train/loop/pruning.cpp",
+      "std::abs(one[at])",
+      "one[at]",
+      "training:pruning")
+
+fault("pruning: the weights of the limit itself stay", "train/loop/pruning.cpp",
+      "[&](real w) { return w < limit; }",
+      "[&](real w) { return w <= limit; }",
+      "training:pruning")

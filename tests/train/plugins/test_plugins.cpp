@@ -1,5 +1,5 @@
-/// The field table, the schema and the messages once names are registered, and the loader's refusals.
-/// (A library that loads is tested by tests/install/plugins.)
+/// The field table, the schema and the messages once names are registered, and the loader's
+/// refusals. (A library that loads is tested by tests/install/plugins.)
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>

@@ -65,8 +65,8 @@ BOOST_AUTO_TEST_CASE(a_teacher_of_another_kind_is_refused) {
   std::optional<Run> first;
   Config c = student_of(teacher_in(folder, first), 0.5);
   const auto refused = [&](const std::string& message) {
-    const Tokenizers own = load_data(c).tokenizers;
-    HEED_CHECK_ERROR(Exit::bad_input, message, Teacher(c, own));
+    const ExperimentData data = load_data(c);
+    HEED_CHECK_ERROR(Exit::bad_input, message, Teacher(c, data));
   };
   c.data.synthetic.symbols = 7;
   refused("has another vocabulary");
@@ -74,8 +74,16 @@ BOOST_AUTO_TEST_CASE(a_teacher_of_another_kind_is_refused) {
   c.train.distill.teacher = (folder / "teacher").string();
   c.task = TaskKind::tag;
   refused("is a run of task: seq2seq, not tag");
+  c = first->config;
+  c.train.distill.teacher = (folder / "teacher").string();
+  c.data.lowercase = true;
+  refused("has data.lowercase: false, not true");
+  c = first->config;
+  c.train.distill.teacher = (folder / "teacher").string();
+  HEED_CHECK_ERROR(Exit::usage, "teacher is the folder of the run itself",
+                   Trainer(c, first->paths(), first->data, first->talk));
   c.train.distill.teacher = (folder / "none").string();
-  HEED_CHECK_ERROR(Exit::usage, "none", Teacher(c, first->data.tokenizers));
+  HEED_CHECK_ERROR(Exit::usage, "none", Teacher(c, first->data));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

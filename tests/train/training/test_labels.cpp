@@ -1,4 +1,5 @@
-// Tasks with an encoder alone: labels of lines, hidden tokens, and runs that begin with the weights of another.
+// Tasks with an encoder alone: labels of lines, hidden tokens, and runs that begin with the weights
+// of another.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -14,7 +15,8 @@ using namespace heed::test;
 
 namespace {
 
-/// Writes lines with their labels: "yes" if the texts before and after the tab have the same first word.
+/// Writes lines with their labels: "yes" if the texts before and after the tab have the same first
+/// word.
 void write_pairs(const TempFolder& folder, const std::string& name, std::int64_t n,
                  std::uint64_t seed) {
   Random random({.seed = seed, .stream = Stream::check, .index = 3});

@@ -24,7 +24,8 @@ struct Subject {
     trainer.emplace(run->config, run->paths(), run->data, run->talk);
     BOOST_TEST(trainer->train() == 0);
   }
-  const Model& model() const { return trainer->model(); }
+  /// The trainer's model, which the functions under test change.
+  Model& model() const { return const_cast<Model&>(trainer->model()); }
   Tensor weight(const std::string& name) const {
     const Parameters all = model().parameters();
     return std::ranges::find(all, name, &NamedTensor::name)->tensor;
@@ -48,9 +49,7 @@ BOOST_AUTO_TEST_CASE(importance_is_the_gradient_of_a_gate) {
   Subject s;
   BatchOptions one;
   one.batch_sequences = 1;
-  one.seed = s.config.seed;
-  BatchStream stream(s.run->data.valid, one);
-  const Batch batch = stream.next();
+  const Batch batch = evaluation_batches(s.run->data.valid, one).front();
   const std::vector<HeadImportance> heads =
       importance_of_heads(s.model(), s.config, s.run->data.valid, 1, s.trainer->team());
   BOOST_REQUIRE(heads.size() == 4U * 3U);  // two self-attentions, causal and cross
@@ -93,6 +92,10 @@ BOOST_AUTO_TEST_CASE(a_removed_head_has_no_part_in_the_outputs) {
   const HeadImportance head{"decoder.layers.0.multihead_attn", 1, 0};
   const double before = s.loss(batch);
   remove_head(s.model(), s.config, head);
+  const auto heads =
+      importance_of_heads(s.model(), s.config, s.run->data.valid, 5, s.trainer->team());
+  for (const HeadImportance& h : heads)
+    BOOST_TEST(h.removed == (h.attention == head.attention && h.head == head.head));
   const double without = s.loss(batch);
   BOOST_TEST(without != before);
   // Its values, rows 24 + 4 to 24 + 8 of the projection, no longer matter; those of other heads do.
@@ -133,7 +136,12 @@ BOOST_AUTO_TEST_CASE(the_smallest_weights_become_zero) {
   }
   BOOST_TEST(zeros == removed);
   BOOST_TEST(largest_zero <= smallest_kept);
+  BOOST_TEST(remove_weights(s.model(), 0) == removed);  // as many as are zero already
   BOOST_TEST(remove_weights(s.model(), 1) == matrices);
+  for (const NamedTensor& p : s.model().parameters()) {
+    if (p.tensor.shape().rank() == 2)
+      BOOST_TEST(std::ranges::count(p.tensor.value().values(), real(0)) == p.tensor.size());
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

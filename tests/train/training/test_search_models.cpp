@@ -36,7 +36,8 @@ const Generative& trained_lm() {
   return *model;
 }
 
-/// A language model for which every token of text is equally likely at any place, and </s> never comes.
+/// A language model for which every token of text is equally likely at any place, and </s> never
+/// comes.
 std::unique_ptr<Generative> level_lm() {
   ModelOptions o = small_model();
   o.tie_embeddings = false;
