@@ -7,6 +7,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
 #include "autograd/base/lines.h"
+#include "data/sources/binary_file.h"
 
 namespace heed {
 namespace {
@@ -35,7 +36,7 @@ bool IdxFile::is(const std::string& path) {
 
 IdxFile IdxFile::read(const std::string& path) {
   IdxFile file;
-  file.bytes_ = read_file(path);
+  file.bytes_ = read_binary_file(path);
   const std::string& bytes = file.bytes_;
   if (!begins_as_idx(bytes)) refuse(path, "not an IDX file");
   if (static_cast<unsigned char>(bytes[2]) != bytes_type)

@@ -10,6 +10,7 @@
 #include "autograd/base/files.h"
 #include "autograd/base/lines.h"
 #include "autograd/base/message_text.h"
+#include "data/sources/binary_file.h"
 
 namespace heed {
 namespace {
@@ -50,7 +51,7 @@ void copy_values(std::string_view bytes, std::vector<float>& into) {
 }  // namespace
 
 Matrix read_npy(const std::string& path) {
-  const std::string bytes = read_file(path);
+  const std::string bytes = read_binary_file(path);
   const std::string_view file = bytes;
   if (file.size() < 12 || !file.starts_with("\x93NUMPY")) refuse(path, "not a .npy file");
   const bool first =

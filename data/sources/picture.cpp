@@ -12,6 +12,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
 #include "autograd/base/lines.h"
+#include "data/sources/binary_file.h"
 
 namespace heed {
 namespace {
@@ -117,7 +118,7 @@ Picture from_pnm(const std::string& path, const std::string& bytes, std::int64_t
 }  // namespace
 
 Picture read_picture(const std::string& path, std::int64_t channels) {
-  const std::string bytes = read_file(path);
+  const std::string bytes = read_binary_file(path);
   const std::string_view begin = std::string_view(bytes).substr(0, 8);
   if (begin == "\x89PNG\r\n\x1a\n") return from_png(path, bytes, channels);
   if (begin.starts_with("\xFF\xD8")) return from_jpeg(path, bytes, channels);

@@ -14,6 +14,7 @@
 #include "autograd/base/files.h"
 #include "autograd/base/lines.h"
 #include "autograd/base/message_text.h"
+#include "data/sources/binary_file.h"
 
 namespace heed {
 namespace {
@@ -131,7 +132,7 @@ constexpr std::string_view tones_mark = "tones:";
 }  // namespace
 
 std::vector<float> read_wav(const std::string& path, std::int64_t rate) {
-  const std::string bytes = read_file(path);
+  const std::string bytes = read_binary_file(path);
   const std::string_view file = bytes;
   if (file.size() < 12 || !file.starts_with("RIFF") || file.substr(8, 4) != "WAVE")
     refuse(path, "not a WAV file");
