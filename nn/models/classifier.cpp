@@ -85,21 +85,26 @@ class EncoderClassifier final : public Classifier {
   }
 
  private:
+  struct Encoded {
+    Tensor rows;
+    std::vector<std::int32_t> offsets;  ///< of the rows of each sequence
+  };
+  Encoded encoded(const SideView& side, Pass& pass) const {
+    if (!swin_) {
+      return {encoder_(side, {side.offsets, nullptr, pass}),
+              {side.offsets.begin(), side.offsets.end()}};
+    }
+    const std::vector<std::int32_t> lengths(side.offsets.size() - 1,
+                                            static_cast<std::int32_t>(swin_->patches()));
+    return {(*swin_)(side, pass), offsets_of(lengths)};
+  }
   /// The encoder's rows, or one for each sequence.
   Tensor labelled_rows(const Rows& rows, Pass& pass) const {
-    const Offsets offsets = rows.source.offsets;
-    Tensor pooled;
-    if (swin_) {
-      std::vector<std::int32_t> ends;
-      for (std::size_t i = 0; i < offsets.size(); ++i)
-        ends.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(i) * swin_->patches()));
-      pooled = mean_of_sequences((*swin_)(rows.source, pass), ends);
-    } else {
-      const Tensor x = encoder_(rows.source, {offsets, nullptr, pass});
-      if (!of_sequences()) return x;
-      pooled = pool_ == Pool::mean ? mean_of_sequences(x, offsets)
-                                   : index_select(x, offsets.first(offsets.size() - 1));
-    }
+    const auto [x, offsets] = encoded(rows.source, pass);
+    if (!of_sequences()) return x;
+    const Tensor pooled = pool_ == Pool::mean
+                              ? mean_of_sequences(x, offsets)
+                              : index_select(x, std::span(offsets).first(offsets.size() - 1));
     return dropout(pooled, static_cast<real>(pass.rate(dropout_rate_)), pass.next_key());
   }
 
