@@ -152,7 +152,14 @@ int train_command(const TrainCommand& options) {
 int resume_command(const ResumeCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);
   const RunFolder run{options.run};
-  if (!RunLock::left_in(run.path, false)) require_run(run, options.overrides);
+  if (!RunLock::left_in(run.path, false)) {
+    try {
+      require_run(run, options.overrides);
+    } catch (const Error&) {
+      // Perhaps because another process has taken the lock since then and is replacing the run.
+      if (!RunLock::left_in(run.path, false)) throw;
+    }
+  }
   const RunLock lock(run.path);  // before reading: a run that is being replaced has no config
   const Config config = read_run_config(run, options.overrides);
   Talk talk;
