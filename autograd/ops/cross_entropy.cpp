@@ -89,7 +89,7 @@ LossCounts paired_chunk_loss(Array& logits, const std::int32_t* targets, real sm
   return counts;
 }
 
-/// The same for distillation: `taught` holds the teacher's logits, and is overwritten.
+/// The same for distillation. `taught`: the teacher's logits, which are overwritten.
 LossCounts distilled_chunk_loss(Array& logits, Array& taught, const std::int32_t* targets,
                                 real smoothing, const TeacherLogits& teacher, real factor,
                                 bool with_grad, std::vector<double>* each) {

@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(windows_at_the_edge_are_smaller) {
   BOOST_TEST(
       (shifted.grid->offsets == std::vector<std::int32_t>{0, 1, 3, 4, 6, 10, 12, 13, 15, 16}));
   BOOST_TEST((cut_into_windows(1, 14, 7, 3).grid->offsets ==
-              std::vector<std::int32_t>{0, 3, 10, 14}));  // as a roll by -3 makes them
+              std::vector<std::int32_t>{0, 3, 10, 14}));  // as after a roll by -3
   // A picture no larger than a window is one window, shifted or not; a rest is a window of its own.
   BOOST_TEST(cut_into_windows(4, 3, 4, 2).grid->windows() == 1);
   BOOST_TEST((cut_into_windows(1, 5, 2, 0).grid->offsets == std::vector<std::int32_t>{0, 2, 4, 5}));

@@ -62,13 +62,7 @@ std::string prune_heads(const TrainedModel& trained, const ExperimentData& data,
 /// state.
 void write_run(const RunFolder& to, const TrainedModel& trained, const Config& config,
                const SplitSums& sums, const PruneCommand& options, const nlohmann::json& record) {
-  create_folders(to.path);
-  const RunLock lock(to.path);
-  if (options.overwrite) {
-    clear_run(to);
-  } else {
-    refuse_existing_run(to);  // another process may have started a run
-  }
+  const RunLock lock = lock_new_run(to, options.overwrite);
   const std::vector<CheckpointFile> files{
       {"model.safetensors", [&](FileWriter& file) {
          write_safetensors(file, tensor_views(trained.model->state()), {{"format", "pt"}});

@@ -130,13 +130,7 @@ int train_command(const TrainCommand& options) {
   const ExperimentData data = load_data(config);  // first: bad data leaves nothing behind
   Trainer trainer(config, run, data, talk);       // nor does a model that does not fit
   trainer.initialise();
-  create_folders(run.path);
-  const RunLock lock(run.path);
-  if (options.overwrite) {
-    clear_run(run);
-  } else {
-    refuse_existing_run(run);  // another process may have started a run
-  }
+  const RunLock lock = lock_new_run(run, options.overwrite);
   begin_run(run, config, data.tokenizers, data.sums, options.command);
   talk.log_to(run.log());
   talk.line(trainer.task().describe(data));

@@ -282,7 +282,8 @@ void add_train(Table& table) {
               "vocabulary.")
               .in_words("a run folder"),
           row(HEED_KEY(train.distill.weight), Range{0.0, 1.0},
-              "Weight of the divergence from the teacher; the labels' loss has 1 minus this."),
+              "Weight λ of the divergence from the teacher; the loss of the labels has weight 1 - "
+              "λ."),
           row(HEED_KEY(train.distill.temperature), Range{0.01, 1000.0},
               "Divides the logits of teacher and student in the divergence."),
           row(HEED_KEY(train.ema), fraction,

@@ -31,9 +31,9 @@ std::vector<HeadImportance> importance_of_heads(const Model& model, const Config
 /// Sets the head's columns of out_proj.weight to zero: no output depends on the head any longer.
 void remove_head(Model& model, const Config& config, const HeadImportance& head);
 
-/// Sets the share of weights with the smallest magnitudes to zero, over all matrices together
-/// (biases and gains stay); of equal magnitudes, the first ones. Returns how many are zero now.
-/// Throws Error(non_finite) if a weight is NaN.
+/// Sets the given share of all matrix entries to zero, those with the smallest magnitudes first; ties are
+/// resolved in the order of the model. Biases and gains are not changed. Returns the number of entries
+/// that are zero. Throws Error(non_finite) if a weight is NaN.
 /// Source: See, Luong and Manning, "Compression of neural machine translation models via pruning",
 /// 2016 (class-blind).
 std::int64_t remove_weights(Model& model, double share);

@@ -13,9 +13,9 @@ HEED_BEGIN
 /// The model of a finished run, in evaluation mode.
 class Teacher {
  public:
-  /// The run that the student's config names: its average, else its best weights. Throws
-  /// Error(bad_input) if it has none, is damaged, or cannot read these data: other inputs, another
-  /// vocabulary, fewer positions.
+  /// Loads the run that the student's config names: its average, else its best weights. Throws
+  /// Error(bad_input) if the run has no weights or is damaged, or if its model has another vocabulary,
+  /// reads other inputs, or accepts fewer positions than these data have.
   Teacher(const Config& student, const ExperimentData& data);
 
   /// The teacher's logits of a batch, without a graph, in the caller's precision (Bf16Scope).

@@ -11,6 +11,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
+#include "train/run/run_folder.h"
 
 namespace heed {
 namespace {
@@ -73,6 +74,17 @@ void RunLock::refuse_if_held(const std::filesystem::path& run) {
   if (!is_there(path)) return;
   const FileDescriptor file = open_file(path, O_RDONLY | O_NOFOLLOW);
   if (try_lock(file.get(), LOCK_SH) < 0 && errno == EWOULDBLOCK) refuse(run, file.get());
+}
+
+RunLock lock_new_run(const RunFolder& run, bool overwrite) {
+  create_folders(run.path);
+  RunLock lock(run.path);
+  if (overwrite) {
+    clear_run(run);
+  } else {
+    refuse_existing_run(run);  // another process may have started a run
+  }
+  return lock;
 }
 
 }  // namespace heed

@@ -6,6 +6,8 @@
 
 namespace heed {
 
+struct RunFolder;
+
 /// Holds the lock on a run folder during its lifetime. The kernel releases the lock when the
 /// process ends, however it ends, so a lock is never stale; the file `.lock` stays and contains
 /// "heed 1234", the process that holds or last held the lock.
@@ -23,5 +25,9 @@ class RunLock {
  private:
   FileDescriptor file_;
 };
+
+/// Creates the folder of a new run and locks it; with `overwrite`, removes the run that is there. Throws
+/// Error(usage) if there is one and it may not be replaced, Error(locked) as RunLock does.
+RunLock lock_new_run(const RunFolder& run, bool overwrite);
 
 }  // namespace heed

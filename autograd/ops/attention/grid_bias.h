@@ -13,10 +13,10 @@ HEED_BEGIN
 struct GridWindows {
   std::int64_t side = 1;              ///< patches along the side of a whole window
   std::vector<std::int32_t> offsets;  ///< [windows + 1], of the positions
-  std::vector<std::int32_t> y, x;     ///< of each patch, relative to any origin
+  std::vector<std::int32_t> y, x;     ///< row and column of each patch in the picture
 
   std::int64_t windows() const { return std::ssize(offsets) - 1; }
-  /// Relative positions of two patches of a window: the rows of a table of biases.
+  /// The number of relative positions that two patches of a window can have.
   std::int64_t differences() const { return (2 * side - 1) * (2 * side - 1); }
 };
 
