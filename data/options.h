@@ -98,8 +98,8 @@ struct MixtureOptions {
 };
 
 /// Span corruption (Raffel et al. 2020): the encoder reads a line with some stretches of tokens
-/// replaced by <extra_id_0>, <extra_id_1>, …; the decoder writes each of these followed by what it
-/// hides.
+/// replaced by <extra_id_0>, <extra_id_1>, …; the decoder writes each of these and then the
+/// tokens that it replaced.
 struct SpanOptions {
   double rate = 0.15;   ///< share of tokens to hide
   double length = 3.0;  ///< mean length of a stretch

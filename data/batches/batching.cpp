@@ -168,8 +168,8 @@ class WindowBatching final : public Batching {
   }
 
  private:
-  /// Lane i consists of windows i · length to (i + 1) · length − 1; group t of window t of every
-  /// lane.
+  /// Lane i consists of windows i · length to (i + 1) · length − 1. Group t consists of window t of
+  /// each lane.
   static std::vector<SampleGroup> in_lanes(const SampleGroup& starts, std::size_t length) {
     std::vector<SampleGroup> groups(std::min(length, starts.size()));
     for (std::size_t i = 0; i < starts.size(); ++i) groups[i % length].push_back(starts[i]);

@@ -71,8 +71,8 @@ class SequenceBatching : public Batching {
 };
 
 /// Pairs of sequences: the decoder reads <s> y1 … yn and predicts y1 … yn </s>. With
-/// Dataset::segmentation, each epoch draws new segmentations, but plans its batches with the
-/// lengths of the usual ones.
+/// Dataset::segmentation, each epoch draws new segmentations; which lines form a batch
+/// depends on the lengths of the usual ones.
 const Batching& pairs();
 
 /// Appends <s> y1 … yn to the target of a batch, and y1 … yn </s> to its labels.
@@ -82,7 +82,7 @@ void push_target(std::span<const std::int32_t> target, Batch& batch);
 /// shift and the end of the text give shorter windows), so that each epoch predicts every token
 /// except the first once; windows are shuffled. A sample's number is the position of its first
 /// token. With BatchOptions::lanes, windows are not shuffled, and an epoch omits the tokens before
-/// the shift and those after the last window that all lanes can have.
+/// the shift and those that would make some lanes longer than others.
 const Batching& windows();
 
 }  // namespace heed

@@ -20,11 +20,10 @@ struct Masking {
   std::vector<bool> followed;  ///< by sample: the next sample is the next line of the same document
 };
 
-/// Lines as "<s> A </s>". Of a line's tokens, a share of options.rate (at least one) has a label:
-/// itself. 80 % of these are replaced by <mask>, 10 % by a random token, and 10 % stay. Requires
-/// Dataset::masking. With options.next_sentence, a sample is "<s> A </s> B </s>", where B is the
-/// line after A with a probability of 1/2 and otherwise any line; the label of <s> is <s> if B
-/// follows A, else </s>.
+/// Lines as "<s> A </s>". The model predicts a share options.rate of a line's tokens, at least one: 80 %
+/// of them are replaced by <mask>, 10 % by a random token, and 10 % are left unchanged. Requires
+/// Dataset::masking. With options.next_sentence, a sample is "<s> A </s> B </s>"; B is the line after A
+/// with probability 1/2, else a random line. The label of <s> is <s> if B follows A, else </s>.
 const Batching& masked_lines();
 
 }  // namespace heed

@@ -11,11 +11,11 @@
 namespace heed {
 
 /// A row is a patch, read line by line: patch × patch × channels values, each (v / 255 − mean) /
-/// deviation. With options.class_row, a row of zeros precedes them: what the model makes of it (the
-/// bias of its projection and the vector of the first position) is the class token.
+/// deviation. With `class_row`, a row of zeros comes first; projected, it is the bias plus the first
+/// position, which serves as the class token.
 ///
-/// In training, a picture is shifted by up to options.shift pixels in each direction (black moves
-/// in), cropped at a random place, and mirrored with probability 1/2, as the options say.
+/// In training, the options may shift a picture by up to options.shift pixels in each direction (the
+/// border is filled with black), crop it at a random position, and mirror it with probability 1/2.
 /// Evaluation crops the middle.
 class Pictures final : public Inputs {
  public:
