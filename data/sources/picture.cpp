@@ -126,4 +126,19 @@ Picture read_picture(const std::string& path, std::int64_t channels) {
   refuse(path, bytes.empty() ? "empty file" : "not a PNG, JPEG, PGM or PPM file");
 }
 
+std::string png_of(const Picture& picture) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.height = static_cast<png_uint_32>(picture.height);
+  image.width = static_cast<png_uint_32>(picture.width);
+  image.format = picture.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::string bytes(size, '\0');
+  if (png_image_write_to_memory(&image, bytes.data(), &size, 0, picture.values.data(), 0,
+                                nullptr) == 0)
+    throw Error(Exit::failed, fmt::format("libpng: {}", image.message));
+  bytes.resize(size);
+  return bytes;
+}
+
 }  // namespace heed

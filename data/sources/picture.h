@@ -17,4 +17,7 @@ struct Picture {
 /// than 2^24 pixels.
 Picture read_picture(const std::string& path, std::int64_t channels);
 
+/// The bytes of a PNG file of the picture.
+std::string png_of(const Picture& picture);
+
 }  // namespace heed

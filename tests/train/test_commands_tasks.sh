@@ -227,4 +227,30 @@ says '--heads 6: the model has 5 heads'
 status 2 train prunable.yaml --run few --overwrite train.distill.teacher=few
 says 'train.distill.teacher: few is the folder of the run itself'
 
+# ---- attention ----------------------------------------------------------------------------------------
+status 0 attention few --input 'a b' --json
+holds out '"name":"encoder.layers.0.self_attn"' '"output":"' '"source":\["a"," ","b","</s>"\]' '"weights":\[\['
+status 0 attention few --input 'a <b' --target 'c' --output page.html
+says 'written to page.html'
+holds page.html '<dd>a &lt;b</dd>' 'decoder.layers.0.multihead_attn' '</html>'
+status 0 attention few --input 'a b' --layer decoder.layers.0.multihead --head 0 --output map.svg
+holds map.svg '^<svg xmlns' '^</svg>'
+if python3 -c '' 2>/dev/null; then  # well formed, as XML
+  checks=$((checks + 1))
+  python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' map.svg || fail 'map.svg is not well formed'
+fi
+status 2 attention few --input 'a b' --output all.svg
+says 'an SVG file holds one layer' 'give --layer with one of encoder.layers.0.self_attn'
+status 2 attention few --input 'a b' --layer nowhere
+says '--layer nowhere: no layer has that in its name' 'encoder.layers.0.self_attn'
+status 2 attention few --input 'a b' --head 9 --output all.html
+says '--head 9: encoder.layers.0.self_attn has'
+status 2 attention few
+says '--input is required'
+status 2 attention lm --input 'a b' --target c --output all.html
+says '--target is for models with an encoder and a decoder'
+status 3 attention few --input "$(printf 'a \377')" --output all.html
+says '--input: invalid UTF-8'
+absent all.html all.svg
+
 report

@@ -269,6 +269,42 @@ void add_score(CLI::App& app, Job& job) {
       "  heed score runs/multi30k-de-en --source test.de --target test.en");
 }
 
+void add_attention(CLI::App& app, Job& job) {
+  const auto options = std::make_shared<AttentionCommand>();
+  CLI::App* const command = app.add_subcommand("attention", "what each head of a model attends to");
+  CLI::Option* const output = add_choice(
+      command, results, "--output", options->output, "FILE",
+      "a page, or, if it ends in .svg, a drawing of one layer (default: attention.html)");
+  command->callback([options, output, &job] {
+    if (options->json && output->empty()) options->output = "-";
+    job = [options] { return attention_command(*options); };
+  });
+  add_run(command, options->run, options->overrides, "decode.beam=1");
+  add_choice(
+      command, choices, "--input", options->input, "TEXT",
+      "a line of the source; pictures and sound: the name of a file; language models: a text")
+      ->required();
+  add_choice(command, choices, "--target", options->target, "TEXT",
+             "the output that belongs to it (default: what the model generates)");
+  add_choice(command, choices, "--layer", options->layer, "NAME",
+             "only layers with this in their name, such as encoder.layers.0 or multihead_attn");
+  command->add_option("--head", options->head, "only this head of each layer, from 0")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
+      ->type_name("N")
+      ->group(choices);
+  add_weights(command, options->weights);
+  add_json(command, options->json, "the weights");
+  command->footer(
+      "The page needs no network and no other file. Weights are those of evaluation, without "
+      "dropout. A\n"
+      "drawing shows the mean of the heads, or --head.\n"
+      "Examples:\n"
+      "  heed attention runs/dates --input '3 March 2021'\n"
+      "  heed attention runs/captions --input 'drawing:red square 3 20 8;blue circle 18 5 10'\n"
+      "  heed attention runs/multi30k-de-en --input 'ein Hund' --layer decoder.layers.0.multihead "
+      "--output map.svg");
+}
+
 void add_gradcheck(CLI::App& app, Job& job) {
   const auto options = std::make_shared<GradcheckCommand>();
   CLI::App* const command =
@@ -425,6 +461,7 @@ void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed
   add_eval(app, job);
   add_generate(app, job);
   add_score(app, job);
+  add_attention(app, job);
   add_gradcheck(app, job);
   add_show(app, job);
   add_bench(app, job);

@@ -60,6 +60,20 @@ struct ScoreCommand {
 };
 int score_command(const ScoreCommand& options);
 
+struct AttentionCommand {
+  std::string run;
+  std::vector<std::string> overrides;
+  std::string weights;
+  std::string input;  ///< a line of the source; lm: a text
+  std::string
+      target;  ///< with an encoder and a decoder: its output; empty: what the model generates
+  std::string layer;                 ///< a part of the names of the layers to show; empty: all
+  std::optional<std::int64_t> head;  ///< the only head to show, from 0
+  std::string output = "attention.html";
+  bool json = false;
+};
+int attention_command(const AttentionCommand& options);
+
 struct GradcheckCommand {
   std::string config;
   std::vector<std::string> overrides;

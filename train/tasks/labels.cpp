@@ -99,6 +99,11 @@ std::unique_ptr<Answers> LabelTask::answers(const Trained& trained, std::uint64_
   return std::make_unique<LabelledLines>(*this, trained);
 }
 
+Batch LabelTask::batch_of_line(const Tokenizers& tokenizers, const std::string& line,
+                               const std::string&) const {
+  return make_batch(encode_unlabelled({prepared(line)}, tokenizers, 0), {0});
+}
+
 std::vector<LineScore> LabelTask::score(const Trained& trained, const std::string& source,
                                         const std::string& target) const {
   const Dataset data = encode(read_scored(source, target), trained.tokenizers, false);

@@ -16,6 +16,8 @@ class LabelTask : public Task {
   std::vector<std::string> examples(const Trained& trained, const Dataset& data,
                                     const Evaluation& e) const override;
   std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t seed) const override;
+  Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
+                      const std::string& output) const override;
   std::vector<LineScore> score(const Trained& trained, const std::string& source,
                                const std::string& target) const override;
 

@@ -231,6 +231,21 @@ class LanguageModelTask final : public Task {
     return std::make_unique<Continuations>(trained, config_, seed);
   }
 
+  /// The last window of the text; each row's label is the token after it.
+  Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
+                      const std::string&) const override {
+    std::vector<std::int32_t> ids = tokenizers.target->encode(prepared(line));
+    const auto most = static_cast<std::size_t>(config_.model.context);
+    if (ids.size() > most) ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
+    Batch batch;
+    batch.target.push(ids);
+    batch.labels.assign(ids.size(), no_label);
+    std::copy(ids.begin() + std::min<std::ptrdiff_t>(1, std::ssize(ids)), ids.end(),
+              batch.labels.begin());
+    batch.samples = {0};
+    return batch;
+  }
+
   /// Each line follows a newline, so that its first token is scored as well. Longer lines continue
   /// in further windows, as in evaluation.
   std::vector<LineScore> score(const Trained& trained, const std::string& source,

@@ -35,6 +35,26 @@ std::int32_t mask_of(const Tokenizer& tokenizer) {
   throw Error(Exit::usage, "the tokenizer has no special piece <mask> (tokenizer.specials)");
 }
 
+/// <s> the line </s>, with the special pieces that it names. Throws Error(bad_input) if it is too
+/// long.
+Batch read_line(const Config& config, const Tokenizer& tokenizer, const std::string& line) {
+  const std::vector<std::int32_t> ids = tokenizer.encode_with_specials(
+      line, [&](std::string text) { return config.data.lowercase ? lowercase(text) : text; });
+  const std::int64_t limit = config.model.max_positions;
+  if (config.model.positions == PositionKind::learned && std::ssize(ids) + 2 > limit)
+    throw Error(Exit::bad_input,
+                fmt::format("a line of {} tokens is longer than the model's {} positions allow",
+                            ids.size(), limit));
+  std::vector<std::int32_t> rows{Tokenizer::bos};
+  rows.insert(rows.end(), ids.begin(), ids.end());
+  rows.push_back(Tokenizer::eos);
+  Batch batch;
+  batch.source.push(rows);
+  batch.labels.assign(rows.size(), no_label);
+  batch.samples = {0};
+  return batch;
+}
+
 /// Fills in the <mask> of each line.
 class FilledLines final : public Answers {
  public:
@@ -49,29 +69,20 @@ class FilledLines final : public Answers {
  private:
   std::string filled(const std::string& line) const {
     const Tokenizer& tokenizer = *trained_.tokenizers.source;
-    std::vector<std::int32_t> ids = tokenizer.encode_with_specials(
-        line, [&](std::string text) { return config_.data.lowercase ? lowercase(text) : text; });
-    const std::int64_t limit = trained_.model.position_limit();
-    if (limit > 0 && std::ssize(ids) + 2 > limit)
-      throw Error(Exit::bad_input,
-                  fmt::format("a line of {} tokens is longer than the model's {} positions allow",
-                              ids.size(), limit));
+    const Batch batch = read_line(config_, tokenizer, line);
+    std::vector<std::int32_t> ids = batch.source.ids;
     if (std::ranges::find(ids, mask_of(tokenizer)) == ids.end()) return line;
-    std::vector<std::int32_t> rows{Tokenizer::bos};
-    rows.insert(rows.end(), ids.begin(), ids.end());
-    rows.push_back(Tokenizer::eos);
-    const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(rows.size())};
     const NoGrad no_grad;
     Pass pass;
     const auto& model = dynamic_cast<const Classifier&>(trained_.model);
-    const Array logits = model.logits({{rows, offsets}, {}, {}}, pass).value();
+    const Array logits = model.logits(rows_of(batch), pass).value();
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] != mask_of(tokenizer)) continue;
-      const real* const z = logits.row(static_cast<std::int64_t>(i) + 1);
+      const real* const z = logits.row(static_cast<std::int64_t>(i));
       const real* const best = std::max_element(z + tokenizer.first_ordinary(), z + logits.cols());
       ids[i] = static_cast<std::int32_t>(best - z);
     }
-    return one_line(tokenizer.decode(ids));
+    return one_line(tokenizer.decode(std::span(ids).subspan(1, ids.size() - 2)));
   }
 
   const Trained trained_;
@@ -170,6 +181,11 @@ class MaskedModelTask final : public Task {
 
   std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t) const override {
     return std::make_unique<FilledLines>(trained, config_);
+  }
+
+  Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
+                      const std::string&) const override {
+    return read_line(config_, *tokenizers.source, line);
   }
 
   std::vector<LineScore> score(const Trained&, const std::string&,

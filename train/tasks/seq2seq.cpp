@@ -179,6 +179,13 @@ class Seq2SeqTask : public Task {
         [this](std::span<const std::string> lines) { return inputs_of(lines, "input"); });
   }
 
+  Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
+                      const std::string& output) const override {
+    const Dataset data = encode({{prepared(line)}, {prepared(output)}, {}}, tokenizers, false);
+    check_evaluable(data, "input");
+    return make_batch(data, {0});
+  }
+
   std::vector<LineScore> score(const Trained& trained, const std::string& source,
                                const std::string& target) const override {
     const Dataset data = encode(read_scored(source, target), trained.tokenizers, false);
@@ -280,6 +287,18 @@ class DenoiseTask final : public Seq2SeqTask {
     for (std::size_t i = 0; i < lines.size(); ++i)
       lines[i] = fmt::format("{}  ->  {}", excerpt(read[i]), excerpt(lines[i]));
     return lines;
+  }
+
+  Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
+                      const std::string& output) const override {
+    const auto prepare = [&](const std::string& text) { return prepared(text); };
+    std::vector<std::int32_t> ids = tokenizers.source->encode_with_specials(line, prepare);
+    ids.push_back(Tokenizer::eos);
+    Dataset data;
+    data.source.push(ids);
+    data.target.push(tokenizers.target->encode_with_specials(output, prepare));
+    Seq2SeqTask::check_evaluable(data, "input");
+    return make_batch(data, {0});
   }
 
   std::vector<LineScore> score(const Trained&, const std::string&,

@@ -252,6 +252,10 @@ Evaluation Task::evaluate_batches(const Trained& trained, std::span<const Batch>
   return e;
 }
 
+Batch Task::batch_of_line(const Tokenizers&, const std::string&, const std::string&) const {
+  refuse(fmt::format("task {} cannot show how its model reads a line", name_of(config_.task)));
+}
+
 Batch Task::made_up_batch(std::int64_t sequences, std::int64_t source_length,
                           std::int64_t target_length, const VocabularySizes& vocabulary,
                           const std::function<std::int32_t(std::int64_t)>& id) const {

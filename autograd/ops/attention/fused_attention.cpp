@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autograd/attention.h"
+#include "autograd/attention_log.h"
 #include "autograd/kernels/attention.h"
 #include "autograd/kernels/dropout.h"
 #include "autograd/kernels/gemm/gemm.h"
@@ -266,6 +267,8 @@ struct FusedAttention {
     if (d == 0) return output;
     const kernels::CountedAsWhole counted([&] { return model_flops(); });
     lse = Array({query_offsets.back(), layout.heads});
+    AttentionLog* const log = AttentionLog::active;
+    if (log != nullptr) log->begin(self, layout.heads, query_offsets, key_offsets);
     Array p({largest_tile()});
     for_each_block(layout.heads, [&](const Block& block, const Stretches& stretches) {
       real* const sums = lse.row(block.query_row) + block.head;
@@ -275,6 +278,10 @@ struct FusedAttention {
       for_each_tile(block, stretches, in, [&](const Tile& t, bool first) {
         const View<const real> v = part(in, t).v;
         one ? weights(t, in, p, sums) : weights_again(t, in, p, sums);
+        if (log != nullptr) {
+          log->add(t.scores.sequence, t.head, t.query_row - query_offsets[t.scores.sequence],
+                   t.rows, t.scores.key, t.keys, p.data());
+        }
         if (options.dropout > 0) drop(t, p, p);
         // O [rows, size] += P' [rows, keys] V [keys, size]
         gemm(Trans::no, Trans::no, t.rows, size, t.keys, 1, p.data(), t.keys, v.data, v.stride,

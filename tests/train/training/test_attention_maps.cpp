@@ -1,0 +1,217 @@
+// What heed attention shows of a trained model.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <regex>
+
+#include "data/sources/drawings.h"
+#include "nn/layers/patterns.h"
+#include "nn/layers/positions.h"
+#include "tests/train/trainer_support.h"
+#include "train/loop/trainer.h"
+#include "train/report/attention_page.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+/// Captions of 16 × 16 pixels, which a small model learns within seconds.
+Config captions_run(std::int64_t steps) {
+  Config c = small_run(steps);
+  c.task = TaskKind::seq2seq;
+  c.data = {};
+  c.data.input = InputKind::image;
+  c.data.image = {.height = 16, .width = 16, .channels = 3, .patch = 4};
+  c.data.synthetic = {.name = SyntheticKind::captions, .train = 8000, .valid = 20, .test = 100};
+  c.tokenizer.kind = TokenizerKind::words;
+  c.tokenizer.shared = true;
+  c.model.d_model = 48;
+  c.model.d_ff = 96;
+  c.model.heads = 4;
+  c.model.encoder_layers = c.model.decoder_layers = 1;
+  c.model.input_width = patch_width(c.data.image);
+  c.model.positions = PositionKind::learned;
+  c.model.max_positions = 32;
+  c.model.dropout = 0;
+  c.optim.lr = 3e-3;
+  c.optim.schedule = {.name = ScheduleKind::cosine, .warmup = 100, .steps = steps};
+  c.decode = {};
+  c.decode.beam = 1;
+  c.decode.max_length = 16;
+  c.train.batch_tokens = 1024;
+  c.train.validate_every = c.train.save_every = steps;
+  return c;
+}
+
+/// The patches that a shape covers: "red square 3 20 8".
+std::vector<bool> patches_of_shape(const std::string& shape) {
+  std::vector<bool> covered(16);
+  std::smatch found;
+  const std::regex form(R"((\w+) (\w+) (\d+) (\d+) (\d+))");
+  BOOST_REQUIRE(std::regex_match(shape, found, form));
+  const int left = std::stoi(found[3]), top = std::stoi(found[4]), size = std::stoi(found[5]);
+  for (int y = top; y < top + size; ++y)
+    for (int x = left; x < left + size; ++x) covered[y / 4 * 4 + x / 4] = true;
+  return covered;
+}
+
+struct Shares {
+  double own = 0, other = 0;  // of the weights that only one of the two shapes covers
+  int nearer = 0, words = 0;  // words whose own shape has more weight; all
+};
+
+/// Adds the weights with which the decoder of one line looks at the shape that it names next.
+void add_shares(const AttentionMaps& maps, const std::string& drawing, Shares& shares) {
+  const std::size_t middle = drawing.find(';');
+  const std::array<std::string, 2> shapes{drawing.substr(8, middle - 8),
+                                          drawing.substr(middle + 1)};
+  const std::array<std::vector<bool>, 2> covered{patches_of_shape(shapes[0]),
+                                                 patches_of_shape(shapes[1])};
+  const LayerWeights& cross = maps.layers.back();
+  for (const std::size_t which : {0, 1}) {
+    const std::size_t space = shapes[which].find(' ');
+    const std::string colour = shapes[which].substr(0, space),
+                      kind = shapes[which].substr(space + 1,
+                                                  shapes[which].find(' ', space + 1) - space - 1);
+    for (std::size_t i = 1; i + 1 < maps.target.size(); ++i) {
+      // The row of the colour predicts the shape.
+      if (maps.target[i] != colour || maps.target[i + 1] != kind) continue;
+      double own = 0, other = 0;
+      for (const HeadWeights& head : cross.heads) {
+        for (std::size_t patch = 0; patch < 16; ++patch) {
+          const double w = head.weights.row(static_cast<std::int64_t>(i))[patch] /
+                           static_cast<double>(cross.heads.size());
+          if (covered[which][patch] && !covered[1 - which][patch]) own += w;
+          if (covered[1 - which][patch] && !covered[which][patch]) other += w;
+        }
+      }
+      shares.own += own;
+      shares.other += other;
+      shares.nearer += own > other ? 1 : 0;
+      ++shares.words;
+    }
+  }
+}
+
+AttentionMaps maps_of(Trainer& trainer, const std::string& line, const std::string& output) {
+  const Trained trained = trainer.trained();
+  return attention_maps(trained, trainer.task().config(),
+                        trainer.task().batch_of_line(trained.tokenizers, line, output));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(attention_of_models)
+
+BOOST_AUTO_TEST_CASE(cross_attention_lies_on_the_object_named) {
+  const TempFolder folder;
+  Run run(captions_run(2500), folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  BOOST_TEST(trainer.train() == 0);
+  Shares shares;
+  const Dataset& test = run.data.test;
+  for (std::size_t i = 0; i < test.source_lines.size(); ++i)
+    add_shares(maps_of(trainer, test.source_lines[i], test.target_lines[i]), test.source_lines[i],
+               shares);
+  BOOST_REQUIRE(shares.words > 150);
+  const double n = shares.words;
+  BOOST_TEST(shares.own / n > 0.5);
+  BOOST_TEST(shares.other / n < 0.2);
+  BOOST_TEST(shares.nearer / n > 0.8);
+
+  const std::string drawing = test.source_lines[0], caption = test.target_lines[0];
+  const AttentionMaps maps = maps_of(trainer, drawing, caption);
+  BOOST_TEST(maps.source.size() == 16);
+  BOOST_TEST(maps.source[5] == "2,2");
+  BOOST_TEST(maps.target.front() == "<s>");
+  BOOST_REQUIRE(maps.grid);
+  const Picture drawn = draw_picture(drawing, 16, 16, 3);
+  BOOST_TEST((maps.grid->picture.values == drawn.values));
+  BOOST_REQUIRE(maps.layers.size() == 3);
+  BOOST_TEST(maps.layers[0].name == "encoder.layers.0.self_attn");
+  BOOST_TEST(maps.layers[1].name == "decoder.layers.0.self_attn");
+  BOOST_TEST(maps.layers[2].name == "decoder.layers.0.multihead_attn");
+  BOOST_TEST((&maps.queries(maps.layers[2]) == &maps.target));
+  BOOST_TEST((&maps.keys(maps.layers[2]) == &maps.source));
+  const std::string page = attention_page(maps, {"captions", {{"input", drawing}}});
+  BOOST_TEST(page.find("data:image/png;base64,") != std::string::npos);
+  BOOST_TEST(page.find("attention rollout") != std::string::npos);
+  BOOST_TEST(page.find("http://www.w3.org/2000/svg") != std::string::npos);
+  BOOST_TEST(attention_figure(maps, maps.layers[2]).starts_with("<svg"));
+}
+
+BOOST_AUTO_TEST_CASE(the_maps_of_text) {
+  const TempFolder folder;
+  for (const TaskKind task : {TaskKind::lm, TaskKind::tag, TaskKind::classify}) {
+    Config c = small_run(2);
+    c.task = task;
+    c.data = {};
+    c.tokenizer.kind = TokenizerKind::words;
+    if (task == TaskKind::lm) {
+      put(folder / "text", "a b c a b c a b c\n");
+      c.data.train.text = {(folder / "text").string()};
+      c.model.context = 4;
+    } else {
+      put(folder / "source", "a b c\nb a c\n");
+      put(folder / "target", task == TaskKind::tag ? "x y z\ny x z\n" : "x\ny\n");
+      c.data.train = {{(folder / "source").string()}, {(folder / "target").string()}, {}};
+    }
+    BOOST_TEST_CONTEXT(info_of(task).name) {
+      Run run(c, folder / std::string(info_of(task).name));
+      Trainer trainer(run.config, run.paths(), run.data, run.talk);
+      trainer.train();
+      const AttentionMaps maps = maps_of(trainer, "a b c a b", "");
+      const bool lm = task == TaskKind::lm;
+      const std::vector<std::string>& names = lm ? maps.target : maps.source;
+      const std::vector<std::string> expected =
+          lm ? std::vector<std::string>{"b", "c", "a", "b"}  // the last window
+          : task == TaskKind::tag
+              ? std::vector<std::string>{"a", "b", "c", "a", "b"}
+              : std::vector<std::string>{"<s>", "a", "b", "c", "a", "b", "</s>"};
+      BOOST_TEST(names == expected, boost::test_tools::per_element());
+      BOOST_TEST(std::ssize(maps.layers) == (lm ? c.model.decoder_layers : c.model.encoder_layers));
+      BOOST_TEST(!maps.grid);
+      const auto n = std::ssize(names);
+      for (const LayerWeights& layer : maps.layers) {
+        BOOST_TEST(std::ssize(layer.heads) == c.model.heads);
+        for (const HeadWeights& head : layer.heads) {
+          BOOST_TEST(head.entropy >= 0);
+          BOOST_TEST(head.entropy <= std::log(static_cast<double>(n)) + 1e-6);
+          BOOST_TEST(head.distance < static_cast<double>(n));
+          if (lm) BOOST_TEST(head.weights.row(0)[0] == 1);  // the first token sees itself alone
+        }
+      }
+      const Array all = rollout(maps, lm);
+      BOOST_REQUIRE(all.rows() == n);
+      for (std::int64_t i = 0; i < n; ++i) {
+        double sum = 0;
+        for (std::int64_t j = 0; j < n; ++j) sum += all.row(i)[j];
+        BOOST_TEST(std::abs(sum - 1) < 1e-5);
+      }
+      BOOST_TEST(!rollout(maps, !lm).defined());
+      const nlohmann::json record = json_of(maps);
+      BOOST_TEST(record["layers"].size() == maps.layers.size());
+      BOOST_TEST(record["layers"][0]["heads"][0]["weights"].size() == static_cast<std::size_t>(n));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(models_without_weights_are_refused) {
+  const TempFolder folder;
+  put(folder / "text", "a b c a b c a b c\n");
+  Config c = small_run(1);
+  c.task = TaskKind::lm;
+  c.data = {};
+  c.data.train.text = {(folder / "text").string()};
+  c.tokenizer.kind = TokenizerKind::words;
+  c.model.attention.pattern = PatternKind::linear;
+  Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  BOOST_CHECK_EXCEPTION(maps_of(trainer, "a b", ""), Error, [](const Error& e) {
+    return e.code == Exit::usage &&
+           std::string(e.what()).find("no attention weights") != std::string::npos;
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,127 @@
+#include "train/draw/heat_map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "autograd/base/utf8.h"
+#include "train/draw/svg.h"
+
+namespace heed {
+
+namespace {
+
+constexpr int levels = 12;
+
+/// 0 (not drawn) to `levels`.
+int level_of(float value, float largest) {
+  if (!(value > 0) || !(largest > 0)) return 0;
+  return std::clamp(static_cast<int>(std::lround(levels * value / largest)), 0, levels);
+}
+
+/// At most `most` characters, and … if there are more.
+std::string cut(const std::string& text, std::size_t most) {
+  std::size_t at = 0;
+  for (std::size_t n = 0; at < text.size(); ++n) {
+    if (n == most) return text.substr(0, at) + "…";
+    at += std::max<std::size_t>(utf8_length(text, at), 1);
+  }
+  return text;
+}
+
+/// About the length of a label, in pixels.
+double length_of(const std::string& text) {
+  const auto characters = std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+  return 6.5 * static_cast<double>(characters);
+}
+
+double longest_of(std::span<const std::string> names, std::size_t most) {
+  double longest = 0;
+  for (const std::string& name : names) longest = std::max(longest, length_of(cut(name, most)));
+  return longest;
+}
+
+}  // namespace
+
+HeatMap reduced(const HeatMap& map, std::int64_t most) {
+  const std::int64_t rows = std::min(map.rows, most), columns = std::min(map.columns, most);
+  if (rows == map.rows && columns == map.columns) return map;
+  HeatMap small{rows, columns, {}, 0};
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const std::int64_t top = r * map.rows / rows, bottom = (r + 1) * map.rows / rows,
+                         left = c * map.columns / columns, right = (c + 1) * map.columns / columns;
+      double sum = 0;
+      for (std::int64_t i = top; i < bottom; ++i)
+        for (std::int64_t j = left; j < right; ++j) sum += map.at(i, j);
+      small.values.push_back(
+          static_cast<float>(sum / static_cast<double>((bottom - top) * (right - left))));
+      small.largest = std::max(small.largest, small.values.back());
+    }
+  }
+  return small;
+}
+
+std::string heat_cells(const HeatMap& map, double width, double height) {
+  std::array<std::string, levels + 1> paths;
+  for (std::int64_t r = 0; r < map.rows; ++r) {
+    for (std::int64_t c = 0; c < map.columns;) {
+      const int level = level_of(map.at(r, c), map.largest);
+      std::int64_t end = c + 1;  // neighbours of one level are one area
+      while (end < map.columns && level_of(map.at(r, end), map.largest) == level) ++end;
+      const double length = static_cast<double>(end - c) * width;
+      paths[level] += fmt::format("M{} {}h{}v{}h-{}z", svg_number(static_cast<double>(c) * width),
+                                  svg_number(static_cast<double>(r) * height), svg_number(length),
+                                  svg_number(height), svg_number(length));
+      c = end;
+    }
+  }
+  std::string body;
+  for (int level = 1; level <= levels; ++level) {
+    if (!paths[level].empty())
+      body += fmt::format("<path class=\"heat l{}\" d=\"{}\"/>\n", level, paths[level]);
+  }
+  return body;
+}
+
+LabelledMap labelled_map(const HeatMap& map, std::span<const std::string> rows,
+                         std::span<const std::string> columns) {
+  constexpr double cell = 14, gap = 4;
+  constexpr std::size_t most = 24;  // characters of a label
+  const double left = longest_of(rows, most) + gap, slanted = 0.71 * longest_of(columns, most),
+               top = slanted + 12;
+  const double width = cell * static_cast<double>(map.columns),
+               height = cell * static_cast<double>(map.rows);
+  std::string body;
+  for (std::int64_t c = 0; c < map.columns; ++c) {
+    body += fmt::format("<text transform=\"translate({} {}) rotate(-45)\">{}</text>\n",
+                        svg_number(left + (static_cast<double>(c) + 0.7) * cell),
+                        svg_number(top - gap), xml_text(cut(columns[c], most)));
+  }
+  for (std::int64_t r = 0; r < map.rows; ++r) {
+    body += fmt::format(
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", svg_number(left - gap),
+        svg_number(top + (static_cast<double>(r) + 0.75) * cell), xml_text(cut(rows[r], most)));
+  }
+  body += fmt::format("<g transform=\"translate({} {})\">\n{}", svg_number(left), svg_number(top),
+                      heat_cells(map, cell, cell));
+  for (std::int64_t r = 0; r < map.rows; ++r) {
+    for (std::int64_t c = 0; c < map.columns; ++c) {
+      if (!(map.at(r, c) >= map.largest / 20) || map.largest == 0) continue;
+      body += fmt::format(
+          "<rect class=\"cell\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{} → {}: "
+          "{:.3f}</title></rect>\n",
+          svg_number(static_cast<double>(c) * cell), svg_number(static_cast<double>(r) * cell),
+          svg_number(cell), svg_number(cell), xml_text(rows[r]), xml_text(columns[c]),
+          map.at(r, c));
+    }
+  }
+  body += fmt::format("<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n</g>\n",
+                      svg_number(width), svg_number(height));
+  return {left + std::max(width + slanted, width) + gap, top + height + gap, body};
+}
+
+}  // namespace heed

@@ -1,0 +1,36 @@
+#pragma once
+/// Matrices of values from 0 up as areas of varying opacity.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+/// A matrix to draw, row by row.
+struct HeatMap {
+  std::int64_t rows = 0, columns = 0;
+  std::vector<float> values;  ///< [rows, columns], at least 0
+  float largest = 1;          ///< the value of full opacity
+
+  float at(std::int64_t row, std::int64_t column) const { return values[row * columns + column]; }
+};
+
+/// A map of at most `most` rows and columns: each of its values is the mean of a block of the given
+/// ones. `largest` becomes the largest of the means. The same map if it is small enough.
+HeatMap reduced(const HeatMap& map, std::int64_t most);
+
+/// The cells alone, each width × height, in one path for each level of opacity; nothing for values
+/// that would be nearly invisible.
+std::string heat_cells(const HeatMap& map, double width, double height);
+
+/// A map with a name for each row, to its left, and for each column, above it.
+struct LabelledMap {
+  double width = 0, height = 0;
+  std::string body;  ///< for svg_element or svg_file
+};
+/// Cells with at least a twentieth of the largest value have a tooltip "row → column: value".
+LabelledMap labelled_map(const HeatMap& map, std::span<const std::string> rows,
+                         std::span<const std::string> columns);
+
+}  // namespace heed

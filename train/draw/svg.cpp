@@ -1,0 +1,87 @@
+#include "train/draw/svg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "autograd/base/utf8.h"
+
+namespace heed {
+
+std::string xml_text(std::string_view text) {
+  constexpr std::string_view replacement = "\xEF\xBF\xBD";
+  std::string escaped;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t n = utf8_length(text, at);
+    const char c = text[at];
+    if (n == 0 || (n == 1 && static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t')) {
+      escaped += replacement;
+    } else if (c == '&') {
+      escaped += "&amp;";
+    } else if (c == '<') {
+      escaped += "&lt;";
+    } else if (c == '>') {
+      escaped += "&gt;";
+    } else if (c == '"') {
+      escaped += "&quot;";
+    } else {
+      escaped += text.substr(at, n);
+    }
+    at += std::max<std::size_t>(n, 1);
+  }
+  return escaped;
+}
+
+std::string svg_number(double value) {
+  std::string text = fmt::format("{:.2f}", value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text == "-0" ? "0" : text;
+}
+
+std::string_view drawing_style() {
+  return R"(:root{color-scheme:light dark;--ink:#1f2328;--quiet:#6a737d;--line:#c9ced6;--back:#fff;--heat:#0b5fa5}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--quiet:#9aa4b0;--line:#3d444d;--back:#0f1216;--heat:#5cb3ff}}
+text{font:10px system-ui,sans-serif;fill:var(--ink)}text.quiet{fill:var(--quiet)}
+.heat{fill:var(--heat)}.frame{fill:none;stroke:var(--line)}.axis{stroke:var(--line)}.cell{fill:transparent}
+.l1{fill-opacity:.08}.l2{fill-opacity:.16}.l3{fill-opacity:.24}.l4{fill-opacity:.33}.l5{fill-opacity:.41}
+.l6{fill-opacity:.5}.l7{fill-opacity:.58}.l8{fill-opacity:.66}.l9{fill-opacity:.75}.l10{fill-opacity:.83}
+.l11{fill-opacity:.91}.l12{fill-opacity:1}
+)";
+}
+
+std::string svg_element(double width, double height, std::string_view body,
+                        std::string_view attributes) {
+  const std::string w = svg_number(width), h = svg_number(height);
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {} "
+      "{}\"{}{}>\n{}</svg>\n",
+      w, h, w, h, attributes.empty() ? "" : " ", attributes, body);
+}
+
+std::string svg_file(double width, double height, std::string_view body) {
+  return svg_element(width, height,
+                     fmt::format("<style>{}</style>\n<rect width=\"100%\" height=\"100%\" "
+                                 "fill=\"var(--back)\"/>\n{}",
+                                 drawing_style(), body));
+}
+
+std::string html_page(std::string_view title, std::string_view style, std::string_view body) {
+  return fmt::format(R"(<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{}</title>
+<style>
+{}body{{margin:2em auto;max-width:72em;padding:0 1em;font:15px/1.5 system-ui,sans-serif;background:var(--back);color:var(--ink)}}
+{}</style>
+</head>
+<body>
+{}</body>
+</html>
+)",
+                     xml_text(title), drawing_style(), style, body);
+}
+
+}  // namespace heed

@@ -1,0 +1,31 @@
+#pragma once
+/// Parts of SVG and HTML pages.
+#include <string>
+#include <string_view>
+
+namespace heed {
+
+/// Text for an element or an attribute: markup is escaped, and what XML cannot hold (control
+/// characters, broken UTF-8) becomes U+FFFD.
+std::string xml_text(std::string_view text);
+
+/// A length: at most two digits after the point, and none that are zero.
+std::string svg_number(double value);
+
+/// The style that all drawings share. Colours follow the reader's choice of light or dark. Values
+/// are shown by one colour of varying opacity, which readers who are colour-blind can tell apart.
+///   .heat       filled areas; .heat.l1 to .heat.l12: the opacity of a level
+///   .frame      outlines; .axis: grid lines and ticks; text: labels
+std::string_view drawing_style();
+
+/// A drawing as a file of its own: `body` is drawn on width × height pixels.
+std::string svg_file(double width, double height, std::string_view body);
+
+/// A self-contained HTML page. `style` is added to that of drawings.
+std::string html_page(std::string_view title, std::string_view style, std::string_view body);
+
+/// A drawing within a page. `attributes` follow those of its size.
+std::string svg_element(double width, double height, std::string_view body,
+                        std::string_view attributes = "");
+
+}  // namespace heed

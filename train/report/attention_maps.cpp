@@ -1,0 +1,187 @@
+#include "train/report/attention_maps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/attention_log.h"
+#include "autograd/base/error.h"
+#include "autograd/base/message_text.h"
+#include "train/decode/rows.h"
+
+HEED_BEGIN
+
+namespace {
+
+constexpr std::string_view projection = ".out_proj.weight";
+constexpr std::string_view cross = ".multihead_attn";
+
+/// The names of the model's attention layers that read their own sequence, or those that read the
+/// encoder's rows, in order.
+std::vector<std::string> attention_names(const Model& model, bool self) {
+  std::vector<std::string> names;
+  for (const NamedTensor& p : model.parameters()) {
+    if (!p.name.ends_with(projection)) continue;
+    std::string name = p.name.substr(0, p.name.size() - projection.size());
+    if (name.ends_with(cross) != self) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+HeadWeights head_of(std::int64_t number, const Array& weights, bool self) {
+  HeadWeights head{number, weights, 0, 0};
+  for (std::int64_t i = 0; i < weights.rows(); ++i) {
+    for (std::int64_t j = 0; j < weights.cols(); ++j) {
+      const double p = weights.row(i)[j];
+      if (p > 0) head.entropy -= p * std::log(p);
+      head.distance += p * static_cast<double>(std::abs(i - j));
+    }
+  }
+  const auto rows = static_cast<double>(std::max<std::int64_t>(weights.rows(), 1));
+  head.entropy = std::max(head.entropy, 0.0) / rows;
+  head.distance = self ? head.distance / rows : 0;
+  return head;
+}
+
+std::vector<LayerWeights> layers_of(const std::vector<AttentionRecord>& records, const Model& model,
+                                    bool has_source) {
+  const std::vector<std::string> own = attention_names(model, true),
+                                 others = attention_names(model, false);
+  std::size_t next_own = 0, next_other = 0;
+  std::vector<LayerWeights> layers;
+  for (const AttentionRecord& record : records) {
+    std::size_t& next = record.self ? next_own : next_other;
+    const std::vector<std::string>& names = record.self ? own : others;
+    if (next == names.size())
+      throw Error(Exit::failed, "the model ran more attention than it has layers of it");
+    LayerWeights layer{names[next++], record.self, false, false, {}};
+    layer.queries_are_target = !has_source || !layer.name.starts_with("encoder.");
+    layer.keys_are_target = record.self && layer.queries_are_target;
+    for (std::int64_t head = 0; head < record.heads; ++head)
+      layer.heads.push_back(head_of(head, record.of(0, head), record.self));
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+std::vector<std::string> token_names(const Side& side, const Tokenizer& tokenizer) {
+  std::vector<std::string> names;
+  for (const std::int32_t id : side.ids) names.push_back(shown(tokenizer.piece(id)));
+  return names;
+}
+
+std::vector<std::string> row_names(const Side& side, const std::optional<PatchGrid>& grid) {
+  std::vector<std::string> names;
+  for (std::int64_t row = 0; row < side.rows(); ++row) {
+    if (!grid) {
+      names.push_back(fmt::format("{}", row + 1));
+    } else if (row < grid->first) {
+      names.emplace_back("class");
+    } else {
+      const std::int64_t patch = row - grid->first;
+      names.push_back(fmt::format("{},{}", patch / grid->columns + 1, patch % grid->columns + 1));
+    }
+  }
+  return names;
+}
+
+/// The picture that the rows of a source were cut from, as the model saw it.
+std::optional<PatchGrid> grid_of(const Side& side, const DataOptions& data) {
+  const ImageOptions& o = data.image;
+  const std::int64_t patches = patches_of(o), first = side.rows() - patches;
+  if (data.input != InputKind::image || first < 0 || first > 1) return std::nullopt;
+  PatchGrid grid{{o.height, o.width, o.channels, {}}, o.height / o.patch, o.width / o.patch, first};
+  grid.picture.values.resize(static_cast<std::size_t>(o.height * o.width * o.channels));
+  const float* value = side.features.data() + first * side.width;
+  for (std::int64_t patch = 0; patch < patches; ++patch) {
+    const std::int64_t top = patch / grid.columns * o.patch, left = patch % grid.columns * o.patch;
+    for (std::int64_t k = 0; k < side.width; ++k, ++value) {
+      const std::int64_t pixel = k / o.channels, y = top + pixel / o.patch,
+                         x = left + pixel % o.patch;
+      const double v = 255 * (*value * o.deviation + o.mean);
+      grid.picture.values[(y * o.width + x) * o.channels + k % o.channels] =
+          static_cast<std::uint8_t>(std::clamp(std::lround(v), 0L, 255L));
+    }
+  }
+  return grid;
+}
+
+}  // namespace
+
+AttentionMaps attention_maps(const Trained& trained, const Config& config, const Batch& batch) {
+  if (config.model.kind == ModelKind::swin)
+    throw Error(Exit::usage,
+                "a Swin Transformer attends within windows, which cannot be shown row by row");
+  std::vector<AttentionRecord> records;
+  {
+    const AttentionLog log(records);
+    const NoGrad no_grad;
+    Pass pass;
+    static_cast<void>(trained.model.projected(rows_of(batch), pass));
+  }
+  if (records.empty())
+    throw Error(Exit::usage,
+                "the model has no attention weights: model.mixer is not attention, or "
+                "model.attention.pattern is linear, which computes none");
+  AttentionMaps maps;
+  const bool has_source = !batch.source.offsets.empty();
+  maps.layers = layers_of(records, trained.model, has_source);
+  if (has_source) {
+    maps.grid = grid_of(batch.source, config.data);
+    maps.source = batch.source.width > 0 ? row_names(batch.source, maps.grid)
+                                         : token_names(batch.source, *trained.tokenizers.source);
+  }
+  maps.target = token_names(batch.target, *trained.tokenizers.target);
+  return maps;
+}
+
+Array rollout(const AttentionMaps& maps, bool target) {
+  Array all;
+  for (const LayerWeights& layer : maps.layers) {
+    if (!layer.self || layer.queries_are_target != target) continue;
+    const std::int64_t n = layer.heads.front().weights.rows();
+    Array step = Array::zeros({n, n});
+    for (const HeadWeights& head : layer.heads) {
+      for (std::int64_t i = 0; i < step.size(); ++i)
+        step.data()[i] += head.weights.data()[i] / static_cast<real>(2 * layer.heads.size());
+    }
+    for (std::int64_t i = 0; i < n; ++i) step.row(i)[i] += real(0.5);
+    if (!all.defined()) {
+      all = step;
+      continue;
+    }
+    Array next = Array::zeros({n, n});  // of this layer, then of those below it
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (std::int64_t k = 0; k < n; ++k)
+        for (std::int64_t j = 0; j < n; ++j) next.row(i)[j] += step.row(i)[k] * all.row(k)[j];
+    }
+    all = next;
+  }
+  return all;
+}
+
+nlohmann::json json_of(const AttentionMaps& maps) {
+  nlohmann::json record{{"layers", nlohmann::json::array()}};
+  if (!maps.source.empty()) record["source"] = maps.source;
+  if (!maps.target.empty()) record["target"] = maps.target;
+  for (const LayerWeights& layer : maps.layers) {
+    nlohmann::json own{{"name", layer.name},
+                       {"queries", layer.queries_are_target ? "target" : "source"},
+                       {"keys", layer.keys_are_target ? "target" : "source"},
+                       {"heads", nlohmann::json::array()}};
+    for (const HeadWeights& head : layer.heads) {
+      nlohmann::json rows = nlohmann::json::array();
+      for (std::int64_t i = 0; i < head.weights.rows(); ++i)
+        rows.push_back(
+            std::vector<real>(head.weights.row(i), head.weights.row(i) + head.weights.cols()));
+      nlohmann::json one{{"head", head.number}, {"entropy", head.entropy}, {"weights", rows}};
+      if (layer.self) one["distance"] = head.distance;
+      own["heads"].push_back(std::move(one));
+    }
+    record["layers"].push_back(std::move(own));
+  }
+  return record;
+}
+
+HEED_END

@@ -1,0 +1,59 @@
+#pragma once
+/// Where a model attends: the weights of every layer and head for one line of input.
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/sources/picture.h"
+#include "train/tasks/task.h"
+
+HEED_BEGIN
+
+/// One head of one layer.
+struct HeadWeights {
+  std::int64_t number = 0;  ///< within its layer
+  Array weights;            ///< P [queries, keys]
+  double entropy = 0;       ///< mean over queries of −Σ P log P, in nats
+  double distance = 0;      ///< self-attention: mean over queries of Σ P |i − j|, in rows
+};
+
+struct LayerWeights {
+  std::string name;  ///< as in the names of the weights: "encoder.layers.0.self_attn"
+  bool self = true;  ///< keys and queries are the same rows
+  bool queries_are_target = false, keys_are_target = false;  ///< rows of the target, or the source
+  std::vector<HeadWeights> heads;
+};
+
+/// A picture whose patches are rows of the source.
+struct PatchGrid {
+  Picture picture;
+  std::int64_t rows = 0, columns = 0;  ///< patches
+  std::int64_t first = 0;              ///< row of the first patch; a class row comes before it
+};
+
+struct AttentionMaps {
+  std::vector<std::string> source, target;  ///< a name for each row
+  std::vector<LayerWeights> layers;         ///< in the order of the model
+  std::optional<PatchGrid> grid;            ///< if the source is a picture
+
+  std::vector<std::string> const& queries(const LayerWeights& layer) const {
+    return layer.queries_are_target ? target : source;
+  }
+  std::vector<std::string> const& keys(const LayerWeights& layer) const {
+    return layer.keys_are_target ? target : source;
+  }
+};
+
+/// Runs the model, without dropout, on a batch of one sequence (Task::batch_of_line). Throws
+/// Error(usage) if the model has no attention weights, or attends within windows of a picture (Swin).
+AttentionMaps attention_maps(const Trained& trained, const Config& config, const Batch& batch);
+
+/// How much of each row of the source or target reaches each other row through the self-attention of
+/// all layers of a stack, the mean over heads: Π (A + I) / 2, with rows that sum to 1. [rows, rows]
+/// Source: attention rollout, Abnar and Zuidema 2020. Undefined without self-attention on that side.
+Array rollout(const AttentionMaps& maps, bool target);
+
+nlohmann::json json_of(const AttentionMaps& maps);
+
+HEED_END
