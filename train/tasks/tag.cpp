@@ -1,5 +1,5 @@
-/// task: tag. One label for each token of a line, with an encoder alone. Source lines hold the
-/// tokens, target lines the labels.
+/// task: tag. One label for each row of a source, with an encoder alone: for each token of a line,
+/// each patch of a picture, each frame of a sound. Target lines hold the labels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,11 +15,11 @@ namespace {
 class LabelBatching final : public SequenceBatching {
  protected:
   Rows rows(const Dataset& data, std::int64_t sample) const override {
-    return {data.source.length(sample), 0};
+    return {data.source_rows(sample), 0};
   }
   void add(const Dataset& data, const Draw& draw, Batch& batch) const override {
     const auto labels = data.target[draw.sample];
-    batch.source.push(data.source[draw.sample]);
+    data.push_source(draw, batch.source);
     batch.labels.insert(batch.labels.end(), labels.begin(), labels.end());
   }
 };
@@ -39,6 +39,8 @@ class TagTask final : public LabelTask {
     options.training = training;
     options.max_length = config_.data.max_length;
     options.keep_lines = !training;
+    options.inputs = inputs_of(split.source, training ? "data.train" : "data");
+    options.limit_inputs = config_.data.input == InputKind::features;
     Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
     data.batching = &labelled();
     if (training) {
@@ -69,7 +71,14 @@ class TagTask final : public LabelTask {
                             std::int64_t first) const override {
     Dataset data;
     data.batching = &labelled();
+    data.inputs = inputs_of(lines, "input");
     for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (data.inputs) {
+        const auto number = static_cast<std::int64_t>(i);
+        data.input_of.push_back(number);
+        data.target.push(std::vector<std::int32_t>(data.inputs->rows(number)));
+        continue;
+      }
       std::vector<std::int32_t> ids = tokenizers.source->encode(lines[i]);
       shorten(ids, line_limit(), first + static_cast<std::int64_t>(i));
       data.source.push(ids);
@@ -78,16 +87,22 @@ class TagTask final : public LabelTask {
     return data;
   }
 
-  static bool is_even(const Dataset& data) { return data.source.offsets == data.target.offsets; }
+  static bool is_even(const Dataset& data) {
+    for (std::int64_t i = 0; i < data.size(); ++i)
+      if (data.source_rows(i) != data.target.length(i)) return false;
+    return true;
+  }
 
-  static void check_even(const Dataset& data, const std::string& what) {
+  void check_even(const Dataset& data, const std::string& what) const {
+    const bool text = config_.data.input == InputKind::text;
     for (std::int64_t i = 0; i < data.size(); ++i) {
-      const std::int64_t tokens = data.source.length(i), labels = data.target.length(i);
-      if (tokens == labels) continue;
+      const std::int64_t rows = data.source_rows(i), labels = data.target.length(i);
+      if (rows == labels) continue;
       throw Error(Exit::bad_input,
-                  fmt::format("{}: line {} has {} tokens but {} labels: each token needs "
-                              "one label; with tokenizer.kind: word, both are separated by spaces",
-                              what, i + 1, tokens, labels));
+                  fmt::format("{}: line {} has {} {} but {} labels: each {} needs one label; with "
+                              "tokenizer.kind: word, {} separated by spaces",
+                              what, i + 1, rows, text ? "tokens" : "rows", labels,
+                              text ? "token" : "row", text ? "both are" : "labels are"));
     }
   }
 };

@@ -1,0 +1,21 @@
+#pragma once
+/// Sentences from a small grammar of English, with the part of speech of each word.
+#include <cstdint>
+#include <string>
+
+#include "autograd/base/random.h"
+
+namespace heed {
+
+struct TaggedSentence {
+  std::string words;  ///< separated by spaces: "they watch the guards ."
+  std::string tags;   ///< as many: "PRON VERB DET NOUN PUNCT"
+};
+
+/// A sentence of one clause or several (`clauses` ≥ 1). Tags are those of Universal Dependencies: ADJ,
+/// ADP, ADV, AUX, CCONJ, DET, NOUN, PART, PRON, PUNCT, SCONJ, VERB. Many words have several ("the guards
+/// watch", "she guards the watch", "like a light ship", "ships like light"), so that a word alone
+/// does not tell its tag: its neighbours do.
+TaggedSentence tagged_sentence(std::int64_t clauses, Random& random);
+
+}  // namespace heed
