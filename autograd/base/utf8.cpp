@@ -69,6 +69,13 @@ std::size_t invalid_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
+std::size_t character_count(std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size(); ++count)
+    at += std::max<std::size_t>(utf8_length(text, at), 1);
+  return count;
+}
+
 std::size_t complete_utf8(std::string_view text) {
   const std::size_t most = std::min<std::size_t>(text.size(), 3);
   for (std::size_t tail = 1; tail <= most; ++tail) {

@@ -21,6 +21,9 @@ void utf8_append(std::string& out, char32_t code);
 /// valid.
 std::size_t invalid_utf8(std::string_view text);
 
+/// The number of characters: code points, and each byte that is not part of one.
+std::size_t character_count(std::string_view text);
+
 /// The length of the text without an incomplete character at its end.
 std::size_t complete_utf8(std::string_view text);
 

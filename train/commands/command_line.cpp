@@ -305,6 +305,33 @@ void add_attention(CLI::App& app, Job& job) {
       "--output map.svg");
 }
 
+void add_compare(CLI::App& app, Job& job) {
+  const auto options = std::make_shared<CompareCommand>();
+  CLI::App* const command = add_command(app, job, "compare", "figures of several runs side by side",
+                                        options, compare_command);
+  command->add_option("RUN", options->runs, "run folders, the one to compare with first")
+      ->required()
+      ->type_name("");
+  CLI::Option* const markdown =
+      command->add_flag("--markdown", options->markdown, "print a table of Markdown")
+          ->group(results);
+  command->add_flag("--json", options->json, "print the figures as one JSON object")
+      ->excludes(markdown)
+      ->group(results);
+  add_choice(command, results, "--output", options->output, "FILE",
+             "where the table goes (default: -, standard output)");
+  command->footer(
+      "Runs that differ in their seed alone are one row: mean ± standard deviation. The columns "
+      "are "
+      "the keys\n"
+      "whose values differ, and the figures of the test, or of the last validation. A difference "
+      "from "
+      "the first\n"
+      "row counts if the ranges of the two rows do not overlap.\n"
+      "Example:\n"
+      "  heed compare runs/pre-1 runs/pre-2 runs/post-1 runs/post-2");
+}
+
 void add_gradcheck(CLI::App& app, Job& job) {
   const auto options = std::make_shared<GradcheckCommand>();
   CLI::App* const command =
@@ -462,6 +489,7 @@ void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed
   add_generate(app, job);
   add_score(app, job);
   add_attention(app, job);
+  add_compare(app, job);
   add_gradcheck(app, job);
   add_show(app, job);
   add_bench(app, job);

@@ -74,6 +74,13 @@ struct AttentionCommand {
 };
 int attention_command(const AttentionCommand& options);
 
+struct CompareCommand {
+  std::vector<std::string> runs;
+  bool json = false, markdown = false;
+  std::string output = "-";
+};
+int compare_command(const CompareCommand& options);
+
 struct GradcheckCommand {
   std::string config;
   std::vector<std::string> overrides;

@@ -33,9 +33,7 @@ std::string cut(const std::string& text, std::size_t most) {
 
 /// About the length of a label, in pixels.
 double length_of(const std::string& text) {
-  const auto characters = std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-  return 6.5 * static_cast<double>(characters);
+  return 6.5 * static_cast<double>(character_count(text));
 }
 
 double longest_of(std::span<const std::string> names, std::size_t most) {

@@ -1,6 +1,7 @@
 #include "train/run/jsonl.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -42,6 +43,24 @@ void JsonlWriter::append(const nlohmann::json& record) {
 }
 
 void JsonlWriter::sync() { sync_file(file_.get(), path_); }
+
+std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return {};
+  const std::string text = read_bytes(path);
+  std::vector<nlohmann::json> records;
+  std::size_t begin = 0;
+  for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    nlohmann::json record =
+        parse_json(line, fmt::format("{}:{}", path.string(), records.size() + 1));
+    if (!record.is_object())
+      throw Error(Exit::bad_input, fmt::format("{}:{}: not a record: an object of JSON is expected",
+                                               path.string(), records.size() + 1));
+    records.push_back(std::move(record));
+  }
+  return records;
+}
 
 JsonlRepair repair_jsonl(const std::filesystem::path& path,
                          const std::function<bool(const nlohmann::json&)>& keep) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "autograd/base/files.h"
 
@@ -22,6 +23,11 @@ class JsonlWriter {
   std::filesystem::path path_;
   FileDescriptor file_;
 };
+
+/// The records of a file. Its last line may be incomplete, since a run may be writing it, and is
+/// then left out. A missing file has none. Throws Error(bad_input), naming the line, for one that is
+/// not a record.
+std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path);
 
 struct JsonlRepair {
   std::int64_t records = 0;  ///< kept

@@ -14,6 +14,12 @@ bool is_better(Metric metric, double value, std::optional<double> best) {
   return info_of(metric).higher_is_better ? value > *best : value < *best;
 }
 
+std::string text_of(Metric metric, double value) {
+  const MetricInfo& info = info_of(metric);
+  return fmt::format("{:.{}f}{}", unsigned_nan(info.percent ? 100 * value : value), info.digits,
+                     info.percent ? " %" : "");
+}
+
 double Evaluation::value(Metric metric) const {
   return figure(metric).value_or(std::numeric_limits<double>::quiet_NaN());
 }
@@ -32,9 +38,8 @@ std::string Evaluation::text() const {
   for (std::size_t i = 0; i < figures_.size(); ++i) {
     const MetricInfo& metric = metric_table[i];
     if (!figures_[i] || metric.detail) continue;
-    text += fmt::format("{}{} {:.{}f}{}", text.empty() ? "" : "  ", metric.label,
-                        unsigned_nan(metric.percent ? 100 * *figures_[i] : *figures_[i]),
-                        metric.digits, metric.percent ? " %" : "");
+    text += fmt::format("{}{} {}", text.empty() ? "" : "  ", metric.label,
+                        text_of(static_cast<Metric>(i), *figures_[i]));
   }
   return text;
 }

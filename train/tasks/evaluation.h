@@ -34,6 +34,9 @@ struct Evaluation {
   std::array<std::optional<double>, metric_table.size()> figures_;
 };
 
+/// A figure for people: "0.4321", "95.20 %".
+std::string text_of(Metric metric, double value);
+
 /// NaN is never better; any number is better than none.
 bool is_better(Metric metric, double value, std::optional<double> best);
 

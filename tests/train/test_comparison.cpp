@@ -1,0 +1,110 @@
+// heed compare: groups of runs, their spread, and verdicts.
+#include <fmt/format.h>
+
+#include "tests/train/support.h"
+#include "train/report/comparison.h"
+#include "train/run/jsonl.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+struct Runs {
+  TempFolder folder;
+  std::vector<RunResult> results;
+
+  /// A finished run with that exact match.
+  std::string add(const std::string& keys, double exact_match) {
+    const std::string run = (folder / fmt::format("{}", results.size())).string();
+    std::filesystem::create_directories(run);
+    put(run + "/config.yaml",
+        "task: seq2seq\ndata: {synthetic: {name: copy}}\ntrain: {best: exact_match}\n" + keys);
+    put(run + "/metrics.jsonl",
+        "{\"kind\":\"train\",\"step\":1,\"loss\":9}\n"
+        "{\"kind\":\"valid\",\"step\":2,\"loss\":1,\"exact_match\":0.1}\n" +
+            fmt::format("{{\"kind\":\"test\",\"seconds\":90,\"loss\":0.5,\"exact_match\":{}}}\n",
+                        exact_match) +
+            "{\"kind\":\"valid\",\"step\":3,\"exact_ma");  // being written
+    results.push_back(read_result(run));
+    return run;
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(comparison)
+
+BOOST_AUTO_TEST_CASE(runs_that_differ_in_their_seed_are_one_group) {
+  Runs runs;
+  runs.add("seed: 1\nname: a\nmodel: {norm: pre}\n", 0.80);
+  runs.add("seed: 1\nname: b\nmodel: {norm: post}\n", 0.90);
+  runs.add("seed: 2\nname: c\nthreads: 1\nmodel: {norm: pre}\n", 0.84);
+  runs.add("seed: 2\nname: d\nmodel: {norm: post}\n", 0.88);
+  const Comparison comparison(runs.results);
+  BOOST_TEST(comparison.keys() == std::vector<std::string>{"model.norm"},
+             boost::test_tools::per_element());
+  BOOST_REQUIRE(comparison.groups().size() == 2);
+  BOOST_TEST((comparison.main() == Metric::exact_match));
+  const Spread pre = comparison.spread(comparison.groups()[0], Metric::exact_match);
+  BOOST_TEST(pre.count == 2);
+  BOOST_TEST(pre.mean == 0.82, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(pre.deviation == 0.04 / std::sqrt(2), boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(pre.low == 0.80);
+  BOOST_TEST(pre.high == 0.84);
+  BOOST_TEST(comparison.text() ==
+             "model.norm  seeds  data  loss             exact match      minutes\n"
+             "pre         2      test  0.5000 ± 0.0000  82.00 % ± 2.83 % 1.5\n"
+             "post        2      test  0.5000 ± 0.0000  89.00 % ± 1.41 % 1.5\n"
+             "model.norm=post: exact match higher by 7.00 points: more than the seeds differ\n");
+  BOOST_TEST(
+      comparison.markdown() ==
+      "| model.norm | seeds | data | loss | exact match | minutes |\n"
+      "|---|---:|---:|---:|---:|---:|\n"
+      "| pre | 2 | test | 0.5000 ± 0.0000 | 82.00 % ± 2.83 % | 1.5 |\n"
+      "| post | 2 | test | 0.5000 ± 0.0000 | 89.00 % ± 1.41 % | 1.5 |\n"
+      "\n- model.norm=post: exact match higher by 7.00 points: more than the seeds differ\n");
+  const nlohmann::json record = comparison.json();
+  BOOST_TEST(record["groups"][1]["config"]["model.norm"] == "post");
+  BOOST_TEST(record["groups"][1]["runs"].size() == 2);
+  BOOST_TEST(record["groups"][1]["metrics"]["exact_match"]["low"] == 0.88);
+}
+
+BOOST_AUTO_TEST_CASE(a_difference_within_the_spread_is_none) {
+  Runs runs;
+  runs.add("seed: 1\n", 0.80);
+  runs.add("seed: 2\n", 0.90);
+  runs.add("seed: 1\nmodel: {heads: 2}\n", 0.70);
+  runs.add("seed: 2\nmodel: {heads: 2}\n", 0.82);
+  runs.add("seed: 1\nmodel: {heads: 1}\n", 0.1);
+  const std::vector<std::string> verdicts = Comparison(runs.results).verdicts();
+  BOOST_REQUIRE(verdicts.size() == 2);
+  BOOST_TEST(verdicts[0] ==
+             "model.heads=2: exact match lower by 9.00 points: within the spread of the seeds");
+  BOOST_TEST(verdicts[1] ==
+             "model.heads=1: exact match lower by 75.00 points: one seed does not tell how much "
+             "seeds differ");
+}
+
+BOOST_AUTO_TEST_CASE(runs_without_a_test_and_without_figures) {
+  Runs runs;
+  const std::string run = runs.add("seed: 1\n", 0.5);
+  put(run + "/metrics.jsonl", "{\"kind\":\"valid\",\"step\":20,\"exact_match\":0.25}\n");
+  const RunResult result = read_result(run);
+  BOOST_TEST(result.where == "valid, step 20");
+  const std::vector<RunResult> alone{result};
+  BOOST_TEST(Comparison(alone).text().find("25.00 %") != std::string::npos);
+  BOOST_TEST(Comparison(alone).verdicts().empty());
+
+  put(run + "/metrics.jsonl", "{\"kind\":\"train\",\"step\":1}\n");
+  HEED_CHECK_ERROR(Exit::bad_input, "no figures yet", read_result(run));
+  std::filesystem::remove(run + "/metrics.jsonl");
+  HEED_CHECK_ERROR(Exit::bad_input, "no figures yet", read_result(run));
+  put(run + "/metrics.jsonl", "{\"kind\":\"valid\"}\n[1]\n{}\n");
+  HEED_CHECK_ERROR(Exit::bad_input, "metrics.jsonl:2: not a record", read_result(run));
+  put(run + "/metrics.jsonl", "{\"kind\":\"valid\"}\n{broken\n{}\n");
+  HEED_CHECK_ERROR(Exit::bad_input, "metrics.jsonl:2", read_result(run));
+  HEED_CHECK_ERROR(Exit::usage, "", read_result(run + "/none"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,227 @@
+#include "train/report/comparison.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "autograd/base/error.h"
+#include "autograd/base/utf8.h"
+#include "train/config/fields.h"
+#include "train/run/jsonl.h"
+#include "train/tasks/evaluation.h"
+#include "train/tasks/task.h"
+
+namespace heed {
+
+namespace {
+
+/// Keys that do not change what a run computes, and the seed, whose runs form a group.
+constexpr std::array<std::string_view, 3> ignored{"name", "threads", "seed"};
+
+std::optional<double> figure(const RunResult& result, Metric metric) {
+  const auto found = result.record.find(std::string(info_of(metric).name));
+  if (found == result.record.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+std::vector<std::string> differing_keys(const std::vector<RunResult>& results) {
+  std::vector<std::string> keys;
+  for (const Field& field : fields()) {
+    if (std::ranges::find(ignored, field.key) != ignored.end()) continue;
+    const bool differs = std::ranges::any_of(results, [&](const RunResult& result) {
+      return field.get(result.config) != field.get(results.front().config);
+    });
+    if (differs) keys.push_back(field.key);
+  }
+  return keys;
+}
+
+std::string minutes_of(const RunGroup& group) {
+  double sum = 0;
+  for (const RunResult* run : group.runs) sum += run->record.value("seconds", 0.0);
+  return fmt::format("{:.1f}", sum / 60 / static_cast<double>(group.runs.size()));
+}
+
+}  // namespace
+
+RunResult read_result(const std::string& folder) {
+  const RunFolder run{folder};
+  RunResult result{folder, read_run_config(run), {}, ""};
+  for (nlohmann::json& record : read_jsonl(run.metrics())) {
+    const std::string kind = record.value("kind", "");
+    if (kind == "test" || (kind == "valid" && result.where != "test")) {
+      result.where = kind == "test" ? kind : fmt::format("valid, step {}", record.value("step", 0));
+      result.record = std::move(record);
+    }
+  }
+  if (result.where.empty())
+    throw Error(Exit::bad_input,
+                fmt::format("{}: no figures yet: neither a test nor a validation is in {}", folder,
+                            run.metrics().string()));
+  return result;
+}
+
+Comparison::Comparison(const std::vector<RunResult>& results) : keys_(differing_keys(results)) {
+  for (const RunResult& result : results) {
+    std::vector<std::string> values;
+    for (const std::string& key : keys_) values.push_back(find_field(key)->print(result.config));
+    const auto same = std::ranges::find(groups_, values, &RunGroup::values);
+    if (same != groups_.end())
+      same->runs.push_back(&result);
+    else
+      groups_.push_back({std::move(values), {&result}});
+  }
+  for (std::size_t i = 0; i < metric_table.size(); ++i) {
+    const auto metric = static_cast<Metric>(i);
+    if (std::ranges::any_of(results,
+                            [&](const RunResult& r) { return figure(r, metric).has_value(); }))
+      metrics_.push_back(metric);
+  }
+  main_ = results.front().config.train.best;
+}
+
+Spread Comparison::spread(const RunGroup& group, Metric metric) const {
+  std::vector<double> values;
+  for (const RunResult* run : group.runs)
+    if (const auto value = figure(*run, metric)) values.push_back(*value);
+  Spread s{std::ssize(values)};
+  if (values.empty()) return s;
+  const auto n = static_cast<double>(values.size());
+  for (const double v : values) s.mean += v / n;
+  double squares = 0;
+  for (const double v : values) squares += (v - s.mean) * (v - s.mean);
+  s.deviation = values.size() > 1 ? std::sqrt(squares / (n - 1)) : 0;
+  s.low = std::ranges::min(values);
+  s.high = std::ranges::max(values);
+  return s;
+}
+
+std::string Comparison::name_of_group(const RunGroup& group) const {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < keys_.size(); ++i)
+    parts.push_back(fmt::format("{}={}", keys_[i], excerpt(group.values[i], 40)));
+  return fmt::format("{}", fmt::join(parts, " "));
+}
+
+std::vector<std::string> Comparison::verdicts() const {
+  std::vector<std::string> all;
+  const Spread first = spread(groups_.front(), main_);
+  const MetricInfo& info = info_of(main_);
+  const double unit = info.percent ? 100 : 1;
+  for (std::size_t i = 1; i < groups_.size(); ++i) {
+    const Spread own = spread(groups_[i], main_);
+    const std::string name = name_of_group(groups_[i]);
+    if (own.count == 0 || first.count == 0) {
+      all.push_back(fmt::format("{}: no {} to compare", name, info.label));
+      continue;
+    }
+    const bool apart = own.low > first.high || own.high < first.low;
+    const char* const judged = std::min(own.count, first.count) < 2
+                                   ? "one seed does not tell how much seeds differ"
+                               : apart ? "more than the seeds differ"
+                                       : "within the spread of the seeds";
+    all.push_back(fmt::format("{}: {} {} by {:.{}f}{}: {}", name, info.label,
+                              own.mean >= first.mean ? "higher" : "lower",
+                              unit * std::abs(own.mean - first.mean), info.digits,
+                              info.percent ? " points" : "", judged));
+  }
+  return all;
+}
+
+std::string Comparison::cell(const RunGroup& group, Metric metric) const {
+  const Spread s = spread(group, metric);
+  if (s.count == 0) return "-";
+  const std::string mean = text_of(metric, s.mean);
+  return s.count == 1 ? mean : fmt::format("{} ± {}", mean, text_of(metric, s.deviation));
+}
+
+std::vector<std::vector<std::string>> Comparison::rows() const {
+  std::vector<std::string> head = keys_;
+  if (keys_.empty()) head.emplace_back("run");
+  for (const char* name : {"seeds", "data"}) head.emplace_back(name);
+  for (const Metric metric : metrics_) head.emplace_back(info_of(metric).label);
+  head.emplace_back("minutes");
+  std::vector<std::vector<std::string>> all{head};
+  for (const RunGroup& group : groups_) {
+    std::vector<std::string> row;
+    for (const std::string& value : group.values) row.push_back(excerpt(value, 40));
+    if (keys_.empty()) row.push_back(excerpt(group.runs.front()->folder, 40));
+    row.push_back(fmt::format("{}", group.runs.size()));
+    row.push_back(group.runs.front()->where);
+    for (const Metric metric : metrics_) row.push_back(cell(group, metric));
+    row.push_back(minutes_of(group));
+    all.push_back(std::move(row));
+  }
+  return all;
+}
+
+std::string Comparison::text() const {
+  const auto all = rows();
+  std::vector<std::size_t> widths(all.front().size());
+  for (const auto& row : all) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], character_count(row[i]));
+  }
+  std::string text;
+  for (const auto& row : all) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += row[i] + std::string(widths[i] - character_count(row[i]) + 2, ' ');
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  for (const std::string& verdict : verdicts()) text += verdict + "\n";
+  return text;
+}
+
+std::string Comparison::markdown() const {
+  std::string text;
+  const auto all = rows();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::vector<std::string> cells;
+    for (const std::string& cell : all[i]) {
+      std::string escaped;
+      for (const char c : cell) c == '|' ? escaped += "\\|" : escaped += c;
+      cells.push_back(std::move(escaped));
+    }
+    text += fmt::format("| {} |\n", fmt::join(cells, " | "));
+    if (i > 0) continue;
+    text += "|";
+    for (std::size_t k = 0; k < cells.size(); ++k)
+      text += k < std::max<std::size_t>(keys_.size(), 1) ? "---|" : "---:|";
+    text += "\n";
+  }
+  for (const std::string& verdict : verdicts()) text += fmt::format("\n- {}", verdict);
+  return text + (groups_.size() > 1 ? "\n" : "");
+}
+
+nlohmann::json Comparison::json() const {
+  nlohmann::json record{{"keys", keys_},
+                        {"metric", info_of(main_).name},
+                        {"groups", nlohmann::json::array()},
+                        {"verdicts", verdicts()}};
+  for (const RunGroup& group : groups_) {
+    nlohmann::json own{{"config", nlohmann::json::object()}, {"runs", nlohmann::json::array()}};
+    for (const std::string& key : keys_)
+      own["config"][key] = find_field(key)->get(group.runs.front()->config);
+    for (const RunResult* run : group.runs)
+      own["runs"].push_back(
+          {{"run", run->folder}, {"seed", run->config.seed}, {"data", run->where}});
+    for (const Metric metric : metrics_) {
+      const Spread s = spread(group, metric);
+      if (s.count == 0) continue;
+      own["metrics"][std::string(info_of(metric).name)] = {{"mean", s.mean},
+                                                           {"deviation", s.deviation},
+                                                           {"low", s.low},
+                                                           {"high", s.high},
+                                                           {"count", s.count}};
+    }
+    record["groups"].push_back(std::move(own));
+  }
+  return record;
+}
+
+}  // namespace heed

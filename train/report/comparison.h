@@ -1,0 +1,69 @@
+#pragma once
+/// Runs side by side: what differs in their configs, and what came out.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "train/config/config.h"
+#include "train/config/tasks.h"
+#include "train/run/run_folder.h"
+
+namespace heed {
+
+/// A run and the figures it ended with.
+struct RunResult {
+  std::string folder;
+  Config config;
+  nlohmann::json record;  ///< of metrics.jsonl: the test, or the last validation without one
+  std::string where;      ///< "test", or "valid, step 500"
+};
+
+/// Reads a run folder. Throws Error(usage) if it is none, Error(bad_input) if it has no figures yet.
+RunResult read_result(const std::string& folder);
+
+/// Runs that differ in nothing but the seed.
+struct RunGroup {
+  std::vector<std::string> values;     ///< of Comparison::keys, as in YAML
+  std::vector<const RunResult*> runs;  ///< in the order given
+};
+
+struct Spread {
+  std::int64_t count = 0;
+  double mean = 0, deviation = 0;  ///< standard deviation of a sample; 0 for one value
+  double low = 0, high = 0;
+};
+
+class Comparison {
+ public:
+  /// The groups are in the order of their first runs. `results` must outlive the comparison.
+  explicit Comparison(const std::vector<RunResult>& results);
+
+  /// The keys whose values differ, except those that do not change what comes out (name, threads)
+  /// and the seed.
+  const std::vector<std::string>& keys() const { return keys_; }
+  const std::vector<RunGroup>& groups() const { return groups_; }
+  /// The figures that any of the runs has.
+  const std::vector<Metric>& metrics() const { return metrics_; }
+  /// What decides: the first run's train.best.
+  Metric main() const { return main_; }
+  Spread spread(const RunGroup& group, Metric metric) const;
+  /// For each group after the first, whether its main metric differs from the first one's by more
+  /// than the seeds do: whether the ranges of the two are apart.
+  std::vector<std::string> verdicts() const;
+
+  std::string text() const;      ///< a table for the terminal, then the verdicts
+  std::string markdown() const;  ///< the same for a document
+  nlohmann::json json() const;
+
+ private:
+  std::string cell(const RunGroup& group, Metric metric) const;
+  std::vector<std::vector<std::string>> rows() const;
+  std::string name_of_group(const RunGroup& group) const;
+
+  std::vector<std::string> keys_;
+  std::vector<RunGroup> groups_;
+  std::vector<Metric> metrics_;
+  Metric main_ = Metric::loss;
+};
+
+}  // namespace heed
