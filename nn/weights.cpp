@@ -8,6 +8,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/message_text.h"
+#include "autograd/kernels/gemm/int8.h"
 
 HEED_BEGIN
 
@@ -49,6 +50,30 @@ std::vector<std::int64_t> extents(const Shape& shape) {
   return {shape.extents().begin(), shape.extents().end()};
 }
 
+constexpr std::string_view scale_suffix = ".scale";
+
+/// Rows of a quantised tensor: what has a scale of its own.
+std::int64_t rows_of(const TensorView& tensor) {
+  return tensor.shape.empty() ? 1 : tensor.shape.front();
+}
+
+/// The scales of an I8 tensor, or null if the file has none of the right type and size.
+const TensorView* scales_of(const SafetensorsFile& file, const TensorView& tensor) {
+  const TensorView* const scales = file.find(tensor.name + std::string(scale_suffix));
+  const bool fit = tensor.dtype == DType::i8 && scales != nullptr && scales->dtype == DType::f32 &&
+                   scales->shape == std::vector<std::int64_t>{rows_of(tensor)};
+  return fit ? scales : nullptr;
+}
+
+/// Copies a tensor that compare() accepted.
+void copy_tensor(const SafetensorsFile& file, const TensorView& tensor, std::span<real> into) {
+  if (tensor.dtype != DType::i8) return copy_values(tensor, into);
+  const std::int64_t rows = rows_of(tensor);
+  kernels::dequantise_rows(tensor.values<std::int8_t>().data(),
+                           scales_of(file, tensor)->values<float>().data(), rows,
+                           rows == 0 ? 0 : tensor.size() / rows, into.data());
+}
+
 /// The names that do not fit, as lines of a message, and those that do.
 struct Comparison {
   std::vector<std::string> missing, mismatched, extra;
@@ -67,16 +92,22 @@ Comparison compare(const SafetensorsFile& file, std::span<const NamedTensor> par
     if (tensor == nullptr) {
       found.missing.push_back(fmt::format("missing: {} {}", p.name, p.tensor.shape()));
       found.names.missing.push_back(p.name);
-    } else if (tensor->shape != extents(p.tensor.shape()) || !has_fractions(tensor->dtype)) {
+    } else if (const bool scaled = scales_of(file, *tensor) != nullptr;
+               tensor->shape != extents(p.tensor.shape()) ||
+               !(has_fractions(tensor->dtype) || scaled)) {
       found.mismatched.push_back(
           fmt::format("shape or type differs: {} is {} in the file, {} {} in the model", p.name,
                       tensor->description(), name_of(own_type), p.tensor.shape()));
+      if (tensor->dtype == DType::i8 && !scaled)
+        found.mismatched.back() +=
+            fmt::format(", and {}{} is not F32 [{}]", p.name, scale_suffix, rows_of(*tensor));
     } else {
+      found.names.quantised |= scaled;
       found.names.loaded.push_back(p.name);
     }
   }
   for (const TensorView& t : file.tensors()) {
-    if (known.contains(t.name)) continue;
+    if (known.contains(t.name) || is_scale(file, t.name)) continue;
     found.extra.push_back(fmt::format("extra: {} {}", shown(t.name, 200), t.description()));
     found.names.extra.push_back(t.name);
   }
@@ -101,6 +132,41 @@ void save_weights(const std::filesystem::path& path, std::span<const NamedTensor
   write_safetensors(path, tensor_views(parameters), metadata);
 }
 
+QuantisedWeights::QuantisedWeights(std::span<const NamedTensor> parameters) {
+  const std::vector<TensorView> all = tensor_views(parameters);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].shape.size() < 2)
+      views_.push_back(all[i]);
+    else
+      add(all[i], parameters[i].tensor.value());
+  }
+}
+
+void QuantisedWeights::add(const TensorView& matrix, const Array& values) {
+  const std::int64_t rows = rows_of(matrix), cols = rows == 0 ? 0 : matrix.size() / rows;
+  std::vector<std::int8_t>& q = numbers_.emplace_back(static_cast<std::size_t>(matrix.size()));
+  std::vector<float>& scales = scales_.emplace_back(static_cast<std::size_t>(rows));
+  kernels::quantise_rows(values.data(), rows, cols, q.data(), scales.data());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    if (std::isnan(scales[r]))
+      throw Error(Exit::non_finite,
+                  fmt::format("{}: row {} has a weight that is not finite or at least 2^127, so "
+                              "int8 cannot represent it",
+                              matrix.name, r));
+  }
+  views_.push_back({matrix.name, DType::i8, matrix.shape, std::as_bytes(std::span(q))});
+  views_.push_back({matrix.name + std::string(scale_suffix),
+                    DType::f32,
+                    {rows},
+                    std::as_bytes(std::span(scales))});
+}
+
+bool is_scale(const SafetensorsFile& file, std::string_view name) {
+  if (!name.ends_with(scale_suffix)) return false;
+  const TensorView* const of = file.find(name.substr(0, name.size() - scale_suffix.size()));
+  return of != nullptr && of->dtype == DType::i8;
+}
+
 LoadedWeights load_weights(const std::filesystem::path& path,
                            std::span<const NamedTensor> parameters, const LoadOptions& options) {
   return load_weights(SafetensorsFile::read(path), parameters, path.string(), options);
@@ -118,7 +184,7 @@ LoadedWeights load_weights(const SafetensorsFile& file, std::span<const NamedTen
   for (const NamedTensor& p : parameters) {
     Tensor into = p.tensor;  // a handle: writes change the model
     if (const TensorView* const tensor = file.find(p.name))
-      copy_values(*tensor, into.mutable_value().values());
+      copy_tensor(file, *tensor, into.mutable_value().values());
   }
   return std::move(found.names);
 }

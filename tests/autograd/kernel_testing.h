@@ -25,9 +25,9 @@ constexpr bool in_float = sizeof(real) == 4;
 constexpr real inf = Limits::infinity();
 constexpr real not_a_number = Limits::quiet_NaN();
 
-/// Runs body(name) once for each instruction set.
+/// Runs body(name) once for each instruction set; `further`: one that only some kernels are built for.
 template <class Body>
-void for_each_target(const Body& body) {
+void for_each_target(const Body& body, std::int64_t further = 0) {
   struct Restore {
     ~Restore() { choose(0); }
     static void choose(std::int64_t targets) {
@@ -37,8 +37,8 @@ void for_each_target(const Body& body) {
   } restore;
   const std::int64_t plain = HWY_SCALAR | HWY_EMU128;
   const std::int64_t machine = hwy::SupportedTargets();
-  for (const std::int64_t target :
-       std::initializer_list<std::int64_t>{HWY_AVX3, HWY_AVX2, HWY_SSE4, HWY_NEON, plain}) {
+  for (const std::int64_t target : std::initializer_list<std::int64_t>{further, HWY_AVX3, HWY_AVX2,
+                                                                       HWY_SSE4, HWY_NEON, plain}) {
     if (target != plain && !(machine & target)) continue;
     Restore::choose(target);
     const bool vectors = target != plain && target != HWY_SSE4;  // see lanes-inl.h

@@ -170,6 +170,75 @@ BOOST_AUTO_TEST_CASE(types_are_converted) {
   BOOST_TEST(bf16 == (std::vector<double>{1, -2, 0x1.56p-2}), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(quantised_weights_are_restored_within_half_a_scale) {
+  const TempFolder folder;
+  const Linear saved = linear(40, 50, 1), into = linear(40, 50, 2);
+  const Tensor cube = Tensor::variable(normal({3, 4, 5}, 3)),
+               cube_into = Tensor::variable(Array::zeros({3, 4, 5}));
+  const QuantisedWeights quantised(Parameters{{"w", saved.weight}, {"b", saved.bias}, {"c", cube}});
+  write_safetensors(folder / "q", quantised.views());
+  const SafetensorsFile file = SafetensorsFile::read(folder / "q");
+  BOOST_TEST(file.find("w")->description() == "I8 [50, 40]");
+  BOOST_TEST(file.find("w.scale")->description() == "F32 [50]");
+  BOOST_TEST(file.find("c.scale")->description() == "F32 [3]");
+  BOOST_TEST((is_scale(file, "w.scale") && !is_scale(file, "b.scale") && !is_scale(file, "w")));
+  BOOST_TEST(file.tensors().size() == 5u);
+  const LoadedWeights names =
+      load_weights(file, Parameters{{"w", into.weight}, {"b", into.bias}, {"c", cube_into}}, "q");
+  BOOST_TEST((names.quantised && names.extra.empty()));
+  BOOST_TEST(same_bits(into.bias.value(), saved.bias.value()));
+  const auto within = [&](const char* name, const Tensor& before, const Tensor& after) {
+    const auto scales = file.find(std::string(name) + ".scale")->values<float>();
+    const auto numbers = file.find(name)->values<std::int8_t>();
+    const std::int64_t cols = before.size() / std::ssize(scales);
+    for (std::int64_t i = 0; i < before.size(); ++i) {
+      const double scale = scales[i / cols], x = after.value().data()[i];
+      BOOST_TEST(x == scale * numbers[i]);
+      BOOST_TEST(std::abs(x - before.value().data()[i]) <= 0.50001 * scale);
+    }
+  };
+  within("w", saved.weight, into.weight);
+  within("c", cube, cube_into);
+  const QuantisedWeights again(Parameters{{"w", into.weight}});
+  BOOST_TEST(std::ranges::equal(again.views()[0].bytes, file.find("w")->bytes));
+  BOOST_TEST(std::ranges::equal(again.views()[1].bytes, file.find("w.scale")->bytes));
+}
+
+BOOST_AUTO_TEST_CASE(quantised_weights_that_do_not_fit_are_refused) {
+  const TempFolder folder;
+  const std::vector<std::int8_t> q(6, 1);
+  const std::vector<float> scales(3, 1);
+  const Parameters w{{"w", Tensor::variable(Array::zeros({2, 3}))}};
+  const auto message = [&](std::vector<std::int64_t> shape, const char* name, DType type,
+                           std::int64_t count) {
+    const std::vector<TensorView> tensors{
+        {"w", DType::i8, std::move(shape), std::as_bytes(std::span(q))},
+        {name, type, {count}, std::as_bytes(std::span(scales)).first(count * size_of(type))}};
+    write_safetensors(folder / "q", tensors);
+    return test::error_of(Exit::bad_input,
+                          [&] { load_weights(folder / "q", w, {.strict = false}); });
+  };
+  const std::string no_scales =
+      "w is I8 [2, 3] in the file, F64 [2, 3] in the model, and w.scale is "
+      "not F32 [2]";
+  BOOST_TEST(test::contains(message({2, 3}, "w.scales", DType::f32, 2), no_scales));
+  BOOST_TEST(test::contains(message({2, 3}, "w.scale", DType::f32, 3), no_scales));
+  BOOST_TEST(test::contains(message({2, 3}, "w.scale", DType::f16, 2), no_scales));
+  BOOST_TEST(message({3, 2}, "w.scale", DType::f32, 3)
+                 .ends_with("w is I8 [3, 2] in the file, F64 [2, 3] in the model"));
+  BOOST_TEST(same_bits(w[0].tensor.value(), Array::zeros({2, 3})));
+}
+
+BOOST_AUTO_TEST_CASE(weights_that_are_not_finite_have_no_scale) {
+  for (const double odd : {std::numeric_limits<double>::quiet_NaN(), 1e39, 0x1p127}) {
+    Array x = Array::zeros({3, 2});
+    x.row(1)[1] = odd;
+    const Parameters w{{"layer.w", Tensor::variable(x)}};
+    HEED_CHECK_ERROR(Exit::non_finite, "layer.w: row 1 has a weight that is not finite",
+                     QuantisedWeights{w});
+  }
+}
+
 BOOST_AUTO_TEST_CASE(whole_numbers_are_no_weights) {
   const TempFolder folder;
   const SafetensorsFile file = file_of<std::int32_t>(folder, DType::i32, {1, 2});

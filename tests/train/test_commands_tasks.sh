@@ -253,4 +253,63 @@ status 3 attention few --input "$(printf 'a \377')" --output all.html
 says '--input: invalid UTF-8'
 absent all.html all.svg
 
+# ---- int8 ---------------------------------------------------------------------------------------------
+config whole
+status 0 train whole.yaml model.d_model=64 model.d_ff=64 --run whole
+status 0 quantize whole --json
+holds out '"kind":"quantised"' '"from":"whole"' '"run":"whole-int8"' '"bytes":[0-9]+' '"float32_bytes":'
+says 'heed: weights: best, step' 'the quantised run is in whole-int8'
+size() { wc -c <"$1/best/model.safetensors"; }
+[ "$(($(size whole-int8) * 10))" -le "$(($(size whole) * 3))" ] || fail 'int8 is not 0.3 of float32'
+status 0 eval whole-int8 --json
+holds out '"bleu":' '"exact_match":'
+cp out int8.json
+status 0 eval whole --json
+equal 'exact match of int8 and float32' "$(number exact_match | cut -c1-3)" \
+  "$(sed -n 's/.*"exact_match":\([-0-9.e+]*\).*/\1/p' int8.json | cut -c1-3)"
+status 0 show whole-int8
+holds out 'precision: int8'
+seq 100 160 | sed 's/[5-9]//g; s/./& /g; s/ $//; s/ //g; y/01234/abcde/' | grep . >many
+status 0 generate whole-int8 --input many --nbest 2 threads=1
+cp out one
+status 0 generate whole-int8 --input many --nbest 2 --chunk 7 threads=2
+cmp -s out one || fail 'int8 outputs depend on threads or batches'
+status 0 score whole-int8 --source many --target many threads=1
+cp out one
+status 0 score whole-int8 --source many --target many threads=2
+cmp -s out one || fail 'int8 scores depend on threads'
+status 0 score whole-int8 --source many --target many decode.precision=float32
+cmp -s out one && fail 'int8 scores are those of float32'
+status 0 generate whole --input many decode.precision=int8
+status 2 resume whole-int8
+says 'whole-int8 has no optimizer state: it was quantised from whole' 'model.init_from=whole-int8'
+status 2 prune whole-int8 --share 0.1 --run other
+says 'whole-int8 has int8 weights'
+status 2 quantize whole-int8
+says 'the weights of whole-int8 are int8 already'
+absent whole-int8-int8
+status 2 quantize whole
+says 'whole-int8 already holds a run'
+status 2 quantize whole --run whole --overwrite
+says '--run must differ'
+status 2 quantize nowhere
+status 0 quantize whole/ --overwrite
+holds out 'bytes of weights, 0\.[23]'
+status 0 train whole.yaml model.d_model=64 model.d_ff=64 --run onward --overwrite model.init_from=whole-int8 train.steps=2
+says 'model.init_from: taken: '
+grep -q 'model.init_from: left' err && fail 'scales are named as tensors that are left'
+status 0 train whole.yaml model.d_model=16 train.distill.teacher=whole-int8 tokenizer.model=whole/tokenizer.model \
+  --run student train.steps=2
+status 2 train whole.yaml train.precision=int8
+says 'train.precision'
+file=whole-int8/best/model.safetensors
+head -c 5000 "$file" >short && cat short >"$file"
+status 3 eval whole-int8
+says 'model.safetensors'
+status 0 quantize runs/tag
+holds out 'bytes of weights'
+status 0 eval runs/tag-int8 --json
+holds out '"exact_match":'
+status 0 generate runs/tag-int8 --input src
+
 report

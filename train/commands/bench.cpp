@@ -79,7 +79,8 @@ class Bench {
  public:
   explicit Bench(const Config& config)
       : config_(config), task_(make_task(config)), team_(config.threads) {
-    if (const std::string note = precision_note(config.train.precision, "train.precision");
+    if (const std::string note =
+            bf16_note(config.train.precision == Precision::bf16, "train.precision");
         !note.empty()) {
       tell("heed: " + note);
     }

@@ -60,6 +60,16 @@ void add_weights(CLI::App* command, std::string& weights) {
              "best, last, average, a step, or a folder (default: average, else best, else last)");
 }
 
+CLI::Option* add_new_run(CLI::App* command, std::string& folder, bool& overwrite,
+                         const char* help) {
+  CLI::Option* const option = add_choice(command, results, "--run", folder, "FOLDER", help)
+                                  ->check([](const std::string& given) {
+                                    return given.empty() ? "expected a folder" : "";
+                                  });
+  command->add_flag("--overwrite", overwrite, "replace the run in that folder")->group(results);
+  return option;
+}
+
 void add_json(CLI::App* command, bool& json, const char* what) {
   command->add_flag("--json", json, fmt::format("print {} as one JSON object", what))
       ->group(results);
@@ -98,10 +108,7 @@ void add_train(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   CLI::App* const command = add_command(
       app, job, "train", "train a model; ends with the test metrics", options, train_command);
   add_config(command, options->config, options->overrides, "train.steps=200");
-  add_choice(command, results, "--run", options->run, "FOLDER", "run folder (default: runs/<name>)")
-      ->check([](const std::string& folder) { return folder.empty() ? "expected a folder" : ""; });
-  command->add_flag("--overwrite", options->overwrite, "replace the run in that folder")
-      ->group(results);
+  add_new_run(command, options->run, options->overwrite, "run folder (default: runs/<name>)");
   add_json(command, options->json, "the final metrics");
   command->footer(
       "Progress goes to standard error. Ctrl-C saves a checkpoint and stops; heed resume continues "
@@ -415,11 +422,7 @@ void add_prune(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
              "share of the weights to set to zero, the smallest magnitudes first")
       ->check(CLI::Range(0.0, 1.0));
   add_weights(command, options->weights);
-  add_choice(command, results, "--run", options->to, "FOLDER", "the new run folder")
-      ->required()
-      ->check([](const std::string& folder) { return folder.empty() ? "expected a folder" : ""; });
-  command->add_flag("--overwrite", options->overwrite, "replace the run in that folder")
-      ->group(results);
+  add_new_run(command, options->to, options->overwrite, "the new run folder")->required();
   add_json(command, options->json, "what was removed");
   command->footer(
       "The importance of heads is measured on at most 1,000 sequences of the validation data. The "
@@ -432,6 +435,27 @@ void add_prune(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
       "  heed prune runs/multi30k-de-en --heads 12 --run runs/fewer-heads\n"
       "  heed prune runs/multi30k-de-en --share 0.5 --run runs/half-zero\n"
       "  heed eval runs/half-zero");
+}
+
+void add_quantize(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
+  const auto options = std::make_shared<QuantizeCommand>();
+  options->command = typed;
+  CLI::App* const command = add_command(
+      app, job, "quantize", "turn a model's weights into 8-bit numbers", options, quantize_command);
+  command->add_option("RUN", options->run, "run folder, such as runs/dates")
+      ->required()
+      ->type_name("");
+  add_weights(command, options->weights);
+  add_new_run(command, options->to, options->overwrite, "the new run folder (default: RUN-int8)");
+  add_json(command, options->json, "the sizes");
+  command->footer(
+      "Matrices become int8 with a float32 scale for each row; vectors stay float32. The new run\n"
+      "evaluates and generates like any other, with decode.precision=int8, which other runs "
+      "accept\n"
+      "too. It cannot be resumed or pruned; model.init_from takes its values as float32.\n"
+      "Examples:\n"
+      "  heed quantize runs/multi30k-de-en\n"
+      "  heed eval runs/multi30k-de-en-int8");
 }
 
 void add_fetch(CLI::App& app, Job& job) {
@@ -494,6 +518,7 @@ void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed
   add_show(app, job);
   add_bench(app, job);
   add_prune(app, job, typed);
+  add_quantize(app, job, typed);
   add_fetch(app, job);
   add_help(app, job);
 }

@@ -118,6 +118,16 @@ struct PruneCommand {
 };
 int prune_command(const PruneCommand& options);
 
+struct QuantizeCommand {
+  std::string run;
+  std::string weights;
+  std::string to;  ///< the new run folder; empty: RUN-int8
+  bool overwrite = false;
+  bool json = false;
+  std::vector<std::string> command;
+};
+int quantize_command(const QuantizeCommand& options);
+
 struct FetchCommand {
   std::string name;
   std::string to, from;  ///< empty: data/<name>; from GitHub

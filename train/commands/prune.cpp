@@ -1,18 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
 #include "nn/weights.h"
 #include "train/commands/commands.h"
+#include "train/commands/derived_run.h"
 #include "train/commands/trained_model.h"
 #include "train/loop/pruning.h"
-#include "train/run/jsonl.h"
-#include "train/run/run_lock.h"
-#include "train/run/run_record.h"
 #include "train/terminal/talk.h"
 
 namespace heed {
@@ -58,41 +54,21 @@ std::string prune_heads(const TrainedModel& trained, const ExperimentData& data,
   return text;
 }
 
-/// The new run: the config and the tokenizers of the old one, and one checkpoint without optimizer
-/// state.
-void write_run(const RunFolder& to, const TrainedModel& trained, const Config& config,
-               const SplitSums& sums, const PruneCommand& options, const nlohmann::json& record) {
-  const RunLock lock = lock_new_run(to, options.overwrite);
-  const std::vector<CheckpointFile> files{
-      {"model.safetensors", [&](FileWriter& file) {
-         write_safetensors(file, tensor_views(trained.model->state()), {{"format", "pt"}});
-       }}};
-  const std::vector<std::int64_t>& steps = trained.weights.steps;
-  const std::int64_t step = steps.empty() ? 0 : *std::ranges::max_element(steps);
-  CheckpointFolder(to.path).save(step, files, record, true);
-  JsonlWriter metrics(to.metrics());
-  metrics.append(record);
-  metrics.sync();
-  begin_run(to, config, trained.tokenizers, sums, options.command);  // now it is a run
-}
-
 }  // namespace
 
 int prune_command(const PruneCommand& options) {
-  const RunFolder to{options.to};
-  RunLock::refuse_if_held(to.path);
-  options.overwrite ? refuse_foreign_folder(to) : refuse_existing_run(to);
-  std::error_code ignored;
-  if (std::filesystem::equivalent(options.run, options.to, ignored))
-    throw Error(Exit::usage, "--run must differ from the original run");
+  const DerivedRun run{options.run, {options.to}, options.overwrite, options.command};
+  check_destination(run);
   if (!(options.share >= 0 && options.share <= 1))
     throw Error(Exit::usage,
                 fmt::format("--share {}: expected a number from 0 to 1", options.share));
   const Config config = read_run_config(RunFolder{options.run}, {}, PluginUse::leave);
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   changes_on_resume(config, trained.config);  // refuses keys that determine the model
-  nlohmann::json record{{"kind", "pruned"}, {"from", options.run}};
-  record.update(trained.weights.json());
+  if (trained.quantised)
+    throw Error(Exit::usage, fmt::format("{} has int8 weights: prune a run first, then quantize it",
+                                         options.run));
+  nlohmann::json record = record_of(run, trained, "pruned");
   std::string text;
   SplitSums sums;
   if (options.heads > 0) {
@@ -105,14 +81,10 @@ int prune_command(const PruneCommand& options) {
     record["zero_weights"] = zeros;
     text += fmt::format("{} weights are zero now\n", zeros);
   }
-  write_run(to, trained, config, sums, options, record);
-  if (options.json) {
-    record["run"] = to.path.string();
-    fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  } else {
-    fmt::print("{}", text);
-  }
-  tell(fmt::format("the pruned run is in {}", to.path.string()));
+  write_derived_run(run, trained, config, sums, record, [&](FileWriter& file) {
+    write_safetensors(file, tensor_views(trained.model->state()), {{"format", "pt"}});
+  });
+  report_derived_run(run, record, text, options.json);
   return 0;
 }
 

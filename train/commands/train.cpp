@@ -34,8 +34,9 @@ void show_examples(Trainer& trainer, const Dataset& split, const Evaluation& e, 
 }
 
 void explain_precision(const Config& config, Talk& talk) {
-  for (const std::string& note : {precision_note(config.train.precision, "train.precision"),
-                                  precision_note(config.decode.precision, "decode.precision")}) {
+  for (const std::string& note :
+       {bf16_note(config.train.precision == Precision::bf16, "train.precision"),
+        bf16_note(config.decode.precision == DecodePrecision::bf16, "decode.precision")}) {
     if (!note.empty()) talk.line(note);
   }
 }

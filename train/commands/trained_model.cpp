@@ -35,8 +35,8 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   const RunFolder folder{run};
   TrainedModel trained;
   trained.config = read_run_config(folder, overrides);
-  if (const std::string note = precision_note(trained.config.decode.precision, "decode.precision");
-      !note.empty()) {
+  const bool bf16 = trained.config.decode.precision == DecodePrecision::bf16;
+  if (const std::string note = bf16_note(bf16, "decode.precision"); !note.empty()) {
     tell("heed: " + note);
   }
   const std::filesystem::path weights = find_weights(folder, name);
@@ -55,7 +55,8 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   const bool has_state =
       std::filesystem::exists(std::filesystem::symlink_status(weights / "state.json"));
   trained.weights = own || has_state ? check_weights(folder, weights) : WeightsInfo(weights);
-  load_weights(SafetensorsFile::read(file), trained.model->state(), file.string());
+  trained.quantised =
+      load_weights(SafetensorsFile::read(file), trained.model->state(), file.string()).quantised;
   tell("heed: weights: " + trained.weights.text());
   return trained;
 }

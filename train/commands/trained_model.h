@@ -16,6 +16,7 @@ struct TrainedModel {
   WeightsInfo weights;
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
+  bool quantised = false;  ///< its matrices are int8 in the file
 
   /// `name` as in find_weights. Reports the weights on standard error. Throws Error(bad_input) if
   /// something is missing or does not fit.

@@ -326,7 +326,8 @@ void add_decode(Table& table) {
           row(HEED_KEY(decode.batch_sequences), sequences,
               "Maximum number of hypotheses decoded together: lines times beam."),
           row(HEED_KEY(decode.precision),
-              "Operands of decoding's matrix products, as in train.precision."),
+              "Operands of decoding's matrix products, as in train.precision; int8: weights and "
+              "rows of activations as 8-bit numbers with a scale for each row."),
           row(HEED_KEY(decode.cached),
               "Keep keys and values of earlier tokens; false: recompute all of them at each "
               "step, as a check."),

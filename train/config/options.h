@@ -13,6 +13,11 @@ namespace heed {
 /// The type of matrix products' operands; weights, moments and sums are float32 in either case.
 enum class Precision { float32, bf16 };
 constexpr auto names_of(Precision) { return enum_names<Precision>("float32", "bf16"); }
+/// The same for decoding; int8: autograd/kernels/gemm/int8.h.
+enum class DecodePrecision { float32, bf16, int8 };
+constexpr auto names_of(DecodePrecision) {
+  return enum_names<DecodePrecision>("float32", "bf16", "int8");
+}
 
 /// What a run does when the loss or the gradients of a step are not finite.
 enum class OnNonFinite { stop, skip };
@@ -63,7 +68,7 @@ struct DecodeOptions {
   std::int64_t min_length = 0;         ///< tokens before an output may end
   double repetition_penalty = 1.0;     ///< of tokens that the output has already; 1: none
   std::int64_t batch_sequences = 256;  ///< hypotheses decoded together, at most: lines times beam
-  Precision precision = Precision::float32;
+  DecodePrecision precision = DecodePrecision::float32;
   bool cached = true;   ///< false: run the whole model at every step (nn/models/generative.cpp)
   bool sample = false;  ///< draw tokens instead of searching
   double temperature = 1.0;

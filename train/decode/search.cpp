@@ -184,7 +184,8 @@ std::vector<std::vector<Hypothesis>> Search::run(Decoding& decoding,
   return std::move(finished_);
 }
 
-FrozenModel::FrozenModel(const Model& of) : model(dynamic_cast<const Generative&>(of)) {
+FrozenModel::FrozenModel(const Model& of, DecodePrecision precision)
+    : model(dynamic_cast<const Generative&>(of)), weights(precision == DecodePrecision::int8) {
   for (const NamedTensor& p : model.parameters()) {
     if (p.tensor.shape().rank() == 2) weights.add(p.tensor.value());
   }
@@ -215,7 +216,7 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
   const std::int64_t size = batch_size(options, data.size(), request.batches);
   std::vector<std::vector<Hypothesis>> all(order.size());
   team.run(parts_of(data.size(), size), [&](std::int64_t number) {
-    const kernels::Bf16Scope scope(options.precision == Precision::bf16);
+    const kernels::Bf16Scope scope(options.precision == DecodePrecision::bf16);
     const kernels::PackedScope packed(frozen.weights);
     const std::int64_t begin = number * size, end = std::min(begin + size, data.size());
     Side source;
@@ -264,7 +265,7 @@ std::vector<Hypothesis> continuations(const FrozenModel& frozen,
                                       std::span<const std::int32_t> prompt,
                                       const DecodeOptions& options, std::uint64_t seed,
                                       std::int64_t number) {
-  const kernels::Bf16Scope scope(options.precision == Precision::bf16);
+  const kernels::Bf16Scope scope(options.precision == DecodePrecision::bf16);
   const kernels::PackedScope packed(frozen.weights);
   std::vector<std::int32_t> fed(prompt.begin(), prompt.end());
   if (fed.empty()) fed.push_back(Tokenizer::eos);
@@ -285,7 +286,7 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::int64_t number,
                                         const std::function<void(std::int32_t)>& on_token) {
   const Generative& model = frozen.model;
-  const kernels::Bf16Scope scope(options.precision == Precision::bf16);
+  const kernels::Bf16Scope scope(options.precision == DecodePrecision::bf16);
   const kernels::PackedScope packed(frozen.weights);
   std::vector<std::int32_t> text(prompt.begin(), prompt.end());
   const std::int64_t context = model.position_limit();

@@ -397,12 +397,13 @@ void Trainer::restore() {
   }
   const std::filesystem::path folder = newest.checkpoint->folder;
   const nlohmann::json& state = newest.checkpoint->state;
-  if (state.value("kind", "") == "pruned") {
+  if (const std::string made = state.value("kind", ""); made == "pruned" || made == "quantised") {
     throw Error(
         Exit::usage,
-        fmt::format("{} has no optimizer state: it was pruned from {}. To train it further: heed "
+        fmt::format("{} has no optimizer state: it was {} from {}. To train it further: heed "
                     "train CONFIG model.init_from={}",
-                    run_.path.string(), state.value("from", "another run"), run_.path.string()));
+                    run_.path.string(), made, state.value("from", "another run"),
+                    run_.path.string()));
   }
   load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),
                (folder / "model.safetensors").string());

@@ -63,7 +63,8 @@ TakenWeights take_weights(const std::string& run, Model& model) {
     if (!other) fit.push_back(std::move(t));
   }
   for (const TensorView& view : file.tensors()) {
-    if (std::ranges::find(result.taken, view.name) == result.taken.end())
+    if (std::ranges::find(result.taken, view.name) == result.taken.end() &&
+        !is_scale(file, view.name))
       result.left.push_back(view.name);
   }
   try {

@@ -28,8 +28,7 @@ VocabularySizes sizes_of(const Tokenizers& tokenizers);
 /// How training data are cut into batches.
 BatchOptions batch_options(const Config& config);
 
-/// A note for the user if this machine does not support the precision that a key requests; else
-/// empty.
-std::string precision_note(Precision precision, std::string_view key);
+/// A note for the user if the key requests bf16 and this machine does not support it; else empty.
+std::string bf16_note(bool requested, std::string_view key);
 
 }  // namespace heed

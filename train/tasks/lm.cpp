@@ -18,7 +18,10 @@ namespace {
 class Continuations final : public Answers {
  public:
   Continuations(const Trained& trained, const Config& config, std::uint64_t seed)
-      : trained_(trained), config_(config), model_(trained.model), seed_(seed) {}
+      : trained_(trained),
+        config_(config),
+        model_(trained.model, config.decode.precision),
+        seed_(seed) {}
 
   std::vector<std::string> lines(const std::vector<std::string>& input,
                                  std::int64_t first) override {
@@ -274,7 +277,7 @@ class LanguageModelTask final : public Task {
       }
     }
     const std::vector<double> log_probs =
-        score_targets(FrozenModel(trained.model), windows.batches,
+        score_targets(FrozenModel(trained.model, config_.decode.precision), windows.batches,
                       static_cast<std::int64_t>(windows.lines.size()), trained.team);
     for (std::size_t w = 0; w < log_probs.size(); ++w)
       scores[windows.lines[w]].log_prob += log_probs[w];

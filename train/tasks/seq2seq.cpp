@@ -31,7 +31,7 @@ class Translations final : public Answers {
   Translations(const Trained& trained, const Config& config, std::uint64_t seed, InputsOf inputs_of)
       : trained_(trained),
         config_(config),
-        model_(trained.model),
+        model_(trained.model, config.decode.precision),
         seed_(seed),
         inputs_of_(std::move(inputs_of)) {}
 
@@ -91,7 +91,7 @@ class Translations final : public Answers {
  private:
   /// Two per thread, so that none waits long at the end; one thread takes all at once.
   std::int64_t batches() const {
-    if (config_.decode.precision == Precision::bf16) return usual_batches;
+    if (config_.decode.precision == DecodePrecision::bf16) return usual_batches;
     return trained_.team.threads() == 1 ? 1 : 2 * trained_.team.threads();
   }
 
@@ -157,7 +157,7 @@ class Seq2SeqTask : public Task {
       options.sample = false;
     }
     const auto begin = std::chrono::steady_clock::now();
-    const FrozenModel frozen(trained.model);
+    const FrozenModel frozen(trained.model, options.precision);
     for (const Hypothesis& h : translate(frozen, data, options, config_.seed, trained.team))
       e.outputs.push_back(trained.tokenizers.target->decode(h.tokens));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -191,7 +191,8 @@ class Seq2SeqTask : public Task {
     const Dataset data = encode(read_scored(source, target), trained.tokenizers, false);
     check_evaluable(data, "score");
     const std::vector<double> log_probs =
-        score_targets(FrozenModel(trained.model), batches_of(data), data.size(), trained.team);
+        score_targets(FrozenModel(trained.model, config_.decode.precision), batches_of(data),
+                      data.size(), trained.team);
     std::vector<LineScore> scores;
     for (std::int64_t i = 0; i < data.size(); ++i)
       scores.push_back({log_probs[i], data.target.length(i) + 1});  // with </s>

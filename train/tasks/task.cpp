@@ -347,8 +347,8 @@ BatchOptions batch_options(const Config& config) {
   return options;
 }
 
-std::string precision_note(Precision precision, std::string_view key) {
-  if (precision != Precision::bf16) return "";  // and oneDNN is not even loaded
+std::string bf16_note(bool requested, std::string_view key) {
+  if (!requested) return "";  // and oneDNN is not even loaded
   const std::string& obstacle = kernels::bf16_obstacle();
   if (obstacle.empty()) return "";
   return fmt::format("note: {} is bf16, but {}; using float32 instead", key, obstacle);

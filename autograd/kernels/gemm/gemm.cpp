@@ -48,15 +48,15 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
   const bool bf16 = takes_bf16(m, n, k, alpha, beta);
   const bool packable = !bf16 && trans_a == Trans::no && trans_b == Trans::yes && alpha == 1 &&
                         beta == 0 && lda == k && ldb == k && ldc == n;
-  const real* const panels = packable ? packed_here(b, n, k) : nullptr;
+  const PackedMatrix* const packed = packable ? packed_here(b, n, k) : nullptr;
   if (ProductLog::active != nullptr) {
     ProductLog::active->add({trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
                              bf16                ? Multiplier::bf16
-                             : panels != nullptr ? Multiplier::packed
+                             : packed != nullptr ? Multiplier::packed
                                                  : Multiplier::blas});
   }
   if (bf16) return gemm_bf16(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta == 1, c, ldc);
-  if (panels != nullptr) return multiply_packed(a, panels, m, n, k, c);
+  if (packed != nullptr) return packed->multiply(a, m, c);
   // BLAS counts in blasint, and refuses a row stride of 0, which arrays with an empty axis have.
   if (std::max({m, n, k, lda, ldb, ldc}) > std::numeric_limits<blasint>::max())
     fail("[gemm] too many rows or columns for BLAS: {} x {} times {} x {}", m, k, k, n);

@@ -139,24 +139,35 @@ thread_local PackedWeights* weights_here = nullptr;
 
 void PackedWeights::add(const Array& matrix) { matrices_[matrix.data()] = matrix; }
 
-const real* PackedWeights::find(const real* rows, std::int64_t n, std::int64_t k) {
+PackedMatrix::PackedMatrix(const real* b, std::int64_t n_, std::int64_t k_, bool as_int8)
+    : n(n_), k(k_) {
+  if (as_int8) {
+    int8 = Int8Weights(b, n, k);
+  } else {
+    panels = Array({packed_size(n, k)});
+    pack(b, n, k, panels.data());
+  }
+}
+
+void PackedMatrix::multiply(const real* a, std::int64_t m, real* c) const {
+  panels.defined() ? multiply_packed(a, panels.data(), m, n, k, c) : int8.multiply(a, m, c);
+}
+
+const PackedMatrix* PackedWeights::find(const real* rows, std::int64_t n, std::int64_t k) {
   const auto after = matrices_.upper_bound(rows);
   if (k <= 0 || after == matrices_.begin()) return nullptr;
   const Array& matrix = std::prev(after)->second;
   const std::int64_t offset = rows - matrix.data();
   if (matrix.cols() != k || offset % k != 0 || offset / k + n > matrix.rows()) return nullptr;
-  const std::int64_t size = packed_size(n, k);
-  if (size == 0) return nullptr;
+  const bool as_int8 = int8_ && k <= longest_int8_row;
+  if (!as_int8 && packed_size(n, k) == 0) return nullptr;
   Packed* packed = nullptr;
   {
     const std::scoped_lock lock(mutex_);
     packed = &packed_[{rows, n}];
   }
-  std::call_once(packed->once, [&] {
-    packed->panels = Array({size});
-    pack(rows, n, k, packed->panels.data());
-  });
-  return packed->panels.data();
+  std::call_once(packed->once, [&] { packed->matrix = PackedMatrix(rows, n, k, as_int8); });
+  return &packed->matrix;
 }
 
 PackedScope::PackedScope(PackedWeights& weights) : before_(weights_here) {
@@ -164,7 +175,7 @@ PackedScope::PackedScope(PackedWeights& weights) : before_(weights_here) {
 }
 PackedScope::~PackedScope() { weights_here = before_; }
 
-const real* packed_here(const real* b, std::int64_t n, std::int64_t k) {
+const PackedMatrix* packed_here(const real* b, std::int64_t n, std::int64_t k) {
   return weights_here == nullptr ? nullptr : weights_here->find(b, n, k);
 }
 

@@ -1,42 +1,57 @@
 #pragma once
 /// Products with weights that stay constant over many calls, as in decoding. They are packed once,
 /// in the order in which the product reads them, whereas BLAS packs them at each call. This doubles
-/// the memory of the weights.
+/// the memory of the weights. They can be quantised at the same time (int8.h), for a quarter more.
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <utility>
 
+#include "autograd/kernels/gemm/int8.h"
 #include "autograd/memory/array.h"
 
 HEED_BEGIN
 namespace kernels {
 
+/// B [n, k], packed.
+struct PackedMatrix {
+  std::int64_t n = 0, k = 0;
+  Array panels;      ///< as pack() makes them; undefined if B is
+  Int8Weights int8;  ///< quantised
+
+  PackedMatrix() = default;
+  PackedMatrix(const real* b, std::int64_t n, std::int64_t k, bool as_int8);
+  /// C = A Bᵀ: A is [m, k], C [m, n], both row-major without gaps.
+  void multiply(const real* a, std::int64_t m, real* c) const;
+};
+
 /// Matrices whose products may use this layout; each (or the rows of it that a product takes) is
 /// packed on first use. Their values must not change during its lifetime. Threads may share one.
 class PackedWeights {
  public:
-  PackedWeights() = default;
+  /// int8: rows of up to longest_int8_row values are quantised.
+  explicit PackedWeights(bool int8 = false) : int8_(int8) {}
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
 
   void add(const Array& matrix);  ///< [rows, cols]
   /// The packed layout of the n rows of k values that start at `rows`, or nullptr if no added
   /// matrix contains them.
-  const real* find(const real* rows, std::int64_t n, std::int64_t k);
+  const PackedMatrix* find(const real* rows, std::int64_t n, std::int64_t k);
 
  private:
   struct Packed {
     std::once_flag once;
-    Array panels;
+    PackedMatrix matrix;
   };
+  bool int8_;
   std::map<const real*, Array> matrices_;  // by start address
   std::mutex mutex_;                       // guards packed_
   std::map<std::pair<const real*, std::int64_t>, Packed> packed_;
 };
 
 /// While one is alive, gemm on this thread uses packed weights for C = A Bᵀ if B is among them.
-/// Processors without fused multiply-add vectors use BLAS.
+/// Processors without fused multiply-add vectors use BLAS, unless weights are int8.
 class PackedScope {
  public:
   explicit PackedScope(PackedWeights& weights);
@@ -49,7 +64,7 @@ class PackedScope {
 };
 
 /// The packed layout of B [n, k] for gemm to use, or nullptr.
-const real* packed_here(const real* b, std::int64_t n, std::int64_t k);
+const PackedMatrix* packed_here(const real* b, std::int64_t n, std::int64_t k);
 
 /// The number of values in the packed layout of [n, k], including zeros that fill the last panel.
 /// 0: there is none.

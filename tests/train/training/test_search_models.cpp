@@ -105,6 +105,30 @@ BOOST_AUTO_TEST_CASE(a_translation_is_the_same_alone_and_in_any_batch) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(an_int8_translation_is_the_same_in_any_batch_to_the_bit) {
+  const Dataset data = reversals(60, 5);
+  Team two(2), one(1);
+  const FrozenModel frozen(trained_seq2seq(), DecodePrecision::int8), whole(trained_seq2seq());
+  for (const std::int64_t beam : {1, 4}) {
+    const auto together = translate(frozen, data, options(beam), 1, two),
+               in_float = translate(whole, data, options(beam), 1, two);
+    std::size_t same = 0, other_scores = 0;
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      same += together[i].tokens == in_float[i].tokens;
+      other_scores += together[i].score != in_float[i].score;
+    }
+    BOOST_TEST(same > 50u);
+    BOOST_TEST(other_scores > 50u);  // otherwise it was not int8
+    for (const std::int64_t batch : {1, 7, 512}) {
+      const auto apart = translate(frozen, data, options(beam, batch), 1, one, {}, 1);
+      for (std::size_t i = 0; i < apart.size(); ++i) {
+        BOOST_TEST(apart[i].tokens == together[i].tokens, boost::test_tools::per_element());
+        BOOST_TEST(apart[i].score == together[i].score);
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_cache_changes_no_token) {
   const Dataset data = reversals(60, 9);
   Team team(2);

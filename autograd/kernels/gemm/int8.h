@@ -1,0 +1,64 @@
+#pragma once
+/// Products of int8: each row of a matrix is whole numbers from −127 to 127 times one float scale.
+///   x ≈ s q,   s = max |x| / 127,   q = x / s rounded to nearest, ties to even
+/// Scales are rounded up to 17 significant bits, so that s q is exact in float32: quantising s q
+/// gives s and q again. An error is at most s / 2.
+///   (A Bᵀ)[i, j] ≈ sᵃᵢ sᵇⱼ Σ qᵃ[i, p] qᵇ[j, p]
+/// The sums are exact, so a value depends on its two rows only: not on the other rows, nor on the
+/// instruction set. A row with NaN, with an infinity or with a magnitude from 2^127 up has the scale
+/// NaN, as do the products with it. A row below 127 · 2^-126 in magnitude counts as zeros.
+/// Source: Wu, Judd, Zhang, Isaev and Micikevicius, "Integer quantization for deep learning
+/// inference", 2020, sections 3.1 and 3.2 (scale quantisation, per-channel weights).
+#include <cstdint>
+#include <vector>
+
+#include "autograd/memory/arena.h"
+#include "autograd/memory/array.h"
+
+HEED_BEGIN
+namespace kernels {
+
+/// Quantises each row of x [rows, cols].
+void quantise_rows(const real* x, std::int64_t rows, std::int64_t cols, std::int8_t* q,
+                   float* scales);
+/// x = s q.
+void dequantise_rows(const std::int8_t* q, const float* scales, std::int64_t rows,
+                     std::int64_t cols, real* x);
+/// The scale of a row whose largest magnitude is that of a float with these bits.
+float scale_for(std::uint32_t magnitude_bits);
+
+/// Sums of more products could exceed 31 bits.
+constexpr std::int64_t longest_int8_row = std::int64_t{1} << 17;
+
+/// B [n, k], quantised and laid out for products on this processor; k from 1 to longest_int8_row.
+class Int8Weights {
+ public:
+  Int8Weights() = default;
+  Int8Weights(const real* b, std::int64_t n, std::int64_t k);
+  /// C = A Bᵀ: A is [m, k], C [m, n], both row-major without gaps. The rows of A are quantised first.
+  void multiply(const real* a, std::int64_t m, real* c) const;
+
+  /// What the loops for an instruction set read. Consecutive panels hold w rows of B each: for each
+  /// group of g columns, these of the first row, of the second, … (w and g: of the instruction set);
+  /// zeros fill the last panel and the last group.
+  struct Layout {
+    template <class T>
+    using Values = std::vector<T, ArenaAllocator<T>>;
+    std::int64_t n = 0, k = 0;
+    Values<std::int8_t> panels;
+    Values<std::int32_t> starts;  ///< of each row: what its sums begin with
+    Values<float> scales;         ///< of each row
+  };
+
+ private:
+  Layout layout_;
+};
+
+namespace plain {
+/// The same product, with B as quantise_rows gives it.
+void multiply_int8(const real* a, const std::int8_t* b, const float* scales, std::int64_t m,
+                   std::int64_t n, std::int64_t k, real* c);
+}  // namespace plain
+
+}  // namespace kernels
+HEED_END

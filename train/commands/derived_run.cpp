@@ -1,0 +1,58 @@
+#include "train/commands/derived_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "autograd/base/error.h"
+#include "train/run/checkpoint_folder.h"
+#include "train/run/jsonl.h"
+#include "train/run/run_lock.h"
+#include "train/terminal/talk.h"
+
+namespace heed {
+
+void check_destination(const DerivedRun& run) {
+  RunLock::refuse_if_held(run.to.path);
+  run.overwrite ? refuse_foreign_folder(run.to) : refuse_existing_run(run.to);
+  std::error_code ignored;
+  if (std::filesystem::equivalent(run.from, run.to.path, ignored))
+    throw Error(Exit::usage, "--run must differ from the original run");
+}
+
+void write_derived_run(const DerivedRun& run, const TrainedModel& original, const Config& config,
+                       const SplitSums& sums, const nlohmann::json& record,
+                       const std::function<void(FileWriter&)>& write_model) {
+  const RunLock lock = lock_new_run(run.to, run.overwrite);
+  const std::vector<CheckpointFile> files{{"model.safetensors", write_model}};
+  const std::vector<std::int64_t>& steps = original.weights.steps;
+  const std::int64_t step = steps.empty() ? 0 : *std::ranges::max_element(steps);
+  CheckpointFolder(run.to.path).save(step, files, record, true);
+  JsonlWriter metrics(run.to.metrics());
+  metrics.append(record);
+  metrics.sync();
+  begin_run(run.to, config, original.tokenizers, sums, run.command);  // now it is a run
+}
+
+nlohmann::json record_of(const DerivedRun& run, const TrainedModel& original,
+                         const std::string& kind) {
+  nlohmann::json record{{"kind", kind}, {"from", run.from}};
+  record.update(original.weights.json());
+  return record;
+}
+
+void report_derived_run(const DerivedRun& run, nlohmann::json record, const std::string& text,
+                        bool json) {
+  const std::string kind = record.at("kind");
+  if (json) {
+    record["run"] = run.to.path.string();
+    fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    fmt::print("{}", text);
+  }
+  tell(fmt::format("the {} run is in {}", kind, run.to.path.string()));
+}
+
+}  // namespace heed
