@@ -274,6 +274,8 @@ status 0 generate whole-int8 --input many --nbest 2 threads=1
 cp out one
 status 0 generate whole-int8 --input many --nbest 2 --chunk 7 threads=2
 cmp -s out one || fail 'int8 outputs depend on threads or batches'
+status 0 generate whole-int8 --input many --nbest 2 decode.precision=float32
+cmp -s out one && fail 'int8 outputs are those of float32'
 status 0 score whole-int8 --source many --target many threads=1
 cp out one
 status 0 score whole-int8 --source many --target many threads=2
@@ -298,7 +300,7 @@ holds out 'bytes of weights, 0\.[23]'
 status 0 train whole.yaml model.d_model=64 model.d_ff=64 --run onward --overwrite model.init_from=whole-int8 train.steps=2
 says 'model.init_from: taken: '
 grep -q 'model.init_from: left' err && fail 'scales are named as tensors that are left'
-status 0 train whole.yaml model.d_model=16 train.distill.teacher=whole-int8 tokenizer.model=whole/tokenizer.model \
+status 0 train whole.yaml model.d_model=16 train.distill.teacher=whole-int8 \
   --run student train.steps=2
 status 2 train whole.yaml train.precision=int8
 says 'train.precision'
@@ -306,10 +308,19 @@ file=whole-int8/best/model.safetensors
 head -c 5000 "$file" >short && cat short >"$file"
 status 3 eval whole-int8
 says 'model.safetensors'
-status 0 quantize runs/tag
-holds out 'bytes of weights'
-status 0 eval runs/tag-int8 --json
-holds out '"exact_match":'
-status 0 generate runs/tag-int8 --input src
+for run in runs/tag runs/mlm runs/classify; do
+  status 0 quantize $run
+  holds out 'bytes of weights'
+  status 0 eval $run-int8 --json
+  holds out '"token_accuracy":|"accuracy":'
+  status 0 generate $run-int8 --input src
+done
+status 0 quantize lm
+status 0 score lm-int8 --target text
+cp out int8
+status 0 score lm-int8 --target text decode.precision=float32
+cmp -s out int8 && fail 'int8 scores of a language model are those of float32'
+status 0 generate lm-int8 --input src decode.max_length=5
+equal 'continued lines' "$(lines out)" 3
 
 report

@@ -262,6 +262,26 @@ fault("packed weights: a narrow last panel loses earlier sums", "autograd/kernel
       "",
       "kernels_f64:kernels_packed")
 
+fault("int8: scales are rounded down", "autograd/kernels/gemm/int8.cpp",
+      "(std::bit_cast<std::uint32_t>(scale) + dropped) & ~dropped",
+      "std::bit_cast<std::uint32_t>(scale) & ~dropped",
+      "kernels_f32:kernels_int8")
+
+fault("int8: sums of raised numbers do not begin with their excess", "autograd/kernels/gemm/int8.cpp",
+      "= -raised * sum;",
+      "= 0;",
+      "kernels_f32:kernels_int8")
+
+fault("int8: a row of 2^127 has a scale", "autograd/kernels/gemm/int8.cpp",
+      "if (magnitude_bits >= beyond)",
+      "if (magnitude_bits > beyond)",
+      "kernels_f32:kernels_int8")
+
+fault("int8: all rows have the first one's scale", "autograd/kernels/gemm/int8.cpp",
+      "real(scales[r] * static_cast<float>(*q++))",
+      "real(scales[0] * static_cast<float>(*q++))",
+      "kernels_f32:kernels_int8", "nn_f64:weights_in_files")
+
 fault("bf16: a product that adds shares its primitive with another", "autograd/kernels/gemm/gemm_bf16.cpp",
       "const std::size_t kind = 4 * accumulate",
       "const std::size_t kind = 2 * accumulate",
