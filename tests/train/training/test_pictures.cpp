@@ -157,6 +157,7 @@ BOOST_AUTO_TEST_CASE(the_labels_of_motion_are_one_word_for_a_classifier_and_two_
     Config c = clip_run(folder, task, 1);
     c.data.train = c.data.valid = {};
     c.data.video.frames = 10;
+    c.model.max_positions = 21;
     c.data.image = {.height = 8, .width = 8, .patch = 4};
     c.data.synthetic = {.name = SyntheticKind::motion, .train = 400, .valid = 10, .test = 10};
     const ExperimentData data = load_data(c);
