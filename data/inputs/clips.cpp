@@ -4,6 +4,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
+#include "autograd/base/message_text.h"
 #include "data/inputs/each_line.h"
 #include "data/sources/idx.h"
 #include "data/sources/motion.h"
@@ -14,15 +15,17 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(Exit::bad_input, message); }
 
-void check_frames(std::int64_t frames, const VideoOptions& video) {
+void check_frames(std::int64_t frames, const VideoOptions& video, const std::string& line) {
   if (frames == video.frames) return;
-  refuse(fmt::format("a clip of {} frames, but data.video.frames is {}", frames, video.frames));
+  refuse(fmt::format("{}a clip of {} frames, but data.video.frames is {}",
+                     is_motion(line) ? fmt::format("\"{}\": ", shown(line)) : "", frames,
+                     video.frames));
 }
 
 Clip clip_of(const std::string& line, const ImageOptions& options, const VideoOptions& video,
              IdxFiles& files) {
   if (is_motion(line)) {
-    check_frames(motion_length(line), video);
+    check_frames(motion_length(line), video, line);
     return draw_motion(line, options.height, options.width, options.channels);
   }
   IdxItem item;
@@ -59,7 +62,7 @@ Clips::Clips(std::span<const std::string> lines, const ImageOptions& options,
   std::vector<Clip> all(lines.size());
   for_each_line(lines, what, threads, [&](std::size_t i) {
     all[i] = clip_of(lines[i], options, video, files);
-    check_frames(all[i].frames, video);
+    check_frames(all[i].frames, video, lines[i]);
     if (all[i].channels != options.channels)
       refuse(fmt::format("a clip with {} channels, but data.image.channels is {}", all[i].channels,
                          options.channels));

@@ -154,7 +154,8 @@ BOOST_AUTO_TEST_CASE(broken_and_unfitting_clips_are_refused_by_line_and_file) {
   refused(file("\x93NUMPY"), "not a .npy file");
   refused((dir / "nowhere.npy").string(), "nowhere.npy");
   refused((dir / "picture.png").string(), "not a clip: a .npy file");
-  refused("clip:1 2 1 rr", "a clip of 3 frames, but data.video.frames is 4");
+  refused("clip:1 2 1 rr",
+          "line 2: \"clip:1 2 1 rr\": a clip of 3 frames, but data.video.frames is 4");
   refused("clip:1 2 0 rrr", "\"clip:1 2 0 rrr\" is not a clip");
 }
 
