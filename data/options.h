@@ -31,11 +31,13 @@ enum class SyntheticKind {
   summary,
   mixture,
   captions,
-  tones
+  tones,
+  motion
 };
 constexpr auto names_of(SyntheticKind) {
   return enum_names<SyntheticKind>("none", "copy", "reverse", "sort", "addition", "dates",
-                                   "brackets", "recall", "summary", "mixture", "captions", "tones");
+                                   "brackets", "recall", "summary", "mixture", "captions", "tones",
+                                   "motion");
 }
 
 /// A built-in task; counts are numbers of pairs. Splits share no source line.
@@ -56,11 +58,13 @@ struct SyntheticOptions {
       0;  ///< recall: place of the key in question from the end (1: last); 0: any
 };
 
-/// What the lines of a source are: text, or the names of image, feature or audio files.
-enum class InputKind { text, image, features };
-constexpr auto names_of(InputKind) { return enum_names<InputKind>("text", "image", "features"); }
+/// What the lines of a source are: text, or the names of files: pictures, features or sound, clips.
+enum class InputKind { text, image, features, video };
+constexpr auto names_of(InputKind) {
+  return enum_names<InputKind>("text", "image", "features", "video");
+}
 
-/// Pictures as sequences of patches (data/inputs/pictures.h).
+/// Pictures as sequences of patches (data/inputs/pictures.h), and the frames of clips.
 struct ImageOptions {
   std::int64_t height = 28, width = 28;  ///< pixels that the model reads
   std::int64_t channels = 1;             ///< 1: grey; 3: red, green, blue
@@ -77,6 +81,12 @@ constexpr std::int64_t patch_width(const ImageOptions& o) { return o.patch * o.p
 constexpr std::int64_t patches_of(const ImageOptions& o) {
   return (o.height / o.patch) * (o.width / o.patch);
 }
+
+/// Clips as sequences of tubelets (data/inputs/clips.h): patches that extend over several frames.
+struct VideoOptions {
+  std::int64_t frames = 16;  ///< of each clip
+  std::int64_t tubelet = 2;  ///< frames of a tubelet, a divisor of frames
+};
 
 /// Feature rows, or audio as log-mel features (data/inputs/features.h).
 struct FeatureOptions {
@@ -121,6 +131,7 @@ struct DataOptions {
   SyntheticOptions synthetic = {};
   InputKind input = InputKind::text;
   ImageOptions image = {};
+  VideoOptions video = {};
   FeatureOptions features = {};
   bool lowercase = false;  ///< both sides, before tokenising (Unicode simple lower case)
   double cutoff = 0.0;     ///< probability that an input token becomes <unk> in training
@@ -133,8 +144,16 @@ struct DataOptions {
 /// Values of a row of a source that is not text; 0 for text.
 constexpr std::int64_t row_width(const DataOptions& o) {
   return o.input == InputKind::image      ? patch_width(o.image)
+         : o.input == InputKind::video    ? patch_width(o.image) * o.video.tubelet
          : o.input == InputKind::features ? row_width(o.features)
                                           : 0;
+}
+
+/// Patches of a picture, or tubelets of a clip; 0 for other sources.
+constexpr std::int64_t patches_of(const DataOptions& o) {
+  return o.input == InputKind::image   ? patches_of(o.image)
+         : o.input == InputKind::video ? patches_of(o.image) * (o.video.frames / o.video.tubelet)
+                                       : 0;
 }
 
 enum class TokenizerKind { sentencepiece, characters, bytes, words };

@@ -9,6 +9,7 @@
 #include "autograd/attention.h"
 #include "autograd/base/all_reduce.h"
 #include "autograd/base/random.h"
+#include "autograd/memory/arena.h"
 #include "autograd/tensor.h"
 #include "nn/segment_memory.h"
 
@@ -44,11 +45,17 @@ struct Pass {
 
 HEED_BEGIN
 
+/// Offsets that a model computes in each step.
+using OwnOffsets = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
+
 /// The input of cross-attention: the encoder's rows. Sequence i of x reads sequence i of the
 /// memory.
 struct Memory {
   Tensor rows;  ///< [memory rows, d]
-  Offsets offsets;
+  OwnOffsets offsets;
+
+  Memory() = default;
+  Memory(Tensor r, Offsets o) : rows(std::move(r)), offsets(o.begin(), o.end()) {}
 };
 
 /// The cache of one layer. Self-attention keeps rows of keys and values side by side, [rows, 2 d];

@@ -67,6 +67,22 @@ struct AttentionChoice {
   ScoreMap map = ScoreMap::softmax;  ///< from scores to weights
 };
 
+/// What turns rows of features into rows of the model (nn/models/front_end.h): a matrix, or
+/// convolutions that also halve the number of rows along each side.
+enum class FrontEndKind { linear, conv };
+constexpr auto names_of(FrontEndKind) { return enum_names<FrontEndKind>("linear", "conv"); }
+
+struct FrontEndOptions {
+  FrontEndKind kind = FrontEndKind::linear;
+  std::int64_t layers = 2;  ///< conv
+};
+/// Rows that a front end makes of n rows: of a sequence, or along a side of a picture.
+constexpr std::int64_t rows_after(const FrontEndOptions& o, std::int64_t n) {
+  if (o.kind == FrontEndKind::linear) return n;
+  const std::int64_t of = std::int64_t{1} << o.layers;
+  return (n + of - 1) / of;
+}
+
 /// The encoder of a Swin Transformer (nn/models/swin.h).
 struct SwinOptions {
   std::int64_t window = 7;                    ///< patches along the side of a window
@@ -100,6 +116,7 @@ struct ModelOptions {
   /// rows are token ids.
   std::int64_t input_width = 0;
   std::int64_t grid_height = 0, grid_width = 0;  ///< patches of a picture; 0: not pictures
+  FrontEndOptions front_end = {};                ///< with input_width
   SwinOptions swin = {};
   std::int64_t segments = 1;   ///< encoder alone: texts in a line that have embeddings of their own
   Pool pool = Pool::first;     ///< classifier of sequences
@@ -112,5 +129,11 @@ struct ModelOptions {
   std::int64_t t5_buckets = 32;       ///< relative_t5: a multiple of 4
   std::int64_t t5_distance = 128;     ///< relative_t5: longer distances share a bucket
 };
+
+/// How many source rows share a position of the encoder.
+constexpr std::int64_t rows_per_position(const ModelOptions& o) {
+  if (o.front_end.kind == FrontEndKind::linear) return 1;
+  return std::int64_t{1} << (o.grid_width > 0 ? 2 : 1) * o.front_end.layers;
+}
 
 }  // namespace heed

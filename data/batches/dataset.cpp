@@ -117,7 +117,9 @@ void check_lengths(const Dataset& data, const EvaluationLimits& limits, const st
   for (std::int64_t i = 0; i < data.size(); ++i) {
     const std::int64_t source = data.source_rows(i), target = data.target.length(i) + 1,
                        needed = std::max(source, target);
-    const bool placed = limits.positions > 0 && needed > limits.positions;
+    const bool placed =
+        limits.positions > 0 &&
+        (target > limits.positions || source > limits.positions * limits.rows_per_position);
     if (!placed && needed <= limits.longest) continue;
     throw Error(
         Exit::bad_input,

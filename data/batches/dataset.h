@@ -96,7 +96,8 @@ Dataset tokenize_text(const std::string& text, const Tokenizer& tokenizer, int t
 
 /// Limits for the lines of an evaluation split, where sample i is line i.
 struct EvaluationLimits {
-  std::int64_t positions = 0;  ///< of the model; 0: any number
+  std::int64_t positions = 0;          ///< of the model; 0: any number
+  std::int64_t rows_per_position = 1;  ///< of the source
   /// Tokens of a line, its end counted. The time of attention is quadratic in it, so a line as long
   /// as a book would block all others.
   std::int64_t longest = 4096;

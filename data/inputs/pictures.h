@@ -1,5 +1,6 @@
 #pragma once
-/// Pictures as sequences of patches (Dosovitskiy et al., "An image is worth 16x16 words", 2021).
+/// Pictures as sequences of patches (Dosovitskiy et al., "An image is worth 16x16 words", 2021); also
+/// what clips share with them (data/inputs/clips.h).
 #include <memory>
 #include <span>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "data/batches/inputs.h"
 #include "data/options.h"
+#include "data/sources/picture.h"
 
 namespace heed {
 
@@ -17,7 +19,7 @@ namespace heed {
 /// In training, the options may shift a picture by up to options.shift pixels in each direction (the
 /// border is filled with black), crop it at a random position, and mirror it with probability 1/2.
 /// Evaluation crops the middle.
-class Pictures final : public Inputs {
+class Pictures : public Inputs {
  public:
   /// A line names a file (read_picture) or an item of an IDX file ("FILE#17"), or is a drawing
   /// (drawings.h). Throws Error(bad_input), naming
@@ -29,6 +31,15 @@ class Pictures final : public Inputs {
   void push(std::int64_t input, const Draw& draw, Side& side) const override;
   void add_to(Sha256& sum, std::int64_t input) const override;
 
+ protected:
+  /// Without pictures: those of `keep`. A picture is a clip of one frame.
+  Pictures(const ImageOptions& options, const VideoOptions& video, bool class_row)
+      : options_(options), video_(video), class_row_(class_row) {}
+  /// Throws Error(bad_input) if the options do not accept the size; `noun` is for the message.
+  void check_size(std::int64_t height, std::int64_t width, const char* noun) const;
+  /// Takes the pixels over.
+  void keep(Clip& clip);
+
  private:
   struct Item {
     std::size_t begin = 0;  // in pixels_
@@ -37,6 +48,7 @@ class Pictures final : public Inputs {
   std::span<const std::uint8_t> pixels(const Item& item) const;
 
   ImageOptions options_;
+  VideoOptions video_;
   bool class_row_;
   std::vector<Item> items_;
   std::vector<std::uint8_t> pixels_;

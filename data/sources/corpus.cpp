@@ -249,7 +249,7 @@ Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed) 
       refuse(Exit::usage,
              "data.lowercase: would merge symbols; data.synthetic.symbols must be <= 26");
     }
-    Corpus corpus = synthetic_corpus(options.synthetic, seed, options.image);
+    Corpus corpus = synthetic_corpus(options.synthetic, seed, options.image, options.video);
     if (options.lowercase) {
       for (Split* split : {&corpus.train, &corpus.valid, &corpus.test})
         make_lower(*split, options.input);

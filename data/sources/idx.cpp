@@ -66,6 +66,19 @@ std::span<const std::uint8_t> IdxFile::operator[](std::int64_t i) const {
   return {begin + static_cast<std::size_t>(i) * item_, item_};
 }
 
+std::span<const std::uint8_t> IdxFile::item(const IdxItem& item, std::string_view noun) const {
+  if (item.number >= size())
+    refuse(item.path, fmt::format("has {} {}, so there is no #{}", size(), noun, item.number));
+  return (*this)[item.number];
+}
+
+const IdxFile& IdxFiles::open(const std::string& path) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = files_.find(path);
+  return found != files_.end() ? found->second
+                               : files_.emplace(path, IdxFile::read(path)).first->second;
+}
+
 bool IdxItem::parse(std::string_view line, IdxItem& into) {
   const std::size_t mark = line.rfind('#');
   if (mark == std::string_view::npos || mark + 1 == line.size()) return false;

@@ -2,12 +2,23 @@
 /// IDX files, the format of MNIST: numbers of one byte in one to four dimensions, plain or gzip.
 /// http://yann.lecun.com/exdb/mnist describes it.
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace heed {
+
+/// A line that stands for an item of an IDX file: "FILE#17", counted from 0.
+struct IdxItem {
+  std::string path;
+  std::int64_t number = 0;
+  std::string text() const { return path + "#" + std::to_string(number); }
+  /// Whether a line has that form; the parts are then in `into`.
+  static bool parse(std::string_view line, IdxItem& into);
+};
 
 class IdxFile {
  public:
@@ -21,6 +32,8 @@ class IdxFile {
   std::int64_t size() const { return shape_.front(); }
   /// Item i along the first dimension.
   std::span<const std::uint8_t> operator[](std::int64_t i) const;
+  /// The item of that number; `noun` says what it is. Throws Error(bad_input) if there is none.
+  std::span<const std::uint8_t> item(const IdxItem& item, std::string_view noun) const;
 
  private:
   std::vector<std::int64_t> shape_;
@@ -28,13 +41,14 @@ class IdxFile {
   std::size_t begin_ = 0, item_ = 1;
 };
 
-/// A line that stands for an item of an IDX file: "FILE#17", counted from 0.
-struct IdxItem {
-  std::string path;
-  std::int64_t number = 0;
-  std::string text() const { return path + "#" + std::to_string(number); }
-  /// Whether a line has that form; the parts are then in `into`.
-  static bool parse(std::string_view line, IdxItem& into);
+/// IDX files that have been read, each once. Any number of threads may call it.
+class IdxFiles {
+ public:
+  const IdxFile& open(const std::string& path);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, IdxFile> files_;
 };
 
 }  // namespace heed

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <string_view>
@@ -48,11 +49,22 @@ void copy_values(std::string_view bytes, std::vector<float>& into) {
   }
 }
 
-}  // namespace
+/// An array as its file holds it: values of `size` bytes each, row by row.
+struct Stored {
+  std::string file, type;
+  std::vector<std::int64_t> shape;
+  std::size_t begin = 0, size = 0;
 
-Matrix read_npy(const std::string& path) {
-  const std::string bytes = read_binary_file(path);
-  const std::string_view file = bytes;
+  std::string_view values() const { return std::string_view(file).substr(begin); }
+};
+
+/// `size_of` gives the bytes of a value of a type, 0 for types that the caller does not read; `types`
+/// names the others.
+Stored read_stored(const std::string& path, std::size_t (*size_of)(std::string_view),
+                   std::string_view types) {
+  Stored stored;
+  stored.file = read_binary_file(path);
+  const std::string_view file = stored.file;
   if (file.size() < 12 || !file.starts_with("\x93NUMPY")) refuse(path, "not a .npy file");
   const bool first =
       file[6] == 1;  // the header's length has two bytes in version 1, four in version 2
@@ -61,28 +73,54 @@ Matrix read_npy(const std::string& path) {
     length = length << 8 | static_cast<unsigned char>(file[8 + k]);
   const std::size_t begin = first ? 10 : 12;
   if (length > file.size() - begin) refuse(path, "a .npy file that ends in its header");
-  const std::string_view header = file.substr(begin, length), values = file.substr(begin + length),
-                         type = value_of(header, "descr");
-  const std::size_t size = type == "'<f4'" ? 4 : type == "'<f8'" ? 8 : 0;
-  if (size == 0 || value_of(header, "fortran_order") != "False") {
-    refuse(path, fmt::format("a .npy file of type {}{}; float32 and float64 ('<f4', '<f8') in rows "
-                             "can be read",
-                             shown(type), size == 0 ? "" : " in columns"));
+  const std::string_view header = file.substr(begin, length);
+  stored.type = value_of(header, "descr");
+  stored.begin = begin + length;
+  stored.size = size_of(stored.type);
+  if (stored.size == 0 || value_of(header, "fortran_order") != "False") {
+    refuse(path, fmt::format("a .npy file of type {}{}; {} in rows can be read", shown(stored.type),
+                             stored.size == 0 ? "" : " in columns", types));
   }
-  const std::vector<std::int64_t> shape = numbers(value_of(header, "shape"));
-  if (shape.size() != 2)
-    refuse(path, fmt::format("an array of shape ({}), not a matrix", fmt::join(shape, ", ")));
-  Matrix matrix{shape[0], shape[1], {}};
-  const auto most = static_cast<std::int64_t>(values.size() / size);
-  if (matrix.rows < 0 || matrix.columns < 0 ||
-      (matrix.columns > 0 && matrix.rows > most / matrix.columns) ||
-      matrix.rows * matrix.columns * static_cast<std::int64_t>(size) != std::ssize(values)) {
-    refuse(path, fmt::format("{} bytes of values, which is not {} x {}", values.size(), shape[0],
-                             shape[1]));
-  }
-  size == 4 ? copy_values<float>(values, matrix.values)
-            : copy_values<double>(values, matrix.values);
+  stored.shape = numbers(value_of(header, "shape"));
+  return stored;
+}
+
+/// Refuses a file that has not as many values as its shape says.
+void require_all_values(const std::string& path, const Stored& stored) {
+  const auto most = static_cast<std::int64_t>(stored.values().size() / stored.size);
+  std::int64_t values = std::ranges::count(stored.shape, 0) > 0 ? 0 : 1;
+  for (const std::int64_t n : stored.shape)
+    values = n < 0 || values < 0 || (n > 0 && values > most / n) ? -1 : values * n;
+  if (values * static_cast<std::int64_t>(stored.size) == std::ssize(stored.values())) return;
+  refuse(path, fmt::format("{} bytes of values, which is not {}", stored.values().size(),
+                           fmt::join(stored.shape, " x ")));
+}
+
+}  // namespace
+
+Matrix read_npy(const std::string& path) {
+  const auto size_of = [](std::string_view type) -> std::size_t {
+    return type == "'<f4'" ? 4 : type == "'<f8'" ? 8 : 0;
+  };
+  const Stored stored = read_stored(path, size_of, "float32 and float64 ('<f4', '<f8')");
+  if (stored.shape.size() != 2)
+    refuse(path,
+           fmt::format("an array of shape ({}), not a matrix", fmt::join(stored.shape, ", ")));
+  require_all_values(path, stored);
+  Matrix matrix{stored.shape[0], stored.shape[1], {}};
+  stored.size == 4 ? copy_values<float>(stored.values(), matrix.values)
+                   : copy_values<double>(stored.values(), matrix.values);
   return matrix;
+}
+
+ByteArray read_npy_bytes(const std::string& path) {
+  const auto size_of = [](std::string_view type) -> std::size_t {
+    return type == "'|u1'" || type == "'u1'" ? 1 : 0;
+  };
+  const Stored stored = read_stored(path, size_of, "uint8 ('|u1')");
+  require_all_values(path, stored);
+  const std::string_view values = stored.values();
+  return {stored.shape, {values.begin(), values.end()}};
 }
 
 }  // namespace heed

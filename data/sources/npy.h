@@ -16,4 +16,12 @@ struct Matrix {
 /// number of dimensions.
 Matrix read_npy(const std::string& path);
 
+struct ByteArray {
+  std::vector<std::int64_t> shape;
+  std::vector<std::uint8_t> values;
+};
+
+/// An array of uint8 with any number of dimensions, row by row. Throws as read_npy does.
+ByteArray read_npy_bytes(const std::string& path);
+
 }  // namespace heed

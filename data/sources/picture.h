@@ -1,5 +1,5 @@
 #pragma once
-/// Pictures from files: PNG (libpng), JPEG (libjpeg-turbo), and binary PGM and PPM.
+/// Pictures, and how they are read from files: PNG (libpng), JPEG (libjpeg-turbo), and binary PGM and PPM.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,6 +9,12 @@ namespace heed {
 struct Picture {
   std::int64_t height = 0, width = 0, channels = 0;
   std::vector<std::uint8_t> values;  ///< [height, width, channels]
+};
+
+/// Moving pictures.
+struct Clip {
+  std::int64_t frames = 0, height = 0, width = 0, channels = 0;
+  std::vector<std::uint8_t> values;  ///< [frames, height, width, channels]
 };
 
 /// Reads a picture; the content, not the name, tells the format. channels: 1 (grey) or 3 (red,

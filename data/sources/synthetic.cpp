@@ -11,6 +11,7 @@
 #include "autograd/base/team.h"
 #include "data/sources/dates.h"
 #include "data/sources/drawings.h"
+#include "data/sources/motion.h"
 #include "data/sources/sound.h"
 #include "data/sources/summaries.h"
 
@@ -159,6 +160,7 @@ std::string digits_of(std::int64_t count, Random& random) {
 struct Recipe {
   SyntheticOptions options;
   ImageOptions image;
+  VideoOptions video;
   std::uint64_t seed = 0;
 };
 
@@ -174,6 +176,11 @@ Pair make_pair(const Recipe& recipe, Random& random) {
       Scene scene = make_scene(recipe.image.height, recipe.image.width, random);
       const std::uint64_t key = hash(scene.caption);
       return {std::move(scene.drawing), std::move(scene.caption), key};
+    }
+    case SyntheticKind::motion: {
+      Motion motion =
+          make_motion(recipe.video.frames, recipe.image.height, recipe.image.width, random);
+      return {.source = std::move(motion.clip), .target = std::move(motion.label)};
     }
     case SyntheticKind::summary: {
       Summary summary = write_summary(draw(random, options.min_length, options.max_length), random);
@@ -264,8 +271,8 @@ Corpus mixture_corpus(Recipe recipe) {
 }  // namespace
 
 Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed,
-                        const ImageOptions& image) {
-  const Recipe recipe{options, image, seed};
+                        const ImageOptions& image, const VideoOptions& video) {
+  const Recipe recipe{options, image, video, seed};
   if (options.name == SyntheticKind::mixture) return mixture_corpus(recipe);
   return {.train = make_train(recipe),
           .valid = make_different(recipe, Part::valid, options.valid),

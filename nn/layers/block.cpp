@@ -77,10 +77,10 @@ Stack::Stack(const ModelOptions& options, std::int64_t depth, BlockKind kind, In
 namespace {
 
 /// The block's result, without what its ops would keep for backward. What backward needs of the context
-/// is copied: only the batch and the model live that long.
+/// is copied: only the model lives that long.
 Tensor recomputed(const TransformerBlock& block, const Tensor& x, const Context& context) {
   std::vector<Tensor> inputs{x}, variables;
-  Offsets memory_offsets;
+  OwnOffsets memory_offsets;
   if (block.cross_attention && context.memory != nullptr) {
     inputs.push_back(context.memory->rows);
     memory_offsets = context.memory->offsets;
@@ -90,7 +90,8 @@ Tensor recomputed(const TransformerBlock& block, const Tensor& x, const Context&
     variables.insert(variables.end(), term->inputs().begin(), term->inputs().end());
   const auto after =
       std::make_shared<Pass>();  // the pass once the block has taken its random numbers
-  const auto run = [&block, memory_offsets, after, offsets = context.offsets, start = context.pass,
+  const OwnOffsets offsets(context.offsets.begin(), context.offsets.end());
+  const auto run = [&block, memory_offsets, after, offsets, start = context.pass,
                     terms = context.terms, pattern = context.pattern, layer = context.layer,
                     lanes = context.lanes](std::span<const Tensor> given) {
     *after = start;

@@ -52,6 +52,11 @@ class EncoderClassifier final : public Classifier {
       output_ = Linear(swin_->width(), labels, init);
       return;
     }
+    const bool fewer = options.input_width > 0 && options.front_end.kind == FrontEndKind::conv;
+    if (fewer && (labelling != Labelling::sequences || pool_ != Pool::mean))
+      fail(
+          "[classifier] a front end of convolutions expected a label for each sequence, from the "
+          "mean of its rows");
     encoder_ = Tower(options, vocabulary, BlockKind::encoder, init);
     output_ = tied_ ? Linear(encoder_.embedding.weight) : Linear(options.d_model, labels, init);
   }
@@ -87,16 +92,16 @@ class EncoderClassifier final : public Classifier {
  private:
   struct Encoded {
     Tensor rows;
-    std::vector<std::int32_t> offsets;  ///< of the rows of each sequence
+    OwnOffsets offsets;  ///< of the rows of each sequence
   };
   Encoded encoded(const SideView& side, Pass& pass) const {
     if (!swin_) {
-      return {encoder_(side, {side.offsets, nullptr, pass}),
-              {side.offsets.begin(), side.offsets.end()}};
+      return {encoder_(side, {side.offsets, nullptr, pass}), encoder_.row_offsets(side.offsets)};
     }
     const std::vector<std::int32_t> lengths(side.offsets.size() - 1,
                                             static_cast<std::int32_t>(swin_->patches()));
-    return {(*swin_)(side, pass), offsets_of(lengths)};
+    const std::vector<std::int32_t> offsets = offsets_of(lengths);
+    return {(*swin_)(side, pass), {offsets.begin(), offsets.end()}};
   }
   /// The encoder's rows, or one for each sequence.
   Tensor labelled_rows(const Rows& rows, Pass& pass) const {

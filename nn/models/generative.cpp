@@ -34,12 +34,14 @@ Tensor Generative::loss(const Rows& rows, const LossOptions& options, Pass& pass
 
 namespace {
 
-/// Rows of the encoder, [source rows, d], computed some sequences at a time.
-Array encode_in_parts(const Generative& model, const SideView& source) {
+/// Rows of the encoder, computed some sequences at a time.
+Memory encode_in_parts(const Generative& model, const SideView& source) {
   constexpr std::int32_t part = 2048;  // rows: a layer's results stay in the caches
   const Offsets offsets = source.offsets;
   const std::int32_t total = offsets.back(), parts = std::max(1, (total + part - 1) / part);
-  Array memory;
+  std::vector<Array> rows;
+  Memory memory;
+  memory.offsets = {0};
   std::size_t begin = 0;
   for (std::int32_t i = 1; begin + 1 < offsets.size(); ++i) {
     // Whole sequences up to an equal share of all rows, so that no part has only a few.
@@ -49,12 +51,18 @@ Array encode_in_parts(const Generative& model, const SideView& source) {
     std::vector<std::int32_t> own(&offsets[begin], &offsets[end] + 1);
     for (std::int32_t& o : own) o -= offsets[begin];
     Pass pass;
-    const Array rows =
-        model.encode(source.part(offsets[begin], offsets[end], own), pass).rows.value();
-    if (!memory.defined()) memory = Array({total, rows.cols()});
-    std::copy_n(rows.data(), rows.size(), memory.row(offsets[begin]));
+    const Memory encoded = model.encode(source.part(offsets[begin], offsets[end], own), pass);
+    const std::int32_t first = memory.offsets.back();
+    for (std::size_t s = 1; s < encoded.offsets.size(); ++s)
+      memory.offsets.push_back(first + encoded.offsets[s]);
+    rows.push_back(encoded.rows.value());
     begin = end;
   }
+  if (rows.empty()) return memory;
+  Array all({memory.offsets.back(), rows.front().cols()});
+  real* at = all.data();
+  for (const Array& some : rows) at = std::copy_n(some.data(), some.size(), at);
+  memory.rows = Tensor(std::move(all));
   return memory;
 }
 
@@ -79,12 +87,9 @@ void require_unread(bool begun, bool has_source) {
 class CachedDecoding final : public Decoding {
  public:
   CachedDecoding(const Generative& model, const SideView& source, std::int64_t count)
-      : model_(model),
-        memory_offsets_(source.offsets.begin(), source.offsets.end()),
-        cache_(count) {
+      : model_(model), cache_(count) {
     const NoGrad no_grad;
-    memory_.offsets = memory_offsets_;
-    if (!source.offsets.empty()) memory_.rows = Tensor(encode_in_parts(model, source));
+    if (!source.offsets.empty()) memory_ = encode_in_parts(model, source);
   }
 
   Array step(std::span<const std::int32_t> tokens) override {
@@ -99,7 +104,7 @@ class CachedDecoding final : public Decoding {
     return model_.output()(rows).value();
   }
   void read(std::span<const std::int32_t> tokens) override {
-    require_unread(cache_.position >= 0, !memory_offsets_.empty());
+    require_unread(cache_.position >= 0, !memory_.offsets.empty());
     if (tokens.empty()) return;
     const NoGrad no_grad;
     Pass pass;
@@ -118,7 +123,6 @@ class CachedDecoding final : public Decoding {
 
  private:
   const Generative& model_;
-  std::vector<std::int32_t> memory_offsets_;
   Memory memory_;
   Cache cache_;
 };

@@ -58,7 +58,8 @@ class Seq2Seq final : public Generative {
     return options_.positions == PositionKind::learned ? options_.max_positions : 0;
   }
   Memory encode(const SideView& source, Pass& pass) const override {
-    return {encoder_(source, {source.offsets, nullptr, pass}), source.offsets};
+    return {encoder_(source, {source.offsets, nullptr, pass}),
+            encoder_.row_offsets(source.offsets)};
   }
   Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const override {
     return decoder_(ids, context);

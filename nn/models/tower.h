@@ -6,20 +6,20 @@
 #include "autograd/ops/dropout.h"
 #include "nn/layers/block.h"
 #include "nn/layers/embedding.h"
-#include "nn/layers/linear.h"
 #include "nn/layers/positions.h"
+#include "nn/models/front_end.h"
 #include "nn/models/model.h"
 
 HEED_BEGIN
 
-/// From token ids, or rows of features, to rows: embedding or projection, positions, dropout, a
+/// From token ids, or rows of features, to rows: embedding or front end, positions, dropout, a
 /// stack of blocks. A model with other parameter
 /// names (those of torch.nn.Transformer) or a shared table builds and lists the parts itself.
 struct Tower {
   static constexpr std::int32_t end_token = 2;  ///< </s>, in every vocabulary of heed
 
   Embedding embedding;
-  std::optional<Linear> input;        ///< of rows of features, in place of the embedding
+  std::optional<FrontEnd> input;      ///< of rows of features, in place of the embedding
   std::optional<Embedding> segments;  ///< added to the embedding (segments_of)
   Positions positions;
   double dropout_rate = 0;
@@ -40,20 +40,27 @@ struct Tower {
       segments.emplace(options.segments, options.d_model, options.scale_embeddings, init);
   }
 
-  /// The projection of an encoder's rows of features; none if its rows are token ids.
-  static std::optional<Linear> input_of(const ModelOptions& options, BlockKind kind, Init& init) {
+  /// The front end of an encoder's rows of features; none if its rows are token ids.
+  static std::optional<FrontEnd> input_of(const ModelOptions& options, BlockKind kind, Init& init) {
     if (!reads_features(options, kind)) return std::nullopt;
-    return Linear(options.input_width, options.d_model, init);
+    return FrontEnd(options, init);
   }
-  /// A side of n rows → [n, d]; the context's offsets are those of the side.
+  /// Where the rows of each sequence of a side begin.
+  OwnOffsets row_offsets(Offsets offsets) const {
+    if (input) return input->offsets_after(offsets);
+    return {offsets.begin(), offsets.end()};
+  }
+  /// A side of n rows → [n, d], or fewer (row_offsets); the context's offsets are those of the side.
   Tensor operator()(const SideView& side, const Context& context) const {
-    Tensor x = input ? (*input)(rows_of_features(side)) : embedding(side.ids);
+    Tensor x = input ? (*input)(rows_of_features(side), context.offsets) : embedding(side.ids);
     if (segments) x = add(x, (*segments)(segments_of(side.ids, context.offsets)));
-    x = positions(x, context.offsets, context.first_position());
+    const OwnOffsets offsets = row_offsets(context.offsets);
     Pass& pass = context.pass;
     const auto p = static_cast<real>(pass.rate(dropout_rate));
     Context inner = context;
+    inner.offsets = offsets;
     inner.terms = positions.terms;
+    x = positions(x, offsets, context.first_position());
     return stack(dropout(x, p, pass.next_key()), inner);
   }
   /// n ids → [n, d]
@@ -69,7 +76,7 @@ struct Tower {
     Pass evaluation;
     return (*this)(ids, offsets, evaluation);
   }
-  /// Of the embedding or of the projection.
+  /// Of the embedding or of the front end.
   Parameters input_parameters() const {
     return input ? parameters_of("input", *input) : parameters_of("embedding", embedding);
   }

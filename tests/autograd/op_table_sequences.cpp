@@ -60,9 +60,24 @@ OpRow unfold_row() {
             {fmt::format("{}, d {}, {} from {} before", l.name, d, w.width, w.before),
              {uniform({l.offsets.back(), d})},
              [=, offsets = l.offsets](const Inputs& x) {
-               return unfold(x[0], offsets, w.width, w.before);
+               return unfold(x[0], offsets, {.width = w.width, .before = w.before});
              }});
       }
+    }
+  }
+  for (const Ids& offsets : {Ids{0, 12}, {0, 0, 4, 24}}) {  // lines of 4 rows
+    for (const UnfoldWindow& w : {UnfoldWindow{3, 1, 2, 3, 1, 4},
+                                  {2, 0, 1, 2, 1, 4},
+                                  {3, 2, 3, 5, 2, 4},
+                                  {9, 4, 5, 1, 0, 4},
+                                  {3, 1, 2, 1, 0, 0},
+                                  {1, 0, 7, 1, 0, 0}}) {
+      row.cases.push_back(
+          {fmt::format("{} rows in lines of {}, {} x {} from {} above and {} before, stride {}",
+                       fmt::join(offsets, ", "), w.line, w.height, w.width, w.above, w.before,
+                       w.stride),
+           {uniform({offsets.back(), 2})},
+           [=](const Inputs& x) { return unfold(x[0], offsets, w); }});
     }
   }
   return row;

@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(undefined_tensors) {
   EXPECT_FAIL(attention(of({1, 1}), none, of({1, 1})), "[attention]");
   EXPECT_FAIL(lstm(none, of({4, 1}), none, Ids{0}), "[lstm]");
   EXPECT_FAIL(gru(of({1, 3}), none, none, Ids{0, 1}), "[gru]");
-  EXPECT_FAIL(unfold(none, Ids{0}, 1, 0), "[unfold]");
+  EXPECT_FAIL(unfold(none, Ids{0}, {}), "[unfold]");
 }
 
 BOOST_AUTO_TEST_CASE(sequences) {
@@ -98,11 +98,19 @@ BOOST_AUTO_TEST_CASE(sequences) {
   EXPECT_FAIL(lstm(x, weight, of({2}), Ids{0, 5}), "[lstm] expected a bias [8], got [2]");
   for (const Ids& offsets : {Ids{}, Ids{0}, Ids{0, 4}, Ids{1, 5}, Ids{0, 3, 2, 5}}) {
     EXPECT_FAIL(lstm(x, weight, {}, offsets), "[lstm] expected offsets rising from 0 to 5 rows");
-    EXPECT_FAIL(unfold(x, offsets, 1, 0), "[unfold] expected offsets rising from 0 to 5 rows");
+    EXPECT_FAIL(unfold(x, offsets, {}), "[unfold] expected offsets rising from 0 to 5 rows");
   }
-  EXPECT_FAIL(unfold(of({5}), Ids{0, 5}, 1, 0), "[unfold] expected x [rows, d], got [5]");
-  EXPECT_FAIL(unfold(x, Ids{0, 5}, 3, 3),
-              "[unfold] expected a window with its own row, got 3 rows from 3 before");
+  EXPECT_FAIL(unfold(of({5}), Ids{0, 5}, {}), "[unfold] expected x [rows, d], got [5]");
+  EXPECT_FAIL(
+      unfold(x, Ids{0, 5}, {.width = 3, .before = 3}),
+      "[unfold] expected a window with its own row, got 1 x 3 rows from 0 above and 3 before");
+  EXPECT_FAIL(
+      unfold(x, Ids{0, 5}, {.height = 2, .above = -1}),
+      "[unfold] expected a window with its own row, got 2 x 1 rows from -1 above and 0 before");
+  EXPECT_FAIL(unfold(x, Ids{0, 5}, {.stride = 0}),
+              "[unfold] expected a stride and lines, got stride 0 and lines of 0");
+  EXPECT_FAIL(unfold(x, Ids{0, 2, 5}, {.line = 2}),
+              "[unfold] expected sequences of lines of 2 rows, got 3 rows");
 }
 
 BOOST_AUTO_TEST_CASE(indices) {

@@ -12,18 +12,13 @@
 #include "data/sources/npy.h"
 #include "data/sources/sound.h"
 #include "data/sources/synthetic.h"
+#include "tests/data/files.h"
 #include "tests/data/support.h"
 
 using namespace heed;
 using namespace heed::testing;
 
 namespace {
-
-std::string little(std::uint32_t n, int bytes) {
-  std::string text;
-  for (int k = 0; k < bytes; ++k) text += static_cast<char>(n >> (8 * k) & 255);
-  return text;
-}
 
 std::string wav(std::uint32_t kind, std::uint32_t channels, std::uint32_t bits, std::uint32_t rate,
                 const std::string& data, const std::string& before = "") {
@@ -33,15 +28,6 @@ std::string wav(std::uint32_t kind, std::uint32_t channels, std::uint32_t bits, 
   const std::string chunks = "WAVEfmt " + little(16, 4) + format + before + "data" +
                              little(static_cast<std::uint32_t>(data.size()), 4) + data;
   return "RIFF" + little(static_cast<std::uint32_t>(chunks.size()), 4) + chunks;
-}
-
-std::string npy(const std::string& descr, const std::string& shape, const std::string& values,
-                const std::string& order = "False") {
-  std::string header =
-      "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
-  header.resize(118, ' ');
-  header.back() = '\n';
-  return "\x93NUMPY\x01" + std::string(1, '\0') + little(118, 2) + header + values;
 }
 
 template <class T>

@@ -12,6 +12,7 @@
 #include "data/sources/idx.h"
 #include "data/sources/picture.h"
 #include "data/sources/synthetic.h"
+#include "tests/data/files.h"
 #include "tests/data/support.h"
 
 using namespace heed;
@@ -44,14 +45,6 @@ std::string jpeg(const Picture& p) {
   tjFree(bytes);
   tjDestroy(encoder);
   return result;
-}
-
-std::string idx(std::vector<std::uint32_t> shape, const std::string& values, char type = 8) {
-  std::string bytes{'\0', '\0', type, static_cast<char>(shape.size())};
-  for (const std::uint32_t n : shape) {
-    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(n >> shift & 255);
-  }
-  return bytes + values;
 }
 
 std::string bytes_of(const Picture& p) { return {p.values.begin(), p.values.end()}; }

@@ -11,11 +11,11 @@ using namespace heed::testing;
 
 namespace {
 
-constexpr auto all_kinds = {SyntheticKind::copy,     SyntheticKind::reverse,
-                            SyntheticKind::sort,     SyntheticKind::addition,
-                            SyntheticKind::dates,    SyntheticKind::brackets,
-                            SyntheticKind::recall,   SyntheticKind::summary,
-                            SyntheticKind::captions, SyntheticKind::tones};
+constexpr auto all_kinds = {
+    SyntheticKind::copy,     SyntheticKind::reverse, SyntheticKind::sort,
+    SyntheticKind::addition, SyntheticKind::dates,   SyntheticKind::brackets,
+    SyntheticKind::recall,   SyntheticKind::summary, SyntheticKind::captions,
+    SyntheticKind::tones,    SyntheticKind::motion};
 
 SyntheticOptions options(SyntheticKind kind) {
   return {.name = kind, .train = 3000, .valid = 300, .test = 200, .min_length = 1, .max_length = 8};

@@ -1,11 +1,13 @@
 /// Pictures, matrices of features and sound: a letter for the kind of file, a newline, then the
 /// file.
 ///   p  a picture, read in colour   g  the same in grey   i  an IDX file   n  a .npy file   w  a
-///   WAV file
+///   WAV file   v  a .npy file of a clip   m  not a file: the description of a clip
 #include <cmath>
 
+#include "data/inputs/clips.h"
 #include "data/inputs/features.h"
 #include "data/sources/idx.h"
+#include "data/sources/motion.h"
 #include "data/sources/npy.h"
 #include "data/sources/picture.h"
 #include "data/sources/sound.h"
@@ -59,6 +61,33 @@ void read_matrix(const std::string& path) {
   for (const float v : side.features) require(std::isfinite(v), "a feature is finite");
 }
 
+void read_clip(const std::string& path) {
+  ByteArray array;
+  refused_by_name(path, [&] { array = read_npy_bytes(path); });
+  std::size_t values = 1;
+  for (const std::int64_t n : array.shape) values *= static_cast<std::size_t>(n);
+  require(array.values.size() == values, "an array has its values");
+  const bool clip = array.shape.size() == 3 && values > 0 && array.shape[0] < 64 &&
+                    array.shape[1] < 64 && array.shape[2] < 64;
+  if (!clip) return;
+  const ImageOptions image{.height = array.shape[1], .width = array.shape[2], .patch = 1};
+  const std::vector<std::string> lines{path};
+  must_work([&] {
+    Side side;
+    Clips(lines, image, {.frames = array.shape[0], .tubelet = 1}, true, "data", 1)
+        .push(0, {}, side);
+    require(side.features.size() == values + 1, "a clip has a row for each pixel, and a class row");
+  });
+}
+
+void draw_clip(const std::string& moves) {
+  const std::string line = "clip:" + moves;
+  const Clip clip = draw_motion(line, 9, 7, 3);
+  require(clip.frames >= 1 && std::ssize(clip.values) == clip.frames * 9 * 7 * 3,
+          "a clip has its frames");
+  require(motion_length(line) == clip.frames, "a clip has as many frames as announced");
+}
+
 void read_sound(const std::string& path) {
   constexpr std::int64_t rate = 8000;
   std::vector<float> samples;
@@ -82,6 +111,8 @@ void target(std::string_view input) {
   if (kind == "i") return read_idx(file("x.idx"));
   if (kind == "n") return read_matrix(file("x.npy"));
   if (kind == "w") return read_sound(file("x.wav"));
+  if (kind == "v") return read_clip(file("x.npy"));
+  if (kind == "m") return draw_clip(std::string(bytes.rest()));
   throw Error(Exit::bad_input, "no such kind of file");
 }
 

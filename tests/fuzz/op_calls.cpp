@@ -205,8 +205,14 @@ Tensor recurrence(Operands& o) {
 Tensor call_unfold(Operands& o) {
   const Tensor x = o.tensor();
   const auto offsets = o.offsets();
-  const std::int64_t width = o.extent(), before = o.extent();
-  return unfold(x, offsets, width, before);
+  UnfoldWindow window{.width = o.extent(), .before = o.extent()};
+  if (o.flag()) {
+    window.stride = o.extent();
+    window.height = o.extent();
+    window.above = o.extent();
+    window.line = o.extent();
+  }
+  return unfold(x, offsets, window);
 }
 Tensor call_cross_entropy(Operands& o) {
   const Tensor logits = o.tensor();

@@ -146,6 +146,40 @@ def convolution(group):
                     causal=before == width - 1)
 
 
+class FrontEnd(nn.Module):
+    """Convolutions with a kernel of 3, a stride of 2 and GELU, over time or, with a grid, over pictures.
+
+    Columns (3 p + q) c + k of a weight: input channel k, row p and column q of the kernel.
+    """
+
+    def __init__(self, depth, line):
+        super().__init__()
+        size = 3 if line == 0 else 9
+        self.layers = nn.ModuleList(nn.Linear(size * (PATCH if i == 0 else D_MODEL), D_MODEL) for i in range(depth))
+        self.line = line
+
+    def forward(self, x):
+        x = x.transpose(1, 2) if self.line == 0 else x.transpose(1, 2).unflatten(2, (-1, self.line))
+        for layer in self.layers:
+            channels = x.shape[1]
+            if self.line == 0:
+                kernel = layer.weight.view(D_MODEL, 3, channels).transpose(1, 2)
+                x = F.gelu(F.conv1d(x, kernel, layer.bias, stride=2, padding=1))
+            else:
+                kernel = layer.weight.view(D_MODEL, 3, 3, channels).permute(0, 3, 1, 2)
+                x = F.gelu(F.conv2d(x, kernel, layer.bias, stride=2, padding=1))
+        return x.flatten(2).transpose(1, 2)
+
+
+def front_end(group):
+    for case, depth, line, lengths in (("front_end_sequences", 2, 0, (7, 1, 4)), ("front_end_one", 1, 0, (2, 5)),
+                                       ("front_end_pictures", 2, 6, (30, 30)), ("front_end_three", 3, 7, (35, 35))):
+        module = randomise(FrontEnd(depth, line), case)
+        x, bounds = normal(f"{case}/x0", sum(lengths), PATCH), offsets(lengths)
+        group.layer(case, "front_end", module, lambda x: per_sequence(module, (x, bounds)), [x],
+                    {"offsets0": bounds}, depth=depth, line=line)
+
+
 class FeedForward(nn.Module):
     def __init__(self, activation):
         super().__init__()
@@ -284,7 +318,7 @@ def transformer(group):
 
 def make():
     group = Group()
-    for part in (linear, embedding, layer_norm, rms_norm, positions, attention, recurrent, convolution, feed_forward,
-                 encoder_layer, decoder_layer, encoder, bert, vit, transformer):
+    for part in (linear, embedding, layer_norm, rms_norm, positions, attention, recurrent, convolution, front_end,
+                 feed_forward, encoder_layer, decoder_layer, encoder, bert, vit, transformer):
         part(group)
     return group

@@ -5,6 +5,7 @@
 #include "nn/layers/embedding.h"
 #include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
+#include "nn/models/front_end.h"
 #include "tests/nn/golden.h"
 
 HEED_BEGIN
@@ -148,6 +149,18 @@ Subject encoder(const GoldenCase& c) {
           }};
 }
 
+Subject front_end(const GoldenCase& c) {
+  Init init = some_init();
+  ModelOptions o = options_of(c.attributes());
+  o.input_width = c.array("x0").cols();
+  o.front_end = {FrontEndKind::conv, c.attributes().at("depth")};
+  o.grid_width = c.attributes().at("line");
+  const FrontEnd layer(o, init);
+  return {layer.parameters(), [layer, offsets = c.ids("offsets0")](const auto& x) {
+            return layer(x[0], offsets);
+          }};
+}
+
 Subject bert(const GoldenCase& c) {
   ModelOptions o = options_of(c.attributes());
   o.positions = PositionKind::learned;
@@ -220,6 +233,7 @@ const std::map<std::string, std::function<Subject(const GoldenCase&)>> layers{
     {"encoder_layer", encoder_layer},
     {"decoder_layer", decoder_layer},
     {"encoder", encoder},
+    {"front_end", front_end},
     {"bert", bert},
     {"vit", vit},
     {"transformer", transformer}};
@@ -271,7 +285,7 @@ BOOST_AUTO_TEST_CASE(every_layer_agrees_with_pytorch) {
       if (layer == "encoder_layer" || layer == "decoder_layer") check(c, stack_of_one(c));
     }
   }
-  BOOST_TEST(file.metadata().size() == 38u);
+  BOOST_TEST(file.metadata().size() == 42u);
   BOOST_TEST(seen.size() == layers.size() + 1);
   BOOST_TEST_MESSAGE("largest difference from PyTorch: " << worst);
 }

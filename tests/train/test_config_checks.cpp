@@ -127,6 +127,54 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "exp.yaml:1:26: data.synthetic.name: copy is for data.input: text"},
       {"data: {synthetic: {name: captions}, input: image, image: {height: 12, patch: 4}}\n",
        "exp.yaml:1:67: data.image.height: two shapes need a picture of at least 16 x 16 pixels"},
+      {"data: {synthetic: {name: motion}, input: image}\n",
+       "exp.yaml:1:26: data.synthetic.name: motion is for data.input: video"},
+      {"data: {synthetic: {name: motion}, input: video, image: {height: 14, width: 6, patch: 2}}\n",
+       "exp.yaml:1:65: data.image.height: a moving square needs frames of at least 8 x 8 pixels"},
+      {"data: {synthetic: {name: motion}, input: video, video: {frames: 8}}\n",
+       "exp.yaml:1:65: data.video.frames: 8 is less than 9, which three turns need"},
+      {"data: {synthetic: {name: motion}, input: video, image: {flip: true}}\n",
+       "exp.yaml:1:63: data.image.flip: the targets of motion name left and right, which mirroring "
+       "exchanges"},
+      {"data: {train: {source: a, target: b}, input: video, video: {frames: 8, tubelet: 3}}\n",
+       "exp.yaml:1:69: data.video.frames: 8 is not a multiple of tubelet: 3"},
+      {"data: {train: {source: a, target: b}, input: video, image: {height: 30}}\n",
+       "exp.yaml:1:69: data.image.height: 30 is not a multiple of patch: 4"},
+      {"data: {train: {source: a, target: b}, input: image, video: {frames: 8}}\n",
+       "exp.yaml:1:69: data.video.frames: only for data.input: video"},
+      {"task: tag\ndata: {train: {source: a, target: b}, input: video}\n",
+       "exp.yaml:2:46: data.input: video is only for task: seq2seq or classify"},
+      {"data: {train: {source: a, target: b}, input: video}\nmodel: {positions: learned, "
+       "max_positions: 391}\n",
+       "exp.yaml:2:44: model.max_positions: 391 is less than the 392 rows of a clip"},
+      {"task: classify\ndata: {train: {source: a, target: b}, input: video}\nmodel: {positions: "
+       "learned, max_positions: 392}\n",
+       "exp.yaml:3:44: model.max_positions: 392 is less than the 393 rows of a clip"},
+      {"data: {train: {source: a, target: b}, input: video}\nmodel: {front_end: {kind: conv}}\n",
+       "exp.yaml:2:27: model.front_end.kind: only for data.input: image or features"},
+      {"task: tag\ndata: {train: {source: a, target: b}}\nmodel: {front_end: {kind: conv}}\n",
+       "exp.yaml:3:27: model.front_end.kind: only for data.input: image or features"},
+      {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
+       "front_end: {kind: conv}}\n",
+       "exp.yaml:3:15: model.swin.depths: 2 stages need both sides of a picture divisible by 2 "
+       "patches, but it has 7 x 7\n"
+       "exp.yaml:3:39: model.front_end.kind: only for model.kind: transformer"},
+      {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {front_end: "
+       "{kind: conv}}\n",
+       "exp.yaml:3:27: model.pool: first, but front_end.kind: conv needs mean: the first row of an "
+       "input would be part of the first windows"},
+      {"data: {train: {source: a, target: b}, input: image}\nmodel: {front_end: {layers: 3}}\n",
+       "exp.yaml:2:29: model.front_end.layers: only for kind: conv"},
+      {"data: {train: {source: a, target: b}, input: image}\nmodel: {front_end: {kind: conv, "
+       "layers: 1}, positions: learned, max_positions: 15}\ndecode: {max_length: 9}\n",
+       "exp.yaml:2:80: model.max_positions: 15 is less than the 16 rows of a picture"},
+      {"data: {train: {source: a, target: b}, input: features, max_length: 100}\nmodel: "
+       "{front_end: {kind: conv}, positions: learned, max_positions: 24}\n",
+       "exp.yaml:2:69: model.max_positions: 24 is less than the 25 rows that front_end makes of "
+       "data.max_length: 100"},
+      {"data: {train: {source: a, target: b}, input: features, max_length: 100}\nmodel: "
+       "{front_end: {kind: conv}, positions: learned, max_positions: 25}\n",
+       "accepted"},
       {"data: {synthetic: {name: tones}, input: features, features: {window: 0.5}}\n",
        "exp.yaml:1:70: data.features.window: 0.5 ms are 8 samples; a frame needs 16 to 65536"},
       {"data: {synthetic: {name: tones}, input: features, features: {hop: 0.01}}\n",

@@ -55,9 +55,9 @@ double median(std::vector<double> values) {
 Batch random_batch(const Task& task, std::uint64_t number) {
   const BenchOptions& bench = task.config().bench;
   Random random({task.config().seed, Stream::data, number, 0});
-  const bool pictures = task.config().data.input == InputKind::image;
+  const std::int64_t rows = task.picture_rows();
   return task.made_up_batch(
-      bench.sequences, pictures ? task.picture_rows() : bench.source_length, bench.target_length,
+      bench.sequences, rows > 0 ? rows : bench.source_length, bench.target_length,
       {bench.vocabulary, bench.vocabulary, true}, [&](std::int64_t known) {
         return static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(known)));
       });

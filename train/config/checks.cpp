@@ -7,9 +7,11 @@
 
 #include "autograd/base/message_text.h"
 #include "data/sources/corpus.h"
+#include "data/sources/motion.h"
 #include "data/tokenizers/tokenizer.h"
 #include "nn/layers/mixer.h"
 #include "nn/layers/positions.h"
+#include "train/config/complaints.h"
 #include "train/config/fields.h"
 
 namespace heed {
@@ -20,10 +22,10 @@ std::string value_of(const Config& config, std::string_view key) {
   return find_field(key)->print(config);
 }
 
-class Checker {
+class Checker : Complaints {
  public:
   Checker(Config& config, const Config& file, const YamlNode& tree, Problems& problems)
-      : config_(config), file_(file), tree_(tree), problems_(problems) {}
+      : Complaints(tree, problems), config_(config), file_(file) {}
 
   void run() {
     settle_architecture();
@@ -44,40 +46,6 @@ class Checker {
   }
 
  private:
-  using Keys = std::initializer_list<std::string_view>;
-
-  /// Reports `message` about the first key, at the place of the key whose path is given most
-  /// completely, on the command line rather than in the file. Does nothing if any of the keys is
-  /// already known to be wrong.
-  void complain(Keys keys, const std::string& message) {
-    if (!any_wrong(keys)) problems_.add(place_of(keys), std::string(*keys.begin()), message);
-  }
-
-  void warn(Keys keys, const std::string& message) {
-    if (!any_wrong(keys)) problems_.warn(place_of(keys), std::string(*keys.begin()), message);
-  }
-
-  bool any_wrong(Keys keys) const {
-    return std::ranges::any_of(keys, [&](std::string_view key) { return problems_.about(key); });
-  }
-
-  Place place_of(Keys keys) const {
-    YamlNode::Found best{};
-    for (const std::string_view key : keys) {
-      const YamlNode::Found found = tree_.place_of(key);
-      if (found.depth > best.depth ||
-          (found.depth == best.depth && found.place.source > 0 && best.place.source == 0)) {
-        best = found;
-      }
-    }
-    return best.place;
-  }
-
-  bool from_command_line(std::string_view key) const {
-    const YamlNode::Found found = tree_.place_of(key);
-    return found.whole && found.place.source > 0;
-  }
-
   /// A key that is set although another key makes it ineffective is a mistake, unless the command
   /// line changed that other key: then it is reset to its default. A default always passes, since a
   /// resolved config holds every key.
@@ -104,6 +72,7 @@ class Checker {
   const TaskInfo& task() const { return info_of(config_.task); }
   bool synthetic() const { return config_.data.synthetic.name != SyntheticKind::none; }
   bool sounds() const { return config_.data.synthetic.name == SyntheticKind::tones; }
+  bool moves() const { return config_.data.synthetic.name == SyntheticKind::motion; }
   bool draws() const { return config_.data.synthetic.name == SyntheticKind::captions; }
 
   static bool any_file(const FilesOptions& files) {
@@ -214,7 +183,8 @@ class Checker {
       complain({"data.synthetic.of", "data.synthetic.name"}, "missing: a mixture of which tasks?");
     for (auto name = synthetic.of.begin(); name != synthetic.of.end(); ++name) {
       const bool known = std::ranges::find(kinds, *name) != kinds.end() && *name != "none" &&
-                         *name != "mixture" && *name != "captions" && *name != "tones";
+                         *name != "mixture" && *name != "captions" && *name != "tones" &&
+                         *name != "motion";
       if (!known)
         complain({"data.synthetic.of"},
                  fmt::format("\"{}\" is not a synthetic task", shown(*name)));
@@ -248,6 +218,7 @@ class Checker {
   void check_input() {
     const InputKind needed = draws()    ? InputKind::image
                              : sounds() ? InputKind::features
+                             : moves()  ? InputKind::video
                                         : InputKind::text;
     if (synthetic() && config_.data.input != needed) {
       complain({"data.synthetic.name", "data.input"},
@@ -260,7 +231,9 @@ class Checker {
     if (config_.tokenizer.sample.alpha > 0)
       complain({"tokenizer.sample.alpha", "data.input"}, "only for text");
     if (config_.data.cutoff > 0) complain({"data.cutoff", "data.input"}, "only for text");
-    config_.data.input == InputKind::image ? check_image() : check_features();
+    if (config_.data.input == InputKind::features) return check_features();
+    check_image();
+    if (config_.data.input == InputKind::video) check_video();
   }
 
   void check_features() {
@@ -283,9 +256,30 @@ class Checker {
                  fmt::format("{} is not a multiple of patch: {}", side, image.patch));
     }
     if (image.channels == 2) complain({"data.image.channels"}, "2: pictures have 1 or 3");
+    if ((draws() || moves()) && image.flip)
+      complain({"data.image.flip", "data.synthetic.name"},
+               fmt::format("the targets of {} name left and right, which mirroring exchanges",
+                           value_of(config_, "data.synthetic.name")));
     if (draws() && std::min(image.height, image.width) < 16)
       complain({"data.image.height", "data.image.width", "data.synthetic.name"},
                "two shapes need a picture of at least 16 x 16 pixels");
+  }
+
+  void check_video() {
+    const VideoOptions& video = config_.data.video;
+    const ImageOptions& image = config_.data.image;
+    if (video.frames % video.tubelet != 0)
+      complain({"data.video.frames", "data.video.tubelet"},
+               fmt::format("{} is not a multiple of tubelet: {}", video.frames, video.tubelet));
+    if (!moves()) return;
+    if (video.frames < motion_frames)
+      complain(
+          {"data.video.frames", "data.synthetic.name"},
+          fmt::format("{} is less than {}, which three turns need", video.frames, motion_frames));
+    if (std::min(image.height, image.width) < motion_side)
+      complain(
+          {"data.image.height", "data.image.width", "data.synthetic.name"},
+          fmt::format("a moving square needs frames of at least {0} x {0} pixels", motion_side));
   }
 
   void settle_architecture() {
@@ -369,6 +363,13 @@ class Checker {
     const ModelOptions& model = config_.model;
     if (model.kind == ModelKind::swin && config_.data.input == InputKind::image) check_stages();
     const Architecture architecture = task().architecture;
+    if (model.front_end.kind == FrontEndKind::conv && model.pool == Pool::first &&
+        architecture == Architecture::encoder_of_sequences) {
+      complain(
+          {"model.pool", "model.front_end.kind"},
+          "first, but front_end.kind: conv needs mean: the first row of an input would be part "
+          "of the first windows");
+    }
     const bool attends = !is_built_in(model.mixer) || model.mixer == MixerKind::attention ||
                          (has_encoder(architecture) && has_decoder(architecture)),
                recurrent = model.mixer == MixerKind::lstm || model.mixer == MixerKind::gru;
@@ -416,16 +417,18 @@ class Checker {
     };
     if (task().reads == Reads::text) return fit("model.context", model.context, 0);
     const bool two_lines = config_.data.mask.next_sentence;
-    if (config_.data.input == InputKind::image) {
-      const bool class_row =
-          task().architecture == Architecture::encoder_of_sequences && model.pool == Pool::first;
-      const std::int64_t needed = patches_of(config_.data.image) + (class_row ? 1 : 0);
-      if (needed > model.max_positions) {
-        complain(
-            {"model.max_positions", "data.image.patch"},
-            fmt::format("{} is less than the {} rows of a picture", model.max_positions, needed));
-      }
+    if (patches_of(config_.data) > 0) {
+      check_patches_placed();
       if (task().searches) fit("decode.max_length", config_.decode.max_length, 0);
+      return;
+    }
+    if (model.front_end.kind == FrontEndKind::conv) {
+      const std::int64_t rows = rows_after(model.front_end, config_.data.max_length);
+      if (rows > model.max_positions)
+        complain({"model.max_positions", "data.max_length", "model.front_end.layers"},
+                 fmt::format("{} is less than the {} rows that front_end makes of "
+                             "data.max_length: {}",
+                             model.max_positions, rows, config_.data.max_length));
       return;
     }
     if (config_.data.input == InputKind::features)  // and the row of zeros of classify
@@ -442,6 +445,23 @@ class Checker {
         fit("data.max_length", config_.data.max_length, 1);
     }
     if (task().searches) fit("decode.max_length", config_.decode.max_length, 0);
+  }
+
+  /// A learned table has a row for each patch that the encoder reads.
+  void check_patches_placed() {
+    const ModelOptions& model = config_.model;
+    const bool video = config_.data.input == InputKind::video,
+               class_row = task().architecture == Architecture::encoder_of_sequences &&
+                           model.pool == Pool::first;
+    const std::int64_t patches = model.grid_width > 0
+                                     ? rows_after(model.front_end, model.grid_height) *
+                                           rows_after(model.front_end, model.grid_width)
+                                     : patches_of(config_.data),
+                       needed = patches + (class_row ? 1 : 0);
+    if (needed <= model.max_positions) return;
+    complain({"model.max_positions", "data.image.patch"},
+             fmt::format("{} is less than the {} rows of a {}", model.max_positions, needed,
+                         video ? "clip" : "picture"));
   }
 
   void check_buckets(const ModelOptions& model) {
@@ -550,8 +570,6 @@ class Checker {
 
   Config& config_;
   const Config& file_;
-  const YamlNode& tree_;
-  Problems& problems_;
 };
 
 }  // namespace

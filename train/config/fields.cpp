@@ -75,7 +75,8 @@ void add_data(Table& table) {
               "whose value is asked; summary: the first clause of each sentence; mixture: several "
               "of these, each line with its task's name in front; captions: pictures of two "
               "shapes, "
-              "and where the first one is; tones: sounds of digits."),
+              "and where the first one is; tones: sounds of digits; motion: clips of a moving "
+              "square, and which way it begins to move and how often it turns."),
           row(HEED_KEY(data.synthetic.of), "The tasks of a mixture.")
               .in_words("a name or a list of names")
               .only(name, {"mixture"}),
@@ -101,7 +102,8 @@ void add_data(Table& table) {
               "What the lines of a source are: text, or pictures: an IDX file, a list of PNG, "
               "JPEG, "
               "PGM or PPM files, or a .csv file of FILE,TARGET; or features: a list (or .csv) of "
-              ".npy files with a row for each frame, or of .wav files."),
+              ".npy files with a row for each frame, or of .wav files; or video: an IDX file or a "
+              "list (or .csv) of .npy files of bytes."),
           row(HEED_KEY(data.image.height), side, "Pixels, from top to bottom."),
           row(HEED_KEY(data.image.width), side, "Pixels, from left to right."),
           row(HEED_KEY(data.image.channels), Range{1, 3}, "1: grey; 3: red, green, blue."),
@@ -116,6 +118,10 @@ void add_data(Table& table) {
               "The model reads (v - mean) / deviation of values from 0 to 1."),
           row(HEED_KEY(data.image.deviation), positive,
               "Divides the values after the mean is subtracted."),
+          row(HEED_KEY(data.video.frames), Range{1, 65536}, "Frames of each clip."),
+          row(HEED_KEY(data.video.tubelet), Range{1, 65536},
+              "Frames of a tubelet, a divisor of frames: the encoder reads a row for each patch of "
+              "so many frames."),
           row(HEED_KEY(data.features.width), side,
               "Values of a frame: columns of the .npy files, or mel bands of sound."),
           row(HEED_KEY(data.features.stack), Range{1, 1000},
@@ -157,7 +163,8 @@ void add_data(Table& table) {
               "Training pairs with more tokens than this on either side are left out."),
       });
   for (Field& field : table) {
-    if (field.key.starts_with("data.image.")) field.only("data.input", {"image"});
+    if (field.key.starts_with("data.image.")) field.only("data.input", {"image", "video"});
+    if (field.key.starts_with("data.video.")) field.only("data.input", {"video"});
     if (field.key.starts_with("data.features.")) field.only("data.input", {"features"});
   }
   for (const char* key : {"train", "valid", "test", "min_length", "max_length", "symbols"}) {
@@ -344,14 +351,16 @@ void add_decode(Table& table) {
 }
 
 void add_bench(Table& table) {
-  add(table, {
-                 row(HEED_KEY(bench.sequences), Range{0, million},
-                     "Sequences in a step; 0: batches of the config's own data."),
-                 row(HEED_KEY(bench.source_length), tokens,
-                     "Tokens in each source sequence; ignored for pictures, whose patches count."),
-                 row(HEED_KEY(bench.target_length), tokens, "Tokens in each target sequence."),
-                 row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Distinct tokens."),
-             });
+  add(table,
+      {
+          row(HEED_KEY(bench.sequences), Range{0, million},
+              "Sequences in a step; 0: batches of the config's own data."),
+          row(HEED_KEY(bench.source_length), tokens,
+              "Tokens in each source sequence; ignored for pictures and clips, whose patches "
+              "count."),
+          row(HEED_KEY(bench.target_length), tokens, "Tokens in each target sequence."),
+          row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Distinct tokens."),
+      });
 }
 
 /// The conditions that follow from the table of tasks (train/config/tasks.h).
@@ -384,15 +393,15 @@ void add_task_conditions(Table& table) {
   }
   needs("data.synthetic.name", pairs);
   needs("tokenizer.shared", pairs);
-  for (const char* kind : {"image", "features"})
-    needs(
-        "data.input", [](const TaskInfo& task) { return task.inputs; }, kind);
+  const auto reads_inputs = [](const TaskInfo& task) { return task.inputs; };
+  for (const char* kind : {"image", "features", "video"}) needs("data.input", reads_inputs, kind);
   const auto translates = [&](const TaskInfo& task) { return encodes(task) && decodes(task); };
   const auto mixes = [](const TaskInfo& task) { return task.mixes; };
   for (const char* key :
        {"data.mixture.prefixes", "data.mixture.limit", "data.mixture.temperature"})
     needs(key, mixes);
   needs("data.synthetic.name", mixes, "mixture");
+  needs("data.synthetic.name", reads_inputs, "motion");
   for (const char* kind : {"captions", "tones"}) {
     needs(
         "data.synthetic.name", [&](const TaskInfo& task) { return task.inputs && decodes(task); },

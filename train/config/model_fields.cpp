@@ -40,6 +40,15 @@ void add_model(Table& table) {
           row(HEED_KEY(model.swin.depths), Range{1, 1000},
               "Blocks of each stage. Between two stages, 2 x 2 patches become one.")
               .only("model.kind", {"swin"}),
+          row(HEED_KEY(model.front_end.kind),
+              "linear: a matrix for each row; conv: convolutions with a kernel of 3 and a stride "
+              "of "
+              "2, which halve the rows of sound and features, and both sides of the grid of a "
+              "picture's patches.")
+              .only("data.input", {"image", "features"})
+              .only("model.kind", {"transformer"}),
+          row(HEED_KEY(model.front_end.layers), Range{1, 8}, "Convolutions, one after the other.")
+              .only("model.front_end.kind", {"conv"}),
           row(HEED_KEY(model.d_model), Range{1, 65'536},
               "Width of the model. A multiple of heads."),
           row(HEED_KEY(model.heads), Range{1, 1024}, "Attention heads."),

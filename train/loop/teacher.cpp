@@ -18,11 +18,14 @@ namespace {
 
 /// Keys that decide which rows a line becomes. (Augmentation may differ: a student's teacher sees
 /// its pictures.)
-constexpr const char* what_a_model_reads[] = {
-    "data.input",          "data.lowercase",         "data.image.height",  "data.image.width",
-    "data.image.channels", "data.image.patch",       "data.image.mean",    "data.image.deviation",
-    "data.features.width", "data.features.stack",    "data.features.rate", "data.features.window",
-    "data.features.hop",   "data.features.normalise"};
+constexpr const char* what_a_model_reads[] = {"data.input",          "data.lowercase",
+                                              "data.image.height",   "data.image.width",
+                                              "data.image.channels", "data.image.patch",
+                                              "data.image.mean",     "data.image.deviation",
+                                              "data.video.frames",   "data.video.tubelet",
+                                              "data.features.width", "data.features.stack",
+                                              "data.features.rate",  "data.features.window",
+                                              "data.features.hop",   "data.features.normalise"};
 
 bool same_pieces(const Tokenizer& a, const Tokenizer& b) {
   if (a.size() != b.size()) return false;
@@ -36,12 +39,14 @@ bool same_pieces(const Tokenizer& a, const Tokenizer& b) {
               fmt::format("train.distill.teacher: {} {}", student.train.distill.teacher, why));
 }
 
-/// Positions of the longest sequence in training.
-std::int64_t longest_sequence(const Config& student, const Dataset& data) {
+/// Positions of the longest sequence in training, to a model whose source has so many rows per
+/// position.
+std::int64_t longest_sequence(const Config& student, const Dataset& data, std::int64_t rows) {
   if (!data.stream.empty()) return student.model.context;
   std::int64_t longest = 0;
   for (std::int64_t i = 0; i < data.size(); ++i)
-    longest = std::max({longest, data.source_rows(i), data.target.length(i) + 1});
+    longest =
+        std::max({longest, (data.source_rows(i) + rows - 1) / rows, data.target.length(i) + 1});
   return longest;
 }
 
@@ -76,7 +81,8 @@ Teacher::Teacher(const Config& student, const ExperimentData& data)
   require_alike(student, data.tokenizers, config, taught);
   model_ = build_unfilled(config, sizes_of(taught));
   const std::int64_t limit = model_->position_limit(),
-                     longest = longest_sequence(student, data.train);
+                     longest =
+                         longest_sequence(student, data.train, rows_per_position(config.model));
   if (limit > 0 && longest > limit)
     refuse(student,
            fmt::format("reads at most {} positions, but a sequence has {}", limit, longest));

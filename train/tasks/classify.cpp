@@ -57,6 +57,15 @@ class ClassifyTask final : public LabelTask {
  public:
   using LabelTask::LabelTask;
 
+  /// The two words of a label of motion become one: "left-2".
+  Corpus read() const override {
+    Corpus corpus = LabelTask::read();
+    if (config_.data.synthetic.name != SyntheticKind::motion) return corpus;
+    for (Split* const split : {&corpus.train, &corpus.valid, &corpus.test})
+      for (std::string& label : split->target) std::ranges::replace(label, ' ', '-');
+    return corpus;
+  }
+
   Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const override {
     const std::string what = training ? "data.train" : "data";
     if (config_.data.input != InputKind::text) {

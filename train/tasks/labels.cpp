@@ -134,7 +134,8 @@ std::vector<std::string> LabelTask::label(const Trained& trained,
 
 std::int64_t LabelTask::line_limit() const {
   return config_.model.positions == PositionKind::learned
-             ? std::min(config_.model.max_positions, longest_line)
+             ? std::min(config_.model.max_positions * rows_per_position(config_.model),
+                        longest_line)
              : longest_line;
 }
 

@@ -139,6 +139,7 @@ class Seq2SeqTask : public Task {
     EvaluationLimits limits;
     if (config_.model.positions == PositionKind::learned)
       limits.positions = config_.model.max_positions;
+    limits.rows_per_position = rows_per_position(config_.model);
     limits.longest = std::max(limits.longest, config_.data.max_length) + 1;
     check_lengths(data, limits, what);
   }

@@ -9,6 +9,7 @@
 #include "autograd/base/sha256.h"
 #include "autograd/base/utf8.h"
 #include "autograd/kernels/gemm/bf16.h"
+#include "data/inputs/clips.h"
 #include "data/inputs/features.h"
 #include "data/inputs/pictures.h"
 #include "train/decode/rows.h"
@@ -174,7 +175,8 @@ std::vector<std::string> Task::example_pairs(const Dataset& data, const Evaluati
 }
 
 std::int64_t Task::picture_rows() const {
-  return patches_of(config_.data.image) + (has_class_row() ? 1 : 0);
+  const std::int64_t patches = patches_of(config_.data);
+  return patches > 0 ? patches + (has_class_row() ? 1 : 0) : 0;
 }
 
 bool Task::has_class_row() const {
@@ -190,6 +192,9 @@ std::shared_ptr<const Inputs> Task::inputs_of(std::span<const std::string> lines
       break;
     case InputKind::image:
       return std::make_shared<Pictures>(lines, config_.data.image, class_row, what, threads());
+    case InputKind::video:
+      return std::make_shared<Clips>(lines, config_.data.image, config_.data.video, class_row, what,
+                                     threads());
     case InputKind::features:
       return std::make_shared<Features>(lines, config_.data.features, class_row, what, threads());
   }
@@ -278,7 +283,9 @@ Batch Task::made_up_batch(std::int64_t sequences, std::int64_t source_length,
       made.offsets.push_back(static_cast<std::int32_t>(i * length));
     return made;
   };
-  if (config_.model.kind == ModelKind::swin) source_length = picture_rows();  // it reads no others
+  const bool whole =
+      config_.model.kind == ModelKind::swin || config_.model.front_end.kind == FrontEndKind::conv;
+  if (whole && source_length > 0 && picture_rows() > 0) source_length = picture_rows();
   Batch batch;
   if (has_encoder(info().architecture))
     batch.source = side(source_length, vocabulary.source, width > 0);

@@ -76,7 +76,7 @@ class Task {
   /// All data of training. `tokenizers`, if given, are used unchanged. Throws Error(bad_input) for
   /// data that cannot be trained or evaluated on.
   ExperimentData load(const Tokenizers* tokenizers) const;
-  Corpus read() const { return read_corpus(config_.data, info().reads, config_.seed); }
+  virtual Corpus read() const { return read_corpus(config_.data, info().reads, config_.seed); }
   /// The tokenizers that the config names, those of model.init_from, or new ones, learned from the
   /// training split.
   Tokenizers find_tokenizers(const Split& train) const;
@@ -93,12 +93,13 @@ class Task {
   virtual void check_evaluable(const Dataset& data, const std::string& what) const = 0;
   /// "data: 50000 pairs, …", for messages.
   virtual std::string describe(const ExperimentData& data) const = 0;
-  /// Synthetic sequences of equal length: `id(n)` gives a token id below n. For benchmarks. A Swin
-  /// Transformer gets whole pictures, whatever the source length.
+  /// Synthetic sequences of equal length: `id(n)` gives a token id below n. For benchmarks. A model
+  /// that reads grids of patches (Swin, a front end of convolutions) gets whole pictures, whatever
+  /// the source length.
   Batch made_up_batch(std::int64_t sequences, std::int64_t source_length,
                       std::int64_t target_length, const VocabularySizes& vocabulary,
                       const std::function<std::int32_t(std::int64_t)>& id) const;
-  /// Rows of a source, if sources are pictures.
+  /// Rows of a source, if sources are pictures or clips; else 0.
   std::int64_t picture_rows() const;
 
   // ---- a trained model

@@ -1,15 +1,31 @@
 #pragma once
-/// Windows of rows, from which `affine` makes a convolution along sequences.
+/// Windows of rows, from which `affine` makes a convolution along sequences or over grids.
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "autograd/memory/arena.h"
 #include "autograd/tensor.h"
 
 HEED_BEGIN
 
-/// x: [rows, d] → [rows, width, d]: for each row, the `width` rows of its sequence from `before` rows
-/// before it, with zeros outside of the sequence. offsets: [sequences + 1], where each sequence begins.
-Tensor unfold(const Tensor& x, std::span<const std::int32_t> offsets, std::int64_t width,
-              std::int64_t before);
+/// A window of height × width rows, from `above` lines above and `before` rows before the row that it
+/// belongs to. The rows of a sequence lie in lines of `line` rows, or in one line (0). Every row has
+/// a window, or with a stride every stride-th row of every stride-th line, beginning with the first:
+/// a line of n rows has ⌈n / stride⌉ windows.
+struct UnfoldWindow {
+  std::int64_t width = 1, before = 0;
+  std::int64_t stride = 1;
+  std::int64_t height = 1, above = 0;
+  std::int64_t line = 0;
+};
+
+/// x: [rows, d] → [windows, height · width, d]: the rows of each window, line by line, with zeros
+/// outside of the sequence and of its lines. offsets: [sequences + 1], where each sequence begins.
+Tensor unfold(const Tensor& x, std::span<const std::int32_t> offsets, const UnfoldWindow& window);
+
+/// Where the windows of each sequence begin.
+std::vector<std::int32_t, ArenaAllocator<std::int32_t>> unfolded_offsets(
+    std::span<const std::int32_t> offsets, const UnfoldWindow& window);
 
 HEED_END

@@ -24,8 +24,8 @@ fault("decoding: off by one position", "nn/context.h",
       "nn_f64:cached_decoding")
 
 fault("decoding: a later part of the sources overwrites the first", "nn/models/generative.cpp",
-      "std::copy_n(rows.data(), rows.size(), memory.row(offsets[begin]));",
-      "std::copy_n(rows.data(), rows.size(), memory.row(0));",
+      "at = std::copy_n(some.data(), some.size(), at);",
+      "std::copy_n(some.data(), some.size(), at);",
       "nn_f64:cached_decoding", "training:searching_with_models")
 
 fault("decoding: a reordered sentence reads another source", "nn/layers/attention.cpp",

@@ -1,4 +1,4 @@
-// Pictures and sound in place of text: a label for each, and a text for each.
+// Pictures, clips and sound in place of text: a label for each, and a text for each.
 #include <fmt/format.h>
 
 #include "nn/layers/positions.h"
@@ -73,9 +73,135 @@ Config picture_run(const TempFolder& folder, TaskKind task, std::int64_t steps) 
   return c;
 }
 
+/// Clips of 4 frames of 4 × 4 pixels, in which a bright spot moves to one of four sides, on a field
+/// without edges.
+void write_clips(const TempFolder& folder, const std::string& name, std::uint32_t n,
+                 std::uint64_t seed) {
+  Random random({.seed = seed, .stream = Stream::check, .index = 4});
+  std::string clips, labels, texts;
+  constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 4> ways{
+      {{1, 0}, {3, 0}, {0, 1}, {0, 3}}};
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const std::uint32_t way = random.below(4);
+    std::uint32_t x = random.below(4), y = random.below(4);
+    for (int t = 0; t < 4; ++t, x += ways[way].first, y += ways[way].second) {
+      std::string frame(16, '\0');
+      frame[y % 4 * 4 + x % 4] = static_cast<char>(255);
+      clips += frame;
+    }
+    labels += static_cast<char>(way);
+    texts += fmt::format("{} {}\n", way < 2 ? "along" : "across", way % 2 == 0 ? "forth" : "back");
+  }
+  put(folder / (name + ".pictures"), idx({n, 4, 4, 4}, clips));
+  put(folder / (name + ".labels"), idx({n}, labels));
+  put(folder / (name + ".texts"), texts);
+}
+
+Config clip_run(const TempFolder& folder, TaskKind task, std::int64_t steps) {
+  Config c = picture_run(folder, task, steps);
+  write_clips(folder, "train", 1500, 1500);
+  write_clips(folder, "valid", 100, 100);
+  c.data.input = InputKind::video;
+  c.data.image = {.height = 4, .width = 4, .patch = 2};
+  c.data.video = {.frames = 4, .tubelet = 2};
+  c.model.input_width = row_width(c.data);
+  return c;
+}
+
+/// A front end of convolutions.
+Config with_convolutions(Config c, std::int64_t layers) {
+  c.model.front_end = {FrontEndKind::conv, layers};
+  if (c.data.input == InputKind::image) {
+    c.model.grid_height = c.data.image.height / c.data.image.patch;
+    c.model.grid_width = c.data.image.width / c.data.image.patch;
+  }
+  c.model.input_width = row_width(c.data);
+  c.model.pool = Pool::mean;
+  return c;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(pictures)
+
+BOOST_AUTO_TEST_CASE(an_encoder_of_tubelets_sees_which_way_a_spot_moves) {
+  const TempFolder folder;
+  for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
+    const Config c = clip_run(folder, task, 400);
+    Run run(c, folder / std::string(info_of(task).name));
+    BOOST_TEST(run.data.train.source_rows(0) == (task == TaskKind::classify ? 9 : 8));
+    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    BOOST_TEST(trainer.train() == 0);
+    const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+    const Metric metric = task == TaskKind::classify ? Metric::accuracy : Metric::exact_match;
+    BOOST_TEST(e.value(metric) > 0.95, e.text());
+    BOOST_TEST(
+        (trainer.task().answers(trainer.trained(), 1)->lines(run.data.valid.source_lines, 0) ==
+         e.outputs));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_on_clips_repeats_its_bits) {
+  const TempFolder folder;
+  for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
+    Config c = clip_run(folder, task, 40);
+    c.data.image.shift = 1;
+    c.model.dropout = 0.2;
+    check_repeats_bits(c, folder / std::string(info_of(task).name));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_labels_of_motion_are_one_word_for_a_classifier_and_two_for_a_decoder) {
+  const TempFolder folder;
+  for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
+    Config c = clip_run(folder, task, 1);
+    c.data.train = c.data.valid = {};
+    c.data.video.frames = 10;
+    c.model.max_positions = 21;
+    c.data.image = {.height = 8, .width = 8, .patch = 4};
+    c.data.synthetic = {.name = SyntheticKind::motion, .train = 400, .valid = 10, .test = 10};
+    const ExperimentData data = load_data(c);
+    BOOST_TEST(data.train.source_rows(0) == (task == TaskKind::classify ? 21 : 20));
+    const std::string& label = data.valid.target_lines[0];
+    BOOST_TEST(label.find(task == TaskKind::classify ? '-' : ' ') != std::string::npos);
+    BOOST_TEST(data.tokenizers.target->size() == 3 + (task == TaskKind::classify ? 16 : 8));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(clips_of_another_length_are_refused) {
+  const TempFolder folder;
+  Config c = clip_run(folder, TaskKind::classify, 1);
+  c.data.video.frames = 2;
+  HEED_CHECK_ERROR(Exit::bad_input, "data.train: line 1: ", load_data(c));
+  HEED_CHECK_ERROR(Exit::bad_input, "a clip of 4 frames, but data.video.frames is 2", load_data(c));
+}
+
+BOOST_AUTO_TEST_CASE(convolutions_find_the_spot) {
+  const TempFolder folder;
+  for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
+    Config c = picture_run(folder, task, 400);
+    c.data.image.patch = 1;
+    c.model.max_positions = 10;  // 8 × 8 pixels become 2 × 2 rows
+    c.train.batch_tokens = 2000;
+    Run run(with_convolutions(c, 2), folder / std::string(info_of(task).name));
+    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    BOOST_TEST(trainer.train() == 0);
+    const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+    const Metric metric = task == TaskKind::classify ? Metric::accuracy : Metric::exact_match;
+    BOOST_TEST(e.value(metric) > 0.95, e.text());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_with_convolutions_repeats_its_bits) {
+  const TempFolder folder;
+  for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
+    Config c = with_convolutions(picture_run(folder, task, 40), 1);
+    c.model.dropout = 0.2;
+    c.train.recompute = task == TaskKind::seq2seq;
+    c.train.rdrop = 1;
+    check_repeats_bits(c, folder / std::string(info_of(task).name));
+  }
+}
 
 BOOST_AUTO_TEST_CASE(a_vision_transformer_finds_the_spot) {
   const TempFolder folder;
@@ -159,6 +285,25 @@ BOOST_AUTO_TEST_CASE(a_decoder_writes_the_digits_of_tones) {
   c.model.input_width = row_width(c.data);
   c.model.positions = PositionKind::sinusoidal;
   Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  BOOST_TEST(trainer.train() == 0);
+  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  BOOST_TEST(e.value(Metric::exact_match) > 0.9, e.text());
+  BOOST_TEST((trainer.task().answers(trainer.trained(), 1)->lines(run.data.valid.source_lines, 0) ==
+              e.outputs));
+}
+
+BOOST_AUTO_TEST_CASE(convolutions_hear_the_digits_of_tones) {
+  const TempFolder folder;
+  Config c = picture_run(folder, TaskKind::seq2seq, 900);
+  c.data = {};
+  c.data.input = InputKind::features;
+  c.data.features = {.width = 16, .normalise = true, .rate = 4000, .window = 32};
+  c.data.synthetic = {
+      .name = SyntheticKind::tones, .train = 600, .valid = 50, .test = 5, .max_length = 2};
+  c.model.positions = PositionKind::sinusoidal;
+  c.train.batch_tokens = 2000;
+  Run run(with_convolutions(c, 2), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.talk);
   BOOST_TEST(trainer.train() == 0);
   const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});

@@ -1,0 +1,74 @@
+#include "data/inputs/clips.h"
+
+#include <fmt/format.h>
+
+#include "autograd/base/error.h"
+#include "autograd/base/files.h"
+#include "autograd/base/message_text.h"
+#include "data/inputs/each_line.h"
+#include "data/sources/idx.h"
+#include "data/sources/motion.h"
+#include "data/sources/npy.h"
+
+namespace heed {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(Exit::bad_input, message); }
+
+void check_frames(std::int64_t frames, const VideoOptions& video, const std::string& line) {
+  if (frames == video.frames) return;
+  refuse(fmt::format("{}a clip of {} frames, but data.video.frames is {}",
+                     is_motion(line) ? fmt::format("\"{}\": ", shown(line)) : "", frames,
+                     video.frames));
+}
+
+Clip clip_of(const std::string& line, const ImageOptions& options, const VideoOptions& video,
+             IdxFiles& files) {
+  if (is_motion(line)) {
+    check_frames(motion_length(line), video, line);
+    return draw_motion(line, options.height, options.width, options.channels);
+  }
+  IdxItem item;
+  if (IdxItem::parse(line, item)) {
+    const IdxFile& file = files.open(item.path);
+    const std::vector<std::int64_t>& shape = file.shape();
+    if (shape.size() != 4)
+      refuse(fmt::format("{}: an IDX file of {}, not of clips (clips x frames x height x width)",
+                         shown_path(item.path), fmt::join(shape, " x ")));
+    const auto values = file.item(item, "clips");
+    return {shape[1], shape[2], shape[3], 1, {values.begin(), values.end()}};
+  }
+  if (!line.ends_with(".npy"))
+    refuse(
+        "not a clip: a .npy file, an item of an IDX file (FILE#17) or a description (clip:...) "
+        "is expected");
+  ByteArray array = read_npy_bytes(line);
+  const std::vector<std::int64_t>& shape = array.shape;
+  if (shape.size() != 3 && shape.size() != 4)
+    refuse(
+        fmt::format("an array of shape ({}), not a clip: frames, height, width and, with several "
+                    "channels, channels",
+                    fmt::join(shape, ", ")));
+  return {shape[0], shape[1], shape[2], shape.size() == 4 ? shape[3] : 1, std::move(array.values)};
+}
+
+}  // namespace
+
+Clips::Clips(std::span<const std::string> lines, const ImageOptions& options,
+             const VideoOptions& video, bool class_row, const std::string& what,
+             std::int64_t threads)
+    : Pictures(options, video, class_row) {
+  IdxFiles files;
+  std::vector<Clip> all(lines.size());
+  for_each_line(lines, what, threads, [&](std::size_t i) {
+    all[i] = clip_of(lines[i], options, video, files);
+    check_frames(all[i].frames, video, lines[i]);
+    if (all[i].channels != options.channels)
+      refuse(fmt::format("a clip with {} channels, but data.image.channels is {}", all[i].channels,
+                         options.channels));
+    check_size(all[i].height, all[i].width, "clip");
+  });
+  for (Clip& clip : all) keep(clip);
+}
+
+}  // namespace heed
