@@ -32,12 +32,13 @@ enum class SyntheticKind {
   mixture,
   captions,
   tones,
-  motion
+  motion,
+  grammar
 };
 constexpr auto names_of(SyntheticKind) {
   return enum_names<SyntheticKind>("none", "copy", "reverse", "sort", "addition", "dates",
                                    "brackets", "recall", "summary", "mixture", "captions", "tones",
-                                   "motion");
+                                   "motion", "grammar");
 }
 
 /// A built-in task; counts are numbers of pairs. Splits share no source line.
@@ -48,7 +49,7 @@ struct SyntheticOptions {
   std::int64_t valid = 1000;
   std::int64_t test = 1000;
   /// copy, reverse, sort: symbols; addition: digits of a summand; brackets: pairs of brackets;
-  /// recall: keys with their values; summary: sentences.
+  /// recall: keys with their values; summary: sentences; grammar: clauses.
   std::int64_t min_length = 1;
   std::int64_t max_length = 20;
   /// copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10); recall: number of different

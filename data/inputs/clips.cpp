@@ -6,8 +6,8 @@
 #include "autograd/base/files.h"
 #include "autograd/base/message_text.h"
 #include "data/inputs/each_line.h"
+#include "data/sources/generated/motion.h"
 #include "data/sources/idx.h"
-#include "data/sources/motion.h"
 #include "data/sources/npy.h"
 
 namespace heed {

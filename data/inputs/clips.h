@@ -12,7 +12,7 @@ class Clips final : public Pictures {
  public:
   /// A line names a .npy file of uint8 ([frames, height, width] or [frames, height, width, channels])
   /// or an item of an IDX file of four dimensions ("FILE#17": [clips, frames, height, width]), or is
-  /// a description (data/sources/motion.h). Throws Error(bad_input), naming `what`, the line and the
+  /// a description (data/sources/generated/motion.h). Throws Error(bad_input), naming `what`, the line and the
   /// file, for a file that cannot be read or a clip of another length, size or number of channels.
   Clips(std::span<const std::string> lines, const ImageOptions& options, const VideoOptions& video,
         bool class_row, const std::string& what, std::int64_t threads);

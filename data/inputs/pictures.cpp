@@ -5,7 +5,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
 #include "data/inputs/each_line.h"
-#include "data/sources/drawings.h"
+#include "data/sources/generated/drawings.h"
 #include "data/sources/idx.h"
 #include "data/sources/picture.h"
 

@@ -9,11 +9,12 @@
 #include "autograd/base/error.h"
 #include "autograd/base/random.h"
 #include "autograd/base/team.h"
-#include "data/sources/dates.h"
-#include "data/sources/drawings.h"
-#include "data/sources/motion.h"
+#include "data/sources/generated/dates.h"
+#include "data/sources/generated/drawings.h"
+#include "data/sources/generated/grammar.h"
+#include "data/sources/generated/motion.h"
+#include "data/sources/generated/summaries.h"
 #include "data/sources/sound.h"
-#include "data/sources/summaries.h"
 
 namespace heed {
 namespace {
@@ -185,6 +186,11 @@ Pair make_pair(const Recipe& recipe, Random& random) {
     case SyntheticKind::summary: {
       Summary summary = write_summary(draw(random, options.min_length, options.max_length), random);
       return {.source = std::move(summary.text), .target = std::move(summary.summary)};
+    }
+    case SyntheticKind::grammar: {
+      TaggedSentence tagged =
+          tagged_sentence(draw(random, options.min_length, options.max_length), random);
+      return {.source = std::move(tagged.words), .target = std::move(tagged.tags)};
     }
     case SyntheticKind::addition:
       return addition_pair(options, random);

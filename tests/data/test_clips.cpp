@@ -7,7 +7,7 @@
 #include <set>
 
 #include "data/sources/corpus.h"
-#include "data/sources/motion.h"
+#include "data/sources/generated/motion.h"
 #include "data/sources/npy.h"
 #include "data/sources/synthetic.h"
 #include "tests/data/files.h"

@@ -1,5 +1,5 @@
 // The generator of dates against an independent parser of dates.
-#include "data/sources/dates.h"
+#include "data/sources/generated/dates.h"
 
 #include <cctype>
 #include <map>

@@ -8,7 +8,7 @@
 
 #include "autograd/base/lines.h"
 #include "data/sources/corpus.h"
-#include "data/sources/drawings.h"
+#include "data/sources/generated/drawings.h"
 #include "data/sources/idx.h"
 #include "data/sources/picture.h"
 #include "data/sources/synthetic.h"

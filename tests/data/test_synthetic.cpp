@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "tests/data/support.h"
 
@@ -15,7 +16,7 @@ constexpr auto all_kinds = {
     SyntheticKind::copy,     SyntheticKind::reverse, SyntheticKind::sort,
     SyntheticKind::addition, SyntheticKind::dates,   SyntheticKind::brackets,
     SyntheticKind::recall,   SyntheticKind::summary, SyntheticKind::captions,
-    SyntheticKind::tones,    SyntheticKind::motion};
+    SyntheticKind::tones,    SyntheticKind::motion,  SyntheticKind::grammar};
 
 SyntheticOptions options(SyntheticKind kind) {
   return {.name = kind, .train = 3000, .valid = 300, .test = 200, .min_length = 1, .max_length = 8};
@@ -190,6 +191,32 @@ BOOST_AUTO_TEST_CASE(summands_have_every_digit) {
       BOOST_TEST(digits == (leads ? "123456789" : "0123456789"));
     }
   }
+}
+
+// A word alone does not tell its tag, but a sentence does.
+BOOST_AUTO_TEST_CASE(each_word_of_a_grammar_has_a_tag) {
+  SyntheticOptions o = options(SyntheticKind::grammar);
+  o.max_length = 3;
+  std::map<std::string, std::set<std::string>> tags_of_word, tags_of_sentence;
+  std::set<std::string> all;
+  each_pair(synthetic_corpus(o, 5), [&](const std::string& source, const std::string& target) {
+    std::istringstream words(source), tags(target);
+    std::string word, tag;
+    while (words >> word) {
+      BOOST_REQUIRE(static_cast<bool>(tags >> tag));
+      tags_of_word[word].insert(tag);
+      all.insert(tag);
+    }
+    BOOST_TEST(!(tags >> tag));
+    BOOST_TEST(source.ends_with(" ."));
+    tags_of_sentence[source].insert(target);
+  });
+  BOOST_TEST((all == std::set<std::string>{"ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "NOUN",
+                                           "PART", "PRON", "PUNCT", "SCONJ", "VERB"}));
+  const auto several = [](const auto& entry) { return entry.second.size() > 1; };
+  BOOST_TEST(std::ranges::count_if(tags_of_word, several) >= 25);
+  BOOST_TEST(std::ranges::count_if(tags_of_sentence, several) == 0);
+  BOOST_TEST((tags_of_word["light"] == std::set<std::string>{"ADJ", "NOUN", "VERB"}));
 }
 
 // Without the clauses that begin with a conjunction, the text is the summary.

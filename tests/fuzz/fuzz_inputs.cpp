@@ -6,8 +6,8 @@
 
 #include "data/inputs/clips.h"
 #include "data/inputs/features.h"
+#include "data/sources/generated/motion.h"
 #include "data/sources/idx.h"
-#include "data/sources/motion.h"
 #include "data/sources/npy.h"
 #include "data/sources/picture.h"
 #include "data/sources/sound.h"

@@ -53,9 +53,9 @@ BOOST_AUTO_TEST_CASE(runs_that_differ_in_their_seed_are_one_group) {
   BOOST_TEST(pre.low == 0.80);
   BOOST_TEST(pre.high == 0.84);
   BOOST_TEST(comparison.text() ==
-             "model.norm  seeds  data  loss             exact match      minutes\n"
-             "pre         2      test  0.5000 ± 0.0000  82.00 % ± 2.83 % 1.5\n"
-             "post        2      test  0.5000 ± 0.0000  89.00 % ± 1.41 % 1.5\n"
+             "model.norm  seeds  data  loss             exact match       minutes\n"
+             "pre         2      test  0.5000 ± 0.0000  82.00 % ± 2.83 %  1.5\n"
+             "post        2      test  0.5000 ± 0.0000  89.00 % ± 1.41 %  1.5\n"
              "model.norm=post: exact match higher by 7.00 points: more than the seeds differ\n");
   BOOST_TEST(
       comparison.markdown() ==

@@ -7,7 +7,7 @@
 
 #include "autograd/base/message_text.h"
 #include "data/sources/corpus.h"
-#include "data/sources/motion.h"
+#include "data/sources/generated/motion.h"
 #include "data/tokenizers/tokenizer.h"
 #include "nn/layers/mixer.h"
 #include "nn/layers/positions.h"

@@ -76,7 +76,9 @@ void add_data(Table& table) {
               "of these, each line with its task's name in front; captions: pictures of two "
               "shapes, "
               "and where the first one is; tones: sounds of digits; motion: clips of a moving "
-              "square, and which way it begins to move and how often it turns."),
+              "square, and which way it begins to move and how often it turns; grammar: sentences "
+              "and "
+              "the part of speech of each word."),
           row(HEED_KEY(data.synthetic.of), "The tasks of a mixture.")
               .in_words("a name or a list of names")
               .only(name, {"mixture"}),
@@ -401,7 +403,13 @@ void add_task_conditions(Table& table) {
        {"data.mixture.prefixes", "data.mixture.limit", "data.mixture.temperature"})
     needs(key, mixes);
   needs("data.synthetic.name", mixes, "mixture");
-  needs("data.synthetic.name", reads_inputs, "motion");
+  const auto labels_rows = [](const TaskInfo& task) {
+    return task.architecture == Architecture::encoder;
+  };
+  needs(
+      "data.synthetic.name",
+      [&](const TaskInfo& task) { return task.inputs && !labels_rows(task); }, "motion");
+  needs("model.front_end.kind", std::not_fn(labels_rows), "conv");
   for (const char* kind : {"captions", "tones"}) {
     needs(
         "data.synthetic.name", [&](const TaskInfo& task) { return task.inputs && decodes(task); },

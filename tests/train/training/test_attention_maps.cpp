@@ -4,7 +4,7 @@
 #include <cmath>
 #include <regex>
 
-#include "data/sources/drawings.h"
+#include "data/sources/generated/drawings.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
 #include "tests/train/trainer_support.h"

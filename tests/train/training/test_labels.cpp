@@ -239,4 +239,76 @@ BOOST_AUTO_TEST_CASE(frozen_parameters_keep_their_bits) {
                    not_frozen(*untrained, std::vector<std::string>{"*"}));
 }
 
+/// A matrix of float32 as a .npy file.
+std::string npy(std::size_t rows, std::size_t columns, const std::vector<float>& values) {
+  std::string header =
+      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);
+  header.resize(118 - 1, ' ');  // with the 10 bytes before it, a multiple of 64
+  header += '\n';
+  std::string bytes = "\x93NUMPY\x01";
+  bytes += '\0';
+  bytes += static_cast<char>(header.size());
+  bytes += '\0';
+  return bytes + header +
+         std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size());
+}
+
+/// Frames of three values, of which one is large; a frame's label says which one is large in the
+/// frame before it.
+void write_frames(const TempFolder& folder, const std::string& name, int n, std::uint64_t seed) {
+  Random random({.seed = seed, .stream = Stream::check, .index = 6});
+  std::string list, labels;
+  for (int i = 0; i < n; ++i) {
+    const std::size_t rows = 2 + random.below(4);
+    std::vector<float> values;
+    std::string before = "none";
+    for (std::size_t r = 0; r < rows; ++r) {
+      const std::uint32_t large = random.below(3);
+      for (std::uint32_t c = 0; c < 3; ++c)
+        values.push_back(static_cast<float>(0.3 * random.uniform()) + (c == large ? 1 : 0));
+      labels += fmt::format("{}{}", r == 0 ? "" : " ", before);
+      before = fmt::format("{}", large);
+    }
+    labels += '\n';
+    const std::string file = fmt::format("{}{}.npy", name, i);
+    put(folder / file, npy(rows, 3, values));
+    list += file + "\n";
+  }
+  put(folder / (name + ".list"), list);
+  put(folder / (name + ".labels"), labels);
+}
+
+BOOST_AUTO_TEST_CASE(each_frame_gets_a_label) {
+  const TempFolder folder;
+  Config c = classify_run(folder, 300);
+  c.task = TaskKind::tag;
+  c.data = {};
+  c.data.input = InputKind::features;
+  c.data.features.width = 3;
+  write_frames(folder, "frames", 300, 1);
+  write_frames(folder, "others", 50, 2);
+  c.data.train = {{(folder / "frames.list").string()}, {(folder / "frames.labels").string()}, {}};
+  c.data.valid = {{(folder / "others.list").string()}, {(folder / "others.labels").string()}, {}};
+  c.tokenizer.shared = true;
+  c.model.segments = 1;
+  c.model.input_width = 3;
+  Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  BOOST_TEST(trainer.train() == 0);
+  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  BOOST_TEST(e.value(Metric::f1) > 0.95, e.text());
+  BOOST_TEST((trainer.task().answers(trainer.trained(), 1)->lines(run.data.valid.source_lines, 0) ==
+              e.outputs));
+  Config again = run.config;
+  again.train.steps = 20;
+  again.model.dropout = 0.1;
+  check_repeats_bits(again, folder / "again");
+
+  put(folder / "others.labels", "0 1\n");
+  c.data.valid.target = {(folder / "others.labels").string()};
+  put(folder / "others.list", "others0.npy\n");
+  put(folder / "others0.npy", npy(3, 3, std::vector<float>(9)));
+  HEED_CHECK_ERROR(Exit::bad_input, "data.valid: line 1 has 3 rows but 2 labels", load_data(c));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,4 @@
-#include "data/sources/drawings.h"
+#include "data/sources/generated/drawings.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "data/sources/summaries.h"
+#include "data/sources/generated/summaries.h"
 
 #include <array>
 #include <string_view>

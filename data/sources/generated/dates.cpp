@@ -1,4 +1,4 @@
-#include "data/sources/dates.h"
+#include "data/sources/generated/dates.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "data/sources/grammar.h"
+#include "data/sources/generated/grammar.h"
 
 #include <array>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "data/sources/motion.h"
+#include "data/sources/generated/motion.h"
 
 #include <fmt/format.h>
 
