@@ -71,6 +71,18 @@ void packed_product(benchmark::State& state) {
 }
 BENCHMARK(packed_product)->Apply(shapes)->Args({1, 8000, 256})->Args({16, 8000, 256});
 
+/// The same with B in int8; quantising A is part of it.
+void int8_product(benchmark::State& state) {
+  const std::int64_t m = state.range(0), n = state.range(1), k = state.range(2);
+  const auto a = values(m * k), b = values(n * k, 2);
+  std::vector<real> c(static_cast<std::size_t>(m * n));
+  const kernels::Int8Weights weights(b.data(), n, k);
+  for (auto _ : state) weights.multiply(a.data(), m, c.data());
+  state.counters["GFLOP/s"] = benchmark::Counter(
+      2e-9 * static_cast<double>(m * n * k * state.iterations()), benchmark::Counter::kIsRate);
+}
+BENCHMARK(int8_product)->Apply(shapes)->Args({1, 8000, 256})->Args({16, 8000, 256});
+
 void softmax(benchmark::State& state) {
   const std::int64_t n = state.range(0);
   const auto x = values(rows * n);

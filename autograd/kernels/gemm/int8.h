@@ -1,6 +1,6 @@
 #pragma once
 /// Products of int8: each row of a matrix is whole numbers from −127 to 127 times one float scale.
-///   x ≈ s q,   s = max |x| / 127,   q = x / s rounded to nearest, ties to even
+///   x ≈ s q,   s = max |x| / 127,   q = x (1 / s) rounded to nearest, ties to even
 /// Scales are rounded up to 17 significant bits, so that s q is exact in float32: quantising s q
 /// gives s and q again. An error is at most s / 2.
 ///   (A Bᵀ)[i, j] ≈ sᵃᵢ sᵇⱼ Σ qᵃ[i, p] qᵇ[j, p]
