@@ -142,8 +142,11 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "exp.yaml:1:69: data.image.height: 30 is not a multiple of patch: 4"},
       {"data: {train: {source: a, target: b}, input: image, video: {frames: 8}}\n",
        "exp.yaml:1:69: data.video.frames: only for data.input: video"},
-      {"task: tag\ndata: {train: {source: a, target: b}, input: video}\n",
-       "exp.yaml:2:46: data.input: video is only for task: seq2seq or classify"},
+      {"task: tag\ndata: {synthetic: {name: motion}, input: video}\n",
+       "exp.yaml:2:26: data.synthetic.name: motion is only for task: seq2seq or classify"},
+      {"task: tag\ndata: {train: {source: a, target: b}, input: image}\nmodel: {front_end: {kind: "
+       "conv}}\n",
+       "exp.yaml:3:27: model.front_end.kind: conv is only for task: seq2seq or classify"},
       {"data: {train: {source: a, target: b}, input: video}\nmodel: {positions: learned, "
        "max_positions: 391}\n",
        "exp.yaml:2:44: model.max_positions: 391 is less than the 392 rows of a clip"},

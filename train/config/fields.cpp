@@ -403,13 +403,11 @@ void add_task_conditions(Table& table) {
        {"data.mixture.prefixes", "data.mixture.limit", "data.mixture.temperature"})
     needs(key, mixes);
   needs("data.synthetic.name", mixes, "mixture");
-  const auto labels_rows = [](const TaskInfo& task) {
-    return task.architecture == Architecture::encoder;
+  const auto reads_inputs_whole = [](const TaskInfo& task) {  // not row by row
+    return task.inputs && task.architecture != Architecture::encoder;
   };
-  needs(
-      "data.synthetic.name",
-      [&](const TaskInfo& task) { return task.inputs && !labels_rows(task); }, "motion");
-  needs("model.front_end.kind", std::not_fn(labels_rows), "conv");
+  needs("data.synthetic.name", reads_inputs_whole, "motion");
+  needs("model.front_end.kind", reads_inputs_whole, "conv");
   for (const char* kind : {"captions", "tones"}) {
     needs(
         "data.synthetic.name", [&](const TaskInfo& task) { return task.inputs && decodes(task); },
