@@ -253,6 +253,20 @@ status 3 attention few --input "$(printf 'a \377')" --output all.html
 says '--input: invalid UTF-8'
 absent all.html all.svg
 
+# ---- compare ------------------------------------------------------------------------------------------
+status 0 train prunable.yaml --run seeded seed=9
+status 0 compare runs/prunable seeded onward
+holds out '^model.init_from  train.steps  seeds .*minutes$' '^few  *2  *1 ' 'one seed does not tell'
+status 0 compare runs/prunable seeded --markdown
+holds out '^\| run \| seeds ' '^\| runs/prunable \| 2 \|' ' ± '
+status 0 compare runs/prunable seeded --json
+holds out '"count":2'
+status 2 compare runs/prunable lm
+says 'lm one of task lm: only runs of one task can be compared'
+status 3 compare few
+says 'few: no figures yet: neither a test nor a validation is in few/metrics.jsonl'
+status 2 compare nowhere
+
 # ---- int8 ---------------------------------------------------------------------------------------------
 config whole
 status 0 train whole.yaml model.d_model=64 model.d_ff=64 --run whole

@@ -86,6 +86,15 @@ BOOST_AUTO_TEST_CASE(a_difference_within_the_spread_is_none) {
              "seeds differ");
 }
 
+BOOST_AUTO_TEST_CASE(runs_of_different_tasks_are_refused) {
+  Runs runs;
+  const std::string other = runs.add("seed: 1\n", 0.5);
+  runs.add("seed: 1\n", 0.5);
+  put(other + "/config.yaml", "task: tag\ndata: {synthetic: {name: brackets}}\n");
+  runs.results.front() = read_result(other);
+  HEED_CHECK_ERROR(Exit::usage, "/0 is a run of task tag, ", Comparison(runs.results));
+}
+
 BOOST_AUTO_TEST_CASE(runs_without_a_test_and_without_figures) {
   Runs runs;
   const std::string run = runs.add("seed: 1\n", 0.5);

@@ -66,6 +66,16 @@ RunResult read_result(const std::string& folder) {
 }
 
 Comparison::Comparison(const std::vector<RunResult>& results) : keys_(differing_keys(results)) {
+  const TaskKind task = results.front().config.task;
+  for (const RunResult& result : results) {
+    if (result.config.task != task)
+      throw Error(
+          Exit::usage,
+          fmt::format("{} is a run of task {}, {} one of task {}: only runs of one task can "
+                      "be compared",
+                      results.front().folder, info_of(task).name, result.folder,
+                      info_of(result.config.task).name));
+  }
   for (const RunResult& result : results) {
     std::vector<std::string> values;
     for (const std::string& key : keys_) values.push_back(find_field(key)->print(result.config));
@@ -102,8 +112,10 @@ Spread Comparison::spread(const RunGroup& group, Metric metric) const {
 
 std::string Comparison::name_of_group(const RunGroup& group) const {
   std::vector<std::string> parts;
-  for (std::size_t i = 0; i < keys_.size(); ++i)
-    parts.push_back(fmt::format("{}={}", keys_[i], excerpt(group.values[i], 40)));
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if (group.values[i] != groups_.front().values[i])
+      parts.push_back(fmt::format("{}={}", keys_[i], excerpt(group.values[i], 40)));
+  }
   return fmt::format("{}", fmt::join(parts, " "));
 }
 

@@ -35,7 +35,8 @@ struct Spread {
 
 class Comparison {
  public:
-  /// The groups are in the order of their first runs. `results` must outlive the comparison.
+  /// The groups are in the order of their first runs. `results` has at least one run and must
+  /// outlive the comparison. Throws Error(usage) if their tasks differ.
   explicit Comparison(const std::vector<RunResult>& results);
 
   /// The keys whose values differ, except those that do not change what comes out (name, threads)
@@ -58,6 +59,7 @@ class Comparison {
  private:
   std::string cell(const RunGroup& group, Metric metric) const;
   std::vector<std::vector<std::string>> rows() const;
+  /// The keys in which it differs from the first group: "model.norm=post".
   std::string name_of_group(const RunGroup& group) const;
 
   std::vector<std::string> keys_;
