@@ -21,7 +21,8 @@ Tensor GatedConvolution::gated(const Tensor& windows) const {
 }
 
 Tensor GatedConvolution::operator()(const Tensor& x, const Context& context) const {
-  const Tensor windows = unfold(x, context.offsets, {.width = width, .before = before});  // [rows, width, d]
+  const Tensor windows =
+      unfold(x, context.offsets, {.width = width, .before = before});  // [rows, width, d]
   return gated(reshape(windows, {x.shape()[0], width * d}));
 }
 

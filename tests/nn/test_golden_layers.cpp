@@ -156,9 +156,8 @@ Subject front_end(const GoldenCase& c) {
   o.front_end = {FrontEndKind::conv, c.attributes().at("depth")};
   o.grid_width = c.attributes().at("line");
   const FrontEnd layer(o, init);
-  return {layer.parameters(), [layer, offsets = c.ids("offsets0")](const auto& x) {
-            return layer(x[0], offsets);
-          }};
+  return {layer.parameters(),
+          [layer, offsets = c.ids("offsets0")](const auto& x) { return layer(x[0], offsets); }};
 }
 
 Subject bert(const GoldenCase& c) {
