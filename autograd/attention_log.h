@@ -24,7 +24,7 @@ struct AttentionRecord {
 };
 
 /// While one is alive, the calls of this thread are added to `records` in the order in which they
-/// begin. If several are alive, only the newest records. Linear attention has no weights and is not
+/// begin. If several are alive, only the newest one records. Linear attention has no weights and is not
 /// recorded.
 class AttentionLog {
  public:

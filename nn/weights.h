@@ -9,7 +9,7 @@
 /// loads the file with safetensors.torch.load_file and load_state_dict.
 ///
 /// Quantised weights: a matrix NAME is I8 in the file, and an F32 tensor NAME.scale has one scale for each
-/// index of its first axis (a row); a value is that whole number times its row's scale. Both builds read
+/// index of its first axis (a row); a value is its integer times the scale of its row. Both builds read
 /// such files too.
 #include <cstdint>
 #include <deque>

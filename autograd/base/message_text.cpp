@@ -53,6 +53,16 @@ std::string shown(std::string_view text, std::size_t most) {
   return out;
 }
 
+std::string excerpt(std::string_view text, std::size_t most) {
+  std::string line = one_line(text);
+  std::size_t at = 0;
+  for (std::size_t characters = 0; at < line.size(); ++characters) {
+    if (characters == most) return line.substr(0, at) + "…";
+    at += std::max<std::size_t>(utf8_length(line, at), 1);
+  }
+  return line;
+}
+
 std::string nearest(std::string_view given, std::span<const std::string> candidates) {
   std::string word(given);
   for (char& c : word) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);

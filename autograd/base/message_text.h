@@ -10,6 +10,9 @@ namespace heed {
 /// to about `most` bytes.
 std::string shown(std::string_view text, std::size_t most = 60);
 
+/// A text on one line, cut to a width that fits a screen, in characters, with … at the cut.
+std::string excerpt(std::string_view text, std::size_t most = 100);
+
 /// The candidate (in lower case) most similar to a word, or "" if none is close: if more than a
 /// third of the letters would have to change.
 std::string nearest(std::string_view given, std::span<const std::string> candidates);

@@ -7,7 +7,7 @@ namespace heed {
 
 /// A row is a tubelet: patch × patch pixels of `tubelet` consecutive frames, frame by frame, each
 /// line by line, as a patch of a picture is. Rows are in the order of time, then from top to bottom,
-/// then from left to right. Training shifts, crops and mirrors all frames of a clip alike.
+/// then from left to right. Training shifts, crops and mirrors all frames of a clip in the same way.
 class Clips final : public Pictures {
  public:
   /// A line names a .npy file of uint8 ([frames, height, width] or [frames, height, width, channels])

@@ -37,7 +37,7 @@ class Pictures : public Inputs {
       : options_(options), video_(video), class_row_(class_row) {}
   /// Throws Error(bad_input) if the options do not accept the size; `noun` is for the message.
   void check_size(std::int64_t height, std::int64_t width, const char* noun) const;
-  /// Takes the pixels over.
+  /// Adds a clip and frees its pixels.
   void keep(Clip& clip);
 
  private:

@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// A line that stands for an item of an IDX file: "FILE#17", counted from 0.
+/// A line that names an item of an IDX file: "FILE#17", counted from 0.
 struct IdxItem {
   std::string path;
   std::int64_t number = 0;

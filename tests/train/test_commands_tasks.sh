@@ -256,7 +256,7 @@ absent all.html all.svg
 # ---- compare ------------------------------------------------------------------------------------------
 status 0 train prunable.yaml --run seeded seed=9
 status 0 compare runs/prunable seeded onward
-holds out '^model.init_from  train.steps  seeds .*minutes$' '^few  *2  *1 ' 'one seed does not tell'
+holds out '^model.init_from  train.steps  seeds .*minutes$' '^few  *2  *1 ' 'one seed cannot show'
 status 0 compare runs/prunable seeded --markdown
 holds out '^\| run \| seeds ' '^\| runs/prunable \| 2 \|' ' ± '
 status 0 compare runs/prunable seeded --json
@@ -264,7 +264,9 @@ holds out '"count":2'
 status 2 compare runs/prunable lm
 says 'lm one of task lm: only runs of one task can be compared'
 status 3 compare few
-says 'few: no figures yet: neither a test nor a validation is in few/metrics.jsonl'
+says 'few: no results yet: few/metrics.jsonl holds neither a test nor a validation'
+status 2 compare runs/prunable runs/../runs/prunable
+says 'is given twice, so it would count as two runs'
 status 2 compare nowhere
 
 # ---- int8 ---------------------------------------------------------------------------------------------

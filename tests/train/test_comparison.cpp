@@ -23,9 +23,10 @@ struct Runs {
     put(run + "/metrics.jsonl",
         "{\"kind\":\"train\",\"step\":1,\"loss\":9}\n"
         "{\"kind\":\"valid\",\"step\":2,\"loss\":1,\"exact_match\":0.1}\n" +
-            fmt::format("{{\"kind\":\"test\",\"seconds\":90,\"loss\":0.5,\"exact_match\":{}}}\n",
-                        exact_match) +
-            "{\"kind\":\"valid\",\"step\":3,\"exact_ma");  // being written
+            fmt::format(
+                "{{\"kind\":\"test\",\"step\":3,\"seconds\":90,\"loss\":0.5,\"exact_match\":{}}}\n",
+                exact_match) +
+            "{\"kind\":\"valid\",\"step\":4,\"exact_ma");  // being written
     results.push_back(read_result(run));
     return run;
   }
@@ -56,14 +57,15 @@ BOOST_AUTO_TEST_CASE(runs_that_differ_in_their_seed_are_one_group) {
              "model.norm  seeds  data  loss             exact match       minutes\n"
              "pre         2      test  0.5000 ± 0.0000  82.00 % ± 2.83 %  1.5\n"
              "post        2      test  0.5000 ± 0.0000  89.00 % ± 1.41 %  1.5\n"
-             "model.norm=post: exact match higher by 7.00 points: more than the seeds differ\n");
-  BOOST_TEST(
-      comparison.markdown() ==
-      "| model.norm | seeds | data | loss | exact match | minutes |\n"
-      "|---|---:|---:|---:|---:|---:|\n"
-      "| pre | 2 | test | 0.5000 ± 0.0000 | 82.00 % ± 2.83 % | 1.5 |\n"
-      "| post | 2 | test | 0.5000 ± 0.0000 | 89.00 % ± 1.41 % | 1.5 |\n"
-      "\n- model.norm=post: exact match higher by 7.00 points: more than the seeds differ\n");
+             "model.norm=post: exact match higher by 7.00 points: the ranges of 2 and 2 seeds do "
+             "not overlap\n");
+  BOOST_TEST(comparison.markdown() ==
+             "| model.norm | seeds | data | loss | exact match | minutes |\n"
+             "|---|---:|---:|---:|---:|---:|\n"
+             "| pre | 2 | test | 0.5000 ± 0.0000 | 82.00 % ± 2.83 % | 1.5 |\n"
+             "| post | 2 | test | 0.5000 ± 0.0000 | 89.00 % ± 1.41 % | 1.5 |\n"
+             "\n- model.norm=post: exact match higher by 7.00 points: the ranges of 2 and 2 seeds "
+             "do not overlap\n");
   const nlohmann::json record = comparison.json();
   BOOST_TEST(record["groups"][1]["config"]["model.norm"] == "post");
   BOOST_TEST(record["groups"][1]["runs"].size() == 2);
@@ -79,11 +81,12 @@ BOOST_AUTO_TEST_CASE(a_difference_within_the_spread_is_none) {
   runs.add("seed: 1\nmodel: {heads: 1}\n", 0.1);
   const std::vector<std::string> verdicts = Comparison(runs.results).verdicts();
   BOOST_REQUIRE(verdicts.size() == 2);
-  BOOST_TEST(verdicts[0] ==
-             "model.heads=2: exact match lower by 9.00 points: within the spread of the seeds");
+  BOOST_TEST(
+      verdicts[0] ==
+      "model.heads=2: exact match lower by 9.00 points: the ranges of 2 and 2 seeds overlap");
   BOOST_TEST(verdicts[1] ==
-             "model.heads=1: exact match lower by 75.00 points: one seed does not tell how much "
-             "seeds differ");
+             "model.heads=1: exact match lower by 75.00 points: one seed cannot show how much "
+             "results vary between seeds");
 }
 
 BOOST_AUTO_TEST_CASE(runs_of_different_tasks_are_refused) {
@@ -93,6 +96,41 @@ BOOST_AUTO_TEST_CASE(runs_of_different_tasks_are_refused) {
   put(other + "/config.yaml", "task: tag\ndata: {synthetic: {name: brackets}}\n");
   runs.results.front() = read_result(other);
   HEED_CHECK_ERROR(Exit::usage, "/0 is a run of task tag, ", Comparison(runs.results));
+}
+
+BOOST_AUTO_TEST_CASE(a_run_counts_once_and_a_seed_counts_once) {
+  Runs runs;
+  const std::string run = runs.add("seed: 1\n", 0.5);
+  runs.add("seed: 1\nname: repeated\n", 0.5);
+  runs.add("seed: 1\nmodel: {heads: 2}\n", 0.5);
+  const Comparison comparison(runs.results);
+  BOOST_TEST(comparison.verdicts().at(0) ==
+             "model.heads=2: exact match the same: one seed cannot show how much results vary "
+             "between seeds");
+  BOOST_TEST(comparison.text().find("\n4            1      test") != std::string::npos,
+             comparison.text());
+  runs.results.push_back(read_result(run + "/."));
+  HEED_CHECK_ERROR(Exit::usage, "/0/. is given twice", Comparison(runs.results));
+}
+
+BOOST_AUTO_TEST_CASE(figures_of_other_data_are_not_judged) {
+  Runs runs;
+  runs.add("seed: 1\n", 0.5);
+  const std::string other = runs.add("seed: 2\n", 0.5),
+                    third = runs.add("model: {heads: 2}\n", 0.5);
+  put(other + "/metrics.jsonl", "{\"kind\":\"valid\",\"step\":9,\"loss\":2}\n");
+  runs.results[1] = read_result(other);
+  const Comparison comparison(runs.results);
+  BOOST_TEST(comparison.verdicts().at(0) ==
+             "model.heads=2: exact match was measured on other data (test)");
+  BOOST_TEST(comparison.text().find("test; valid, step 9") != std::string::npos);
+  BOOST_TEST(comparison.text().find("50.00 % (1 of 2 runs)") != std::string::npos);
+  put(third + "/metrics.jsonl",
+      "{\"kind\":\"test\",\"step\":5,\"loss\":1}\n{\"kind\":\"valid\",\"step\":5}\n");
+  BOOST_TEST(read_result(third).where == "test");
+  put(third + "/metrics.jsonl",
+      "{\"kind\":\"test\",\"step\":5,\"loss\":1}\n{\"kind\":\"valid\",\"step\":8}\n");
+  BOOST_TEST(read_result(third).where == "valid, step 8");  // it was resumed after its test
 }
 
 BOOST_AUTO_TEST_CASE(runs_without_a_test_and_without_figures) {
@@ -106,13 +144,18 @@ BOOST_AUTO_TEST_CASE(runs_without_a_test_and_without_figures) {
   BOOST_TEST(Comparison(alone).verdicts().empty());
 
   put(run + "/metrics.jsonl", "{\"kind\":\"train\",\"step\":1}\n");
-  HEED_CHECK_ERROR(Exit::bad_input, "no figures yet", read_result(run));
+  HEED_CHECK_ERROR(Exit::bad_input, "no results yet", read_result(run));
   std::filesystem::remove(run + "/metrics.jsonl");
-  HEED_CHECK_ERROR(Exit::bad_input, "no figures yet", read_result(run));
-  put(run + "/metrics.jsonl", "{\"kind\":\"valid\"}\n[1]\n{}\n");
+  HEED_CHECK_ERROR(Exit::bad_input, "no results yet", read_result(run));
+  put(run + "/metrics.jsonl", "{\"kind\":\"train\"}\n[1]\n{}\n");
   HEED_CHECK_ERROR(Exit::bad_input, "metrics.jsonl:2: not a record", read_result(run));
-  put(run + "/metrics.jsonl", "{\"kind\":\"valid\"}\n{broken\n{}\n");
+  put(run + "/metrics.jsonl", "{\"kind\":\"train\"}\n{broken\n{}\n");
   HEED_CHECK_ERROR(Exit::bad_input, "metrics.jsonl:2", read_result(run));
+  for (const char* record :
+       {"{}", "{\"kind\":1}", "{\"kind\":\"test\"}", "{\"kind\":\"test\",\"step\":\"x\"}"}) {
+    put(run + "/metrics.jsonl", std::string(record) + "\n");
+    HEED_CHECK_ERROR(Exit::bad_input, "a record without kind or step", read_result(run));
+  }
   HEED_CHECK_ERROR(Exit::usage, "", read_result(run + "/none"));
 }
 

@@ -334,7 +334,7 @@ void add_compare(CLI::App& app, Job& job) {
       "whose values differ, and the figures of the test, or of the last validation. A difference "
       "from "
       "the first\n"
-      "row counts if the ranges of the two rows do not overlap.\n"
+      "row is judged by whether the ranges of the two rows overlap.\n"
       "Example:\n"
       "  heed compare runs/pre-1 runs/pre-2 runs/post-1 runs/post-2");
 }
@@ -441,7 +441,7 @@ void add_quantize(CLI::App& app, Job& job, const std::vector<std::string>& typed
   const auto options = std::make_shared<QuantizeCommand>();
   options->command = typed;
   CLI::App* const command = add_command(
-      app, job, "quantize", "turn a model's weights into 8-bit numbers", options, quantize_command);
+      app, job, "quantize", "quantise a model's weights to int8", options, quantize_command);
   command->add_option("RUN", options->run, "run folder, such as runs/dates")
       ->required()
       ->type_name("");

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "autograd/base/message_text.h"
 #include "autograd/base/utf8.h"
 #include "train/draw/svg.h"
 
@@ -21,16 +22,6 @@ int level_of(float value, float largest) {
   return std::clamp(static_cast<int>(std::lround(levels * value / largest)), 0, levels);
 }
 
-/// At most `most` characters, and … if there are more.
-std::string cut(const std::string& text, std::size_t most) {
-  std::size_t at = 0;
-  for (std::size_t n = 0; at < text.size(); ++n) {
-    if (n == most) return text.substr(0, at) + "…";
-    at += std::max<std::size_t>(utf8_length(text, at), 1);
-  }
-  return text;
-}
-
 /// About the length of a label, in pixels.
 double length_of(const std::string& text) {
   return 6.5 * static_cast<double>(character_count(text));
@@ -38,7 +29,7 @@ double length_of(const std::string& text) {
 
 double longest_of(std::span<const std::string> names, std::size_t most) {
   double longest = 0;
-  for (const std::string& name : names) longest = std::max(longest, length_of(cut(name, most)));
+  for (const std::string& name : names) longest = std::max(longest, length_of(excerpt(name, most)));
   return longest;
 }
 
@@ -97,12 +88,12 @@ LabelledMap labelled_map(const HeatMap& map, std::span<const std::string> rows,
   for (std::int64_t c = 0; c < map.columns; ++c) {
     body += fmt::format("<text transform=\"translate({} {}) rotate(-45)\">{}</text>\n",
                         svg_number(left + (static_cast<double>(c) + 0.7) * cell),
-                        svg_number(top - gap), xml_text(cut(columns[c], most)));
+                        svg_number(top - gap), xml_text(excerpt(columns[c], most)));
   }
   for (std::int64_t r = 0; r < map.rows; ++r) {
     body += fmt::format(
         "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", svg_number(left - gap),
-        svg_number(top + (static_cast<double>(r) + 0.75) * cell), xml_text(cut(rows[r], most)));
+        svg_number(top + (static_cast<double>(r) + 0.75) * cell), xml_text(excerpt(rows[r], most)));
   }
   body += fmt::format("<g transform=\"translate({} {})\">\n{}", svg_number(left), svg_number(top),
                       heat_cells(map, cell, cell));

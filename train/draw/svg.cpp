@@ -42,21 +42,20 @@ std::string svg_number(double value) {
 std::string_view drawing_style() {
   return R"(:root{color-scheme:light dark;--ink:#1f2328;--quiet:#6a737d;--line:#c9ced6;--back:#fff;--heat:#0b5fa5}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--quiet:#9aa4b0;--line:#3d444d;--back:#0f1216;--heat:#5cb3ff}}
-text{font:10px system-ui,sans-serif;fill:var(--ink)}text.quiet{fill:var(--quiet)}
-.heat{fill:var(--heat)}.frame{fill:none;stroke:var(--line)}.axis{stroke:var(--line)}.cell{fill:transparent}
+text{font:10px system-ui,sans-serif;fill:var(--ink)}
+.heat{fill:var(--heat)}.frame{fill:none;stroke:var(--line)}.cell{fill:transparent}
 .l1{fill-opacity:.08}.l2{fill-opacity:.16}.l3{fill-opacity:.24}.l4{fill-opacity:.33}.l5{fill-opacity:.41}
 .l6{fill-opacity:.5}.l7{fill-opacity:.58}.l8{fill-opacity:.66}.l9{fill-opacity:.75}.l10{fill-opacity:.83}
 .l11{fill-opacity:.91}.l12{fill-opacity:1}
 )";
 }
 
-std::string svg_element(double width, double height, std::string_view body,
-                        std::string_view attributes) {
+std::string svg_element(double width, double height, std::string_view body) {
   const std::string w = svg_number(width), h = svg_number(height);
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {} "
-      "{}\"{}{}>\n{}</svg>\n",
-      w, h, w, h, attributes.empty() ? "" : " ", attributes, body);
+      "{}\">\n{}</svg>\n",
+      w, h, w, h, body);
 }
 
 std::string svg_file(double width, double height, std::string_view body) {

@@ -15,7 +15,7 @@ std::string svg_number(double value);
 /// The style that all drawings share. Colours follow the reader's choice of light or dark. Values
 /// are shown by one colour of varying opacity, which readers who are colour-blind can tell apart.
 ///   .heat       filled areas; .heat.l1 to .heat.l12: the opacity of a level
-///   .frame      outlines; .axis: grid lines and ticks; text: labels
+///   .frame      outlines; text: labels
 std::string_view drawing_style();
 
 /// A drawing as a file of its own: `body` is drawn on width × height pixels.
@@ -24,8 +24,7 @@ std::string svg_file(double width, double height, std::string_view body);
 /// A self-contained HTML page. `style` is added to that of drawings.
 std::string html_page(std::string_view title, std::string_view style, std::string_view body);
 
-/// A drawing within a page. `attributes` follow those of its size.
-std::string svg_element(double width, double height, std::string_view body,
-                        std::string_view attributes = "");
+/// A drawing within a page, or within another drawing. What lies outside of its size is not shown.
+std::string svg_element(double width, double height, std::string_view body);
 
 }  // namespace heed

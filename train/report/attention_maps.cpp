@@ -71,9 +71,9 @@ std::vector<std::string> token_names(const Side& side, const Tokenizer& tokenize
   return names;
 }
 
-std::vector<std::string> row_names(const Side& side, const std::optional<PatchGrid>& grid) {
+std::vector<std::string> row_names(std::int64_t rows, const std::optional<PatchGrid>& grid) {
   std::vector<std::string> names;
-  for (std::int64_t row = 0; row < side.rows(); ++row) {
+  for (std::int64_t row = 0; row < rows; ++row) {
     if (!grid) {
       names.push_back(fmt::format("{}", row + 1));
     } else if (row < grid->first) {
@@ -86,16 +86,32 @@ std::vector<std::string> row_names(const Side& side, const std::optional<PatchGr
   return names;
 }
 
-/// The picture that the rows of a source were cut from, as the model saw it.
-std::optional<PatchGrid> grid_of(const Side& side, const DataOptions& data) {
-  const ImageOptions& o = data.image;
-  const std::int64_t patches = patches_of(o), first = side.rows() - patches;
-  if (data.input != InputKind::image || first < 0 || first > 1) return std::nullopt;
-  PatchGrid grid{{o.height, o.width, o.channels, {}}, o.height / o.patch, o.width / o.patch, first};
+/// Rows that the encoder's layers see of a source.
+std::int64_t encoder_rows(const Side& side, const Config& config) {
+  const ModelOptions& model = config.model;
+  if (model.front_end.kind == FrontEndKind::linear) return side.rows();
+  if (model.grid_width == 0) return rows_after(model.front_end, side.rows());
+  return rows_after(model.front_end, model.grid_height) *
+         rows_after(model.front_end, model.grid_width);
+}
+
+/// The picture from which the rows of a source were cut, as the model sees it.
+std::optional<PatchGrid> grid_of(const Side& side, const Config& config) {
+  const ImageOptions& o = config.data.image;
+  const std::int64_t patches = patches_of(o), columns = o.width / o.patch,
+                     first = side.rows() - patches;
+  if (config.data.input != InputKind::image) return std::nullopt;
+  const FrontEndOptions& front_end = config.model.front_end;
+  const bool conv = front_end.kind == FrontEndKind::conv;
+  PatchGrid grid{{o.height, o.width, o.channels, {}},
+                 rows_after(front_end, o.height / o.patch),
+                 rows_after(front_end, columns),
+                 conv ? o.patch << front_end.layers : o.patch,
+                 first};
   grid.picture.values.resize(static_cast<std::size_t>(o.height * o.width * o.channels));
   const float* value = side.features.data() + first * side.width;
   for (std::int64_t patch = 0; patch < patches; ++patch) {
-    const std::int64_t top = patch / grid.columns * o.patch, left = patch % grid.columns * o.patch;
+    const std::int64_t top = patch / columns * o.patch, left = patch % columns * o.patch;
     for (std::int64_t k = 0; k < side.width; ++k, ++value) {
       const std::int64_t pixel = k / o.channels, y = top + pixel / o.patch,
                          x = left + pixel % o.patch;
@@ -105,6 +121,20 @@ std::optional<PatchGrid> grid_of(const Side& side, const DataOptions& data) {
     }
   }
   return grid;
+}
+
+/// Throws Error(failed) unless each row of each layer's weights has a name: what shows them relies on
+/// that.
+void require_names(const AttentionMaps& maps) {
+  for (const LayerWeights& layer : maps.layers) {
+    const Array& weights = layer.heads.front().weights;
+    if (weights.rows() != std::ssize(maps.queries(layer)) ||
+        weights.cols() != std::ssize(maps.keys(layer)))
+      throw Error(
+          Exit::failed,
+          fmt::format("{} has weights {}, but {} queries and {} keys have names", layer.name,
+                      weights.shape(), maps.queries(layer).size(), maps.keys(layer).size()));
+  }
 }
 
 }  // namespace
@@ -123,16 +153,18 @@ AttentionMaps attention_maps(const Trained& trained, const Config& config, const
   if (records.empty())
     throw Error(Exit::usage,
                 "the model has no attention weights: model.mixer is not attention, or "
-                "model.attention.pattern is linear, which computes none");
+                "model.attention.pattern is linear, and linear attention computes no weights");
   AttentionMaps maps;
   const bool has_source = !batch.source.offsets.empty();
   maps.layers = layers_of(records, trained.model, has_source);
   if (has_source) {
-    maps.grid = grid_of(batch.source, config.data);
-    maps.source = batch.source.width > 0 ? row_names(batch.source, maps.grid)
+    maps.grid = grid_of(batch.source, config);
+    maps.source = batch.source.width > 0 ? row_names(encoder_rows(batch.source, config), maps.grid)
                                          : token_names(batch.source, *trained.tokenizers.source);
   }
   maps.target = token_names(batch.target, *trained.tokenizers.target);
+  require_names(maps);
+  maps.source_rollout = rollout(maps, false);
   return maps;
 }
 

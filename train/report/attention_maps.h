@@ -25,17 +25,20 @@ struct LayerWeights {
   std::vector<HeadWeights> heads;
 };
 
-/// A picture whose patches are rows of the source.
+/// A picture whose cells are rows of the encoder: its patches, or what a front end makes of them.
 struct PatchGrid {
   Picture picture;
-  std::int64_t rows = 0, columns = 0;  ///< patches
-  std::int64_t first = 0;              ///< row of the first patch; a class row comes before it
+  std::int64_t rows = 0, columns = 0;  ///< cells
+  std::int64_t side =
+      0;  ///< of a cell, in pixels; those at the right and bottom may extend beyond the picture
+  std::int64_t first = 0;  ///< row of the first cell; a class row comes before it
 };
 
 struct AttentionMaps {
-  std::vector<std::string> source, target;  ///< a name for each row
+  std::vector<std::string> source, target;  ///< a name for each row that the layers see
   std::vector<LayerWeights> layers;         ///< in the order of the model
   std::optional<PatchGrid> grid;            ///< if the source is a picture
+  Array source_rollout;                     ///< rollout() of the source, of all layers
 
   std::vector<std::string> const& queries(const LayerWeights& layer) const {
     return layer.queries_are_target ? target : source;

@@ -55,7 +55,7 @@ bool is_reduced(const AttentionMaps& maps) {
 
 std::string small_map(const Array& weights, const std::string& anchor, const std::string& about) {
   constexpr double side = 96;
-  const HeatMap map = reduced(map_of(weights), 48);
+  const HeatMap map = reduced(map_of(weights), most_cells);
   const double cell =
       side / static_cast<double>(std::max<std::int64_t>({map.rows, map.columns, 1}));
   const double width = cell * static_cast<double>(map.columns),
@@ -86,27 +86,27 @@ struct DrawnPicture {
   }
 };
 
-/// What a query attends to, over the picture: the weights of the patches.
+/// What a query attends to, over the picture: the weights of its cells.
 struct Glance {
   std::string name;
-  std::vector<float> weights;  // [patches]
+  std::vector<float> weights;  // [cells]
 };
 
-/// The weights of the patches in a row of P.
+/// The weights of the cells in a row of P.
 std::vector<float> patch_weights(const PatchGrid& grid, const real* row) {
   const real* const first = row + grid.first;
   return {first, first + grid.rows * grid.columns};
 }
 
 /// The queries whose attention to the picture matters: each row of a decoder, named by the token
-/// that it predicts; in the encoder the class row, or the mean of all rows.
-std::vector<Glance> glances(const AttentionMaps& maps, const LayerWeights& layer, const Array& p) {
+/// that follows it; in the encoder (self) the class row, or the mean of all rows.
+std::vector<Glance> glances(const AttentionMaps& maps, bool self, const Array& p) {
   const PatchGrid& grid = *maps.grid;
   std::vector<Glance> all;
-  if (!layer.self) {
+  if (!self) {
     for (std::int64_t i = 0; i < p.rows(); ++i) {
       all.push_back(
-          {i + 1 < p.rows() ? maps.target[i + 1] : "</s>", patch_weights(grid, p.row(i))});
+          {i + 1 < p.rows() ? maps.target[i + 1] : "(end)", patch_weights(grid, p.row(i))});
     }
     return all;
   }
@@ -135,9 +135,10 @@ LabelledMap strip(const PatchGrid& grid, const std::vector<Glance>& all) {
       const Glance& glance = all[i - 1];
       HeatMap map{grid.rows, grid.columns, glance.weights,
                   *std::ranges::max_element(glance.weights)};
+      const double cell =
+          drawn.width * static_cast<double>(grid.side) / static_cast<double>(grid.picture.width);
       body += fmt::format("<g class=\"over\">{}</g>\n",
-                          heat_cells(map, drawn.width / static_cast<double>(grid.columns),
-                                     drawn.height / static_cast<double>(grid.rows)));
+                          svg_element(drawn.width, drawn.height, heat_cells(map, cell, cell)));
     }
     body += fmt::format(
         "<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n"
@@ -153,16 +154,16 @@ constexpr std::string_view over_style = ".over .heat{fill:#ffe100;stroke:#000;st
 std::string pictures(const AttentionMaps& maps) {
   if (!maps.grid) return "";
   std::string body =
-      "<h2>Over the picture</h2>\n<p>Mean of the heads of each layer. The brightest "
-      "patch of each picture has the largest weight.</p>\n";
+      "<h2>Over the picture</h2>\n<p>The mean of the heads shown, scaled to its largest weight. "
+      "A decoder's row is named by the token that follows it, which it predicts.</p>\n";
   for (const LayerWeights& layer : maps.layers) {
     if (!reads_picture(maps, layer)) continue;
-    const LabelledMap drawn = strip(*maps.grid, glances(maps, layer, mean_of_heads(layer)));
+    const LabelledMap drawn = strip(*maps.grid, glances(maps, layer.self, mean_of_heads(layer)));
     body += fmt::format("<h3>{}</h3>\n<div class=\"wide\">{}</div>\n", xml_text(layer.name),
                         svg_element(drawn.width, drawn.height, drawn.body));
   }
-  if (const Array all = rollout(maps, false); all.defined()) {
-    const LabelledMap drawn = strip(*maps.grid, glances(maps, maps.layers.front(), all));
+  if (maps.source_rollout.defined()) {
+    const LabelledMap drawn = strip(*maps.grid, glances(maps, true, maps.source_rollout));
     body += fmt::format(
         "<h3>All layers of the encoder (attention rollout)</h3>\n<div "
         "class=\"wide\">{}</div>\n",
@@ -194,7 +195,7 @@ std::string overview(const AttentionMaps& maps) {
   }
   return fmt::format(
       "<h2>All heads</h2>\n<p>Queries from top to bottom, keys from left to right, each map scaled "
-      "to its largest weight. Entropy in nats, distance in tokens: means over the "
+      "to its largest weight. Entropy in nats, distance in rows: means over the "
       "queries.</p>\n<div class=\"wide\"><table>\n{}</table></div>\n",
       rows);
 }
@@ -243,7 +244,7 @@ std::string attention_figure(const AttentionMaps& maps, const LayerWeights& laye
     const LabelledMap map = large_map(maps, layer, mean);
     return svg_file(map.width, map.height, map.body);
   }
-  const LabelledMap drawn = strip(*maps.grid, glances(maps, layer, mean));
+  const LabelledMap drawn = strip(*maps.grid, glances(maps, layer.self, mean));
   return svg_file(drawn.width, drawn.height,
                   fmt::format("<style>{}</style>\n{}", over_style, drawn.body));
 }

@@ -8,13 +8,13 @@
 
 HEED_BEGIN
 
-/// What stands above the maps: a title, and named lines such as {"input", "a small dog"}.
+/// The top of the page: a title, and named lines such as {"input", "a small dog"}.
 struct PageHead {
   std::string title;
   std::vector<std::pair<std::string, std::string>> lines;
 };
 
-/// A page with a small map of every layer and head, their entropy and the distance that they look,
+/// A page with a small map of every layer and head, its entropy and how far it looks,
 /// and large maps with the tokens on both axes. For a picture, also what each output token, or the
 /// label, attends to in it. Maps with more than 64 rows or columns are reduced, and the page says so.
 std::string attention_page(const AttentionMaps& maps, const PageHead& head);

@@ -6,20 +6,23 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <optional>
+#include <set>
 
 #include "autograd/base/error.h"
+#include "autograd/base/formats/json_text.h"
+#include "autograd/base/message_text.h"
 #include "autograd/base/utf8.h"
 #include "train/config/fields.h"
 #include "train/run/jsonl.h"
 #include "train/tasks/evaluation.h"
-#include "train/tasks/task.h"
 
 namespace heed {
 
 namespace {
 
-/// Keys that do not change what a run computes, and the seed, whose runs form a group.
+/// Keys that do not affect the result, and the seed: runs that differ in these alone form a group.
 constexpr std::array<std::string_view, 3> ignored{"name", "threads", "seed"};
 
 std::optional<double> figure(const RunResult& result, Metric metric) {
@@ -40,6 +43,42 @@ std::vector<std::string> differing_keys(const std::vector<RunResult>& results) {
   return keys;
 }
 
+std::int64_t seeds_of(const RunGroup& group) {
+  std::set<std::uint64_t> seeds;
+  for (const RunResult* run : group.runs) seeds.insert(run->config.seed);
+  return std::ssize(seeds);
+}
+
+/// The data that the group's figures come from: "test", or several if its runs differ.
+std::string data_of(const RunGroup& group) {
+  std::vector<std::string> all;
+  for (const RunResult* run : group.runs)
+    if (std::ranges::find(all, run->where) == all.end()) all.push_back(run->where);
+  return fmt::format("{}", fmt::join(all, "; "));
+}
+
+void require_one_task(const std::vector<RunResult>& results) {
+  const RunResult& first = results.front();
+  for (const RunResult& result : results) {
+    if (result.config.task != first.config.task)
+      throw Error(
+          Exit::usage,
+          fmt::format("{} is a run of task {}, {} one of task {}: only runs of one task can "
+                      "be compared",
+                      first.folder, info_of(first.config.task).name, result.folder,
+                      info_of(result.config.task).name));
+  }
+}
+
+void require_different_folders(const std::vector<RunResult>& results) {
+  std::set<std::filesystem::path> seen;
+  for (const RunResult& result : results) {
+    if (!seen.insert(std::filesystem::canonical(result.folder)).second)
+      throw Error(Exit::usage,
+                  fmt::format("{} is given twice, so it would count as two runs", result.folder));
+  }
+}
+
 std::string minutes_of(const RunGroup& group) {
   double sum = 0;
   for (const RunResult* run : group.runs) sum += run->record.value("seconds", 0.0);
@@ -51,31 +90,32 @@ std::string minutes_of(const RunGroup& group) {
 RunResult read_result(const std::string& folder) {
   const RunFolder run{folder};
   RunResult result{folder, read_run_config(run), {}, ""};
+  std::int64_t step = -1;
   for (nlohmann::json& record : read_jsonl(run.metrics())) {
-    const std::string kind = record.value("kind", "");
-    if (kind == "test" || (kind == "valid" && result.where != "test")) {
-      result.where = kind == "test" ? kind : fmt::format("valid, step {}", record.value("step", 0));
-      result.record = std::move(record);
+    try {
+      const std::string kind = record.at("kind");
+      const bool test = kind == "test";
+      if (!test && kind != "valid") continue;
+      const std::int64_t at = whole_number(record.at("step"));
+      if (!test && at <= step) continue;  // a test says more than the validation of its step
+      result.where = test ? kind : fmt::format("valid, step {}", at);
+      step = at;
+    } catch (const nlohmann::json::exception& e) {
+      throw Error(Exit::bad_input, fmt::format("{}: a record without kind or step: {}",
+                                               run.metrics().string(), e.what()));
     }
+    result.record = std::move(record);
   }
   if (result.where.empty())
     throw Error(Exit::bad_input,
-                fmt::format("{}: no figures yet: neither a test nor a validation is in {}", folder,
+                fmt::format("{}: no results yet: {} holds neither a test nor a validation", folder,
                             run.metrics().string()));
   return result;
 }
 
 Comparison::Comparison(const std::vector<RunResult>& results) : keys_(differing_keys(results)) {
-  const TaskKind task = results.front().config.task;
-  for (const RunResult& result : results) {
-    if (result.config.task != task)
-      throw Error(
-          Exit::usage,
-          fmt::format("{} is a run of task {}, {} one of task {}: only runs of one task can "
-                      "be compared",
-                      results.front().folder, info_of(task).name, result.folder,
-                      info_of(result.config.task).name));
-  }
+  require_one_task(results);
+  require_different_folders(results);
   for (const RunResult& result : results) {
     std::vector<std::string> values;
     for (const std::string& key : keys_) values.push_back(find_field(key)->print(result.config));
@@ -119,11 +159,31 @@ std::string Comparison::name_of_group(const RunGroup& group) const {
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
+/// "higher by 0.61"
+std::string Comparison::difference(const Spread& first, const Spread& own) const {
+  const MetricInfo& info = info_of(main_);
+  const double by = own.mean - first.mean;
+  if (by == 0) return "the same";
+  return fmt::format("{} by {:.{}f}{}", by > 0 ? "higher" : "lower",
+                     (info.percent ? 100 : 1) * std::abs(by), info.digits,
+                     info.percent ? " points" : "");
+}
+
+/// Whether the values of a group and of the first one overlap.
+std::string Comparison::judgement(const RunGroup& group) const {
+  const std::int64_t seeds = seeds_of(group), others = seeds_of(groups_.front());
+  if (std::min(seeds, others) < 2)
+    return "one seed cannot show how much results vary between seeds";
+  const Spread own = spread(group, main_), first = spread(groups_.front(), main_);
+  const bool apart = own.low > first.high || own.high < first.low;
+  return fmt::format("the ranges of {} and {} seeds {}", others, seeds,
+                     apart ? "do not overlap" : "overlap");
+}
+
 std::vector<std::string> Comparison::verdicts() const {
   std::vector<std::string> all;
   const Spread first = spread(groups_.front(), main_);
   const MetricInfo& info = info_of(main_);
-  const double unit = info.percent ? 100 : 1;
   for (std::size_t i = 1; i < groups_.size(); ++i) {
     const Spread own = spread(groups_[i], main_);
     const std::string name = name_of_group(groups_[i]);
@@ -131,15 +191,13 @@ std::vector<std::string> Comparison::verdicts() const {
       all.push_back(fmt::format("{}: no {} to compare", name, info.label));
       continue;
     }
-    const bool apart = own.low > first.high || own.high < first.low;
-    const char* const judged = std::min(own.count, first.count) < 2
-                                   ? "one seed does not tell how much seeds differ"
-                               : apart ? "more than the seeds differ"
-                                       : "within the spread of the seeds";
-    all.push_back(fmt::format("{}: {} {} by {:.{}f}{}: {}", name, info.label,
-                              own.mean >= first.mean ? "higher" : "lower",
-                              unit * std::abs(own.mean - first.mean), info.digits,
-                              info.percent ? " points" : "", judged));
+    if (data_of(groups_[i]) != data_of(groups_.front())) {
+      all.push_back(fmt::format("{}: {} was measured on other data ({})", name, info.label,
+                                data_of(groups_[i])));
+      continue;
+    }
+    all.push_back(fmt::format("{}: {} {}: {}", name, info.label, difference(first, own),
+                              judgement(groups_[i])));
   }
   return all;
 }
@@ -147,8 +205,11 @@ std::vector<std::string> Comparison::verdicts() const {
 std::string Comparison::cell(const RunGroup& group, Metric metric) const {
   const Spread s = spread(group, metric);
   if (s.count == 0) return "-";
-  const std::string mean = text_of(metric, s.mean);
-  return s.count == 1 ? mean : fmt::format("{} ± {}", mean, text_of(metric, s.deviation));
+  std::string text = text_of(metric, s.mean);
+  if (s.count > 1) text += fmt::format(" ± {}", text_of(metric, s.deviation));
+  if (s.count < std::ssize(group.runs))
+    text += fmt::format(" ({} of {} runs)", s.count, group.runs.size());
+  return text;
 }
 
 std::vector<std::vector<std::string>> Comparison::rows() const {
@@ -162,8 +223,8 @@ std::vector<std::vector<std::string>> Comparison::rows() const {
     std::vector<std::string> row;
     for (const std::string& value : group.values) row.push_back(excerpt(value, 40));
     if (keys_.empty()) row.push_back(excerpt(group.runs.front()->folder, 40));
-    row.push_back(fmt::format("{}", group.runs.size()));
-    row.push_back(group.runs.front()->where);
+    row.push_back(fmt::format("{}", seeds_of(group)));
+    row.push_back(data_of(group));
     for (const Metric metric : metrics_) row.push_back(cell(group, metric));
     row.push_back(minutes_of(group));
     all.push_back(std::move(row));

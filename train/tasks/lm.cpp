@@ -234,7 +234,7 @@ class LanguageModelTask final : public Task {
     return std::make_unique<Continuations>(trained, config_, seed);
   }
 
-  /// The last window of the text; each row's label is the token after it.
+  /// The last window of the text. The label of each row is the next token.
   Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                       const std::string&) const override {
     std::vector<std::int32_t> ids = tokenizers.target->encode(prepared(line));

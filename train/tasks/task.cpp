@@ -313,16 +313,6 @@ std::string Answers::continuation(const std::string&, const TextCallback&) {
   refuse("--prompt is for language models; this model answers the lines of --input");
 }
 
-std::string excerpt(std::string_view text, std::size_t most) {
-  std::string line = one_line(text);
-  std::size_t at = 0;
-  for (std::size_t characters = 0; at < line.size(); ++characters) {
-    if (characters == most) return line.substr(0, at) + "…";
-    at += std::max<std::size_t>(utf8_length(line, at), 1);
-  }
-  return line;
-}
-
 HEED_END
 
 namespace heed {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/base/message_text.h"
 #include "autograd/base/team.h"
 #include "nn/models/model.h"
 #include "train/tasks/data.h"
@@ -158,8 +159,5 @@ using TaskFactory = std::unique_ptr<Task> (*)(const Config& config);
 /// has no dot.
 void add_task(std::string_view name, const TaskInfo& info, TaskFactory make);
 std::unique_ptr<Task> make_task(const Config& config);
-
-/// A text on one line, cut to a width that fits a screen, in characters, with … at the cut.
-std::string excerpt(std::string_view text, std::size_t most = 100);
 
 HEED_END

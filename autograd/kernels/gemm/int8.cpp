@@ -79,7 +79,7 @@ void lay_out(const std::int8_t* q, const float* scales, Int8Weights::Layout& int
 /// Quantises a row of A; returns its scale. Writes whole vectors of numbers.
 HWY_INLINE float quantise_row(const real* x, std::int64_t k, Number* q) {
   const Ints magnitude = hn::Set(IntTag(), std::numeric_limits<std::int32_t>::max());
-  Ints most = hn::Zero(IntTag());  // as whole numbers, magnitudes have the same order, then ∞, NaN
+  Ints most = hn::Zero(IntTag());  // as integers, magnitudes have the same order, then ∞, NaN
   each(k, [&](std::int64_t i, auto io) HWY_ATTR {
     most = hn::Max(most, hn::And(magnitude, hn::BitCast(IntTag(), io.load(x + i))));
   });

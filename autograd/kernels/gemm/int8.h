@@ -1,5 +1,5 @@
 #pragma once
-/// Products of int8: each row of a matrix is whole numbers from −127 to 127 times one float scale.
+/// Products of int8 matrices: a row holds integers from −127 to 127, which one float scale multiplies.
 ///   x ≈ s q,   s = max |x| / 127,   q = x (1 / s) rounded to nearest, ties to even
 /// Scales are rounded up to 17 significant bits, so that s q is exact in float32: quantising s q
 /// gives s and q again. An error is at most s / 2.
@@ -46,8 +46,8 @@ class Int8Weights {
     using Values = std::vector<T, ArenaAllocator<T>>;
     std::int64_t n = 0, k = 0;
     Values<std::int8_t> panels;
-    Values<std::int32_t> starts;  ///< of each row: what its sums begin with
-    Values<float> scales;         ///< of each row
+    Values<std::int32_t> starts;  ///< initial value of each row's sums
+    Values<float> scales;         ///< one for each row
   };
 
  private:

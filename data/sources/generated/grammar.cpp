@@ -8,7 +8,7 @@ namespace {
 
 using Words = std::array<std::string_view, 12>;
 
-// Words that are in two lists are what the task is about.
+// Words that occur in several lists are ambiguous.
 constexpr Words things{"guard", "watch", "ship",  "light", "plant", "cook",
                        "paint", "drink", "house", "train", "river", "letter"};
 constexpr Words acts{"guard", "watch", "ship",  "light", "plant",  "cook",

@@ -9,13 +9,13 @@ namespace heed {
 
 struct TaggedSentence {
   std::string words;  ///< separated by spaces: "they watch the guards ."
-  std::string tags;   ///< as many: "PRON VERB DET NOUN PUNCT"
+  std::string tags;   ///< one for each word: "PRON VERB DET NOUN PUNCT"
 };
 
 /// A sentence of one clause or several (`clauses` ≥ 1). Tags are those of Universal Dependencies: ADJ,
 /// ADP, ADV, AUX, CCONJ, DET, NOUN, PART, PRON, PUNCT, SCONJ, VERB. Many words have several ("the guards
-/// watch", "she guards the watch", "like a light ship", "ships like light"), so that a word alone
-/// does not tell its tag: its neighbours do.
+/// watch", "she guards the watch", "like a light ship", "ships like light"), so the tag of
+/// a word depends on its neighbours.
 TaggedSentence tagged_sentence(std::int64_t clauses, Random& random);
 
 }  // namespace heed

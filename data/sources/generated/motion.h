@@ -5,7 +5,7 @@
 ///                             one pixel for each further frame: l, r, u or d
 ///
 /// A description takes the place of a file name (data/inputs/clips.h). The field has no edges: what
-/// leaves it on one side returns on the other.
+/// leaves it on one side enters on the other.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,7 +29,7 @@ Clip draw_motion(std::string_view line, std::int64_t height, std::int64_t width,
 /// A clip, and how its square moves: "left 2", the direction of the first move and the number of
 /// turns, from 0 to 3. A turn is by 90 degrees, to either side, and at least two moves go in each
 /// direction, so a clip needs at least 9 frames. All places of the first frame are equally likely,
-/// whatever the moves: no frame alone tells anything about them.
+/// whatever the moves: a single frame says nothing about them.
 struct Motion {
   std::string clip, label;
 };

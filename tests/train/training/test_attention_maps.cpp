@@ -141,6 +141,45 @@ BOOST_AUTO_TEST_CASE(cross_attention_lies_on_the_object_named) {
   BOOST_TEST(attention_figure(maps, maps.layers[2]).starts_with("<svg"));
 }
 
+// A convolution in front of the encoder leaves fewer rows than the source has.
+BOOST_AUTO_TEST_CASE(rows_are_those_behind_the_front_end) {
+  const TempFolder folder;
+  Config c = captions_run(1);
+  c.data.image.patch = 2;
+  c.data.synthetic.train = 50;
+  c.data.synthetic.test = 1;
+  c.model.input_width = patch_width(c.data.image);
+  c.model.grid_height = c.model.grid_width = 8;
+  c.model.front_end = {FrontEndKind::conv, 2};
+  Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  trainer.train();
+  const std::string drawing = run.data.test.source_lines[0];
+  const AttentionMaps maps = maps_of(trainer, drawing, "a red square");
+  const std::vector<std::string> names{"1,1", "1,2", "2,1", "2,2"};
+  BOOST_TEST(maps.source == names, boost::test_tools::per_element());
+  BOOST_TEST((maps.layers[0].heads[0].weights.shape() == Shape{4, 4}));
+  BOOST_REQUIRE(maps.grid);
+  BOOST_TEST(maps.grid->side == 8);
+  BOOST_TEST((maps.grid->picture.values == draw_picture(drawing, 16, 16, 3).values));
+  BOOST_TEST(attention_page(maps, {"conv", {}}).find("2,2 → 1,1") != std::string::npos);
+
+  c.data.input = InputKind::features;
+  c.data.features = {.width = 8, .rate = 4000};
+  c.data.synthetic.name = SyntheticKind::tones;
+  c.data.synthetic.max_length = 2;
+  c.model.input_width = 8;
+  c.model.grid_height = c.model.grid_width = 0;
+  c.model.max_positions = 256;
+  Run sound(c, folder / "sound");
+  Trainer listener(sound.config, sound.paths(), sound.data, sound.talk);
+  listener.train();
+  const AttentionMaps heard = maps_of(listener, sound.data.test.source_lines[0], "1");
+  const std::int64_t frames = sound.data.test.source_rows(0);
+  BOOST_TEST(std::ssize(heard.source) == (frames + 3) / 4);
+  BOOST_TEST(heard.layers[0].heads[0].weights.rows() == std::ssize(heard.source));
+}
+
 BOOST_AUTO_TEST_CASE(the_maps_of_text) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::lm, TaskKind::tag, TaskKind::classify}) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "nn/layers/positions.h"
+#include "tests/data/files.h"
 #include "tests/train/trainer_support.h"
 #include "train/loop/transfer.h"
 #include "train/run/run_record.h"
@@ -240,17 +241,9 @@ BOOST_AUTO_TEST_CASE(frozen_parameters_keep_their_bits) {
 }
 
 /// A matrix of float32 as a .npy file.
-std::string npy(std::size_t rows, std::size_t columns, const std::vector<float>& values) {
-  std::string header =
-      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);
-  header.resize(118 - 1, ' ');  // with the 10 bytes before it, a multiple of 64
-  header += '\n';
-  std::string bytes = "\x93NUMPY\x01";
-  bytes += '\0';
-  bytes += static_cast<char>(header.size());
-  bytes += '\0';
-  return bytes + header +
-         std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size());
+std::string matrix_file(std::size_t rows, std::size_t columns, const std::vector<float>& values) {
+  return testing::npy("<f4", fmt::format("({}, {})", rows, columns),
+                      std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size()));
 }
 
 /// Frames of three values, of which one is large; a frame's label says which one is large in the
@@ -271,7 +264,7 @@ void write_frames(const TempFolder& folder, const std::string& name, int n, std:
     }
     labels += '\n';
     const std::string file = fmt::format("{}{}.npy", name, i);
-    put(folder / file, npy(rows, 3, values));
+    put(folder / file, matrix_file(rows, 3, values));
     list += file + "\n";
   }
   put(folder / (name + ".list"), list);
@@ -307,7 +300,7 @@ BOOST_AUTO_TEST_CASE(each_frame_gets_a_label) {
   put(folder / "others.labels", "0 1\n");
   c.data.valid.target = {(folder / "others.labels").string()};
   put(folder / "others.list", "others0.npy\n");
-  put(folder / "others0.npy", npy(3, 3, std::vector<float>(9)));
+  put(folder / "others0.npy", matrix_file(3, 3, std::vector<float>(9)));
   HEED_CHECK_ERROR(Exit::bad_input, "data.valid: line 1 has 3 rows but 2 labels", load_data(c));
 }
 
