@@ -1,0 +1,45 @@
+#pragma once
+/// Arguments that several commands have, declared alike everywhere.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "train/commands/command_line.h"
+
+namespace heed::arguments {
+
+/// The headings of options in the help.
+inline constexpr const char* results = "Output";
+inline constexpr const char* choices = "Choices";
+
+/// A subcommand whose job is `run`, applied to the options that the caller binds to its arguments.
+template <class Options>
+CLI::App* add_command(CLI::App& app, Job& job, const char* name, const char* help,
+                      const std::shared_ptr<Options>& options, int (*run)(const Options&)) {
+  CLI::App* const command = app.add_subcommand(name, help);
+  command->callback([options, run, &job] { job = [options, run] { return run(*options); }; });
+  return command;
+}
+
+/// An option of one value, listed under `group`; `type` names the value.
+template <class T>
+CLI::Option* add_choice(CLI::App* command, const char* group, const char* name, T& value,
+                        const char* type, const char* help) {
+  return command->add_option(name, value, help)->type_name(type)->group(group);
+}
+
+/// `example`: a key that this command uses.
+void add_overrides(CLI::App* command, std::vector<std::string>& overrides, const char* example);
+void add_config(CLI::App* command, std::string& config, std::vector<std::string>& overrides,
+                const char* example);
+void add_run(CLI::App* command, std::string& run, std::vector<std::string>& overrides,
+             const char* example);
+/// --weights
+void add_weights(CLI::App* command, std::string& weights);
+/// --run and --overwrite of a command that makes a run folder.
+CLI::Option* add_new_run(CLI::App* command, std::string& folder, bool& overwrite, const char* help);
+/// --json; `what` it prints.
+void add_json(CLI::App* command, bool& json, const char* what);
+
+}  // namespace heed::arguments
