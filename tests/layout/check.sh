@@ -50,7 +50,7 @@ folders_of() {
     autograd) echo 'base memory kernels . ops gradcheck' ;;
     nn) echo '. layers models' ;;
     data) echo '. sources tokenizers batches inputs' ;;
-    train) echo '. terminal draw config metrics fetch run decode tasks loop report commands' ;;
+    train) echo '. terminal draw config metrics fetch run decode tasks loop report sweep commands' ;;
   esac
 }
 

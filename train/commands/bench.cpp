@@ -15,6 +15,7 @@
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/memory/arena.h"
 #include "data/batches/batcher.h"
+#include "train/commands/bench.h"
 #include "train/commands/commands.h"
 #include "train/loop/step.h"
 #include "train/loop/teacher.h"
@@ -196,6 +197,8 @@ Measured measure(const Config& config, std::int64_t wanted_steps) {
 }
 
 }  // namespace
+
+std::string time_by_op(const Config& config) { return measure(config, 5).profile.table(); }
 
 int bench_command(const BenchCommand& options) {
   const Config config = read_config(options.config, options.overrides);

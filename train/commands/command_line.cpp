@@ -76,6 +76,50 @@ void add_resume(CLI::App& app, Job& job, const std::vector<std::string>& typed) 
       "The keys given here, except threads, are written to the run's config.yaml.");
 }
 
+void add_sweep(CLI::App& app, Job& job) {
+  const auto options = std::make_shared<SweepCommand>();
+  CLI::App* const command = add_command(
+      app, job, "sweep", "train a config with several values of its keys", options, sweep_command);
+  command->add_option("CONFIG", options->config, "the experiment, a YAML file")
+      ->required()
+      ->type_name("");
+  command
+      ->add_option("key=values", options->arguments,
+                   "values to try, such as model.norm=pre,post; key=value is for every run")
+      ->type_name("");
+  const auto add_count = [&](const char* name, std::optional<std::int64_t>& value,
+                             const char* help) {
+    command->add_option(name, value, help)
+        ->check(CLI::Range(1, 10'000))
+        ->type_name("N")
+        ->group(choices);
+  };
+  add_count("--seeds", options->seeds,
+            "runs of each point, with the config's seed and the next ones");
+  add_count("--random", options->random, "draw N points of the grid instead of all");
+  command
+      ->add_flag("--halving", options->halving,
+                 "successive halving: train all points for a part of train.steps, keep the better "
+                 "half, and so on")
+      ->group(choices);
+  add_choice(command, choices, "--jobs", options->jobs, "N",
+             "runs at a time, which share the threads (default: 1)")
+      ->check(CLI::Range(1, 1024));
+  add_choice(command, results, "--run", options->folder, "FOLDER",
+             "folder of the runs (default: runs/<name>-sweep)");
+  add_json(command, options->json, "the comparison");
+  command->footer(
+      "Every run is a run folder within FOLDER. Called again, with the same arguments, the sweep "
+      "continues:\n"
+      "runs that are finished stay, the others are resumed. A run that fails does not stop the "
+      "others. At the\n"
+      "end: a table as of heed compare, and FOLDER/report.html. The values may also be in CONFIG:\n"
+      "  sweep: {model.norm: [pre, post], seeds: 3}\n"
+      "Examples:\n"
+      "  heed sweep configs/reverse.yaml model.heads=1,2,4 --seeds 3 --jobs 2\n"
+      "  heed sweep configs/copy.yaml optim.lr=3e-4,1e-3,3e-3,1e-2 --halving train.steps=800");
+}
+
 void add_eval(CLI::App& app, Job& job) {
   const auto options = std::make_shared<EvalCommand>();
   CLI::App* const command =
@@ -361,6 +405,7 @@ std::string unknown_command(const CLI::App& app, const std::string& word) {
 void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   add_train(app, job, typed);
   add_resume(app, job, typed);
+  add_sweep(app, job);
   add_eval(app, job);
   add_generate(app, job);
   add_score(app, job);

@@ -81,6 +81,36 @@ struct CompareCommand {
 };
 int compare_command(const CompareCommand& options);
 
+struct ReportCommand {
+  std::vector<std::string> runs;
+  std::vector<std::string> csv;  ///< names of curves to print instead of a page
+  bool follow = false;           ///< write the page again and again while runs go on
+  std::int64_t every = 10;       ///< seconds between two pages
+  bool profile = false;          ///< measure the time by op
+  std::string output = "report.html";
+};
+int report_command(const ReportCommand& options);
+
+struct PlotCommand {
+  std::string what;    ///< plot_names()
+  std::string config;  ///< empty: the defaults; or the first override
+  std::vector<std::string> overrides;
+  std::int64_t length = 64;  ///< positions
+  std::string output;        ///< empty: <what>.svg
+};
+int plot_command(const PlotCommand& options);
+
+struct SweepCommand {
+  std::string config;
+  std::vector<std::string> arguments;  ///< key=a,b,c and key=value
+  std::optional<std::int64_t> seeds, random;
+  bool halving = false;
+  std::int64_t jobs = 1;  ///< runs at a time
+  std::string folder;     ///< empty: runs/<name>-sweep
+  bool json = false;
+};
+int sweep_command(const SweepCommand& options);
+
 struct GradcheckCommand {
   std::string config;
   std::vector<std::string> overrides;

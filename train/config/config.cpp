@@ -99,6 +99,10 @@ void read_section(const YamlNode& node, const std::string& section, Config& conf
   }
   for (const YamlEntry& entry : node.entries) {
     const std::string key = section.empty() ? entry.key : section + "." + entry.key;
+    if (key == "sweep" && entry.place.source == 0) {
+      problems.warn(entry.place, key, "only heed sweep reads this section");
+      continue;
+    }
     const bool dotted = entry.key.find('.') != std::string::npos;
     if (const Field* field = dotted ? nullptr : find_field(key)) {
       read_field(*field, entry.value, config, problems);

@@ -158,6 +158,11 @@ Json section_schema(const std::string& key) {
     properties[name] = field ? schema_of(*field) : section_schema(path);
     if (field) values.push_back(type_of(*field));
   }
+  if (key.empty()) {
+    properties["sweep"] = {
+        {"description", "for heed sweep: keys with lists of values; seeds, random, halving"},
+        {"type", "object"}};
+  }
   const Json keys{{"properties", properties}, {"additionalProperties", false}};
   const Section* const section = find_section(key);
   Json schema = Json::object();

@@ -76,8 +76,8 @@ std::string heat_cells(const HeatMap& map, double width, double height) {
   return body;
 }
 
-LabelledMap labelled_map(const HeatMap& map, std::span<const std::string> rows,
-                         std::span<const std::string> columns) {
+Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
+                     std::span<const std::string> columns) {
   constexpr double cell = 14, gap = 4;
   constexpr std::size_t most = 24;  // characters of a label
   const double left = longest_of(rows, most) + gap, slanted = 0.71 * longest_of(columns, most),

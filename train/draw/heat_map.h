@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "train/draw/svg.h"
+
 namespace heed {
 
 /// A matrix to draw, row by row.
@@ -24,13 +26,9 @@ HeatMap reduced(const HeatMap& map, std::int64_t most);
 /// that would be nearly invisible.
 std::string heat_cells(const HeatMap& map, double width, double height);
 
-/// A map with a name for each row, to its left, and for each column, above it.
-struct LabelledMap {
-  double width = 0, height = 0;
-  std::string body;  ///< for svg_element or svg_file
-};
-/// Cells with at least a twentieth of the largest value have a tooltip "row → column: value".
-LabelledMap labelled_map(const HeatMap& map, std::span<const std::string> rows,
-                         std::span<const std::string> columns);
+/// A map with a name for each row, to its left, and for each column, above it. Cells with at least a
+/// twentieth of the largest value have a tooltip "row → column: value".
+Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
+                     std::span<const std::string> columns);
 
 }  // namespace heed

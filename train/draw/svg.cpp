@@ -47,6 +47,11 @@ text{font:10px system-ui,sans-serif;fill:var(--ink)}
 .l1{fill-opacity:.08}.l2{fill-opacity:.16}.l3{fill-opacity:.24}.l4{fill-opacity:.33}.l5{fill-opacity:.41}
 .l6{fill-opacity:.5}.l7{fill-opacity:.58}.l8{fill-opacity:.66}.l9{fill-opacity:.75}.l10{fill-opacity:.83}
 .l11{fill-opacity:.91}.l12{fill-opacity:1}
+.s0{--c:#0072b2}.s1{--c:#d55e00}.s2{--c:#009e73}.s3{--c:#cc79a7}.s4{--c:#e69f00}.s5{--c:#56b4e9}.s6{--c:#7b6c00}.s7{--c:#6a737d}
+@media(prefers-color-scheme:dark){.s0{--c:#4aa8ef}.s1{--c:#ff8a3d}.s2{--c:#2dc79b}.s6{--c:#d8c832}}
+.line{fill:none;stroke:var(--c);stroke-width:1.5;stroke-linejoin:round}.band{fill:var(--c);fill-opacity:.18}
+.bar{fill:var(--c)}.dot{fill:var(--back);stroke:var(--c);stroke-width:2}.faint{stroke-opacity:.45}
+.grid{stroke:var(--line);stroke-width:.5;fill:none}.second{stroke-dasharray:5 3}.title{font-weight:600;font-size:12px}
 )";
 }
 
@@ -58,6 +63,22 @@ std::string svg_element(double width, double height, std::string_view body) {
       w, h, w, h, body);
 }
 
+Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns) {
+  Drawing all;
+  for (std::size_t begin = 0; begin < drawings.size(); begin += columns) {
+    double x = 0, height = 0;
+    for (std::size_t i = begin; i < std::min(begin + columns, drawings.size()); ++i) {
+      all.body += fmt::format("<g transform=\"translate({} {})\">\n{}</g>\n", svg_number(x),
+                              svg_number(all.height), drawings[i].body);
+      x += drawings[i].width;
+      height = std::max(height, drawings[i].height);
+    }
+    all.width = std::max(all.width, x);
+    all.height += height;
+  }
+  return all;
+}
+
 std::string svg_file(double width, double height, std::string_view body) {
   return svg_element(width, height,
                      fmt::format("<style>{}</style>\n<rect width=\"100%\" height=\"100%\" "
@@ -65,13 +86,14 @@ std::string svg_file(double width, double height, std::string_view body) {
                                  drawing_style(), body));
 }
 
-std::string html_page(std::string_view title, std::string_view style, std::string_view body) {
+std::string html_page(std::string_view title, std::string_view style, std::string_view body,
+                      std::string_view head) {
   return fmt::format(R"(<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>{}</title>
+{}<title>{}</title>
 <style>
 {}body{{margin:2em auto;max-width:72em;padding:0 1em;font:15px/1.5 system-ui,sans-serif;background:var(--back);color:var(--ink)}}
 {}</style>
@@ -80,7 +102,7 @@ std::string html_page(std::string_view title, std::string_view style, std::strin
 {}</body>
 </html>
 )",
-                     xml_text(title), drawing_style(), style, body);
+                     head, xml_text(title), drawing_style(), style, body);
 }
 
 }  // namespace heed

@@ -2,6 +2,7 @@
 /// Parts of SVG and HTML pages.
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace heed {
 
@@ -15,16 +16,31 @@ std::string svg_number(double value);
 /// The style that all drawings share. Colours follow the reader's choice of light or dark. Values
 /// are shown by one colour of varying opacity, which readers who are colour-blind can tell apart.
 ///   .heat       filled areas; .heat.l1 to .heat.l12: the opacity of a level
-///   .frame      outlines; text: labels
+///   .frame      outlines; .grid: lines behind a chart; text: labels
+///   .s0 to .s7  a colour for the marks .line, .band, .bar and .dot within; .faint: less of it
 std::string_view drawing_style();
+
+inline constexpr int palette_size = 8;
+
+/// Elements of SVG and the size that they fill, in pixels.
+struct Drawing {
+  double width = 0, height = 0;
+  std::string body;
+};
+
+/// Drawings side by side, in rows of `columns`.
+Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns);
 
 /// A drawing as a file of its own: `body` is drawn on width × height pixels.
 std::string svg_file(double width, double height, std::string_view body);
+inline std::string svg_file(const Drawing& d) { return svg_file(d.width, d.height, d.body); }
 
-/// A self-contained HTML page. `style` is added to that of drawings.
-std::string html_page(std::string_view title, std::string_view style, std::string_view body);
+/// A self-contained HTML page. `style` is added to that of drawings, `head` to the page's head.
+std::string html_page(std::string_view title, std::string_view style, std::string_view body,
+                      std::string_view head = "");
 
 /// A drawing within a page, or within another drawing. What lies outside of its size is not shown.
 std::string svg_element(double width, double height, std::string_view body);
+inline std::string svg_element(const Drawing& d) { return svg_element(d.width, d.height, d.body); }
 
 }  // namespace heed

@@ -48,7 +48,8 @@ std::string read_to_end(int descriptor) {
 
 }  // namespace
 
-ProgramResult run_program(const std::vector<std::string>& arguments, int keep) {
+ProgramResult run_program(const std::vector<std::string>& arguments, int keep,
+                          const std::function<void(int)>& started) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) < 0)
     throw Error(Exit::io,
@@ -63,12 +64,17 @@ ProgramResult run_program(const std::vector<std::string>& arguments, int keep) {
     for (const std::string& argument : arguments)
       argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    if (started) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     const int error =
-        ::posix_spawnp(&child, argv[0], &redirections.actions, nullptr, argv.data(), environ);
+        ::posix_spawnp(&child, argv[0], &redirections.actions, &attributes, argv.data(), environ);
+    posix_spawnattr_destroy(&attributes);
     if (error != 0)
       throw Error(Exit::failed, fmt::format("cannot run {}: {}", arguments.front(),
                                             std::generic_category().message(error)));
   }
+  if (started) started(child);
   ProgramResult result;
   result.text = read_to_end(ours.get());
   int status = 0;

@@ -13,6 +13,7 @@
 #include "train/decode/rows.h"
 #include "train/loop/transfer.h"
 #include "train/run/average.h"
+#include "train/run/outputs.h"
 #include "train/tasks/model.h"
 #include "train/tasks/token_cost.h"
 
@@ -135,7 +136,10 @@ int Trainer::train() {
   stream_.seek(progress_.position);
   batches_ = std::make_unique<Prefetcher>(stream_);
   tell_where_it_stands();
-  if (!finished()) remove_average();  // its checkpoints will be outdated
+  if (!finished()) {  // they will be outdated
+    remove_average();
+    write_outputs(run_, {});
+  }
   if (progress_.validation_due) validate();
   while (!finished() && signals_->stop() == 0) {
     one_step();
@@ -487,6 +491,21 @@ void Trainer::find_best() {
 // ---- the end of a run
 // ----------------------------------------------------------------------------
 
+namespace {
+
+/// The samples with the model's outputs; none if the task gives no output for each.
+std::vector<SampleOutput> outputs_of(const Dataset& split, const Evaluation& e) {
+  std::vector<SampleOutput> all;
+  if (split.source_lines.size() != e.outputs.size()) return all;
+  for (std::size_t i = 0; i < e.outputs.size(); ++i) {
+    all.push_back({split.source_lines[i], split.target_lines[i], e.outputs[i], {}});
+    if (!e.probabilities.empty()) all.back().probability = e.probabilities[i];
+  }
+  return all;
+}
+
+}  // namespace
+
 void Trainer::remove_average() {
   if (!std::filesystem::exists(run_.average())) return;
   if (const std::string why = remove_folder(run_.average()); !why.empty())
@@ -549,6 +568,7 @@ std::optional<Evaluation> Trainer::final_evaluation() {
   const Dataset& split = test ? data_.test : data_.valid;
   if (split.empty()) return std::nullopt;
   Evaluation e = task_->evaluate(trained(), split, {});
+  write_outputs(run_, outputs_of(split, e));
   record(test ? "test" : "final-valid", e.json());
   metrics_->sync();
   return e;

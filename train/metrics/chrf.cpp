@@ -29,16 +29,12 @@ std::u32string characters(std::string_view line) {
   return out;
 }
 
-struct OrderCounts {
-  std::int64_t hypothesis = 0, reference = 0, matches = 0;
-};
-
-OrderCounts count_order(std::u32string_view hypothesis, std::u32string_view reference,
-                        std::size_t n) {
+ChrfCounts count_order(std::u32string_view hypothesis, std::u32string_view reference,
+                       std::size_t n) {
   const auto ngrams = [n](std::u32string_view text) {
     return text.size() < n ? std::size_t{0} : text.size() - n + 1;
   };
-  OrderCounts counts;
+  ChrfCounts counts;
   counts.reference = static_cast<std::int64_t>(ngrams(reference));
   if (counts.reference == 0) return counts;
   counts.hypothesis = static_cast<std::int64_t>(ngrams(hypothesis));
@@ -53,9 +49,19 @@ OrderCounts count_order(std::u32string_view hypothesis, std::u32string_view refe
   return counts;
 }
 
-double f_score(const std::array<OrderCounts, chrf_order>& counts) {
+}  // namespace
+
+std::array<ChrfCounts, chrf_order> count_chrf(const std::string& hypothesis,
+                                              const std::string& reference) {
+  const std::u32string own = characters(hypothesis), right = characters(reference);
+  std::array<ChrfCounts, chrf_order> counts;
+  for (std::size_t n = 0; n < chrf_order; ++n) counts[n] = count_order(own, right, n + 1);
+  return counts;
+}
+
+double chrf_score(const std::array<ChrfCounts, chrf_order>& sums) {
   double precision = 0.0, recall = 0.0, orders = 0.0;
-  for (const OrderCounts& order : counts) {
+  for (const ChrfCounts& order : sums) {
     if (order.hypothesis == 0 || order.reference == 0) continue;
     precision += static_cast<double>(order.matches) / static_cast<double>(order.hypothesis);
     recall += static_cast<double>(order.matches) / static_cast<double>(order.reference);
@@ -68,25 +74,21 @@ double f_score(const std::array<OrderCounts, chrf_order>& counts) {
   return 100.0 * (1.0 + weight) * precision * recall / (weight * precision + recall);
 }
 
-}  // namespace
-
 ChrfScore corpus_chrf(std::span<const std::string> hypotheses,
                       std::span<const std::string> references) {
   if (hypotheses.size() != references.size())
     throw Error(Exit::bad_input, fmt::format("chrF: {} lines to score, but {} reference lines",
                                              hypotheses.size(), references.size()));
-  std::array<OrderCounts, chrf_order> sums{};
+  std::array<ChrfCounts, chrf_order> sums{};
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
-    const std::u32string hypothesis = characters(hypotheses[i]),
-                         reference = characters(references[i]);
+    const auto line = count_chrf(hypotheses[i], references[i]);
     for (std::size_t n = 0; n < chrf_order; ++n) {
-      const OrderCounts counts = count_order(hypothesis, reference, n + 1);
-      sums[n].hypothesis += counts.hypothesis;
-      sums[n].reference += counts.reference;
-      sums[n].matches += counts.matches;
+      sums[n].hypothesis += line[n].hypothesis;
+      sums[n].reference += line[n].reference;
+      sums[n].matches += line[n].matches;
     }
   }
-  return {f_score(sums),
+  return {chrf_score(sums),
           fmt::format("nrefs:1|case:mixed|eff:yes|nc:{}|nw:0|space:no|version:heed-{}", chrf_order,
                       HEED_VERSION)};
 }

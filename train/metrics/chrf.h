@@ -11,6 +11,16 @@ namespace heed {
 
 inline constexpr std::size_t chrf_order = 6;  // longest n-grams; white space does not count
 
+/// The n-grams of one order.
+struct ChrfCounts {
+  std::int64_t hypothesis = 0, reference = 0, matches = 0;
+};
+/// Of one line.
+std::array<ChrfCounts, chrf_order> count_chrf(const std::string& hypothesis,
+                                              const std::string& reference);
+/// The score of a corpus, from 0 to 100, from the sums of its lines' counts.
+double chrf_score(const std::array<ChrfCounts, chrf_order>& sums);
+
 struct ChrfScore {
   double score = 0.0;     ///< 0 to 100
   std::string signature;  ///< how it was computed, in sacreBLEU's form

@@ -95,7 +95,22 @@ std::int64_t encoder_rows(const Side& side, const Config& config) {
          rows_after(model.front_end, model.grid_width);
 }
 
-/// The picture from which the rows of a source were cut, as the model sees it.
+/// Throws Error(failed) unless each row of each layer's weights has a name: what shows them relies on
+/// that.
+void require_names(const AttentionMaps& maps) {
+  for (const LayerWeights& layer : maps.layers) {
+    const Array& weights = layer.heads.front().weights;
+    if (weights.rows() != std::ssize(maps.queries(layer)) ||
+        weights.cols() != std::ssize(maps.keys(layer)))
+      throw Error(
+          Exit::failed,
+          fmt::format("{} has weights {}, but {} queries and {} keys have names", layer.name,
+                      weights.shape(), maps.queries(layer).size(), maps.keys(layer).size()));
+  }
+}
+
+}  // namespace
+
 std::optional<PatchGrid> grid_of(const Side& side, const Config& config) {
   const ImageOptions& o = config.data.image;
   const std::int64_t patches = patches_of(o), columns = o.width / o.patch,
@@ -122,22 +137,6 @@ std::optional<PatchGrid> grid_of(const Side& side, const Config& config) {
   }
   return grid;
 }
-
-/// Throws Error(failed) unless each row of each layer's weights has a name: what shows them relies on
-/// that.
-void require_names(const AttentionMaps& maps) {
-  for (const LayerWeights& layer : maps.layers) {
-    const Array& weights = layer.heads.front().weights;
-    if (weights.rows() != std::ssize(maps.queries(layer)) ||
-        weights.cols() != std::ssize(maps.keys(layer)))
-      throw Error(
-          Exit::failed,
-          fmt::format("{} has weights {}, but {} queries and {} keys have names", layer.name,
-                      weights.shape(), maps.queries(layer).size(), maps.keys(layer).size()));
-  }
-}
-
-}  // namespace
 
 AttentionMaps attention_maps(const Trained& trained, const Config& config, const Batch& batch) {
   if (config.model.kind == ModelKind::swin)

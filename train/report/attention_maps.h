@@ -48,6 +48,10 @@ struct AttentionMaps {
   }
 };
 
+/// The picture from which the rows of a source were cut, as the model sees it; unset if the source is
+/// not one.
+std::optional<PatchGrid> grid_of(const Side& side, const Config& config);
+
 /// Runs the model, without dropout, on a batch of one sequence (Task::batch_of_line). Throws
 /// Error(usage) if the model has no attention weights, or attends within windows of a picture (Swin).
 AttentionMaps attention_maps(const Trained& trained, const Config& config, const Batch& batch);

@@ -44,7 +44,7 @@ std::vector<std::string> names_of_blocks(const std::vector<std::string>& names) 
   return some;
 }
 
-LabelledMap large_map(const AttentionMaps& maps, const LayerWeights& layer, const Array& weights) {
+Drawing large_map(const AttentionMaps& maps, const LayerWeights& layer, const Array& weights) {
   return labelled_map(reduced(map_of(weights), most_cells), names_of_blocks(maps.queries(layer)),
                       names_of_blocks(maps.keys(layer)));
 }
@@ -124,7 +124,7 @@ bool reads_picture(const AttentionMaps& maps, const LayerWeights& layer) {
 }
 
 /// Pictures side by side, the first without weights, each with its name below.
-LabelledMap strip(const PatchGrid& grid, const std::vector<Glance>& all) {
+Drawing strip(const PatchGrid& grid, const std::vector<Glance>& all) {
   const DrawnPicture drawn(grid);
   const double step = drawn.width + gap, line = 16;
   std::string body;
@@ -158,12 +158,12 @@ std::string pictures(const AttentionMaps& maps) {
       "A decoder's row is named by the token that follows it, which it predicts.</p>\n";
   for (const LayerWeights& layer : maps.layers) {
     if (!reads_picture(maps, layer)) continue;
-    const LabelledMap drawn = strip(*maps.grid, glances(maps, layer.self, mean_of_heads(layer)));
+    const Drawing drawn = strip(*maps.grid, glances(maps, layer.self, mean_of_heads(layer)));
     body += fmt::format("<h3>{}</h3>\n<div class=\"wide\">{}</div>\n", xml_text(layer.name),
                         svg_element(drawn.width, drawn.height, drawn.body));
   }
   if (maps.source_rollout.defined()) {
-    const LabelledMap drawn = strip(*maps.grid, glances(maps, true, maps.source_rollout));
+    const Drawing drawn = strip(*maps.grid, glances(maps, true, maps.source_rollout));
     body += fmt::format(
         "<h3>All layers of the encoder (attention rollout)</h3>\n<div "
         "class=\"wide\">{}</div>\n",
@@ -207,7 +207,7 @@ std::string large_maps(const AttentionMaps& maps) {
     body += fmt::format("<details{}><summary>{}</summary>\n", l == 0 ? " open" : "",
                         xml_text(layer.name));
     for (const HeadWeights& head : layer.heads) {
-      const LabelledMap map = large_map(maps, layer, head.weights);
+      const Drawing map = large_map(maps, layer, head.weights);
       body += fmt::format(
           "<section id=\"{}\"><h3>head {}</h3>\n<div class=\"wide\">{}</div></section>\n",
           anchor_of(l, head), head.number, svg_element(map.width, map.height, map.body));
@@ -238,15 +238,16 @@ std::string attention_page(const AttentionMaps& maps, const PageHead& head) {
                    body + pictures(maps) + overview(maps) + large_maps(maps));
 }
 
-std::string attention_figure(const AttentionMaps& maps, const LayerWeights& layer) {
+Drawing attention_drawing(const AttentionMaps& maps, const LayerWeights& layer) {
   const Array mean = mean_of_heads(layer);
-  if (!reads_picture(maps, layer)) {
-    const LabelledMap map = large_map(maps, layer, mean);
-    return svg_file(map.width, map.height, map.body);
-  }
-  const LabelledMap drawn = strip(*maps.grid, glances(maps, layer.self, mean));
-  return svg_file(drawn.width, drawn.height,
-                  fmt::format("<style>{}</style>\n{}", over_style, drawn.body));
+  if (!reads_picture(maps, layer)) return large_map(maps, layer, mean);
+  Drawing drawn = strip(*maps.grid, glances(maps, layer.self, mean));
+  drawn.body.insert(0, fmt::format("<style>{}</style>\n", over_style));
+  return drawn;
+}
+
+std::string attention_figure(const AttentionMaps& maps, const LayerWeights& layer) {
+  return svg_file(attention_drawing(maps, layer));
 }
 
 HEED_END

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "train/draw/svg.h"
 #include "train/report/attention_maps.h"
 
 HEED_BEGIN
@@ -19,8 +20,10 @@ struct PageHead {
 /// label, attends to in it. Maps with more than 64 rows or columns are reduced, and the page says so.
 std::string attention_page(const AttentionMaps& maps, const PageHead& head);
 
-/// A layer as an SVG file, the mean of its heads: over the picture if it reads one (what each output
-/// token, or the label, attends to), else as a map with the tokens on both axes.
+/// A layer, the mean of its heads: over the picture if it reads one (what each output token, or the
+/// label, attends to), else as a map with the tokens on both axes.
+Drawing attention_drawing(const AttentionMaps& maps, const LayerWeights& layer);
+/// The same as an SVG file.
 std::string attention_figure(const AttentionMaps& maps, const LayerWeights& layer);
 
 HEED_END

@@ -2,8 +2,8 @@
 /// A run folder: everything about a run except its data, which stay at the paths in the config. It
 /// is sufficient for decoding and for sharing the model.
 ///
-///   config.yaml  run.json  train.log  metrics.jsonl  tokenizer.*  checkpoints/step-…  best  last
-///   average/
+///   config.yaml  run.json  train.log  metrics.jsonl  outputs.jsonl  tokenizer.*  checkpoints/step-…
+///   best  last  average/
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -17,6 +17,7 @@ struct RunFolder {
 
   std::filesystem::path config() const { return path / "config.yaml"; }
   std::filesystem::path metrics() const { return path / "metrics.jsonl"; }
+  std::filesystem::path outputs() const { return path / "outputs.jsonl"; }
   std::filesystem::path log() const { return path / "train.log"; }
   std::filesystem::path average() const { return path / "average"; }
 };

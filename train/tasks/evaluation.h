@@ -12,11 +12,12 @@
 namespace heed {
 
 struct Evaluation {
-  std::int64_t sentences = 0;        ///< windows, for a language model
-  std::int64_t tokens = 0;           ///< labels: target tokens, </s> counted
-  std::vector<std::string> outputs;  ///< one per source line, if the task produces them
-  nlohmann::json notes;              ///< further keys of json()
-  std::vector<std::string> details;  ///< further lines of text
+  std::int64_t sentences = 0;         ///< windows, for a language model
+  std::int64_t tokens = 0;            ///< labels: target tokens, </s> counted
+  std::vector<std::string> outputs;   ///< one per source line, if the task produces them
+  std::vector<double> probabilities;  ///< of the outputs, if each is one label
+  nlohmann::json notes;               ///< further keys of json()
+  std::vector<std::string> details;   ///< further lines of text
 
   double value(Metric metric) const;  ///< NaN if it was not computed
   double loss() const { return value(Metric::loss); }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "autograd/base/error.h"
 #include "autograd/base/utf8.h"
@@ -20,10 +21,17 @@ constexpr std::int64_t longest_line = 4096;  // tokens
 
 using Labels = std::vector<std::int32_t>;
 
+double probability_of(const real* chosen, const real* z, std::int64_t n) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += std::exp(double{z[i]} - double{*chosen});
+  return 1 / sum;
+}
+
 /// The likeliest labels of each sample of a dataset, specials excluded: one for each row, or one in
-/// all.
+/// all. `probabilities`, if given, receives that of each sample's last label.
 std::vector<Labels> likeliest_labels(const Trained& trained, const Dataset& data,
-                                     const std::vector<Batch>& batches) {
+                                     const std::vector<Batch>& batches,
+                                     std::vector<double>* probabilities = nullptr) {
   const auto& model = dynamic_cast<const Classifier&>(trained.model);
   const std::int32_t first = trained.tokenizers.target->first_ordinary();
   std::vector<Labels> all(static_cast<std::size_t>(data.size()));
@@ -42,6 +50,8 @@ std::vector<Labels> likeliest_labels(const Trained& trained, const Dataset& data
         const real* const best =
             std::max_element(std::min(z + first, z + logits.cols() - 1), z + logits.cols());
         all[batch.samples[i]].push_back(static_cast<std::int32_t>(best - z));
+        if (probabilities != nullptr)
+          (*probabilities)[batch.samples[i]] = probability_of(best, z, logits.cols());
       }
     }
   });
@@ -67,7 +77,10 @@ Evaluation LabelTask::evaluate(const Trained& trained, const Dataset& data,
                                const EvaluationRequest& request) const {
   Evaluation e = evaluate_loss(trained, data);
   if (request.only && e.has(*request.only)) return e;
-  const std::vector<Labels> found = likeliest_labels(trained, data, batches_of(data));
+  const bool of_lines = info().architecture == Architecture::encoder_of_sequences;
+  if (of_lines) e.probabilities.resize(static_cast<std::size_t>(data.size()));
+  const std::vector<Labels> found = likeliest_labels(trained, data, batches_of(data),
+                                                     of_lines ? &e.probabilities : nullptr);
   Confusion confusion;
   std::int64_t exact = 0, lines = 0;  // of lines with tokens
   for (std::int64_t i = 0; i < data.size(); ++i) {

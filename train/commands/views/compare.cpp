@@ -2,7 +2,7 @@
 
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
-#include "train/report/comparison.h"
+#include "train/report/runs/comparison.h"
 
 namespace heed {
 

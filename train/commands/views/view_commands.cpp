@@ -7,6 +7,7 @@
 
 #include "train/commands/arguments.h"
 #include "train/commands/commands.h"
+#include "train/report/plots.h"
 
 namespace heed {
 
@@ -107,12 +108,88 @@ void add_show(CLI::App& app, Job& job) {
       "  heed show --schema > heed.schema.json");
 }
 
+void add_report(CLI::App& app, Job& job) {
+  const auto options = std::make_shared<ReportCommand>();
+  CLI::App* const command =
+      app.add_subcommand("report", "a page with the curves, results and outputs of runs");
+  command->add_option("RUN", options->runs, "run folders, the one to compare with first")
+      ->required()
+      ->type_name("");
+  CLI::Option* const output = add_choice(command, results, "--output", options->output, "FILE",
+                                         "the page (default: report.html); with --csv: the table "
+                                         "(default: -, standard output)");
+  CLI::Option* const csv =
+      command
+          ->add_option("--csv", options->csv,
+                       "print this curve, such as train.loss or valid.bleu, as CSV instead; can be "
+                       "given several times")
+          ->allow_extra_args(false)
+          ->type_name("NAME")
+          ->group(results);
+  CLI::Option* const follow = command
+                                  ->add_flag("--follow", options->follow,
+                                             "write the page again and again while the runs go on")
+                                  ->excludes(csv)
+                                  ->group(choices);
+  add_choice(command, choices, "--every", options->every, "S",
+             "seconds between two pages (default: 10)")
+      ->check(CLI::Range(1, 86'400))
+      ->needs(follow);
+  command
+      ->add_flag("--profile", options->profile,
+                 "measure the time of each op in a step of the first run's config")
+      ->excludes(csv)
+      ->group(choices);
+  command->callback([options, output, csv, &job] {
+    if (!csv->empty() && output->empty()) options->output = "-";
+    job = [options] { return report_command(*options); };
+  });
+  command->footer(
+      "The page needs no network and no other file. Runs that differ in their seed alone share a "
+      "line, the\n"
+      "mean, in a band from the lowest to the highest. Outputs are those of the run's final "
+      "evaluation; the\n"
+      "attention of an example needs its weights, and pictures its data.\n"
+      "Examples:\n"
+      "  heed report runs/dates\n"
+      "  heed report runs/pre-1 runs/pre-2 runs/post-1 runs/post-2 --output norms.html\n"
+      "  heed report runs/dates --csv train.nll --csv valid.loss > curves.csv");
+}
+
+void add_plot(CLI::App& app, Job& job) {
+  const auto options = std::make_shared<PlotCommand>();
+  CLI::App* const command = add_command(
+      app, job, "plot", "drawings of positions, schedules, softmax, masks or activations", options,
+      plot_command);
+  command->add_option("WHAT", options->what, "positions, schedule, softmax, masks or activations")
+      ->required()
+      ->check(CLI::IsMember(plot_names()))
+      ->type_name("");
+  command->add_option("CONFIG", options->config, "a config (default: the default of every key)")
+      ->type_name("");
+  add_overrides(command, options->overrides, "model.heads=8");
+  command->add_option("--length", options->length, "positions to draw (default: 64)")
+      ->check(CLI::Range(std::int64_t{4}, std::int64_t{4096}))
+      ->type_name("N")
+      ->group(choices);
+  add_choice(command, results, "--output", options->output, "FILE",
+             "the drawing, an SVG file (default: WHAT.svg)");
+  command->footer(
+      "Examples:\n"
+      "  heed plot positions model.d_model=128 --length 100\n"
+      "  heed plot schedule configs/multi30k-de-en.yaml\n"
+      "  heed plot masks 'model.attention={pattern: window, window: 8}' --length 32 --output "
+      "masks.svg");
+}
+
 }  // namespace
 
 void add_views(CLI::App& app, Job& job) {
   add_show(app, job);
   add_attention(app, job);
   add_compare(app, job);
+  add_report(app, job);
+  add_plot(app, job);
 }
 
 }  // namespace heed

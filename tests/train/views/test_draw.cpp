@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(large_maps_become_means_of_blocks) {
 BOOST_AUTO_TEST_CASE(a_labelled_map_names_its_cells) {
   const std::vector<std::string> rows{"<s>", "a very long token that does not fit"},
       columns{"x", "&"};
-  const LabelledMap map = labelled_map({2, 2, {1, 0, 0.04F, 0.96F}, 1}, rows, columns);
+  const Drawing map = labelled_map({2, 2, {1, 0, 0.04F, 0.96F}, 1}, rows, columns);
   BOOST_TEST(map.width > 28);
   BOOST_TEST(map.height > 28);
   BOOST_TEST(map.body.find("&lt;s&gt;</text>") != std::string::npos);

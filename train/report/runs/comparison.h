@@ -1,6 +1,7 @@
 #pragma once
 /// Runs side by side: what differs in their configs, and what came out.
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,19 @@ namespace heed {
 struct RunResult {
   std::string folder;
   Config config;
-  nlohmann::json record;  ///< of metrics.jsonl: the newest test, or a validation after it
-  std::string where;      ///< "test", or "valid, step 500"
+  nlohmann::json
+      record;  ///< of metrics.jsonl: the newest final figures, or a validation after them
+  std::string
+      where;  ///< "test", "valid", or "valid, step 500"; empty if the run has no figures yet
 };
+
+/// The figure of a metric; unset if the run has none.
+std::optional<double> figure(const RunResult& result, Metric metric);
 
 /// Reads a run folder. Throws Error(usage) if it is none, Error(bad_input) if it has no figures yet.
 RunResult read_result(const std::string& folder);
+/// The same from the records of its metrics.jsonl; without figures, its record is null.
+RunResult result_of(const std::string& folder, std::vector<nlohmann::json> records);
 
 /// Runs that differ in nothing but the seed.
 struct RunGroup {
@@ -48,6 +56,10 @@ class Comparison {
   /// The metric of the verdicts: the first run's train.best.
   Metric main() const { return main_; }
   Spread spread(const RunGroup& group, Metric metric) const;
+  /// The values of all keys(): "pre, 6"; for a single group its first folder.
+  std::string label(const RunGroup& group) const;
+  /// A row of headings, then a row for each group.
+  std::vector<std::vector<std::string>> rows() const;
   /// For each group after the first, how its main metric differs from the first one's, and whether
   /// the ranges of the two overlap. Even without a real difference they do not in 1 of 3 cases with two
   /// seeds each, and in 1 of 10 with three.
@@ -61,7 +73,6 @@ class Comparison {
   std::string difference(const Spread& first, const Spread& own) const;
   std::string judgement(const RunGroup& group) const;
   std::string cell(const RunGroup& group, Metric metric) const;
-  std::vector<std::vector<std::string>> rows() const;
   /// The keys in which it differs from the first group: "model.norm=post".
   std::string name_of_group(const RunGroup& group) const;
 

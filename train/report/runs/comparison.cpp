@@ -1,4 +1,4 @@
-#include "train/report/comparison.h"
+#include "train/report/runs/comparison.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,12 +24,6 @@ namespace {
 
 /// Keys that do not affect the result, and the seed: runs that differ in these alone form a group.
 constexpr std::array<std::string_view, 3> ignored{"name", "threads", "seed"};
-
-std::optional<double> figure(const RunResult& result, Metric metric) {
-  const auto found = result.record.find(std::string(info_of(metric).name));
-  if (found == result.record.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
-}
 
 std::vector<std::string> differing_keys(const std::vector<RunResult>& results) {
   std::vector<std::string> keys;
@@ -87,18 +81,35 @@ std::string minutes_of(const RunGroup& group) {
 
 }  // namespace
 
+std::optional<double> figure(const RunResult& result, Metric metric) {
+  if (!result.record.is_object()) return std::nullopt;
+  const auto found = result.record.find(std::string(info_of(metric).name));
+  if (found == result.record.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
 RunResult read_result(const std::string& folder) {
+  const RunFolder run{folder};
+  RunResult result = result_of(folder, read_jsonl(run.metrics()));
+  if (result.where.empty())
+    throw Error(Exit::bad_input,
+                fmt::format("{}: no results yet: {} holds neither a test nor a validation", folder,
+                            run.metrics().string()));
+  return result;
+}
+
+RunResult result_of(const std::string& folder, std::vector<nlohmann::json> records) {
   const RunFolder run{folder};
   RunResult result{folder, read_run_config(run), {}, ""};
   std::int64_t step = -1;
-  for (nlohmann::json& record : read_jsonl(run.metrics())) {
+  for (nlohmann::json& record : records) {
     try {
       const std::string kind = record.at("kind");
-      const bool test = kind == "test";
-      if (!test && kind != "valid") continue;
+      const bool last = kind == "test" || kind == "final-valid";
+      if (!last && kind != "valid") continue;
       const std::int64_t at = whole_number(record.at("step"));
-      if (!test && at <= step) continue;  // a test says more than the validation of its step
-      result.where = test ? kind : fmt::format("valid, step {}", at);
+      if (!last && at <= step) continue;  // a test says more than the validation of its step
+      result.where = kind == "test" ? kind : last ? "valid" : fmt::format("valid, step {}", at);
       step = at;
     } catch (const nlohmann::json::exception& e) {
       throw Error(Exit::bad_input, fmt::format("{}: a record without kind or step: {}",
@@ -106,10 +117,6 @@ RunResult read_result(const std::string& folder) {
     }
     result.record = std::move(record);
   }
-  if (result.where.empty())
-    throw Error(Exit::bad_input,
-                fmt::format("{}: no results yet: {} holds neither a test nor a validation", folder,
-                            run.metrics().string()));
   return result;
 }
 
@@ -157,6 +164,11 @@ std::string Comparison::name_of_group(const RunGroup& group) const {
       parts.push_back(fmt::format("{}={}", keys_[i], excerpt(group.values[i], 40)));
   }
   return fmt::format("{}", fmt::join(parts, " "));
+}
+
+std::string Comparison::label(const RunGroup& group) const {
+  if (keys_.empty()) return group.runs.front()->folder;
+  return fmt::format("{}", fmt::join(group.values, ", "));
 }
 
 /// "higher by 0.61"

@@ -1,0 +1,103 @@
+#!/bin/sh
+# heed sweep: runs a grid, continues after being stopped or killed, survives a run that fails; heed report and plot.
+# Usage: test_commands_sweep.sh HEED
+here=$(cd "${0%/*}" && pwd)
+. "$here/commands_support.sh"
+
+cat >copy.yaml <<CONFIG
+name: copy
+task: seq2seq
+threads: 2
+data: {synthetic: {name: copy, train: 300, valid: 20, test: 20, min_length: 1, max_length: 4, symbols: 4}}
+tokenizer: {kind: char}
+model: {d_model: 16, heads: 2, d_ff: 16, layers: 1, dropout: 0.0}
+optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
+train: {steps: 40, batch_tokens: 128, validate_every: 20, save_every: 20, log_every: 10, best: exact_match}
+decode: {beam: 1, max_length: 8}
+CONFIG
+
+# ---- a grid, twice ----------------------------------------------------------------------------------
+status 0 sweep copy.yaml model.norm=pre,post --seeds 2 --jobs 2 --json
+says '4 runs in runs/copy-sweep' '4 of 4  00' 'exact match' 'the report is runs/copy-sweep/report.html'
+equal 'groups' "$(grep -o '"model.norm":"[a-z]*"' out | sort | tr '\n' ' ')" '"model.norm":"post" "model.norm":"pre" '
+equal 'runs' "$(ls -d runs/copy-sweep/0* | wc -l | tr -d ' ')" 4
+holds runs/copy-sweep/report.html 'Report of 4 runs of copy' 'class="band s1"'
+cp out first
+sum=$(cat runs/copy-sweep/*/metrics.jsonl | cksum)
+status 0 sweep copy.yaml model.norm=pre,post --seeds 2 --jobs 2 --json
+cmp -s out first || fail 'a finished sweep gives another result'
+equal 'metrics of finished runs' "$(cat runs/copy-sweep/*/metrics.jsonl | cksum)" "$sum"
+status 2 sweep copy.yaml model.norm=pre,post,none --seeds 2
+says 'holds another sweep'
+status 0 compare runs/copy-sweep/0*
+holds out '^pre +2 +test' '^post +2 +test' 'the ranges of 2 and 2 seeds'
+status 0 sweep copy.yaml model.norm=pre,post --run alone  # the bits do not depend on the jobs
+for run in 001-norm=pre 002-norm=post; do
+  equal "weights of $run" "$(cksum <alone/$run/best/model.safetensors)" \
+    "$(cksum <"runs/copy-sweep/$(case $run in *pre) echo 001-norm=pre-seed=1 ;; *) echo 003-norm=post-seed=1 ;; esac)/best/model.safetensors")"
+done
+
+# ---- killed and stopped -----------------------------------------------------------------------------
+"$heed" sweep copy.yaml model.heads=1,2,4 --run killed train.steps=400 >out 2>err </dev/null &
+soon '[ -e killed/001-heads=1/checkpoints ]'
+kill -9 $!
+wait $! 2>/dev/null
+status 0 sweep copy.yaml model.heads=1,2,4 --run killed train.steps=400
+says '3 of 3'
+"$heed" sweep copy.yaml model.heads=1,2,4 --run stopped train.steps=400 >out 2>err </dev/null &
+soon '[ -e stopped/001-heads=1/checkpoints ]'
+kill -TERM $!
+wait $!
+equal 'status of a stopped sweep' $? 143
+says 'the same command continues the sweep in stopped'
+status 0 sweep copy.yaml model.heads=1,2,4 --run stopped train.steps=400
+for run in 001-heads=1 002-heads=2 003-heads=4; do
+  equal "weights of $run" "$(cksum <killed/$run/best/model.safetensors)" "$(cksum <stopped/$run/best/model.safetensors)"
+done
+
+# ---- a run that fails -------------------------------------------------------------------------------
+status 1 sweep copy.yaml optim.lr=0.01,1e30 optim.clip_norm=0 optim.name=sgd --run failing
+says '002-lr=1e30 failed: status 5' 'the report is failing/report.html'
+holds out 'exact match'
+
+# ---- halving ----------------------------------------------------------------------------------------
+status 0 sweep copy.yaml optim.lr=1e-5,1e-2,3e-2 optim.schedule.name=cosine --halving --run halved
+holds halved/001-lr=1e_5/config.yaml 'steps: 40$'  # of the schedule
+equal 'steps of each' "$(for run in halved/0*; do sed -n 's/.*"kind":"test".*"step":\([0-9]*\).*/\1/p' $run/metrics.jsonl | tail -n 1; done | sort -n | tr '\n' ' ')" '10 20 40 '
+holds halved/001-lr=1e_5/config.yaml 'steps: 10$'
+
+# ---- a section of the config ------------------------------------------------------------------------
+{ cat copy.yaml && echo 'sweep: {model.activation: [relu, gelu]}'; } >own.yaml
+sed -i 's/^name: copy/name: own/' own.yaml
+status 0 sweep own.yaml
+equal 'runs of the section' "$(ls runs/own-sweep | tr '\n' ' ')" '001-activation=relu 002-activation=gelu report.html sweep.json '
+status 2 sweep copy.yaml
+says 'nothing to vary'
+
+# ---- reports and plots ------------------------------------------------------------------------------
+status 0 report runs/copy-sweep/001-norm=pre-seed=1
+holds report.html '<h2>Attention</h2>' '<h2>Model</h2>' 'The worst'
+status 0 eval runs/copy-sweep/001-norm=pre-seed=1 --json
+for key in loss exact_match bleu; do
+  grep -q "<data value=\"$(number $key)\"" report.html || fail "$key of eval is not in the report: $(number $key)"
+done
+status 0 report runs/copy-sweep/001-norm=pre-seed=1 --csv train.nll
+equal 'points of a curve' "$(lines out)" 5
+status 2 report runs/copy-sweep/001-norm=pre-seed=1 --csv train.nil
+says 'no run has such a curve; there are train.gradient_norm'
+status 2 report no-such-run
+says 'no-such-run'
+status 0 report runs/copy-sweep/001-norm=pre-seed=1 --profile --output profile.html
+holds profile.html '<h2>Time by op</h2>'
+status 0 report runs/copy-sweep/001-norm=pre-seed=1 --follow --output followed.html
+for what in positions schedule softmax masks activations; do
+  status 0 plot $what
+  holds $what.svg '^<svg' '</svg>$'
+done
+status 0 plot schedule copy.yaml optim.lr=0.25 --output -
+holds out 'peak 0.25'
+status 0 plot masks 'model.attention={pattern: window, window: 2}' --length 8 --output -
+holds out 'window of 2'
+status 2 plot nothing
+
+report

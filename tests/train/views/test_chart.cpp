@@ -1,0 +1,104 @@
+// Charts: scales, ticks, lines reduced to what can be seen.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "train/draw/chart.h"
+
+using namespace heed;
+
+namespace {
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++n;
+  return n;
+}
+
+Chart with(std::vector<Point> points) {
+  Chart chart;
+  chart.title = "loss <of> it";
+  chart.lines.push_back({"a & b", 0, false, std::move(points)});
+  return chart;
+}
+
+/// The points of the first line's path.
+std::string path_of_line(const Drawing& drawing) {
+  const std::size_t line = drawing.body.find("class=\"line"), d = drawing.body.find(" d=\"", line);
+  return drawing.body.substr(d + 4, drawing.body.find('"', d + 4) - d - 4);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(chart)
+
+BOOST_AUTO_TEST_CASE(a_line_goes_from_corner_to_corner) {
+  const Drawing drawing = drawn(with({{0, 0}, {5, 1}, {10, 4}}));
+  BOOST_TEST(path_of_line(drawing) == "M0 190L200 142.5L400 0");
+  BOOST_TEST(drawing.body.find("loss &lt;of&gt; it") != std::string::npos);
+  BOOST_TEST(drawing.body.find("a &amp; b") != std::string::npos);
+  BOOST_TEST(drawing.body.find(">2.5<") == std::string::npos);  // ticks are round numbers
+  for (const char* tick : {">0<", ">1<", ">2<", ">3<", ">4<", ">6<", ">8<", ">10<"})
+    BOOST_TEST(drawing.body.find(tick) != std::string::npos, tick);
+}
+
+BOOST_AUTO_TEST_CASE(a_logarithmic_scale_has_decades) {
+  Chart chart = with({{1, 0.001}, {2, 0}, {3, 1000}});  // 0 has no logarithm
+  chart.log_y = true;
+  const Drawing drawing = drawn(chart);
+  for (const char* tick : {">0.001<", ">0.1<", ">1<", ">1000<"})
+    BOOST_TEST(drawing.body.find(tick) != std::string::npos, tick);
+  BOOST_TEST(path_of_line(drawing) == "M0 190M400 0");
+}
+
+BOOST_AUTO_TEST_CASE(a_line_breaks_where_it_is_not_finite) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  BOOST_TEST(path_of_line(drawn(with({{0, 0}, {1, nan}, {2, 1}}))) == "M0 190M400 0");
+}
+
+BOOST_AUTO_TEST_CASE(a_single_value_is_in_the_middle) {
+  BOOST_TEST(path_of_line(drawn(with({{7, 3}}))) == "M200 95");
+}
+
+BOOST_AUTO_TEST_CASE(without_values_it_says_so) {
+  BOOST_TEST(drawn(Chart{}).body.find("no values") != std::string::npos);
+  BOOST_TEST(drawn(with({})).body.find("no values") != std::string::npos);
+  const double infinite = std::numeric_limits<double>::infinity();
+  BOOST_TEST(drawn(with({{1, infinite}})).body.find("no values") != std::string::npos);
+}
+
+// A spike one step wide in 100,000 stays visible, and the path short.
+BOOST_AUTO_TEST_CASE(a_long_line_keeps_its_peaks) {
+  std::vector<Point> points;
+  for (int i = 0; i < 100'000; ++i) points.push_back({double(i), i == 54'321 ? 9.0 : 1.0 + i % 2});
+  const std::string path = path_of_line(drawn(with(points)));
+  BOOST_TEST(count(path, "L") <= 4 * 401);
+  BOOST_TEST(path.find(" 0L") != std::string::npos);  // the spike reaches the top
+  BOOST_TEST(path.size() < 20'000);
+}
+
+BOOST_AUTO_TEST_CASE(bars_bands_and_dots) {
+  Chart chart = with({{0, 0}, {10, 10}});
+  chart.bands.push_back({1, {0, 10}, {0, 5}, {5, 10}});
+  chart.bars.push_back({2, 2, 4, 5, "two to four"});
+  chart.dots.push_back({3, {10, 10}, "best: 10"});
+  chart.legend.emplace_back(2, "bars");
+  const Drawing drawing = drawn(chart);
+  BOOST_TEST(drawing.body.find("<path class=\"band s1\" d=\"M0 95L400 0L400 95L0 190z\"/>") !=
+             std::string::npos);
+  BOOST_TEST(drawing.body.find("<rect class=\"bar s2\" x=\"80\" y=\"95\" width=\"80\" "
+                               "height=\"95\"><title>two to four</title></rect>") !=
+             std::string::npos);
+  BOOST_TEST(drawing.body.find("<title>best: 10</title>") != std::string::npos);
+  BOOST_TEST(drawing.body.find(">bars</text>") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(drawings_in_rows) {
+  const Drawing all = arranged({{10, 5, "a"}, {20, 8, "b"}, {7, 3, "c"}}, 2);
+  BOOST_TEST(all.width == 30);
+  BOOST_TEST(all.height == 11);
+  BOOST_TEST(all.body.find("translate(10 0)\">\nb") != std::string::npos);
+  BOOST_TEST(all.body.find("translate(0 8)\">\nc") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

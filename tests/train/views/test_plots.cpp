@@ -1,0 +1,61 @@
+// heed plot: every drawing, and that masks show what attention reads.
+#include "tests/train/support.h"
+#include "train/report/plots.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+Config config_of(const std::string& text = "") {
+  return parse_config("data: {synthetic: {name: copy}}\n" + text, "test");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(plots)
+
+BOOST_AUTO_TEST_CASE(each_has_marks) {
+  for (const std::string& name : plot_names()) {
+    const std::vector<Drawing> all = plots_of(name, config_of(), 32);
+    BOOST_TEST(all.size() >= 2, name);
+    for (const Drawing& drawing : all) {
+      BOOST_TEST(drawing.width > 100, name);
+      BOOST_TEST(!contains(drawing.body, "no values"), name);
+      BOOST_TEST(!contains(drawing.body, "nan"), name);
+    }
+  }
+  BOOST_TEST(contains(error_of(Exit::usage, [] { plots_of("mask", config_of(), 32); }),
+                      "there are positions, schedule, softmax, masks, activations"));
+}
+
+// The two lines of inner products are one where both exist: PE(p) · PE(p + k) depends on k alone.
+BOOST_AUTO_TEST_CASE(inner_products_depend_on_the_distance) {
+  const std::string body = plots_of("positions", config_of("model: {d_model: 32}\n"), 16)[1].body;
+  std::vector<std::string> paths;
+  for (std::size_t at = 0; (at = body.find("class=\"line s", at)) != std::string::npos; ++at) {
+    const std::size_t d = body.find(" d=\"", at) + 4;
+    paths.push_back(body.substr(d, body.find('"', d) - d));
+  }
+  BOOST_REQUIRE(paths.size() >= 2);
+  BOOST_TEST(paths[0].starts_with(paths[1]));
+}
+
+BOOST_AUTO_TEST_CASE(a_causal_mask_is_a_triangle) {
+  const Config config = config_of("model: {attention: {pattern: window, window: 2}}\n");
+  const std::vector<Drawing> all = plots_of("masks", config, 4);
+  // The second drawing is full attention, causal: rows of 1, 2, 3 and 4 keys.
+  for (const char* row : {"M0 0h47.5v", "M0 47.5h95v", "M0 95h142.5v", "M0 142.5h190v"})
+    BOOST_TEST(contains(all[1].body, row), row);
+}
+
+BOOST_AUTO_TEST_CASE(the_schedule_is_that_of_the_config) {
+  const Config config =
+      config_of("optim: {lr: 0.5, schedule: {name: linear, warmup: 10}}\ntrain: {steps: 100}\n");
+  const std::string body = plots_of("schedule", config, 64)[0].body;
+  BOOST_TEST(contains(body, "learning rate: linear, peak 0.5, warmup 10"));
+  BOOST_TEST(contains(body, ">0.5<"));
+  BOOST_TEST(contains(body, ">100<"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

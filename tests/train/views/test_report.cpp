@@ -1,0 +1,270 @@
+// heed report: figures as in metrics.jsonl, intervals, paired tests, curves as CSV, hostile text.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <regex>
+
+#include "tests/train/support.h"
+#include "train/metrics/bleu.h"
+#include "train/metrics/chrf.h"
+#include "train/report/runs/bootstrap.h"
+#include "train/report/runs/output_charts.h"
+#include "train/report/runs/report_page.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+const std::string hostile = "<script>alert(\"1\")</script>\x01'&" + std::string(10'000, 'x');
+
+std::vector<SampleOutput> texts(int right) {
+  std::vector<SampleOutput> all;
+  for (int i = 0; i < 100; ++i) {
+    const std::string target = fmt::format("the cat number {} sat on mat {}", i, i % 7);
+    all.push_back(
+        {fmt::format("source {}", i), target, i < right ? target : "the dog ran off", {}});
+  }
+  return all;
+}
+
+/// A run that is finished, with these outputs; its figures are those of the outputs.
+std::string make_run(const TempFolder& folder, const std::string& name, const std::string& keys,
+                     const std::vector<SampleOutput>& outputs, double scale = 1) {
+  const RunFolder run{folder / name};
+  std::filesystem::create_directories(run.path);
+  put(run.config(),
+      "task: seq2seq\ndata: {synthetic: {name: copy}}\ntrain: {best: bleu, steps: 400}\n" + keys);
+  std::string metrics;
+  for (int step = 100; step <= 400; step += 100) {
+    metrics += fmt::format(
+        "{{\"kind\":\"train\",\"step\":{0},\"loss\":{1},\"nll\":{1},\"lr\":0.001,"
+        "\"gradient_norm\":0.5,\"seconds\":{0},\"target_tokens\":{2},\"tokens_per_s\":50,"
+        "\"gradient_norms\":{{\"encoder.layers.0\":0.25,\"embedding\":0.125}}}}\n",
+        step, scale * 100.0 / step, 50 * step);
+    metrics += fmt::format("{{\"kind\":\"valid\",\"step\":{},\"loss\":{},\"bleu\":{}}}\n", step,
+                           scale * 120.0 / step, step / 10.0);
+  }
+  std::vector<std::string> own, right;
+  for (const SampleOutput& sample : outputs) {
+    own.push_back(sample.output);
+    right.push_back(sample.target);
+  }
+  nlohmann::json test{{"kind", "test"},
+                      {"step", 400},
+                      {"seconds", 400.5},
+                      {"loss", 0.123456789012345},
+                      {"bleu", corpus_bleu(own, right).score},
+                      {"bleu_signature", "nrefs:1|<x>"}};
+  put(run.metrics(), metrics + test.dump() + "\n");
+  put(run.log(), "2026-01-01 00:00:00  continuing from step 200\n");
+  write_outputs(run, outputs);
+  return run.path.string();
+}
+
+std::string page_of(const std::vector<std::string>& runs) {
+  std::vector<History> histories;
+  for (const std::string& run : runs) histories.push_back(read_history(run));
+  return report_page(histories, {});
+}
+
+/// The exact values of the page's figures.
+std::vector<double> data_values(const std::string& page) {
+  std::vector<double> all;
+  const std::regex element("<data value=\"([^\"]*)\"");
+  for (std::sregex_iterator at(page.begin(), page.end(), element), end; at != end; ++at)
+    all.push_back(std::stod((*at)[1]));
+  return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(report)
+
+BOOST_AUTO_TEST_CASE(figures_are_those_of_the_run_to_the_last_digit) {
+  const TempFolder folder;
+  const std::string run = make_run(folder, "a", "", texts(60));
+  const std::string page = page_of({run});
+  const History history = read_history(run);
+  for (const Metric metric : {Metric::loss, Metric::bleu}) {
+    const double value = *figure(history.result, metric);
+    const std::vector<double> all = data_values(page);
+    BOOST_TEST((std::ranges::find(all, value) != all.end()), info_of(metric).name);
+  }
+  BOOST_TEST(contains(page, "best, step 400: 0.3</title>"));
+  BOOST_TEST(contains(page, "continuing from step 200"));
+  BOOST_TEST(contains(page, "norm of the gradient by layer"));
+  BOOST_TEST(contains(page, "nrefs:1|&lt;x&gt;"));
+  BOOST_TEST(contains(page, "95 % interval"));
+  BOOST_TEST(!contains(page, "http://") == false);  // the name space of SVG alone
+  BOOST_TEST(
+      !contains(std::regex_replace(page, std::regex("http://www.w3.org/2000/svg"), ""), "http"));
+}
+
+BOOST_AUTO_TEST_CASE(seeds_share_a_line_and_a_band) {
+  const TempFolder folder;
+  const std::string page = page_of({make_run(folder, "a", "seed: 1\n", texts(60)),
+                                    make_run(folder, "b", "seed: 2\n", texts(64), 2),
+                                    make_run(folder, "c", "model: {norm: post}\n", texts(30))});
+  BOOST_TEST(contains(page, "class=\"band s0\""));
+  BOOST_TEST(!contains(page, "class=\"band s1\""));  // one run
+  BOOST_TEST(contains(page, "<b>post</b>"));
+  BOOST_TEST(contains(page, "Paired bootstrap"));
+}
+
+BOOST_AUTO_TEST_CASE(hostile_text_stays_text) {
+  const TempFolder folder;
+  std::vector<SampleOutput> outputs = texts(10);
+  outputs[0] = {hostile, hostile, "", {}};  // the worst
+  const std::string run = make_run(folder, "<i>\"run\"</i>", "name: \"<b>'&\\\"\"\n", outputs);
+  const std::string page = page_of({run});
+  BOOST_TEST(!contains(page, "<script"));
+  BOOST_TEST(!contains(page, "<i>"));
+  BOOST_TEST(!contains(page, "<b>'"));
+  BOOST_TEST(contains(page, "&lt;script&gt;"));
+  BOOST_TEST(page.find('\x01') == std::string::npos);
+  BOOST_TEST(!contains(page, std::string(1000, 'x')));  // cut
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_has_just_begun) {
+  const TempFolder folder;
+  const RunFolder run{folder / "new"};
+  std::filesystem::create_directories(run.path);
+  put(run.config(), "task: seq2seq\ndata: {synthetic: {name: copy}}\n");
+  BOOST_TEST(contains(page_of({run.path.string()}), "no figures yet"));
+  put(run.metrics(), "{\"kind\":\"train\",\"step\":5,\"loss\":3,\"nll\":3}\n{\"kind\":\"tra");
+  const std::string page = page_of({run.path.string()});
+  BOOST_TEST(contains(page, "step 5: no figures yet"));
+  BOOST_TEST(contains(page, "negative log-likelihood"));
+}
+
+// The interval belongs to the figures only if the outputs give these figures.
+BOOST_AUTO_TEST_CASE(outputs_of_other_weights_are_not_judged) {
+  const TempFolder folder;
+  const std::string run = make_run(folder, "a", "", texts(60));
+  write_outputs(RunFolder{run}, texts(20));
+  BOOST_TEST(!contains(page_of({run}), "interval <"));
+  BOOST_TEST(!contains(page_of({run}), "(95 % interval"));
+}
+
+BOOST_AUTO_TEST_CASE(curves_as_csv) {
+  const TempFolder folder;
+  const std::string run = make_run(folder, "a", "seed: 3\n", texts(60));
+  const std::vector<History> histories{read_history(run)};
+  const std::string csv = curves_csv(histories, {"valid.bleu", "train.gradient_norms.embedding"});
+  BOOST_TEST(
+      csv.starts_with(fmt::format("run,seed,curve,step,value\n\"{}\",3,valid.bleu,100,10\n", run)));
+  BOOST_TEST(contains(csv, ",3,train.gradient_norms.embedding,400,0.125\n"));
+  const std::string message = error_of(Exit::usage, [&] { curves_csv(histories, {"valid.blue"}); });
+  BOOST_TEST(contains(message, "--csv valid.blue: no run has such a curve; there are train."));
+}
+
+BOOST_AUTO_TEST_CASE(outputs_are_read_as_they_were_written) {
+  const TempFolder folder;
+  const RunFolder run{folder.path};
+  BOOST_TEST(read_outputs(run).empty());
+  write_outputs(run, {{"a\tb", "c", "\"d\"\n", 0.25}, {"", "", "é", {}}});
+  const std::vector<SampleOutput> back = read_outputs(run);
+  BOOST_REQUIRE(back.size() == 2);
+  BOOST_TEST(back[0].source == "a\tb");
+  BOOST_TEST(back[0].output == "\"d\"\n");
+  BOOST_TEST(*back[0].probability == 0.25);
+  BOOST_TEST(back[1].output == "é");
+  BOOST_TEST(!back[1].probability.has_value());
+  put(run.outputs(), "{\"source\":1}\n");
+  BOOST_TEST(contains(error_of(Exit::bad_input, [&] { read_outputs(run); }), "outputs.jsonl:1"));
+  write_outputs(run, {});
+  BOOST_TEST(!std::filesystem::exists(run.outputs()));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(bootstrap)
+
+BOOST_AUTO_TEST_CASE(statistics_of_all_samples_are_the_metric) {
+  std::vector<SampleOutput> outputs = texts(60);
+  std::vector<std::string> own, right;
+  for (const SampleOutput& sample : outputs) {
+    own.push_back(sample.output);
+    right.push_back(sample.target);
+  }
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t i = 0; i < outputs.size(); ++i) all.push_back(i);
+  const auto value = [&](Metric metric) {
+    return statistics_of(metric, outputs, BleuTokenizer::v13a)->of(all);
+  };
+  BOOST_TEST(value(Metric::bleu) == corpus_bleu(own, right).score);
+  BOOST_TEST(value(Metric::chrf) == corpus_chrf(own, right).score);
+  BOOST_TEST(value(Metric::exact_match) == 0.6);
+  BOOST_TEST(!statistics_of(Metric::loss, outputs, BleuTokenizer::v13a).has_value());
+  BOOST_TEST(!statistics_of(Metric::accuracy, outputs, BleuTokenizer::v13a).has_value());
+  BOOST_TEST(!statistics_of(Metric::bleu, {}, BleuTokenizer::v13a).has_value());
+}
+
+// Of n samples with share p right, the share of a resampled set has the deviation √(p (1 − p) / n).
+BOOST_AUTO_TEST_CASE(an_interval_is_that_of_the_binomial_distribution) {
+  const std::vector<SampleOutput> outputs = texts(60);
+  const Interval i =
+      interval_of(resampled(*statistics_of(Metric::exact_match, outputs, BleuTokenizer::v13a)));
+  const double deviation = std::sqrt(0.6 * 0.4 / 100);
+  BOOST_TEST(std::abs(i.low - (0.6 - 1.96 * deviation)) < 0.02);
+  BOOST_TEST(std::abs(i.high - (0.6 + 1.96 * deviation)) < 0.02);
+}
+
+BOOST_AUTO_TEST_CASE(p_is_small_for_a_large_difference_and_1_for_none) {
+  const auto scores = [](int right) {
+    return resampled(*statistics_of(Metric::exact_match, texts(right), BleuTokenizer::v13a));
+  };
+  BOOST_TEST(p_value(scores(60), scores(60), 0) == 1);
+  BOOST_TEST(p_value(scores(60), scores(61), 0.01) > 0.2);
+  BOOST_TEST(p_value(scores(20), scores(80), 0.6) < 0.01);
+}
+
+// By hand: differences 1, 2, 3 around their mean 2 are 1, 0, 1; two of three are at least 1.
+BOOST_AUTO_TEST_CASE(p_by_hand) {
+  const std::vector<double> first{0, 0, 0}, second{1, 2, 3};
+  BOOST_TEST(p_value(first, second, 1) == 3.0 / 4);
+  BOOST_TEST(p_value(first, second, 1.5) == 1.0 / 4);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(output_charts)
+
+BOOST_AUTO_TEST_CASE(the_surest_mistakes_come_first) {
+  const std::vector<SampleOutput> outputs{
+      {"a", "1", "1", 0.9}, {"b", "1", "2", 0.6}, {"c", "2", "1", 0.8}, {"d", "2", "1", 0.7}};
+  BOOST_TEST(surest_mistakes(outputs, 2) == (std::vector<std::size_t>{2, 3}),
+             boost::test_tools::per_element());
+  const auto chosen = chosen_samples(outputs);
+  BOOST_TEST(chosen[0].second[0] == 2);  // the worst
+  BOOST_TEST(chosen[2].second[0] == 0);  // the best
+}
+
+// 2 samples at 0.95, one right; 1 at 0.55, right: the error is (2·|0.5 − 0.95| + |1 − 0.55|) / 3.
+BOOST_AUTO_TEST_CASE(calibration_by_hand) {
+  const std::vector<SampleOutput> outputs{
+      {"a", "1", "1", 0.95}, {"b", "1", "2", 0.95}, {"c", "2", "2", 0.55}};
+  const Chart chart = calibration(outputs);
+  BOOST_TEST(chart.title == "calibration (expected error 0.450)");
+  BOOST_REQUIRE(chart.bars.size() == 2);
+  BOOST_TEST(chart.bars[1].y == 0.5);
+}
+
+BOOST_AUTO_TEST_CASE(lengths_are_grouped_without_splitting_one) {
+  std::vector<SampleOutput> outputs;
+  for (int i = 0; i < 30; ++i) {
+    std::string target = "w";
+    for (int k = 0; k < i / 10; ++k) target += " w";
+    outputs.push_back({"", target, i % 2 == 0 ? target : "", {}});
+  }
+  const SampleStatistics statistics =
+      *statistics_of(Metric::exact_match, outputs, BleuTokenizer::v13a);
+  const std::vector<LengthSeries> runs{{"", &statistics}};
+  const Chart chart = score_by_length(Metric::exact_match, outputs, runs);
+  BOOST_REQUIRE(chart.bars.size() == 3);
+  for (const Bar& bar : chart.bars) BOOST_TEST(bar.y == 50);  // per cent
+  BOOST_TEST(chart.x_ticks[1].text == "2 (10)");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

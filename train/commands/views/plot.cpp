@@ -1,0 +1,27 @@
+#include <fmt/format.h>
+
+#include "autograd/base/error.h"
+#include "train/commands/commands.h"
+#include "train/commands/output.h"
+#include "train/report/plots.h"
+#include "train/terminal/talk.h"
+
+namespace heed {
+
+int plot_command(const PlotCommand& options) {
+  // An override may stand where the config is optional.
+  std::vector<std::string> overrides = options.overrides;
+  const bool no_config = options.config.empty() || options.config.find('=') != std::string::npos;
+  if (no_config && !options.config.empty()) overrides.insert(overrides.begin(), options.config);
+  const Config config = no_config
+                            ? parse_config("data: {synthetic: {name: copy}}", "plot", overrides)
+                            : read_config(options.config, overrides);
+  const std::vector<Drawing> drawings = plots_of(options.what, config, options.length);
+  const std::string output = options.output.empty() ? options.what + ".svg" : options.output;
+  if (!no_config) refuse_output_over_input(output, {options.config});
+  write_output(output, [&](const Sink& sink) { sink(svg_file(arranged(drawings, 2))); });
+  if (!is_standard_output(output)) tell("heed: written to " + output);
+  return 0;
+}
+
+}  // namespace heed

@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "autograd/base/error.h"
+#include "train/commands/bench.h"
+#include "train/commands/commands.h"
+#include "train/commands/output.h"
+#include "train/commands/trained_model.h"
+#include "train/draw/heat_map.h"
+#include "train/report/attention_page.h"
+#include "train/report/model_summary.h"
+#include "train/report/runs/report_page.h"
+#include "train/run/run_lock.h"
+#include "train/terminal/talk.h"
+
+namespace heed {
+
+namespace {
+
+bool goes_on(const std::string& run) {
+  try {
+    RunLock::refuse_if_held(run);
+    return false;
+  } catch (const Error& error) {
+    if (error.code != Exit::locked) throw;
+    return true;
+  }
+}
+
+/// The layer of an example whose attention says most: the decoder's last one that reads the source,
+/// or else the last.
+const LayerWeights& telling_layer(const AttentionMaps& maps) {
+  const LayerWeights* chosen = &maps.layers.back();
+  for (const LayerWeights& layer : maps.layers)
+    if (!layer.self) chosen = &layer;
+  return *chosen;
+}
+
+/// The entropy of each head, a row for each layer.
+std::string entropies(const AttentionMaps& maps) {
+  HeatMap map{std::ssize(maps.layers), 0, {}, 0};
+  for (const LayerWeights& layer : maps.layers)
+    map.columns = std::max(map.columns, std::ssize(layer.heads));
+  std::vector<std::string> rows, columns;
+  for (const LayerWeights& layer : maps.layers) {
+    rows.push_back(layer.name);
+    for (std::int64_t head = 0; head < map.columns; ++head) {
+      const bool there = head < std::ssize(layer.heads);
+      map.values.push_back(there ? static_cast<float>(layer.heads[head].entropy) : 0);
+      map.largest = std::max(map.largest, map.values.back());
+    }
+  }
+  for (std::int64_t head = 0; head < map.columns; ++head)
+    columns.push_back(fmt::format("head {}", head));
+  return fmt::format("<h3>Entropy of each head, nats (largest {:.2f})</h3>\n{}", map.largest,
+                     svg_element(labelled_map(map, rows, columns)));
+}
+
+std::string attention_of(const History& history) {
+  const TrainedModel trained = TrainedModel::open(history.result.folder, {}, "");
+  Team team(trained.config.threads);
+  const SampleOutput& sample = history.outputs.front();
+  const AttentionMaps maps =
+      attention_maps(trained.with(team), trained.config,
+                     trained.task->batch_of_line(trained.tokenizers, sample.source, sample.output));
+  const LayerWeights& layer = telling_layer(maps);
+  return fmt::format(
+      "<p>The first sample: {} → {}. The mean of the heads of {}; <code>heed attention {} --input "
+      "…</code> shows all.</p>\n<div class=\"wide\">{}</div>\n{}",
+      xml_text(sample.source), xml_text(sample.output), xml_text(layer.name),
+      xml_text(history.result.folder), svg_element(attention_drawing(maps, layer)),
+      entropies(maps));
+}
+
+/// The pictures of source lines, as far as they can still be read.
+std::function<std::optional<Picture>(const std::string&)> pictures_of(const History& history) {
+  const Config& config = history.result.config;
+  if (config.data.input != InputKind::image) return {};
+  const auto tokenizers =
+      std::make_shared<Tokenizers>(load_tokenizers(history.result.folder, config));
+  const std::shared_ptr<Task> task = make_task(config);
+  return [tokenizers, task](const std::string& source) -> std::optional<Picture> {
+    try {
+      const Batch batch = task->batch_of_line(*tokenizers, source, "");
+      const std::optional<PatchGrid> grid = grid_of(batch.source, task->config());
+      return grid ? std::optional(grid->picture) : std::nullopt;
+    } catch (const Error&) {  // the file has gone
+      return std::nullopt;
+    }
+  };
+}
+
+/// Runs `make` for a part that a report can do without; if it fails, a note says why.
+template <class Make>
+void try_part(ReportExtras& extras, const std::string& what, const Make& make) {
+  try {
+    make();
+  } catch (const Error& error) {
+    extras.notes.push_back(fmt::format("{}: {}", what, error.what()));
+  }
+}
+
+ReportExtras extras_of(const ReportCommand& options, const History& history, bool running) {
+  ReportExtras extras;
+  if (running && options.follow) extras.refresh = static_cast<int>(options.every);
+  if (running) return extras;  // quick pages; the weights change
+  if (!history.outputs.empty())
+    try_part(extras, "attention", [&] { extras.attention = attention_of(history); });
+  try_part(extras, "pictures", [&] { extras.picture = pictures_of(history); });
+  try_part(extras, "model", [&] {
+    const Config& config = history.result.config;
+    extras.model = summarize_model(config, load_tokenizers(history.result.folder, config)).text();
+  });
+  if (options.profile)
+    try_part(extras, "time by op", [&] { extras.profile = time_by_op(history.result.config); });
+  return extras;
+}
+
+std::vector<History> read_all(const std::vector<std::string>& runs) {
+  std::vector<History> histories(runs.size());
+  Team team(0);
+  team.run(std::ssize(runs), [&](std::int64_t i) { histories[i] = read_history(runs[i]); });
+  return histories;
+}
+
+void write_page(const ReportCommand& options, bool running) {
+  const std::vector<History> histories = read_all(options.runs);
+  const ReportExtras extras = extras_of(options, histories.front(), running);
+  const std::string page = report_page(histories, extras);
+  write_output(options.output, [&](const Sink& sink) { sink(page); });
+}
+
+}  // namespace
+
+int report_command(const ReportCommand& options) {
+  for (const std::string& run : options.runs)
+    refuse_output_over_input(options.output, files_of({run}));
+  if (!options.csv.empty()) {
+    const std::string text = curves_csv(read_all(options.runs), options.csv);
+    write_output(options.output, [&](const Sink& sink) { sink(text); });
+    return 0;
+  }
+  const auto any_goes_on = [&] { return std::ranges::any_of(options.runs, goes_on); };
+  bool running = any_goes_on();
+  write_page(options, running);
+  if (!is_standard_output(options.output)) tell("heed: written to " + options.output);
+  while (options.follow && running) {
+    std::this_thread::sleep_for(std::chrono::seconds(options.every));
+    running = any_goes_on();  // before reading, so that the last page holds the last figures
+    write_page(options, running);
+  }
+  return 0;
+}
+
+}  // namespace heed

@@ -1,0 +1,39 @@
+#pragma once
+/// What the outputs of a run show: the best and the worst, scores by length, calibration.
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/draw/chart.h"
+#include "train/report/runs/bootstrap.h"
+
+namespace heed {
+
+/// The probability of a label, 0 if it is wrong … of a text its chrF2, 0 to 100.
+double sample_score(const SampleOutput& sample);
+
+/// Samples to show under a title each: the worst, the best, and some at random.
+std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
+    std::span<const SampleOutput> outputs);
+
+/// The wrong labels with the highest probabilities, at most `most`.
+std::vector<std::size_t> surest_mistakes(std::span<const SampleOutput> outputs, std::size_t most);
+
+struct LengthSeries {
+  std::string name;
+  const SampleStatistics* statistics = nullptr;
+};
+/// The metric of samples in groups by the number of words of the target, for each run.
+Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
+                      std::span<const LengthSeries> runs);
+
+/// How often labels are right, for groups by their probability, and the expected calibration error:
+/// the mean distance between the two, weighted by the samples (Guo et al. 2017, "On Calibration of
+/// Modern Neural Networks").
+Chart calibration(std::span<const SampleOutput> outputs);
+
+/// For each right label (a row) the shares of the labels given; up to 40 labels, the most frequent.
+Drawing confusion_map(std::span<const SampleOutput> outputs);
+
+}  // namespace heed

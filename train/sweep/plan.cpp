@@ -1,0 +1,204 @@
+#include "train/sweep/plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include "autograd/base/error.h"
+#include "autograd/base/files.h"
+#include "autograd/base/random.h"
+#include "train/config/fields.h"
+#include "train/config/yaml.h"
+
+namespace heed {
+
+namespace {
+
+constexpr std::size_t most_runs = 10'000;
+
+/// A value of a config as YAML on one line.
+std::string flow_text(const YamlNode& node) {
+  std::vector<std::string> parts;
+  switch (node.kind) {
+    case YamlNode::Kind::null:
+      return "null";
+    case YamlNode::Kind::scalar:
+      return node.quoted ? yaml_text(node.text) : node.text;
+    case YamlNode::Kind::list:
+      for (const YamlNode& item : node.items) parts.push_back(flow_text(item));
+      return fmt::format("[{}]", fmt::join(parts, ", "));
+    case YamlNode::Kind::map:
+      for (const YamlEntry& entry : node.entries)
+        parts.push_back(fmt::format("{}: {}", entry.key, flow_text(entry.value)));
+      return fmt::format("{{{}}}", fmt::join(parts, ", "));
+  }
+  return "";
+}
+
+/// A count at a key of the section; null if it is none.
+bool read_count(const std::string& text, std::int64_t least, std::int64_t& value) {
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && at == end && value >= least;
+}
+
+void read_entry(const YamlEntry& entry, SweepPlan& plan, Problems& problems) {
+  const std::string key = "sweep." + entry.key;
+  const YamlNode& value = entry.value;
+  if (entry.key == "seeds" || entry.key == "random") {
+    const bool seeds = entry.key == "seeds";
+    if (!read_count(value.text, seeds ? 1 : 0, seeds ? plan.seeds : plan.random))
+      problems.add(value.place, key,
+                   fmt::format("expected a whole number, at least {}", seeds ? 1 : 0));
+  } else if (entry.key == "halving") {
+    if (value.text != "true" && value.text != "false")
+      problems.add(value.place, key, "expected true or false");
+    plan.halving = value.text == "true";
+  } else if (find_field(entry.key) == nullptr && find_section(entry.key) == nullptr) {
+    problems.add(entry.place, key, "expected a key of the config, seeds, random or halving");
+  } else if (value.kind != YamlNode::Kind::list || value.items.empty()) {
+    problems.add(value.place, key, "expected a list of values to try, such as [1, 2]");
+  } else {
+    SweepAxis axis{entry.key, {}};
+    for (const YamlNode& item : value.items) axis.values.push_back(flow_text(item));
+    plan.axes.push_back(std::move(axis));
+  }
+}
+
+/// The parts of a value between commas that are not within brackets, braces or quotes.
+std::vector<std::string> parts_of(const std::string& value) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  char quote = 0;
+  for (const char c : value) {
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '[' || c == '{') {
+      ++depth;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    } else if (c == ',' && depth == 0) {
+      parts.emplace_back();
+      continue;
+    }
+    parts.back() += c;
+  }
+  return parts;
+}
+
+/// The point with this number: one value of each axis, the last axis fastest.
+std::vector<std::string> point_of(const SweepPlan& plan, std::size_t number) {
+  std::vector<std::string> values(plan.axes.size());
+  for (std::size_t i = plan.axes.size(); i > 0; --i) {
+    const SweepAxis& axis = plan.axes[i - 1];
+    values[i - 1] = fmt::format("{}={}", axis.key, axis.values[number % axis.values.size()]);
+    number /= axis.values.size();
+  }
+  return values;
+}
+
+/// The numbers of the points that are run, in ascending order.
+std::vector<std::size_t> chosen_points(const SweepPlan& plan, std::uint64_t seed) {
+  std::size_t all = 1;
+  for (const SweepAxis& axis : plan.axes) {
+    all *= axis.values.size();
+    if (all > most_runs * 100)
+      throw Error(Exit::usage, "the grid of the sweep has more than 1,000,000 points");
+  }
+  std::vector<std::size_t> points(all);
+  std::iota(points.begin(), points.end(), std::size_t{0});
+  const auto wanted = static_cast<std::size_t>(plan.random);
+  if (plan.random == 0 || wanted >= all) return points;
+  Random random{RandomKey{.seed = seed, .stream = Stream::check}};
+  for (std::size_t i = 0; i < wanted; ++i)
+    std::swap(points[i], points[i + random.below(static_cast<std::uint32_t>(all - i))]);
+  points.resize(wanted);
+  std::ranges::sort(points);
+  return points;
+}
+
+/// "003-norm=post-seed=2": what can be part of a file's name, without the sections of keys.
+std::string folder_name(std::size_t number, const std::vector<std::string>& overrides) {
+  std::string name = fmt::format("{:03}", number);
+  for (const std::string& override : overrides) {
+    const std::size_t equals = override.find('='), dot = override.rfind('.', equals);
+    name += "-";
+    for (const char c : override.substr(dot == std::string::npos ? 0 : dot + 1)) {
+      const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                         (c >= '0' && c <= '9') || c == '=' || c == '.' || c == '_';
+      name += plain ? c : '_';
+    }
+  }
+  return name.substr(0, 120);
+}
+
+}  // namespace
+
+SweepPlan read_sweep(const std::string& path) {
+  Problems problems(path, {});
+  const std::optional<YamlNode> tree = parse_yaml(read_bytes(path, yaml_most_bytes), 0, problems);
+  SweepPlan plan;
+  const YamlEntry* const section =
+      tree && tree->kind == YamlNode::Kind::map ? tree->find("sweep") : nullptr;
+  if (section != nullptr && section->value.kind != YamlNode::Kind::map)
+    problems.add(section->place, "sweep",
+                 "expected keys and lists of values, such as optim.lr: [1e-3, 3e-3]");
+  else if (section != nullptr)
+    for (const YamlEntry& entry : section->value.entries) read_entry(entry, plan, problems);
+  problems.raise();
+  return plan;
+}
+
+void add_arguments(SweepPlan& plan, std::span<const std::string> arguments) {
+  for (const std::string& argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    const std::string key = argument.substr(0, equals);
+    const std::vector<std::string> values = equals == std::string::npos
+                                                ? std::vector<std::string>{}
+                                                : parts_of(argument.substr(equals + 1));
+    if (values.size() < 2) {
+      plan.overrides.push_back(argument);
+      continue;
+    }
+    std::erase_if(plan.axes, [&](const SweepAxis& axis) { return axis.key == key; });
+    plan.axes.push_back({key, values});
+  }
+}
+
+std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& config) {
+  const std::uint64_t seed = read_config(config, plan.overrides).seed;
+  if (plan.axes.empty() && plan.seeds == 1)
+    throw Error(Exit::usage,
+                fmt::format("nothing to vary: give values to try, such as optim.lr=1e-3,3e-3, or "
+                            "--seeds, or a section sweep in {}",
+                            config));
+  std::vector<SweepMember> members;
+  const std::vector<std::size_t> points = chosen_points(plan, seed);
+  if (points.size() * static_cast<std::size_t>(plan.seeds) > most_runs)
+    throw Error(Exit::usage,
+                fmt::format("the sweep has {} runs, more than {}; --random draws some",
+                            points.size() * static_cast<std::size_t>(plan.seeds), most_runs));
+  for (const std::size_t number : points) {
+    for (std::int64_t s = 0; s < plan.seeds; ++s) {
+      std::vector<std::string> varied = point_of(plan, number);
+      if (plan.seeds > 1)
+        varied.push_back(fmt::format("seed={}", seed + static_cast<std::uint64_t>(s)));
+      SweepMember member{folder_name(members.size() + 1, varied), number, plan.overrides};
+      member.overrides.insert(member.overrides.end(), varied.begin(), varied.end());
+      try {
+        read_config(config, member.overrides);
+      } catch (const Error& error) {
+        throw Error(error.code, fmt::format("run {} of the sweep: {}", member.name, error.what()));
+      }
+      members.push_back(std::move(member));
+    }
+  }
+  return members;
+}
+
+}  // namespace heed
