@@ -51,7 +51,7 @@ class Sweep {
       run_all(alive(), {});
     SweepResult result{{}, {}, signals_.stop()};
     for (std::size_t i = 0; i < members_.size(); ++i) {
-      if (state_[i].finished) result.finished.push_back(folder_of(i));
+      if (state_[i].finished || state_[i].dropped) result.finished.push_back(folder_of(i));
       if (!state_[i].reason.empty()) result.failed.push_back({members_[i].name, state_[i].reason});
     }
     return result;
@@ -211,16 +211,25 @@ class Sweep {
     return sum / count;
   }
 
+  /// NaN is never better.
+  static bool better(Metric metric, double a, double b) {
+    return is_better(metric, a, std::isfinite(b) ? std::optional(b) : std::nullopt);
+  }
+
+  /// Points that are equal by the metric, as with an exact match of 0, are told apart by the loss.
   void drop_worse_half() {
     const Metric metric = read_config(options_.config, members_.front().overrides).train.best;
     std::set<std::size_t> points;
     for (const std::size_t i : alive()) points.insert(members_[i].point);
-    std::map<std::size_t, double> values;
-    for (const std::size_t point : points) values[point] = value_of(point, metric);
+    std::map<std::size_t, std::pair<double, double>> values;
+    for (const std::size_t point : points)
+      values[point] = {value_of(point, metric), value_of(point, Metric::loss)};
     std::vector<std::size_t> order(points.begin(), points.end());
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-      return is_better(metric, values[a],
-                       std::isfinite(values[b]) ? std::optional(values[b]) : std::nullopt);
+      const auto& [value_a, loss_a] = values[a];
+      const auto& [value_b, loss_b] = values[b];
+      if (value_a != value_b) return better(metric, value_a, value_b);
+      return better(Metric::loss, loss_a, loss_b);
     });
     for (std::size_t k = (order.size() + 1) / 2; k < order.size(); ++k) {
       for (std::size_t i = 0; i < members_.size(); ++i)

@@ -21,8 +21,7 @@ struct FailedRun {
 };
 
 struct SweepResult {
-  std::vector<std::string>
-      finished;  ///< folders of runs with final figures, in the order of the plan
+  std::vector<std::string> finished;  ///< folders of runs with final figures, dropped ones too
   std::vector<FailedRun> failed;
   int signal = 0;  ///< that stopped it; 0: none
 };
