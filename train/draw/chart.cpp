@@ -39,7 +39,10 @@ class Scale {
     return value > 0 ? std::log(value / low_) / std::log(high_ / low_) : std::nan("");
   }
   /// Round numbers within the bounds, about `wanted` of them.
-  std::vector<double> ticks(int wanted) const { return log_ ? log_ticks() : even_ticks(wanted); }
+  std::vector<double> ticks(int wanted) const {
+    const std::vector<double> all = log_ ? log_ticks() : even_ticks(wanted);
+    return log_ && all.size() < 3 ? even_ticks(wanted) : all;  // less than a decade
+  }
 
  private:
   std::vector<double> even_ticks(int wanted) const {
