@@ -104,6 +104,49 @@ BOOST_AUTO_TEST_CASE(lines_fit_the_width) {
              "train   42%  loss 2.3457  ETA 3:05");
 }
 
+BOOST_AUTO_TEST_CASE(sparklines) {
+  const std::vector<double> falling{8, 7, 6, 5, 4, 3, 2, 1};
+  BOOST_TEST(format_sparkline(falling) == "█▇▆▅▄▃▂▁");
+  BOOST_TEST(format_sparkline(std::vector<double>{2, NAN, 4, INFINITY, 3}) == "▁ █ ▅");
+  BOOST_TEST(format_sparkline(std::vector<double>{3, 3}) == "▁▁");
+  BOOST_TEST(format_sparkline(std::vector<double>{-1e308, 1e308, 0}) == "▁▁▁");  // no range
+  BOOST_TEST(format_sparkline({}) == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_wide_line_of_unicode_shows_the_last_losses) {
+  const std::vector<double> losses(40, 1.0), one(1, 1.0);
+  ProgressState state = full_state();
+  state.curve = losses;
+  ProgressStyle wide{.terminal = true, .color = false, .unicode = true, .width = 110};
+  BOOST_TEST(contains(format_bar_line("train", state, wide), "loss 2.3457  ▁▁▁▁▁▁▁▁▁▁▁▁  12.3k"));
+  for (int width = 1; width < 140; ++width) {
+    ProgressStyle style = wide;
+    style.width = width;
+    BOOST_TEST(columns(format_bar_line("train", state, style)) < width);
+  }
+  wide.width = 80;  // every other field comes first
+  BOOST_TEST(!contains(format_bar_line("train", state, wide), "▁"));
+  wide.width = 110;
+  wide.unicode = false;
+  BOOST_TEST(!contains(format_bar_line("train", state, wide), "▁"));
+  BOOST_TEST(!contains(format_plain_line("train", state), "▁"));
+  wide.unicode = true;
+  state.curve = one;  // no curve yet
+  BOOST_TEST(!contains(format_bar_line("train", state, wide), "▁"));
+}
+
+BOOST_AUTO_TEST_CASE(the_bar_keeps_the_last_losses) {
+  for (const bool terminal : {true, false}) {
+    Screen screen;
+    ProgressBar bar =
+        screen.bar({.terminal = terminal, .color = false, .unicode = true, .width = 120}, 0.0);
+    for (int i = 0; i < 20; ++i) bar.add_to_curve(i < 9 ? 2.0 : 1.0);
+    bar.add_to_curve(3.0);
+    bar.update({.step = 1, .total = 10, .loss = 1.0});
+    BOOST_TEST(contains(screen.written.back(), "  ▁▁▁▁▁▁▁▁▁▁▁█") == terminal);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(unknown_values_are_omitted) {
   BOOST_TEST(format_bar_line("fetch", {.step = 3}, kAscii) == "fetch  3");
   BOOST_TEST(format_plain_line("train", {.step = 3}) == "train step 3");

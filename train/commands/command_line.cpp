@@ -12,6 +12,7 @@
 #include "autograd/base/message_text.h"
 #include "train/commands/arguments.h"
 #include "train/commands/commands.h"
+#include "train/commands/help/help_commands.h"
 #include "train/commands/views/view_commands.h"
 
 namespace heed {
@@ -416,6 +417,7 @@ void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed
   add_fetch(app, job);
   add_views(app, job);
   add_help(app, job);
+  add_help_commands(app, job);
 }
 
 }  // namespace heed

@@ -111,6 +111,12 @@ struct SweepCommand {
 };
 int sweep_command(const SweepCommand& options);
 
+struct RunsCommand {
+  std::string folder = "runs";
+  bool json = false;
+};
+int runs_command(const RunsCommand& options);
+
 struct GradcheckCommand {
   std::string config;
   std::vector<std::string> overrides;

@@ -300,6 +300,9 @@ void add_train(Table& table) {
               "the weights; 0: none."),
           row(HEED_KEY(train.log_every), every,
               "Steps from one training record in metrics.jsonl to the next."),
+          row(HEED_KEY(train.tensorboard),
+              "Write what metrics.jsonl records as event files for TensorBoard, too, in the run "
+              "folder's tensorboard/."),
           row(HEED_KEY(train.validate_every), every, "Steps from one validation to the next."),
           row(HEED_KEY(train.save_every), every, "Steps from one checkpoint to the next."),
           row(HEED_KEY(train.keep), Range{1, million},

@@ -87,6 +87,9 @@ const Section* find_section(std::string_view key);
 /// The names that may follow `section` ("": the top level): both fields and sections.
 std::vector<std::string> names_in(std::string_view section);
 
+/// A field's values for the reference: "number, 0 to below 1; default: 0.1; only for init: normal".
+std::string values_text(const Field& field);
+
 /// Plain decimal, as numbers are written: 5, 0.5, 1e-3.
 bool is_decimal(std::string_view text);
 /// A whole number where it is one.

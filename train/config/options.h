@@ -53,6 +53,7 @@ struct TrainOptions {
   DistillOptions distill = {};
   double ema = 0.0;                   ///< decay of the weights' moving average; 0: none
   std::int64_t log_every = 50;        ///< steps
+  bool tensorboard = false;           ///< write event files as well (train/run/run_metrics.h)
   std::int64_t validate_every = 500;  ///< steps
   std::int64_t save_every = 500;      ///< steps
   std::int64_t keep = 3;              ///< checkpoints kept, at least 2 (best and last always are)

@@ -68,20 +68,6 @@ const std::vector<std::string> reference_settings{"data.synthetic.name=dates",
                                                   "optim.schedule.warmup=200",
                                                   "data.synthetic.train=20000"};
 
-/// "number, 0 to below 1; default: 0.1; only for init: normal"
-std::string values(const Field& field) {
-  const std::string initial = field.print(Config{});
-  const bool none = initial == "\"\"" || initial == "[]";
-  std::string text = field.type + "; default: " + (none ? "none" : initial);
-  for (const Condition& condition : field.conditions) {
-    text += "; ";
-    if (!condition.of.empty()) text += fmt::format("{} ", fmt::join(condition.of, ", "));
-    text += field.sentence(condition);
-  }
-  if (!field.kept_because.empty()) text += "; kept on resume";
-  return text;
-}
-
 // ---- the schema ------------------------------------------------------------------------------
 
 using Json = nlohmann::ordered_json;
@@ -242,12 +228,25 @@ nlohmann::json config_json(const Config& config) {
   return all;
 }
 
+std::string values_text(const Field& field) {
+  const std::string initial = field.print(Config{});
+  const bool none = initial == "\"\"" || initial == "[]";
+  std::string text = field.type + "; default: " + (none ? "none" : initial);
+  for (const Condition& condition : field.conditions) {
+    text += "; ";
+    if (!condition.of.empty()) text += fmt::format("{} ", fmt::join(condition.of, ", "));
+    text += field.sentence(condition);
+  }
+  if (!field.kept_because.empty()) text += "; kept on resume";
+  return text;
+}
+
 std::string reference_yaml() {
   const auto before = [](const std::string& key) {
     const std::size_t depth = depth_of(key);
     const std::string gap = depth == 0 ? "\n" : "";
     if (const Field* field = find_field(key)) {
-      return gap + comment(depth, field->help) + comment(depth, values(*field));
+      return gap + comment(depth, field->help) + comment(depth, values_text(*field));
     }
     return gap + comment(depth, find_section(key)->help);
   };

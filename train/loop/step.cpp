@@ -12,6 +12,7 @@
 #include "autograd/finite_check.h"
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/reduce.h"
+#include "nn/layer_name.h"
 #include "optim/clip.h"
 #include "train/decode/rows.h"
 #include "train/loop/augment.h"
@@ -109,6 +110,7 @@ TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
       team_(team),
       options_(options) {
   for (std::size_t i = 0; i < optimizer_.parameters().size(); ++i) {
+    layers_.push_back(layer_of(optimizer_.parameters()[i].name));
     const std::int64_t n = optimizer_.parameters()[i].tensor.size();
     for (std::int64_t begin = 0; begin < n; begin += piece_values) {
       pieces_.push_back({i, begin, std::min(begin + piece_values, n)});
@@ -281,6 +283,18 @@ double TrainStep::sum_shards() {
   double squares = 0;
   for (const double s : squares_) squares += s;
   return squares;
+}
+
+std::map<std::string, double> TrainStep::gradient_norms() const {
+  std::map<std::string, double> norms;
+  double* squares = nullptr;  // of the layer of the piece's parameter
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (i == 0 || pieces_[i].parameter != pieces_[i - 1].parameter)
+      squares = &norms[layers_[pieces_[i].parameter]];
+    *squares += squares_[i];
+  }
+  for (auto& [layer, norm] : norms) norm = std::sqrt(norm);
+  return norms;
 }
 
 bool TrainStep::update(double lr, double grad_scale) {

@@ -2,6 +2,7 @@
 /// One training step: shards forward and backward, their gradients summed, clipped, applied.
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -60,6 +61,9 @@ class TrainStep {
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
   /// Keys and values of earlier batches, if the model uses a memory.
   std::optional<SegmentMemory>& memory() { return memory_; }
+  /// The norms of the last step's gradients, before clipping, by layer (nn/layer_name.h); their
+  /// squares add up to that of StepResult::gradient_norm. Costs one addition for each piece.
+  std::map<std::string, double> gradient_norms() const;
 
  private:
   /// A range of one parameter, small enough to stay in cache: the unit of summing and updating.
@@ -91,6 +95,7 @@ class TrainStep {
   Team& team_;
   StepOptions options_;
   std::vector<Piece> pieces_;
+  std::vector<std::string> layers_;      ///< of each parameter
   std::vector<GradientList> gradients_;  ///< of each shard; the sum ends up in the first
   std::vector<bool> one_half_;  ///< of each sum, indexed by its right half: one half is ready
   std::mutex tree_mutex_;

@@ -132,7 +132,7 @@ void Trainer::tell_where_it_stands() {
 // ------------------------------------------------------------------------------------
 
 int Trainer::train() {
-  if (!metrics_) metrics_.emplace(run_.metrics());
+  if (!metrics_) metrics_.emplace(run_, config_, progress_.step);
   stream_.seek(progress_.position);
   batches_ = std::make_unique<Prefetcher>(stream_);
   tell_where_it_stands();
@@ -230,8 +230,10 @@ void Trainer::report(const StepResult& result, double lr) {
                    {"nll", window.nll / tokens},
                    {"lr", lr},
                    {"gradient_norm", result.gradient_norm},
+                   {"gradient_norms", step_.gradient_norms()},
                    {"target_tokens", progress_.target_tokens},
                    {"tokens_per_s", tokens_per_second}});
+  talk_.add_to_curve(window.loss / tokens);
   progress_.window = {};
   progress_.window_seconds = 0;
 }
@@ -468,7 +470,7 @@ void Trainer::repair_metrics() {
                     "metrics.jsonl.damaged",
                     run_.metrics().string(), repair.damaged_line));
   }
-  metrics_.emplace(run_.metrics());
+  metrics_.emplace(run_, config_, progress_.step);
 }
 
 void Trainer::find_best() {

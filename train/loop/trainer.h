@@ -19,8 +19,8 @@
 #include "train/loop/teacher.h"
 #include "train/loop/weight_ema.h"
 #include "train/run/checkpoint_folder.h"
-#include "train/run/jsonl.h"
 #include "train/run/run_folder.h"
+#include "train/run/run_metrics.h"
 #include "train/tasks/task.h"
 #include "train/terminal/signals.h"
 #include "train/terminal/talk.h"
@@ -110,7 +110,7 @@ class Trainer {
   std::int64_t total_steps_;  ///< the end of schedules; 0: only time limits the run
   std::unique_ptr<Prefetcher> batches_;
   CheckpointFolder checkpoints_;
-  std::optional<JsonlWriter> metrics_;                    ///< set by train() or restore()
+  std::optional<RunMetrics> metrics_;                     ///< set by train() or restore()
   std::optional<SignalRequests> signals_{std::in_place};  ///< until training is over
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;

@@ -5,6 +5,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/team.h"
 #include "data/batches/batcher.h"
+#include "nn/layer_name.h"
 #include "train/tasks/task.h"
 #include "train/terminal/progress.h"
 #include "train/terminal/talk.h"
@@ -97,19 +98,11 @@ void look_at_data(const Task& task, const std::optional<Tokenizers>& own, ModelS
 
 // ---- layers ---------------------------------------------------------------------------------
 
-/// "encoder.layers.0.norm1.weight" belongs to "encoder.layers.0", "embedding.weight" to
-/// "embedding".
-std::size_t layer_name_length(const std::string& name) {
-  const std::size_t layers = name.find(".layers.");
-  return std::min(name.size(),
-                  layers == std::string::npos ? name.rfind('.') : name.find('.', layers + 8));
-}
-
 std::vector<LayerSummary> layers_of(const Parameters& parameters) {
   std::vector<LayerSummary> layers;
   for (const NamedTensor& p : parameters) {
-    const std::size_t cut = layer_name_length(p.name);
-    const std::string layer = p.name.substr(0, cut);
+    const std::string layer = layer_of(p.name);
+    const std::size_t cut = layer.size();
     if (layers.empty() || layers.back().name != layer) layers.push_back({layer, {}, 0});
     layers.back().parameters.push_back(fmt::format(
         "{} {}", cut < p.name.size() ? p.name.substr(cut + 1) : p.name, p.tensor.shape()));

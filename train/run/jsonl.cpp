@@ -2,10 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <utility>
 
 #include "autograd/base/error.h"
 #include "autograd/base/formats/json_text.h"
@@ -26,23 +22,11 @@ bool usable(std::string_view line, const std::function<bool(const nlohmann::json
 
 }  // namespace
 
-JsonlWriter::JsonlWriter(std::filesystem::path path)
-    : path_(std::move(path)), file_(open_file(path_, O_WRONLY | O_CREAT | O_APPEND)) {}
-
 void JsonlWriter::append(const nlohmann::json& record) {
   const std::string line =
       record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  const off_t before = ::lseek(file_.get(), 0, SEEK_END);
-  try {
-    write_all(file_.get(), as_bytes(line), path_);
-  } catch (const Error&) {
-    // The disk is probably full. If truncating fails as well, repair_jsonl removes the rest later.
-    if (before >= 0) static_cast<void>(::ftruncate(file_.get(), before) == 0);
-    throw;
-  }
+  file_.append(as_bytes(line));
 }
-
-void JsonlWriter::sync() { sync_file(file_.get(), path_); }
 
 std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path) {
   std::error_code ignored;

@@ -4,24 +4,22 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
-#include "autograd/base/files.h"
+#include "train/run/append_file.h"
 
 namespace heed {
 
-/// Appends records, each with one write, so that a killed process leaves at most its last line
-/// incomplete. A record that is only partly written is removed again.
+/// Appends records as AppendFile does: a killed process leaves at most its last line incomplete.
 class JsonlWriter {
  public:
-  explicit JsonlWriter(std::filesystem::path path);
+  explicit JsonlWriter(std::filesystem::path path) : file_(std::move(path)) {}
   void append(const nlohmann::json& record);
-  /// Flushes all records to disk; to be called before a checkpoint relies on them.
-  void sync();
+  void sync() { file_.sync(); }
 
  private:
-  std::filesystem::path path_;
-  FileDescriptor file_;
+  AppendFile file_;
 };
 
 /// The records of a file. Its last line may be incomplete, since a run may be writing it, and is

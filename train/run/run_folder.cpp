@@ -20,7 +20,7 @@ namespace {
 std::vector<std::string> names_of_a_run() {
   std::vector<std::string> names{"run.json",      "metrics.jsonl", "metrics.jsonl.damaged",
                                  "outputs.jsonl", "train.log",     "best",
-                                 "last",          "average"};
+                                 "last",          "average",       "tensorboard"};
   for (const char* side : {"tokenizer", "source", "target"}) {
     for (const char* kind : {".model", ".vocab"}) names.push_back(std::string(side) + kind);
   }
@@ -138,7 +138,8 @@ std::vector<std::string> files_of(const RunFolder& run) {
   std::vector<std::string> files{run.config().string(), (run.path / ".lock").string()};
   for (const std::string& name : names_of_a_run()) files.push_back((run.path / name).string());
   std::error_code ignored;
-  for (const std::filesystem::path& folder : {run.path / "checkpoints", run.average()}) {
+  for (const std::filesystem::path& folder :
+       {run.path / "checkpoints", run.average(), run.path / "tensorboard"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored))
       files.push_back(entry.path().string());
   }

@@ -3,7 +3,7 @@
 /// is sufficient for decoding and for sharing the model.
 ///
 ///   config.yaml  run.json  train.log  metrics.jsonl  outputs.jsonl  tokenizer.*  checkpoints/step-…
-///   best  last  average/
+///   best  last  average/  tensorboard/
 #include <filesystem>
 #include <string>
 #include <vector>

@@ -9,6 +9,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@ namespace {
 constexpr std::string_view kBold = "\x1b[1m", kDim = "\x1b[2m", kCyan = "\x1b[36m",
                            kReset = "\x1b[0m";
 constexpr int kNarrowestBar = 10, kWidestBar = 30;  // columns
+constexpr std::size_t kCurve = 12;                  // columns of the sparkline
 
 /// Part of a line: its text, its columns, and its drop priority (the highest is dropped first).
 struct Field {
@@ -144,6 +146,23 @@ std::string format_bar(double fraction, int cells, const ProgressStyle& style) {
   return fmt::format("{}{}{}{}{}{}", kCyan, full, kReset, kDim, empty, kReset);
 }
 
+std::string format_sparkline(std::span<const double> values) {
+  constexpr std::array<std::string_view, 8> blocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const double v : values) {
+    if (!std::isfinite(v)) continue;
+    low = std::min(low, v);
+    high = std::max(high, v);
+  }
+  std::string line;
+  for (const double v : values) {
+    const double height = high > low ? v / (high - low) - low / (high - low) : 0;
+    const double block = std::floor(height * static_cast<double>(blocks.size()));
+    line += std::isfinite(v) ? blocks[static_cast<std::size_t>(std::clamp(block, 0.0, 7.0))] : " ";
+  }
+  return line;
+}
+
 std::string format_bar_line(std::string_view label, const ProgressState& state,
                             const ProgressStyle& style) {
   std::vector<Field> fields;
@@ -156,6 +175,9 @@ std::string format_bar_line(std::string_view label, const ProgressState& state,
   }
   add(steps(state), state.total > 0 ? 4 : 0);
   if (state.loss) add(loss(state), 1);
+  const auto curve = state.curve.last(std::min(state.curve.size(), kCurve));
+  if (style.unicode && curve.size() > 1)
+    fields.push_back({format_sparkline(curve), static_cast<int>(curve.size()), 7});
   if (state.tokens_per_second) add(rate(state), 5);
   if (state.learning_rate) add(learning_rate(state), 6);
   if (state.seconds_left) add(time_left(state), 2);
@@ -220,8 +242,14 @@ void ProgressBar::update(ProgressState state) {
     return;
   }
   if (watch_width_) style_.width = terminal_width(STDERR_FILENO);
+  state.curve = curve_;
   drawn_ = format_bar_line(label_, state, style_);
   sink_(std::string(kClearLine) + drawn_);
+}
+
+void ProgressBar::add_to_curve(double loss) {
+  if (curve_.size() == kCurve) curve_.erase(curve_.begin());
+  curve_.push_back(loss);
 }
 
 void ProgressBar::note(std::string_view line) {

@@ -17,6 +17,8 @@ class Talk {
   /// Writes only to the file, for text that is printed elsewhere.
   void log(const std::string& text);
   void progress(const ProgressState& state) { bar_.update(state); }
+  /// Adds a loss to the curve that the progress shows on a wide terminal.
+  void add_to_curve(double loss) { bar_.add_to_curve(loss); }
   void end_progress() { bar_.finish(); }
 
  private:

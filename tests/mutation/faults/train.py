@@ -150,8 +150,8 @@ fault("run lock: a process that only looks at it excludes others that do", "trai
       "train:files")
 
 fault("overwriting: the damaged metrics of the former run stay", "train/run/run_folder.cpp",
-      '"metrics.jsonl", "metrics.jsonl.damaged", "train.log"',
-      '"metrics.jsonl", "train.log"',
+      '"metrics.jsonl", "metrics.jsonl.damaged",',
+      '"metrics.jsonl",',
       "commands_folders")
 
 fault("resume: run.json keeps the sum of the former config", "train/run/run_record.cpp",

@@ -2,8 +2,10 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "autograd/base/error.h"
+#include "nn/layer_name.h"
 #include "tests/train/support.h"
 #include "tests/train/training.h"
 #include "train/decode/rows.h"
@@ -19,17 +21,26 @@ std::vector<Batch> some_shards(const Dataset& data, std::int64_t count = 4) {
   return shard(make_batch(data, samples), count);
 }
 
-/// The norm of the gradients, computed with autograd only.
-double norm_of(const Model& model, const Batch& batch, double smoothing) {
+/// The norms of the gradients of each layer, computed with autograd only.
+std::map<std::string, double> norms_of(const Model& model, const Batch& batch, double smoothing) {
   Pass pass;
   const Tensor loss =
       model.loss(rows_of(batch), {smoothing, static_cast<double>(batch.labels.size())}, pass);
   const Gradients gradients = backward(loss);
-  double squares = 0;
+  std::map<std::string, double> norms;
   for (const NamedTensor& p : model.parameters()) {
     const Array gradient = gradients[p.tensor];
+    double& squares = norms[layer_of(p.name)];
     for (const real g : gradient.values()) squares += double{g} * double{g};
   }
+  for (auto& [layer, norm] : norms) norm = std::sqrt(norm);
+  return norms;
+}
+
+/// Of all parameters together.
+double whole_norm(const std::map<std::string, double>& norms) {
+  double squares = 0;
+  for (const auto& [layer, norm] : norms) squares += norm * norm;
   return std::sqrt(squares);
 }
 
@@ -78,7 +89,7 @@ BOOST_AUTO_TEST_CASE(counts_and_norm_are_those_of_the_whole_batch) {
   Pass pass;
   LossCounts whole;
   model->loss(rows_of(batch), {0.1, 1, &whole}, pass);
-  const double norm = norm_of(*model, batch, 0.1);
+  const std::map<std::string, double> norms = norms_of(*model, batch, 0.1);
   Optimizer optimizer({}, model->parameters());
   Team team(2);
   TrainStep step(*model, optimizer, team, {.label_smoothing = 0.1});
@@ -88,7 +99,22 @@ BOOST_AUTO_TEST_CASE(counts_and_norm_are_those_of_the_whole_batch) {
   BOOST_TEST(result.counts.correct == whole.correct);
   BOOST_TEST(std::abs(result.counts.loss / whole.loss - 1) < 1e-5);
   BOOST_TEST(std::abs(result.counts.nll / whole.nll - 1) < 1e-5);
-  BOOST_TEST(std::abs(result.gradient_norm / norm - 1) < 1e-5);
+  BOOST_TEST(std::abs(result.gradient_norm / whole_norm(norms) - 1) < 1e-5);
+  const std::map<std::string, double> by_layer = step.gradient_norms();
+  BOOST_TEST((by_layer.contains("encoder.layers.0") && by_layer.contains("decoder.norm")));
+  BOOST_TEST(by_layer.size() == norms.size());
+  for (const auto& [layer, norm] : norms)
+    BOOST_TEST(std::abs(by_layer.at(layer) / norm - 1) < 1e-5, layer);
+  BOOST_TEST(std::abs(result.gradient_norm / whole_norm(by_layer) - 1) < 1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(layers_by_their_names) {
+  BOOST_TEST(layer_of("encoder.layers.10.norm1.weight") == "encoder.layers.10");
+  BOOST_TEST(layer_of("encoder.stages.1.layers.0.positions.weight") == "encoder.stages.1.layers.0");
+  BOOST_TEST(layer_of("encoder.stages.1.merge.norm.weight") == "encoder.stages.1.merge.norm");
+  BOOST_TEST(layer_of("encoder.norm.bias") == "encoder.norm");
+  BOOST_TEST(layer_of("embedding.weight") == "embedding");
+  BOOST_TEST(layer_of("classifier") == "classifier");
 }
 
 BOOST_AUTO_TEST_CASE(clipping_limits_the_update) {

@@ -31,6 +31,10 @@ BOOST_AUTO_TEST_CASE(the_output_of_a_run) {
   for (const nlohmann::json& r : run.metrics()) {
     if (r.at("kind") != "train") continue;
     BOOST_TEST((r.at("loss").get<double>() > 0 && r.at("gradient_norm").get<double>() > 0));
+    double squares = 0;
+    for (const auto& [layer, norm] : r.at("gradient_norms").items())
+      squares += norm.get<double>() * norm.get<double>();
+    BOOST_TEST(std::abs(std::sqrt(squares) / r.at("gradient_norm").get<double>() - 1) < 1e-12);
     BOOST_TEST(std::abs(r.at("lr").get<double>() -
                         learning_rate(run.config.optim, r.at("step"), 40)) < 1e-18);
   }

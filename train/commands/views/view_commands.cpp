@@ -182,6 +182,21 @@ void add_plot(CLI::App& app, Job& job) {
       "masks.svg");
 }
 
+void add_runs(CLI::App& app, Job& job) {
+  const auto options = std::make_shared<RunsCommand>();
+  CLI::App* const command = add_command(
+      app, job, "runs", "the runs below a folder, the latest last", options, runs_command);
+  command->add_option("FOLDER", options->folder, "where to look (default: runs)")->type_name("");
+  add_json(command, options->json, "all of it");
+  command->footer(
+      "The figure is that of the test, or of the last validation, by the metric that chooses the "
+      "best\n"
+      "checkpoint. A stopped run continues with heed resume.\n"
+      "Examples:\n"
+      "  heed runs\n"
+      "  heed runs --json | jq -r '.runs[] | select(.state == \"stopped\") | .run'");
+}
+
 }  // namespace
 
 void add_views(CLI::App& app, Job& job) {
@@ -190,6 +205,7 @@ void add_views(CLI::App& app, Job& job) {
   add_compare(app, job);
   add_report(app, job);
   add_plot(app, job);
+  add_runs(app, job);
 }
 
 }  // namespace heed

@@ -13,17 +13,17 @@
 #include "autograd/base/error.h"
 #include "autograd/base/formats/json_text.h"
 #include "autograd/base/message_text.h"
-#include "autograd/base/utf8.h"
 #include "train/config/fields.h"
 #include "train/run/jsonl.h"
 #include "train/tasks/evaluation.h"
+#include "train/terminal/table.h"
 
 namespace heed {
 
 namespace {
 
 /// Keys that do not affect the result, and the seed: runs that differ in these alone form a group.
-constexpr std::array<std::string_view, 3> ignored{"name", "threads", "seed"};
+constexpr std::array<std::string_view, 4> ignored{"name", "threads", "seed", "train.tensorboard"};
 
 std::vector<std::string> differing_keys(const std::vector<RunResult>& results) {
   std::vector<std::string> keys;
@@ -75,7 +75,8 @@ void require_different_folders(const std::vector<RunResult>& results) {
 
 std::string minutes_of(const RunGroup& group) {
   double sum = 0;
-  for (const RunResult* run : group.runs) sum += run->record.value("seconds", 0.0);
+  for (const RunResult* run : group.runs)
+    if (run->record.is_object()) sum += run->record.value("seconds", 0.0);
   return fmt::format("{:.1f}", sum / 60 / static_cast<double>(group.runs.size()));
 }
 
@@ -88,19 +89,7 @@ std::optional<double> figure(const RunResult& result, Metric metric) {
   return found->get<double>();
 }
 
-RunResult read_result(const std::string& folder) {
-  const RunFolder run{folder};
-  RunResult result = result_of(folder, read_jsonl(run.metrics()));
-  if (result.where.empty())
-    throw Error(Exit::bad_input,
-                fmt::format("{}: no results yet: {} holds neither a test nor a validation", folder,
-                            run.metrics().string()));
-  return result;
-}
-
-RunResult result_of(const std::string& folder, std::vector<nlohmann::json> records) {
-  const RunFolder run{folder};
-  RunResult result{folder, read_run_config(run), {}, ""};
+void take_figures(RunResult& result, std::vector<nlohmann::json> records) {
   std::int64_t step = -1;
   for (nlohmann::json& record : records) {
     try {
@@ -112,11 +101,27 @@ RunResult result_of(const std::string& folder, std::vector<nlohmann::json> recor
       result.where = kind == "test" ? kind : last ? "valid" : fmt::format("valid, step {}", at);
       step = at;
     } catch (const nlohmann::json::exception& e) {
-      throw Error(Exit::bad_input, fmt::format("{}: a record without kind or step: {}",
-                                               run.metrics().string(), e.what()));
+      throw Error(Exit::bad_input,
+                  fmt::format("{}: a record without kind or step: {}",
+                              RunFolder{result.folder}.metrics().string(), e.what()));
     }
     result.record = std::move(record);
   }
+}
+
+RunResult result_of(const std::string& folder, std::vector<nlohmann::json> records) {
+  RunResult result{folder, read_run_config(RunFolder{folder}), {}, ""};
+  take_figures(result, std::move(records));
+  return result;
+}
+
+RunResult read_result(const std::string& folder) {
+  const RunFolder run{folder};
+  RunResult result = result_of(folder, read_jsonl(run.metrics()));
+  if (result.where.empty())
+    throw Error(Exit::bad_input,
+                fmt::format("{}: no results yet: {} holds neither a test nor a validation", folder,
+                            run.metrics().string()));
   return result;
 }
 
@@ -245,19 +250,7 @@ std::vector<std::vector<std::string>> Comparison::rows() const {
 }
 
 std::string Comparison::text() const {
-  const auto all = rows();
-  std::vector<std::size_t> widths(all.front().size());
-  for (const auto& row : all) {
-    for (std::size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], character_count(row[i]));
-  }
-  std::string text;
-  for (const auto& row : all) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i)
-      line += row[i] + std::string(widths[i] - character_count(row[i]) + 2, ' ');
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
+  std::string text = aligned(rows());
   for (const std::string& verdict : verdicts()) text += verdict + "\n";
   return text;
 }

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Hands the figures of a run to MLflow, Weights & Biases or Trackio.
+
+    docs/track_metrics.py runs/dates --to mlflow
+    docs/track_metrics.py runs/dates --to wandb --project translation --follow
+    docs/track_metrics.py runs/dates --to trackio --dry-run
+
+Reads RUN/config.yaml and RUN/metrics.jsonl. The tracker's own package must be installed, and is asked to begin a new run
+each time; nothing in RUN is changed. A number "loss" in a record of kind "train" becomes the metric train/loss, and a
+number "encoder.layers.0" in its "gradient_norms" becomes train.gradient_norms/encoder.layers.0, at the record's step.
+Numbers that are not finite (null in the file) are left out.
+"""
+import argparse
+import fcntl
+import importlib
+import json
+import os
+import sys
+import time
+
+
+def figures(record, group):
+    """The numbers of a record by name, also those of the objects in it."""
+    found = {}
+    for name, value in record.items():
+        if isinstance(value, dict):
+            found.update(figures(value, f"{group}.{name}"))
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            found[f"{group}/{name}"] = value
+    return found
+
+
+def read_config(path):
+    """The keys of a run's config.yaml, which has one key in each line: {"train.steps": 2000, …}."""
+    keys, sections = {}, []
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            name, colon, value = line.strip().partition(":")
+            if not colon or name.startswith("#"):
+                continue
+            sections = sections[:(len(line) - len(line.lstrip())) // 2]
+            value = value.strip()
+            if not value:
+                sections.append(name)
+                continue
+            try:
+                value = json.loads(value)
+            except ValueError:
+                pass  # a plain word
+            keys[".".join(sections + [name])] = value
+    return keys
+
+
+def is_running(run):
+    """Whether a heed is working on the run: it then holds the lock on the file .lock."""
+    try:
+        with open(os.path.join(run, ".lock"), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def records(run, follow, seconds):
+    """The records of the run; with `follow`, also those that it writes until it ends. A last line without its end is
+    still being written."""
+    path = os.path.join(run, "metrics.jsonl")
+    begin, ends = 0, []  # of the records that were handed on
+    while True:
+        last = not follow or not is_running(run)  # asked before reading, so that nothing is missed
+        if os.path.exists(path):
+            while os.path.getsize(path) < begin:  # heed resume removed records that it will write again
+                ends.pop()
+                begin = ends[-1] if ends else 0
+            with open(path, "rb") as file:
+                file.seek(begin)
+                *lines, _ = file.read().split(b"\n")
+            for line in lines:
+                begin += len(line) + 1
+                ends.append(begin)
+                try:
+                    record = json.loads(line)
+                    yield record["kind"], record.get("step", 0), record
+                except (ValueError, KeyError, TypeError):
+                    sys.exit(f"{path}:{len(ends)}: not a record")
+        if last:
+            return
+        time.sleep(seconds)
+
+
+class DryRun:
+    """Prints what a tracker would get."""
+
+    def __init__(self, project, name, config):
+        print(f"project {project}, run {name}")
+        for key, value in config.items():
+            print(f"config {key} = {json.dumps(value, ensure_ascii=False)}")
+
+    def log(self, values, step):
+        for name, value in values.items():
+            print(f"step {step}  {name} = {value!r}")
+
+    def end(self):
+        print("end")
+
+
+class MLflow:
+    """mlflow.org: parameters, then metrics by step. MLFLOW_TRACKING_URI says where they go."""
+
+    def __init__(self, project, name, config):
+        self.mlflow = package("mlflow")
+        self.mlflow.set_experiment(project)
+        self.mlflow.start_run(run_name=name)
+        items = [(key, str(value)[:500]) for key, value in config.items()]
+        for begin in range(0, len(items), 100):  # the most that one call takes
+            self.mlflow.log_params(dict(items[begin:begin + 100]))
+
+    def log(self, values, step):
+        self.mlflow.log_metrics(values, step=step)
+
+    def end(self):
+        self.mlflow.end_run()
+
+
+class Wandb:
+    """wandb.ai, and Trackio, whose interface is the same."""
+
+    def __init__(self, project, name, config, module="wandb"):
+        self.module = package(module)
+        self.run = self.module.init(project=project, name=name, config=config)
+
+    def log(self, values, step):
+        self.module.log(values, step=step)
+
+    def end(self):
+        self.module.finish()
+
+
+class Trackio(Wandb):
+    def __init__(self, project, name, config):
+        super().__init__(project, name, config, "trackio")
+
+
+TRACKERS = {"mlflow": MLflow, "wandb": Wandb, "trackio": Trackio}
+
+
+def package(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        sys.exit(f"{name} is not installed ({error}): pip install {name}, or look at --dry-run")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("run", metavar="RUN", help="run folder, such as runs/dates")
+    parser.add_argument("--to", choices=TRACKERS, required=True, help="the tracker")
+    parser.add_argument("--project", default="heed", help="project or experiment of the tracker (default: heed)")
+    parser.add_argument("--name", help="name of the run there (default: that of the run)")
+    parser.add_argument("--follow", action="store_true", help="go on until no heed works on the run any more")
+    parser.add_argument("--every", type=float, default=5, metavar="S", help="--follow: look each S seconds (default: 5)")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be sent; needs no tracker")
+    options = parser.parse_args()
+    try:
+        config = read_config(os.path.join(options.run, "config.yaml"))
+    except OSError as error:
+        sys.exit(f"{options.run}: no run here ({error.strerror})")
+    name = options.name or str(config.get("name", os.path.basename(os.path.normpath(options.run))))
+    tracker = (DryRun if options.dry_run else TRACKERS[options.to])(options.project, name, config)
+    try:
+        for kind, step, record in records(options.run, options.follow, options.every):
+            record.pop("step", None)
+            if values := figures(record, kind):
+                tracker.log(values, step)
+    except KeyboardInterrupt:  # the end of --follow
+        pass
+    tracker.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+#!/bin/sh
+# The commands that list runs and tell how heed is used: runs, completion, man.
+# Usage: test_commands_help.sh HEED
+. "${0%/*}/commands_support.sh"
+skipped=
+
+# ---- runs -------------------------------------------------------------------------------------------
+config tiny
+status 2 runs
+says 'runs: no such folder'
+mkdir runs
+status 0 runs
+says 'runs: no run in this folder'
+equal 'lines of output without runs' "$(lines out)" 0
+status 0 runs --json
+equal 'JSON without runs' "$(cat out)" '{"runs":[]}'
+status 0 train tiny.yaml
+status 0 train tiny.yaml --run runs/sweep/other train.steps=15 seed=2
+status 0 prune runs/tiny --share 0.5 --run runs/pruned
+status 0 quantize runs/tiny
+mkdir runs/broken && cp -r runs/tiny/checkpoints runs/broken && echo 'task: [' >runs/broken/config.yaml
+status 0 runs
+equal 'lines of a table of five runs' "$(lines out)" 6
+holds out '^run +task +state +step +figure +minutes +changed$' \
+  '^runs/tiny +seq2seq +finished +30 +loss [0-9.]+ \(test\) +0\.[0-9] +just now$' \
+  '^runs/sweep/other +seq2seq +finished +15 ' '^runs/pruned +seq2seq +pruned +[13][05] ' \
+  '^runs/tiny-int8 +seq2seq +quantised ' '^runs/broken +- +broken: runs/broken/config.yaml:'
+status 0 runs runs/sweep --json
+holds out '^\{"runs":\[\{.*"run":"runs/sweep/other".*"state":"finished"'
+rm -r runs/sweep/other/checkpoints runs/sweep/other/last runs/sweep/other/best
+status 0 runs runs/sweep
+holds out '^runs/sweep/other +seq2seq +no checkpoint +15 of 15 '
+
+# ---- completion -------------------------------------------------------------------------------------
+status 2 completion fish
+says 'SHELL' 'bash'
+status 0 completion bash
+cp out heed.bash
+mkdir -p folder configs
+touch configs/a.yaml configs/b.yml configs/c.txt 'configs/with space.yaml'
+# completes WORDS... EXPECTED: what bash offers for the last word, sorted; = stands by itself, as bash splits words
+completes() {
+  checks=$((checks + 1))
+  got=$(bash -c '
+    set -u
+    source ./heed.bash
+    COMP_WORDBREAKS=$1 wanted=${!#}
+    COMP_WORDS=("${@:2:$#-2}") COMP_CWORD=$(($# - 3))
+    _heed
+    printf "%s\n" "${COMPREPLY[@]}" | LC_ALL=C sort | tr "\n" " "' bash "$breaks" "$@" 2>&1)
+  for wanted; do :; done
+  [ "$got" = "${wanted:+$wanted }" ] || fail "bash completion of: $*: $got"
+}
+if command -v bash >/dev/null; then
+  breaks='= :'
+  completes heed tr train
+  completes heed --v --version
+  completes heed help qu quantize
+  completes heed fetch m 'mnist multi30k'
+  completes heed completion '' 'bash zsh'
+  completes heed train conf configs
+  completes heed train configs/ 'configs/a.yaml configs/b.yml configs/with space.yaml'
+  completes heed train configs/a.yaml --o --overwrite
+  completes heed train configs/a.yaml --run fol folder
+  completes heed train --overwrite --run folder configs/a configs/a.yaml
+  completes heed train configs/a.yaml train.ste train.steps=
+  completes heed train configs/a.yaml model.norm = 'none post pre'
+  completes heed train configs/a.yaml model.norm = p 'post pre'
+  completes heed train configs/a.yaml train.steps = 20 optim.schedule.name = co 'constant cosine'
+  completes heed train configs/a.yaml train.recompute = t true
+  completes heed train configs/a.yaml data.train.source = configs/c configs/c.txt
+  completes heed train configs/a.yaml model.init_from = runs/t 'runs/tiny runs/tiny-int8'
+  completes heed train configs/a.yaml train.steps = ''
+  completes heed eval '' 'configs/ folder/ runs/ runs/broken runs/pruned runs/tiny runs/tiny-int8'
+  completes heed eval runs/ti 'runs/tiny runs/tiny-int8'
+  completes heed eval runs/tiny --split '' 'test valid'
+  completes heed eval runs/tiny --split = v valid
+  completes heed eval runs/tiny --weights be best
+  completes heed eval runs/tiny --source configs/c configs/c.txt
+  completes heed eval runs/tiny decode.be decode.beam=
+  completes heed compare runs/tiny runs/pr runs/pruned
+  completes heed show configs/a configs/a.yaml
+  completes heed dance '' ''
+  breaks=' '
+  completes heed train configs/a.yaml model.norm=p 'model.norm=post model.norm=pre'
+  for command in $("$heed" --help | sed -n '/^Subcommands/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+    completes heed "$command" --hel --help
+  done
+else
+  skipped="$skipped bash"
+fi
+status 0 completion zsh
+cp out _heed
+if command -v zsh >/dev/null; then
+  zsh -n _heed 2>err || fail 'the completion script for zsh'
+  # A terminal of its own: each line is completed, and what it then contains is printed.
+  cat >complete.zsh <<'ZSH'
+zmodload zsh/zpty
+zpty -b shell zsh -f -i
+type() { zpty -w -n shell "$1"; }
+type $'PS1=; unsetopt zle_bracketed_paste; autoload -Uz compinit; compinit -u -D; source ./_heed\n'
+type $'show() { print -r -- "<<$BUFFER>>"; BUFFER=; zle accept-line }; zle -N show; bindkey "^X" show; setopt no_beep no_auto_menu no_list_ambiguous; print ready\n'
+zpty -r -m shell text '*ready*ready*'
+while read -r line; do
+  type "$line"$'\t'$'\x18'
+  zpty -r -m shell text '*<<*>>*'
+  print -r -- "${${text##*<<}%%>>*}"
+done
+zpty -d shell
+ZSH
+  # line EXPECTED
+  cat >lines <<'LINES'
+heed tra
+heed fetch mu
+heed train configs/a
+heed train configs/a.yaml --over
+heed train configs/a.yaml --run fol
+heed train configs/a.yaml train.ste
+heed train configs/a.yaml model.norm=po
+heed train configs/a.yaml train.steps=20 optim.schedule.name=cos
+heed train configs/a.yaml data.train.source=configs/c
+heed eval runs/prun
+heed eval runs/tiny --split val
+LINES
+  cat >expected <<'LINES'
+heed train 
+heed fetch multi30k 
+heed train configs/a.yaml 
+heed train configs/a.yaml --overwrite 
+heed train configs/a.yaml --run folder/
+heed train configs/a.yaml train.steps=
+heed train configs/a.yaml model.norm=post 
+heed train configs/a.yaml train.steps=20 optim.schedule.name=cosine 
+heed train configs/a.yaml data.train.source=configs/c.txt 
+heed eval runs/pruned 
+heed eval runs/tiny --split valid 
+LINES
+  zsh -f complete.zsh <lines >completed 2>err
+  checks=$((checks + 1))
+  cmp -s completed expected || { fail 'completion of zsh'; diff expected completed; }
+else
+  skipped="$skipped zsh"
+fi
+
+# ---- man --------------------------------------------------------------------------------------------
+status 0 man
+cp out heed.1
+checks=$((checks + 1))
+LC_ALL=C grep -q '[^ -~]' heed.1 && fail 'the man page is not ASCII'
+holds heed.1 '^\.TH HEED 1 ' '^\.SS train$' '^\\fB\\-\\-overwrite\\fR$' '^\\fBtrain\.steps\\fR$' '^\.SH FILES$'
+if command -v groff >/dev/null; then
+  for device in utf8 ascii; do
+    checks=$((checks + 1))
+    LC_ALL=C.UTF-8 groff -ww -man -T$device heed.1 >page 2>err || fail "groff -T$device"
+    [ "$device" = ascii ] || [ ! -s err ] || fail 'warnings of groff'
+  done
+  LC_ALL=C.UTF-8 groff -man -Tutf8 -P-cbou heed.1 >page 2>/dev/null
+  holds page '^NAME$' '^ +heed - trains' "heed generate runs/tinyshakespeare --prompt 'ROMEO:'" '^ +train\.steps$'
+else
+  skipped="$skipped groff"
+fi
+if command -v man >/dev/null; then
+  checks=$((checks + 1))
+  LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings -l heed.1 >page 2>err || fail 'man -l'
+  [ ! -s err ] || fail 'warnings of man'
+else
+  skipped="$skipped man"
+fi
+
+[ -z "$skipped" ] || echo "not installed, so not asked:$skipped"
+report

@@ -1,0 +1,14 @@
+#pragma once
+/// Completion scripts for shells.
+#include <string>
+
+#include "train/commands/help/command_tree.h"
+
+namespace heed {
+
+/// Scripts that complete commands, options, files, run folders, and key=value with the keys of the
+/// field table and, for choices, their values. They run nothing but the shell's own commands.
+std::string bash_completion(const CommandTree& tree);
+std::string zsh_completion(const CommandTree& tree);
+
+}  // namespace heed

@@ -1,0 +1,9 @@
+#pragma once
+/// The commands that tell how heed is used: completion scripts, the man page.
+#include "train/commands/command_line.h"
+
+namespace heed {
+
+void add_help_commands(CLI::App& app, Job& job);
+
+}  // namespace heed

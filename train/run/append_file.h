@@ -1,0 +1,27 @@
+#pragma once
+/// A file of records that only grows.
+#include <cstddef>
+#include <filesystem>
+#include <span>
+
+#include "autograd/base/files.h"
+
+namespace heed {
+
+/// Appends records, each with one write, so that a killed process leaves at most its last record
+/// incomplete.
+class AppendFile {
+ public:
+  /// Creates the file if there is none. Throws Error(io) if that fails.
+  explicit AppendFile(std::filesystem::path path);
+  /// Throws Error(io); a record that is only partly written is removed again.
+  void append(std::span<const std::byte> record);
+  /// Flushes all records to disk; to be called before a checkpoint relies on them.
+  void sync();
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor file_;
+};
+
+}  // namespace heed
