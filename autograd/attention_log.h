@@ -1,25 +1,48 @@
 #pragma once
-/// The weights of attention as they are computed, for programs that show them. Off by default: the
-/// op then tests one pointer for each block of queries.
+/// What attention computes, for programs that show it. Off by default: the op then tests one pointer
+/// for each block of queries.
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "autograd/attention.h"
 #include "autograd/memory/array.h"
 
 HEED_BEGIN
 
-/// The weights of one call of self_attention or cross_attention, before dropout.
+/// One call of self_attention or cross_attention. The arrays that it reads and writes are shared, not
+/// copied.
 struct AttentionRecord {
   bool self = true;  ///< queries and keys are the rows of the same sequences
   std::int64_t heads = 1;
+  HeadLayout layout = {};
+  real scale = 1;  ///< of Q Kᵀ
+  std::vector<ScoreTermPtr> terms = {};
+  Array q = {};       ///< [query rows, heads · size], or q, k and v side by side (self)
+  Array kv = {};      ///< [key rows, 2 · key_heads · size]: k and v, if not self
+  Array output = {};  ///< [query rows, heads · size]: O, with dropout
+  Array input = {}, memory = {};  ///< the rows from which a layer made q and, if not self, k and v
+  /// [queries, keys] of each sequence: 1 where the pattern lets the query read the key, else 0.
+  std::vector<Array> reads = {};
   /// P [queries, keys] of each sequence and, within a sequence, of each head. A key that a query
-  /// does not read has weight 0.
-  std::vector<Array> weights;
+  /// does not read has weight 0. Before dropout.
+  std::vector<Array> weights = {};
 
   const Array& of(std::int64_t sequence, std::int64_t head) const {
     return weights[sequence * heads + head];
+  }
+  /// A row of a head's queries, keys or values: `size` numbers.
+  const real* query(std::int64_t row, std::int64_t head) const {
+    return q.row(row) + head * layout.size;
+  }
+  const real* key(std::int64_t row, std::int64_t head) const {
+    return (self ? q.row(row) + layout.heads * layout.size : kv.row(row)) +
+           layout.key_head(head) * layout.size;
+  }
+  const real* value(std::int64_t row, std::int64_t head) const {
+    return key(row, head) + layout.key_heads * layout.size;
   }
 };
 
@@ -36,15 +59,22 @@ class AttentionLog {
   AttentionLog(const AttentionLog&) = delete;
   AttentionLog& operator=(const AttentionLog&) = delete;
 
+  /// The rows from which a layer is about to make queries and, from `memory`, keys and values.
+  void enter(const Array& input, const Array& memory) {
+    input_ = input;
+    memory_ = memory;
+  }
   /// A call begins; its weights are 0 until they are set.
-  void begin(bool self, std::int64_t heads, std::span<const std::int32_t> query_offsets,
+  void begin(AttentionRecord record, std::span<const std::int32_t> query_offsets,
              std::span<const std::int32_t> key_offsets) {
-    AttentionRecord record{self, heads, {}};
+    record.input = std::exchange(input_, {});
+    record.memory = std::exchange(memory_, {});
     for (std::size_t s = 0; s + 1 < query_offsets.size(); ++s) {
-      for (std::int64_t head = 0; head < heads; ++head) {
-        record.weights.push_back(Array::zeros(
-            {query_offsets[s + 1] - query_offsets[s], key_offsets[s + 1] - key_offsets[s]}));
-      }
+      const Shape shape{query_offsets[s + 1] - query_offsets[s],
+                        key_offsets[s + 1] - key_offsets[s]};
+      record.reads.push_back(Array::zeros(shape));
+      for (std::int64_t head = 0; head < record.heads; ++head)
+        record.weights.push_back(Array::zeros(shape));
     }
     records_.push_back(std::move(record));
   }
@@ -52,12 +82,16 @@ class AttentionLog {
   /// from the beginning of their sequence. Adds, because the stretches of a pattern may overlap:
   /// where a query does not read a key of a stretch, p is 0.
   void add(std::int64_t sequence, std::int64_t head, std::int64_t query, std::int64_t rows,
-           std::int64_t key, std::int64_t keys, const real* p) {
+           std::int64_t key, std::int64_t keys, const kernels::Visible& visible, const real* p) {
     AttentionRecord& record = records_.back();
-    Array& weights = record.weights[sequence * record.heads + head];
+    Array &weights = record.weights[sequence * record.heads + head],
+          &reads = record.reads[sequence];
     for (std::int64_t r = 0; r < rows; ++r) {
       real* const row = weights.row(query + r) + key;
       for (std::int64_t k = 0; k < keys; ++k) row[k] += p[r * keys + k];
+      const KeyRange range = visible.columns(r, keys);
+      std::fill(reads.row(query + r) + key + range.begin, reads.row(query + r) + key + range.end,
+                real(1));
     }
   }
 
@@ -66,6 +100,7 @@ class AttentionLog {
  private:
   std::vector<AttentionRecord>& records_;
   AttentionLog* before_;
+  Array input_, memory_;
 };
 
 HEED_END

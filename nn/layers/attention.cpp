@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/attention_log.h"
 #include "autograd/ops/affine.h"
 #include "autograd/ops/attention/attention.h"
 #include "autograd/ops/attention/linear_attention.h"
@@ -84,6 +85,8 @@ std::int64_t longest_of(Offsets offsets) {
 }  // namespace
 
 Tensor MultiHeadAttention::whole_sequences(const Tensor& x, const Context& context) const {
+  if (AttentionLog* const log = AttentionLog::active)
+    log->enter(x.value(), sees == Sees::memory ? context.memory->rows.value() : Array());
   const std::int64_t remembered =
       context.lanes.memory != nullptr ? context.lanes.memory->length() : 0;
   AttentionOptions options = attention_options(context, remembered + longest_of(context.offsets));

@@ -233,7 +233,7 @@ holds out '"name":"encoder.layers.0.self_attn"' '"output":"' '"source":\["a"," "
 status 0 attention few --input 'a <b' --target 'c' --output page.html
 says 'written to page.html'
 holds page.html '<dd>a &lt;b</dd>' 'decoder.layers.0.multihead_attn' '</html>'
-status 0 attention few --input 'a b' --layer decoder.layers.0.multihead --head 0 --output map.svg
+status 0 attention few --input 'a b' --layer decoder.layers.0.multihead_attn --head 0 --output map.svg
 holds map.svg '^<svg xmlns' '^</svg>'
 if python3 -c '' 2>/dev/null; then  # well formed, as XML
   checks=$((checks + 1))
@@ -251,7 +251,44 @@ status 2 attention lm --input 'a b' --target c --output all.html
 says '--target is for models with an encoder and a decoder'
 status 3 attention few --input "$(printf 'a \377')" --output all.html
 says '--input: invalid UTF-8'
+status 2 attention few --input 'a b' --layer decoder.layers.0.multihead
+says 'whole parts between dots'
+for view in lines neurons graph rollout; do
+  status 0 attention few --input 'a b' --target 'a b' --layer encoder --head 1 --view $view --width 84mm --output $view.svg
+  holds $view.svg '^<svg xmlns.* width="84mm"' '^</svg>'
+done
+status 2 attention few --input 'a b' --view graph --output all.svg
+says '--view graph draws one stack; give --layer encoder or decoder'
+status 2 attention few --input 'a b' --layer encoder --view neurons --output all.svg
+says '--view neurons needs --head'
+status 2 attention few --input 'a b' --layer encoder --head 0 --view neurons --query 4 --output all.svg
+says '--query 4: there are 4 rows'
+status 2 attention few --input 'a b' --layer encoder --width 8in --output all.svg
+says '--width 8in: expected millimetres'
+status 2 attention few --input 'a b' --view lines --output all.html
+says '--view is for drawings'
 absent all.html all.svg
+
+# ---- trace --------------------------------------------------------------------------------------------
+status 0 trace prunable.yaml --input 'a b'
+holds out 'weights  freshly initialised, seed 1' 'encoder.layers.0.self_attn, head 0 of 2' \
+  '^Q = X W_Q \+ b_Q  \[4 × 8\]' '^P = softmax\(S\)  \[4 × 4\]' '^Y = O W_O'
+status 0 trace few --input 'a b' --target 'a b' --layer multihead_attn --head 1 --backward --json
+holds out '"layer":"decoder.layers.0.multihead_attn"' '"symbol":"dM"' '"weights_name":"best"' '"labels":4'
+status 0 trace few --input 'a b' --backward --output head.html
+holds head.html 'dS = P ⊙ \(dP − D\)' '</html>'
+status 0 trace runs/tag --input '( )' --target '1 1' --backward
+holds out '^Backward: The loss of this line.*over 2 labels'
+status 2 trace prunable.yaml --input 'a b' --backward
+says '--backward needs --target'
+status 2 trace few --input 'a b' --head 9
+says '--head 9: encoder.layers.0.self_attn has'
+status 2 trace few --input 'a b' --output head.svg
+says 'text, or a page to a file that ends in .html'
+status 2 trace prunable.yaml --input 'a b' --weights best
+says '--weights is for run folders'
+status 2 trace nowhere.yaml --input 'a b'
+status 3 trace few --input "$(printf 'a \377')"
 
 # ---- compare ------------------------------------------------------------------------------------------
 status 0 train prunable.yaml --run seeded seed=9

@@ -71,8 +71,25 @@ struct AttentionCommand {
   std::optional<std::int64_t> head;  ///< the only head to show, from 0
   std::string output = "attention.html";
   bool json = false;
+  std::string view = "map";           ///< of a drawing: map, lines, neurons, graph, rollout
+  std::optional<std::int64_t> query;  ///< of view neurons: a row, from 0; unset: the last
+  double threshold = 0.1;             ///< views graph and rollout: the least weight that is drawn
+  std::string width;                  ///< of a drawing: "84mm"; empty: pixels
 };
 int attention_command(const AttentionCommand& options);
+
+struct TraceCommand {
+  std::string config;  ///< or a run folder
+  std::vector<std::string> overrides;
+  std::string weights;
+  std::string input, target;
+  std::string layer;  ///< parts of a layer's name; empty: the first layer
+  std::int64_t head = 0;
+  bool backward = false;
+  std::string output = "-";
+  bool json = false;
+};
+int trace_command(const TraceCommand& options);
 
 struct CompareCommand {
   std::vector<std::string> runs;

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <vector>
 
 #include "autograd/base/message_text.h"
-#include "autograd/base/utf8.h"
 #include "train/draw/svg.h"
 
 namespace heed {
@@ -22,14 +23,20 @@ int level_of(float value, float largest) {
   return std::clamp(static_cast<int>(std::lround(levels * value / largest)), 0, levels);
 }
 
-/// About the length of a label, in pixels.
-double length_of(const std::string& text) {
-  return 6.5 * static_cast<double>(character_count(text));
+/// The n-th largest value of a row, or its smallest.
+float nth_largest(const HeatMap& map, std::int64_t row, std::int64_t n) {
+  const float* const first = map.values.data() + row * map.columns;
+  std::vector<float> values(first, first + map.columns);
+  n = std::min(n, map.columns);
+  if (n == 0) return 0;
+  std::ranges::nth_element(values, values.begin() + n - 1, std::greater());
+  return values[n - 1];
 }
 
 double longest_of(std::span<const std::string> names, std::size_t most) {
   double longest = 0;
-  for (const std::string& name : names) longest = std::max(longest, length_of(excerpt(name, most)));
+  for (const std::string& name : names)
+    longest = std::max(longest, label_length(excerpt(name, most)));
   return longest;
 }
 
@@ -98,8 +105,10 @@ Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
   body += fmt::format("<g transform=\"translate({} {})\">\n{}", svg_number(left), svg_number(top),
                       heat_cells(map, cell, cell));
   for (std::int64_t r = 0; r < map.rows; ++r) {
-    for (std::int64_t c = 0; c < map.columns; ++c) {
-      if (!(map.at(r, c) >= map.largest / 20) || map.largest == 0) continue;
+    const float least = std::max(nth_largest(map, r, 4), map.largest / 20);
+    for (std::int64_t c = 0, drawn = 0; c < map.columns && drawn < 4; ++c) {
+      if (!(map.at(r, c) >= least) || map.largest == 0) continue;
+      ++drawn;
       body += fmt::format(
           "<rect class=\"cell\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{} → {}: "
           "{:.3f}</title></rect>\n",

@@ -39,29 +39,51 @@ std::string svg_number(double value) {
   return text == "-0" ? "0" : text;
 }
 
+double label_length(std::string_view text) {
+  return 6.5 * static_cast<double>(character_count(text));
+}
+
 std::string_view drawing_style() {
-  return R"(:root{color-scheme:light dark;--ink:#1f2328;--quiet:#6a737d;--line:#c9ced6;--back:#fff;--heat:#0b5fa5}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--quiet:#9aa4b0;--line:#3d444d;--back:#0f1216;--heat:#5cb3ff}}
+  return R"(:root{color-scheme:light dark;--ink:#1f2328;--quiet:#6a737d;--line:#c9ced6;--back:#fff;--heat:#0b5fa5;--cold:#b35900}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--quiet:#9aa4b0;--line:#3d444d;--back:#0f1216;--heat:#5cb3ff;--cold:#ffa657}svg .s0{color:#4aa8ef}svg .s1{color:#ff8a3d}svg .s2{color:#2dc79b}svg .s6{color:#d8c832}}
 text{font:10px system-ui,sans-serif;fill:var(--ink)}
-.heat{fill:var(--heat)}.frame{fill:none;stroke:var(--line)}.cell{fill:transparent}
+.heat{fill:var(--heat)}.cold .heat{fill:var(--cold)}.edge{fill:none;stroke:var(--heat)}.node{fill:var(--ink)}
+.frame{fill:none;stroke:var(--line)}.cell{fill:transparent}
 .l1{fill-opacity:.08}.l2{fill-opacity:.16}.l3{fill-opacity:.24}.l4{fill-opacity:.33}.l5{fill-opacity:.41}
 .l6{fill-opacity:.5}.l7{fill-opacity:.58}.l8{fill-opacity:.66}.l9{fill-opacity:.75}.l10{fill-opacity:.83}
 .l11{fill-opacity:.91}.l12{fill-opacity:1}
-.s0{--c:#0072b2}.s1{--c:#d55e00}.s2{--c:#009e73}.s3{--c:#cc79a7}.s4{--c:#e69f00}.s5{--c:#56b4e9}.s6{--c:#7b6c00}.s7{--c:#6a737d}
-@media(prefers-color-scheme:dark){.s0{--c:#4aa8ef}.s1{--c:#ff8a3d}.s2{--c:#2dc79b}.s6{--c:#d8c832}}
-.line{fill:none;stroke:var(--c);stroke-width:1.5;stroke-linejoin:round}.band{fill:var(--c);fill-opacity:.18}
-.bar{fill:var(--c)}.dot{fill:var(--back);stroke:var(--c);stroke-width:2}.faint{stroke-opacity:.45}
+.s0{color:#0072b2}.s1{color:#d55e00}.s2{color:#009e73}.s3{color:#cc79a7}.s4{color:#e69f00}.s5{color:#56b4e9}.s6{color:#7b6c00}.s7{color:#6a737d}
+.line{fill:none;stroke:currentColor;stroke-width:1.5;stroke-linejoin:round}.band{fill:currentColor;fill-opacity:.18}
+.bar{fill:currentColor}.dot{fill:var(--back);stroke:currentColor;stroke-width:2}.faint{stroke-opacity:.45}
 .grid{stroke:var(--line);stroke-width:.5;fill:none}.second{stroke-dasharray:5 3}.title{font-weight:600;font-size:12px}
 )";
 }
 
-std::string svg_element(double width, double height, std::string_view body) {
-  const std::string w = svg_number(width), h = svg_number(height);
+namespace {
+
+/// The unit belongs to w and h, the size on the page or on paper.
+std::string svg_of(double width, double height, double w, double h, std::string_view unit,
+                   std::string_view body) {
   return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {} "
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}{}\" height=\"{}{}\" viewBox=\"0 0 {} "
       "{}\">\n{}</svg>\n",
-      w, h, w, h, body);
+      svg_number(w), unit, svg_number(h), unit, svg_number(width), svg_number(height), body);
 }
+
+/// A style with the light colours in place of their names, which programs for print do not know.
+std::string on_paper(std::string style) {
+  const std::string_view colours = drawing_style().substr(0, drawing_style().find('\n'));
+  constexpr std::string_view use = "var(";
+  for (std::size_t at = 0; (at = style.find(use, at)) != std::string::npos;) {
+    const std::size_t end = style.find(')', at);
+    const std::string name = style.substr(at + use.size(), end - at - use.size()) + ":";
+    const std::string_view value = colours.substr(colours.find(name) + name.size());
+    style.replace(at, end + 1 - at, value.substr(0, value.find_first_of(";}")));
+  }
+  return style;
+}
+
+}  // namespace
 
 Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns) {
   Drawing all;
@@ -79,11 +101,19 @@ Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns) {
   return all;
 }
 
-std::string svg_file(double width, double height, std::string_view body) {
-  return svg_element(width, height,
-                     fmt::format("<style>{}</style>\n<rect width=\"100%\" height=\"100%\" "
-                                 "fill=\"var(--back)\"/>\n{}",
-                                 drawing_style(), body));
+std::string svg_element(double width, double height, std::string_view body) {
+  return svg_of(width, height, width, height, "", body);
+}
+
+std::string svg_file(double width, double height, std::string_view body, double millimetres) {
+  const bool paper = millimetres > 0;
+  std::string style(drawing_style());
+  if (paper) style.erase(0, style.find('\n', style.find("@media")) + 1);
+  const std::string head = fmt::format(
+      "<style>{}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"var(--back)\"/>\n", style);
+  return svg_of(width, height, paper ? millimetres : width,
+                paper ? millimetres * height / width : height, paper ? "mm" : "",
+                (paper ? on_paper(head) : head) + std::string(body));
 }
 
 std::string html_page(std::string_view title, std::string_view style, std::string_view body,

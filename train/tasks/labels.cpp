@@ -113,8 +113,11 @@ std::unique_ptr<Answers> LabelTask::answers(const Trained& trained, std::uint64_
 }
 
 Batch LabelTask::batch_of_line(const Tokenizers& tokenizers, const std::string& line,
-                               const std::string&) const {
-  return make_batch(encode_unlabelled({prepared(line)}, tokenizers, 0), {0});
+                               const std::string& output) const {
+  if (output.empty()) return make_batch(encode_unlabelled({prepared(line)}, tokenizers, 0), {0});
+  const Dataset data = encode({{prepared(line)}, {output}, {}}, tokenizers, false);
+  check_evaluable(data, "input");
+  return make_batch(data, {0});
 }
 
 std::vector<LineScore> LabelTask::score(const Trained& trained, const std::string& source,

@@ -110,8 +110,8 @@ class Task {
   virtual std::vector<std::string> examples(const Trained& trained, const Dataset& data,
                                             const Evaluation& e) const = 0;
   virtual std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t seed) const = 0;
-  /// A batch of one line as the model reads it, with the output that belongs to it if the model has
-  /// a source and a target. Throws Error(usage) if the task cannot tell, Error(bad_input) if the
+  /// A batch of one line as the model reads it, with the output that belongs to it: the target, or
+  /// labels (empty: any labels). Throws Error(usage) if the task cannot tell, Error(bad_input) if the
   /// model cannot process the line.
   virtual Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                               const std::string& output) const;

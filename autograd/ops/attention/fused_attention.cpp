@@ -268,7 +268,14 @@ struct FusedAttention {
     const kernels::CountedAsWhole counted([&] { return model_flops(); });
     lse = Array({query_offsets.back(), layout.heads});
     AttentionLog* const log = AttentionLog::active;
-    if (log != nullptr) log->begin(self, layout.heads, query_offsets, key_offsets);
+    if (log != nullptr) {
+      AttentionRecord record{.self = self, .heads = layout.heads, .layout = layout, .scale = scale};
+      record.terms = options.terms;
+      record.q = x[0];
+      record.kv = x[1];
+      record.output = output;
+      log->begin(std::move(record), query_offsets, key_offsets);
+    }
     Array p({largest_tile()});
     for_each_block(layout.heads, [&](const Block& block, const Stretches& stretches) {
       real* const sums = lse.row(block.query_row) + block.head;
@@ -280,7 +287,7 @@ struct FusedAttention {
         one ? weights(t, in, p, sums) : weights_again(t, in, p, sums);
         if (log != nullptr) {
           log->add(t.scores.sequence, t.head, t.query_row - query_offsets[t.scores.sequence],
-                   t.rows, t.scores.key, t.keys, p.data());
+                   t.rows, t.scores.key, t.keys, t.visible, p.data());
         }
         if (options.dropout > 0) drop(t, p, p);
         // O [rows, size] += P' [rows, keys] V [keys, size]

@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdio>
+#include <algorithm>
+#include <charconv>
 
 #include "autograd/base/error.h"
-#include "autograd/base/utf8.h"
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
-#include "train/commands/trained_model.h"
-#include "train/report/attention_page.h"
+#include "train/commands/views/line.h"
+#include "train/report/attention/page.h"
 #include "train/run/run_folder.h"
 #include "train/terminal/talk.h"
 
@@ -18,60 +18,90 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(Exit::usage, message); }
 
-/// Only the layers whose names contain --layer, and only the head --head.
-void select(AttentionMaps& maps, const AttentionCommand& options) {
-  std::vector<std::string> names;
-  for (const LayerWeights& layer : maps.layers) names.push_back(layer.name);
+/// Only these layers, and only the head --head.
+void select(AttentionMaps& maps, const std::vector<std::string>& layers,
+            std::optional<std::int64_t> head) {
   std::erase_if(maps.layers, [&](const LayerWeights& layer) {
-    return layer.name.find(options.layer) == std::string::npos;
+    return std::ranges::find(layers, layer.name) == layers.end();
   });
-  if (maps.layers.empty()) {
-    refuse(fmt::format("--layer {}: no layer has that in its name; the model has {}", options.layer,
-                       fmt::join(names, ", ")));
-  }
-  if (!options.head) return;
-  for (LayerWeights& layer : maps.layers) {
-    if (*options.head >= std::ssize(layer.heads))
-      refuse(fmt::format("--head {}: {} has {} heads, which count from 0", *options.head,
-                         layer.name, layer.heads.size()));
-    layer.heads = {layer.heads[*options.head]};
-  }
+  if (!head) return;
+  for (LayerWeights& layer : maps.layers) layer.heads = {layer.heads[*head]};
 }
 
-std::string figure(const AttentionMaps& maps) {
-  if (maps.layers.size() > 1) {
-    std::vector<std::string> names;
-    for (const LayerWeights& layer : maps.layers) names.push_back(layer.name);
+/// The width that --width gives, in millimetres; 0 if it is not given.
+double millimetres(const std::string& text) {
+  if (text.empty()) return 0;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(end, text.data() + text.size() - end);
+  if (error != std::errc() || (!unit.empty() && unit != "mm") || !(value >= 1 && value <= 10000))
+    refuse(fmt::format("--width {}: expected millimetres from 1 to 10000, such as 84mm", text));
+  return value;
+}
+
+/// Throws Error(usage) if the drawing needs another choice of layers and heads.
+void check_figure(const AttentionCommand& options, const std::vector<std::string>& layers) {
+  const bool drawing = options.output.ends_with(".svg") && !options.json;
+  for (const auto& [name, given] :
+       {std::pair("--view", options.view != "map"), {"--width", !options.width.empty()}}) {
+    if (given && !drawing)
+      refuse(
+          fmt::format("{} is for drawings: give --output with a name that ends in .svg (a page "
+                      "has all views)",
+                      name));
+  }
+  if (!drawing) return;
+  const bool graph = options.view == "graph" || options.view == "rollout";
+  const auto stack = [](const std::string& name) { return name.substr(0, name.find(".layers.")); };
+  if (graph && std::ranges::any_of(layers, [&](const std::string& name) {
+        return stack(name) != stack(layers.front());
+      }))
+    refuse(fmt::format("--view {} draws one stack; give --layer encoder or decoder", options.view));
+  if (!graph && layers.size() > 1) {
     refuse(
         fmt::format("an SVG file holds one layer, but {} are chosen; give --layer with one of {}",
-                    names.size(), fmt::join(names, ", ")));
+                    layers.size(), fmt::join(layers, ", ")));
   }
-  return attention_figure(maps, maps.layers.front());
+  if (options.view == "neurons" && !options.head) refuse("--view neurons needs --head");
+}
+
+/// Throws Error(usage) if there is nothing to draw.
+std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
+  const LayerWeights& layer = maps.layers.front();
+  const auto rows = std::ssize(maps.queries(layer));
+  if (options.query.value_or(0) >= rows)
+    refuse(fmt::format("--query {}: there are {} rows, which count from 0", *options.query, rows));
+  const bool self = std::ranges::any_of(maps.layers, &LayerWeights::self);
+  if (!self && (options.view == "graph" || options.view == "rollout"))
+    refuse(
+        fmt::format("--view {} draws self-attention, which {} is not", options.view, layer.name));
+  return attention_figure(
+      maps, {options.view, options.query, options.threshold, millimetres(options.width)});
 }
 
 }  // namespace
 
 int attention_command(const AttentionCommand& options) {
-  for (const auto& [name, text] :
-       {std::pair("--input", &options.input), {"--target", &options.target}}) {
-    if (invalid_utf8(*text) != std::string::npos)
-      throw Error(Exit::bad_input, fmt::format("{}: invalid UTF-8", name));
-  }
+  require_utf8("--input", options.input);
+  require_utf8("--target", options.target);
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
-  const bool has_target = has_encoder(trained.task->info().architecture) &&
-                          has_decoder(trained.task->info().architecture);
+  const bool has_target = reads_pairs(*trained.task);
   if (!options.target.empty() && !has_target)
     refuse("--target is for models with an encoder and a decoder; this one reads --input alone");
   refuse_output_over_input(options.output, files_of({options.run}));
+  const std::vector<std::string> layers =
+      chosen_layers(*trained.model, trained.config, options.layer, options.head);
+  check_figure(options, layers);
+  millimetres(options.width);
   Team team(trained.config.threads);
   const Trained model = trained.with(team);
   std::string output = options.target;
   if (output.empty() && trained.task->info().architecture != Architecture::decoder)
     output = trained.task->answers(model, trained.config.seed)->lines({options.input}, 0).front();
-  AttentionMaps maps =
-      attention_maps(model, trained.config,
-                     trained.task->batch_of_line(trained.tokenizers, options.input, output));
-  select(maps, options);
+  AttentionMaps maps = attention_maps(
+      model, trained.config,
+      trained.task->batch_of_line(trained.tokenizers, options.input, has_target ? output : ""));
+  select(maps, layers, options.head);
   write_output(options.output, [&](const Sink& sink) {
     if (options.json) {
       nlohmann::json record = json_of(maps);
@@ -80,7 +110,7 @@ int attention_command(const AttentionCommand& options) {
       record.update(trained.weights.json());
       sink(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     } else if (options.output.ends_with(".svg")) {
-      sink(figure(maps));
+      sink(figure(maps, options));
     } else {
       PageHead head{fmt::format("Attention of {}", trained.config.name),
                     {{"input", options.input}}};

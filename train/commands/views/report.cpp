@@ -11,7 +11,7 @@
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
 #include "train/draw/heat_map.h"
-#include "train/report/attention_page.h"
+#include "train/report/attention/page.h"
 #include "train/report/model_summary.h"
 #include "train/report/runs/report_page.h"
 #include "train/run/run_lock.h"
@@ -33,7 +33,7 @@ bool goes_on(const std::string& run) {
 
 /// The layer of an example whose attention says most: the decoder's last one that reads the source,
 /// or else the last.
-const LayerWeights& telling_layer(const AttentionMaps& maps) {
+LayerWeights telling_layer(const AttentionMaps& maps) {
   const LayerWeights* chosen = &maps.layers.back();
   for (const LayerWeights& layer : maps.layers)
     if (!layer.self) chosen = &layer;
@@ -64,16 +64,17 @@ std::string attention_of(const History& history) {
   const TrainedModel trained = TrainedModel::open(history.result.folder, {}, "");
   Team team(trained.config.threads);
   const SampleOutput& sample = history.outputs.front();
-  const AttentionMaps maps =
+  AttentionMaps maps =
       attention_maps(trained.with(team), trained.config,
                      trained.task->batch_of_line(trained.tokenizers, sample.source, sample.output));
-  const LayerWeights& layer = telling_layer(maps);
+  const std::string entropy = entropies(maps);
+  const LayerWeights layer = telling_layer(maps);
+  maps.layers = {layer};
   return fmt::format(
       "<p>The first sample: {} → {}. The mean of the heads of {}; <code>heed attention {} --input "
       "…</code> shows all.</p>\n<div class=\"wide\">{}</div>\n{}",
       xml_text(sample.source), xml_text(sample.output), xml_text(layer.name),
-      xml_text(history.result.folder), svg_element(attention_drawing(maps, layer)),
-      entropies(maps));
+      xml_text(history.result.folder), svg_element(attention_drawing(maps)), entropy);
 }
 
 /// The pictures of source lines, as far as they can still be read.

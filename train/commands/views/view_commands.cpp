@@ -33,22 +33,76 @@ void add_attention(CLI::App& app, Job& job) {
   add_choice(command, choices, "--target", options->target, "TEXT",
              "the output that belongs to it (default: what the model generates)");
   add_choice(command, choices, "--layer", options->layer, "NAME",
-             "only layers with this in their name, such as encoder.layers.0 or multihead_attn");
+             "only layers with these parts in their name: encoder.layers.0, multihead_attn");
   command->add_option("--head", options->head, "only this head of each layer, from 0")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
       ->type_name("N")
       ->group(choices);
   add_weights(command, options->weights);
+  CLI::Option* const view =
+      add_choice(command, results, "--view", options->view, "VIEW",
+                 "of a drawing: map (default), lines, neurons, graph or rollout")
+          ->check(CLI::IsMember({"map", "lines", "neurons", "graph", "rollout"}));
+  add_choice(command, results, "--query", options->query, "N",
+             "view neurons: the row of the query, from 0 (default: the last)")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(view);
+  add_choice(command, results, "--threshold", options->threshold, "W",
+             "views graph and rollout: draw weights from W on (default: 0.1)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->needs(view);
+  add_choice(command, results, "--width", options->width, "MM",
+             "the width of a drawing on paper, such as 84mm");
   add_json(command, options->json, "the weights");
   command->footer(
       "The page needs no network and no other file. Weights are those of evaluation, without "
       "dropout. A\n"
-      "drawing shows the mean of the heads, or --head.\n"
+      "drawing shows the mean of the heads, or --head. Views: a map of queries and keys; lines "
+      "from each\n"
+      "query to the keys; neurons, the products q ⊙ k of a query with each key, which add up to "
+      "the "
+      "score;\n"
+      "a graph of the layers of a stack; rollout, what reaches its last layer (Abnar and Zuidema "
+      "2020).\n"
       "Examples:\n"
       "  heed attention runs/dates --input '3 March 2021'\n"
       "  heed attention runs/captions --input 'drawing:red square 3 20 8;blue circle 18 5 10'\n"
-      "  heed attention runs/multi30k-de-en --input 'ein Hund' --layer decoder.layers.0.multihead "
-      "--output map.svg");
+      "  heed attention runs/multi30k-de-en --input 'ein Hund' --layer "
+      "decoder.layers.0.multihead_attn --view lines --output lines.svg --width 84mm");
+}
+
+void add_trace(CLI::App& app, Job& job) {
+  const auto options = std::make_shared<TraceCommand>();
+  CLI::App* const command =
+      add_command(app, job, "trace", "one attention head, step by step", options, trace_command);
+  command->add_option("CONFIG|RUN", options->config, "an experiment (a YAML file), or a run folder")
+      ->required()
+      ->type_name("");
+  add_overrides(command, options->overrides, "model.heads=2");
+  add_choice(command, choices, "--input", options->input, "TEXT", "as in heed attention")
+      ->required();
+  add_choice(command, choices, "--target", options->target, "TEXT",
+             "the output or the labels that belong to it (default: those of a RUN's model)");
+  add_choice(command, choices, "--layer", options->layer, "NAME",
+             "the first layer with these parts in its name (default: the model's first)");
+  add_choice(command, choices, "--head", options->head, "N", "the head, from 0 (default: 0)")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20));
+  add_weights(command, options->weights);
+  command
+      ->add_flag("--backward", options->backward,
+                 "the gradients too, of the loss of this line without dropout")
+      ->group(choices);
+  add_choice(command, results, "--output", options->output, "FILE",
+             "text, or, if it ends in .html, a page (default: -, standard output)");
+  add_json(command, options->json, "every matrix in full");
+  command->footer(
+      "Shows softmax(Q Kᵀ / √d) V (Vaswani et al. 2017, eq. 1) with its numbers: each matrix, how "
+      "it follows\n"
+      "from those before it, and its shape. A CONFIG's model has its initial weights and reads an "
+      "empty target.\n"
+      "Examples:\n"
+      "  heed trace configs/reverse.yaml model.d_model=8 model.heads=2 --input abc\n"
+      "  heed trace runs/reverse --input abc --layer multihead_attn --backward --output head.html");
 }
 
 void add_compare(CLI::App& app, Job& job) {
@@ -202,6 +256,7 @@ void add_runs(CLI::App& app, Job& job) {
 void add_views(CLI::App& app, Job& job) {
   add_show(app, job);
   add_attention(app, job);
+  add_trace(app, job);
   add_compare(app, job);
   add_report(app, job);
   add_plot(app, job);

@@ -1,10 +1,12 @@
 #pragma once
 /// Where a model attends: the weights of every layer and head for one line of input.
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "autograd/attention_log.h"
 #include "data/sources/picture.h"
 #include "train/tasks/task.h"
 
@@ -23,6 +25,7 @@ struct LayerWeights {
   bool self = true;  ///< keys and queries are the same rows
   bool queries_are_target = false, keys_are_target = false;  ///< rows of the target, or the source
   std::vector<HeadWeights> heads;
+  AttentionRecord record;  ///< of all heads
 };
 
 /// A picture whose cells are rows of the encoder: its patches, or what a front end makes of them.
@@ -38,7 +41,7 @@ struct AttentionMaps {
   std::vector<std::string> source, target;  ///< a name for each row that the layers see
   std::vector<LayerWeights> layers;         ///< in the order of the model
   std::optional<PatchGrid> grid;            ///< if the source is a picture
-  Array source_rollout;                     ///< rollout() of the source, of all layers
+  Array source_rollout, target_rollout;     ///< rollout() of all layers, or undefined
 
   std::vector<std::string> const& queries(const LayerWeights& layer) const {
     return layer.queries_are_target ? target : source;
@@ -52,9 +55,17 @@ struct AttentionMaps {
 /// not one.
 std::optional<PatchGrid> grid_of(const Side& side, const Config& config);
 
-/// Runs the model, without dropout, on a batch of one sequence (Task::batch_of_line). Throws
-/// Error(usage) if the model has no attention weights, or attends within windows of a picture (Swin).
-AttentionMaps attention_maps(const Trained& trained, const Config& config, const Batch& batch);
+/// The names of the model's layers that compute attention weights, in the order of its parameters. Throws
+/// Error(usage) if it has none, or attends within windows of a picture (Swin).
+std::vector<std::string> attention_layers(const Model& model, const Config& config);
+
+/// Whether the name contains these parts of a name, such as "layers.1" (which is not in "layers.10").
+bool has_parts(std::string_view name, std::string_view parts);
+
+/// Runs the model, without dropout, on a batch of one sequence (Task::batch_of_line). `run`, if given, runs
+/// it instead. Throws as attention_layers does.
+AttentionMaps attention_maps(const Trained& trained, const Config& config, const Batch& batch,
+                             const std::function<void()>& run = {});
 
 /// How much of each row of the source or target reaches each other row through the self-attention of
 /// all layers of a stack, the mean over heads: Π (A + I) / 2, with rows that sum to 1. [rows, rows]

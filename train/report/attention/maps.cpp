@@ -1,13 +1,13 @@
-#include "train/report/attention_maps.h"
+#include "train/report/attention/maps.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/attention_log.h"
 #include "autograd/base/error.h"
 #include "autograd/base/message_text.h"
+#include "nn/layers/patterns.h"
 #include "train/decode/rows.h"
 
 HEED_BEGIN
@@ -17,15 +17,9 @@ namespace {
 constexpr std::string_view projection = ".out_proj.weight";
 constexpr std::string_view cross = ".multihead_attn";
 
-/// The names of the model's attention layers that read their own sequence, or those that read the
-/// encoder's rows, in order.
-std::vector<std::string> attention_names(const Model& model, bool self) {
-  std::vector<std::string> names;
-  for (const NamedTensor& p : model.parameters()) {
-    if (!p.name.ends_with(projection)) continue;
-    std::string name = p.name.substr(0, p.name.size() - projection.size());
-    if (name.ends_with(cross) != self) names.push_back(std::move(name));
-  }
+/// Of these layers, those that read their own sequence, or those that read the encoder's rows.
+std::vector<std::string> layers_that(std::vector<std::string> names, bool self) {
+  std::erase_if(names, [&](const std::string& name) { return name.ends_with(cross) == self; });
   return names;
 }
 
@@ -44,10 +38,9 @@ HeadWeights head_of(std::int64_t number, const Array& weights, bool self) {
   return head;
 }
 
-std::vector<LayerWeights> layers_of(const std::vector<AttentionRecord>& records, const Model& model,
-                                    bool has_source) {
-  const std::vector<std::string> own = attention_names(model, true),
-                                 others = attention_names(model, false);
+std::vector<LayerWeights> layers_of(const std::vector<AttentionRecord>& records,
+                                    const std::vector<std::string>& all, bool has_source) {
+  const std::vector<std::string> own = layers_that(all, true), others = layers_that(all, false);
   std::size_t next_own = 0, next_other = 0;
   std::vector<LayerWeights> layers;
   for (const AttentionRecord& record : records) {
@@ -55,7 +48,7 @@ std::vector<LayerWeights> layers_of(const std::vector<AttentionRecord>& records,
     const std::vector<std::string>& names = record.self ? own : others;
     if (next == names.size())
       throw Error(Exit::failed, "the model ran more attention than it has layers of it");
-    LayerWeights layer{names[next++], record.self, false, false, {}};
+    LayerWeights layer{names[next++], record.self, false, false, {}, record};
     layer.queries_are_target = !has_source || !layer.name.starts_with("encoder.");
     layer.keys_are_target = record.self && layer.queries_are_target;
     for (std::int64_t head = 0; head < record.heads; ++head)
@@ -94,6 +87,8 @@ std::int64_t encoder_rows(const Side& side, const Config& config) {
   return rows_after(model.front_end, model.grid_height) *
          rows_after(model.front_end, model.grid_width);
 }
+
+namespace {
 
 /// Throws Error(failed) unless each row of each layer's weights has a name: what shows them relies on
 /// that.
@@ -138,24 +133,60 @@ std::optional<PatchGrid> grid_of(const Side& side, const Config& config) {
   return grid;
 }
 
-AttentionMaps attention_maps(const Trained& trained, const Config& config, const Batch& batch) {
+/// Throws Error(failed) unless each row of each layer's weights has a name: what shows them relies on
+/// that.
+void require_names(const AttentionMaps& maps) {
+  for (const LayerWeights& layer : maps.layers) {
+    const Array& weights = layer.heads.front().weights;
+    if (weights.rows() != std::ssize(maps.queries(layer)) ||
+        weights.cols() != std::ssize(maps.keys(layer)))
+      throw Error(
+          Exit::failed,
+          fmt::format("{} has weights {}, but {} queries and {} keys have names", layer.name,
+                      weights.shape(), maps.queries(layer).size(), maps.keys(layer).size()));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> attention_layers(const Model& model, const Config& config) {
   if (config.model.kind == ModelKind::swin)
     throw Error(Exit::usage,
                 "a Swin Transformer attends within windows, which cannot be shown row by row");
-  std::vector<AttentionRecord> records;
-  {
-    const AttentionLog log(records);
-    const NoGrad no_grad;
-    Pass pass;
-    static_cast<void>(trained.model.projected(rows_of(batch), pass));
+  std::vector<std::string> names;
+  for (const NamedTensor& p : model.parameters()) {
+    if (p.name.ends_with(projection))
+      names.push_back(p.name.substr(0, p.name.size() - projection.size()));
   }
-  if (records.empty())
+  if (config.model.attention.pattern == PatternKind::linear) names = layers_that(names, false);
+  if (names.empty())
     throw Error(Exit::usage,
                 "the model has no attention weights: model.mixer is not attention, or "
                 "model.attention.pattern is linear, and linear attention computes no weights");
+  return names;
+}
+
+bool has_parts(std::string_view name, std::string_view parts) {
+  return ("." + std::string(name) + ".").find("." + std::string(parts) + ".") != std::string::npos;
+}
+
+AttentionMaps attention_maps(const Trained& trained, const Config& config, const Batch& batch,
+                             const std::function<void()>& run) {
+  const std::vector<std::string> names = attention_layers(trained.model, config);
+  std::vector<AttentionRecord> records;
+  {
+    const AttentionLog log(records);
+    if (run) {
+      run();
+    } else {
+      const NoGrad no_grad;
+      Pass pass;
+      static_cast<void>(trained.model.projected(rows_of(batch), pass));
+    }
+  }
   AttentionMaps maps;
   const bool has_source = !batch.source.offsets.empty();
-  maps.layers = layers_of(records, trained.model, has_source);
+  maps.layers = layers_of(records, names, has_source);
   if (has_source) {
     maps.grid = grid_of(batch.source, config);
     maps.source = batch.source.width > 0 ? row_names(encoder_rows(batch.source, config), maps.grid)
@@ -164,6 +195,7 @@ AttentionMaps attention_maps(const Trained& trained, const Config& config, const
   maps.target = token_names(batch.target, *trained.tokenizers.target);
   require_names(maps);
   maps.source_rollout = rollout(maps, false);
+  maps.target_rollout = rollout(maps, true);
   return maps;
 }
 

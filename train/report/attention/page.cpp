@@ -1,69 +1,48 @@
-#include "train/report/attention_page.h"
+#include "train/report/attention/page.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
-#include "autograd/base/error.h"
 #include "autograd/base/formats/base64.h"
+#include "autograd/base/message_text.h"
 #include "train/draw/heat_map.h"
 #include "train/draw/svg.h"
+#include "train/report/attention/views.h"
 
 HEED_BEGIN
 
 namespace {
 
-constexpr std::int64_t most_cells = 64;  // along an axis
-constexpr double picture_side = 128;     // pixels, the longer one
+constexpr double picture_side = 128;  // pixels, the longer one
 constexpr double gap = 8;
-
-HeatMap map_of(const Array& weights) {
-  HeatMap map{weights.rows(), weights.cols(), {}, 0};
-  for (const real w : weights.values()) {
-    map.values.push_back(static_cast<float>(w));
-    map.largest = std::max(map.largest, map.values.back());
-  }
-  return map;
-}
-
-Array mean_of_heads(const LayerWeights& layer) {
-  Array mean = Array::zeros(layer.heads.front().weights.shape());
-  for (const HeadWeights& one : layer.heads) {
-    for (std::int64_t i = 0; i < mean.size(); ++i)
-      mean.data()[i] += one.weights.data()[i] / static_cast<real>(layer.heads.size());
-  }
-  return mean;
-}
-
-/// The names of the rows of a reduced map: the first of each block.
-std::vector<std::string> names_of_blocks(const std::vector<std::string>& names) {
-  const std::int64_t n = std::ssize(names), blocks = std::min(n, most_cells);
-  std::vector<std::string> some;
-  for (std::int64_t i = 0; i < blocks; ++i)
-    some.push_back(names[i * n / blocks] + (blocks < n ? " …" : ""));
-  return some;
-}
-
-Drawing large_map(const AttentionMaps& maps, const LayerWeights& layer, const Array& weights) {
-  return labelled_map(reduced(map_of(weights), most_cells), names_of_blocks(maps.queries(layer)),
-                      names_of_blocks(maps.keys(layer)));
-}
 
 bool is_reduced(const AttentionMaps& maps) {
   return std::max(std::ssize(maps.source), std::ssize(maps.target)) > most_cells;
 }
 
-std::string small_map(const Array& weights, const std::string& anchor, const std::string& about) {
-  constexpr double side = 96;
-  const HeatMap map = reduced(map_of(weights), most_cells);
-  const double cell =
-      side / static_cast<double>(std::max<std::int64_t>({map.rows, map.columns, 1}));
-  const double width = cell * static_cast<double>(map.columns),
-               height = cell * static_cast<double>(map.rows);
-  const std::string body = fmt::format(
-      "<title>{}</title>\n{}<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n", xml_text(about),
-      heat_cells(map, cell, cell), svg_number(width), svg_number(height));
-  return fmt::format("<a href=\"#{}\">{}</a>", anchor, svg_element(width, height, body));
+/// A map as an image of one pixel for each cell, in a few shades so that it stays small.
+std::string small_map(const Array& weights, std::size_t layer, std::size_t head,
+                      const std::string& about) {
+  constexpr std::array<int, 3> darkest{11, 95, 165};
+  constexpr int shades = 15;
+  const HeatMap map = map_of(weights);
+  Picture picture{map.rows, map.columns, 3, {}};
+  for (const float w : map.values) {
+    const double share = map.largest > 0 ? std::round(shades * w / map.largest) / shades : 0;
+    for (const int c : darkest)
+      picture.values.push_back(static_cast<std::uint8_t>(std::lround(255 - share * (255 - c))));
+  }
+  if (picture.values.empty()) return "";
+  const double cell = 96 / static_cast<double>(std::max(map.rows, map.columns));
+  return fmt::format(
+      "<a href=\"#viewer\" data-layer=\"{}\" data-head=\"{}\"><img class=\"map\" width=\"{}\" "
+      "height=\"{}\" alt=\"{}\" title=\"{}\" src=\"data:image/png;base64,{}\"></a>",
+      layer, head, svg_number(cell * static_cast<double>(map.columns)),
+      svg_number(cell * static_cast<double>(map.rows)), xml_text(about), xml_text(about),
+      base64(png_of(picture)));
 }
 
 // ---- pictures ------------------------------------------------------------------------------------
@@ -174,22 +153,19 @@ std::string pictures(const AttentionMaps& maps) {
 
 // ---- the page ------------------------------------------------------------------------------------
 
-std::string anchor_of(std::size_t layer, const HeadWeights& head) {
-  return fmt::format("l{}h{}", layer, head.number);
-}
-
 std::string overview(const AttentionMaps& maps) {
   std::string rows;
   for (std::size_t l = 0; l < maps.layers.size(); ++l) {
     const LayerWeights& layer = maps.layers[l];
     rows += fmt::format("<tr><th>{}</th>", xml_text(layer.name));
-    for (const HeadWeights& head : layer.heads) {
+    for (std::size_t h = 0; h < layer.heads.size(); ++h) {
+      const HeadWeights& head = layer.heads[h];
       const std::string distance =
           layer.self ? fmt::format(", distance {:.1f}", head.distance) : "";
-      rows += fmt::format("<td>{}<div class=\"quiet\">entropy {:.2f}{}</div></td>",
-                          small_map(head.weights, anchor_of(l, head),
-                                    fmt::format("{}, head {}", layer.name, head.number)),
-                          head.entropy, distance);
+      rows += fmt::format(
+          "<td>{}<div class=\"quiet\">entropy {:.2f}{}</div></td>",
+          small_map(head.weights, l, h, fmt::format("{}, head {}", layer.name, head.number)),
+          head.entropy, distance);
     }
     rows += "</tr>\n";
   }
@@ -200,30 +176,87 @@ std::string overview(const AttentionMaps& maps) {
       rows);
 }
 
+std::string drawn(const Drawing& map) {
+  return fmt::format("<div class=\"wide\">{}</div>\n",
+                     svg_element(map.width, map.height, map.body));
+}
+
+/// Every head with the tokens on both axes, or, of large models and long inputs, the means.
 std::string large_maps(const AttentionMaps& maps) {
-  std::string body = "<h2>Head by head</h2>\n";
+  constexpr std::int64_t most_values = 40'000;
+  std::int64_t values = 0;
+  for (const LayerWeights& layer : maps.layers) {
+    for (const HeadWeights& head : layer.heads) values += std::ssize(map_of(head.weights).values);
+  }
+  std::string body = "<h2>Layer by layer</h2>\n";
+  if (values > most_values)
+    body +=
+        "<p>The mean of the heads of each layer; the single heads are too many to draw here.</p>\n";
   for (std::size_t l = 0; l < maps.layers.size(); ++l) {
     const LayerWeights& layer = maps.layers[l];
     body += fmt::format("<details{}><summary>{}</summary>\n", l == 0 ? " open" : "",
                         xml_text(layer.name));
-    for (const HeadWeights& head : layer.heads) {
-      const Drawing map = large_map(maps, layer, head.weights);
-      body += fmt::format(
-          "<section id=\"{}\"><h3>head {}</h3>\n<div class=\"wide\">{}</div></section>\n",
-          anchor_of(l, head), head.number, svg_element(map.width, map.height, map.body));
+    if (values > most_values) {
+      body += drawn(map_view(maps, layer, mean_of_heads(layer)));
+    } else {
+      for (const HeadWeights& head : layer.heads)
+        body += fmt::format("<h3>head {}</h3>\n{}", head.number,
+                            drawn(map_view(maps, layer, head.weights)));
     }
     body += "</details>\n";
   }
   return body;
 }
 
+std::string graphs(const AttentionMaps& maps) {
+  constexpr double threshold = 0.1;
+  std::string body;
+  for (const bool target : {false, true}) {
+    const Drawing graph = graph_view(maps, target, threshold);
+    if (graph.width == 0) continue;
+    body += fmt::format("<h3>Self-attention of the {}</h3>\n{}", target ? "target" : "source",
+                        drawn(graph));
+    const Drawing all = rollout_view(maps, target, threshold);
+    if (all.width > 0) body += "<h3>Rollout of all its layers</h3>\n" + drawn(all);
+  }
+  if (body.empty()) return body;
+  return fmt::format(
+      "<h2>As a graph</h2>\n<p>A line leads from a key to the query that reads it, one layer after "
+      "the other: means of the heads shown, weights from {} on. Rollout multiplies the layers, "
+      "each "
+      "half attention and half the row itself (Abnar and Zuidema 2020).</p>\n{}",
+      threshold, body);
+}
+
+Drawing drawing(const AttentionMaps& maps, const FigureOptions& options) {
+  const LayerWeights& layer = maps.layers.front();
+  if (options.view == "graph") return graph_view(maps, layer.queries_are_target, options.threshold);
+  if (options.view == "rollout")
+    return rollout_view(maps, layer.queries_are_target, options.threshold);
+  if (options.view == "neurons")
+    return neurons_view(maps, layer, layer.heads.front().number,
+                        options.query.value_or(std::ssize(maps.queries(layer)) - 1));
+  const Array mean = mean_of_heads(layer);
+  if (options.view == "lines") return lines_view(maps, layer, mean);
+  return reads_picture(maps, layer) ? strip(*maps.grid, glances(maps, layer.self, mean))
+                                    : map_view(maps, layer, mean);
+}
+
 }  // namespace
 
-std::string attention_page(const AttentionMaps& maps, const PageHead& head) {
+const std::string_view page_style =
+    "dt{float:left;clear:left;width:6em;color:var(--quiet)}dd{margin-left:6em;"
+    "overflow-wrap:anywhere}\n.quiet{color:var(--quiet);font-size:11px}.wide{overflow-x:auto}\n";
+
+std::string page_head(const PageHead& head) {
   std::string body = fmt::format("<h1>{}</h1>\n<dl>\n", xml_text(head.title));
   for (const auto& [name, text] : head.lines)
-    body += fmt::format("<dt>{}</dt><dd>{}</dd>\n", xml_text(name), xml_text(text));
-  body += "</dl>\n";
+    body += fmt::format("<dt>{}</dt><dd>{}</dd>\n", xml_text(name), xml_text(excerpt(text, 1000)));
+  return body + "</dl>\n";
+}
+
+std::string attention_page(const AttentionMaps& maps, const PageHead& head) {
+  std::string body = page_head(head);
   if (is_reduced(maps)) {
     body += fmt::format(
         "<p>Maps with more than {} rows or columns are reduced: a cell is the mean "
@@ -231,23 +264,22 @@ std::string attention_page(const AttentionMaps& maps, const PageHead& head) {
         most_cells);
   }
   constexpr std::string_view style =
-      "dt{float:left;clear:left;width:6em;color:var(--quiet)}dd{margin-left:6em}\n"
       "table{border-spacing:8px}th{text-align:left;font-weight:normal;padding-right:1em}\n"
-      ".quiet{color:var(--quiet);font-size:11px}.wide{overflow-x:auto}summary{cursor:pointer}\n";
-  return html_page(head.title, std::string(style) + std::string(over_style),
-                   body + pictures(maps) + overview(maps) + large_maps(maps));
+      "summary{cursor:pointer}.map{image-rendering:pixelated;outline:1px solid var(--line)}\n"
+      "@media(prefers-color-scheme:dark){.map{filter:invert(1) hue-rotate(180deg)}}\n";
+  return html_page(
+      head.title, fmt::format("{}{}{}{}", page_style, style, viewer_style, over_style),
+      body + pictures(maps) + overview(maps) + viewer(maps) + graphs(maps) + large_maps(maps));
 }
 
-Drawing attention_drawing(const AttentionMaps& maps, const LayerWeights& layer) {
-  const Array mean = mean_of_heads(layer);
-  if (!reads_picture(maps, layer)) return large_map(maps, layer, mean);
-  Drawing drawn = strip(*maps.grid, glances(maps, layer.self, mean));
-  drawn.body.insert(0, fmt::format("<style>{}</style>\n", over_style));
-  return drawn;
+Drawing attention_drawing(const AttentionMaps& maps, const FigureOptions& options) {
+  Drawing all = drawing(maps, options);
+  all.body.insert(0, fmt::format("<style>{}</style>\n", over_style));
+  return all;
 }
 
-std::string attention_figure(const AttentionMaps& maps, const LayerWeights& layer) {
-  return svg_file(attention_drawing(maps, layer));
+std::string attention_figure(const AttentionMaps& maps, const FigureOptions& options) {
+  return svg_file(attention_drawing(maps, options), options.millimetres);
 }
 
 HEED_END

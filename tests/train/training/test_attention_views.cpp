@@ -1,0 +1,159 @@
+// The drawings and the page of heed attention, of made-up weights.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <regex>
+
+#include "autograd/base/random.h"
+#include "train/report/attention/page.h"
+#include "train/report/attention/views.h"
+
+using namespace heed;
+
+namespace {
+
+Array random_array(const Shape& shape, std::uint64_t seed) {
+  Random random({.seed = seed, .stream = Stream::check, .index = 3});
+  Array x(shape);
+  for (real& v : x.values()) v = static_cast<real>(2 * random.uniform() - 1);
+  return x;
+}
+
+/// An encoder of given size with random queries and keys.
+AttentionMaps made_up(std::int64_t layers, std::int64_t heads, std::int64_t size,
+                      const std::vector<std::string>& tokens) {
+  AttentionMaps maps;
+  maps.source = tokens;
+  const auto n = std::ssize(tokens);
+  for (std::int64_t l = 0; l < layers; ++l) {
+    LayerWeights layer;
+    layer.name = "encoder.layers." + std::to_string(l) + ".self_attn";
+    AttentionRecord& r = layer.record;
+    r.heads = heads;
+    r.layout = {heads, heads, size};
+    r.q = random_array({n, 3 * heads * size}, static_cast<std::uint64_t>(l + 1));
+    r.reads.push_back(Array::full({n, n}, 1));
+    for (std::int64_t h = 0; h < heads; ++h) {
+      Array p = random_array({n, n}, static_cast<std::uint64_t>(1000 * l + h));
+      for (std::int64_t i = 0; i < n; ++i) {
+        double sum = 0;
+        for (std::int64_t j = 0; j < n; ++j) sum += p.row(i)[j] = std::exp(3 * p.row(i)[j]);
+        for (std::int64_t j = 0; j < n; ++j) p.row(i)[j] /= static_cast<real>(sum);
+      }
+      r.weights.push_back(p);
+      layer.heads.push_back({h, p, 1, 1});
+    }
+    maps.layers.push_back(std::move(layer));
+  }
+  maps.source_rollout = rollout(maps, false);
+  return maps;
+}
+
+std::vector<std::string> tokens(std::int64_t n) {
+  std::vector<std::string> all;
+  for (std::int64_t i = 0; i < n; ++i) all.push_back("token" + std::to_string(i));
+  return all;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++n;
+  return n;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(attention_views)
+
+BOOST_AUTO_TEST_CASE(names_match_in_whole_parts) {
+  BOOST_TEST(has_parts("encoder.layers.1.self_attn", "encoder.layers.1"));
+  BOOST_TEST(!has_parts("encoder.layers.10.self_attn", "encoder.layers.1"));
+  BOOST_TEST(has_parts("encoder.layers.10.self_attn", "layers.10"));
+  BOOST_TEST(has_parts("decoder.layers.0.multihead_attn", "multihead_attn"));
+  BOOST_TEST(!has_parts("decoder.layers.0.multihead_attn", "multihead"));
+}
+
+BOOST_AUTO_TEST_CASE(a_page_of_a_large_model_stays_small) {
+  const std::string page = attention_page(made_up(12, 12, 64, tokens(60)), {"large", {}});
+  BOOST_TEST(page.size() < 5'000'000u);
+  BOOST_TEST(page.size() > 1'000'000u);  // it holds the weights of all heads
+  BOOST_TEST(page.find("the single heads are too many") != std::string::npos);
+  const std::string longer = attention_page(made_up(2, 2, 8, tokens(300)), {"long", {}});
+  BOOST_TEST(longer.size() < 1'000'000u);
+  BOOST_TEST(longer.find("are reduced") != std::string::npos);
+  BOOST_TEST(longer.find("Queries and keys of 2 of 2 layers are left out") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(hostile_tokens_stay_text) {
+  std::vector<std::string> names{"<script>alert(1)</script>", "\"'><img src=x>", "</svg>", "&lt;",
+                                 std::string(10'000, 'x'),    "\x01\x1b[31m\xff"};
+  const AttentionMaps maps = made_up(1, 1, 4, names);
+  const std::string page = attention_page(maps, {names[0], {{names[1], names[4]}}});
+  BOOST_TEST(count(page, "<script") == 2u);  // the data and heed's own
+  BOOST_TEST(count(page, "</script>") == 2u);
+  BOOST_TEST(page.find("<img src=x") == std::string::npos);
+  BOOST_TEST(page.find("alert(1)") != std::string::npos);  // shown
+  BOOST_TEST(page.find('\x01') == std::string::npos);
+  BOOST_TEST(page.find('\x1b') == std::string::npos);
+  BOOST_TEST(page.size() < 400'000u);
+  for (const char* view : {"map", "lines", "neurons", "graph", "rollout"}) {
+    BOOST_TEST_CONTEXT(view) {
+      const std::string file = attention_figure(maps, {.view = view});
+      BOOST_TEST(file.find("<script") == std::string::npos);
+      BOOST_TEST(file.find("<img") == std::string::npos);
+      BOOST_TEST(count(file, "</svg>") == 1u);
+      BOOST_TEST(file.find('\x1b') == std::string::npos);
+      BOOST_TEST(file.find("&lt;script&gt;") != std::string::npos);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(neurons_add_up_to_the_product) {
+  const AttentionMaps maps = made_up(1, 2, 4, tokens(3));
+  const LayerWeights& layer = maps.layers[0];
+  const std::string drawn = neurons_view(maps, layer, 1, 2).body;
+  for (std::int64_t j = 0; j < 3; ++j) {
+    double sum = 0;
+    for (std::int64_t c = 0; c < 4; ++c)
+      sum += double{layer.record.query(2, 1)[c]} * double{layer.record.key(j, 1)[c]};
+    char text[32];
+    std::snprintf(text, sizeof text, ">%.3f</text>", sum);
+    BOOST_TEST(drawn.find(text) != std::string::npos, text << " is missing");
+  }
+  BOOST_TEST(drawn.find("query: token2") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(graphs_hold_the_weights_above_the_threshold) {
+  AttentionMaps maps = made_up(2, 1, 4, tokens(3));
+  for (LayerWeights& layer : maps.layers)
+    layer.heads[0].weights = Array({{1, 0, 0}, {0.3F, 0.7F, 0}, {0, 0, 1}});
+  const auto edges = [](const Drawing& map) { return count(map.body, "L"); };
+  BOOST_TEST(edges(graph_view(maps, false, 0.1)) == 8u);
+  BOOST_TEST(edges(graph_view(maps, false, 0.5)) == 6u);
+  BOOST_TEST(graph_view(maps, true, 0.1).width == 0);
+  // Key 0, at the height of 32, leads to query 1, below it, and not the other way round.
+  const std::string body = graph_view(maps, false, 0.1).body;
+  BOOST_TEST(std::regex_search(body, std::regex("M[0-9.]+ 32L[0-9.]+ 48")));
+  BOOST_TEST(!std::regex_search(body, std::regex("M[0-9.]+ 48L[0-9.]+ 32")));
+  maps.source_rollout = rollout(maps, false);
+  // ((A + I) / 2)²: row 1 is 0.15 + 0.15 · 0.85, 0.85².
+  BOOST_TEST(edges(rollout_view(maps, false, 0.28)) == 3u);
+  BOOST_TEST(edges(rollout_view(maps, false, 0.27)) == 4u);
+  BOOST_TEST(edges(lines_view(maps, maps.layers[0], maps.layers[0].heads[0].weights)) == 4u);
+}
+
+BOOST_AUTO_TEST_CASE(a_width_on_paper_is_in_millimetres) {
+  const AttentionMaps maps = made_up(1, 1, 4, tokens(5));
+  const std::string file = attention_figure(maps, {.view = "lines", .millimetres = 84});
+  std::smatch found;
+  BOOST_REQUIRE(std::regex_search(
+      file, found,
+      std::regex(
+          "^<svg [^>]*width=\"84mm\" height=\"([0-9.]+)mm\" viewBox=\"0 0 ([0-9.]+) ([0-9.]+)\"")));
+  const double height = std::stod(found[1]), w = std::stod(found[2]), h = std::stod(found[3]);
+  BOOST_TEST(std::abs(height / 84 - h / w) < 1e-3);
+  BOOST_TEST(file.find("var(") == std::string::npos);  // what prints knows no variables
+  BOOST_TEST(file.find("fill:#0b5fa5") != std::string::npos);
+  BOOST_TEST(file.find("prefers-color-scheme") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

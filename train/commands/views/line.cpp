@@ -1,0 +1,40 @@
+#include "train/commands/views/line.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "autograd/base/error.h"
+#include "autograd/base/utf8.h"
+#include "train/report/attention/maps.h"
+
+HEED_BEGIN
+
+void require_utf8(const std::string& option, const std::string& text) {
+  if (invalid_utf8(text) != std::string::npos)
+    throw Error(Exit::bad_input, fmt::format("{}: invalid UTF-8", option));
+}
+
+bool reads_pairs(const Task& task) {
+  return has_encoder(task.info().architecture) && has_decoder(task.info().architecture);
+}
+
+std::vector<std::string> chosen_layers(const Model& model, const Config& config,
+                                       const std::string& layer, std::optional<std::int64_t> head) {
+  const std::vector<std::string> names = attention_layers(model, config);
+  std::vector<std::string> chosen;
+  for (const std::string& name : names)
+    if (layer.empty() || has_parts(name, layer)) chosen.push_back(name);
+  if (chosen.empty()) {
+    throw Error(Exit::usage,
+                fmt::format("--layer {}: no layer has that in its name, which is compared in whole "
+                            "parts between dots; the model has {}",
+                            layer, fmt::join(names, ", ")));
+  }
+  if (head && *head >= config.model.heads) {
+    throw Error(Exit::usage, fmt::format("--head {}: {} has {} heads, which count from 0", *head,
+                                         chosen.front(), config.model.heads));
+  }
+  return chosen;
+}
+
+HEED_END

@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "autograd/base/error.h"
+#include "train/commands/commands.h"
+#include "train/commands/output.h"
+#include "train/commands/views/line.h"
+#include "train/report/attention/trace_page.h"
+#include "train/tasks/model.h"
+#include "train/terminal/talk.h"
+
+namespace heed {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(Exit::usage, message); }
+
+/// A config's model before its first step, with the tokenizers that it would be trained with.
+TrainedModel untrained(const std::string& path, const std::vector<std::string>& overrides) {
+  TrainedModel made;
+  made.config = read_config(path, overrides);
+  made.task = make_task(made.config);
+  made.tokenizers = made.task->find_tokenizers(made.task->read().train);
+  made.model = build_model(made.config, sizes_of(made.tokenizers));
+  return made;
+}
+
+/// What the decoder reads, or the labels, if --target does not say.
+std::string default_target(const TrainedModel& trained, const Trained& model,
+                           const TraceCommand& options, bool is_run) {
+  const bool labels = trained.task->info().architecture == Architecture::encoder;
+  if (trained.task->info().architecture == Architecture::decoder) return "";
+  if (!is_run && options.backward)
+    refuse("--backward needs --target: the model of a CONFIG is untrained and has no output");
+  if (!is_run || (labels && !options.backward)) return "";
+  return trained.task->answers(model, trained.config.seed)->lines({options.input}, 0).front();
+}
+
+}  // namespace
+
+int trace_command(const TraceCommand& options) {
+  require_utf8("--input", options.input);
+  require_utf8("--target", options.target);
+  const bool page = options.output.ends_with(".html");
+  if (options.output.ends_with(".svg"))
+    refuse("heed trace writes text, or a page to a file that ends in .html");
+  const bool is_run = std::filesystem::is_directory(options.config);
+  if (!is_run && !options.weights.empty())
+    refuse("--weights is for run folders; " + options.config + " is not one");
+  refuse_output_over_input(options.output, {options.config});
+  const TrainedModel trained =
+      is_run ? TrainedModel::open(options.config, options.overrides, options.weights)
+             : untrained(options.config, options.overrides);
+  if (!options.target.empty() && trained.task->info().architecture == Architecture::decoder)
+    refuse("--target is for models that read a source; this one reads --input alone");
+  const std::string layer =
+      chosen_layers(*trained.model, trained.config, options.layer, options.head).front();
+  Team team(trained.config.threads);
+  const Trained model = trained.with(team);
+  const std::string target =
+      options.target.empty() ? default_target(trained, model, options, is_run) : options.target;
+  const Batch batch = trained.task->batch_of_line(trained.tokenizers, options.input, target);
+  const AttentionTrace trace =
+      trace_attention(model, trained.config, batch, {layer, options.head, options.backward});
+  const std::string weights =
+      is_run ? trained.weights.text()
+             : fmt::format("freshly initialised, seed {}", trained.config.seed);
+  PageHead head{fmt::format("An attention head of {}", trained.config.name),
+                {{"input", options.input}}};
+  if (!target.empty()) head.lines.emplace_back("target", target);
+  head.lines.emplace_back("weights", weights);
+  write_output(options.output, [&](const Sink& sink) {
+    if (options.json) {
+      nlohmann::json record = json_of(trace);
+      record["input"] = options.input;
+      record["target"] = target;
+      record["weights"] = weights;
+      if (is_run) record.update(trained.weights.json());
+      sink(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    } else {
+      sink(page ? trace_page(trace, head) : trace_text(trace, head));
+    }
+  });
+  if (!is_standard_output(options.output)) tell("heed: written to " + options.output);
+  return 0;
+}
+
+}  // namespace heed

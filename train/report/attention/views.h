@@ -1,0 +1,42 @@
+#pragma once
+/// Attention as maps, lines between tokens, products of queries and keys, and graphs.
+#include <string>
+#include <vector>
+
+#include "train/draw/heat_map.h"
+#include "train/report/attention/maps.h"
+
+HEED_BEGIN
+
+/// Rows and columns of a map; longer ones are reduced, a cell to the mean of a block of weights.
+constexpr std::int64_t most_cells = 64;
+
+HeatMap map_of(const Array& weights);
+Array mean_of_heads(const LayerWeights& layer);
+/// The names of the rows of a reduced map: the first of each block.
+std::vector<std::string> names_of_blocks(const std::vector<std::string>& names);
+
+/// The rows or columns of P as a map with the tokens on both axes.
+Drawing map_view(const AttentionMaps& maps, const LayerWeights& layer, const Array& weights);
+
+/// Lines from each query, at the left, to the keys, as in BertViz's head view (Vig 2019).
+Drawing lines_view(const AttentionMaps& maps, const LayerWeights& layer, const Array& weights);
+
+/// The query's values, and below them its products with those of each key, column by column. They add up
+/// to q·k, which times the scale is the score, before what positions add (Vig 2019, neuron view).
+Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::int64_t head,
+                     std::int64_t query);
+
+/// The self-attention of the source's or the target's layers, means of their heads, as a graph: from
+/// each column to the next, weights from `threshold` on. Its width is 0 if there are no such layers.
+Drawing graph_view(const AttentionMaps& maps, bool target, double threshold);
+
+/// What of the rows that enter a stack reaches those that leave it, from `threshold` on.
+Drawing rollout_view(const AttentionMaps& maps, bool target, double threshold);
+
+/// A part of a page that shows any head as lines, as a map or by its neurons, with a script; without it,
+/// the first layer as lines. Queries and keys are included as far as about a million numbers go.
+std::string viewer(const AttentionMaps& maps);
+extern const std::string_view viewer_style;
+
+HEED_END
