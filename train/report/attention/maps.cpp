@@ -88,8 +88,6 @@ std::int64_t encoder_rows(const Side& side, const Config& config) {
          rows_after(model.front_end, model.grid_width);
 }
 
-namespace {
-
 /// Throws Error(failed) unless each row of each layer's weights has a name: what shows them relies on
 /// that.
 void require_names(const AttentionMaps& maps) {
@@ -132,22 +130,6 @@ std::optional<PatchGrid> grid_of(const Side& side, const Config& config) {
   }
   return grid;
 }
-
-/// Throws Error(failed) unless each row of each layer's weights has a name: what shows them relies on
-/// that.
-void require_names(const AttentionMaps& maps) {
-  for (const LayerWeights& layer : maps.layers) {
-    const Array& weights = layer.heads.front().weights;
-    if (weights.rows() != std::ssize(maps.queries(layer)) ||
-        weights.cols() != std::ssize(maps.keys(layer)))
-      throw Error(
-          Exit::failed,
-          fmt::format("{} has weights {}, but {} queries and {} keys have names", layer.name,
-                      weights.shape(), maps.queries(layer).size(), maps.keys(layer).size()));
-  }
-}
-
-}  // namespace
 
 std::vector<std::string> attention_layers(const Model& model, const Config& config) {
   if (config.model.kind == ModelKind::swin)
