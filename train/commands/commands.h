@@ -146,7 +146,9 @@ struct ShowCommand {
   std::string config;  ///< or a run folder
   std::vector<std::string> overrides;
   bool json = false;
-  bool schema = false;  ///< the JSON Schema of configs instead
+  bool schema = false;       ///< the JSON Schema of configs instead
+  bool tape = false;         ///< draw the tape of a training step
+  std::string output = "-";  ///< .svg: a drawing
 };
 int show_command(const ShowCommand& options);
 

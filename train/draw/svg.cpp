@@ -125,7 +125,7 @@ std::string html_page(std::string_view title, std::string_view style, std::strin
 <meta name="viewport" content="width=device-width">
 {}<title>{}</title>
 <style>
-{}body{{margin:2em auto;max-width:72em;padding:0 1em;font:15px/1.5 system-ui,sans-serif;background:var(--back);color:var(--ink)}}
+{}body{{margin:2em auto;max-width:72em;padding:0 1em;font:15px/1.5 system-ui,sans-serif;overflow-wrap:anywhere;background:var(--back);color:var(--ink)}}
 {}</style>
 </head>
 <body>

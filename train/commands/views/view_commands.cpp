@@ -143,6 +143,12 @@ void add_show(CLI::App& app, Job& job) {
                                   ->type_name("");
   add_overrides(command, options->overrides, "model.d_model=512");
   add_json(command, options->json, "all of it");
+  add_choice(command, results, "--output", options->output, "FILE",
+             "where it goes (default: -, standard output); if it ends in .svg, the model is drawn");
+  command
+      ->add_flag("--tape", options->tape,
+                 "draw the ops of a training step, with --output NAME.svg, instead of the model")
+      ->group(results);
   command
       ->add_flag("--schema", options->schema,
                  "print the JSON Schema of configs, for editors, instead")
@@ -158,6 +164,8 @@ void add_show(CLI::App& app, Job& job) {
       "is an estimate; so are figures that depend on missing data, and they are marked as such.\n"
       "Examples:\n"
       "  heed show configs/multi30k-de-en.yaml model.d_model=512 model.heads=8\n"
+      "  heed show configs/dates.yaml --output dates.svg\n"
+      "  heed show configs/dates.yaml model.layers=1 --tape --output tape.svg\n"
       "  heed show reference      every key with its meaning, choices and default\n"
       "  heed show --schema > heed.schema.json");
 }

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""test_pages.py HEED CONFIGS FOLDER: makes every page and drawing that heed can make, and opens each in Chromium,
+in light and in dark. FOLDER then holds them, and what they look like.
+
+Without Chromium, only the files are checked, and the status is 77 (skipped) if they are right.
+"""
+import html.parser
+import os
+import re
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import browser
+
+# A page or drawing, and the arguments of heed that make it. {text}, {pictures} and {hostile} are small runs.
+PAGES = {
+    "attention.html": "attention {text} --input abcde",
+    "attention.svg": "attention {text} --input abcde --layer encoder.layers.0",
+    "attention-picture.html": "attention {pictures} --input 'drawing:red square 3 20 8;blue circle 18 5 10'",
+    "attention-picture.svg": "attention {pictures} --input 'drawing:red square 3 20 8;blue circle 18 5 10'"
+                             " --layer decoder.layers.0.multihead",
+    "model.svg": "show {text}",
+    "model-picture.svg": "show {pictures} model.block=parallel model.norm=post",
+    "model-swin.svg": "show {configs}/swin-mnist.yaml",
+    "model-bert.svg": "show {configs}/bert-multi30k.yaml model.positions=relative_t5",
+    "model-sound.svg": "show {configs}/tones.yaml data.features.stack=1 model.front_end.kind=conv model.residual=false",
+    "tape.svg": "show {text} --tape",
+    "hostile-attention.html": "attention {hostile} --input {token} --target {token}",
+    "hostile-attention.svg": "attention {hostile} --input {token} --target {token} --layer encoder.layers.0",
+    "hostile-model.svg": "show {hostile}",
+}
+# A script in each place where text could become markup.
+SCRIPT = "<script>document.title='hacked'</script>"
+TOKEN = SCRIPT + "\"'`&lt;--><![CDATA[]]></text></style></title></svg><img/src=x/onerror=document.title='hacked'>\x01\x1b\x7f"
+NAME = "\"'><img src=x onerror=document.title='hacked'>&amp;"
+SMALL = """
+threads: 1
+model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, dropout: 0.1}
+optim: {lr: 1.0e-2}
+train: {steps: 4, batch_tokens: 512}
+decode: {beam: 1, max_length: 12}
+"""
+RUNS = {
+    "text": "name: text\ndata: {synthetic: {name: copy, train: 100, valid: 10, test: 10, max_length: 5, symbols: 5}}\n"
+            "tokenizer: {kind: char}\n" + SMALL,
+    "pictures": "name: pictures\ndata: {input: image, image: {height: 32, width: 32, channels: 3, patch: 8},"
+                " synthetic: {name: captions, train: 60, valid: 5, test: 5}}\ntokenizer: {kind: word}\n" + SMALL,
+    "hostile": "name: '" + NAME.replace("'", "''") + "'\ndata: {train: {source: lines, target: lines}}\n"
+               "tokenizer: {kind: word}\n" + SMALL,
+}
+# Of a drawing: the labels that are cut off, and those that overlap.
+LABELS = """(() => {
+  const all = document.documentElement.getBoundingClientRect(), wrong = [], boxes = [];
+  for (const text of document.querySelectorAll('text')) {
+    const box = text.getBoundingClientRect(), name = text.textContent.slice(0, 60);
+    if (box.left < all.left - 1 || box.right > all.right + 1 || box.top < all.top - 1 || box.bottom > all.bottom + 1)
+      wrong.push(name + ' is cut off');
+    if (/rotate/.test(text.getAttribute('transform'))) continue;
+    for (const [other, its] of boxes)
+      if (Math.min(box.right, other.right) - Math.max(box.left, other.left) > 2 &&
+          Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top) > 4)
+        wrong.push(name + ' overlaps ' + its);
+    boxes.push([box, name]);
+  }
+  return wrong;
+})()"""
+
+failures = 0
+
+
+def check(right, *message):
+    global failures
+    if not right:
+        failures += 1
+        print("FAILED:", *message)
+
+
+class References(html.parser.HTMLParser):
+    """What the elements and styles of a page refer to, other than parts of itself and data within it."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def add(self, target):
+        if target and not target.startswith(("#", "data:")):
+            self.found.append(target[:200])
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            if name in ("href", "xlink:href", "src", "srcset", "action", "poster", "data"):
+                self.add(value)
+            elif name.startswith("on"):
+                self.found.append(f"a handler {name}")
+            self.add_style(value or "")
+
+    def handle_data(self, data):
+        if self.cdata_elem == "style" or self.lasttag == "style":
+            self.add_style(data)
+
+    def add_style(self, text):
+        for target in re.findall(r"url\(\s*[\"']?([^\"')]*)|@import\s*([^;]*)", text):
+            self.add("".join(target))
+
+
+def check_file(name, path):
+    text = open(path, encoding="utf-8").read()
+    found = References(text).found
+    check(not found, name, "refers to", found)
+    check("hacked" not in "".join(re.findall(r"<[^<>]*>", text)), name, "has the script's text in an element")
+    if name.endswith(".svg"):
+        try:
+            xml.etree.ElementTree.fromstring(text)
+        except xml.etree.ElementTree.ParseError as error:
+            check(False, name, "is not well-formed:", error)
+
+
+def check_view(tab, name, path, scheme):
+    """Returns the brightness of its pixels."""
+    wrong = tab.open(path, scheme)
+    check(not wrong, name, scheme, wrong)
+    title, text = tab.evaluate("[document.title, document.documentElement.textContent]")
+    check("hacked" not in title or "<" in title, name, "ran a script: its title is", title)
+    if name.startswith("hostile"):
+        check(("<img src=x" if "model" in name else "<script>") in text, name, "does not show its text")
+    if name.endswith(".svg"):
+        labels = tab.evaluate(LABELS)
+        check(not labels, name, labels[:5])
+        size = tab.evaluate("['width', 'height'].map(a => +document.documentElement.getAttribute(a))")
+    else:
+        size = tab.evaluate("[innerWidth, Math.min(document.documentElement.scrollHeight, 4000)]")
+        wide = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
+        check(wide <= 0, name, scheme, f"is {wide} pixels wider than the window")
+    area = {"x": 0, "y": 0, "width": size[0], "height": size[1]}
+    with open(f"{path}.{scheme}.png", "wb") as file:
+        file.write(tab.screenshot(scale=1, **area))
+    return [sum(colour) / 3 for colour in browser.pixels(tab.screenshot(scale=160 / size[0], **area))]
+
+
+def check_looks(name, light, dark):
+    """By the brightness of pixels."""
+    check(sum(light) / len(light) > sum(dark) / len(dark) + 20, name, "looks the same in light and in dark")
+    for grey in (light, dark):
+        back = statistics.mode(grey)
+        drawn = sum(abs(one - back) > 24 for one in grey)
+        check(drawn > len(grey) / 100, name, f"is nearly empty: {drawn} of {len(grey)} pixels are drawn")
+
+
+def main():
+    heed, configs, folder = map(os.path.abspath, sys.argv[1:])
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    os.chdir(folder)
+    places = {"configs": configs, "token": shlex.quote(TOKEN + " " + "x" * 10000)}
+    with open("lines", "w", encoding="utf-8") as file:
+        file.write(f"{TOKEN} {'x' * 10000}\n" * 3)
+    for name, text in RUNS.items():
+        with open(name + ".yaml", "w", encoding="utf-8") as file:
+            file.write(text)
+        trained = subprocess.run([heed, "train", name + ".yaml", "--run", name], capture_output=True, text=True)
+        if trained.returncode != 0:
+            sys.exit(f"heed train {name}.yaml: {trained.stderr}")
+        places[name] = name
+    for page, arguments in PAGES.items():
+        command = [heed, *shlex.split(arguments.format(**places)), "--output", page]
+        if subprocess.run(command, stderr=subprocess.DEVNULL).returncode != 0:
+            check(False, page, "was not made:", " ".join(command))
+            continue
+        check_file(page, page)
+    chromium = browser.find_chromium()
+    if chromium:
+        with browser.Browser(chromium) as tab:
+            for page in filter(os.path.exists, PAGES):
+                check_looks(page, *(check_view(tab, page, page, scheme) for scheme in ("light", "dark")))
+    print(f"{len(PAGES)} pages, {failures} failures; {folder} has them" + ("" if chromium else "; no Chromium: skipped"))
+    sys.exit(1 if failures else 0 if chromium else 77)
+
+
+main()

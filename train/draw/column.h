@@ -1,0 +1,67 @@
+#pragma once
+/// Block diagrams: boxes above one another, with arrows between them.
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace heed {
+
+struct Box {
+  std::string name;
+  std::vector<std::string> lines = {};  ///< below the name
+  std::string tooltip = {};
+  int tint = 1;  ///< level of the fill (drawing_style)
+  bool reads_beside = false;
+
+  double height() const { return 20 + 12 * static_cast<double>(lines.size()); }
+};
+
+/// A column of boxes, drawn upwards from y = 0.
+struct Column {
+  static constexpr double box_width = 190, gap = 12;
+
+  double x;      ///< of its middle
+  double side;   ///< −1 or 1: where what is beside the column is drawn
+  double width;  ///< of the boxes
+  double top = 0;
+  double beside = 0;  ///< top of the last box beside the column
+  std::string body = {};
+  std::vector<std::pair<double, double>> readers = {};  ///< left edges of boxes with reads_beside
+
+  /// Of `n` boxes side by side.
+  static double width_of(int n) { return n * box_width + (n - 1) * gap; }
+  double half() const { return width / 2 + 32; }  ///< half the width of a frame
+  double outside() const { return x + side * (half() + 112); }
+
+  /// A line, dashed or with an arrow's tip.
+  void line(const std::string& path, std::string_view kind = "line tip");
+  void text(double at_x, double y, std::string_view kind, const std::string& text,
+            std::string_view anchor = "middle");
+  /// A line of text below what follows.
+  void caption(const std::string& line, std::string_view kind = "name");
+  /// An arrow up, with a label of what it carries.
+  void rise(const std::string& label = "", double by = 16, bool tip = true);
+  void box(const Box& box) { box_at(box, x, top), top -= box.height(); }
+  /// Boxes that read the same; what they give is added.
+  void boxes(const std::vector<Box>& boxes);
+  /// What was at y = `from` is added to what is here.
+  void add_from(double from);
+  /// A box beside the column, which is added to it.
+  void add_beside(const Box& box);
+  /// A box beside the column, which the frame above reads.
+  void give_beside(const Box& box);
+  /// A frame around what `draw` draws, with lines of text beside it.
+  void frame(const std::vector<std::string>& beside, const std::function<void()>& draw);
+  /// A dashed line outside of all frames: equal things at two heights.
+  void tie(double from, double to);
+
+ private:
+  void box_at(const Box& box, double at_x, double bottom, double wide = box_width);
+  void plus();
+};
+
+/// The columns as an SVG file, with lines of text above them.
+std::string columns_file(const std::vector<Column>& columns, const std::vector<std::string>& head);
+
+}  // namespace heed
