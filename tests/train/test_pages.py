@@ -22,7 +22,7 @@ PAGES = {
     "attention.svg": "attention {text} --input abcde --layer encoder.layers.0",
     "attention-picture.html": "attention {pictures} --input 'drawing:red square 3 20 8;blue circle 18 5 10'",
     "attention-picture.svg": "attention {pictures} --input 'drawing:red square 3 20 8;blue circle 18 5 10'"
-                             " --layer decoder.layers.0.multihead",
+                             " --layer decoder.layers.0.multihead_attn",
     "model.svg": "show {text}",
     "model-picture.svg": "show {pictures} model.block=parallel model.norm=post",
     "model-swin.svg": "show {configs}/swin-mnist.yaml",
