@@ -47,7 +47,7 @@ completes() {
     COMP_WORDBREAKS=$1 wanted=${!#}
     COMP_WORDS=("${@:2:$#-2}") COMP_CWORD=$(($# - 3))
     _heed
-    printf "%s\n" "${COMPREPLY[@]}" | LC_ALL=C sort | tr "\n" " "' bash "$breaks" "$@" 2>&1)
+    ((${#COMPREPLY[@]} == 0)) || printf "%s\n" "${COMPREPLY[@]}" | LC_ALL=C sort | tr "\n" " "' bash "$breaks" "$@" 2>&1)
   for wanted; do :; done
   [ "$got" = "${wanted:+$wanted }" ] || fail "bash completion of: $*: $got"
 }
@@ -71,7 +71,7 @@ if command -v bash >/dev/null; then
   completes heed train configs/a.yaml data.train.source = configs/c configs/c.txt
   completes heed train configs/a.yaml model.init_from = runs/t 'runs/tiny runs/tiny-int8'
   completes heed train configs/a.yaml train.steps = ''
-  completes heed eval '' 'configs/ folder/ runs/ runs/broken runs/pruned runs/tiny runs/tiny-int8'
+  completes heed eval '' 'configs/ folder/ runs/ runs/broken runs/pruned runs/sweep/ runs/tiny runs/tiny-int8'
   completes heed eval runs/ti 'runs/tiny runs/tiny-int8'
   completes heed eval runs/tiny --split '' 'test valid'
   completes heed eval runs/tiny --split = v valid

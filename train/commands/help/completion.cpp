@@ -215,7 +215,7 @@ _heed_config() { _files -g '*.(yaml|yml)'; }
 
 _heed_run() {
   local -a found=(runs/*/config.yaml(N:h))
-  _alternative "runs:run:compadd -f -a found" 'folders:folder:_files -/'
+  compadd -a found || _files -/
 }
 
 _heed_config_or_run() { _alternative 'configs:config:_heed_config' 'runs:run:_heed_run'; }
