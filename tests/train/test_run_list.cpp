@@ -22,8 +22,8 @@ constexpr const char* config =
     "exact_match}\n";
 constexpr const char* valid =
     "{\"kind\":\"valid\",\"step\":20,\"seconds\":90,\"loss\":1,\"exact_match\":0.5}\n";
-constexpr const char* end =
-    "{\"kind\":\"weights\",\"step\":40,\"seconds\":120}\n"
+constexpr const char* chosen = "{\"kind\":\"weights\",\"step\":40,\"seconds\":120}\n";
+constexpr const char* tested =
     "{\"kind\":\"test\",\"step\":40,\"seconds\":120,\"loss\":1,\"exact_match\":0.75}\n";
 
 /// A folder of runs, each an hour older than the one made after it.
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_SUITE(run_list)
 
 BOOST_AUTO_TEST_CASE(a_line_for_each_run) {
   Folder runs;
-  runs.run("done", config, std::string(valid) + end, 40);
+  runs.run("done", config, std::string(valid) + chosen + tested, 40);
   runs.run("deep/er/half", config, valid, 20);
   runs.run("empty", config, "", 0);
   runs.run("pruned", config, "{\"kind\":\"pruned\",\"from\":\"done\"}\n", 40);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_line_for_each_run) {
 
 BOOST_AUTO_TEST_CASE(as_json) {
   Folder runs;
-  runs.run("done", config, std::string(valid) + end, 40);
+  runs.run("done", config, std::string(valid) + tested, 40);
   runs.run("wrong", "task: dance\n", "", 20);
   const nlohmann::json all = json_of(list_runs(runs.folder.path.string()))["runs"];
   BOOST_REQUIRE(all.size() == 2);
@@ -127,11 +127,11 @@ BOOST_AUTO_TEST_CASE(folders) {
   HEED_CHECK_ERROR(Exit::usage, "nowhere: no such folder", list_runs(folder / "nowhere"));
   BOOST_TEST(list_runs(folder.path.string()).empty());
   Folder runs;  // a run itself
-  const std::filesystem::path run = runs.run("done", config, end, 40);
+  const std::filesystem::path run = runs.run("done", config, chosen, 40);
   BOOST_REQUIRE(list_runs(run.string()).size() == 1);
   BOOST_TEST(list_runs(run.string())[0].result.folder == run.string());
-  runs.run("a/b/c/d", config, end, 40);  // four levels below
-  runs.run("a/b/c/d/e", config, end, 40);
+  runs.run("a/b/c/d", config, chosen, 40);  // four levels below
+  runs.run("a/b/c/d/e", config, chosen, 40);
   BOOST_TEST(list_runs(runs.folder.path.string()).size() == 2);
 }
 

@@ -65,9 +65,10 @@ std::string details(const std::string& text) {
     end = std::min(text.find('\n', begin), text.size());
     const std::string line = text.substr(begin, end - begin);
     const bool example = line.starts_with("  ");
-    if (example != in_example) out += example ? ".PP\n.nf\n.RS\n" : ".RE\n.fi\n.PP\n";
-    if (begin == 0 && !example) out += ".PP\n";
-    if (line.starts_with("Example")) out += ".PP\n";
+    if (in_example && !example) out += ".RE\n.fi\n";
+    const bool paragraph = begin == 0 || example != in_example || line.starts_with("Example");
+    if (paragraph) out += ".PP\n";
+    if (example && !in_example) out += ".nf\n.RS\n";
     in_example = example;
     out += plain(example ? line.substr(2) : line) + "\n";
   }
@@ -83,9 +84,11 @@ std::string synopsis(const CommandEntry& command) {
   return line;
 }
 
-std::string arguments(const std::vector<Argument>& all) {
+/// `commands`: leaves out --help, which all of them have.
+std::string arguments(const std::vector<Argument>& all, bool commands) {
   std::string out;
   for (const Argument& a : all) {
+    if (commands && std::ranges::find(a.names, "--help") != a.names.end()) continue;
     std::vector<std::string> names;
     for (const std::string& name : a.names) names.push_back(bold(name));
     out += fmt::format(".TP\n{}", fmt::join(names, ", "));
@@ -100,7 +103,8 @@ std::string commands(const CommandTree& tree) {
   for (const CommandEntry& command : tree.commands) {
     out += ".SS " + plain(command.name) + "\n" + synopsis(command) + "\n.PP\n" +
            plain(command.help) + ".\n";
-    out += arguments(command.positionals) + arguments(command.options) + details(command.details);
+    out += arguments(command.positionals, true) + arguments(command.options, true) +
+           details(command.details);
   }
   return out;
 }
@@ -155,7 +159,7 @@ std::string man_page(const CommandTree& tree) {
   out += ".SH SYNOPSIS\n" + bold("heed") + " " + italic("COMMAND") + " [" + italic("argument") +
          " ...]\n";
   out += ".SH DESCRIPTION\n" + plain(tree.help) + "\n" + details(tree.details);
-  out += ".SH OPTIONS\n" + arguments(tree.options);
+  out += ".SH OPTIONS\n" + arguments(tree.options, false);
   return out + commands(tree) + keys() + std::string(files);
 }
 

@@ -83,7 +83,8 @@ void take_records(RunLine& line, std::vector<nlohmann::json> records) {
   line.state = RunState::stopped;
   for (const nlohmann::json& record : records) {
     const std::string kind = record.value("kind", "");
-    if (kind == "weights") line.state = RunState::finished;
+    if (kind == "weights" || kind == "test" || kind == "final-valid")
+      line.state = RunState::finished;
     if (kind == "pruned") line.state = RunState::pruned;
     if (kind == "quantised") line.state = RunState::quantised;
     if (record.contains("step")) line.step = whole_number(record.at("step"));
