@@ -53,7 +53,7 @@ completes() {
 }
 if command -v bash >/dev/null; then
   breaks='= :'
-  completes heed tr train
+  completes heed tr 'trace train'
   completes heed --v --version
   completes heed help qu quantize
   completes heed fetch m 'mnist multi30k'
@@ -110,7 +110,7 @@ zpty -d shell
 ZSH
   # line EXPECTED
   cat >lines <<'LINES'
-heed tra
+heed trai
 heed fetch mu
 heed train configs/a
 heed train configs/a.yaml --over
