@@ -136,7 +136,7 @@ def check_view(tab, name, path, scheme):
     title, text = tab.evaluate("[document.title, document.documentElement.textContent]")
     check("hacked" not in title or "<" in title, name, "ran a script: its title is", title)
     if name.startswith("hostile"):
-        check(("<img src=x" if "model" in name else "<script>") in text, name, "does not show its text")
+        check(("<img src=x" if re.search("model|report", name) else "<script>") in text, name, "does not show its text")
     if name.endswith(".svg"):
         labels = tab.evaluate(LABELS)
         check(not labels, name, labels[:5])

@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "autograd/base/error.h"
+#include "autograd/base/utf8.h"
 #include "autograd/kernels/maps.h"
 #include "autograd/ops/attention/alibi.h"
 #include "autograd/ops/attention/distance_bias.h"
@@ -35,7 +36,8 @@ Drawing titled_map(const std::string& title, const HeatMap& map) {
   const double cell = side / static_cast<double>(std::max<std::int64_t>(map.rows, map.columns));
   const double width = cell * static_cast<double>(map.columns),
                height = cell * static_cast<double>(map.rows);
-  return {left + std::max(width, 200.0) + left, top + height + left,
+  const double title_width = 7.2 * static_cast<double>(character_count(title));
+  return {left + std::max(width, title_width) + left, top + height + left,
           fmt::format("<g transform=\"translate({} {})\"><text class=\"title\" x=\"0\" "
                       "y=\"-9\">{}</text>\n{}<rect class=\"frame\" width=\"{}\" "
                       "height=\"{}\"/></g>\n",
@@ -55,10 +57,9 @@ void add_sinusoidal(std::vector<Drawing>& all, std::int64_t d, std::int64_t leng
   const Array pe = sinusoids(0, length, d);
   HeatMap map{length, d, {}, 2};
   for (const real v : pe.values()) map.values.push_back(static_cast<float>(v) + 1);
-  all.push_back(titled_map(fmt::format("sinusoidal: PE, {} positions × {} dimensions; 1 dark, −1 "
-                                       "light",
-                                       length, d),
-                           reduced(map, 128)));
+  all.push_back(
+      titled_map(fmt::format("sinusoidal: PE, {} positions × {} dimensions, −1 to 1", length, d),
+                 reduced(map, 128)));
   Chart products;
   products.title = "sinusoidal: PE(p) · PE(p + k), the same for every p";
   products.x_label = "k";
