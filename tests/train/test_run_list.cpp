@@ -122,6 +122,18 @@ BOOST_AUTO_TEST_CASE(as_json) {
   BOOST_TEST(contains(all[1]["error"].get<std::string>(), "task: "));
 }
 
+BOOST_AUTO_TEST_CASE(plugins_are_not_loaded) {
+  Folder runs;
+  const std::string mine =
+      "task: my.task\nplugins: [nowhere.so]\ndata: {synthetic: {name: copy}}\n";
+  const std::filesystem::path run = runs.run("a", mine, valid, 20);
+  put(run / "run.json", R"({"plugins": [{"file": "nowhere.so"}]})");
+  const std::vector<RunLine> lines = list_runs(runs.folder.path.string());
+  BOOST_REQUIRE(lines.size() == 1);
+  BOOST_TEST(lines[0].error ==
+             "its config needs a plugin, and heed runs loads none: see heed show " + run.string());
+}
+
 BOOST_AUTO_TEST_CASE(folders) {
   const TempFolder folder;
   HEED_CHECK_ERROR(Exit::usage, "nowhere: no such folder", list_runs(folder / "nowhere"));

@@ -93,10 +93,29 @@ void take_records(RunLine& line, std::vector<nlohmann::json> records) {
   take_figures(line.result, std::move(records));
 }
 
+/// Whether run.json says that the run uses plugins.
+bool uses_plugins(const RunFolder& run) {
+  const std::filesystem::path file = run.path / "run.json";
+  if (!is_there(file)) return false;
+  const nlohmann::json record = parse_json(read_bytes(file, 1 << 20), file.string());
+  return record.is_object() && record.contains("plugins") && !record.at("plugins").empty();
+}
+
+Config config_of(const RunFolder& run) {
+  try {
+    return read_run_config(run, {}, PluginUse::leave);
+  } catch (const Error& error) {
+    if (!uses_plugins(run)) throw;
+    throw Error(error.code, fmt::format("its config needs a plugin, and heed runs loads none: see "
+                                        "heed show {}",
+                                        run.path.string()));
+  }
+}
+
 void read_run(RunLine& line) {
   const RunFolder run{line.result.folder};
   const bool locked = is_locked(run);  // before reading, so that what is read is no older
-  line.result.config = read_run_config(run, {}, PluginUse::leave);
+  line.result.config = config_of(run);
   take_records(line, read_jsonl(run.metrics()));
   const std::vector<std::int64_t> steps = CheckpointFolder(run.path).steps();
   if (locked) {
