@@ -43,10 +43,12 @@ std::int64_t not_convex(const AttentionMaps& maps) {
 BOOST_AUTO_TEST_SUITE(attention_claims)
 
 // The model must read the last symbol first, and so on: with one layer on each side, the row of the
-// decoder that writes symbol i looks at symbol n − 1 − i.
+// decoder that writes symbol i looks at symbol n − 1 − i. Positions are sinusoids: 0.99 or more of the rows
+// with seeds 1 to 3; with learned positions it was 0.957 with one of them.
 BOOST_AUTO_TEST_CASE(cross_attention_of_reverse_is_the_anti_diagonal) {
   const TempFolder folder;
-  Config c = small_run(1200);
+  Config c = small_run(1000);
+  c.tokenizer.kind = TokenizerKind::words;  // spaces are no tokens
   c.data.synthetic = {.name = SyntheticKind::reverse, .train = 8000, .valid = 20, .test = 60};
   c.data.synthetic.min_length = 3;
   c.data.synthetic.max_length = 8;
@@ -54,8 +56,6 @@ BOOST_AUTO_TEST_CASE(cross_attention_of_reverse_is_the_anti_diagonal) {
   c.model.d_ff = 64;
   c.model.heads = 2;
   c.model.dropout = 0;
-  c.model.positions = PositionKind::learned;
-  c.model.max_positions = 16;
   c.optim.lr = 3e-3;
   c.optim.schedule = {.name = ScheduleKind::cosine, .warmup = 100, .steps = c.train.steps};
   c.train.batch_tokens = 1024;

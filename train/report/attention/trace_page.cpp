@@ -8,13 +8,14 @@
 #include "autograd/base/message_text.h"
 #include "autograd/base/utf8.h"
 #include "train/draw/svg.h"
+#include "train/report/attention/views.h"
 
 HEED_BEGIN
 
 namespace {
 
-constexpr std::int64_t most_rows = 24, most_page_columns = 32;
-constexpr std::int64_t most_weights = 1024;
+constexpr std::int64_t most_rows = 24, most_page_columns = 20;
+constexpr std::int64_t most_weights = 512;
 constexpr std::size_t text_width = 100, most_name = 12;
 
 /// The rows or columns to show, −1 where some are left out.
@@ -73,7 +74,7 @@ struct Shown {
     return fmt::format("[{} × {}]", step.matrix.rows, step.matrix.columns);
   }
   std::string factor() const {
-    return exponent == 0 ? "" : fmt::format("in units of 1e{}", exponent);
+    return exponent == 0 ? "" : fmt::format("(in units of 1e{})", exponent);
   }
   std::string cell(std::int64_t r, std::int64_t c) const {
     if (r < 0 || c < 0) return "…";
@@ -84,7 +85,7 @@ struct Shown {
   }
   static std::string name(const std::vector<std::string>& names, std::int64_t i) {
     if (i < 0) return "…";
-    return names.empty() ? fmt::format("{}", i) : excerpt(names[i], most_name);
+    return names.empty() ? fmt::format("{}", i) : excerpt(label_of(names[i]), most_name);
   }
   std::string row(std::int64_t r) const { return name(step.rows, r); }
   std::string column(std::int64_t c) const { return name(step.columns, c); }
@@ -174,7 +175,7 @@ std::string steps_page(const std::vector<TraceStep>& steps) {
                         xml_text(s.title()), s.shape());
     if (!step.about.empty() || s.exponent != 0) {
       body += fmt::format("<p>{}{}{}</p>\n", xml_text(step.about),
-                          !step.about.empty() && s.exponent != 0 ? "; " : "", s.factor());
+                          !step.about.empty() && s.exponent != 0 ? " " : "", s.factor());
     }
     if (!s.weights()) body += matrix_table(s);
     body += "</section>\n";

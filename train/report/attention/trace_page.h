@@ -9,7 +9,7 @@ HEED_BEGIN
 
 /// Aligned matrices, each below its formula and shape. Of matrices that are wider than 100 columns of
 /// text or longer than 24 rows, the first and the last rows and columns are shown; of weights with
-/// more than 1,024 values only the shape.
+/// more than 512 values only the shape.
 std::string trace_text(const AttentionTrace& trace, const PageHead& head);
 
 /// The same as a page, its cells shaded by their magnitude.

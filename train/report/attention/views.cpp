@@ -30,11 +30,13 @@ Array mean_of_heads(const LayerWeights& layer) {
   return mean;
 }
 
+std::string label_of(const std::string& name) { return name == " " ? "␣" : name; }
+
 std::vector<std::string> names_of_blocks(const std::vector<std::string>& names) {
   const std::int64_t n = std::ssize(names), blocks = std::min(n, most_cells);
   std::vector<std::string> some;
   for (std::int64_t i = 0; i < blocks; ++i)
-    some.push_back(names[i * n / blocks] + (blocks < n ? " …" : ""));
+    some.push_back(label_of(names[i * n / blocks]) + (blocks < n ? " …" : ""));
   return some;
 }
 
@@ -81,7 +83,8 @@ Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::
   constexpr std::size_t most = 24;
   const AttentionRecord& record = layer.record;
   const std::int64_t size = record.layout.size;
-  const std::vector<std::string>& keys = maps.keys(layer);
+  std::vector<std::string> keys;
+  for (const std::string& name : maps.keys(layer)) keys.push_back(label_of(name));
   const real* const q = record.query(query, head);
   HeatMap own{1, size, {q, q + size}, 0}, products{std::ssize(keys), size, {}, 0};
   double left = 0;
@@ -91,7 +94,7 @@ Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::
       products.values.push_back(static_cast<float>(q[c] * k[c]));
     left = std::max(left, label_length(excerpt(keys[j], most)));
   }
-  const std::string name = "query: " + excerpt(maps.queries(layer)[query], most);
+  const std::string name = "query: " + excerpt(label_of(maps.queries(layer)[query]), most);
   left = std::max(left, label_length(name)) + 6;
   own.largest = largest_magnitude(own.values);
   products.largest = largest_magnitude(products.values);
@@ -109,9 +112,12 @@ Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::
     const std::string y = svg_number(top + line * static_cast<double>(j) + 10);
     body += fmt::format(
         "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><text x=\"{}\" y=\"{}\">{:.3f}</text>"
-        "<text x=\"{}\" y=\"{}\">{:.3f}</text>\n",
+        "<text x=\"{}\" y=\"{}\">{}</text>\n",
         svg_number(left - 6), y, xml_text(excerpt(keys[j], most)), svg_number(right + 8), y, sum,
-        svg_number(right + 64), y, record.of(0, head).row(query)[j]);
+        svg_number(right + 64), y,
+        record.reads[0].row(query)[j] == 0
+            ? "not read"
+            : fmt::format("{:.3f}", record.of(0, head).row(query)[j]));
   }
   return {right + 110, top + line * static_cast<double>(products.rows) + 4, body};
 }

@@ -13,10 +13,12 @@ constexpr std::int64_t most_cells = 64;
 
 HeatMap map_of(const Array& weights);
 Array mean_of_heads(const LayerWeights& layer);
+/// The name of a row as a drawing shows it: a space is visible.
+std::string label_of(const std::string& name);
 /// The names of the rows of a reduced map: the first of each block.
 std::vector<std::string> names_of_blocks(const std::vector<std::string>& names);
 
-/// The rows or columns of P as a map with the tokens on both axes.
+/// P as a map with the tokens on both axes.
 Drawing map_view(const AttentionMaps& maps, const LayerWeights& layer, const Array& weights);
 
 /// Lines from each query, at the left, to the keys, as in BertViz's head view (Vig 2019).
