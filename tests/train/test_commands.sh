@@ -231,6 +231,9 @@ holds out '^  d_model: 16' '^encoder.layers.0 ' 'in_proj_weight \[48, 16\]' 'GFL
 status 0 show runs/tiny --json
 holds out '"gflop_per_step":0\.0' '"d_model":16'
 params=$(number params)
+status 0 show runs/tiny --json --output shown
+equal 'what show prints beside a file' "$(cat out)" ''
+holds shown '"gflop_per_step":0\.0'
 status 0 show tiny.yaml --json model.d_ff=33
 equal 'parameters with d_ff larger by one, in two layers' "$(number params)" $((params + 66))
 cat >absent.yaml <<CONFIG

@@ -37,6 +37,14 @@ status 2 train tiny.yaml --run ''
 says '--run: expected a folder'
 status 2 show reference seed=2
 says 'seed=2: show reference and --schema take no overrides'
+status 2 show tiny.yaml --tape
+says '--tape: give --output a name that ends in .svg'
+status 2 show tiny.yaml --json --output never.svg
+says '--output never.svg: a drawing shows a model'
+status 2 show tiny.yaml --tape --output never.svg model.layers=20
+says 'a drawing shows at most 400: draw a smaller model, as with model.layers=1'
+status 2 show tiny.yaml --output tiny.yaml
+absent never.svg
 status 2 train nowhere.yaml
 says "$work/nowhere.yaml"
 status 2 train

@@ -185,7 +185,10 @@ def main():
     if chromium:
         with browser.Browser(chromium) as tab:
             for page in filter(os.path.exists, PAGES):
-                check_looks(page, *(check_view(tab, page, page, scheme) for scheme in ("light", "dark")))
+                try:
+                    check_looks(page, *(check_view(tab, page, page, scheme) for scheme in ("light", "dark")))
+                except RuntimeError as error:
+                    check(False, page, error)
     print(f"{len(PAGES)} pages, {failures} failures; {folder} has them" + ("" if chromium else "; no Chromium: skipped"))
     sys.exit(1 if failures else 0 if chromium else 77)
 
