@@ -27,7 +27,10 @@ PAGES = {
     "model-picture.svg": "show {pictures} model.block=parallel model.norm=post",
     "model-swin.svg": "show {configs}/swin-mnist.yaml",
     "model-bert.svg": "show {configs}/bert-multi30k.yaml model.positions=relative_t5",
-    "model-sound.svg": "show {configs}/tones.yaml data.features.stack=1 model.front_end.kind=conv model.residual=false",
+    "model-sound.svg": "show {configs}/tones.yaml data.features.stack=1 model.front_end.kind=conv model.residual=false"
+                       " data.synthetic.train=100",
+    "model-choices.svg": "show {configs}/recall.yaml model.attention.pattern=bigbird model.attention.kv_heads=1"
+                         " model.positions=relative_shaw model.activation=swiglu model.d_ff=10000",
     "tape.svg": "show {text} --tape",
     "report.html": "report {text}",
     "report-pictures.html": "report {pictures} --profile",
@@ -68,6 +71,8 @@ LABELS = """(() => {
     const box = text.getBoundingClientRect(), name = text.textContent.slice(0, 60);
     if (box.left < all.left - 1 || box.right > all.right + 1 || box.top < all.top - 1 || box.bottom > all.bottom + 1)
       wrong.push(name + ' is cut off');
+    const frame = text.closest('.box')?.querySelector('rect').getBoundingClientRect();
+    if (frame && (box.left < frame.left || box.right > frame.right)) wrong.push(name + ' is wider than its box');
     if (/rotate/.test(text.getAttribute('transform'))) continue;
     for (const [other, its] of boxes)
       if (Math.min(box.right, other.right) - Math.max(box.left, other.left) > 2 &&

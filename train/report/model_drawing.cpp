@@ -44,9 +44,11 @@ void add_choices(Texts& lines, const ModelOptions& o) {
   const AttentionChoice& a = o.attention;
   if (a.pattern == PatternKind::window)
     lines.push_back(fmt::format("window of {} tokens", a.window));
-  if (a.pattern == PatternKind::bigbird)
-    lines.push_back(fmt::format("blocks of {}: {} global, {} beside, {} random", a.block,
-                                a.global_blocks, a.side_blocks, a.random_blocks));
+  if (a.pattern == PatternKind::bigbird) {
+    lines.push_back(fmt::format("blocks of {} tokens:", a.block));
+    lines.push_back(fmt::format("{} global, {} beside, {} random", a.global_blocks, a.side_blocks,
+                                a.random_blocks));
+  }
   if (a.pattern == PatternKind::topk)
     lines.push_back(fmt::format("the {} largest scores", a.top_k));
   if (a.pattern == PatternKind::linear) lines.emplace_back("linear, without scores");

@@ -78,7 +78,7 @@ class TapeDrawing {
     }
     top_ = top + 2 * margin;
     return svg_file(right + margin,
-                    top_ + row_height * static_cast<double>(rows_.size()) - row_height / 2,
+                    top_ + row_height * static_cast<double>(rows_.size() - 1) + box_height + margin,
                     body + arrows() + boxes());
   }
 
