@@ -351,7 +351,7 @@ BOOST_AUTO_TEST_CASE(text_and_page_name_what_they_show) {
   for (const char* part :
        {"decoder.layers.0.self_attn, head 1 of 4", "Q = X W_Q + b_Q  [4 × 16]", "A = Q Kᵀ  [4 × 4]",
         "c = 1 / √16 = 0.25", "O = P V", "D_i = Σ_j P_ij dP_ij", "columns shown", "·", "<s>",
-        "Backward: The loss of this line", "model.attention.pattern: full"})
+        "Backward: The loss of this line", "(model.attention.pattern: full, causal)"})
     BOOST_TEST(text.find(part) != std::string::npos, part << " is missing in\n" << text);
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)

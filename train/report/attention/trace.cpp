@@ -100,6 +100,7 @@ class Calculation {
       : r_(layer.record),
         options_(options),
         self_(layer.self),
+        causal_(layer.self && layer.queries_are_target),
         h_(head),
         kh_(r_.layout.key_head(head)),
         size_(r_.layout.size),
@@ -289,7 +290,8 @@ class Calculation {
         if (hidden(i, j)) s(i, j) = -std::numeric_limits<double>::infinity();
     std::string mask = hides ? "· is −∞: a key that the query does not read" : "";
     if (hides && self_)
-      mask += fmt::format(" (model.attention.pattern: {})", name_of(options_.attention.pattern));
+      mask += fmt::format(" (model.attention.pattern: {}{})", name_of(options_.attention.pattern),
+                          causal_ ? ", causal" : "");
     add("S", has("B") ? "C + B" : "C, masked", mask, queries_, keys_, std::move(s));
   }
 
@@ -364,7 +366,7 @@ class Calculation {
 
   const AttentionRecord& r_;
   const ModelOptions& options_;
-  const bool self_;
+  const bool self_, causal_;
   const std::int64_t h_, kh_, size_;
   const std::vector<std::string>&queries_, &keys_;
   const double scale_;
@@ -435,6 +437,7 @@ AttentionTrace trace_attention(const Trained& trained, const Config& config, con
   AttentionTrace trace = calculation.result();
   trace.loss = loss;
   trace.labels = labels;
+  trace.label_smoothing = config.train.label_smoothing;
   return trace;
 }
 
@@ -450,6 +453,7 @@ nlohmann::json json_of(const AttentionTrace& trace) {
     record["backward"] = json_of(trace.backward);
     record["loss"] = trace.loss;
     record["labels"] = trace.labels;
+    record["label_smoothing"] = trace.label_smoothing;
   }
   return record;
 }

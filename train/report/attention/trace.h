@@ -43,6 +43,7 @@ struct AttentionTrace {
   std::vector<TraceStep> forward, backward;
   double loss = 0;  ///< with backward: the mean over `labels`
   std::int64_t labels = 0;
+  double label_smoothing = 0;
   /// The largest difference between P and O as computed here and by the model.
   double difference = 0;
 };

@@ -139,7 +139,7 @@ std::string steps_text(const std::vector<TraceStep>& steps) {
     for (const std::string& more : {step.about, s.factor()})
       if (!more.empty()) text += "  " + more;
     text += "\n";
-    if (!s.weights()) text += matrix_text(s);
+    text += s.weights() ? "  (--json has its numbers)\n" : matrix_text(s);
   }
   return text;
 }
@@ -177,7 +177,7 @@ std::string steps_page(const std::vector<TraceStep>& steps) {
       body += fmt::format("<p>{}{}{}</p>\n", xml_text(step.about),
                           !step.about.empty() && s.exponent != 0 ? " " : "", s.factor());
     }
-    if (!s.weights()) body += matrix_table(s);
+    body += s.weights() ? "<p class=\"quiet\">--json has its numbers</p>\n" : matrix_table(s);
     body += "</section>\n";
   }
   return body;
@@ -193,8 +193,10 @@ std::string agreement(const AttentionTrace& trace) {
       trace.difference);
 }
 std::string of_loss(const AttentionTrace& trace) {
-  return fmt::format("The loss of this line, without dropout: {:.6g}, the mean over {} labels.",
-                     trace.loss, trace.labels);
+  const std::string smoothed =
+      trace.label_smoothing > 0 ? fmt::format(", label smoothing {:g}", trace.label_smoothing) : "";
+  return fmt::format("The loss of this line, without dropout: {:.6g}, the mean over {} labels{}.",
+                     trace.loss, trace.labels, smoothed);
 }
 
 }  // namespace

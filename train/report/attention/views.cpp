@@ -263,12 +263,12 @@ function lines(svg, P, Q, K) {
   return [500, 16 * Math.max(Q.length, K.length) + 8];
 }
 function map(svg, P, Q, K) {
-  const most = Math.max(...P);
+  const most = Math.max(...P), top = 16 + 4.6 * Math.max(...K.map(name => [...cut(name)].length));
   P.forEach((p, at) => { const i = Math.floor(at / K.length), j = at % K.length;
-    cell(svg, 170 + 14 * j, 120 + 14 * i, 14, 14, p / most, `${Q[i]} → ${K[j]}: ${p.toFixed(3)}`); });
-  Q.forEach((name, i) => add(svg, 'text', {x: 164, y: 131 + 14 * i, 'text-anchor': 'end'}, cut(name)));
-  K.forEach((name, j) => add(svg, 'text', {transform: `translate(${180 + 14 * j} 114) rotate(-45)`}, cut(name)));
-  return [290 + 14 * K.length, 124 + 14 * Q.length];
+    cell(svg, 170 + 14 * j, top + 6 + 14 * i, 14, 14, p / most, `${Q[i]} → ${K[j]}: ${p.toFixed(3)}`); });
+  Q.forEach((name, i) => add(svg, 'text', {x: 164, y: top + 17 + 14 * i, 'text-anchor': 'end'}, cut(name)));
+  K.forEach((name, j) => add(svg, 'text', {transform: `translate(${180 + 14 * j} ${top}) rotate(-45)`}, cut(name)));
+  return [290 + 14 * K.length, top + 10 + 14 * Q.length];
 }
 function neurons(svg, P, Q, K, layer, head, row) {
   const h = layer.heads[head === 'mean' ? 0 : head], n = layer.size;
