@@ -33,6 +33,7 @@ PAGES = {
                          " model.positions=relative_shaw model.activation=swiglu model.d_ff=10000",
     "tape.svg": "show {text} --tape",
     "report.html": "report {text}",
+    "curves.svg": "report {text}",
     "report-pictures.html": "report {pictures} --profile",
     "trace.html": "trace {text} --input abcde",
     "positions.svg": "plot positions --length 32",

@@ -30,19 +30,19 @@ Line curve(const std::string& name, int colour, std::int64_t n, const auto& f) {
   return line;
 }
 
-/// A matrix under its title, without names of rows.
+/// A matrix under its title, without names of rows; square if it has as many columns.
 Drawing titled_map(const std::string& title, const HeatMap& map) {
-  constexpr double top = 26, left = 14, side = 190;
-  const double cell = side / static_cast<double>(std::max<std::int64_t>(map.rows, map.columns));
-  const double width = cell * static_cast<double>(map.columns),
-               height = cell * static_cast<double>(map.rows);
+  constexpr double top = 26, left = 14, height = 190;
+  const double width = map.rows == map.columns ? height : 2 * height;
   const double title_width = 7.2 * static_cast<double>(character_count(title));
   return {left + std::max(width, title_width) + left, top + height + left,
           fmt::format("<g transform=\"translate({} {})\"><text class=\"title\" x=\"0\" "
                       "y=\"-9\">{}</text>\n{}<rect class=\"frame\" width=\"{}\" "
                       "height=\"{}\"/></g>\n",
-                      left, top, xml_text(title), heat_cells(map, cell, cell), svg_number(width),
-                      svg_number(height))};
+                      left, top, xml_text(title),
+                      heat_cells(map, width / static_cast<double>(map.columns),
+                                 height / static_cast<double>(map.rows)),
+                      svg_number(width), svg_number(height))};
 }
 
 // ---- positions ----------------------------------------------------------------------------------
@@ -260,8 +260,8 @@ std::vector<Drawing> activation_plots(const Config&, std::int64_t) {
   for (std::size_t i = 0; i < activation_count; ++i) {
     const auto f = static_cast<Map>(i);
     Line value{std::string(name_of(f)), static_cast<int>(i), false, {}}, slope = value;
-    for (int k = -400; k <= 400; ++k) {
-      const double x = k / 100.0, y = map_value(f, x);
+    for (int k = -80; k <= 80; ++k) {
+      const double x = k / 20.0, y = map_value(f, x);
       value.points.push_back({x, y});
       slope.points.push_back({x, map_derivative(f, x, y)});
     }

@@ -130,8 +130,10 @@ std::vector<History> read_all(const std::vector<std::string>& runs) {
 
 void write_page(const ReportCommand& options, bool running) {
   const std::vector<History> histories = read_all(options.runs);
-  const ReportExtras extras = extras_of(options, histories.front(), running);
-  const std::string page = report_page(histories, extras);
+  const std::string page =
+      options.output.ends_with(".svg")
+          ? svg_file(arranged(report_curves(histories), 2))
+          : report_page(histories, extras_of(options, histories.front(), running));
   write_output(options.output, [&](const Sink& sink) { sink(page); });
 }
 

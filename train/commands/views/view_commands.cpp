@@ -177,9 +177,11 @@ void add_report(CLI::App& app, Job& job) {
   command->add_option("RUN", options->runs, "run folders, the one to compare with first")
       ->required()
       ->type_name("");
-  CLI::Option* const output = add_choice(command, results, "--output", options->output, "FILE",
-                                         "the page (default: report.html); with --csv: the table "
-                                         "(default: -, standard output)");
+  CLI::Option* const output =
+      add_choice(command, results, "--output", options->output, "FILE",
+                 "the page (default: report.html), or, if it ends in .svg, "
+                 "the curves of loss and metric; with --csv: the table (default: -, "
+                 "standard output)");
   CLI::Option* const csv =
       command
           ->add_option("--csv", options->csv,
@@ -215,6 +217,7 @@ void add_report(CLI::App& app, Job& job) {
       "Examples:\n"
       "  heed report runs/dates\n"
       "  heed report runs/pre-1 runs/pre-2 runs/post-1 runs/post-2 --output norms.html\n"
+      "  heed report runs/dates --output curves.svg\n"
       "  heed report runs/dates --csv train.nll --csv valid.loss > curves.csv");
 }
 

@@ -85,6 +85,19 @@ class Report {
     }
   }
 
+  /// The loss, and the metric that judges the runs.
+  std::vector<Drawing> main_charts() const {
+    std::vector<Chart> charts{
+        chart_of("negative log-likelihood per token, nats", {"train.nll", "valid.loss"})};
+    add_best(charts[0], Metric::loss);
+    if (const Metric metric = judged_by(); metric != Metric::loss) {
+      const MetricInfo& info = info_of(metric);
+      charts.push_back(chart_of(std::string(info.label), {fmt::format("valid.{}", info.name)}));
+      add_best(charts[1], metric);
+    }
+    return drawn_if_any(charts);
+  }
+
   std::string page() const {
     const std::string title =
         histories_.size() == 1
@@ -323,26 +336,22 @@ class Report {
     return chart;
   }
 
+  static std::vector<Drawing> drawn_if_any(const std::vector<Chart>& charts) {
+    std::vector<Drawing> all;
+    for (const Chart& chart : charts)
+      if (!chart.lines.empty()) all.push_back(drawn(chart));
+    return all;
+  }
+
   std::string curves() const {
+    std::vector<Chart> others{chart_of("learning rate", {"train.lr"}),
+                              chart_of("norm of the gradient", {"train.gradient_norm"}),
+                              layer_norms(),
+                              chart_of("target tokens per second", {"train.tokens_per_s"})};
+    others[1].log_y = true;
     std::string body;
-    const auto add = [&](const Chart& chart) {
-      if (!chart.lines.empty()) body += svg_element(drawn(chart));
-    };
-    Chart loss = chart_of("negative log-likelihood per token, nats", {"train.nll", "valid.loss"});
-    add_best(loss, Metric::loss);
-    add(loss);
-    if (const Metric metric = judged_by(); metric != Metric::loss) {
-      const std::string name(info_of(metric).name);
-      Chart judged = chart_of(std::string(info_of(metric).label), {"valid." + name});
-      add_best(judged, metric);
-      add(judged);
-    }
-    add(chart_of("learning rate", {"train.lr"}));
-    Chart norms = chart_of("norm of the gradient", {"train.gradient_norm"});
-    norms.log_y = true;
-    add(norms);
-    add(layer_norms());
-    add(chart_of("target tokens per second", {"train.tokens_per_s"}));
+    for (const auto& charts : {main_charts(), drawn_if_any(others)})
+      for (const Drawing& chart : charts) body += svg_element(chart);
     return body.empty() ? "" : fmt::format("<div class=\"charts\">\n{}</div>\n", body);
   }
 
@@ -498,7 +507,7 @@ class Report {
   }
 
   const std::vector<History>& histories_;
-  const ReportExtras& extras_;
+  const ReportExtras extras_;
   std::vector<RunResult> results_;
   Comparison comparison_;
   std::vector<std::optional<SampleStatistics>> samples_;  // of judged_by(), for each run
@@ -509,6 +518,10 @@ class Report {
 
 std::string report_page(const std::vector<History>& histories, const ReportExtras& extras) {
   return Report(histories, extras).page();
+}
+
+std::vector<Drawing> report_curves(const std::vector<History>& histories) {
+  return Report(histories, {}).main_charts();
 }
 
 std::string curves_csv(const std::vector<History>& histories,

@@ -25,6 +25,9 @@ struct ReportExtras {
 /// `histories`: at least one, the one to compare with first. Throws as Comparison does.
 std::string report_page(const std::vector<History>& histories, const ReportExtras& extras);
 
+/// The charts of that page that compare: the loss, and the metric that judges the runs.
+std::vector<Drawing> report_curves(const std::vector<History>& histories);
+
 /// The curves with these names, of all runs, as CSV: run, seed, curve, step, value. Throws
 /// Error(usage), listing those there are, for a name that no run has.
 std::string curves_csv(const std::vector<History>& histories,
