@@ -351,7 +351,9 @@ BOOST_AUTO_TEST_CASE(text_and_page_name_what_they_show) {
   for (const char* part :
        {"decoder.layers.0.self_attn, head 1 of 4", "Q = X W_Q + b_Q  [4 × 16]", "A = Q Kᵀ  [4 × 4]",
         "c = 1 / √16 = 0.25", "O = P V", "D_i = Σ_j P_ij dP_ij", "columns shown", "·", "<s>",
-        "Backward: The loss of this line", "(model.attention.pattern: full, causal)"})
+        "Backward: The loss of this line", "(model.attention.pattern: full, causal)",
+        "dS_i = dP_i (diag(P_i) − P_iᵀ P_i)", "dW_K = Xᵀ dK  [64 × 16]  ∂loss / ∂W_K",
+        "the mean over 4 labels"})
     BOOST_TEST(text.find(part) != std::string::npos, part << " is missing in\n" << text);
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
@@ -360,6 +362,31 @@ BOOST_AUTO_TEST_CASE(text_and_page_name_what_they_show) {
   BOOST_TEST(page.find("<h3>P = softmax(S) <span class=\"quiet\">[4 × 4]") != std::string::npos);
   BOOST_TEST(page.find("&lt;script&gt;") != std::string::npos);
   BOOST_TEST(page.find("<script") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(heads_that_share_keys_show_their_shares) {
+  const TempFolder folder;
+  Config c = reversing();
+  c.model.attention.kv_heads = 2;
+  c.model.positions = PositionKind::alibi;
+  Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  trainer.train();
+  const Trained trained = trainer.trained();
+  const auto text = [&](const std::string& input, const std::string& layer) {
+    const Batch batch = trainer.task().batch_of_line(trained.tokenizers, input, input);
+    return trace_text(trace_attention(trained, trainer.task().config(), batch, {layer, 3, true}),
+                      {"", {}});
+  };
+  const std::string some = text("ab", "encoder.layers.0.self_attn");
+  for (const char* part : {"4 heads of queries share 2 of keys and values; this one reads number 1",
+                           "this head's share of ∂loss / ∂W_K, which 2 heads share",
+                           "this head's share of ∂loss / ∂W_V, which 2 heads share",
+                           "  ∂loss / ∂W_Q", "ALiBi, m = 0.00390625"})
+    BOOST_TEST(some.find(part) != std::string::npos, part << " is missing in\n" << some);
+  const std::string one = text("", "decoder.layers.0.self_attn");  // one row says nothing of m
+  BOOST_TEST(one.find("ALiBi\n") != std::string::npos, one);
+  BOOST_TEST(one.find("the mean over 1 label.") != std::string::npos, one);
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_worked_through_is_refused) {

@@ -122,7 +122,7 @@ class Calculation {
   void backward(const Array& d_output) {
     into_ = &trace_.backward;
     const Matrix dO = rows_at(n(), size_, [&](auto i) { return d_output.row(i) + h_ * size_; });
-    add("dO", "∂loss / ∂O", "what flows back through W_O", queries_, {}, dO);
+    add("dO", "∂loss / ∂O", "the gradient of the layer's output, times W_Oᵀ", queries_, {}, dO);
     const Matrix &p = at("P"), &q = at(turned("Q")), &k = at(turned("K"));
     const Matrix dV = product(transposed(p), dO), dP = product(dO, transposed(at("V")));
     add("dV", "Pᵀ dO", "", keys_, {}, dV);
@@ -135,7 +135,7 @@ class Calculation {
     add("D", "D_i = Σ_j P_ij dP_ij", "each row's mean of dP, weighted by P", queries_, {"D"}, d);
     const Matrix dS =
         matrix_of(n(), m(), [&](auto i, auto j) { return p(i, j) * (dP(i, j) - d(i, 0)); });
-    add("dS", "P ⊙ (dP − D)", "through softmax: dS_i = (diag(P_i) − P_iᵀ P_i) dP_i", queries_,
+    add("dS", "P ⊙ (dP − D)", "through softmax: dS_i = dP_i (diag(P_i) − P_iᵀ P_i)", queries_,
         keys_, dS);
     Matrix dQ = scaled(product(dS, k), scale_), dK = scaled(product(transposed(dS), q), scale_);
     std::string from_distances;
@@ -168,10 +168,15 @@ class Calculation {
       add("dX", "dQ W_Qᵀ", about + "X", queries_, {}, from_q);
       add("dM", "dK W_Kᵀ + dV W_Vᵀ", about + "M", keys_, {}, from_kv);
     }
-    const std::string memory = self_ ? "X" : "M", train = "the gradient of the weights";
-    add("dW_Q", "Xᵀ dQ", train, {}, {}, product(transposed(at("X")), dQ));
-    add("dW_K", memory + "ᵀ dK", train, {}, {}, product(transposed(at(memory)), dK));
-    add("dW_V", memory + "ᵀ dV", train, {}, {}, product(transposed(at(memory)), dV));
+    const std::int64_t sharing = r_.layout.heads / r_.layout.key_heads;
+    const auto whose = [&](const std::string& symbol) {
+      return sharing == 1 ? "∂loss / ∂" + symbol
+                          : fmt::format("{}{}, which {} heads share", about, symbol, sharing);
+    };
+    const std::string memory = self_ ? "X" : "M";
+    add("dW_Q", "Xᵀ dQ", "∂loss / ∂W_Q", {}, {}, product(transposed(at("X")), dQ));
+    add("dW_K", memory + "ᵀ dK", whose("W_K"), {}, {}, product(transposed(at(memory)), dK));
+    add("dW_V", memory + "ᵀ dV", whose("W_V"), {}, {}, product(transposed(at(memory)), dV));
   }
 
   AttentionTrace result() { return std::move(trace_); }
@@ -227,7 +232,7 @@ class Calculation {
       return rows_at(a.rows(), a.cols(), [&](auto i) { return a.row(i); });
     };
     add("X", "",
-        options_.norm == NormPlace::pre ? "the rows that enter the layer, behind its norm"
+        options_.norm == NormPlace::pre ? "the rows that enter the layer, after its norm"
                                         : "the rows that enter the layer",
         queries_, {}, array(r_.input));
     if (!self_) add("M", "", "the encoder's rows", keys_, {}, array(r_.memory));
@@ -239,7 +244,8 @@ class Calculation {
     project("V", memory, "a value for each row", keys_);
     if (r_.layout.key_heads < r_.layout.heads)
       trace_.notes.push_back(
-          fmt::format("{} query heads share {} of keys and values: this head reads number {}.",
+          fmt::format("{} heads of queries share {} of keys and values; this one reads number {}, "
+                      "from 0.",
                       r_.layout.heads, r_.layout.key_heads, kh_));
     if (rotary_) rotate();
     const std::string q = turned("Q"), k = turned("K");
@@ -292,7 +298,8 @@ class Calculation {
     if (hides && self_)
       mask += fmt::format(" (model.attention.pattern: {}{})", name_of(options_.attention.pattern),
                           causal_ ? ", causal" : "");
-    add("S", has("B") ? "C + B" : "C, masked", mask, queries_, keys_, std::move(s));
+    add("S", has("B") ? hides ? "C + B, masked" : "C + B" : "C, masked", mask, queries_, keys_,
+        std::move(s));
   }
 
   /// B: what a term adds to the scores.
@@ -303,7 +310,7 @@ class Calculation {
              b.data());
     const bool alibi = options_.positions == PositionKind::alibi;
     add("B", alibi ? "B_ij = −m |i − j|" : "B_ij = b[bucket(i − j)]",
-        alibi ? fmt::format("ALiBi, m = {:.6g}", b.size() > 1 && m() > 1 ? -b.row(0)[1] : 0.0)
+        alibi ? "ALiBi" + (m() > 1 ? fmt::format(", m = {:.6g}", -b.row(0)[1]) : "")
               : fmt::format("model.positions: {}, a trained number for each bucket of distances",
                             name_of(options_.positions)),
         queries_, keys_, rows_at(n(), m(), [&](auto i) { return b.row(i); }));
@@ -314,8 +321,9 @@ class Calculation {
     std::vector<std::string> names;
     for (std::int64_t d = 1 - m(); d < n(); ++d) names.push_back(fmt::format("{}", d));
     add("R", "",
-        fmt::format("model.positions: {}, a key for each distance i − j",
-                    name_of(options_.positions)),
+        fmt::format("model.positions: {}, a key for each distance i − j{}",
+                    name_of(options_.positions),
+                    causal_ ? "; those below 0 belong to rows that are not read" : ""),
         names, {}, rows_at(n() + m() - 1, size_, [&](auto row) {
           return r.row(term.row_of(row + 1 - m())) + h_ * size_;
         }));
@@ -400,6 +408,17 @@ nlohmann::json json_of(const std::vector<TraceStep>& steps) {
   return all;
 }
 
+/// Why a line has no loss.
+std::string without_loss(TaskKind task) {
+  const std::string needs = "--backward needs the loss of this line: ";
+  const Architecture architecture = info_of(task).architecture;
+  if (architecture == Architecture::decoder)
+    return needs + "give --input at least two tokens, since the first has none before it";
+  if (architecture == Architecture::encoder_of_tokens)
+    return needs + fmt::format("task {} hides tokens at random and has none", info_of(task).name);
+  return needs + "give its output or labels with --target";
+}
+
 }  // namespace
 
 AttentionTrace trace_attention(const Trained& trained, const Config& config, const Batch& batch,
@@ -409,10 +428,7 @@ AttentionTrace trace_attention(const Trained& trained, const Config& config, con
                        name_of(config.model.attention.map)));
   }
   const std::int64_t labels = batch.label_count();
-  if (request.backward && labels == 0)
-    refuse(
-        "--backward needs the loss of this line, which has no labels: give them with --target "
-        "(task mlm has none for a line)");
+  if (request.backward && labels == 0) refuse(without_loss(config.task));
   double loss = 0;
   OutputGradients gradients;
   const auto run = [&] {
@@ -428,6 +444,7 @@ AttentionTrace trace_attention(const Trained& trained, const Config& config, con
   const auto layer = std::ranges::find(maps.layers, request.layer, &LayerWeights::name);
   if (layer == maps.layers.end())
     throw Error(Exit::failed, "the model did not run " + request.layer);
+  if (maps.queries(*layer).empty()) refuse("--input: a line without tokens gives no attention");
   Calculation calculation(maps, *layer, trained.model, config.model, request.head);
   if (!request.backward) return calculation.result();
   if (gradients.found.size() != maps.layers.size())

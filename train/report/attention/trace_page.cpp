@@ -195,8 +195,8 @@ std::string agreement(const AttentionTrace& trace) {
 std::string of_loss(const AttentionTrace& trace) {
   const std::string smoothed =
       trace.label_smoothing > 0 ? fmt::format(", label smoothing {:g}", trace.label_smoothing) : "";
-  return fmt::format("The loss of this line, without dropout: {:.6g}, the mean over {} labels{}.",
-                     trace.loss, trace.labels, smoothed);
+  return fmt::format("The loss of this line, without dropout: {:.6g}, the mean over {} label{}{}.",
+                     trace.loss, trace.labels, trace.labels == 1 ? "" : "s", smoothed);
 }
 
 }  // namespace
