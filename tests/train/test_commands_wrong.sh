@@ -44,7 +44,11 @@ says '--output never.svg: a drawing shows a model'
 status 2 show tiny.yaml --tape --output never.svg model.layers=20
 says 'a drawing shows at most 400: draw a smaller model, as with model.layers=1'
 status 2 show tiny.yaml --output tiny.yaml
-absent never.svg
+status 2 show tiny.yaml --output never.pdf
+says '--output never.pdf: heed show writes text, or a drawing to a file that ends in .svg'
+status 2 plot softmax --output never.png
+says '--output never.png: heed plot writes SVG files'
+absent never.svg never.pdf never.png
 status 2 train nowhere.yaml
 says "$work/nowhere.yaml"
 status 2 train

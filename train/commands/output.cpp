@@ -175,6 +175,14 @@ void refuse_output_over_input(const std::string& output, const std::vector<std::
   }
 }
 
+void refuse_other_formats(const std::string& output, const std::string& command,
+                          const std::string& writes) {
+  for (const char* end : {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".eps", ".ps"}) {
+    if (output.ends_with(end))
+      throw Error(Exit::usage, fmt::format("--output {}: {} writes {}", output, command, writes));
+  }
+}
+
 void write_output(const std::string& path, const std::function<void(const Sink&)>& produce) {
   const auto write_to = [&](int number, const std::string& name) {
     produce([&](std::string_view text) { write_all(number, as_bytes(text), name); });

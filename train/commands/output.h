@@ -19,6 +19,11 @@ void write_output(const std::string& path, const std::function<void(const Sink&)
 /// through links, as standard input or standard output ("-"). `inputs` are the names of files.
 void refuse_output_over_input(const std::string& output, const std::vector<std::string>& inputs);
 
+/// Throws Error(usage) if the name ends as pictures and documents do that heed cannot write, such as
+/// .png; `command` is "heed plot", and `writes` says what it writes.
+void refuse_other_formats(const std::string& output, const std::string& command,
+                          const std::string& writes);
+
 /// Whether `path` is standard output: "-", /dev/stdout, or the name of the file it goes to.
 bool is_standard_output(const std::string& path);
 

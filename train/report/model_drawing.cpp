@@ -269,7 +269,7 @@ class ModelDrawing {
       c.caption(fmt::format("patches of {0} × {0}{1}", image.patch, first), "more");
     } else if (config_.data.input == InputKind::video) {
       const VideoOptions& video = config_.data.video;
-      c.caption(fmt::format("{} frames: {}", video.frames, size));
+      c.caption(fmt::format("{} frames of {}", video.frames, size));
       c.caption(fmt::format("tubelets of {0} × {1} × {1}{2}", video.tubelet, image.patch, first),
                 "more");
     } else {

@@ -18,6 +18,7 @@ int plot_command(const PlotCommand& options) {
                             : read_config(options.config, overrides);
   const std::vector<Drawing> drawings = plots_of(options.what, config, options.length);
   const std::string output = options.output.empty() ? options.what + ".svg" : options.output;
+  refuse_other_formats(output, "heed plot", "SVG files");
   if (!no_config) refuse_output_over_input(output, {options.config});
   write_output(output, [&](const Sink& sink) { sink(svg_file(arranged(drawings, 2))); });
   if (!is_standard_output(output)) tell("heed: written to " + output);

@@ -106,6 +106,8 @@ int show_command(const ShowCommand& options) {
     throw Error(Exit::usage, fmt::format("{}: show reference and --schema take no overrides",
                                          options.overrides.front()));
   }
+  refuse_other_formats(options.output, "heed show",
+                       "text, or a drawing to a file that ends in .svg");
   if (options.tape && !drawing)
     throw Error(Exit::usage, "--tape: give --output a name that ends in .svg");
   if (drawing && (options.json || fixed)) {
