@@ -15,11 +15,18 @@
 namespace heed {
 
 void check_destination(const DerivedRun& run) {
-  RunLock::refuse_if_held(run.to.path);
-  run.overwrite ? refuse_foreign_folder(run.to) : refuse_existing_run(run.to);
   std::error_code ignored;
   if (std::filesystem::equivalent(run.from, run.to.path, ignored))
     throw Error(Exit::usage, "--run must differ from the original run");
+  RunLock::refuse_if_held(run.to.path);
+  if (!run.overwrite && std::filesystem::exists(run.to.config(), ignored) &&
+      std::filesystem::exists(run.to.path / "run.json",
+                              ignored))  // without the advice to resume it
+    throw Error(Exit::usage,
+                fmt::format("{} already holds a run: choose another folder with --run, "
+                            "or replace it with --overwrite",
+                            run.to.path.string()));
+  run.overwrite ? refuse_foreign_folder(run.to) : refuse_existing_run(run.to);
 }
 
 void write_derived_run(const DerivedRun& run, const TrainedModel& original, const Config& config,
