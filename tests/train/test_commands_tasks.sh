@@ -254,7 +254,9 @@ says '--input: invalid UTF-8'
 status 2 attention few --input 'a b' --layer decoder.layers.0.multihead
 says 'whole parts between dots'
 for view in lines neurons graph rollout; do
-  status 0 attention few --input 'a b' --target 'a b' --layer encoder --head 1 --view $view --width 84mm --output $view.svg
+  head='--head 1'
+  [ $view = rollout ] && head=
+  status 0 attention few --input 'a b' --target 'a b' --layer encoder $head --view $view --width 84mm --output $view.svg
   holds $view.svg '^<svg xmlns.* width="84mm"' '^</svg>'
 done
 status 2 attention few --input 'a b' --view graph --output all.svg
@@ -267,7 +269,17 @@ status 2 attention few --input 'a b' --layer encoder --width 8in --output all.sv
 says '--width 8in: expected millimetres'
 status 2 attention few --input 'a b' --view lines --output all.html
 says '--view is for drawings'
-absent all.html all.svg
+status 2 attention few --input 'a b' --output all.png
+says '--output all.png: heed attention writes a page, or a drawing to a file that ends in .svg'
+status 2 attention few --input 'a b' --layer encoder --head 1 --view rollout --output all.svg
+says '--view rollout takes the mean of the heads: leave out --head'
+status 2 attention few --input 'a b' --layer decoder.layers.0.multihead_attn --view lines --query 1 --output all.svg
+says '--query is for --view neurons'
+status 2 attention few --input 'a b' --layer decoder.layers.0.multihead_attn --view lines --threshold 0.5 --output all.svg
+says '--threshold is for --view graph and rollout'
+status 2 attention lm --input '' --output all.html
+says '--input: a line without tokens gives no attention'
+absent all.html all.svg all.png
 
 # ---- trace --------------------------------------------------------------------------------------------
 status 0 trace prunable.yaml --input 'a b'
@@ -285,6 +297,13 @@ status 2 trace few --input 'a b' --head 9
 says '--head 9: encoder.layers.0.self_attn has'
 status 2 trace few --input 'a b' --output head.svg
 says 'text, or a page to a file that ends in .html'
+status 2 trace few --input 'a b' --output head.png
+says '--output head.png: heed trace writes text, or a page'
+absent head.png
+status 2 trace lm --input 'a' --backward
+says 'give --input at least two tokens'
+status 2 trace lm --input ''
+says '--input: a line without tokens gives no attention'
 status 2 trace prunable.yaml --input 'a b' --weights best
 says '--weights is for run folders'
 status 2 trace nowhere.yaml --input 'a b'
@@ -344,7 +363,9 @@ status 2 quantize whole-int8
 says 'the weights of whole-int8 are int8 already'
 absent whole-int8-int8
 status 2 quantize whole
-says 'whole-int8 already holds a run'
+says 'whole-int8 already holds a run: choose another folder with --run, or replace it with --overwrite'
+status 2 quantize whole --run whole
+says '--run must differ from the original run'
 status 2 quantize whole --run whole --overwrite
 says '--run must differ'
 status 2 quantize nowhere

@@ -73,7 +73,7 @@ struct AttentionCommand {
   bool json = false;
   std::string view = "map";           ///< of a drawing: map, lines, neurons, graph, rollout
   std::optional<std::int64_t> query;  ///< of view neurons: a row, from 0; unset: the last
-  double threshold = 0.1;             ///< views graph and rollout: the least weight that is drawn
+  std::optional<double> threshold;    ///< views graph and rollout: the least weight that is drawn
   std::string width;                  ///< of a drawing: "84mm"; empty: pixels
 };
 int attention_command(const AttentionCommand& options);

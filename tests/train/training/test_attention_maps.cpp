@@ -181,6 +181,26 @@ BOOST_AUTO_TEST_CASE(rows_are_those_behind_the_front_end) {
   BOOST_TEST(heard.layers[0].heads[0].weights.rows() == std::ssize(heard.source));
 }
 
+BOOST_AUTO_TEST_CASE(tubelets_have_places_in_time) {
+  const TempFolder folder;
+  Config c = captions_run(1);
+  c.task = TaskKind::classify;
+  c.data.input = InputKind::video;
+  c.data.image = {.height = 8, .width = 8, .channels = 1, .patch = 4};
+  c.data.video = {.frames = 10, .tubelet = 5};
+  c.data.synthetic = {.name = SyntheticKind::motion, .train = 100, .valid = 10, .test = 1};
+  c.model.input_width = 5 * 16;
+  c.model.pool = Pool::first;
+  Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  trainer.train();
+  const AttentionMaps maps = maps_of(trainer, run.data.test.source_lines[0], "");
+  const std::vector<std::string> names{"class", "1:1,1", "1:1,2", "1:2,1", "1:2,2",
+                                       "2:1,1", "2:1,2", "2:2,1", "2:2,2"};
+  BOOST_TEST(maps.source == names, boost::test_tools::per_element());
+  BOOST_TEST(maps.layers[0].heads[0].weights.rows() == 9);
+}
+
 BOOST_AUTO_TEST_CASE(the_maps_of_text) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::lm, TaskKind::tag, TaskKind::classify}) {

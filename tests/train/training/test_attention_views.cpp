@@ -141,6 +141,48 @@ BOOST_AUTO_TEST_CASE(graphs_hold_the_weights_above_the_threshold) {
   BOOST_TEST(edges(lines_view(maps, maps.layers[0], maps.layers[0].heads[0].weights)) == 4u);
 }
 
+BOOST_AUTO_TEST_CASE(blocks_of_a_long_input_share_the_weight_of_a_row) {
+  AttentionMaps maps = made_up(1, 1, 4, tokens(128));
+  Array& p = maps.layers[0].heads[0].weights;
+  for (std::int64_t i = 0; i < 128; ++i) {  // each token reads the one before it
+    std::fill_n(p.row(i), 128, real(0));
+    p.row(i)[std::max<std::int64_t>(i - 1, 0)] = 1;
+  }
+  const HeatMap map = map_of(p);
+  BOOST_TEST(map.rows == 64);
+  for (std::int64_t r = 0; r < map.rows; ++r) {
+    double sum = 0;
+    for (std::int64_t c = 0; c < map.columns; ++c) sum += map.at(r, c);
+    BOOST_TEST(std::abs(sum - 1) < 1e-6);
+  }
+  BOOST_TEST(map.largest == 1);  // the first block reads itself alone
+  BOOST_TEST(count(lines_view(maps, maps.layers[0], p).body, "L") >= 64u);
+  BOOST_TEST(count(graph_view(maps, false, 0.1).body, "L") >= 64u);
+}
+
+BOOST_AUTO_TEST_CASE(weights_of_both_signs_have_no_entropy) {
+  AttentionMaps maps = made_up(1, 1, 4, tokens(3));
+  maps.layers[0].heads[0].weights = Array({{2, -1, 0}, {-0.5F, 0.5F, 1}, {0, 0, 1}});
+  maps.layers[0].heads[0].distance = -3;
+  BOOST_TEST(attention_page(maps, {"", {}}).find("entropy 1.00, distance -3.0") !=
+             std::string::npos);
+  maps.nonnegative = false;
+  const std::string page = attention_page(maps, {"", {}});
+  BOOST_TEST(page.find("distance -3.0") == std::string::npos);
+  BOOST_TEST(page.find("weights may be negative or above 1") != std::string::npos);
+  const nlohmann::json head = json_of(maps)["layers"][0]["heads"][0];
+  BOOST_TEST(!head.contains("entropy"));
+  BOOST_TEST(!head.contains("distance"));
+  // In the small map, a negative weight looks like 0.
+  const auto image = [](const std::string& text) {
+    const std::size_t at = text.find("data:image/png");
+    return text.substr(at, text.find('"', at) - at);
+  };
+  AttentionMaps clipped = maps;
+  clipped.layers[0].heads[0].weights = Array({{2, 0, 0}, {0, 0.5F, 1}, {0, 0, 1}});
+  BOOST_TEST(image(page) == image(attention_page(clipped, {"", {}})));
+}
+
 BOOST_AUTO_TEST_CASE(a_width_on_paper_is_in_millimetres) {
   const AttentionMaps maps = made_up(1, 1, 4, tokens(5));
   const std::string file = attention_figure(maps, {.view = "lines", .millimetres = 84});

@@ -63,6 +63,10 @@ void check_figure(const AttentionCommand& options, const std::vector<std::string
                     layers.size(), fmt::join(layers, ", ")));
   }
   if (options.view == "neurons" && !options.head) refuse("--view neurons needs --head");
+  if (options.view == "rollout" && options.head)
+    refuse("--view rollout takes the mean of the heads: leave out --head");
+  if (options.query && options.view != "neurons") refuse("--query is for --view neurons");
+  if (options.threshold && !graph) refuse("--threshold is for --view graph and rollout");
 }
 
 /// Throws Error(usage) if there is nothing to draw.
@@ -76,7 +80,8 @@ std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
     refuse(
         fmt::format("--view {} draws self-attention, which {} is not", options.view, layer.name));
   return attention_figure(
-      maps, {options.view, options.query, options.threshold, millimetres(options.width)});
+      maps, {options.view, options.query, options.threshold.value_or(FigureOptions().threshold),
+             millimetres(options.width)});
 }
 
 }  // namespace
@@ -84,6 +89,9 @@ std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
 int attention_command(const AttentionCommand& options) {
   require_utf8("--input", options.input);
   require_utf8("--target", options.target);
+  if (!options.json)
+    refuse_other_formats(options.output, "heed attention",
+                         "a page, or a drawing to a file that ends in .svg");
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   const bool has_target = reads_pairs(*trained.task);
   if (!options.target.empty() && !has_target)
@@ -101,7 +109,12 @@ int attention_command(const AttentionCommand& options) {
   AttentionMaps maps = attention_maps(
       model, trained.config,
       trained.task->batch_of_line(trained.tokenizers, options.input, has_target ? output : ""));
+  const std::string read = tokens_read(trained, options.input);
+  if (!read.empty()) tell("heed: --input: the model reads these tokens: " + read);
   select(maps, layers, options.head);
+  if (std::ranges::any_of(maps.layers,
+                          [&](const LayerWeights& layer) { return maps.queries(layer).empty(); }))
+    refuse("--input: a line without tokens gives no attention");
   write_output(options.output, [&](const Sink& sink) {
     if (options.json) {
       nlohmann::json record = json_of(maps);
@@ -115,6 +128,7 @@ int attention_command(const AttentionCommand& options) {
       PageHead head{fmt::format("Attention of {}", trained.config.name),
                     {{"input", options.input}}};
       if (!output.empty()) head.lines.emplace_back("output", output);
+      if (!read.empty()) head.lines.emplace_back("tokens", read);
       head.lines.emplace_back("weights", trained.weights.text());
       sink(attention_page(maps, head));
     }

@@ -27,7 +27,7 @@ std::vector<std::string> chosen_layers(const Model& model, const Config& config,
   if (chosen.empty()) {
     throw Error(Exit::usage,
                 fmt::format("--layer {}: no layer has that in its name, which is compared in whole "
-                            "parts between dots; the model has {}",
+                            "parts between dots; the layers with attention weights are {}",
                             layer, fmt::join(names, ", ")));
   }
   if (head && *head >= config.model.heads) {
@@ -35,6 +35,13 @@ std::vector<std::string> chosen_layers(const Model& model, const Config& config,
                                          chosen.front(), config.model.heads));
   }
   return chosen;
+}
+
+std::string tokens_read(const TrainedModel& trained, const std::string& input) {
+  if (trained.task->info().architecture != Architecture::decoder) return "";
+  const std::int64_t all = std::ssize(trained.tokenizers.target->encode(input)),
+                     most = trained.config.model.context;
+  return all <= most ? "" : fmt::format("the last {} of {} (model.context)", most, all);
 }
 
 HEED_END

@@ -19,4 +19,7 @@ bool reads_pairs(const Task& task);
 std::vector<std::string> chosen_layers(const Model& model, const Config& config,
                                        const std::string& layer, std::optional<std::int64_t> head);
 
+/// "the last 32 of 500", if a language model reads no more of the tokens of the line; else empty.
+std::string tokens_read(const TrainedModel& trained, const std::string& input);
+
 HEED_END

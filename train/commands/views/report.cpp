@@ -67,7 +67,7 @@ std::string attention_of(const History& history) {
   AttentionMaps maps =
       attention_maps(trained.with(team), trained.config,
                      trained.task->batch_of_line(trained.tokenizers, sample.source, sample.output));
-  const std::string entropy = entropies(maps);
+  const std::string entropy = maps.nonnegative ? entropies(maps) : "";
   const LayerWeights layer = telling_layer(maps);
   maps.layers = {layer};
   return fmt::format(
@@ -140,6 +140,7 @@ void write_page(const ReportCommand& options, bool running) {
 }  // namespace
 
 int report_command(const ReportCommand& options) {
+  refuse_other_formats(options.output, "heed report", "a page, which a browser can print to PDF");
   for (const std::string& run : options.runs)
     refuse_output_over_input(options.output, files_of({run}));
   if (!options.csv.empty()) {

@@ -43,8 +43,9 @@ int trace_command(const TraceCommand& options) {
   require_utf8("--input", options.input);
   require_utf8("--target", options.target);
   const bool page = options.output.ends_with(".html");
-  if (options.output.ends_with(".svg"))
-    refuse("heed trace writes text, or a page to a file that ends in .html");
+  const std::string writes = "text, or a page to a file that ends in .html";
+  if (options.output.ends_with(".svg")) refuse("heed trace writes " + writes);
+  refuse_other_formats(options.output, "heed trace", writes);
   const bool is_run = std::filesystem::is_directory(options.config);
   if (!is_run && !options.weights.empty())
     refuse("--weights is for run folders; " + options.config + " is not one");
@@ -69,6 +70,8 @@ int trace_command(const TraceCommand& options) {
   PageHead head{fmt::format("An attention head of {}", trained.config.name),
                 {{"input", options.input}}};
   if (!target.empty()) head.lines.emplace_back("target", target);
+  if (const std::string read = tokens_read(trained, options.input); !read.empty())
+    head.lines.emplace_back("tokens", read);
   head.lines.emplace_back("weights", weights);
   write_output(options.output, [&](const Sink& sink) {
     if (options.json) {

@@ -62,8 +62,9 @@ void add_attention(CLI::App& app, Job& job) {
       "query to the keys; neurons, the products q ⊙ k of a query with each key, which add up to "
       "the "
       "score;\n"
-      "a graph of the layers of a stack; rollout, what reaches its last layer (Abnar and Zuidema "
-      "2020).\n"
+      "a graph of the layers of a stack; rollout, what reaches its last layer (mean of all heads; "
+      "Abnar and\n"
+      "Zuidema 2020).\n"
       "Examples:\n"
       "  heed attention runs/dates --input '3 March 2021'\n"
       "  heed attention runs/captions --input 'drawing:red square 3 20 8;blue circle 18 5 10'\n"
@@ -101,8 +102,9 @@ void add_trace(CLI::App& app, Job& job) {
       "from those before it, and its shape. A CONFIG's model has its initial weights and reads an "
       "empty target.\n"
       "Examples:\n"
-      "  heed trace configs/reverse.yaml model.d_model=8 model.heads=2 --input abc\n"
-      "  heed trace runs/reverse --input abc --layer multihead_attn --backward --output head.html");
+      "  heed trace configs/reverse.yaml model.d_model=8 model.heads=2 --input 'a b c'\n"
+      "  heed trace runs/reverse --input 'a b c' --layer multihead_attn --backward --output "
+      "head.html");
 }
 
 void add_compare(CLI::App& app, Job& job) {

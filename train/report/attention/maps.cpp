@@ -64,17 +64,23 @@ std::vector<std::string> token_names(const Side& side, const Tokenizer& tokenize
   return names;
 }
 
-std::vector<std::string> row_names(std::int64_t rows, const std::optional<PatchGrid>& grid) {
+/// "2,3": line 2, column 3 of the patches; "1:2,3" of the first frames of a clip; else numbers from 1.
+std::vector<std::string> row_names(std::int64_t rows, const Config& config,
+                                   const std::optional<PatchGrid>& grid) {
+  const bool video = config.data.input == InputKind::video,
+             class_row = info_of(config.task).architecture == Architecture::encoder_of_sequences &&
+                         config.model.pool == Pool::first;
+  const ImageOptions& image = config.data.image;
+  const std::int64_t columns = grid ? grid->columns : image.width / image.patch,
+                     patches = patches_of(image);
   std::vector<std::string> names;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    if (!grid) {
-      names.push_back(fmt::format("{}", row + 1));
-    } else if (row < grid->first) {
-      names.emplace_back("class");
-    } else {
-      const std::int64_t patch = row - grid->first;
-      names.push_back(fmt::format("{},{}", patch / grid->columns + 1, patch % grid->columns + 1));
-    }
+  if (class_row) names.emplace_back("class");
+  for (std::int64_t row = 0; std::ssize(names) < rows; ++row) {
+    const std::int64_t patch = video ? row % patches : row;
+    const std::string place = fmt::format("{},{}", patch / columns + 1, patch % columns + 1);
+    names.push_back(grid    ? place
+                    : video ? fmt::format("{}:{}", row / patches + 1, place)
+                            : fmt::format("{}", row + 1));
   }
   return names;
 }
@@ -168,11 +174,13 @@ AttentionMaps attention_maps(const Trained& trained, const Config& config, const
   }
   AttentionMaps maps;
   const bool has_source = !batch.source.offsets.empty();
+  maps.nonnegative = config.model.attention.map != ScoreMap::sum;
   maps.layers = layers_of(records, names, has_source);
   if (has_source) {
     maps.grid = grid_of(batch.source, config);
-    maps.source = batch.source.width > 0 ? row_names(encoder_rows(batch.source, config), maps.grid)
-                                         : token_names(batch.source, *trained.tokenizers.source);
+    maps.source = batch.source.width > 0
+                      ? row_names(encoder_rows(batch.source, config), config, maps.grid)
+                      : token_names(batch.source, *trained.tokenizers.source);
   }
   maps.target = token_names(batch.target, *trained.tokenizers.target);
   require_names(maps);
@@ -220,8 +228,9 @@ nlohmann::json json_of(const AttentionMaps& maps) {
       for (std::int64_t i = 0; i < head.weights.rows(); ++i)
         rows.push_back(
             std::vector<real>(head.weights.row(i), head.weights.row(i) + head.weights.cols()));
-      nlohmann::json one{{"head", head.number}, {"entropy", head.entropy}, {"weights", rows}};
-      if (layer.self) one["distance"] = head.distance;
+      nlohmann::json one{{"head", head.number}, {"weights", rows}};
+      if (maps.nonnegative) one["entropy"] = head.entropy;
+      if (maps.nonnegative && layer.self) one["distance"] = head.distance;
       own["heads"].push_back(std::move(one));
     }
     record["layers"].push_back(std::move(own));

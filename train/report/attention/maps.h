@@ -42,6 +42,9 @@ struct AttentionMaps {
   std::vector<LayerWeights> layers;         ///< in the order of the model
   std::optional<PatchGrid> grid;            ///< if the source is a picture
   Array source_rollout, target_rollout;     ///< rollout() of all layers, or undefined
+  /// Whether weights are at least 0; those of model.attention.map: sum may have both signs, and then
+  /// entropy and distance mean nothing.
+  bool nonnegative = true;
 
   std::vector<std::string> const& queries(const LayerWeights& layer) const {
     return layer.queries_are_target ? target : source;

@@ -31,7 +31,7 @@ std::string small_map(const Array& weights, std::size_t layer, std::size_t head,
   const HeatMap map = map_of(weights);
   Picture picture{map.rows, map.columns, 3, {}};
   for (const float w : map.values) {
-    const double share = map.largest > 0 ? std::round(shades * w / map.largest) / shades : 0;
+    const double share = w > 0 ? std::round(shades * w / map.largest) / shades : 0;
     for (const int c : darkest)
       picture.values.push_back(static_cast<std::uint8_t>(std::lround(255 - share * (255 - c))));
   }
@@ -160,19 +160,23 @@ std::string overview(const AttentionMaps& maps) {
     rows += fmt::format("<tr><th>{}</th>", xml_text(layer.name));
     for (std::size_t h = 0; h < layer.heads.size(); ++h) {
       const HeadWeights& head = layer.heads[h];
-      const std::string distance =
-          layer.self ? fmt::format(", distance {:.1f}", head.distance) : "";
+      std::string figures;
+      if (maps.nonnegative) figures = fmt::format("entropy {:.2f}", head.entropy);
+      if (maps.nonnegative && layer.self)
+        figures += fmt::format(", distance {:.1f}", head.distance);
       rows += fmt::format(
-          "<td>{}<div class=\"quiet\">entropy {:.2f}{}</div></td>",
+          "<td>{}<div class=\"quiet\">{}</div></td>",
           small_map(head.weights, l, h, fmt::format("{}, head {}", layer.name, head.number)),
-          head.entropy, distance);
+          figures);
     }
     rows += "</tr>\n";
   }
   return fmt::format(
       "<h2>All heads</h2>\n<p>Queries from top to bottom, keys from left to right, each map scaled "
-      "to its largest weight. Entropy in nats, distance in rows: means over the "
-      "queries.</p>\n<div class=\"wide\"><table>\n{}</table></div>\n",
+      "to its largest weight. {}</p>\n<div class=\"wide\"><table>\n{}</table></div>\n",
+      maps.nonnegative ? "Entropy in nats, distance in rows: means over the queries."
+                       : "With model.attention.map: sum, weights may be negative or above 1; "
+                         "negative ones are not drawn.",
       rows);
 }
 
@@ -222,9 +226,8 @@ std::string graphs(const AttentionMaps& maps) {
   if (body.empty()) return body;
   return fmt::format(
       "<h2>As a graph</h2>\n<p>A line leads from a key to the query that reads it, one layer after "
-      "the other: means of the heads shown, weights from {} on. Rollout multiplies the layers, "
-      "each "
-      "half attention and half the row itself (Abnar and Zuidema 2020).</p>\n{}",
+      "the other: means of the heads shown, weights from {} on. Rollout multiplies all layers, "
+      "each half the mean of its heads and half the row itself (Abnar and Zuidema 2020).</p>\n{}",
       threshold, body);
 }
 
@@ -259,8 +262,8 @@ std::string attention_page(const AttentionMaps& maps, const PageHead& head) {
   std::string body = page_head(head);
   if (is_reduced(maps)) {
     body += fmt::format(
-        "<p>Maps with more than {} rows or columns are reduced: a cell is the mean "
-        "of a block of weights.</p>\n",
+        "<p>Maps with more than {} rows or columns are reduced: a cell is the weight of a block of "
+        "keys, its mean over a block of queries.</p>\n",
         most_cells);
   }
   constexpr std::string_view style =

@@ -18,7 +18,14 @@ HeatMap map_of(const Array& weights) {
     map.values.push_back(static_cast<float>(w));
     map.largest = std::max(map.largest, map.values.back());
   }
-  return reduced(map, most_cells);
+  HeatMap small = reduced(map, most_cells);
+  // A block of keys has the sum of their weights, or those of long inputs would be too faint to see.
+  // One factor for all blocks, although some have one key more, avoids stripes.
+  const float keys = static_cast<float>(map.columns) /
+                     static_cast<float>(std::max<std::int64_t>(small.columns, 1));
+  for (float& v : small.values) v *= keys;
+  small.largest *= keys;
+  return small;
 }
 
 Array mean_of_heads(const LayerWeights& layer) {
