@@ -110,7 +110,7 @@ int attention_command(const AttentionCommand& options) {
       model, trained.config,
       trained.task->batch_of_line(trained.tokenizers, options.input, has_target ? output : ""));
   const std::string read = tokens_read(trained, options.input);
-  if (!read.empty()) tell("heed: --input: the model reads these tokens: " + read);
+  if (!read.empty()) tell(fmt::format("heed: the model reads {} tokens (model.context)", read));
   select(maps, layers, options.head);
   if (std::ranges::any_of(maps.layers,
                           [&](const LayerWeights& layer) { return maps.queries(layer).empty(); }))

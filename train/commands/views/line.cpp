@@ -41,7 +41,7 @@ std::string tokens_read(const TrainedModel& trained, const std::string& input) {
   if (trained.task->info().architecture != Architecture::decoder) return "";
   const std::int64_t all = std::ssize(trained.tokenizers.target->encode(input)),
                      most = trained.config.model.context;
-  return all <= most ? "" : fmt::format("the last {} of {} (model.context)", most, all);
+  return all <= most ? "" : fmt::format("the last {} of {}", most, all);
 }
 
 HEED_END

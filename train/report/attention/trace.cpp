@@ -244,8 +244,8 @@ class Calculation {
     project("V", memory, "a value for each row", keys_);
     if (r_.layout.key_heads < r_.layout.heads)
       trace_.notes.push_back(
-          fmt::format("{} heads of queries share {} of keys and values; this one reads number {}, "
-                      "from 0.",
+          fmt::format("{} heads of queries share {} of keys and values; this one reads number {} "
+                      "(from 0).",
                       r_.layout.heads, r_.layout.key_heads, kh_));
     if (rotary_) rotate();
     const std::string q = turned("Q"), k = turned("K");
