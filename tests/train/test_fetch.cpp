@@ -93,6 +93,12 @@ BOOST_AUTO_TEST_CASE(programs_run_without_a_shell) {
   BOOST_TEST(result.status != 0);
   BOOST_TEST(contains(result.text, "/no such $HOME; echo x"));
   BOOST_TEST(run_program({"sh", "-c", "kill -9 $$"}, 2).status == 128 + 9);
+  BOOST_TEST(run_program({"sh", "-c", "kill -9 $$"}, 2).signal == 9);
+  BOOST_TEST(run_program({"sh", "-c", "exit 137"}, 2).signal == 0);
+  const std::string end =  // of a long output: what went wrong comes last
+      run_program({"sh", "-c", "yes | head -c 300000 >&2; echo the reason >&2"}, 2).text;
+  BOOST_TEST(end.ends_with("y\nthe reason\n"));
+  BOOST_TEST(end.size() < 200'000);
   HEED_CHECK_ERROR(Exit::failed, "cannot run no-such-program-of-heed: No such file",
                    run_program({"no-such-program-of-heed"}, 2));
 }

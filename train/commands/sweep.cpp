@@ -39,11 +39,12 @@ int sweep_command(const SweepCommand& options) {
   add_arguments(plan, options.arguments);
   if (options.seeds) plan.seeds = *options.seeds;
   if (options.random) plan.random = *options.random;
+  plan.halving |= options.halving;
   const std::string folder =
       options.folder.empty()
           ? fmt::format("runs/{}-sweep", read_config(options.config, plan.overrides).name)
           : options.folder;
-  const SweepOptions sweep{options.config, folder, options.jobs, plan.halving || options.halving};
+  const SweepOptions sweep{options.config, folder, options.jobs, plan.halving};
   const std::vector<SweepMember> members = members_of(plan, options.config);
   claim_folder(sweep, members);
   tell(fmt::format("heed: {} runs in {}", members.size(), folder));

@@ -18,7 +18,7 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): glibc decl
 namespace heed {
 namespace {
 
-constexpr std::size_t kMostText = std::size_t{1} << 16;  // bytes
+constexpr std::size_t kLeastText = std::size_t{1} << 16;  // bytes that are kept of a long output
 
 /// The destinations of a child's standard streams.
 struct Redirections {
@@ -42,7 +42,8 @@ std::string read_to_end(int descriptor) {
     const ssize_t got =
         uninterrupted([&] { return ::read(descriptor, piece.data(), piece.size()); });
     if (got <= 0) return text;
-    if (text.size() < kMostText) text.append(piece.data(), static_cast<std::size_t>(got));
+    text.append(piece.data(), static_cast<std::size_t>(got));
+    if (text.size() >= 2 * kLeastText) text.erase(0, text.size() - kLeastText);
   }
 }
 
@@ -83,6 +84,7 @@ ProgramResult run_program(const std::vector<std::string>& arguments, int keep,
                 fmt::format("{}: {}", arguments.front(), std::generic_category().message(errno)));
   }
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   return result;
 }
 

@@ -8,7 +8,8 @@ namespace heed {
 
 struct ProgramResult {
   int status = 0;    ///< exit status; 128 + signal if it was killed
-  std::string text;  ///< its output on the captured stream (the first 64 KiB)
+  int signal = 0;    ///< that killed it; 0: it exited
+  std::string text;  ///< its output on the captured stream (the last 64 KiB or more)
 };
 
 /// Runs a program found in PATH and waits for it. Its stdin is empty; `keep` selects the stream to

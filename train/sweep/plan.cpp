@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <numeric>
 
 #include "autograd/base/error.h"
@@ -38,11 +39,12 @@ std::string flow_text(const YamlNode& node) {
   return "";
 }
 
-/// A count at a key of the section; null if it is none.
+/// Sets a count of runs or points; false if the text is none.
 bool read_count(const std::string& text, std::int64_t least, std::int64_t& value) {
   const char* const end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && at == end && value >= least;
+  return error == std::errc() && at == end && value >= least &&
+         value <= static_cast<std::int64_t>(most_runs);
 }
 
 void read_entry(const YamlEntry& entry, SweepPlan& plan, Problems& problems) {
@@ -52,7 +54,7 @@ void read_entry(const YamlEntry& entry, SweepPlan& plan, Problems& problems) {
     const bool seeds = entry.key == "seeds";
     if (!read_count(value.text, seeds ? 1 : 0, seeds ? plan.seeds : plan.random))
       problems.add(value.place, key,
-                   fmt::format("expected a whole number, at least {}", seeds ? 1 : 0));
+                   fmt::format("expected a whole number, {} to {}", seeds ? 1 : 0, most_runs));
   } else if (entry.key == "halving") {
     if (value.text != "true" && value.text != "false")
       problems.add(value.place, key, "expected true or false");
@@ -137,11 +139,50 @@ std::string folder_name(std::size_t number, const std::vector<std::string>& over
   return name.substr(0, 120);
 }
 
+/// Every run reads the file anew, so it has to be a regular one.
+std::string text_of(const std::string& path) {
+  try {
+    return read_bytes(path, yaml_most_bytes);
+  } catch (const Error& error) {
+    throw Error(error.code == Exit::io ? Exit::io : Exit::usage,
+                fmt::format("cannot read the config: {}", error.what()));
+  }
+}
+
+/// What a config says, to tell equal ones.
+std::string settings_of(const Config& config) {
+  std::string text;
+  for (const Field& field : fields()) text += field.get(config).dump() + "\n";
+  return text;
+}
+
+/// Throws Error(usage) for a plan in which two settings contradict each other.
+void check(const SweepPlan& plan, const Config& config, const std::string& path) {
+  if (plan.axes.empty() && plan.seeds == 1)
+    throw Error(Exit::usage,
+                fmt::format("nothing to vary: give values to try, such as optim.lr=1e-3,3e-3, or "
+                            "--seeds, or a section sweep in {}",
+                            path));
+  const auto varies = [&](const char* key) {
+    return std::ranges::find(plan.axes, key, &SweepAxis::key) != plan.axes.end();
+  };
+  if (plan.seeds > 1 && varies("seed"))
+    throw Error(Exit::usage,
+                "--seeds (or sweep.seeds) sets seed, so seed cannot have values of "
+                "its own: give one of the two");
+  if (plan.halving && varies("train.steps"))
+    throw Error(Exit::usage,
+                "--halving sets train.steps in each round, so train.steps cannot have "
+                "several values");
+  if (plan.halving && config.train.steps <= 0)
+    throw Error(Exit::usage, "--halving divides train.steps, which the config does not give");
+}
+
 }  // namespace
 
 SweepPlan read_sweep(const std::string& path) {
   Problems problems(path, {});
-  const std::optional<YamlNode> tree = parse_yaml(read_bytes(path, yaml_most_bytes), 0, problems);
+  const std::optional<YamlNode> tree = parse_yaml(text_of(path), 0, problems);
   SweepPlan plan;
   const YamlEntry* const section =
       tree && tree->kind == YamlNode::Kind::map ? tree->find("sweep") : nullptr;
@@ -161,23 +202,21 @@ void add_arguments(SweepPlan& plan, std::span<const std::string> arguments) {
     const std::vector<std::string> values = equals == std::string::npos
                                                 ? std::vector<std::string>{}
                                                 : parts_of(argument.substr(equals + 1));
+    std::erase_if(plan.axes, [&](const SweepAxis& axis) { return axis.key == key; });
     if (values.size() < 2) {
       plan.overrides.push_back(argument);
-      continue;
+    } else {
+      plan.axes.push_back({key, values});
     }
-    std::erase_if(plan.axes, [&](const SweepAxis& axis) { return axis.key == key; });
-    plan.axes.push_back({key, values});
   }
 }
 
 std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& config) {
-  const std::uint64_t seed = read_config(config, plan.overrides).seed;
-  if (plan.axes.empty() && plan.seeds == 1)
-    throw Error(Exit::usage,
-                fmt::format("nothing to vary: give values to try, such as optim.lr=1e-3,3e-3, or "
-                            "--seeds, or a section sweep in {}",
-                            config));
+  const Config shared = read_config(config, plan.overrides);
+  check(plan, shared, config);
+  const std::uint64_t seed = shared.seed;
   std::vector<SweepMember> members;
+  std::map<std::string, std::string> names;  // of runs, by their settings
   const std::vector<std::size_t> points = chosen_points(plan, seed);
   if (points.size() * static_cast<std::size_t>(plan.seeds) > most_runs)
     throw Error(Exit::usage,
@@ -190,11 +229,17 @@ std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& co
         varied.push_back(fmt::format("seed={}", seed + static_cast<std::uint64_t>(s)));
       SweepMember member{folder_name(members.size() + 1, varied), number, plan.overrides};
       member.overrides.insert(member.overrides.end(), varied.begin(), varied.end());
+      std::string settings;
       try {
-        read_config(config, member.overrides);
+        settings = settings_of(read_config(config, member.overrides));
       } catch (const Error& error) {
         throw Error(error.code, fmt::format("run {} of the sweep: {}", member.name, error.what()));
       }
+      const auto [same, is_new] = names.emplace(std::move(settings), member.name);
+      if (!is_new)
+        throw Error(Exit::usage, fmt::format("runs {} and {} of the sweep are the same: give each "
+                                             "value once",
+                                             same->second, member.name));
       members.push_back(std::move(member));
     }
   }

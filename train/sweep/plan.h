@@ -39,11 +39,12 @@ struct SweepMember {
 SweepPlan read_sweep(const std::string& path);
 
 /// Adds `key=a,b,c` and `key=value` of the command line: an axis, or an override of every run. Commas
-/// within brackets, braces and quotes do not separate values. An axis replaces one of the same key.
+/// within brackets, braces and quotes do not separate values. Either replaces an axis of the same key.
 void add_arguments(SweepPlan& plan, std::span<const std::string> arguments);
 
 /// The runs of a plan in a fixed order. Every one's config is checked. Throws Error(usage) for a
-/// plan without axes and seeds, one of more than 10,000 runs, or a config that is wrong.
+/// plan without axes and seeds, one of more than 10,000 runs or with two equal ones, or a config that
+/// is wrong.
 std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& config);
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #include "train/sweep/sweep.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "autograd/base/files.h"
 #include "autograd/base/formats/json_text.h"
 #include "autograd/base/team.h"
+#include "train/config/fields.h"
 #include "train/fetch/subprocess.h"
 #include "train/report/runs/history.h"
 #include "train/tasks/evaluation.h"
@@ -31,11 +33,20 @@ constexpr auto pause = std::chrono::milliseconds(200);
 /// The file of this program, for the processes of the runs.
 std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
-/// The last line of a message, which says what went wrong.
-std::string last_line(std::string text) {
-  while (text.ends_with('\n')) text.pop_back();
-  const std::size_t at = text.find_last_of("\n\r");
-  return at == std::string::npos ? text : text.substr(at + 1);
+/// Why a run failed: the last line of its messages, unless it was killed.
+std::string reason_of(const ProgramResult& result) {
+  if (result.signal != 0) {
+    const char* const name = ::sigabbrev_np(result.signal);
+    return fmt::format(
+        "killed by {}{}",
+        name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", result.signal),
+        result.signal == SIGKILL ? ", perhaps because memory ran out" : "");
+  }
+  std::string_view line = result.text;
+  while (line.ends_with('\n')) line.remove_suffix(1);
+  line.remove_prefix(line.find_last_of("\n\r") + 1);  // npos + 1 is 0
+  if (line.starts_with("heed: ")) line.remove_prefix(6);
+  return fmt::format("status {}: {}", result.status, line);
 }
 
 class Sweep {
@@ -82,8 +93,16 @@ class Sweep {
     std::atomic<bool> ended = false;
     const auto work = [&] {
       for (std::size_t k; signals_.stop() == 0 && (k = next++) < runs.size();) {
-        run_one(runs[k], round);
-        report(runs[k], ++done, runs.size(), round);
+        const std::size_t i = runs[k];
+        std::string outcome;
+        try {
+          run_one(i, round);
+          if (state_[i].finished) outcome = figure_of(i);
+        } catch (const std::exception& error) {  // a damaged file of this run, for example
+          state_[i].finished = false;
+          state_[i].reason = error.what();
+        }
+        report(i, ++done, runs.size(), round, outcome);
       }
     };
     std::thread watch([&] {
@@ -153,59 +172,66 @@ class Sweep {
     if (result.status == 0)
       state_[i].finished = true;
     else if (signals_.stop() == 0)
-      state_[i].reason = fmt::format("status {}: {}", result.status, last_line(result.text));
+      state_[i].reason = reason_of(result);
   }
 
   /// Whether a run has final figures, of this round or a later one.
   bool is_finished(std::size_t i, const Round& round) const {
     if (!std::filesystem::exists(folder_of(i) + "/config.yaml")) return false;
-    const History history = read_history(folder_of(i));
-    if (history.result.where != "test" && history.result.where != "valid") return false;
-    return round.steps == 0 || history.step >= round.steps;
+    const RunResult result = read_history(folder_of(i)).result;
+    if (result.where != "test" && result.where != "valid") return false;
+    return round.steps == 0 || result.record.value("step", std::int64_t{0}) >= round.steps;
   }
 
-  void report(std::size_t i, std::size_t done, std::size_t all, const Round& round) {
+  /// "BLEU 40.61 on test"
+  std::string figure_of(std::size_t i) const {
+    const RunResult result = read_history(folder_of(i)).result;
+    const Metric metric = result.config.train.best;
+    const std::optional<double> value = figure(result, metric);
+    return fmt::format("{} {} on {}", info_of(metric).label, value ? text_of(metric, *value) : "-",
+                       result.where);
+  }
+
+  void report(std::size_t i, std::size_t done, std::size_t all, const Round& round,
+              const std::string& outcome) {
     if (!state_[i].finished && state_[i].reason.empty()) return;  // stopped
-    std::string outcome = "failed: " + state_[i].reason;
-    if (state_[i].finished) {
-      const History history = read_history(folder_of(i));
-      const Metric metric = history.result.config.train.best;
-      const std::optional<double> value = figure(history.result, metric);
-      outcome = fmt::format("{} {} on {}", info_of(metric).label,
-                            value ? text_of(metric, *value) : "-", history.result.where);
-    }
     const std::lock_guard lock(mutex_);
     tell_(fmt::format("{} of {}{}  {}  {}", done, all,
                       round.steps > 0 ? fmt::format(", {} steps", round.steps) : "",
-                      members_[i].name, outcome));
+                      members_[i].name,
+                      state_[i].finished ? outcome : "failed: " + state_[i].reason));
   }
 
   // ---- halving ----------------------------------------------------------------------------------
 
   void run_halving() {
     const std::int64_t all = read_config(options_.config, members_.front().overrides).train.steps;
-    if (all <= 0)
-      throw Error(Exit::usage, "--halving divides train.steps, which the config does not give");
     std::set<std::size_t> points;
     for (const SweepMember& member : members_) points.insert(member.point);
     int rounds = 0;
     for (std::size_t n = points.size(); n > 1; n = (n + 1) / 2) ++rounds;
     for (int r = rounds; r >= 0 && signals_.stop() == 0; --r) {
       for (State& state : state_) state.finished = false;
-      run_all(alive(), {std::max<std::int64_t>(all >> r, 1), all});
-      if (r > 0 && signals_.stop() == 0) drop_worse_half();
+      const std::int64_t steps = std::max<std::int64_t>(all >> r, 1);
+      run_all(alive(), {steps, all});
+      if (r > 0 && signals_.stop() == 0) drop_worse_half(steps);
     }
   }
 
-  /// The mean of the last validations of a point's runs; NaN if one failed.
-  double value_of(std::size_t point, Metric metric) const {
+  /// The mean over a point's runs of their last validations up to `step`, so that a sweep that is
+  /// continued decides as it did before; NaN if one failed.
+  double value_of(std::size_t point, Metric metric, std::int64_t step) const {
     double sum = 0, count = 0;
     for (std::size_t i = 0; i < members_.size(); ++i) {
       if (members_[i].point != point) continue;
       if (!state_[i].reason.empty()) return std::nan("");
       const History history = read_history(folder_of(i));
       const Curve* const curve = history.find(fmt::format("valid.{}", info_of(metric).name));
-      sum += curve != nullptr ? curve->points.back().y : std::nan("");
+      double last = std::nan("");
+      if (curve != nullptr)
+        for (const Point& p : curve->points)
+          if (p.x <= static_cast<double>(step)) last = p.y;
+      sum += last;
       ++count;
     }
     return sum / count;
@@ -217,13 +243,13 @@ class Sweep {
   }
 
   /// Points that are equal by the metric, as with an exact match of 0, are told apart by the loss.
-  void drop_worse_half() {
+  void drop_worse_half(std::int64_t step) {
     const Metric metric = read_config(options_.config, members_.front().overrides).train.best;
     std::set<std::size_t> points;
     for (const std::size_t i : alive()) points.insert(members_[i].point);
     std::map<std::size_t, std::pair<double, double>> values;
     for (const std::size_t point : points)
-      values[point] = {value_of(point, metric), value_of(point, Metric::loss)};
+      values[point] = {value_of(point, metric, step), value_of(point, Metric::loss, step)};
     std::vector<std::size_t> order(points.begin(), points.end());
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
       const auto& [value_a, loss_a] = values[a];
@@ -248,21 +274,53 @@ class Sweep {
 
 }  // namespace
 
-void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& members) {
+namespace {
+
+nlohmann::json record_of(const SweepOptions& options, const std::vector<SweepMember>& members) {
   nlohmann::json record{
       {"config", options.config}, {"halving", options.halving}, {"runs", nlohmann::json::array()}};
   for (const SweepMember& member : members)
     record["runs"].push_back({{"name", member.name}, {"overrides", member.overrides}});
-  const std::filesystem::path path = options.folder / "sweep.json";
-  std::error_code ignored;
-  if (std::filesystem::exists(path, ignored)) {
-    if (parse_json(read_bytes(path), path.string()) == record) return;
+  const Config first = read_config(options.config, members.front().overrides);
+  for (const Field& field : fields())
+    if (changes_results(field.key)) record["settings"][field.key] = field.get(first);
+  return record;
+}
+
+/// Throws unless the folder of the sweep `old` may be continued as `now`. The settings tell whether
+/// the config was edited since; a key that either lacks is one of another version.
+void require_same(const nlohmann::json& old, const nlohmann::json& now,
+                  const SweepOptions& options) {
+  const auto same = [&](const char* key) {
+    return old.is_object() && old.contains(key) && old.at(key) == now.at(key);
+  };
+  if (!same("runs") || !same("halving"))
     throw Error(
         Exit::usage,
         fmt::format("{} holds another sweep: its sweep.json names other runs. Choose another "
                     "folder with --run, or give the arguments that it was started with",
                     options.folder.string()));
-  }
+  std::vector<std::string> edited;
+  if (old.contains("settings"))
+    for (const auto& [key, value] : old.at("settings").items())
+      if (now.at("settings").contains(key) && now.at("settings").at(key) != value)
+        edited.push_back(key);
+  if (!edited.empty())
+    throw Error(Exit::usage,
+                fmt::format("{} has changed since the sweep in {} began: {}. The other runs would "
+                            "not be comparable; undo the change, or choose another folder with "
+                            "--run",
+                            options.config, options.folder.string(), fmt::join(edited, ", ")));
+}
+
+}  // namespace
+
+void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& members) {
+  const nlohmann::json record = record_of(options, members);
+  const std::filesystem::path path = options.folder / "sweep.json";
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored))
+    return require_same(parse_json(read_bytes(path), path.string()), record, options);
   if (std::filesystem::exists(options.folder / "config.yaml", ignored))
     throw Error(Exit::usage, fmt::format("{} holds a run, so it cannot be the folder of a sweep: "
                                          "choose another with --run",

@@ -26,8 +26,8 @@ struct SweepResult {
   int signal = 0;  ///< that stopped it; 0: none
 };
 
-/// Writes sweep.json, which says what the folder holds. Throws Error(usage) if it holds something
-/// else already.
+/// Writes sweep.json, which says what the folder holds: its runs, and all settings of the first one.
+/// Throws Error(usage) if it holds something else already, or the config was edited since.
 void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& members);
 
 /// Trains each run, or continues it; finished ones stay. `tell` receives a line about each as it

@@ -133,6 +133,20 @@ BOOST_AUTO_TEST_CASE(figures_of_other_data_are_not_judged) {
   BOOST_TEST(read_result(third).where == "valid, step 8");  // it was resumed after its test
 }
 
+BOOST_AUTO_TEST_CASE(a_field_of_another_type_is_named) {
+  Runs runs;
+  const std::string run = runs.add("", 0.5), file = run + "/metrics.jsonl";
+  for (const auto& [field, message] :
+       {std::pair{"\"step\":null", "step: expected a whole number, got null"},
+        {"\"kind\":5", "kind: expected a text, got 5"},
+        {"\"seconds\":\"now\"", "seconds: expected a number, got \"now\""},
+        {"\"bleu_signature\":[]", "bleu_signature: expected a text, got []"}}) {
+    put(file, fmt::format("{{\"kind\":\"train\",\"step\":1}}\n{{{}}}\n", field));
+    BOOST_TEST(contains(error_of(Exit::bad_input, [&] { read_result(run); }),
+                        fmt::format("{}:2: {}", file, message)));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(runs_without_a_test_and_without_figures) {
   Runs runs;
   const std::string run = runs.add("seed: 1\n", 0.5);

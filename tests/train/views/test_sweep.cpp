@@ -58,6 +58,9 @@ BOOST_AUTO_TEST_CASE(a_section_of_the_config) {
                   "model.layers: [1, {encoder: 1, decoder: 2}]}\n");
   BOOST_TEST(plan.members({}).size() == 16);
   BOOST_TEST(plan.members({"optim.lr=1,2,3"}).size() == 24);  // in place of the config's
+  const auto one_rate = plan.members({"optim.lr=0.5"});
+  BOOST_REQUIRE(one_rate.size() == 8);
+  BOOST_TEST(read_config(plan.config, one_rate.back().overrides).optim.lr == 0.5);
   BOOST_TEST(plan.members({})[2].overrides[2] == "model.layers={encoder: 1, decoder: 2}");
   // To train such a config is possible; a warning says what becomes of the section.
   const Config config = read_config(plan.config);
@@ -87,7 +90,20 @@ BOOST_AUTO_TEST_CASE(mistakes_are_found_before_anything_runs) {
   BOOST_TEST(contains(message("sweep: {model.nrom: [pre]}\n", {}),
                       "c.yaml:3:9: sweep.model.nrom: expected a key of the config"));
   BOOST_TEST(contains(message("sweep: {model.norm: pre}\n", {}), "expected a list of values"));
-  BOOST_TEST(contains(message("sweep: {seeds: 0}\n", {}), "whole number, at least 1"));
+  BOOST_TEST(contains(message("sweep: {seeds: 0}\n", {}), "whole number, 1 to 10000"));
+  BOOST_TEST(contains(message("sweep: {seeds: 9223372036854775807}\n", {"model.heads=1,2"}),
+                      "whole number, 1 to 10000"));
+  BOOST_TEST(contains(message("", {"optim.lr=1e-3,0.01,0.001"}),
+                      "runs 001-lr=1e_3 and 003-lr=0.001 of the sweep are the same"));
+  BOOST_TEST(
+      contains(message("sweep: {seeds: 2}\n", {"seed=1,2"}), "--seeds (or sweep.seeds) sets seed"));
+  BOOST_TEST(contains(message("sweep: {halving: true}\n", {"train.steps=10,20"}),
+                      "train.steps cannot have several values"));
+  BOOST_TEST(
+      contains(message("train: {steps: 0, epochs: 2}\nsweep: {halving: true, seeds: 2}\n", {}),
+               "--halving divides train.steps"));
+  BOOST_TEST(contains(error_of(Exit::usage, [] { read_sweep("no-such.yaml"); }),
+                      "cannot read the config: "));
   BOOST_TEST(contains(message("sweep: {halving: maybe}\n", {}), "expected true or false"));
   std::string many = "seed=0";
   for (int i = 1; i < 200; ++i) many += fmt::format(",{}", i);
@@ -104,6 +120,15 @@ BOOST_AUTO_TEST_CASE(a_folder_belongs_to_one_sweep) {
   claim_folder(options, two);  // to continue
   BOOST_TEST(contains(error_of(Exit::usage, [&] { claim_folder(options, three); }),
                       "holds another sweep"));
+  put(plan.config, "# moved, or with a comment\nname: other\nthreads: 1\n" + base);
+  claim_folder(options, two);
+  put(plan.config, base + "train: {steps: 9}\n");
+  BOOST_TEST(contains(error_of(Exit::usage, [&] { claim_folder(options, two); }),
+                      "c.yaml has changed since the sweep in " + options.folder.string() +
+                          " began: train.steps. The other runs"));
+  put(plan.folder / "s" / "sweep.json", "[]");
+  BOOST_TEST(
+      contains(error_of(Exit::usage, [&] { claim_folder(options, two); }), "holds another sweep"));
   std::filesystem::create_directories(plan.folder / "run");
   put(plan.folder / "run" / "config.yaml", base);
   const SweepOptions run{plan.config, plan.folder / "run", 1, false};

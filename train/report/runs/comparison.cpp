@@ -22,13 +22,10 @@ namespace heed {
 
 namespace {
 
-/// Keys that do not affect the result, and the seed: runs that differ in these alone form a group.
-constexpr std::array<std::string_view, 4> ignored{"name", "threads", "seed", "train.tensorboard"};
-
 std::vector<std::string> differing_keys(const std::vector<RunResult>& results) {
   std::vector<std::string> keys;
   for (const Field& field : fields()) {
-    if (std::ranges::find(ignored, field.key) != ignored.end()) continue;
+    if (!changes_results(field.key) || field.key == "seed") continue;
     const bool differs = std::ranges::any_of(results, [&](const RunResult& result) {
       return field.get(result.config) != field.get(results.front().config);
     });
@@ -82,11 +79,40 @@ std::string minutes_of(const RunGroup& group) {
 
 }  // namespace
 
+bool changes_results(std::string_view key) {
+  constexpr std::array<std::string_view, 3> others{"name", "threads", "train.tensorboard"};
+  return std::ranges::find(others, key) == others.end();
+}
+
 std::optional<double> figure(const RunResult& result, Metric metric) {
   if (!result.record.is_object()) return std::nullopt;
   const auto found = result.record.find(std::string(info_of(metric).name));
   if (found == result.record.end() || !found->is_number()) return std::nullopt;
   return found->get<double>();
+}
+
+std::vector<nlohmann::json> read_metrics(const RunFolder& run) {
+  const auto is_whole = [](const nlohmann::json& v) {
+    return v.is_number_unsigned() ? v.get<std::uint64_t>() <= INT64_MAX : v.is_number_integer();
+  };
+  const auto is_text = [](const nlohmann::json& v) { return v.is_string(); };
+  const auto is_number = [](const nlohmann::json& v) { return v.is_number(); };
+  std::vector<nlohmann::json> records = read_jsonl(run.metrics());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const auto require = [&](const char* key, const auto& is_right, const char* type) {
+      const auto found = records[i].find(key);
+      if (found != records[i].end() && !is_right(*found))
+        throw Error(Exit::bad_input,
+                    fmt::format("{}:{}: {}: expected {}, got {}", run.metrics().string(), i + 1,
+                                key, type, excerpt(found->dump(), 40)));
+    };
+    require("kind", is_text, "a text");
+    require("step", is_whole, "a whole number");
+    require("target_tokens", is_whole, "a whole number");
+    require("seconds", is_number, "a number");
+    require("bleu_signature", is_text, "a text");
+  }
+  return records;
 }
 
 void take_figures(RunResult& result, std::vector<nlohmann::json> records) {
@@ -117,7 +143,7 @@ RunResult result_of(const std::string& folder, std::vector<nlohmann::json> recor
 
 RunResult read_result(const std::string& folder) {
   const RunFolder run{folder};
-  RunResult result = result_of(folder, read_jsonl(run.metrics()));
+  RunResult result = result_of(folder, read_metrics(run));
   if (result.where.empty())
     throw Error(Exit::bad_input,
                 fmt::format("{}: no results yet: {} holds neither a test nor a validation", folder,

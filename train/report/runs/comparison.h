@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/config/config.h"
@@ -24,6 +25,10 @@ struct RunResult {
 /// The figure of a metric; unset if the run has none.
 std::optional<double> figure(const RunResult& result, Metric metric);
 
+/// The records of a run's metrics.jsonl. Throws Error(bad_input), naming file and line, if one is
+/// damaged or a field of it that heed reads (kind, step, seconds, …) is not of its type.
+std::vector<nlohmann::json> read_metrics(const RunFolder& run);
+
 /// Sets `record` and `where` from the records of metrics.jsonl, if they have figures yet. Throws
 /// Error(bad_input) for a record without kind or step.
 void take_figures(RunResult& result, std::vector<nlohmann::json> records);
@@ -31,6 +36,10 @@ void take_figures(RunResult& result, std::vector<nlohmann::json> records);
 RunResult read_result(const std::string& folder);
 /// The same from the records of its metrics.jsonl; without figures, its record is null.
 RunResult result_of(const std::string& folder, std::vector<nlohmann::json> records);
+
+/// Whether a key of the config changes what comes out: all do but name, threads and
+/// train.tensorboard.
+bool changes_results(std::string_view key);
 
 /// Runs that differ in nothing but the seed.
 struct RunGroup {
@@ -50,8 +59,7 @@ class Comparison {
   /// outlive the comparison. Throws Error(usage) if their tasks differ or a folder occurs twice.
   explicit Comparison(const std::vector<RunResult>& results);
 
-  /// The keys whose values differ, except those that do not change what comes out (name, threads)
-  /// and the seed.
+  /// The keys whose values differ, except the seed and those that do not change what comes out.
   const std::vector<std::string>& keys() const { return keys_; }
   const std::vector<RunGroup>& groups() const { return groups_; }
   /// The figures that any of the runs has.
