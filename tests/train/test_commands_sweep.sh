@@ -62,11 +62,18 @@ holds out 'exact match'
 echo garbage >>failing/001-lr=0.01/metrics.jsonl  # a damaged run fails alone, too
 status 1 sweep copy.yaml optim.lr=0.01,1e30 optim.clip_norm=0 optim.name=sgd --run failing
 says '1 of 2  001-lr=0.01  failed: failing/001-lr=0.01/metrics.jsonl:' '2 of 2  002-lr=1e30  failed: status 5'
-"$heed" sweep copy.yaml model.heads=1,2 --run lost train.steps=4000 >out 2>err </dev/null &
+"$heed" sweep copy.yaml model.heads=1,2 --run lost train.steps=20000 >out 2>err </dev/null &
 sweep=$!
 soon '[ -e lost/001-heads=1/checkpoints ]'
+"$heed" sweep copy.yaml model.heads=1,2 --run lost train.steps=20000 >out2 2>err2 </dev/null &
+second=$!
+soon 'grep -q "001-heads=1  waits for another process that is training it" err2'
+kill -TERM $second
+wait $second
+equal 'status of a second sweep' $? 143
 kill -9 "$(sed -n 's/[^0-9]*\([0-9][0-9]*\).*/\1/p' lost/001-heads=1/.lock)"
-soon 'grep -q "001-heads=1  failed: killed by SIGKILL" err'
+until grep -q '^1 of 2' err || ! kill -0 $sweep 2>/dev/null; do sleep 0.1; done
+says '001-heads=1  failed: killed by SIGKILL'
 kill -TERM $sweep
 wait $sweep
 

@@ -153,22 +153,33 @@ class Sweep {
     return words;
   }
 
+  void set_process(std::size_t i, int process) {
+    const std::lock_guard lock(mutex_);
+    state_[i].process = process;
+  }
+
+  void say(const std::string& line) {
+    const std::lock_guard lock(mutex_);
+    tell_(line);
+  }
+
   void run_one(std::size_t i, const Round& round) {
     if (is_finished(i, round)) {
       state_[i].finished = true;
       return;
     }
     ProgramResult result;
-    do {  // a run of an earlier call that was killed may still go on
+    for (bool waits = false; !waits || result.status == static_cast<int>(Exit::locked);
+         waits = true) {
       if (signals_.stop() != 0) return;
-      result = run_program(command_of(i, round), STDERR_FILENO, [&](int process) {
-        const std::lock_guard lock(mutex_);
-        state_[i].process = process;
-      });
-      const std::lock_guard lock(mutex_);
-      state_[i].process = 0;
-      if (result.status == static_cast<int>(Exit::locked)) std::this_thread::sleep_for(pause);
-    } while (result.status == static_cast<int>(Exit::locked));
+      if (waits) std::this_thread::sleep_for(pause);
+      result = run_program(command_of(i, round), STDERR_FILENO,
+                           [&](int process) { set_process(i, process); });
+      set_process(i, 0);
+      // A run of another call, perhaps of one that was killed, may still go on.
+      if (!waits && result.status == static_cast<int>(Exit::locked))
+        say(members_[i].name + "  waits for another process that is training it");
+    }
     if (result.status == 0)
       state_[i].finished = true;
     else if (signals_.stop() == 0)
@@ -195,11 +206,9 @@ class Sweep {
   void report(std::size_t i, std::size_t done, std::size_t all, const Round& round,
               const std::string& outcome) {
     if (!state_[i].finished && state_[i].reason.empty()) return;  // stopped
-    const std::lock_guard lock(mutex_);
-    tell_(fmt::format("{} of {}{}  {}  {}", done, all,
-                      round.steps > 0 ? fmt::format(", {} steps", round.steps) : "",
-                      members_[i].name,
-                      state_[i].finished ? outcome : "failed: " + state_[i].reason));
+    say(fmt::format("{} of {}{}  {}  {}", done, all,
+                    round.steps > 0 ? fmt::format(", {} steps", round.steps) : "", members_[i].name,
+                    state_[i].finished ? outcome : "failed: " + state_[i].reason));
   }
 
   // ---- halving ----------------------------------------------------------------------------------
