@@ -57,7 +57,7 @@ class Scale {
     return all;
   }
   std::vector<double> log_ticks() const {
-    const bool wide = high_ / low_ > 100;
+    const bool wide = high_ / low_ > 1000;  // or else there might be one decade within the bounds
     std::vector<double> all;
     const int first = static_cast<int>(std::floor(std::log10(low_))),
               last = static_cast<int>(std::ceil(std::log10(high_))), skip = 1 + (last - first) / 9;
@@ -138,18 +138,24 @@ std::vector<Point> visible(const std::vector<Point>& points, const Plot& plot) {
   return all;
 }
 
-/// A path through points in pixels; a tenth of a pixel is enough.
+/// A path through points in pixels; a tenth of a pixel is enough. A point without neighbours becomes
+/// a short dash, which can be seen.
 std::string path_of(const std::vector<Point>& points) {
   std::string text;
-  bool joined = false;
+  std::size_t joined = 0;  // points of the piece so far
+  const auto end_piece = [&] {
+    if (joined == 1) text += "m-3 0h6";
+    joined = 0;
+  };
   for (const Point& p : points) {
-    const bool finite = std::isfinite(p.x) && std::isfinite(p.y);
-    if (finite) {
-      text += fmt::format("{}{} {}", joined ? "L" : "M", svg_number(std::round(10 * p.x) / 10),
-                          svg_number(std::round(10 * p.y) / 10));
+    if (!std::isfinite(p.x) || !std::isfinite(p.y)) {
+      end_piece();
+      continue;
     }
-    joined = finite;
+    text += fmt::format("{}{} {}", joined++ > 0 ? "L" : "M", svg_number(std::round(10 * p.x) / 10),
+                        svg_number(std::round(10 * p.y) / 10));
   }
+  end_piece();
   return text;
 }
 

@@ -48,16 +48,21 @@ BOOST_AUTO_TEST_CASE(a_logarithmic_scale_has_decades) {
   const Drawing drawing = drawn(chart);
   for (const char* tick : {">0.001<", ">0.1<", ">1<", ">1000<"})
     BOOST_TEST(drawing.body.find(tick) != std::string::npos, tick);
-  BOOST_TEST(path_of_line(drawing) == "M0 190M400 0");
+  BOOST_TEST(path_of_line(drawing) == "M0 190m-3 0h6M400 0m-3 0h6");
+  chart = with({{1, 0.012}, {2, 2.4}});  // it holds two decades: too few ticks
+  chart.log_y = true;
+  const std::string narrow = drawn(chart).body;
+  for (const char* tick : {">0.02<", ">0.05<", ">0.1<", ">0.2<", ">1<", ">2<"})
+    BOOST_TEST(narrow.find(tick) != std::string::npos, tick);
 }
 
 BOOST_AUTO_TEST_CASE(a_line_breaks_where_it_is_not_finite) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  BOOST_TEST(path_of_line(drawn(with({{0, 0}, {1, nan}, {2, 1}}))) == "M0 190M400 0");
+  BOOST_TEST(path_of_line(drawn(with({{0, 0}, {1, nan}, {2, 1}}))) == "M0 190m-3 0h6M400 0m-3 0h6");
 }
 
 BOOST_AUTO_TEST_CASE(a_single_value_is_in_the_middle) {
-  BOOST_TEST(path_of_line(drawn(with({{7, 3}}))) == "M200 95");
+  BOOST_TEST(path_of_line(drawn(with({{7, 3}}))) == "M200 95m-3 0h6");  // a dash, to be seen
 }
 
 BOOST_AUTO_TEST_CASE(without_values_it_says_so) {

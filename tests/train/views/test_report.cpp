@@ -110,6 +110,12 @@ BOOST_AUTO_TEST_CASE(seeds_share_a_line_and_a_band) {
   BOOST_TEST(!contains(page, "class=\"band s1\""));  // one run
   BOOST_TEST(contains(page, "<b>post</b>"));
   BOOST_TEST(contains(page, "Paired bootstrap"));
+  const std::string slower = make_run(folder, "d", "seed: 3\n", texts(60));
+  put(slower + "/metrics.jsonl", "{\"kind\":\"train\",\"step\":1,\"seconds\":1200.5}\n");
+  const std::string two = page_of({slower, (folder / "a").string()});
+  BOOST_TEST(contains(two, "</data> <span class=\"quiet\">(95 % interval"));  // of the one tested
+  BOOST_TEST(contains(two, "</span> on test"));
+  BOOST_TEST(contains(two, "13.3 minutes"));  // the mean
 }
 
 BOOST_AUTO_TEST_CASE(hostile_text_stays_text) {
@@ -145,6 +151,28 @@ BOOST_AUTO_TEST_CASE(outputs_of_other_weights_are_not_judged) {
   write_outputs(RunFolder{run}, texts(20));
   BOOST_TEST(!contains(page_of({run}), "interval <"));
   BOOST_TEST(!contains(page_of({run}), "(95 % interval"));
+  BOOST_TEST(contains(page_of({run}), "do not belong together</li>"));
+}
+
+BOOST_AUTO_TEST_CASE(a_figure_that_is_not_finite_breaks_a_curve) {
+  const TempFolder folder;
+  const RunFolder run{folder / "a"};
+  std::filesystem::create_directories(run.path);
+  put(run.config(), "task: seq2seq\ndata: {synthetic: {name: copy}}\n");
+  std::string metrics;
+  for (const char* loss : {"3", "2", "null", "4", "1"})
+    metrics += fmt::format("{{\"kind\":\"train\",\"step\":{},\"nll\":{}}}\n",
+                           std::ranges::count(metrics, '\n') + 1, loss);
+  put(run.metrics(), metrics);
+  const History history = read_history(run.path.string());
+  const Curve* const curve = history.find("train.nll");
+  BOOST_REQUIRE(curve != nullptr);
+  BOOST_REQUIRE(curve->points.size() == 5);
+  BOOST_TEST(std::isnan(curve->points[2].y));
+  const std::string page = report_page({history}, {});
+  BOOST_TEST(contains(page, "M0 63.3L100 126.7M300 0L400 190"));
+  BOOST_TEST(!contains(page, "95 % interval"));  // no outputs, so no column of them
+  BOOST_TEST(contains(curves_csv({history}, {"train.nll"}), ",train.nll,3,nan\n"));
 }
 
 BOOST_AUTO_TEST_CASE(curves_as_csv) {

@@ -12,7 +12,6 @@
 #include "autograd/base/files.h"
 #include "autograd/base/formats/json_text.h"
 #include "train/run/checkpoint_folder.h"
-#include "train/run/jsonl.h"
 #include "train/run/run_lock.h"
 #include "train/tasks/evaluation.h"
 #include "train/terminal/table.h"
@@ -116,7 +115,7 @@ void read_run(RunLine& line) {
   const RunFolder run{line.result.folder};
   const bool locked = is_locked(run);  // before reading, so that what is read is no older
   line.result.config = config_of(run);
-  take_records(line, read_jsonl(run.metrics()));
+  take_records(line, read_metrics(run));
   const std::vector<std::int64_t> steps = CheckpointFolder(run.path).steps();
   if (locked) {
     line.state = RunState::running;

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <string_view>
 
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
 #include "autograd/base/formats/json_text.h"
-#include "train/run/jsonl.h"
 
 namespace heed {
 
@@ -26,7 +26,8 @@ void add_points(Curves& curves, const std::string& prefix, const nlohmann::json&
                 double step) {
   for (const auto& [key, value] : record.items()) {
     if (std::ranges::find(places, key) != places.end()) continue;
-    if (value.is_number()) curves[prefix + key].push_back({step, value.get<double>()});
+    if (value.is_number() || value.is_null())
+      curves[prefix + key].push_back({step, value.is_null() ? std::nan("") : value.get<double>()});
     if (key == "gradient_norms" && value.is_object())
       add_points(curves, prefix + key + ".", value, step);
   }
@@ -68,7 +69,7 @@ const Curve* History::find(const std::string& name) const {
 History read_history(const std::string& folder) {
   const RunFolder run{folder};
   History history;
-  std::vector<nlohmann::json> records = read_jsonl(run.metrics());
+  std::vector<nlohmann::json> records = read_metrics(run);
   Curves curves;
   for (const nlohmann::json& record : records) {
     const std::string kind = record.value("kind", "");

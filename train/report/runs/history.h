@@ -11,7 +11,8 @@
 namespace heed {
 
 /// A figure over the steps. Names are those of metrics.jsonl with the kind of its records before
-/// them: "train.loss", "valid.bleu", "train.gradient_norms.encoder.layers.0".
+/// them: "train.loss", "valid.bleu", "train.gradient_norms.encoder.layers.0". A figure that is null
+/// in metrics.jsonl, since it was not finite, is NaN here.
 struct Curve {
   std::string name;
   std::vector<Point> points;

@@ -99,6 +99,7 @@ Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
   }
   for (std::size_t r = 0; r < runs.size(); ++r)
     if (!runs[r].name.empty()) chart.legend.emplace_back(static_cast<int>(r), runs[r].name);
+  chart.y_low = 0;
   if (info.percent) chart.y_label = "%";
   return chart;
 }

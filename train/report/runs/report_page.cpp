@@ -74,13 +74,20 @@ class Report {
       : histories_(histories),
         extras_(extras),
         results_(results_of(histories)),
-        comparison_(results_) {
+        comparison_(results_),
+        notes_(extras.notes) {
     for (const History& h : histories_) {
       samples_.push_back(statistics_of(judged_by(), h.outputs, h.result.config.decode.bleu));
       // Outputs of other weights or other data than the figures would mislead.
       const std::optional<double> value = figure(h.result, judged_by());
-      if (samples_.back() && !(value && is_same(whole(*samples_.back()), *value)))
+      if (samples_.back() && !(value && is_same(whole(*samples_.back()), *value))) {
         samples_.back().reset();
+        if (value)
+          notes_.push_back(
+              fmt::format("interval and paired test of {}: its outputs.jsonl and the "
+                          "figures in its metrics.jsonl do not belong together",
+                          h.result.folder));
+      }
       scores_.push_back(samples_.back() ? resampled(*samples_.back()) : std::vector<double>{});
     }
   }
@@ -110,7 +117,7 @@ class Report {
             section("Model", preformatted(extras_.model)) +
             section("Time by op", preformatted(extras_.profile)) + section("Settings", settings()) +
             section("Machine, program and data", machine()) + section("Incidents", incidents()) +
-            section("Not shown", list(extras_.notes));
+            section("Not shown", list(notes_));
     const std::string refresh =
         extras_.refresh > 0
             ? fmt::format("<meta http-equiv=\"refresh\" content=\"{}\">\n", extras_.refresh)
@@ -122,7 +129,8 @@ class Report {
   static constexpr std::string_view style =
       "table{border-collapse:collapse;font-size:13px}th,td{text-align:left;vertical-align:top;"
       "padding:3px 12px 3px 0;border-bottom:1px solid var(--line)}th{color:var(--quiet);"
-      "font-weight:normal}\n.wide{overflow-x:auto}.charts{display:flex;flex-wrap:wrap;gap:8px}\n"
+      "font-weight:normal;overflow-wrap:normal}\n.wide{overflow-x:auto}.charts{display:flex;flex-"
+      "wrap:wrap;gap:8px}\n"
       "pre{font-size:12px;overflow-x:auto}.verdict{font-size:17px}.quiet{color:var(--quiet)}\n"
       "summary{cursor:pointer}.shots{display:flex;flex-wrap:wrap;gap:12px;font-size:12px}\n"
       ".shots "
@@ -170,7 +178,10 @@ class Report {
   }
 
   std::string verdict_line(const RunGroup& group) const {
-    const History& h = history_of(group.runs.front());
+    const auto judged = std::ranges::find_if(
+        group.runs, [&](const RunResult* run) { return figure(*run, judged_by()).has_value(); });
+    const RunResult* const shown = judged != group.runs.end() ? *judged : group.runs.front();
+    const History& h = history_of(shown);
     std::vector<std::string> parts;
     const Spread spread = comparison_.spread(group, judged_by());
     if (spread.count > 0) {
@@ -179,7 +190,7 @@ class Report {
       if (spread.count > 1)
         text += fmt::format(" ± {} ({} runs)", xml_text(text_of(judged_by(), spread.deviation)),
                             spread.count);
-      const std::string interval = interval_text(number_of(group.runs.front()));
+      const std::string interval = interval_text(number_of(shown));
       if (spread.count == 1 && !interval.empty())
         text += fmt::format(" <span class=\"quiet\">(95 % interval {})</span>", xml_text(interval));
       parts.push_back(text + " on " + xml_text(h.result.where));
@@ -190,8 +201,14 @@ class Report {
     } else {
       parts.push_back(fmt::format("step {}: no figures yet", h.step));
     }
-    parts.push_back(fmt::format("{:.1f} minutes", h.seconds / 60));
-    parts.push_back(fmt::format("{:.0f} target tokens/s", tokens_per_second(h)));
+    double minutes = 0, speed = 0;  // means over the group
+    for (const RunResult* run : group.runs) {
+      const auto runs = static_cast<double>(group.runs.size());
+      minutes += history_of(run).seconds / 60 / runs;
+      speed += tokens_per_second(history_of(run)) / runs;
+    }
+    parts.push_back(fmt::format("{:.1f} minutes", minutes));
+    parts.push_back(fmt::format("{:.0f} target tokens/s", speed));
     const std::string name =
         comparison_.groups().size() > 1
             ? fmt::format("<b>{}</b>: ", xml_text(excerpt(comparison_.label(group), 60)))
@@ -221,8 +238,10 @@ class Report {
     for (const std::string& key : comparison_.keys()) head.push_back(xml_text(key));
     head.insert(head.end(), {"data", "step"});
     for (const Metric metric : comparison_.metrics()) head.emplace_back(info_of(metric).label);
-    head.insert(head.end(), {fmt::format("95 % interval of {}", info_of(judged_by()).label),
-                             "minutes", "target tokens/s"});
+    const bool intervals =
+        std::ranges::any_of(scores_, [](const auto& scores) { return !scores.empty(); });
+    if (intervals) head.push_back(fmt::format("95 % interval of {}", info_of(judged_by()).label));
+    head.insert(head.end(), {"minutes", "target tokens/s"});
     Rows rows{head};
     for (std::size_t i = 0; i < histories_.size(); ++i) {
       const History& h = histories_[i];
@@ -236,7 +255,7 @@ class Report {
         const std::optional<double> value = figure(h.result, metric);
         row.push_back(value ? data_element(metric, *value) : "-");
       }
-      row.push_back(xml_text(interval_text(i)));
+      if (intervals) row.push_back(xml_text(interval_text(i)));
       row.push_back(fmt::format("{:.1f}", h.seconds / 60));
       row.push_back(fmt::format("{:.0f}", tokens_per_second(h)));
       rows.push_back(std::move(row));
@@ -288,13 +307,15 @@ class Report {
       if (values.size() < group.runs.size()) continue;
       double mean = 0;
       for (const double v : values) mean += v / static_cast<double>(values.size());
-      line.points.push_back({step, mean});
+      line.points.push_back({step, mean});  // not finite if one of them is not
+      if (!std::isfinite(mean)) continue;
       const auto [low, high] = std::ranges::minmax(values);
       band.x.push_back(step);
       band.low.push_back(low);
       band.high.push_back(high);
     }
-    if (line.points.empty()) return;
+    if (std::ranges::none_of(line.points, [](const Point& p) { return std::isfinite(p.y); }))
+      return;
     chart.lines.push_back(std::move(line));
     if (group.runs.size() > 1) chart.bands.push_back(std::move(band));
   }
@@ -512,6 +533,7 @@ class Report {
   Comparison comparison_;
   std::vector<std::optional<SampleStatistics>> samples_;  // of judged_by(), for each run
   std::vector<std::vector<double>> scores_;               // of resampled test sets
+  std::vector<std::string> notes_;                        // what is left out, and why
 };
 
 }  // namespace
@@ -530,6 +552,7 @@ std::string curves_csv(const std::vector<History>& histories,
   for (const History& h : histories)
     for (const Curve& curve : h.curves) known.insert(curve.name);
   std::string text = "run,seed,curve,step,value\n";
+  if (known.empty()) throw Error(Exit::usage, "--csv: the runs have no curves yet");
   for (const std::string& name : names) {
     if (!known.contains(name))
       throw Error(Exit::usage, fmt::format("--csv {}: no run has such a curve; there are {}", name,
