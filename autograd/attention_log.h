@@ -1,6 +1,6 @@
 #pragma once
-/// What attention computes, for programs that show it. Off by default: the op then tests one pointer
-/// for each block of queries.
+/// A record of what attention computes, for programs that display it. Off by default; the op then
+/// tests one pointer for each block of queries.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -12,8 +12,7 @@
 
 HEED_BEGIN
 
-/// One call of self_attention or cross_attention. The arrays that it reads and writes are shared, not
-/// copied.
+/// One call of self_attention or cross_attention. Its inputs and outputs are shared, not copied.
 struct AttentionRecord {
   bool self = true;  ///< queries and keys are the rows of the same sequences
   std::int64_t heads = 1;
@@ -26,8 +25,8 @@ struct AttentionRecord {
   Array input = {}, memory = {};  ///< the rows from which a layer made q and, if not self, k and v
   /// [queries, keys] of each sequence: 1 where the pattern lets the query read the key, else 0.
   std::vector<Array> reads = {};
-  /// P [queries, keys] of each sequence and, within a sequence, of each head. A key that a query
-  /// does not read has weight 0. Before dropout.
+  /// P [queries, keys], before dropout, of each sequence and, within a sequence, of each head. Masked
+  /// keys have weight 0.
   std::vector<Array> weights = {};
 
   const Array& of(std::int64_t sequence, std::int64_t head) const {

@@ -1,5 +1,5 @@
 #pragma once
-/// Arguments that several commands have, declared alike everywhere.
+/// Arguments that several commands share.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>

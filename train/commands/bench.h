@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// The time of each op in a step, as a table; takes the time of some twenty steps.
+/// The time of each op in a step, as a table; takes as long as about twenty steps.
 std::string time_by_op(const Config& config);
 
 }  // namespace heed

@@ -96,12 +96,12 @@ void add_sweep(CLI::App& app, Job& job) {
         ->group(choices);
   };
   add_count("--seeds", options->seeds,
-            "runs of each point, with the config's seed and the next ones");
+            "runs per point, with consecutive seeds that start at the config's");
   add_count("--random", options->random, "draw N points of the grid instead of all");
   command
       ->add_flag("--halving", options->halving,
-                 "successive halving: train all points for a part of train.steps, keep the better "
-                 "half, and so on")
+                 "successive halving: train all points for part of train.steps, keep the better "
+                 "half, and repeat")
       ->group(choices);
   add_choice(command, choices, "--jobs", options->jobs, "N",
              "runs at a time, which share the threads (default: 1)")

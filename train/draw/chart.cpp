@@ -16,7 +16,7 @@ namespace {
 constexpr double left = 56, top = 26, plot_width = 400, plot_height = 190, right = 14, below = 40;
 constexpr double character = 5.6;  // about the width of one, in pixels
 
-/// Maps the values between two bounds to a length of pixels.
+/// Maps an interval of values to [0, 1], linearly or logarithmically.
 class Scale {
  public:
   Scale(std::vector<double> values, bool log, std::optional<double> low, std::optional<double> high)
@@ -90,7 +90,7 @@ std::string colour_class(int colour, bool line) {
                      line && colour / palette_size % 2 == 1 ? " second" : "");
 }
 
-/// The two scales of a chart, and what they map to.
+/// The scales of a chart's two axes, and the pixels that they map to.
 struct Plot {
   Scale x, y;
   double px(double value) const { return plot_width * x.at(value); }
@@ -113,8 +113,7 @@ std::vector<double> values_of(const Chart& chart, bool of_x) {
   return all;
 }
 
-/// The points of a line in pixels, as far as they can be told apart. One that is not finite marks a
-/// break.
+/// The visible points of a line, in pixels. A point that is not finite marks a break.
 std::vector<Point> visible(const std::vector<Point>& points, const Plot& plot) {
   std::vector<Point> all, column;
   const auto end_column = [&] {
@@ -231,7 +230,7 @@ std::string marks(const Chart& chart, const Plot& plot) {
   return body;
 }
 
-/// They may overlap the frame.
+/// Not clipped: a dot may overlap the frame.
 std::string dots_of(const Chart& chart, const Plot& plot) {
   std::string body;
   for (const Dot& dot : chart.dots) {
@@ -244,7 +243,7 @@ std::string dots_of(const Chart& chart, const Plot& plot) {
   return body;
 }
 
-/// Names with a sample of their mark, in lines below the plot; `height` becomes theirs.
+/// The legend, below the plot. Sets `height` to that of the legend.
 std::string legend_of(const Chart& chart, double& height) {
   constexpr std::size_t most = 48;  // characters of a name
   constexpr double row = 15, sample = 18, space = 14;
@@ -289,7 +288,7 @@ Drawing drawn(const Chart& chart) {
         svg_number(plot_width), svg_number(plot_height), xml_text(chart.title),
         svg_number(plot_width / 2), svg_number(plot_height / 2));
   } else {
-    // Marks beyond given bounds are cut off at the frame.
+    // Marks beyond the given bounds are clipped at the frame.
     body += axes(chart, plot) + svg_element(plot_width, plot_height, marks(chart, plot)) +
             dots_of(chart, plot) + legend;
   }

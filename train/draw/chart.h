@@ -33,14 +33,14 @@ struct Bar {
   std::string text;  ///< its tooltip
 };
 
-/// A point to be noticed.
+/// A highlighted point.
 struct Dot {
   int colour = 0;
   Point at;
   std::string text;  ///< its tooltip
 };
 
-/// A label in place of a number on the axis of x.
+/// A tick on the x axis with a label of its own.
 struct Tick {
   double at = 0;
   std::string text;
@@ -59,7 +59,7 @@ struct Chart {
 };
 
 /// Lines are reduced to what can be seen: in each column of pixels their first, lowest, highest and
-/// last point. A chart without a mark says "no values".
+/// last point. A chart without marks shows "no values".
 Drawing drawn(const Chart& chart);
 
 }  // namespace heed

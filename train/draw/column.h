@@ -29,7 +29,7 @@ struct Column {
   std::string body = {};
   std::vector<std::pair<double, double>> readers = {};  ///< left edges of boxes with reads_beside
 
-  /// Of `n` boxes side by side.
+  /// The width of `n` boxes side by side.
   static double width_of(int n) { return n * box_width + (n - 1) * gap; }
   double half() const { return width / 2 + 32; }  ///< half the width of a frame
   double outside() const { return x + side * (half() + 112); }
@@ -40,20 +40,20 @@ struct Column {
             std::string_view anchor = "middle");
   /// A line of text below what follows.
   void caption(const std::string& line, std::string_view kind = "name");
-  /// An arrow up, with a label of what it carries.
+  /// An upward arrow, labelled with what it carries.
   void rise(const std::string& label = "", double by = 16, bool tip = true);
   void box(const Box& box) { box_at(box, x, top), top -= box.height(); }
-  /// Boxes that read the same; what they give is added.
+  /// Boxes side by side with the same input; their outputs are added.
   void boxes(const std::vector<Box>& boxes);
-  /// What was at y = `from` is added to what is here.
+  /// A residual connection from y = `from` to the current top.
   void add_from(double from);
-  /// A box beside the column, which is added to it.
+  /// A box beside the column, whose output is added to the column's.
   void add_beside(const Box& box);
-  /// A box beside the column, which the frame above reads.
+  /// A box beside the column, whose output the frame above reads.
   void give_beside(const Box& box);
   /// A frame around what `draw` draws, with lines of text beside it.
   void frame(const std::vector<std::string>& beside, const std::function<void()>& draw);
-  /// A dashed line outside of all frames: equal things at two heights.
+  /// A dashed line outside all frames that joins two uses of the same matrix.
   void tie(double from, double to);
 
  private:

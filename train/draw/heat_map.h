@@ -26,7 +26,7 @@ HeatMap reduced(const HeatMap& map, std::int64_t most);
 /// that would be nearly invisible.
 std::string heat_cells(const HeatMap& map, double width, double height);
 
-/// A map with a name for each row, to its left, and for each column, above it. The four largest cells
+/// A map with row names on the left and column names above. The four largest cells
 /// of each row have a tooltip "row → column: value", if they have at least a twentieth of the largest
 /// value.
 Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,

@@ -26,7 +26,7 @@ std::string_view drawing_style();
 
 inline constexpr int palette_size = 8;
 
-/// Elements of SVG and the size that they fill, in pixels.
+/// SVG elements and the size of the area that they fill, in pixels.
 struct Drawing {
   double width = 0, height = 0;
   std::string body;

@@ -18,7 +18,7 @@ constexpr std::size_t most = 24;  // characters of a name
 
 double height_of(double node) { return top + line * (node + 0.5); }
 
-/// The lines of one stretch, in one path for each level of opacity.
+/// The edges between two columns, in one path for each level of opacity.
 std::string paths(const HeatMap& edges, double from, double to, double threshold) {
   constexpr int levels = 20;
   std::map<int, std::string> by_level;

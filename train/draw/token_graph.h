@@ -1,5 +1,5 @@
 #pragma once
-/// Names in columns, joined by lines.
+/// Graphs of tokens: columns of nodes, with edges between neighbouring columns.
 #include <span>
 #include <string>
 #include <vector>

@@ -15,7 +15,7 @@ inline constexpr std::size_t chrf_order = 6;  // longest n-grams; white space do
 struct ChrfCounts {
   std::int64_t hypothesis = 0, reference = 0, matches = 0;
 };
-/// Of one line.
+/// The counts of one line for each order.
 std::array<ChrfCounts, chrf_order> count_chrf(const std::string& hypothesis,
                                               const std::string& reference);
 /// The score of a corpus, from 0 to 100, from the sums of its lines' counts.

@@ -258,7 +258,7 @@ class ModelDrawing {
       c.give_beside(box("Distances", {"biases of all layers"}, part, table));
   }
 
-  /// What a source that is not text is, and what its rows are.
+  /// Describes a source that is not text, and its rows.
   void draw_source(Column& c, bool class_row) const {
     const ImageOptions& image = config_.data.image;
     const std::string first = class_row ? ", after a row of zeros" : "",
@@ -278,7 +278,7 @@ class ModelDrawing {
       c.caption(fmt::format("{} to a row{}", features.stack, first), "more");
     }
   }
-  /// Returns what its rows are.
+  /// Returns a description of its rows.
   std::string draw_front_end(Column& c, const std::string& part, const std::string& rows) const {
     const bool class_row =
         architecture_ == Architecture::encoder_of_sequences && o_.pool == Pool::first;
@@ -336,7 +336,7 @@ class ModelDrawing {
     draw_labels(c, rows, o.d_model);
   }
 
-  /// What follows an encoder without a decoder.
+  /// The output layers of a model without a decoder.
   void draw_labels(Column& c, const std::string& rows, std::int64_t d) const {
     const VocabularySizes& sizes = vocabulary_.sizes;
     if (architecture_ == Architecture::encoder_of_tokens) {

@@ -1,6 +1,5 @@
 #pragma once
-/// The model of a config as a drawing of its parts, in the manner of figure 1 of Vaswani et al.
-/// 2017.
+/// A drawing of a config's model, in the style of figure 1 of Vaswani et al. 2017.
 #include <string>
 
 #include "train/config/config.h"

@@ -162,7 +162,7 @@ class TapeDrawing {
     }
     for (const auto& row : rows_) place(row, [](const Item&) { return Mean{0, 1}; });
   }
-  /// How much an arrow should be vertical: parameters go where there is room.
+  /// The weight with which an arrow tends to be vertical; it is small for those from parameters.
   static double pull(const Item& a, const Item& b) {
     if (a.leaf || b.leaf) return 0.1;
     return a.name.empty() && b.name.empty() ? 4 : 1;
@@ -224,7 +224,7 @@ class TapeDrawing {
     }
     rows_ = best;
   }
-  /// Of the arrows of an item with those of one to its right.
+  /// Crossings of the arrows of an item with those of an item to its right.
   std::int64_t crossings(const std::vector<Link>& left, const std::vector<Link>& right) const {
     const auto place = [&](const Link& link) { return items_[link.item].place + 0.9 * link.port; };
     std::int64_t count = 0;

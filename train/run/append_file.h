@@ -1,5 +1,5 @@
 #pragma once
-/// A file of records that only grows.
+/// An append-only file of records.
 #include <cstddef>
 #include <filesystem>
 #include <span>

@@ -17,7 +17,7 @@ namespace {
 // ---- records
 // ------------------------------------------------------------------------------------
 
-/// The remainders of all bytes, for the reflected polynomial 0x1EDC6F41.
+/// The CRC table of all bytes for the polynomial 0x1EDC6F41, reflected.
 constexpr std::array<std::uint32_t, 256> crc_table() {
   std::array<std::uint32_t, 256> table{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
@@ -73,7 +73,7 @@ std::string number(std::uint64_t field, float value) {
   return key(field, Wire::four_bytes) + little_endian(std::bit_cast<std::uint32_t>(value));
 }
 
-/// A string, bytes or a message.
+/// A length-delimited field: a string, bytes or a message.
 std::string counted(std::uint64_t field, std::string_view bytes) {
   return key(field, Wire::counted) + varint(bytes.size()) + std::string(bytes);
 }

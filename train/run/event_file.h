@@ -40,10 +40,10 @@ struct TaggedScalar {
 /// Appends events to a new file. Throws Error(io) as AppendFile does.
 class EventFile {
  public:
-  /// Creates FOLDER/events.out.tfevents.<seconds since 1970>.heed, whose name sorts after all that
-  /// are there, because TensorBoard reads the files of a folder in this order. Its first events
-  /// begin a session at `first_step`: of what earlier files say, TensorBoard then drops all steps
-  /// from there on.
+  /// Creates FOLDER/events.out.tfevents.<seconds since 1970>.heed, whose name sorts after those of
+  /// the existing files, because TensorBoard reads the files of a folder in this order. Its first
+  /// events begin a session at `first_step`: TensorBoard then drops the steps of earlier files from
+  /// there on.
   EventFile(const std::filesystem::path& folder, std::int64_t first_step);
 
   /// The values of one step; none writes no event.

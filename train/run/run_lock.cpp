@@ -69,11 +69,15 @@ bool RunLock::left_in(const std::filesystem::path& run, bool even_empty) {
   return text.starts_with(mark) || (even_empty && text.empty());
 }
 
-void RunLock::refuse_if_held(const std::filesystem::path& run) {
+bool RunLock::is_held(const std::filesystem::path& run) {
   const std::filesystem::path path = run / ".lock";
-  if (!is_there(path)) return;
+  if (!is_there(path)) return false;
   const FileDescriptor file = open_file(path, O_RDONLY | O_NOFOLLOW);
-  if (try_lock(file.get(), LOCK_SH) < 0 && errno == EWOULDBLOCK) refuse(run, file.get());
+  return try_lock(file.get(), LOCK_SH) < 0 && errno == EWOULDBLOCK;
+}
+
+void RunLock::refuse_if_held(const std::filesystem::path& run) {
+  if (is_held(run)) refuse(run, open_file(run / ".lock", O_RDONLY | O_NOFOLLOW).get());
 }
 
 RunLock lock_new_run(const RunFolder& run, bool overwrite) {

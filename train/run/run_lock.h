@@ -16,7 +16,9 @@ class RunLock {
   /// Throws Error(locked), naming the folder and the holder, if another process holds it; the
   /// folder is unchanged then. Throws Error(io) if the file system does not support locks.
   explicit RunLock(const std::filesystem::path& run);
-  /// Throws the same if another process holds it; does not take the lock.
+  /// Whether another process holds the lock of this run.
+  static bool is_held(const std::filesystem::path& run);
+  /// Throws as the constructor does if another process holds it; does not take the lock.
   static void refuse_if_held(const std::filesystem::path& run);
   /// Whether heed has ever held the lock: its mark stays. An empty file may result from a full
   /// disk.

@@ -113,6 +113,10 @@ std::string text_at(const nlohmann::json& record, std::initializer_list<std::str
 
 }  // namespace
 
+nlohmann::json read_run_json(const RunFolder& run) {
+  return is_there(record_of(run)) ? read_record(run) : nlohmann::json();
+}
+
 void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tokenizers,
                const SplitSums& sums, const std::vector<std::string>& command) {
   const std::string yaml = write_yaml(config);

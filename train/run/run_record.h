@@ -1,5 +1,6 @@
 #pragma once
 /// run.json: what a run was started with, as far as its bits depend on it.
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace heed {
 struct SplitSums {
   std::string train, valid, test;
 };
+
+/// The object in run.json; null if there is none. Throws Error(bad_input) if it is damaged.
+nlohmann::json read_run_json(const RunFolder& run);
 
 /// Writes the tokenizers, run.json and config.yaml of a new run. run.json has version, compiler,
 /// flags, processor, BLAS, seed, command and the git revision (if there is one), and the SHA-256 of

@@ -149,7 +149,7 @@ std::string text_of(const std::string& path) {
   }
 }
 
-/// What a config says, to tell equal ones.
+/// The settings of a config, by which equal ones are found.
 std::string settings_of(const Config& config) {
   std::string text;
   for (const Field& field : fields()) text += field.get(config).dump() + "\n";

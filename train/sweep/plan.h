@@ -22,9 +22,9 @@ struct SweepAxis {
 struct SweepPlan {
   std::vector<SweepAxis> axes;
   std::vector<std::string> overrides;  ///< of every run
-  std::int64_t seeds = 1;   ///< of each point of the grid: the config's seed and the next ones
-  std::int64_t random = 0;  ///< points drawn from the grid; 0: all of them
-  bool halving = false;     ///< drop the worse half again and again
+  std::int64_t seeds = 1;              ///< per point: consecutive ones from the config's on
+  std::int64_t random = 0;             ///< points drawn from the grid; 0: all of them
+  bool halving = false;                ///< drop the worse half again and again
 };
 
 /// One run: a point of the grid with one seed.

@@ -176,7 +176,7 @@ class Sweep {
       result = run_program(command_of(i, round), STDERR_FILENO,
                            [&](int process) { set_process(i, process); });
       set_process(i, 0);
-      // A run of another call, perhaps of one that was killed, may still go on.
+      // A process of an earlier call, which may have been killed, may still train this run.
       if (!waits && result.status == static_cast<int>(Exit::locked))
         say(members_[i].name + "  waits for another process that is training it");
     }
@@ -251,7 +251,7 @@ class Sweep {
     return is_better(metric, a, std::isfinite(b) ? std::optional(b) : std::nullopt);
   }
 
-  /// Points that are equal by the metric, as with an exact match of 0, are told apart by the loss.
+  /// Points that are equal by the metric, as with an exact match of 0, are ranked by the loss.
   void drop_worse_half(std::int64_t step) {
     const Metric metric = read_config(options_.config, members_.front().overrides).train.best;
     std::set<std::size_t> points;

@@ -145,8 +145,8 @@ fault("subprocess: the stream to be discarded reaches the terminal", "train/fetc
       "train:fetching")
 
 fault("run lock: a process that only looks at it excludes others that do", "train/run/run_lock.cpp",
-      "if (try_lock(file.get(), LOCK_SH) < 0 && errno",
-      "if (try_lock(file.get(), LOCK_EX) < 0 && errno",
+      "return try_lock(file.get(), LOCK_SH) < 0 && errno",
+      "return try_lock(file.get(), LOCK_EX) < 0 && errno",
       "train:files")
 
 fault("overwriting: the damaged metrics of the former run stay", "train/run/run_folder.cpp",

@@ -259,10 +259,10 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(output_charts)
 
-BOOST_AUTO_TEST_CASE(the_surest_mistakes_come_first) {
+BOOST_AUTO_TEST_CASE(the_most_confident_mistakes_come_first) {
   const std::vector<SampleOutput> outputs{
       {"a", "1", "1", 0.9}, {"b", "1", "2", 0.6}, {"c", "2", "1", 0.8}, {"d", "2", "1", 0.7}};
-  BOOST_TEST(surest_mistakes(outputs, 2) == (std::vector<std::size_t>{2, 3}),
+  BOOST_TEST(most_confident_mistakes(outputs, 2) == (std::vector<std::size_t>{2, 3}),
              boost::test_tools::per_element());
   const auto chosen = chosen_samples(outputs);
   BOOST_TEST(chosen[0].second[0] == 2);  // the worst
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(calibration_by_hand) {
   const std::vector<SampleOutput> outputs{
       {"a", "1", "1", 0.95}, {"b", "1", "2", 0.95}, {"c", "2", "2", 0.55}};
   const Chart chart = calibration(outputs);
-  BOOST_TEST(chart.title == "calibration (expected error 0.450)");
+  BOOST_TEST(chart.title == "calibration (expected calibration error 0.450)");
   BOOST_REQUIRE(chart.bars.size() == 2);
   BOOST_TEST(chart.bars[1].y == 0.5);
 }

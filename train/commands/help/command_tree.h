@@ -1,5 +1,6 @@
 #pragma once
-/// The command line as plain values, for what is written from it: completion scripts, the man page.
+/// The commands and their options as plain data, from which completion scripts and the man page are
+/// generated.
 #include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
@@ -8,7 +9,7 @@
 
 namespace heed {
 
-/// What the words are that may stand in a place of the command line.
+/// The kind of a word on the command line.
 enum class WordKind {
   other,
   choice,         ///< one of Words::choices

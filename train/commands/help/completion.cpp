@@ -173,7 +173,7 @@ std::string bash_options(const CommandTree& tree) {
 
 std::string bash_takes(const CommandTree& tree) {
   std::string text =
-      "\n# _heed_takes COMMAND PLACE: the kind of word that stands there. PLACE is an option that "
+      "\n# _heed_takes COMMAND PLACE: the kind of that word. PLACE is an option that "
       "takes a\n# value, the number of a positional argument, or `more`, after those\n"
       "_heed_takes() {\n  case \"$1 $2\" in\n";
   const auto add = [&](const std::string& command, const std::string& place, const Words& words) {

@@ -13,7 +13,7 @@ namespace heed {
 
 namespace {
 
-/// Text so that roff prints these characters, and no others that look like them.
+/// Escapes text so that roff prints its characters literally.
 std::string plain(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -57,7 +57,7 @@ std::string plain(std::string_view text) {
 std::string bold(std::string_view text) { return "\\fB" + plain(text) + "\\fR"; }
 std::string italic(std::string_view text) { return "\\fI" + plain(text) + "\\fR"; }
 
-/// Paragraphs; lines that begin with two spaces keep their form.
+/// Paragraphs; lines that begin with two spaces are printed verbatim.
 std::string details(const std::string& text) {
   std::string out;
   bool in_example = false;

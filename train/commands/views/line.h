@@ -1,5 +1,5 @@
 #pragma once
-/// What the commands share that show how a model reads one line.
+/// Shared by the commands that show how a model processes one line.
 #include <optional>
 #include <string>
 #include <vector>

@@ -21,19 +21,8 @@ namespace heed {
 
 namespace {
 
-bool goes_on(const std::string& run) {
-  try {
-    RunLock::refuse_if_held(run);
-    return false;
-  } catch (const Error& error) {
-    if (error.code != Exit::locked) throw;
-    return true;
-  }
-}
-
-/// The layer of an example whose attention says most: the decoder's last one that reads the source,
-/// or else the last.
-LayerWeights telling_layer(const AttentionMaps& maps) {
+/// The layer whose attention a report shows: the last cross-attention, or else the last layer.
+LayerWeights shown_layer(const AttentionMaps& maps) {
   const LayerWeights* chosen = &maps.layers.back();
   for (const LayerWeights& layer : maps.layers)
     if (!layer.self) chosen = &layer;
@@ -68,7 +57,7 @@ std::string attention_of(const History& history) {
       attention_maps(trained.with(team), trained.config,
                      trained.task->batch_of_line(trained.tokenizers, sample.source, sample.output));
   const std::string entropy = maps.nonnegative ? entropies(maps) : "";
-  const LayerWeights layer = telling_layer(maps);
+  const LayerWeights layer = shown_layer(maps);
   maps.layers = {layer};
   return fmt::format(
       "<p>The first sample: {} → {}. The mean of the heads of {}; <code>heed attention {} --input "
@@ -77,7 +66,7 @@ std::string attention_of(const History& history) {
       xml_text(history.result.folder), svg_element(attention_drawing(maps)), entropy);
 }
 
-/// The pictures of source lines, as far as they can still be read.
+/// Finds the pictures of source lines, unless their files have been moved.
 std::function<std::optional<Picture>(const std::string&)> pictures_of(const History& history) {
   const Config& config = history.result.config;
   if (config.data.input != InputKind::image) return {};
@@ -89,13 +78,13 @@ std::function<std::optional<Picture>(const std::string&)> pictures_of(const Hist
       const Batch batch = task->batch_of_line(*tokenizers, source, "");
       const std::optional<PatchGrid> grid = grid_of(batch.source, task->config());
       return grid ? std::optional(grid->picture) : std::nullopt;
-    } catch (const Error&) {  // the file has gone
+    } catch (const Error&) {  // the file has been moved
       return std::nullopt;
     }
   };
 }
 
-/// Runs `make` for a part that a report can do without; if it fails, a note says why.
+/// Runs `make` for an optional part of the report; an error becomes a note.
 template <class Make>
 void try_part(ReportExtras& extras, const std::string& what, const Make& make) {
   try {
@@ -148,13 +137,16 @@ int report_command(const ReportCommand& options) {
     write_output(options.output, [&](const Sink& sink) { sink(text); });
     return 0;
   }
-  const auto any_goes_on = [&] { return std::ranges::any_of(options.runs, goes_on); };
-  bool running = any_goes_on();
+  const auto any_is_running = [&] {
+    return std::ranges::any_of(options.runs,
+                               [](const std::string& run) { return RunLock::is_held(run); });
+  };
+  bool running = any_is_running();
   write_page(options, running);
   if (!is_standard_output(options.output)) tell("heed: written to " + options.output);
   while (options.follow && running) {
     std::this_thread::sleep_for(std::chrono::seconds(options.every));
-    running = any_goes_on();  // before reading, so that the last page holds the last figures
+    running = any_is_running();  // before reading, so that the last page holds the last figures
     write_page(options, running);
   }
   return 0;

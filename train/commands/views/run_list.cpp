@@ -13,6 +13,7 @@
 #include "autograd/base/formats/json_text.h"
 #include "train/run/checkpoint_folder.h"
 #include "train/run/run_lock.h"
+#include "train/run/run_record.h"
 #include "train/tasks/evaluation.h"
 #include "train/terminal/table.h"
 
@@ -35,7 +36,7 @@ bool is_run(const std::filesystem::path& folder) {
          RunLock::left_in(folder, true);
 }
 
-/// Adds the runs among `folder` and its subfolders; `seen` has the folders that were looked into.
+/// Adds the runs in `folder` and its subfolders; `seen` holds the folders already visited.
 void find_runs(const std::filesystem::path& folder, int deeper, std::set<std::string>& seen,
                std::vector<std::string>& found) {
   std::error_code error;  // of a folder that cannot be read: it is passed over
@@ -67,17 +68,7 @@ std::int64_t last_change(const RunFolder& run) {
   return time;
 }
 
-bool is_locked(const RunFolder& run) {
-  try {
-    RunLock::refuse_if_held(run.path);
-    return false;
-  } catch (const Error& error) {
-    if (error.code != Exit::locked) throw;
-    return true;
-  }
-}
-
-/// Sets what the records say of the run, as if nothing were running.
+/// Sets what follows from the records alone; whether the run is running, the lock tells.
 void take_records(RunLine& line, std::vector<nlohmann::json> records) {
   line.state = RunState::stopped;
   for (const nlohmann::json& record : records) {
@@ -94,9 +85,7 @@ void take_records(RunLine& line, std::vector<nlohmann::json> records) {
 
 /// Whether run.json says that the run uses plugins.
 bool uses_plugins(const RunFolder& run) {
-  const std::filesystem::path file = run.path / "run.json";
-  if (!is_there(file)) return false;
-  const nlohmann::json record = parse_json(read_bytes(file, 1 << 20), file.string());
+  const nlohmann::json record = read_run_json(run);
   return record.is_object() && record.contains("plugins") && !record.at("plugins").empty();
 }
 
@@ -113,7 +102,8 @@ Config config_of(const RunFolder& run) {
 
 void read_run(RunLine& line) {
   const RunFolder run{line.result.folder};
-  const bool locked = is_locked(run);  // before reading, so that what is read is no older
+  const bool locked =
+      RunLock::is_held(run.path);  // before reading, so that what is read is no older
   line.result.config = config_of(run);
   take_records(line, read_metrics(run));
   const std::vector<std::int64_t> steps = CheckpointFolder(run.path).steps();

@@ -1,5 +1,5 @@
 #pragma once
-/// What `heed runs` tells of each run below a folder.
+/// What `heed runs` shows about each run below a folder.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -20,8 +20,8 @@ struct RunLine {
   std::int64_t changed = 0;  ///< the last time a record was written, in seconds since 1970
 };
 
-/// The run folders below `folder`, or itself, the one that changed last at the end. Looks four levels
-/// deep, through links too. A folder counts if it holds a config.yaml or a run.json, and beside it
+/// The run folders below `folder`, or `folder` itself, the most recently changed last. Searches four
+/// levels deep and follows links. A folder counts if it holds a config.yaml or a run.json, and also
 /// checkpoints, metrics or heed's lock. Loads no plugins. A run that cannot be read is `broken`.
 /// Throws Error(usage) if there is no such folder.
 std::vector<RunLine> list_runs(const std::string& folder);

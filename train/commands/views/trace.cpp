@@ -26,7 +26,7 @@ TrainedModel untrained(const std::string& path, const std::vector<std::string>& 
   return made;
 }
 
-/// What the decoder reads, or the labels, if --target does not say.
+/// The input of the decoder, or the labels, if --target is not given.
 std::string default_target(const TrainedModel& trained, const Trained& model,
                            const TraceCommand& options, bool is_run) {
   const bool labels = trained.task->info().architecture == Architecture::encoder;

@@ -55,7 +55,7 @@ void add_attention(CLI::App& app, Job& job) {
              "the width of a drawing on paper, such as 84mm");
   add_json(command, options->json, "the weights");
   command->footer(
-      "The page needs no network and no other file. Weights are those of evaluation, without "
+      "The page is self-contained. Weights are those of evaluation, without "
       "dropout. A\n"
       "drawing shows the mean of the heads, or --head. Views: a map of queries and keys; lines "
       "from each\n"
@@ -123,7 +123,7 @@ void add_compare(CLI::App& app, Job& job) {
   add_choice(command, results, "--output", options->output, "FILE",
              "where the table goes (default: -, standard output)");
   command->footer(
-      "Runs that differ in their seed alone are one row: mean ± standard deviation. The columns "
+      "Runs that differ only in their seed share a row: mean ± standard deviation. The columns "
       "are "
       "the keys\n"
       "whose values differ, and the figures of the test, or of the last validation. A difference "
@@ -192,11 +192,11 @@ void add_report(CLI::App& app, Job& job) {
           ->allow_extra_args(false)
           ->type_name("NAME")
           ->group(results);
-  CLI::Option* const follow = command
-                                  ->add_flag("--follow", options->follow,
-                                             "write the page again and again while the runs go on")
-                                  ->excludes(csv)
-                                  ->group(choices);
+  CLI::Option* const follow =
+      command
+          ->add_flag("--follow", options->follow, "rewrite the page while the runs are in progress")
+          ->excludes(csv)
+          ->group(choices);
   add_choice(command, choices, "--every", options->every, "S",
              "seconds between two pages (default: 10)")
       ->check(CLI::Range(1, 86'400))
@@ -211,11 +211,13 @@ void add_report(CLI::App& app, Job& job) {
     job = [options] { return report_command(*options); };
   });
   command->footer(
-      "The page needs no network and no other file. Runs that differ in their seed alone share a "
-      "line, the\n"
-      "mean, in a band from the lowest to the highest. Outputs are those of the run's final "
-      "evaluation; the\n"
-      "attention of an example needs its weights, and pictures its data.\n"
+      "The page is self-contained. Runs that differ only in their seed are drawn as one line, "
+      "their "
+      "mean, with\n"
+      "a band from the minimum to the maximum. Outputs come from the run's final evaluation. To "
+      "show "
+      "attention,\n"
+      "the run's weights must be available; to show pictures, its data.\n"
       "Examples:\n"
       "  heed report runs/dates\n"
       "  heed report runs/pre-1 runs/pre-2 runs/post-1 runs/post-2 --output norms.html\n"
@@ -251,8 +253,9 @@ void add_plot(CLI::App& app, Job& job) {
 
 void add_runs(CLI::App& app, Job& job) {
   const auto options = std::make_shared<RunsCommand>();
-  CLI::App* const command = add_command(
-      app, job, "runs", "the runs below a folder, the latest last", options, runs_command);
+  CLI::App* const command =
+      add_command(app, job, "runs", "list the runs below a folder, the most recent last", options,
+                  runs_command);
   command->add_option("FOLDER", options->folder, "where to look (default: runs)")->type_name("");
   add_json(command, options->json, "all of it");
   command->footer(

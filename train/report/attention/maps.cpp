@@ -85,7 +85,7 @@ std::vector<std::string> row_names(std::int64_t rows, const Config& config,
   return names;
 }
 
-/// Rows that the encoder's layers see of a source.
+/// The number of rows that a source has in the encoder's layers.
 std::int64_t encoder_rows(const Side& side, const Config& config) {
   const ModelOptions& model = config.model;
   if (model.front_end.kind == FrontEndKind::linear) return side.rows();
@@ -94,8 +94,8 @@ std::int64_t encoder_rows(const Side& side, const Config& config) {
          rows_after(model.front_end, model.grid_width);
 }
 
-/// Throws Error(failed) unless each row of each layer's weights has a name: what shows them relies on
-/// that.
+/// Throws Error(failed) unless each row of each layer's weights has a name, on which the drawings
+/// rely.
 void require_names(const AttentionMaps& maps) {
   for (const LayerWeights& layer : maps.layers) {
     const Array& weights = layer.heads.front().weights;

@@ -185,7 +185,8 @@ std::string drawn(const Drawing& map) {
                      svg_element(map.width, map.height, map.body));
 }
 
-/// Every head with the tokens on both axes, or, of large models and long inputs, the means.
+/// A map of every head, with the tokens on both axes; for large models and long inputs, of each
+/// layer's mean.
 std::string large_maps(const AttentionMaps& maps) {
   constexpr std::int64_t most_values = 40'000;
   std::int64_t values = 0;
@@ -195,7 +196,8 @@ std::string large_maps(const AttentionMaps& maps) {
   std::string body = "<h2>Layer by layer</h2>\n";
   if (values > most_values)
     body +=
-        "<p>The mean of the heads of each layer; the single heads are too many to draw here.</p>\n";
+        "<p>The mean of the heads of each layer; there are too many heads to draw each of them "
+        "here.</p>\n";
   for (std::size_t l = 0; l < maps.layers.size(); ++l) {
     const LayerWeights& layer = maps.layers[l];
     body += fmt::format("<details{}><summary>{}</summary>\n", l == 0 ? " open" : "",

@@ -17,7 +17,7 @@ struct PageHead {
   std::vector<std::pair<std::string, std::string>> lines;
 };
 
-/// That top as HTML, and the style of pages that have one.
+/// The head as HTML, and the style of pages that have one.
 std::string page_head(const PageHead& head);
 extern const std::string_view page_style;
 

@@ -345,8 +345,8 @@ std::string viewer(const AttentionMaps& maps) {
       "<label>head <select name=\"head\"></select></label>"
       "<label>view <select name=\"view\"><option>lines<option>map<option>neurons</select></label>"
       "<label>query <select name=\"query\"></select></label></form>\n"
-      "<div id=\"drawing\"><p>{}, the mean of its heads; a script would show the "
-      "others.</p>\n{}</div>\n"
+      "<div id=\"drawing\"><p>{}, the mean of its heads. With JavaScript, this part shows any "
+      "layer and head.</p>\n{}</div>\n"
       "<script type=\"application/json\" id=\"weights\">{}</script>\n<script>{}</script>\n",
       note, xml_text(first.name), svg_element(lines.width, lines.height, lines.body), data, script);
 }

@@ -34,11 +34,11 @@ Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::
 /// each column to the next, weights from `threshold` on. Its width is 0 if there are no such layers.
 Drawing graph_view(const AttentionMaps& maps, bool target, double threshold);
 
-/// What of the rows that enter a stack reaches those that leave it, from `threshold` on.
+/// How much of each row that enters a stack reaches each row that leaves it, from `threshold` on.
 Drawing rollout_view(const AttentionMaps& maps, bool target, double threshold);
 
-/// A part of a page that shows any head as lines, as a map or by its neurons, with a script; without it,
-/// the first layer as lines. Queries and keys are included as far as about a million numbers go.
+/// A part of a page that shows any head as lines, as a map or by its neurons. Without JavaScript it
+/// shows the first layer as lines. Queries and keys are included up to about a million numbers.
 std::string viewer(const AttentionMaps& maps);
 extern const std::string_view viewer_style;
 

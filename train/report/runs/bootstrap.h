@@ -1,7 +1,7 @@
 #pragma once
-/// How far a metric would vary over other test sets of the same kind, estimated by resampling the
-/// one there is (Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation"; as
-/// in sacreBLEU, Post 2018).
+/// How much a metric would vary between test sets of the same kind, estimated by bootstrap resampling
+/// (Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation"; as in sacreBLEU,
+/// Post 2018).
 #include <functional>
 #include <optional>
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace heed {
 
-/// What a metric of a corpus is computed from: the sums of a few numbers over its samples.
+/// A few numbers of each sample, from whose sums a metric of the corpus is computed.
 struct SampleStatistics {
   std::size_t width = 0;       ///< numbers of a sample
   std::vector<double> values;  ///< [samples, width]
@@ -28,19 +28,20 @@ struct SampleStatistics {
 std::optional<SampleStatistics> statistics_of(Metric metric, std::span<const SampleOutput> outputs,
                                               BleuTokenizer tokenizer);
 
-/// The metric on 1,000 sets of as many samples, drawn with replacement. Two models with the same
-/// number of samples are judged on the same sets.
+/// The metric on each of 1,000 bootstrap samples of the test set. They depend only on its size, so
+/// two models with outputs for the same test set are compared on the same bootstrap samples.
 std::vector<double> resampled(const SampleStatistics& statistics);
 
 struct Interval {
   double low = 0, high = 0;
 };
-/// Where 95 % of the resampled values lie.
+/// The interval of the middle 95 % of the values.
 Interval interval_of(std::vector<double> values);
 
-/// The probability of a difference as large as `difference` if the two models were equally good:
-///   p = (1 + #{|dᵢ − mean d| ≥ |difference|}) / (1 + n), dᵢ the difference on resampled set i
-/// sacreBLEU counts > in place of ≥, which differs for equal outputs alone: p is 1 here.
+/// The probability of a difference at least as large as `difference` under the null hypothesis that
+/// the two models are equally good:
+///   p = (1 + #{|dᵢ − mean d| ≥ |difference|}) / (1 + n), dᵢ the difference on bootstrap sample i
+/// sacreBLEU counts > in place of ≥, which differs only for equal outputs, where p is 1 here.
 double p_value(std::span<const double> first, std::span<const double> second, double difference);
 
 }  // namespace heed

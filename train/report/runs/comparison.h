@@ -1,5 +1,5 @@
 #pragma once
-/// Runs side by side: what differs in their configs, and what came out.
+/// Runs side by side: the differences of their configs, and their results.
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -37,7 +37,7 @@ RunResult read_result(const std::string& folder);
 /// The same from the records of its metrics.jsonl; without figures, its record is null.
 RunResult result_of(const std::string& folder, std::vector<nlohmann::json> records);
 
-/// Whether a key of the config changes what comes out: all do but name, threads and
+/// Whether a key of the config can change the results: all can except name, threads and
 /// train.tensorboard.
 bool changes_results(std::string_view key);
 
@@ -59,7 +59,7 @@ class Comparison {
   /// outlive the comparison. Throws Error(usage) if their tasks differ or a folder occurs twice.
   explicit Comparison(const std::vector<RunResult>& results);
 
-  /// The keys whose values differ, except the seed and those that do not change what comes out.
+  /// The keys whose values differ, except the seed and those that cannot change the results.
   const std::vector<std::string>& keys() const { return keys_; }
   const std::vector<RunGroup>& groups() const { return groups_; }
   /// The figures that any of the runs has.

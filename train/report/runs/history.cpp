@@ -11,12 +11,13 @@
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
 #include "autograd/base/formats/json_text.h"
+#include "train/run/run_record.h"
 
 namespace heed {
 
 namespace {
 
-/// Fields of a record that place it, rather than being figures of it.
+/// Fields of a record that are not figures to draw.
 constexpr std::array<std::string_view, 8> places{
     "step", "seconds", "epoch", "tokens", "target_tokens", "sentences", "beam", "decode_seconds"};
 
@@ -33,7 +34,7 @@ void add_points(Curves& curves, const std::string& prefix, const nlohmann::json&
   }
 }
 
-/// The lines of the log that tell of anything but ordinary progress.
+/// Lines of the log about anything other than normal progress.
 std::vector<std::string> incidents_of(const RunFolder& run) {
   std::error_code ignored;
   if (!std::filesystem::exists(run.log(), ignored)) return {};
@@ -50,13 +51,6 @@ std::vector<std::string> incidents_of(const RunFolder& run) {
     }
   }
   return lines;
-}
-
-nlohmann::json run_record(const RunFolder& run) {
-  const std::filesystem::path path = run.path / "run.json";
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return {};
-  return parse_json(read_bytes(path, 1 << 20), path.string());
 }
 
 }  // namespace
@@ -83,7 +77,7 @@ History read_history(const std::string& folder) {
   }
   for (auto& [name, points] : curves) history.curves.push_back({name, std::move(points)});
   history.result = result_of(folder, std::move(records));
-  history.run = run_record(run);
+  history.run = read_run_json(run);
   history.outputs = read_outputs(run);
   history.incidents = incidents_of(run);
   return history;

@@ -1,5 +1,5 @@
 #pragma once
-/// What a run left behind, read for a report: its curves, final figures and outputs.
+/// The records of a run, read for a report: its curves, final figures and outputs.
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace heed {
 
-/// A figure over the steps. Names are those of metrics.jsonl with the kind of its records before
+/// A figure as a function of the step. Names are those of metrics.jsonl with the kind of its records before
 /// them: "train.loss", "valid.bleu", "train.gradient_norms.encoder.layers.0". A figure that is null
 /// in metrics.jsonl, since it was not finite, is NaN here.
 struct Curve {
@@ -31,7 +31,7 @@ struct History {
   const Curve* find(const std::string& name) const;
 };
 
-/// Reads a run folder, whose run may still be going on. Throws Error(usage) if it is none, and
+/// Reads a run folder, whose run may still be in progress. Throws Error(usage) if it is none, and
 /// Error(bad_input) if a file is damaged.
 History read_history(const std::string& folder);
 

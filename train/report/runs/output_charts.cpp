@@ -27,7 +27,7 @@ std::vector<std::size_t> numbers(std::size_t n) {
   return all;
 }
 
-/// How good an output is: a wrong label is the worse the surer the model was.
+/// A value to rank outputs by: minus the probability of a wrong label, otherwise the score.
 double goodness(const SampleOutput& sample) {
   const double score = sample_score(sample);
   return sample.probability && !is_right(sample) ? -score : score;
@@ -56,7 +56,8 @@ std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
   return {{"The worst", worst}, {"Some at random", some}, {"The best", best}};
 }
 
-std::vector<std::size_t> surest_mistakes(std::span<const SampleOutput> outputs, std::size_t most) {
+std::vector<std::size_t> most_confident_mistakes(std::span<const SampleOutput> outputs,
+                                                 std::size_t most) {
   std::vector<std::size_t> wrong;
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (!is_right(outputs[i])) wrong.push_back(i);
@@ -75,8 +76,8 @@ Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
   Chart chart;
   const MetricInfo& info = info_of(metric);
   chart.title = fmt::format("{} by length", info.label);
-  chart.x_label = "words of the target, and how many lines";
-  // About six groups of as many samples each, but lines of one length stay together.
+  chart.x_label = "words in the target (number of lines)";
+  // About six groups of equal size; lines of the same length stay together.
   const std::size_t wanted = std::max<std::size_t>((order.size() + 5) / 6, 1);
   double place = 0;
   for (std::size_t begin = 0; begin < order.size();) {
@@ -125,12 +126,12 @@ Chart calibration(std::span<const SampleOutput> outputs) {
     error += std::abs(g.right - g.probability) / static_cast<double>(outputs.size());
     chart.bars.push_back({0, static_cast<double>(i) / groups + 0.005,
                           static_cast<double>(i + 1) / groups - 0.005, g.right / g.count,
-                          fmt::format("{} samples: mean probability {:.3f}, {:.3f} right", g.count,
+                          fmt::format("{} samples: confidence {:.3f}, accuracy {:.3f}", g.count,
                                       g.probability / g.count, g.right / g.count)});
   }
-  chart.title = fmt::format("calibration (expected error {:.3f})", error);
-  chart.x_label = "probability of the label given";
-  chart.y_label = "share that is right";
+  chart.title = fmt::format("calibration (expected calibration error {:.3f})", error);
+  chart.x_label = "confidence: probability of the predicted label";
+  chart.y_label = "accuracy";
   chart.y_low = 0;
   chart.y_high = 1;
   chart.lines.push_back({"calibrated", 7, false, {{0, 0}, {1, 1}}});

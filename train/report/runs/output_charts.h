@@ -10,15 +10,16 @@
 
 namespace heed {
 
-/// The probability of a label, 0 if it is wrong … of a text its chrF2, 0 to 100.
+/// The probability of a label; the chrF2 of a text, 0 to 100.
 double sample_score(const SampleOutput& sample);
 
-/// Samples to show under a title each: the worst, the best, and some at random.
+/// Samples to show, in groups with a title each: the worst, some at random, and the best.
 std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
     std::span<const SampleOutput> outputs);
 
 /// The wrong labels with the highest probabilities, at most `most`.
-std::vector<std::size_t> surest_mistakes(std::span<const SampleOutput> outputs, std::size_t most);
+std::vector<std::size_t> most_confident_mistakes(std::span<const SampleOutput> outputs,
+                                                 std::size_t most);
 
 struct LengthSeries {
   std::string name;
@@ -28,12 +29,13 @@ struct LengthSeries {
 Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
                       std::span<const LengthSeries> runs);
 
-/// How often labels are right, for groups by their probability, and the expected calibration error:
-/// the mean distance between the two, weighted by the samples (Guo et al. 2017, "On Calibration of
-/// Modern Neural Networks").
+/// Accuracy over confidence, the probability of the predicted label, in ten bins; and the expected
+/// calibration error, the mean distance between the two, weighted by the samples in a bin (Guo et al.
+/// 2017, "On Calibration of Modern Neural Networks").
 Chart calibration(std::span<const SampleOutput> outputs);
 
-/// For each right label (a row) the shares of the labels given; up to 40 labels, the most frequent.
+/// For each true label (a row), the fractions of the predicted labels; at most the 40 most frequent
+/// labels.
 Drawing confusion_map(std::span<const SampleOutput> outputs);
 
 }  // namespace heed

@@ -78,7 +78,7 @@ class Report {
         notes_(extras.notes) {
     for (const History& h : histories_) {
       samples_.push_back(statistics_of(judged_by(), h.outputs, h.result.config.decode.bleu));
-      // Outputs of other weights or other data than the figures would mislead.
+      // Outputs that do not give the run's figures come from other weights or data.
       const std::optional<double> value = figure(h.result, judged_by());
       if (samples_.back() && !(value && is_same(whole(*samples_.back()), *value))) {
         samples_.back().reset();
@@ -283,8 +283,10 @@ class Report {
     if (rows.size() == 1) return "";
     return "<h3>Paired bootstrap</h3>\n" +
            paragraph(
-               "p: how likely a difference as large as this one is on resampled test sets if both "
-               "models are equally good (1,000 sets). It says nothing about other seeds.") +
+               "p: the probability of a difference at least this large if both models were equally "
+               "good, "
+               "estimated on 1,000 bootstrap samples of the test set. It does not account for the "
+               "variation between seeds.") +
            html_table(rows);
   }
 
@@ -327,7 +329,7 @@ class Report {
     return kind.empty() || own.empty() ? own : fmt::format("{}, {}", own, kind);
   }
 
-  /// Marks the best validation of each group of one run.
+  /// Marks the best validation of each group that has only one run.
   void add_best(Chart& chart, Metric metric) const {
     for (std::size_t g = 0; g < comparison_.groups().size(); ++g) {
       const RunGroup& group = comparison_.groups()[g];
@@ -448,26 +450,28 @@ class Report {
         fmt::format("<div class=\"charts\">\n{}{}</div>\n",
                     svg_element(drawn(calibration(outputs))), svg_element(confusion_map(outputs)));
     return paragraph(
-               "Of the first run. A row of the confusion matrix is a right label; its cells "
-               "are the shares of the labels that the model gave.") +
+               "The charts show the first run. Each row of the confusion matrix is a true label; "
+               "its "
+               "cells are the fractions of the predicted labels.") +
            body + worst_pictures();
   }
 
   std::string worst_pictures() const {
     if (!extras_.picture) return "";
     std::string shots;
-    for (const std::size_t sample : surest_mistakes(first().outputs, 12)) {
+    for (const std::size_t sample : most_confident_mistakes(first().outputs, 12)) {
       const SampleOutput& own = first().outputs[sample];
       const std::optional<Picture> picture = extras_.picture(own.source);
       if (!picture) continue;
       shots += fmt::format(
-          "<div><img width=\"96\" height=\"96\" alt=\"\" src=\"data:image/png;base64,{}\">{} taken "
-          "for {}<br><span class=\"quiet\">{:.3f}</span></div>\n",
+          "<div><img width=\"96\" height=\"96\" alt=\"\" src=\"data:image/png;base64,{}\">{} "
+          "predicted "
+          "as {}<br><span class=\"quiet\">{:.3f}</span></div>\n",
           base64(png_of(*picture)), xml_text(own.target), xml_text(own.output),
           own.probability.value_or(0));
     }
     if (shots.empty()) return "";
-    return "<h3>The surest mistakes</h3>\n" +
+    return "<h3>The most confident mistakes</h3>\n" +
            fmt::format("<div class=\"shots\">\n{}</div>\n", shots);
   }
 

@@ -10,8 +10,8 @@
 
 namespace heed {
 
-/// What a report shows of the first run besides its records; made from its weights and data, as far
-/// as they are there. Empty parts are left out.
+/// What a report shows of the first run besides its records: made from its weights and data, if they
+/// are available. Empty parts are left out.
 struct ReportExtras {
   /// The picture of a source line; unset if sources are not pictures.
   std::function<std::optional<Picture>(const std::string& source)> picture;
@@ -29,7 +29,7 @@ std::string report_page(const std::vector<History>& histories, const ReportExtra
 std::vector<Drawing> report_curves(const std::vector<History>& histories);
 
 /// The curves with these names, of all runs, as CSV: run, seed, curve, step, value. Throws
-/// Error(usage), listing those there are, for a name that no run has.
+/// Error(usage), listing the existing names, for a name that no run has.
 std::string curves_csv(const std::vector<History>& histories,
                        const std::vector<std::string>& names);
 
