@@ -28,9 +28,11 @@ void check(const OptimOptions& o) {
 
 }  // namespace
 
-Optimizer::Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters)
+Optimizer::Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters,
+                     ValueRange owned)
     : options_(options), parameters_(std::move(parameters)) {
   check(options_);
+  std::int64_t place = 0;  // of the parameter's first value
   std::unordered_map<const Node*, std::string> seen;
   for (const NamedTensor& p : parameters_) {
     if (!p.tensor.defined()) fail("[optimizer] {} is an undefined tensor", p.name);
@@ -40,8 +42,13 @@ Optimizer::Optimizer(const OptimOptions& options, std::vector<NamedTensor> param
       fail("[optimizer] {} is the result of an op, not a variable", p.name);
     if (const auto [first, is_new] = seen.emplace(p.tensor.node().get(), p.name); !is_new)
       fail("[optimizer] {} and {} are the same variable: list it once", first->second, p.name);
-    first_.push_back(Array::zeros(p.tensor.shape()));
-    if (options_.name != OptimizerKind::sgd) second_.push_back(Array::zeros(p.tensor.shape()));
+    const std::int64_t n = p.tensor.size();
+    const ValueRange own = ValueRange{place, place + n}.both(owned);
+    owned_.push_back({own.begin - place, own.end - place});
+    place += n;
+    const Shape shape = own.size() == n ? p.tensor.shape() : Shape{own.size()};
+    first_.push_back(Array::zeros(shape));
+    if (options_.name != OptimizerKind::sgd) second_.push_back(Array::zeros(shape));
   }
 }
 
@@ -67,7 +74,8 @@ double Optimizer::decay_of(std::size_t parameter) const {
 bool Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t end,
                        const real* gradient) {
   real* const w = parameters_[parameter].tensor.mutable_value().data() + begin;
-  real* const first = first_[parameter].data() + begin;
+  const std::int64_t at = begin - owned_[parameter].begin;  // in the moments
+  real* const first = first_[parameter].data() + at;
   const std::int64_t n = end - begin;
   if (options_.name == OptimizerKind::sgd) {
     return kernels::sgd(static_cast<real>(adam_.lr), static_cast<real>(options_.momentum),
@@ -76,7 +84,7 @@ bool Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t e
   }
   kernels::AdamStep adam = adam_;
   adam.decay = decay_of(parameter);
-  return kernels::adam(adam, gradient + begin, w, first, second_[parameter].data() + begin, n);
+  return kernels::adam(adam, gradient + begin, w, first, second_[parameter].data() + at, n);
 }
 
 void Optimizer::step(const std::vector<Array>& gradients, double lr, double grad_scale) {

@@ -4,11 +4,13 @@
 ///   Optimizer optimizer({.lr = 1e-3, .schedule = {.warmup = 100}}, model.parameters());
 ///   optimizer.step(backward(loss));
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "autograd/kernels/update.h"
 #include "autograd/named_tensor.h"
 #include "optim/options.h"
+#include "optim/pieces.h"
 
 HEED_BEGIN
 
@@ -18,11 +20,15 @@ struct OptimizerStep {
   double gradient_norm = 0;  ///< of all gradients together, before clipping
 };
 
+inline constexpr ValueRange all_values{0, std::numeric_limits<std::int64_t>::max()};
+
 class Optimizer {
  public:
   /// Keeps handles to the parameters' values and allocates their moments, initially zero.
   /// Throws unless all parameters are variables, each listed once, and every option is in its range.
-  Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters);
+  /// `owned`, counted over all parameters, end to end: only these have moments and may be updated.
+  Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters,
+            ValueRange owned = all_values);
 
   /// A full step on this thread: the learning rate of options.schedule, clipping by
   /// options.clip_norm, the update. A parameter that the loss does not depend on has a zero gradient.
@@ -45,8 +51,11 @@ class Optimizer {
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   /// Moments by name ("m.<parameter>", "v.<parameter>"; "momentum.<parameter>"), for checkpoints.
-  /// They share the optimizer's values.
+  /// They share the optimizer's values. Of a parameter that is owned in part, the moments are rows
+  /// of these values.
   std::vector<NamedTensor> state() const;
+  /// The values of a parameter that have moments.
+  ValueRange owned(std::size_t parameter) const { return owned_[parameter]; }
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
@@ -59,7 +68,8 @@ class Optimizer {
 
   OptimOptions options_;
   std::vector<NamedTensor> parameters_;
-  std::vector<Array> first_, second_;  ///< m and v; sgd keeps its momentum in first_
+  std::vector<ValueRange> owned_;      ///< of each parameter
+  std::vector<Array> first_, second_;  ///< m and v of these; sgd keeps its momentum in first_
   std::int64_t steps_ = 0;
   kernels::AdamStep adam_{};
 };

@@ -2,8 +2,10 @@
 /// Sums over several threads: the shards of a batch use them for statistics of the whole batch.
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace heed {
@@ -12,8 +14,14 @@ namespace heed {
 /// because each call waits for the other ranks.
 class AllReduce {
  public:
-  explicit AllReduce(std::int64_t ranks) : values_(static_cast<std::size_t>(ranks)) {}
+  /// The ranks are numbered from `first`.
+  explicit AllReduce(std::int64_t ranks, std::int64_t first = 0)
+      : first_(first), values_(static_cast<std::size_t>(ranks)) {}
 
+  /// Includes ranks elsewhere: `gather` takes the values of these ranks, end to end, and returns those
+  /// of all ranks.
+  using Gather = std::function<std::vector<double>(std::span<const double> own)>;
+  void across(Gather gather) { gather_ = std::move(gather); }
   /// Replaces the values by their sum over all ranks, added in the order of the ranks, so that the bits do
   /// not depend on timing. Throws Error(failed) after abort().
   void sum(std::int64_t rank, std::span<double> values);
@@ -23,6 +31,8 @@ class AllReduce {
  private:
   std::mutex mutex_;
   std::condition_variable complete_;
+  std::int64_t first_ = 0;
+  Gather gather_;
   std::vector<std::span<double>> values_;  // of each rank, while it waits
   std::size_t arrived_ = 0;
   std::uint64_t rounds_ = 0;

@@ -138,6 +138,10 @@ std::int64_t first_above(const real* x, std::int64_t from, real bound, std::int6
 void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols, real* y) {
   HWY_DYNAMIC_DISPATCH(add_column_sums)(x, rows, cols, y);
 }
+const char* vector_name() {
+  const std::int64_t usable = hwy::SupportedTargets() & HWY_TARGETS;
+  return hwy::TargetName(usable & -usable);  // the lowest bit is the best
+}
 void tree_sum(const real* const* x, std::int64_t count, real* y, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(tree_sum)(x, count, y, n);
 }

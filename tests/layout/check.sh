@@ -50,7 +50,7 @@ folders_of() {
     autograd) echo 'base memory kernels . ops gradcheck' ;;
     nn) echo '. layers models' ;;
     data) echo '. sources tokenizers batches inputs' ;;
-    train) echo '. terminal draw config metrics fetch run decode tasks loop report sweep commands' ;;
+    train) echo '. terminal distributed draw config metrics fetch run decode tasks loop report sweep commands' ;;
   esac
 }
 
@@ -112,7 +112,7 @@ done >>"$violations"
 # ---- tests mirror the rooms ----------------------------------------------------------------------
 for folder in tests/*/; do
   folder=$(basename "$folder")
-  case " $rooms golden fuzz relcheck mutation bench install layout launcher " in
+  case " $rooms golden fuzz relcheck mutation bench mpi install layout launcher " in
     *" $folder "*) ;;
     *) echo "tests/$folder: neither a room nor a known kind of test" ;;
   esac

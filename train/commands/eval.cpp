@@ -9,7 +9,9 @@
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
+#include "train/distributed/launch.h"
 #include "train/run/run_folder.h"
+#include "train/terminal/talk.h"
 
 namespace heed {
 
@@ -83,6 +85,9 @@ void print_for_people(const Evaluation& e, const Subject& subject) {
 }  // namespace
 
 int eval_command(const EvalCommand& options) {
+  World* const world = process_world();
+  const bool first = world == nullptr || world->first();
+  if (!first) silence();
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   const Task& task = *trained.task;
   if (options.pretokenised && !task.info().has(Metric::bleu))
@@ -105,9 +110,11 @@ int eval_command(const EvalCommand& options) {
   Team team(trained.config.threads);
   Evaluation e;
   const auto evaluate = [&] {
-    e = task.evaluate(trained.with(team), data, {.pretokenised = options.pretokenised});
+    Trained all = trained.with(team);
+    all.world = world;
+    e = task.evaluate(all, data, {.pretokenised = options.pretokenised});
   };
-  if (options.output.empty()) {
+  if (options.output.empty() || !first) {
     evaluate();
   } else {
     write_output(options.output, [&](const Sink& sink) {  // an unwritable output fails at once
@@ -115,6 +122,8 @@ int eval_command(const EvalCommand& options) {
       for (const std::string& line : e.outputs) sink(one_line(line) + "\n");
     });
   }
+  if (world != nullptr) world->agree_to_end();
+  if (!first) return std::isfinite(e.loss()) ? 0 : static_cast<int>(Exit::non_finite);
   options.json ? print_record(e, subject, trained) : print_for_people(e, subject);
   if (!std::isfinite(e.loss())) {
     throw Error(Exit::non_finite,

@@ -15,6 +15,7 @@
 
 #include "autograd/base/error.h"
 #include "train/commands/command_line.h"
+#include "train/distributed/launch.h"
 #include "train/run/version.h"
 #include "train/terminal/talk.h"
 
@@ -44,7 +45,7 @@ bool reader_left() {
 /// that of a program ended by SIGPIPE, without a message.
 int output_failed(std::string_view message) {
   if (reader_left()) return 128 + SIGPIPE;
-  tell(fmt::format("heed: {}", message));
+  tell_error(message);
   return static_cast<int>(Exit::io);
 }
 
@@ -58,18 +59,19 @@ int run(const Job& job) {
     return status;
   } catch (const Error& e) {
     if (std::string_view(e.what()).starts_with(no_output)) return output_failed(e.what());
-    tell(fmt::format("heed: {}", e.what()));
+    // Without a message: another rank of a distributed run has the same error.
+    if (*e.what() != '\0') tell_error(rank_prefix() + e.what());
     return static_cast<int>(e.code);
   } catch (const std::bad_alloc&) {
-    tell("heed: out of memory");
+    tell_error(rank_prefix() + "out of memory");
     return static_cast<int>(Exit::io);
   } catch (const std::system_error& e) {  // fmt's when it cannot print, the file system's, threads'
     if (std::ferror(stdout))
       return output_failed(fmt::format("{}: {}", no_output, e.code().message()));
-    tell(fmt::format("heed: {}", e.what()));
+    tell_error(rank_prefix() + e.what());
     return static_cast<int>(Exit::io);
   } catch (const std::exception& e) {
-    tell(fmt::format("heed: {}", e.what()));
+    tell_error(rank_prefix() + e.what());
     return static_cast<int>(Exit::failed);
   }
 }
@@ -104,7 +106,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() != 0 && argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
-      tell(fmt::format("heed: {}", unknown_command(app, argv[1])));
+      tell_error(unknown_command(app, argv[1]));
       return static_cast<int>(Exit::usage);
     }
     std::ostringstream help;
@@ -114,5 +116,18 @@ int main(int argc, char** argv) {
       return 0;
     });
   }
-  return run(job);
+  const int status = run([&] {
+    const Launcher launcher = find_launcher();
+    const std::string command = app.get_subcommands().front()->get_name();
+    if (launcher.processes > 1 && command != "train" && command != "resume" && command != "eval") {
+      throw Error(
+          Exit::usage,
+          fmt::format("heed {} runs in one process, and {} has started {}: only train, resume "
+                      "and eval are distributed",
+                      command, launcher.name, launcher.processes));
+    }
+    return job();
+  });
+  leave_world(status);
+  return status;
 }

@@ -8,6 +8,9 @@
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
 #include "train/commands/commands.h"
+#include "train/distributed/agreement.h"
+#include "train/distributed/launch.h"
+#include "train/loop/rank_start.h"
 #include "train/loop/trainer.h"
 #include "train/run/run_lock.h"
 #include "train/run/run_record.h"
@@ -67,8 +70,8 @@ void print_record(const std::optional<Evaluation>& e, const std::string& split,
 }
 
 /// Trains from the trainer's current state to the end.
-int run_to_end(Trainer& trainer, const RunFolder& run, const ExperimentData& data, Talk& talk,
-               bool json) {
+int train_and_test(Trainer& trainer, const RunFolder& run, const ExperimentData& data, Talk& talk,
+                   bool json) {
   if (const int signal = trainer.train(); signal != 0) {
     talk.line(fmt::format("stopped by {}; to continue: heed resume {}", signal_text(signal),
                           run.path.string()));
@@ -92,19 +95,38 @@ int run_to_end(Trainer& trainer, const RunFolder& run, const ExperimentData& dat
   return 0;
 }
 
-int go_on(const Config& config, const RunFolder& run, const ResumeCommand& options, Talk& talk) {
+int run_to_end(Trainer& trainer, const RunFolder& run, const ExperimentData& data, Talk& talk,
+               bool json) {
+  const int status = train_and_test(trainer, run, data, talk, json);
+  trainer.end(status);
+  return status;
+}
+
+bool is_first(const World* world) { return world == nullptr || world->first(); }
+
+/// What the other ranks do after rank 0 has told them the config.
+int follow(World& world, const Config& config) {
+  const ExperimentData data = load_data_together(&world, config);
+  require_equal_ranks(world, config, data);
+  return Replica(config, data, &world).follow();
+}
+
+int go_on(const Config& config, const RunFolder& run, const ResumeCommand& options, Talk& talk,
+          World* world) {
   const std::vector<std::string> changed =
       changes_on_resume(read_run_config(run, {}, PluginUse::leave), config);
   for (const std::string& warning : config.warnings) talk.line("warning: " + warning);
   for (const std::string& note : check_files(run)) talk.line("warning: " + note);
   const Tokenizers tokenizers = load_tokenizers(run.path, config);
-  const ExperimentData data = load_data(config, &tokenizers);
+  const ExperimentData data = load_data_together(world, config, &tokenizers);
+  if (world != nullptr) require_equal_ranks(*world, config, data);
   for (const std::string& change : changed_surroundings(run, config, data.sums)) {
     talk.line(fmt::format(
         "warning: differs from what the run was started with, so its bits may differ: {}", change));
   }
   explain_precision(config, talk);
-  Trainer trainer(config, run, data, talk);
+  Trainer trainer(config, run, data, talk, world);
+  for (const std::string& line : trainer.ranks()) talk.line(line);
   trainer.restore();
   for (const std::string& change : changed)
     talk.line(fmt::format("note: {}; recorded in the run's config.yaml", change));
@@ -116,20 +138,26 @@ int go_on(const Config& config, const RunFolder& run, const ResumeCommand& optio
 
 int train_command(const TrainCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);  // until there is something to save
-  if (std::filesystem::is_directory(options.config)) {
-    throw Error(
-        Exit::usage,
-        fmt::format("{} is a folder, not a config; heed resume continues a run", options.config));
-  }
-  const Config config = read_config(options.config, options.overrides);
+  World* const world = process_world();
+  if (!is_first(world)) silence();
+  const Config config = together(world, [&] {
+    if (std::filesystem::is_directory(options.config)) {
+      throw Error(
+          Exit::usage,
+          fmt::format("{} is a folder, not a config; heed resume continues a run", options.config));
+    }
+    return read_config(options.config, options.overrides);
+  });
+  if (!is_first(world)) return follow(*world, config);
   const RunFolder run{options.run.empty() ? std::filesystem::path("runs") / config.name
                                           : std::filesystem::path(options.run)};
   RunLock::refuse_if_held(run.path);
   options.overwrite ? refuse_foreign_folder(run) : refuse_existing_run(run);
   Talk talk;
   for (const std::string& warning : config.warnings) talk.line("warning: " + warning);
-  const ExperimentData data = load_data(config);  // first: bad data leaves nothing behind
-  Trainer trainer(config, run, data, talk);       // nor does a model that does not fit
+  const ExperimentData data = load_data_together(world, config);  // bad data leaves nothing behind
+  if (world != nullptr) require_equal_ranks(*world, config, data);
+  Trainer trainer(config, run, data, talk, world);  // nor does a model that does not fit
   trainer.initialise();
   const RunLock lock = lock_new_run(run, options.overwrite);
   begin_run(run, config, data.tokenizers, data.sums, options.command);
@@ -140,12 +168,19 @@ int train_command(const TrainCommand& options) {
                   format_quantity(static_cast<double>(count_values(trainer.model().parameters()))),
                   counted(trainer.team().threads(), "thread"),
                   counted(config.train.shards, "shard"), run.path.string()));
+  for (const std::string& line : trainer.ranks()) talk.line(line);
   explain_precision(config, talk);
   return logged(talk, [&] { return run_to_end(trainer, run, data, talk, options.json); });
 }
 
 int resume_command(const ResumeCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);
+  World* const world = process_world();
+  if (!is_first(world)) {  // only rank 0 needs the run's folder
+    silence();
+    const std::string yaml = world->broadcast(std::string());
+    return follow(*world, parse_config(yaml, "config.yaml", {}, true));
+  }
   const RunFolder run{options.run};
   if (!RunLock::left_in(run.path, false)) {
     try {
@@ -157,9 +192,10 @@ int resume_command(const ResumeCommand& options) {
   }
   const RunLock lock(run.path);  // before reading: a run that is being replaced has no config
   const Config config = read_run_config(run, options.overrides);
+  if (world != nullptr) world->broadcast(write_yaml(config));
   Talk talk;
   talk.log_to(run.log());
-  return logged(talk, [&] { return go_on(config, run, options, talk); });
+  return logged(talk, [&] { return go_on(config, run, options, talk, world); });
 }
 
 }  // namespace heed

@@ -31,6 +31,7 @@ struct Config {
   OptimOptions optim;
   TrainOptions train;
   DecodeOptions decode;
+  DistributedOptions distributed;
   BenchOptions bench;
 
   /// The warnings from reading it, one line each. Not part of the experiment.

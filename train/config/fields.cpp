@@ -355,6 +355,13 @@ void add_decode(Table& table) {
       });
 }
 
+void add_distributed(Table& table) {
+  add(table,
+      {row(HEED_KEY(distributed.timeout), Range{1.0, 1e6},
+           "Seconds that a process waits for another before all end; the run continues from its "
+           "last checkpoint.")});
+}
+
 void add_bench(Table& table) {
   add(table,
       {
@@ -466,6 +473,7 @@ Table make_table() {
   add_optim(table);
   add_train(table);
   add_decode(table);
+  add_distributed(table);
   add_bench(table);
   add_task_conditions(table);
   find(table, "optim.decay").in_old_runs = "all";

@@ -78,6 +78,11 @@ struct DecodeOptions {
   BleuTokenizer bleu = BleuTokenizer::v13a;  ///< words of outputs and references
 };
 
+/// A run of several processes (train/distributed).
+struct DistributedOptions {
+  double timeout = 300;  ///< seconds that a rank waits for another
+};
+
 /// The batch that `heed bench` makes up when sequences > 0: random tokens, all sequences of equal
 /// length.
 struct BenchOptions {

@@ -34,6 +34,7 @@ const std::vector<Section>& sections() {
       {"train.early_stopping", "When to stop before the end."},
       {"decode",
        "How outputs are decoded. Validation during training is greedy (beam 1) in any case."},
+      {"distributed", "Runs of several processes, which mpirun or srun starts."},
       {"bench", "Random tokens that heed bench runs on instead of data."},
   };
   return table;

@@ -192,18 +192,20 @@ FrozenModel::FrozenModel(const Model& of, DecodePrecision precision)
 }
 
 std::vector<Hypothesis> translate(const FrozenModel& frozen, const Dataset& data,
-                                  const DecodeOptions& options, std::uint64_t seed, Team& team,
-                                  std::span<const std::int64_t> numbers, std::int64_t batches) {
+                                  const DecodeOptions& options, std::uint64_t seed,
+                                  const Workers& workers, std::span<const std::int64_t> numbers,
+                                  std::int64_t batches) {
   std::vector<Hypothesis> best;
   for (std::vector<Hypothesis>& all :
-       translate(frozen, data, options, seed, team, {.numbers = numbers, .batches = batches}))
+       translate(frozen, data, options, seed, workers, {.numbers = numbers, .batches = batches}))
     best.push_back(std::move(all.front()));
   return best;
 }
 
 std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const Dataset& data,
                                                const DecodeOptions& options, std::uint64_t seed,
-                                               Team& team, const TranslateRequest& request) {
+                                               const Workers& workers,
+                                               const TranslateRequest& request) {
   const Generative& model = frozen.model;
   std::vector<std::int64_t> order(static_cast<std::size_t>(data.size()));
   std::iota(order.begin(), order.end(), 0);
@@ -214,8 +216,8 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
   std::int64_t limit = std::max<std::int64_t>(options.max_length, 1);
   if (model.position_limit() > 0) limit = std::min(limit, model.position_limit());
   const std::int64_t size = batch_size(options, data.size(), request.batches);
-  std::vector<std::vector<Hypothesis>> all(order.size());
-  team.run(parts_of(data.size(), size), [&](std::int64_t number) {
+  using Found = std::vector<std::vector<Hypothesis>>;  // of each sentence of a batch
+  const auto translate_batch = [&](std::int64_t number) {
     const kernels::Bf16Scope scope(options.precision == DecodePrecision::bf16);
     const kernels::PackedScope packed(frozen.weights);
     const std::int64_t begin = number * size, end = std::min(begin + size, data.size());
@@ -228,6 +230,7 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
       if (!request.prefixes.empty()) prefixes.push_back(request.prefixes[place]);
       data.push_source({.sample = place}, source);
     }
+    Found best(static_cast<std::size_t>(end - begin));
     const std::int64_t searches = options.sample ? request.nbest : 1;  // each sample is a search
     for (std::int64_t k = 0; k < searches; ++k) {
       std::vector<std::int64_t> own = keys;
@@ -236,16 +239,20 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
           model.decode(side_view(source), end - begin, options.cached);
       Search search(options, limit, seed, std::move(own));
       search.begin_with(prefixes);
-      std::vector<std::vector<Hypothesis>> found = search.run(
+      Found found = search.run(
           *decoding,
           std::vector<std::int32_t>(static_cast<std::size_t>(end - begin), Tokenizer::bos));
-      for (std::int64_t i = begin; i < end; ++i) {
-        std::vector<Hypothesis>& best = found[i - begin];
-        if (std::ssize(best) > request.nbest) best.resize(request.nbest);
-        std::ranges::move(best, std::back_inserter(all[order[i]]));
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        if (std::ssize(found[i]) > request.nbest) found[i].resize(request.nbest);
+        std::ranges::move(found[i], std::back_inserter(best[i]));
       }
     }
-  });
+    return best;
+  };
+  Found all(order.size());
+  std::size_t place = 0;  // in the order
+  for (Found& batch : results_of<Found>(workers, parts_of(data.size(), size), translate_batch))
+    for (std::vector<Hypothesis>& best : batch) all[order[place++]] = std::move(best);
   return all;
 }
 

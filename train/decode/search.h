@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "autograd/base/team.h"
@@ -12,6 +13,7 @@
 #include "data/batches/dataset.h"
 #include "nn/models/model.h"
 #include "train/config/options.h"
+#include "train/distributed/workers.h"
 
 HEED_BEGIN
 
@@ -20,6 +22,8 @@ struct Hypothesis {
   double log_prob = 0;               ///< Σ log p, including </s> if the search reached it
   double score = 0;  ///< log_prob / ((5 + n) / 6)^α, n tokens, including </s> if reached (Wu et al.
                      ///< 2016, section 7)
+
+  static auto members(auto& self) { return std::tie(self.tokens, self.log_prob, self.score); }
 };
 
 /// Extends hypotheses token by token until each has ended. A finished hypothesis occupies a place
@@ -98,16 +102,18 @@ struct TranslateRequest {
 };
 
 /// Translates every source of a dataset, text or not, in batches of similar lengths spread over the
-/// team: at least `batches`, but none smaller than 32 hypotheses.
+/// workers: at least `batches`, but none smaller than 32 hypotheses.
 /// Each sentence's result is a function of the sentence, the options, the seed and, when
 /// sampling, the sentence's number: its index in the dataset, unless `numbers` is given. In bf16 it
 /// also depends on the batches: small products stay in float32 (autograd/kernels/gemm/bf16.h).
 std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const Dataset& data,
                                                const DecodeOptions& options, std::uint64_t seed,
-                                               Team& team, const TranslateRequest& request);
+                                               const Workers& workers,
+                                               const TranslateRequest& request);
 /// The best hypothesis of each sentence.
 std::vector<Hypothesis> translate(const FrozenModel& frozen, const Dataset& data,
-                                  const DecodeOptions& options, std::uint64_t seed, Team& team,
+                                  const DecodeOptions& options, std::uint64_t seed,
+                                  const Workers& workers,
                                   std::span<const std::int64_t> numbers = {},
                                   std::int64_t batches = usual_batches);
 

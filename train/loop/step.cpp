@@ -15,12 +15,12 @@
 #include "nn/layer_name.h"
 #include "optim/clip.h"
 #include "train/decode/rows.h"
+#include "train/distributed/shard_exchange.h"
 #include "train/loop/augment.h"
 
 HEED_BEGIN
 
 namespace {
-constexpr std::int64_t piece_values = 1 << 14;
 /// Pieces are handed out in runs, so that bookkeeping does not dominate small models.
 constexpr std::int64_t run_values = 1 << 18;
 
@@ -102,24 +102,20 @@ Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t n
 }
 
 TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
-                     const StepOptions& options)
+                     const StepOptions& options, ParameterExchange* exchange)
     : model_(model),
       memory_(model.segment_memory()),
       statistics_(model.statistics()),
       optimizer_(optimizer),
       team_(team),
-      options_(options) {
-  for (std::size_t i = 0; i < optimizer_.parameters().size(); ++i) {
-    layers_.push_back(layer_of(optimizer_.parameters()[i].name));
-    const std::int64_t n = optimizer_.parameters()[i].tensor.size();
-    for (std::int64_t begin = 0; begin < n; begin += piece_values) {
-      pieces_.push_back({i, begin, std::min(begin + piece_values, n)});
-    }
-  }
+      options_(options),
+      exchange_(exchange),
+      pieces_(pieces_of(optimizer.parameters())) {
+  for (const NamedTensor& p : optimizer_.parameters()) layers_.push_back(layer_of(p.name));
   squares_.resize(pieces_.size());
 }
 
-StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, double lr) {
+StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, double lr, int stop) {
   // 1. The loss is a mean over the whole batch's labels, so every shard divides by their number.
   std::int64_t tokens = 0;
   for (const Batch& shard : shards) tokens += shard.label_count();
@@ -129,6 +125,9 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   drop_gradients();  // of an unfinished step
   counts_.assign(shards.size(), LossCounts{});
   one_half_.assign(shards.size(), false);
+  own_ = {0, std::ssize(shards)};
+  if (exchange_ != nullptr)
+    own_ = part_of(own_.end, exchange_->world().rank(), exchange_->world().size());
 
   // 2. Each shard runs forward and backward alone, on one thread.
   const LaneList lanes = lanes_of(shards, memory_);
@@ -137,16 +136,16 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
     merge_into_tree(static_cast<std::size_t>(i));
   };
   if (statistics_.empty()) {
-    team_.run(std::ssize(shards), [&](std::int64_t i) { run_shard(i, nullptr); });
+    team_.run(own_.size(), [&](std::int64_t i) { run_shard(own_.begin + i, nullptr); });
   } else {
-    run_concurrently(std::ssize(shards),
-                     [&](std::int64_t i, AllReduce& all_reduce) { run_shard(i, &all_reduce); });
+    run_concurrently(
+        [&](std::int64_t i, AllReduce& all_reduce) { run_shard(own_.begin + i, &all_reduce); });
   }
 
   // 3. Their gradients are summed in a fixed tree, started above, together with the sum's norm.
   StepResult result;
-  for (const LossCounts& c : counts_) add_counts(result.counts, c);
   result.gradient_norm = std::sqrt(sum_shards());
+  for (const LossCounts& c : counts_) add_counts(result.counts, c);
 
   // 4. Non-finite values never reach the weights.
   const double loss = result.counts.loss / static_cast<double>(tokens);
@@ -154,22 +153,31 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
     refuse(shards, lanes, step, loss, result.gradient_norm);
 
   // 5. Clip and update.
-  const bool finite = update(lr, clip_factor(result.gradient_norm, options_.clip_norm));
+  const bool finite = update(lr, clip_factor(result.gradient_norm, options_.clip_norm), stop);
+  result.stop = stop;
   drop_gradients();
   if (!finite) {
-    throw Error(
-        Exit::non_finite,
-        fmt::format("step {}: the loss is {}, but a weight is not finite\n{}", step, loss,
-                    explain(model_, optimizer_.parameters(), shards, lanes, step, options_)));
+    throw Error(Exit::non_finite,
+                fmt::format("step {}: the loss is {}, but a weight is not finite\n{}", step, loss,
+                            cause(shards, lanes, step)));
   }
-  if (memory_) memory_->advance();
+  if (memory_) {
+    memory_->advance();
+    if (exchange_ != nullptr) share_memory(*memory_, shards, exchange_->world());
+  }
   for (const NamedStatistics& s : statistics_) s.of->update_running();
   return result;
 }
 
-void TrainStep::run_concurrently(std::int64_t shards,
-                                 const std::function<void(std::int64_t, AllReduce&)>& job) {
-  AllReduce all_reduce(shards);
+void TrainStep::run_concurrently(const std::function<void(std::int64_t, AllReduce&)>& job) {
+  const std::int64_t shards = own_.size();
+  if (shards == 0) return;
+  AllReduce all_reduce(shards, own_.begin);
+  if (exchange_ != nullptr) {
+    all_reduce.across([this](std::span<const double> own) {
+      return statistics_of_shards(own, std::ssize(gradients_), exchange_->world());
+    });
+  }
   std::mutex mutex;
   std::exception_ptr error;  // of the first shard that failed; the others fail as a consequence
   const auto fail_with = [&](std::exception_ptr cause) {
@@ -207,7 +215,13 @@ void TrainStep::refuse(std::span<const Batch> shards, std::span<const Lanes> lan
       fmt::format("step {}: the loss is {} and the gradients' norm {}; the weights are as before "
                   "the step\n{}",
                   step, unsigned_nan(loss), unsigned_nan(gradient_norm),
-                  explain(model_, optimizer_.parameters(), shards, lanes, step, options_)));
+                  cause(shards, lanes, step)));
+}
+
+std::string TrainStep::cause(std::span<const Batch> shards, std::span<const Lanes> lanes,
+                             std::int64_t step) const {
+  if (exchange_ != nullptr && !exchange_->world().first()) return "  rank 0 knows the cause";
+  return explain(model_, optimizer_.parameters(), shards, lanes, step, options_);
 }
 
 void TrainStep::drop_gradients() {
@@ -230,6 +244,9 @@ void TrainStep::merge_into_tree(std::size_t i) {
   // A sum of 2 width shards combines two of width shards; the right one may have fewer.
   for (std::size_t width = 1; 2 * width < count; width *= 2) {
     const std::size_t left = i / (2 * width) * (2 * width), right = left + width;
+    if (!own_.has(static_cast<std::int64_t>(left)) ||
+        std::min(right + width, count) > static_cast<std::size_t>(own_.end))
+      return;  // the other ranks have the rest
     i = left;
     if (right >= count) continue;  // no partner: it is the sum
     {
@@ -256,33 +273,71 @@ void TrainStep::add_to(std::size_t left, std::size_t right) {
   }
 }
 
-double TrainStep::sum_shards() {
-  // A parameter that no shard used has a zero gradient; one that only later shards used needs an
-  // array for the sum.
-  GradientList& total = gradients_.front();
-  for (std::size_t p = 0; p < total.size(); ++p) {
-    if (!total[p].defined()) total[p] = Array::zeros(optimizer_.parameters()[p].tensor.shape());
-    if (!total[p].unique()) total[p] = total[p].clone();
-  }
+Part TrainStep::pieces_here() const {
+  return exchange_ != nullptr ? exchange_->owned() : Part{0, std::ssize(pieces_)};
+}
+
+template <class Job>
+void TrainStep::for_pieces(Part pieces, const Job& job) {
   const std::int64_t per_run = run_values / piece_values;
-  const auto count = static_cast<std::int64_t>(pieces_.size());
-  team_.run((count + per_run - 1) / per_run, [&](std::int64_t run) {
-    std::vector<const real*, ArenaAllocator<const real*>> parts(gradients_.size());
-    for (std::int64_t i = run * per_run; i < std::min(count, (run + 1) * per_run); ++i) {
-      const Piece& piece = pieces_[i];
-      for (std::size_t s = 0; s < gradients_.size(); ++s) {
-        const Array& g = gradients_[s][piece.parameter];
-        parts[s] = g.defined() ? g.data() + piece.begin : nullptr;
-      }
-      real* const sum = total[piece.parameter].data() + piece.begin;
-      const std::int64_t n = piece.end - piece.begin;
-      kernels::tree_sum(parts.data(), static_cast<std::int64_t>(parts.size()), sum, n);
-      squares_[i] = kernels::sum_squares(sum, n);
-    }
+  team_.run((pieces.size() + per_run - 1) / per_run, [&](std::int64_t run) {
+    const std::int64_t begin = pieces.begin + run * per_run;
+    for (std::int64_t i = begin; i < std::min(pieces.end, begin + per_run); ++i) job(i);
   });
+}
+
+double TrainStep::sum_shards() {
+  // What no shard used has a zero gradient; what only later shards used needs an array for the sum.
+  // −0 + x is x, to the bit, for every x.
+  if (own_.begin == std::ssize(gradients_)) own_ = {0, 0};  // no shards here, but pieces
+  GradientList& sums = total();
+  for (std::int64_t i = pieces_here().begin; i < pieces_here().end; ++i) {
+    Array& sum = sums[pieces_[i].parameter];
+    if (!sum.defined())
+      sum = Array::full(optimizer_.parameters()[pieces_[i].parameter].tensor.shape(), real(-0.0));
+    if (!sum.unique()) sum = sum.clone();
+  }
+  if (exchange_ == nullptr) {
+    const std::vector<real*, ArenaAllocator<real*>> none(gradients_.size());
+    sum_pieces(pieces_here(), none);
+  } else {
+    exchange_->reduce(gradients_, [&](Part pieces, std::span<real* const> received) {
+      sum_pieces(pieces, received);
+    });
+    share_counts();
+  }
   double squares = 0;
   for (const double s : squares_) squares += s;
   return squares;
+}
+
+void TrainStep::sum_pieces(Part pieces, std::span<real* const> received) {
+  const std::int64_t place = pieces_[pieces.begin].place;
+  for_pieces(pieces, [&](std::int64_t i) {
+    const Piece& piece = pieces_[i];
+    std::vector<const real*, ArenaAllocator<const real*>> parts(gradients_.size());
+    for (std::size_t s = 0; s < gradients_.size(); ++s) {
+      const Array& g = gradients_[s][piece.parameter];
+      parts[s] = received[s] != nullptr ? received[s] + (piece.place - place)
+                 : g.defined()          ? g.data() + piece.begin
+                                        : nullptr;
+    }
+    real* const total_here = total()[piece.parameter].data() + piece.begin;
+    // The sum may replace the first part only.
+    real* const sum = received[0] != nullptr ? received[0] + (piece.place - place) : total_here;
+    kernels::tree_sum(parts.data(), std::ssize(parts), sum, piece.size());
+    squares_[i] = kernels::sum_squares(sum, piece.size());
+    if (sum != total_here) std::copy_n(sum, piece.size(), total_here);
+  });
+}
+
+void TrainStep::share_counts() {
+  World& world = exchange_->world();
+  gather_from_shards(std::span(counts_), world);
+  std::vector<std::int64_t> of_pieces;
+  for (const std::int64_t bound : exchange_->bounds())
+    of_pieces.push_back(bound * static_cast<std::int64_t>(sizeof(double)));
+  world.all_gather(std::as_writable_bytes(std::span(squares_)), of_pieces);
 }
 
 std::map<std::string, double> TrainStep::gradient_norms() const {
@@ -297,21 +352,27 @@ std::map<std::string, double> TrainStep::gradient_norms() const {
   return norms;
 }
 
-bool TrainStep::update(double lr, double grad_scale) {
+bool TrainStep::update(double lr, double grad_scale, int& stop) {
   optimizer_.begin_step(lr, grad_scale);
-  const std::int64_t per_run = run_values / piece_values;
-  const auto count = static_cast<std::int64_t>(pieces_.size());
   std::atomic<bool> all_finite{true};
-  team_.run((count + per_run - 1) / per_run, [&](std::int64_t run) {
-    bool finite = true;
-    for (std::int64_t i = run * per_run; i < std::min(count, (run + 1) * per_run); ++i) {
-      const Piece& piece = pieces_[i];
-      finite &= optimizer_.update(piece.parameter, piece.begin, piece.end,
-                                  gradients_.front()[piece.parameter].data());
-    }
-    if (!finite) all_finite = false;
+  for_pieces(pieces_here(), [&](std::int64_t i) {
+    const Piece& piece = pieces_[i];
+    if (!optimizer_.update(piece.parameter, piece.begin, piece.end,
+                           total()[piece.parameter].data()))
+      all_finite = false;
   });
-  return all_finite;
+  if (exchange_ == nullptr) return all_finite;
+  exchange_->gather_weights();
+  struct Here {
+    bool finite;
+    int stop;
+  };
+  bool finite = true;
+  for (const Here& rank : exchange_->world().all_gather_values(Here{all_finite, stop})) {
+    finite &= rank.finite;
+    stop = std::max(stop, rank.stop);
+  }
+  return finite;
 }
 
 HEED_END

@@ -13,6 +13,8 @@
 #include "data/batches/batch.h"
 #include "nn/models/model.h"
 #include "optim/optimizer.h"
+#include "optim/pieces.h"
+#include "train/distributed/parameter_exchange.h"
 
 namespace heed {
 struct Config;
@@ -38,6 +40,7 @@ StepOptions step_options(const Config& config);
 struct StepResult {
   LossCounts counts;         ///< of the whole batch
   double gradient_norm = 0;  ///< before clipping
+  int stop = 0;              ///< a stop signal that this rank or another has received, or 0
 };
 
 /// What a shard shares with earlier batches and with the other shards of its step.
@@ -51,14 +54,18 @@ using GradientList = std::vector<Array>;
 
 class TrainStep {
  public:
-  TrainStep(const Model& model, Optimizer& optimizer, Team& team, const StepOptions& options);
+  /// `exchange`: with the other ranks of a distributed run, each of which has a TrainStep and is given
+  /// the same batches.
+  TrainStep(const Model& model, Optimizer& optimizer, Team& team, const StepOptions& options,
+            ParameterExchange* exchange = nullptr);
 
   /// Step number `step` (1, 2, …; it keys the dropout) on a batch cut into shards. The bits of the
-  /// result depend on the shards, not on the threads. Throws Error(Exit::non_finite), with the
+  /// result depend on the shards, not on the threads or ranks. Throws Error(Exit::non_finite), with the
   /// weights unchanged, if the loss or the gradients' norm is NaN or infinite; the message tells
   /// where that began. A non-finite weight that does not affect the loss is found when it is
   /// updated: the step is completed, then Error(Exit::non_finite) is thrown.
-  StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
+  /// `stop`: a signal that this rank has received; the result has one that any rank has received.
+  StepResult run(std::span<const Batch> shards, std::int64_t step, double lr, int stop = 0);
   /// Keys and values of earlier batches, if the model uses a memory.
   std::optional<SegmentMemory>& memory() { return memory_; }
   /// The norms of the last step's gradients, before clipping, by layer (nn/layer_name.h); their
@@ -66,26 +73,33 @@ class TrainStep {
   std::map<std::string, double> gradient_norms() const;
 
  private:
-  /// A range of one parameter, small enough to stay in cache: the unit of summing and updating.
-  struct Piece {
-    std::size_t parameter;
-    std::int64_t begin, end;
-  };
   void forward_backward(const Batch& shard, const ShardContext& context, std::int64_t number,
                         std::int64_t step, double normalizer);
-  /// Calls job(i, all_reduce) for each shard, each on its own thread, because they wait for one
-  /// another.
-  static void run_concurrently(std::int64_t shards,
-                               const std::function<void(std::int64_t, AllReduce&)>& job);
+  /// Calls job(i, all_reduce) for each of this rank's shards, each on its own thread, because they wait
+  /// for one another.
+  void run_concurrently(const std::function<void(std::int64_t, AllReduce&)>& job);
   [[noreturn]] void refuse(std::span<const Batch> shards, std::span<const Lanes> lanes,
                            std::int64_t step, double loss, double gradient_norm);
+  std::string cause(std::span<const Batch> shards, std::span<const Lanes> lanes,
+                    std::int64_t step) const;
   /// Called when shard i has its gradients. Computes the sums of the tree that are ready, except
-  /// the root, so that few sets of gradients exist at a time.
+  /// the root and what needs another rank's shards, so that few sets of gradients exist at a time.
   void merge_into_tree(std::size_t i);
   void add_to(std::size_t left, std::size_t right);
+  /// Sums what is left of the tree, with the other ranks. Returns the squared norm.
   double sum_shards();
-  /// Returns whether all weights were finite before.
-  bool update(double lr, double grad_scale);
+  /// The sums and squares of some pieces; `received` as in ParameterExchange::Add.
+  void sum_pieces(Part pieces, std::span<real* const> received);
+  /// Gives every rank the counts of all shards and the squares of all pieces.
+  void share_counts();
+  /// The list that receives the sums of this rank's pieces.
+  GradientList& total() { return gradients_[static_cast<std::size_t>(own_.begin)]; }
+  Part pieces_here() const;  ///< that this rank owns
+  /// Calls job(i) for these pieces, on the team.
+  template <class Job>
+  void for_pieces(Part pieces, const Job& job);
+  /// Returns whether all weights were finite before. `stop` becomes that of any rank.
+  bool update(double lr, double grad_scale, int& stop);
   void drop_gradients();  ///< keeps the lists for the next step
 
   const Model& model_;
@@ -94,9 +108,11 @@ class TrainStep {
   Optimizer& optimizer_;
   Team& team_;
   StepOptions options_;
+  ParameterExchange* exchange_;
+  Part own_;  ///< the shards of this rank
   std::vector<Piece> pieces_;
   std::vector<std::string> layers_;      ///< of each parameter
-  std::vector<GradientList> gradients_;  ///< of each shard; the sum ends up in the first
+  std::vector<GradientList> gradients_;  ///< of each shard; the sum ends up in total()
   std::vector<bool> one_half_;  ///< of each sum, indexed by its right half: one half is ready
   std::mutex tree_mutex_;
   std::vector<LossCounts> counts_;  ///< of each shard

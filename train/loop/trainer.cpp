@@ -57,31 +57,25 @@ StepOptions step_options(const Config& config) {
           .bf16 = config.train.precision == Precision::bf16};
 }
 
-Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk)
+Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk,
+                 World* world)
     : config_(config),
       run_(run),
       data_(data),
       talk_(talk),
-      task_(make_task(config)),
-      team_(config.threads),
-      model_(build_to_train(config, sizes_of(data.tokenizers))),
-      optimizer_(config.optim, not_frozen(*model_, config.train.freeze)),
-      teacher_(make_teacher(config, data)),
-      step_(*model_, optimizer_, team_, with_teacher(step_options(config), teacher_.get())),
-      stream_(data.train, batch_options(config)),
-      cost_(token_cost(*task_, *model_)),
-      total_steps_(steps_in_all(config, stream_)),
+      replica_(config, data, world),
+      total_steps_(steps_in_all(config, replica_.stream())),
       checkpoints_(run.path) {
   refuse_itself(run, config.train.distill.teacher, "train.distill.teacher");
   refuse_itself(run, config.train.init_from, "model.init_from");
-  if (config.train.ema > 0) ema_.emplace(config.train.ema, optimizer_.parameters());
+  if (config.train.ema > 0) ema_.emplace(config.train.ema, replica_.optimizer().parameters());
   progress_.batches = batches_of(config, data);
   progress_.judged_by = fmt::format("{} {}", static_cast<int>(deciding_metric()), data.sums.valid);
 }
 
 void Trainer::initialise() {
   if (config_.train.init_from.empty()) return;
-  for (const std::string& line : take_weights(config_.train.init_from, *model_).text())
+  for (const std::string& line : take_weights(config_.train.init_from, replica_.model()).text())
     talk_.line(line);
   if (ema_) ema_->restart();
 }
@@ -95,25 +89,29 @@ double Trainer::deciding_value(const Evaluation& e) const {
   return std::isfinite(e.loss()) ? e.value(deciding_metric()) : e.loss();
 }
 
-double Trainer::share_done() const {
+int Trainer::stop() const {
+  return signals_ && signals_->stop() != 0 ? signals_->stop() : stop_elsewhere_;
+}
+
+double Trainer::share_done() {
   double share = 0;
   if (config_.train.steps > 0)
     share = static_cast<double>(progress_.step) / static_cast<double>(config_.train.steps);
-  if (config_.train.epochs > 0 && batches_)
-    share = std::max(share, batches_->epochs_done() / config_.train.epochs);
+  if (config_.train.epochs > 0 && replica_.has_begun())
+    share = std::max(share, replica_.batches().epochs_done() / config_.train.epochs);
   if (config_.train.minutes > 0)
     share = std::max(share, progress_.seconds / 60 / config_.train.minutes);
   return share;
 }
 
-bool Trainer::finished() const { return stopped_early_ || share_done() >= 1; }
+bool Trainer::finished() { return stopped_early_ || share_done() >= 1; }
 
-std::string Trainer::reached_limit() const {
+std::string Trainer::reached_limit() {
   if (stopped_early_)
     return fmt::format("train.early_stopping.patience={}", config_.train.early_stopping.patience);
   if (config_.train.steps > 0 && progress_.step >= config_.train.steps)
     return fmt::format("train.steps={}", config_.train.steps);
-  if (config_.train.epochs > 0 && batches_->epochs_done() >= config_.train.epochs)
+  if (config_.train.epochs > 0 && replica_.batches().epochs_done() >= config_.train.epochs)
     return fmt::format("train.epochs={}", config_.train.epochs);
   return fmt::format("train.minutes={}", config_.train.minutes);
 }
@@ -133,15 +131,14 @@ void Trainer::tell_where_it_stands() {
 
 int Trainer::train() {
   if (!metrics_) metrics_.emplace(run_, config_, progress_.step);
-  stream_.seek(progress_.position);
-  batches_ = std::make_unique<Prefetcher>(stream_);
+  replica_.begin(progress_.position);
   tell_where_it_stands();
   if (!finished()) {  // they will be outdated
     remove_average();
     write_outputs(run_, {});
   }
   if (progress_.validation_due) validate();
-  while (!finished() && signals_->stop() == 0) {
+  while (!finished() && stop() == 0) {
     one_step();
     // Before saving, so that the checkpoint records whether it is the best; after the last step
     // too.
@@ -149,34 +146,34 @@ int Trainer::train() {
     if (progress_.step % config_.train.save_every == 0) save(false);
     if (signals_->take_save()) save(false, true);
   }
-  if (signals_->stop() == 0 && last_validated_ != progress_.step) validate();
+  if (stop() == 0 && last_validated_ != progress_.step) validate();
   if (last_saved_ != progress_.step) save(false, !finished());
   talk_.end_progress();
   if (progress_.skipped > 0) {
     talk_.line(fmt::format("{} of {} steps were skipped because they were not finite",
                            progress_.skipped, progress_.step));
   }
-  const int signal = signals_->stop();
+  const int signal = stop();
   signals_.reset();  // everything is saved: a stop signal now ends the process
   return signal;
 }
 
 void Trainer::one_step() {
   const double begin = seconds_now();
-  const Batch batch = batches_->next();
   const double lr = learning_rate(config_.optim, progress_.step + 1, total_steps_);
   StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // of a skipped step
   try {
-    result = step_.run(shard(batch, config_.train.shards, cost_), progress_.step + 1, lr);
+    result = replica_.step(progress_.step + 1, lr, stop());
+    stop_elsewhere_ = result.stop;
     progress_.skipped_in_a_row = 0;
-    if (ema_) ema_->update(optimizer_.steps(), team_);
+    if (ema_) ema_->update(replica_.optimizer().steps(), replica_.team());
   } catch (const Error& error) {
     if (error.code != Exit::non_finite) throw;
     give_up_step(error);
   }
   const double seconds = seconds_now() - begin;
   ++progress_.step;
-  progress_.position = batches_->position();
+  progress_.position = replica_.batches().position();
   progress_.target_tokens += result.counts.tokens;
   progress_.seconds += seconds;
   progress_.window_seconds += seconds;
@@ -225,12 +222,12 @@ void Trainer::report(const StepResult& result, double lr) {
   talk_.progress({progress_.step, total_steps_, window.loss / tokens, lr, tokens_per_second,
                   done > 0 ? std::optional(progress_.seconds * (1 - done) / done) : std::nullopt});
   if (progress_.step % config_.train.log_every != 0) return;
-  record("train", {{"epoch", batches_->epochs_done()},
+  record("train", {{"epoch", replica_.batches().epochs_done()},
                    {"loss", window.loss / tokens},
                    {"nll", window.nll / tokens},
                    {"lr", lr},
                    {"gradient_norm", result.gradient_norm},
-                   {"gradient_norms", step_.gradient_norms()},
+                   {"gradient_norms", replica_.steps().gradient_norms()},
                    {"target_tokens", progress_.target_tokens},
                    {"tokens_per_s", tokens_per_second}});
   talk_.add_to_curve(window.loss / tokens);
@@ -248,8 +245,10 @@ void Trainer::validate() {
   std::optional<Evaluation> e;
   {
     const UseMeans means(ema_);
+    share_weights();
     e = validation_figures();
   }
+  if (ema_) share_weights();
   progress_.validation_due = !e;
   if (!e) return;
   const Metric metric = deciding_metric();
@@ -277,15 +276,21 @@ void Trainer::validate() {
 }
 
 std::optional<Evaluation> Trainer::validation_figures() {
-  team_.interrupt_when([this] { return signals_ && signals_->stop() != 0; });
+  Team& team = replica_.team();
+  team.interrupt_when([this] { return signals_ && signals_->stop() != 0; });
   std::optional<Evaluation> e;
   try {
-    e = task_->evaluate(trained(), data_.valid, {.only = deciding_metric()});
+    e = replica_.evaluate(false, {.only = deciding_metric()});
   } catch (const Team::Interrupted&) {
     e.reset();
   }
-  team_.interrupt_when({});
+  team.interrupt_when({});
   return e;
+}
+
+void Trainer::share_weights() {
+  // A step gives every rank the new weights, but the means and the running statistics are here only.
+  if (ema_ || !replica_.model().statistics().empty()) replica_.share_weights();
 }
 
 // ---- checkpoints
@@ -293,7 +298,7 @@ std::optional<Evaluation> Trainer::validation_figures() {
 
 void Trainer::save(bool is_best, bool on_request) {
   if (last_saved_ == progress_.step) return;
-  const std::vector<NamedTensor> moments = optimizer_.state();
+  const std::vector<NamedTensor> moments = replica_.moments();
   check_finite(moments);
   const UseMeans means(ema_);
   std::vector<NamedTensor> training = moments;
@@ -301,7 +306,7 @@ void Trainer::save(bool is_best, bool on_request) {
   std::vector<CheckpointFile> files{
       {"model.safetensors",
        [&](FileWriter& file) {
-         write_safetensors(file, tensor_views(model_->state()), {{"format", "pt"}});
+         write_safetensors(file, tensor_views(replica_.model().state()), {{"format", "pt"}});
        }},
       {"training.safetensors", [&](FileWriter& file) {
          write_safetensors(file, tensor_views(training),
@@ -324,7 +329,7 @@ void Trainer::save(bool is_best, bool on_request) {
 /// The segment memory, a tensor for each layer; empty if there is none.
 std::vector<NamedTensor> Trainer::memory_tensors() {
   std::vector<NamedTensor> all;
-  const std::optional<SegmentMemory>& memory = step_.memory();
+  const std::optional<SegmentMemory>& memory = replica_.steps().memory();
   if (!memory || memory->length() == 0) return all;
   for (std::size_t i = 0; i < memory->arrays().size(); ++i)
     all.push_back({fmt::format("layers.{}", i), Tensor(memory->arrays()[i])});
@@ -333,8 +338,8 @@ std::vector<NamedTensor> Trainer::memory_tensors() {
 
 void Trainer::load_training(const std::filesystem::path& path) {
   const SafetensorsFile file = SafetensorsFile::read(path);
-  std::vector<NamedTensor> state = optimizer_.state();
-  const std::vector<NamedTensor>& weights = optimizer_.parameters();
+  std::vector<NamedTensor> moments = replica_.moments(), state = moments;
+  const std::vector<NamedTensor>& weights = replica_.optimizer().parameters();
   // With averaging, the model's file holds the means, and this one the weights.
   const bool averaged = file.find("weights." + weights.front().name) != nullptr;
   for (std::size_t i = 0; averaged && i < weights.size(); ++i) {
@@ -342,13 +347,14 @@ void Trainer::load_training(const std::filesystem::path& path) {
         {"weights." + weights[i].name, ema_ ? ema_->other()[i].tensor : weights[i].tensor});
   }
   load_weights(file, state, path.string());
+  replica_.set_moments(moments);
   if (ema_ && averaged) ema_->swap();
   if (ema_ && !averaged) ema_->restart();
 }
 
 void Trainer::load_memory(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / memory_file;
-  std::optional<SegmentMemory>& memory = step_.memory();
+  std::optional<SegmentMemory>& memory = replica_.steps().memory();
   if (!memory || !std::filesystem::exists(path)) return;
   const SafetensorsFile file = SafetensorsFile::read(path);
   std::vector<Array> layers(memory->arrays().size());
@@ -369,8 +375,9 @@ void Trainer::tell_what_stays(const std::vector<std::string>& reasons) {
       talk_.line("warning: an old checkpoint was not removed: " + reason);
 }
 
-void Trainer::check_finite(std::span<const NamedTensor> moments) const {
-  for (const std::span<const NamedTensor> tensors : {std::span(optimizer_.parameters()), moments}) {
+void Trainer::check_finite(std::span<const NamedTensor> moments) {
+  for (const std::span<const NamedTensor> tensors :
+       {std::span(replica_.optimizer().parameters()), moments}) {
     double squares = 0;  // in double: finite if and only if every value is
     for (const NamedTensor& t : tensors)
       squares += kernels::sum_squares(t.tensor.value().data(), t.tensor.size());
@@ -411,14 +418,14 @@ void Trainer::restore() {
                     run_.path.string(), made, state.value("from", "another run"),
                     run_.path.string()));
   }
-  load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),
+  load_weights(SafetensorsFile::read(folder / "model.safetensors"), replica_.model().state(),
                (folder / "model.safetensors").string());
   load_training(folder / "training.safetensors");
   load_memory(folder);
   const Progress now = std::exchange(progress_, Progress::from(newest.checkpoint->state));
   adapt_progress(now);
-  stream_.seek(progress_.position);  // before changing the folder: the data may differ
-  optimizer_.set_steps(progress_.step - progress_.skipped);
+  replica_.stream().seek(progress_.position);  // before changing the folder: the data may differ
+  replica_.optimizer().set_steps(progress_.step - progress_.skipped);
   // If a validation is still due, the checkpoint is saved again with its result.
   if (!progress_.validation_due) last_saved_ = last_validated_ = progress_.step;
   repair_metrics();
@@ -523,7 +530,7 @@ WeightsInfo Trainer::choose_weights() {
   const std::filesystem::path folder = find_weights(run_, "");
   WeightsInfo weights(folder, check_file(folder, "model.safetensors"));
   if (!mean) {
-    load_weights(SafetensorsFile::read(folder / "model.safetensors"), model_->state(),
+    load_weights(SafetensorsFile::read(folder / "model.safetensors"), replica_.model().state(),
                  (folder / "model.safetensors").string());
   }
   figures.update({{"weights_name", weights.name}, {"weights_steps", weights.steps}});
@@ -536,7 +543,7 @@ bool Trainer::mean_is_better(nlohmann::json& figures) {
   const std::int64_t first = first_averaged_step(progress_.step);
   std::vector<std::string> damaged;
   const std::vector<std::int64_t> steps =
-      load_average(checkpoints_, config_.train.average, first, model_->state(), damaged);
+      load_average(checkpoints_, config_.train.average, first, replica_.model().state(), damaged);
   for (const std::string& why : damaged) talk_.line("left out of the mean: " + why);
   if (std::ssize(steps) < config_.train.average) {
     talk_.line(fmt::format(
@@ -548,6 +555,7 @@ bool Trainer::mean_is_better(nlohmann::json& figures) {
   if (steps.size() < 2) return false;
   figures["mean_of_steps"] = steps;
   if (!data_.valid.empty()) {
+    replica_.share_weights();
     const double value = deciding_value(validation_figures().value());
     figures["average"] = value;
     const bool better = is_better(deciding_metric(), value, progress_.best);
@@ -561,7 +569,7 @@ bool Trainer::mean_is_better(nlohmann::json& figures) {
                                      : "last checkpoint"));
     if (!better) return false;
   }
-  write_average(run_, model_->state(), steps);
+  write_average(run_, replica_.model().state(), steps);
   return true;
 }
 
@@ -569,7 +577,8 @@ std::optional<Evaluation> Trainer::final_evaluation() {
   const bool test = !data_.test.empty();
   const Dataset& split = test ? data_.test : data_.valid;
   if (split.empty()) return std::nullopt;
-  Evaluation e = task_->evaluate(trained(), split, {});
+  replica_.share_weights();
+  Evaluation e = replica_.evaluate(test, {});
   write_outputs(run_, outputs_of(split, e));
   record(test ? "test" : "final-valid", e.json());
   metrics_->sync();

@@ -14,9 +14,8 @@
 #include "nn/models/model.h"
 #include "optim/optimizer.h"
 #include "train/config/config.h"
+#include "train/loop/replica.h"
 #include "train/loop/run_progress.h"
-#include "train/loop/step.h"
-#include "train/loop/teacher.h"
 #include "train/loop/weight_ema.h"
 #include "train/run/checkpoint_folder.h"
 #include "train/run/run_folder.h"
@@ -29,7 +28,9 @@ HEED_BEGIN
 
 class Trainer {
  public:
-  Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk);
+  /// `world`: the ranks of a distributed run, in which the others follow this one (Replica::follow).
+  Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk,
+          World* world = nullptr);
 
   /// Before a new run: takes the weights that model.init_from names, if any.
   void initialise();
@@ -47,18 +48,25 @@ class Trainer {
   /// The metrics of the test split, or of the validation split if there is none; recorded.
   std::optional<Evaluation> final_evaluation();
 
-  const Model& model() const { return *model_; }
-  Team& team() { return team_; }
-  const Task& task() const { return *task_; }
-  Trained trained() { return {*model_, data_.tokenizers, team_}; }
-  std::int64_t optimizer_steps() const { return optimizer_.steps(); }  ///< updates made
+  /// Lets the other ranks end with this status. The last call.
+  void end(int status) { replica_.end(status); }
+
+  /// The ranks of a distributed run, for people.
+  const std::vector<std::string>& ranks() const { return replica_.ranks(); }
+  const Model& model() const { return replica_.model(); }
+  Team& team() { return replica_.team(); }
+  const Task& task() const { return replica_.task(); }
+  Trained trained() { return replica_.trained(); }
+  std::int64_t optimizer_steps() const { return replica_.optimizer().steps(); }  ///< updates made
 
  private:
-  bool finished() const;
+  bool finished();
+  /// The signal that requested a stop, here or on another rank, or 0.
+  int stop() const;
   /// The key that ended a finished run: "train.steps=2000".
-  std::string reached_limit() const;
+  std::string reached_limit();
   void tell_where_it_stands();  ///< of a resumed run
-  double share_done() const;    ///< of the run, 0 to 1
+  double share_done();          ///< of the run, 0 to 1
   void one_step();
   /// Called for a non-finite step: skips it, or saves and ends the run.
   void give_up_step(const Error& error);
@@ -67,11 +75,13 @@ class Trainer {
   /// Warns of each reason once.
   void tell_what_stays(const std::vector<std::string>& reasons);
   /// Throws Error(non_finite) if a weight or moment is not finite.
-  void check_finite(std::span<const NamedTensor> moments) const;
+  void check_finite(std::span<const NamedTensor> moments);
   void report(const StepResult& result, double lr);
   void validate();
   /// The figures of a validation; none if a signal arrived before they were complete.
   std::optional<Evaluation> validation_figures();
+  /// Before an evaluation or a step whose weights the other ranks do not have.
+  void share_weights();
   /// `on_request`: no checkpoint was due; averages skip it.
   void save(bool is_best, bool on_request = false);
   std::vector<NamedTensor> memory_tensors();
@@ -98,20 +108,13 @@ class Trainer {
   RunFolder run_;
   const ExperimentData& data_;
   Talk& talk_;
-  std::unique_ptr<Task> task_;
-  Team team_;
-  std::unique_ptr<Model> model_;
-  Optimizer optimizer_;
-  std::unique_ptr<Teacher> teacher_;
-  TrainStep step_;
+  Replica replica_;
   std::optional<WeightEma> ema_;
-  BatchStream stream_;
-  TokenCost cost_;            ///< cuts batches into shards
   std::int64_t total_steps_;  ///< the end of schedules; 0: only time limits the run
-  std::unique_ptr<Prefetcher> batches_;
   CheckpointFolder checkpoints_;
   std::optional<RunMetrics> metrics_;                     ///< set by train() or restore()
   std::optional<SignalRequests> signals_{std::in_place};  ///< until training is over
+  int stop_elsewhere_ = 0;  ///< a stop signal that another rank has received
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;
   std::set<std::string> stays_;  // warnings about old checkpoints that cannot be removed

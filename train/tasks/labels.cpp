@@ -27,19 +27,26 @@ double probability_of(const real* chosen, const real* z, std::int64_t n) {
   return 1 / sum;
 }
 
+struct Labelled {
+  Labels labels;
+  double probability = 0;  // of the last one
+
+  static auto members(auto& self) { return std::tie(self.labels, self.probability); }
+};
+
 /// The likeliest labels of each sample of a dataset, specials excluded: one for each row, or one in
-/// all. `probabilities`, if given, receives that of each sample's last label.
-std::vector<Labels> likeliest_labels(const Trained& trained, const Dataset& data,
-                                     const std::vector<Batch>& batches,
-                                     std::vector<double>* probabilities = nullptr) {
+/// all.
+std::vector<Labelled> likeliest_labels(const Trained& trained, const Dataset& data,
+                                       const std::vector<Batch>& batches) {
   const auto& model = dynamic_cast<const Classifier&>(trained.model);
   const std::int32_t first = trained.tokenizers.target->first_ordinary();
-  std::vector<Labels> all(static_cast<std::size_t>(data.size()));
-  trained.team.run(std::ssize(batches), [&](std::int64_t number) {
+  using OfBatch = std::vector<Labelled>;
+  const auto label = [&](std::int64_t number) {
     const NoGrad no_grad;
     Pass pass;
     const Batch& batch = batches[number];
-    if (batch.source.rows() == 0) return;
+    OfBatch found(batch.samples.size());
+    if (batch.source.rows() == 0) return found;
     const Array logits = model.logits(rows_of(batch), pass).value();
     std::int64_t row = 0;
     for (std::int64_t i = 0; i < batch.sequences(); ++i) {
@@ -49,12 +56,16 @@ std::vector<Labels> likeliest_labels(const Trained& trained, const Dataset& data
         const real* const z = logits.row(row);
         const real* const best =
             std::max_element(std::min(z + first, z + logits.cols() - 1), z + logits.cols());
-        all[batch.samples[i]].push_back(static_cast<std::int32_t>(best - z));
-        if (probabilities != nullptr)
-          (*probabilities)[batch.samples[i]] = probability_of(best, z, logits.cols());
+        found[i].labels.push_back(static_cast<std::int32_t>(best - z));
+        found[i].probability = probability_of(best, z, logits.cols());
       }
     }
-  });
+    return found;
+  };
+  std::vector<Labelled> all(static_cast<std::size_t>(data.size()));
+  const auto found = results_of<OfBatch>(trained.workers(), std::ssize(batches), label);
+  for (std::size_t b = 0; b < found.size(); ++b)
+    for (std::size_t i = 0; i < found[b].size(); ++i) all[batches[b].samples[i]] = found[b][i];
   return all;
 }
 
@@ -78,18 +89,18 @@ Evaluation LabelTask::evaluate(const Trained& trained, const Dataset& data,
   Evaluation e = evaluate_loss(trained, data);
   if (request.only && e.has(*request.only)) return e;
   const bool of_lines = info().architecture == Architecture::encoder_of_sequences;
-  if (of_lines) e.probabilities.resize(static_cast<std::size_t>(data.size()));
-  const std::vector<Labels> found = likeliest_labels(trained, data, batches_of(data),
-                                                     of_lines ? &e.probabilities : nullptr);
+  const std::vector<Labelled> all = likeliest_labels(trained, data, batches_of(data));
   Confusion confusion;
   std::int64_t exact = 0, lines = 0;  // of lines with tokens
   for (std::int64_t i = 0; i < data.size(); ++i) {
-    e.outputs.push_back(trained.tokenizers.target->decode(found[i]));
-    if (found[i].empty()) continue;
+    const Labels& found = all[i].labels;
+    if (of_lines) e.probabilities.push_back(all[i].probability);
+    e.outputs.push_back(trained.tokenizers.target->decode(found));
+    if (found.empty()) continue;
     const auto right = data.target[i];
-    for (std::size_t k = 0; k < right.size(); ++k) confusion.add(right[k], found[i][k]);
+    for (std::size_t k = 0; k < right.size(); ++k) confusion.add(right[k], found[k]);
     ++lines;
-    exact += std::ranges::equal(found[i], right) ? 1 : 0;
+    exact += std::ranges::equal(found, right) ? 1 : 0;
   }
   const auto name = [&](std::int32_t label) { return trained.tokenizers.target->piece(label); };
   e.notes.update(confusion.json(name));
@@ -143,8 +154,8 @@ std::vector<std::string> LabelTask::label(const Trained& trained,
   for (const std::string& line : input) prepared_lines.push_back(prepared(line));
   const Dataset data = encode_unlabelled(prepared_lines, trained.tokenizers, first);
   std::vector<std::string> lines;
-  for (const Labels& labels : likeliest_labels(trained, data, batches_of(data)))
-    lines.push_back(one_line(trained.tokenizers.target->decode(labels)));
+  for (const Labelled& line : likeliest_labels(trained, data, batches_of(data)))
+    lines.push_back(one_line(trained.tokenizers.target->decode(line.labels)));
   return lines;
 }
 

@@ -159,7 +159,7 @@ class Seq2SeqTask : public Task {
     }
     const auto begin = std::chrono::steady_clock::now();
     const FrozenModel frozen(trained.model, options.precision);
-    for (const Hypothesis& h : translate(frozen, data, options, config_.seed, trained.team))
+    for (const Hypothesis& h : translate(frozen, data, options, config_.seed, trained.workers()))
       e.outputs.push_back(trained.tokenizers.target->decode(h.tokens));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     e.notes["beam"] = options.beam;

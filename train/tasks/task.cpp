@@ -217,35 +217,48 @@ Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data, Loss
   return evaluate_batches(trained, batches_of(data), totals, on_losses);
 }
 
+namespace {
+
+struct BatchLoss {
+  LossCounts counts;
+  std::vector<double> each;  // of each label, if asked for
+
+  static auto members(auto& self) { return std::tie(self.counts, self.each); }
+};
+
+}  // namespace
+
 Evaluation Task::evaluate_batches(const Trained& trained, std::span<const Batch> batches,
                                   LossCounts* totals, const LossesCallback& on_losses) const {
   LossCounts total;
   Evaluation e;
-  const auto evaluate_together = [&](std::span<const Batch> some, std::span<const Lanes> lanes) {
-    std::vector<LossCounts> counts(some.size());
-    std::vector<std::vector<double>> losses(some.size());
-    for (std::size_t i = 0; on_losses && i < some.size(); ++i) counts[i].each = &losses[i];
-    trained.team.run(std::ssize(some), [&](std::int64_t i) {
+  const auto evaluate_together = [&](const Workers& workers, std::span<const Batch> some,
+                                     std::span<const Lanes> lanes) {
+    const auto loss_of = [&](std::int64_t i) {
+      BatchLoss loss;
+      if (on_losses) loss.counts.each = &loss.each;
       const NoGrad no_grad;
       Pass pass;
-      const Batch& batch = some[i];
-      if (batch.label_count() > 0)
-        trained.model.loss(rows_of(batch, lanes[i]), {.counts = &counts[i]}, pass);
-    });
+      if (some[i].label_count() > 0)
+        trained.model.loss(rows_of(some[i], lanes[i]), {.counts = &loss.counts}, pass);
+      loss.counts.each = nullptr;
+      return loss;
+    };
+    const auto losses = results_of<BatchLoss>(workers, std::ssize(some), loss_of);
     for (std::size_t i = 0; i < some.size(); ++i) {
-      add_counts(total, counts[i]);
-      if (on_losses) on_losses(some[i], losses[i]);
+      add_counts(total, losses[i].counts);
+      if (on_losses) on_losses(some[i], losses[i].each);
       e.sentences += some[i].sequences();
     }
   };
   if (std::optional<SegmentMemory> memory = trained.model.segment_memory()) {
     for (const Batch& batch : batches) {  // in order: each continues the previous one
       const std::vector<Batch> parts = shard(batch, 4);
-      evaluate_together(parts, lanes_of(parts, memory));
+      evaluate_together(trained.team, parts, lanes_of(parts, memory));  // each rank reads them all
       memory->advance();
     }
   } else {
-    evaluate_together(batches, LaneList(batches.size()));
+    evaluate_together(trained.workers(), batches, LaneList(batches.size()));
   }
   const auto n = static_cast<double>(std::max<std::int64_t>(total.tokens, 1));
   e.tokens = total.tokens;

@@ -12,6 +12,7 @@
 #include "autograd/base/message_text.h"
 #include "autograd/base/team.h"
 #include "nn/models/model.h"
+#include "train/distributed/workers.h"
 #include "train/tasks/data.h"
 #include "train/tasks/evaluation.h"
 
@@ -22,6 +23,9 @@ struct Trained {
   const Model& model;
   const Tokenizers& tokenizers;
   Team& team;
+  World* world = nullptr;  ///< the other ranks, if they evaluate the same model at the same time
+
+  Workers workers() const { return {team, world}; }
 };
 
 /// How much an evaluation computes.

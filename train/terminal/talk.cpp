@@ -8,13 +8,27 @@
 
 namespace heed {
 
+namespace {
+
+bool silent = false;
+
+void print(std::string_view line) { std::fputs(fmt::format("{}\n", line).c_str(), stderr); }
+
+}  // namespace
+
+void silence() { silent = true; }
+
+void Talk::progress(const ProgressState& state) {
+  if (!silent) bar_.update(state);
+}
+
 void Talk::log_to(const std::filesystem::path& file) {
   log_ = open_file(file, O_WRONLY | O_CREAT | O_APPEND);
   log_path_ = file;
 }
 
 void Talk::line(const std::string& text) {
-  bar_.note(text);
+  if (!silent) bar_.note(text);
   log(text);
 }
 
@@ -24,8 +38,12 @@ void Talk::log(const std::string& text) {
   write_all(log_.get(), as_bytes(line), log_path_);
 }
 
-void tell(std::string_view line) { std::fputs(fmt::format("{}\n", line).c_str(), stderr); }
+void tell(std::string_view line) {
+  if (!silent) print(line);
+}
 
 void tell_note(std::string_view line) { tell(fmt::format("heed: {}", line)); }
+
+void tell_error(std::string_view line) { print(fmt::format("heed: {}", line)); }
 
 }  // namespace heed

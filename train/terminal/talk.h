@@ -8,6 +8,9 @@
 
 namespace heed {
 
+/// From now on this process prints no messages except errors: another one speaks for the run.
+void silence();
+
 class Talk {
  public:
   /// From now on, also appends each line to this file. Throws Error(io) if that fails.
@@ -16,7 +19,7 @@ class Talk {
   void line(const std::string& text);
   /// Writes only to the file, for text that is printed elsewhere.
   void log(const std::string& text);
-  void progress(const ProgressState& state) { bar_.update(state); }
+  void progress(const ProgressState& state);
   /// Adds a loss to the curve that the progress shows on a wide terminal.
   void add_to_curve(double loss) { bar_.add_to_curve(loss); }
   void end_progress() { bar_.finish(); }
@@ -32,5 +35,7 @@ class Talk {
 void tell(std::string_view line);
 /// The same, prefixed with "heed: ".
 void tell_note(std::string_view line);
+/// The same for an error, silence or not.
+void tell_error(std::string_view line);
 
 }  // namespace heed

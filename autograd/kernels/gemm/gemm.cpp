@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include "autograd/base/shape.h"
 #include "autograd/kernels/gemm/bf16.h"
@@ -73,7 +74,10 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
           distance(ldb), beta, c, distance(ldc));
 }
 
-const char* blas_name() { return openblas_get_config(); }
+const char* blas_name() {
+  static const std::string name = openblas_get_config();  // which writes to a buffer of its own
+  return name.c_str();
+}
 
 }  // namespace kernels
 HEED_END

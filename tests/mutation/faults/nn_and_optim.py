@@ -96,7 +96,7 @@ fault("adam: decays as adamw does", "optim/optimizer.cpp",
       "optim_f64:optimizers")
 
 fault("adam: second moments from the parameter's beginning", "optim/optimizer.cpp",
-      "second_[parameter].data() + begin, n);",
+      "second_[parameter].data() + at, n);",
       "second_[parameter].data(), n);",
       "optim_f64:optimizers")
 

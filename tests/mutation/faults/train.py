@@ -15,8 +15,8 @@ fault("step: the same dropout in every step", "train/loop/step.cpp",
       "training:step,determinism")
 
 fault("step: clipped by the square of the norm", "train/loop/step.cpp",
-      "update(lr, clip_factor(result.gradient_norm, options_.clip_norm));",
-      "update(lr, clip_factor(result.gradient_norm * result.gradient_norm, options_.clip_norm));",
+      "update(lr, clip_factor(result.gradient_norm, options_.clip_norm), stop);",
+      "update(lr, clip_factor(result.gradient_norm * result.gradient_norm, options_.clip_norm), stop);",
       "training:step", "nn_f64:golden")
 
 fault("step: an infinite gradient of a finite loss is accepted", "train/loop/step.cpp",
@@ -25,8 +25,8 @@ fault("step: an infinite gradient of a finite loss is accepted", "train/loop/ste
       "training:step")
 
 fault("resume: the optimizer begins at step 0", "train/loop/trainer.cpp",
-      "optimizer_.set_steps(",
-      "optimizer_.set_steps(0 * ",
+      "replica_.optimizer().set_steps(",
+      "replica_.optimizer().set_steps(0 * ",
       "training:resuming")
 
 fault("resume: at the beginning of the epoch", "train/loop/run_progress.cpp",
@@ -193,3 +193,18 @@ fault("pruning: the weights of the limit itself stay", "train/loop/pruning.cpp",
       "[&](real w) { return w < limit; }",
       "[&](real w) { return w <= limit; }",
       "training:pruning")
+
+fault("ranks: a rank adds subtrees that another begins", "train/distributed/parts.h",
+      "at % (2 * width) == 0 &&",
+      "",
+      "training:ranks")
+
+fault("ranks: moments of all ranks from their beginning", "optim/optimizer.cpp",
+      "const std::int64_t at = begin - owned_[parameter].begin;",
+      "const std::int64_t at = begin;",
+      "training:ranks")
+
+fault("ranks: the running means of batch norm stay on rank 0", "train/loop/trainer.cpp",
+      "if (ema_ || !replica_.model().statistics().empty()) replica_.share_weights();",
+      "if (ema_) replica_.share_weights();",
+      "training:ranks")

@@ -1,0 +1,46 @@
+#pragma once
+/// The parameters of a model, end to end, in pieces.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "autograd/named_tensor.h"
+
+HEED_BEGIN
+
+/// A range of one parameter, small enough to stay in cache: the unit of summing and updating.
+struct Piece {
+  std::size_t parameter;
+  std::int64_t begin, end;  ///< within the parameter
+  std::int64_t place;       ///< of its first value, counted over all parameters
+
+  std::int64_t size() const { return end - begin; }
+};
+
+/// Values begin … end − 1 of something.
+struct ValueRange {
+  std::int64_t begin = 0, end = 0;
+
+  std::int64_t size() const { return end - begin; }
+  ValueRange both(ValueRange other) const {
+    const std::int64_t from = std::max(begin, other.begin);
+    return {from, std::max(from, std::min(end, other.end))};
+  }
+};
+
+inline constexpr std::int64_t piece_values = 1 << 14;
+
+inline std::vector<Piece> pieces_of(const std::vector<NamedTensor>& parameters) {
+  std::vector<Piece> pieces;
+  std::int64_t place = 0;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const std::int64_t n = parameters[i].tensor.size();
+    for (std::int64_t begin = 0; begin < n; begin += piece_values)
+      pieces.push_back({i, begin, std::min(begin + piece_values, n), place + begin});
+    place += n;
+  }
+  return pieces;
+}
+
+HEED_END

@@ -1,0 +1,52 @@
+// A layer over an MPI library, for LD_PRELOAD: sends begin late and in another order. Each MPI_Isend is held back for a
+// random number of calls of MPI_Testall, and those that are due begin in random order.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+#include <unistd.h>
+
+#include <random>
+#include <vector>
+
+namespace {
+
+struct Held {
+  const void* data;
+  int count;
+  MPI_Datatype type;
+  int to, tag;
+  MPI_Comm comm;
+  MPI_Request* request;
+  int calls;  // until it begins
+};
+
+std::vector<Held> held;
+
+int draw(int below) {
+  static std::mt19937 random(static_cast<unsigned>(getpid()));
+  return static_cast<int>(random() % static_cast<unsigned>(below));
+}
+
+}  // namespace
+
+extern "C" int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag,
+                         MPI_Comm comm, MPI_Request* request) {
+  *request = MPI_REQUEST_NULL;
+  held.push_back({data, count, type, to, tag, comm, request, draw(20)});
+  return MPI_SUCCESS;
+}
+
+extern "C" int MPI_Testall(int count, MPI_Request requests[], int* done, MPI_Status statuses[]) {
+  std::vector<Held> later, due;
+  for (Held& message : held) (--message.calls > 0 ? later : due).push_back(message);
+  for (; !due.empty(); due.pop_back()) {
+    std::swap(due[static_cast<std::size_t>(draw(static_cast<int>(due.size())))], due.back());
+    const Held& m = due.back();
+    PMPI_Isend(m.data, m.count, m.type, m.to, m.tag, m.comm, m.request);
+  }
+  held = later;
+  if (held.empty()) return PMPI_Testall(count, requests, done, statuses);
+  int arrived = 0;  // lets the library move what has begun
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &arrived, MPI_STATUS_IGNORE);
+  return *done = 0;
+}

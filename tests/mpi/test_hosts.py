@@ -1,0 +1,152 @@
+"""test_hosts.py HEED: a distributed run on two hosts that are network namespaces with addresses and names of their own,
+joined by a cable (veth), each with a run folder that the other does not see. Needs root, ip and unshare, and Open MPI;
+elsewhere it is skipped.
+
+--rate MBIT --ms DELAY shape the cable, as far as this kernel can (tc tbf, netem). --steps N --config F: measures that
+instead, and prints its tokens/s.
+"""
+import argparse
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+parser = argparse.ArgumentParser()
+parser.add_argument("heed")
+parser.add_argument("--rate", type=float, default=0, help="Mbit/s; 0: as fast as it goes")
+parser.add_argument("--ms", type=float, default=0, help="delay of each direction")
+parser.add_argument("command", nargs="*", help="heed's arguments, to measure instead of the test")
+options = parser.parse_args()
+heed = os.path.abspath(options.heed)
+if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "unshare", "mpirun.openmpi"))):
+    print("skipped: needs root, ip, unshare and mpirun.openmpi")
+    sys.exit(77)
+
+home = os.getcwd()
+work = pathlib.Path(tempfile.mkdtemp(prefix="heed-hosts-"))
+here = work / "here"  # this path is another folder on each host
+hosts = [f"heedtest{i}" for i in range(2)]
+address = ["10.213.7.1", "10.213.7.2"]
+
+
+def run(*words, **how):
+    return subprocess.run(words, check=True, capture_output=True, text=True, **how)
+
+
+def on(host, *words):
+    """The words as a command of that host, in its own network and with its own name and folder."""
+    setup = f'hostname {host}; mount --bind {work / host} {here}; cd {home if options.command else here}; exec "$@"'
+    return ["ip", "netns", "exec", host, "unshare", "--uts", "--mount", "sh", "-c", setup, "sh", *words]
+
+
+def make_hosts():
+    try:
+        for host in hosts:
+            run("ip", "netns", "add", host)
+        run("ip", "link", "add", "heedt0", "netns", hosts[0], "type", "veth", "peer", "name", "heedt1", "netns", hosts[1])
+    except subprocess.CalledProcessError as error:
+        print("skipped: no network namespaces here:", error.stderr.strip())
+        sys.exit(77)
+    here.mkdir()
+    for i, host in enumerate(hosts):
+        (work / host).mkdir()
+        names = pathlib.Path("/etc/netns", host)
+        names.mkdir(parents=True, exist_ok=True)
+        (names / "hosts").write_text("127.0.0.1 localhost\n" + "".join(f"{a} {h}\n" for a, h in zip(address, hosts)))
+        run("ip", "-n", host, "addr", "add", address[i] + "/24", "dev", f"heedt{i}")
+        run("ip", "-n", host, "link", "set", "lo", "up")
+        run("ip", "-n", host, "link", "set", f"heedt{i}", "up")
+        shape = []
+        if options.rate:
+            shape.append(["root", "tbf", "rate", f"{options.rate}mbit", "burst", "1mb", "latency", "100ms"])
+        if options.ms:
+            shape.append((["parent", "1:"] if options.rate else ["root"]) + ["netem", "delay", f"{options.ms}ms"])
+        for words in shape:
+            run("tc", "-n", host, "qdisc", "add", "dev", f"heedt{i}", *words)
+
+
+def remove_hosts():
+    for host in hosts:
+        subprocess.run(["ip", "netns", "del", host], capture_output=True)
+        shutil.rmtree(pathlib.Path("/etc/netns", host), ignore_errors=True)
+
+
+def mpirun(ranks, *words):
+    """On both hosts, through an agent in place of ssh: mpirun calls it with a host and a command line."""
+    agent = work / "agent"
+    agent.write_text(f"""#!/bin/sh
+shift
+exec {shlex.join(on(hosts[1], "sh", "-c"))} "$*"
+""")
+    agent.chmod(0o755)
+    slots = (ranks + 1) // 2
+    settings = ["--mca", "plm_rsh_agent", str(agent), "--mca", "btl_tcp_if_include", "10.213.7.0/24", "--mca",
+                "oob_tcp_if_include", "10.213.7.0/24", "--mca", "btl", "self,vader,tcp"]
+    command = ["mpirun.openmpi", *settings, "--host", ",".join(f"{h}:{slots}" for h in hosts), "--oversubscribe",
+               "--bind-to", "none", "-n", str(ranks), heed, *words]
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return subprocess.run(on(hosts[0], *command), env=environment, capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL)
+
+
+config = """
+task: seq2seq
+data: {synthetic: {name: reverse, train: 400, valid: 40, test: 30, max_length: 8, symbols: 8}}
+tokenizer: {kind: sentencepiece, vocab_size: 20}
+model: {d_model: 24, heads: 4, d_ff: 48, layers: 2, dropout: 0.2}
+optim: {lr: 0.004, schedule: {warmup: 10}}
+train: {steps: 20, batch_tokens: 400, shards: 8, validate_every: 20, save_every: 10, log_every: 10}
+decode: {beam: 2, max_length: 12}
+"""
+
+
+def test():
+    for host in hosts:
+        (work / host / "x.yaml").write_text(config)
+    run(heed, "train", "x.yaml", "--run", str(work / "one"), "threads=1", cwd=work / hosts[0])
+    failures = []
+    for ranks in (2, 3):
+        name = f"run-{ranks}"
+        done = mpirun(ranks, "train", "x.yaml", "--run", name, "threads=1")
+        if done.returncode != 0:
+            failures.append(f"{ranks} ranks: status {done.returncode}\n{done.stderr}")
+            continue
+        shares = f"{hosts[0]}: {(ranks + 1) // 2}, {hosts[1]}: {ranks // 2}"
+        if f"{ranks} ranks on 2 hosts ({shares})" not in done.stderr:
+            failures.append(f"{ranks} ranks: the hosts are not named\n{done.stderr}")
+        if (work / hosts[1] / name).exists():
+            failures.append("the second host has a run folder")
+        for step in (10, 20):
+            for file in ("model.safetensors", "training.safetensors"):
+                path = f"checkpoints/step-{step:08}/{file}"
+                if (work / "one" / path).read_bytes() != (work / hosts[0] / name / path).read_bytes():
+                    failures.append(f"{ranks} ranks: {path} differs")
+    done = mpirun(2, "resume", "run-3", "threads=1", "train.steps=30")  # its folder is on the first host only
+    if done.returncode != 0:
+        failures.append(f"resume: status {done.returncode}\n{done.stderr}")
+    (work / hosts[1] / "x.yaml").unlink()
+    done = mpirun(2, "train", "x.yaml", "--run", "none", "threads=1")
+    if done.returncode != 2 or f"rank 1 on {hosts[1]}: " not in done.stderr:
+        failures.append(f"a config that one host lacks: status {done.returncode}\n{done.stderr}")
+    for failure in failures:
+        print("FAILED:", failure)
+    print(f"two hosts: {len(failures)} failures")
+    return 1 if failures else 0
+
+
+remove_hosts()
+try:
+    make_hosts()
+    if options.command:
+        done = mpirun(2, *options.command)
+        print(done.stdout + done.stderr)
+        status = done.returncode
+    else:
+        status = test()
+finally:
+    remove_hosts()
+    shutil.rmtree(work, ignore_errors=True)
+sys.exit(status)

@@ -1,0 +1,229 @@
+// Distributed runs: the same bits as one process, whatever the number of ranks; ranks that disagree.
+#include <atomic>
+#include <numeric>
+
+#include "nn/layers/positions.h"
+#include "tests/train/thread_transport.h"
+#include "tests/train/trainer_support.h"
+#include "tests/train/training.h"
+#include "train/distributed/agreement.h"
+#include "train/distributed/parts.h"
+#include "train/loop/rank_start.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+/// Trains to the end on so many ranks; 1: without a world.
+void train_on(Run& run, std::int64_t ranks, bool restore) {
+  const auto lead = [&](World* world) {
+    Trainer trainer(run.config, run.paths(), run.data, run.talk, world);
+    restore ? trainer.restore() : trainer.initialise();
+    trainer.train();
+    trainer.choose_weights();
+    trainer.final_evaluation();
+    trainer.end(7);
+  };
+  if (ranks == 1) return lead(nullptr);
+  on_ranks(ranks, [&](World& world) {
+    if (world.first()) return lead(&world);
+    if (Replica(run.config, run.data, &world).follow() != 7) throw std::runtime_error("status");
+  });
+}
+
+Config of_lm() {
+  Config c = small_run(20);
+  c.task = TaskKind::lm;
+  c.data.synthetic.name = SyntheticKind::none;
+  c.model.decoder_layers = 2;
+  c.model.context = 16;
+  return c;
+}
+
+/// How `work` ends on each rank: "" or "STATUS MESSAGE". (Boost.Test has one thread.)
+std::vector<std::string> ends(std::int64_t ranks, const std::function<void(World&)>& work) {
+  std::vector<std::string> all(static_cast<std::size_t>(ranks));
+  on_ranks(ranks, [&](World& world) {
+    try {
+      work(world);
+    } catch (const Error& e) {
+      all[world.rank()] = std::to_string(static_cast<int>(e.code)) + " " + e.what();
+    }
+  });
+  return all;
+}
+using Texts = std::vector<std::string>;
+
+/// The models, by name. The data of `lm` are in the folder's text.txt.
+std::vector<std::pair<std::string, Config>> models(const std::string& text) {
+  std::vector<std::pair<std::string, Config>> all;
+  Config c = small_run(20);
+  c.train.shards = 8;
+  all.emplace_back("seq2seq", c);
+  Config means = c;
+  means.train.ema = 0.9;
+  means.train.rdrop = 1;
+  all.emplace_back("means", means);
+  Config lm = of_lm();
+  lm.data.train.text = lm.data.valid.text = {text};
+  lm.train.shards = 8;
+  all.emplace_back("lm", lm);
+  lm.model.memory = 16;
+  lm.model.positions = PositionKind::relative_xl;
+  all.emplace_back("memory", lm);
+  Config tag = c;
+  tag.task = TaskKind::tag;
+  tag.data.synthetic.name = SyntheticKind::brackets;
+  tag.train.best = Metric::loss;
+  all.emplace_back("tag", tag);
+  tag.model.norm_kind = NormKind::batch;
+  all.emplace_back("batch norm", tag);
+  return all;
+}
+
+/// A text that a language model can read.
+std::string text_in(const TempFolder& folder) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "abcdefgh ijk lmno"[(i * i + i / 7) % 17];
+  const std::string path = (folder.path / "text.txt").string();
+  put(path, text);
+  return path;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(ranks)
+
+BOOST_AUTO_TEST_CASE(subtrees_partition_the_shards_and_are_nodes_of_the_tree) {
+  for (std::int64_t shards = 1; shards <= 20; ++shards) {
+    for (std::int64_t ranks = 1; ranks <= shards + 2; ++ranks) {
+      std::int64_t next = 0;
+      for (std::int64_t r = 0; r < ranks; ++r) {
+        const Part own = part_of(shards, r, ranks);
+        BOOST_TEST(own.begin == next);
+        next = own.end;
+        const std::vector<std::int64_t> first = subtrees(own, shards);
+        for (std::size_t i = 0; i < first.size(); ++i) {
+          const std::int64_t end = i + 1 < first.size() ? first[i + 1] : own.end;
+          std::int64_t width = 1;
+          while (width < end - first[i]) width *= 2;
+          BOOST_TEST(first[i] % width == 0);  // aligned, as the nodes of that width are
+          BOOST_TEST((width == end - first[i] || end == shards));
+        }
+        BOOST_TEST((first.empty() ? own.size() == 0 : first.front() == own.begin));
+      }
+      BOOST_TEST(next == shards);
+      BOOST_TEST(part_of(shards, 0, ranks).size() > 0);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(any_number_of_ranks_gives_the_same_bits) {
+  const TempFolder folder;
+  for (const auto& [name, config] : models(text_in(folder))) {
+    Run one(config, folder.path / (name + "-1"));
+    train_on(one, 1, false);
+    for (const std::int64_t ranks : {2, 3, 4, 5, 8}) {
+      Config c = config;
+      c.threads = ranks % 2 + 1;
+      Run run(c, folder.path / (name + "-" + std::to_string(ranks)));
+      train_on(run, ranks, false);
+      BOOST_TEST_CONTEXT(name << " on " << ranks << " ranks") {
+        for (const std::int64_t step : {10, 20}) check_same_checkpoint(one, run, step);
+        check_same_metrics(one, run);
+        BOOST_TEST(get(one.paths().outputs()) == get(run.paths().outputs()));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_goes_on_with_another_number_of_ranks) {
+  const TempFolder folder;
+  for (const auto& [name, config] : models(text_in(folder))) {
+    Run whole(config, folder.path / (name + "-whole"));
+    train_on(whole, 1, false);
+    Config c = config;
+    c.train.steps = 5;
+    Run parts(c, folder.path / (name + "-parts"));
+    train_on(parts, 2, false);
+    parts.config.train.steps = 10;
+    train_on(parts, 3, true);
+    parts.config.train.steps = 20;
+    train_on(parts, 1, true);
+    BOOST_TEST_CONTEXT(name) { check_same_checkpoint(whole, parts, 20); }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(owners_alone_keep_moments) {
+  const TempFolder folder;
+  const Run run(small_run(), folder.path);
+  std::atomic<std::int64_t> owned = 0, most = 0, parameters = 0;
+  on_ranks(3, [&](World& world) {
+    Replica replica(run.config, run.data, &world);
+    std::int64_t own = 0;
+    for (const NamedTensor& moment : replica.optimizer().state()) own += moment.tensor.size();
+    owned += own;
+    if (own > most) most = own;
+    if (!world.first()) return;
+    for (const NamedTensor& p : replica.optimizer().parameters()) parameters += p.tensor.size();
+  });
+  BOOST_TEST(owned == 2 * parameters);
+  BOOST_TEST(most < 2 * parameters);
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_that_does_not_answer_is_named) {
+  const Texts found = ends(3, [](World& world) {
+    world.set_timeout(0.05);
+    if (world.rank() != 1) world.all_gather_values(1);
+  });
+  const std::string missing =
+      "4 no answer from rank 1 on host 1 for 0.05 s (distributed.timeout); heed resume continues "
+      "the "
+      "run from its last checkpoint";
+  BOOST_TEST(found == (Texts{missing, "", missing}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(an_error_on_one_rank_ends_all) {
+  const Texts one = ends(3, [](World& world) {
+    together(&world, [&] {
+      if (world.rank() == 2) throw Error(Exit::bad_input, "cannot read x.txt");
+    });
+  });
+  BOOST_TEST(one == (Texts{"3 rank 2 on host 2: cannot read x.txt", "3 ", "3 "}),
+             boost::test_tools::per_element());
+  const Texts all = ends(2, [](World& world) {  // what all have is reported once
+    together(&world, []() -> int { throw Error(Exit::usage, "no such key"); });
+  });
+  BOOST_TEST(all == (Texts{"2 no such key", "2 "}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named) {
+  const TempFolder folder;
+  const Run run(small_run(), folder.path);
+  const Texts found = ends(3, [&](World& world) {
+    require_equal_ranks(world, run.config, run.data);
+    Config other = run.config;
+    if (world.rank() == 1) other.optim.lr = 0.5;
+    require_equal_ranks(world, other, run.data);
+  });
+  BOOST_TEST(found == (Texts{"2 the ranks would not compute the same bits:\n  rank 1 on host 1: "
+                             "optim.lr is 0.5, but 0.004 on rank 0 on host 0",
+                             "2 ", "2 "}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(the_tokenizers_of_rank_0_reach_all) {
+  Config c = small_run();
+  c.tokenizer.kind = TokenizerKind::sentencepiece;
+  c.tokenizer.vocab_size = 20;
+  std::atomic<int> equal = 0;
+  const ExperimentData one = load_data(c);
+  on_ranks(2, [&](World& world) {
+    const ExperimentData data = load_data_together(&world, c);
+    if (data.sums.train == one.sums.train && data.sums.test == one.sums.test) ++equal;
+  });
+  BOOST_TEST(equal == 2);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

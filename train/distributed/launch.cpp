@@ -1,0 +1,160 @@
+#include "train/distributed/launch.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "autograd/base/error.h"
+#include "autograd/base/team.h"
+
+namespace heed {
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+std::int64_t number(const std::string& text) {
+  return std::strtoll(text.c_str(), nullptr, 10);  // 0 if it is none
+}
+
+/// The library next to the program, or where `cmake --install` puts it.
+std::filesystem::path library_of(const std::string& mpi) {
+  const std::filesystem::path program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::string file = fmt::format("libheed_mpi_{}.so", mpi);
+  for (const std::filesystem::path& folder : {program, program / HEED_LIBRARY_FOLDER}) {
+    if (std::filesystem::exists(folder / file)) return folder / file;
+  }
+  return {};
+}
+
+std::string started_by(const Launcher& launcher) {
+  return fmt::format("{} has started {} processes", launcher.name, launcher.processes);
+}
+
+std::unique_ptr<Transport> start_mpi(const Launcher& launcher) {
+  const std::filesystem::path file = library_of(launcher.mpi);
+  if (file.empty()) {
+    throw Error(
+        Exit::usage,
+        fmt::format("{}, but this heed is built without {}: install it (Debian: apt-get install "
+                    "{}), then build heed again; HEED_WITH_MPI=1 ./heed does both",
+                    started_by(launcher), launcher.mpi == "mpich" ? "MPICH" : "Open MPI",
+                    launcher.mpi == "mpich" ? "libmpich-dev" : "libopenmpi-dev"));
+  }
+  // Global, because Open MPI's own plugins look for its functions.
+  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) throw Error(Exit::usage, fmt::format("cannot load {}", dlerror()));
+  using Start = Transport*();
+  auto* const start = reinterpret_cast<Start*>(dlsym(library, "heed_start_mpi"));
+  if (start == nullptr)
+    throw Error(Exit::usage, fmt::format("{} is not a library of heed's", file.string()));
+  return std::unique_ptr<Transport>(start());
+}
+
+std::unique_ptr<World> join() {
+  const Launcher launcher = find_launcher();
+  if (launcher.processes <= 1) return nullptr;
+  const std::string hint =
+      launcher.name == "srun"
+          ? "start it with srun --mpi=pmix (srun --mpi=list shows what this Slurm has)"
+          : "use the mpirun of the MPI that heed was built with";
+  if (launcher.mpi.empty()) {
+    throw Error(Exit::usage, fmt::format("{}, but no way for them to reach one another: {}",
+                                         started_by(launcher), hint));
+  }
+  std::unique_ptr<Transport> transport = start_mpi(launcher);
+  if (transport->size() != launcher.processes) {
+    throw Error(Exit::usage, fmt::format("{}, but MPI sees {}: {}", started_by(launcher),
+                                         transport->size(), hint));
+  }
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  return std::make_unique<World>(std::move(transport), host);
+}
+
+std::unique_ptr<World>& own_world() {
+  static std::unique_ptr<World> world;
+  return world;
+}
+
+}  // namespace
+
+Launcher find_launcher() {
+  // Slurm's variables also hold in a batch script; those of a step are set by srun alone.
+  const std::int64_t step = number(variable("SLURM_STEP_NUM_TASKS"));
+  const std::int64_t open_mpi = number(variable("OMPI_COMM_WORLD_SIZE")),
+                     pmi = number(variable("PMI_SIZE"));
+  if (open_mpi > 0) return {"mpirun", "openmpi", open_mpi};
+  if (step > 0 && !variable("PMIX_RANK").empty()) return {"srun", "openmpi", step};
+  if (pmi > 0) return {step > 0 ? "srun" : "mpiexec", "mpich", pmi};
+  if (step > 0) return {"srun", "", step};
+  return {};
+}
+
+World* process_world() {
+  static const bool joined = (own_world() = join()) != nullptr;
+  return joined ? own_world().get() : nullptr;
+}
+
+std::string rank_prefix() {
+  const World* const world = own_world().get();
+  return world != nullptr && !world->first() ? world->name_of(world->rank()) + ": " : "";
+}
+
+void leave_world(int status) {
+  if (own_world()) own_world()->leave(status);
+}
+
+std::int64_t processors_of_rank(World& world) {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  sched_getaffinity(0, sizeof mine, &mine);
+  const std::vector<cpu_set_t> sets = world.all_gather_values(mine);
+  std::int64_t sharing = 0;
+  for (std::int64_t r = 0; r < world.size(); ++r) {
+    cpu_set_t both;
+    CPU_AND(&both, &mine, &sets[r]);
+    if (world.hosts()[r] == world.hosts()[world.rank()] && CPU_COUNT(&both) > 0) ++sharing;
+  }
+  return std::max<std::int64_t>(CPU_COUNT(&mine) / std::max<std::int64_t>(sharing, 1), 1);
+}
+
+std::vector<std::string> describe(World& world, std::int64_t threads) {
+  const std::vector<std::int64_t> all_threads = world.all_gather_values(threads),
+                                  allowed = world.all_gather_values(available_processors()),
+                                  present = world.all_gather_values<std::int64_t>(
+                                      sysconf(_SC_NPROCESSORS_ONLN));
+  std::map<std::string, std::int64_t> ranks;  // of each host
+  for (const std::string& host : world.hosts()) ++ranks[host];
+  std::vector<std::string> hosts;
+  for (const auto& [host, n] : ranks) hosts.push_back(fmt::format("{}: {}", host, n));
+  const auto [least, most] = std::ranges::minmax(all_threads);
+  std::vector<std::string> lines{
+      fmt::format("{} ranks on {} host{} ({}), {} thread{} each", world.size(), hosts.size(),
+                  hosts.size() == 1 ? "" : "s", fmt::join(hosts, ", "),
+                  least == most ? fmt::to_string(least) : fmt::format("{} to {}", least, most),
+                  most == 1 ? "" : "s")};
+  for (std::int64_t r = 0; r < world.size(); ++r) {
+    // A rank may use one processor, and the ranks of its host do not use all that there are.
+    if (allowed[r] > 1 || ranks[world.hosts()[r]] >= present[r]) continue;
+    lines.push_back(fmt::format(
+        "warning: {} may use 1 of {} processors: the launcher binds it to a core. mpirun "
+        "--bind-to none (mpiexec -bind-to none, srun --cpus-per-task N) lifts that",
+        world.name_of(r), present[r]));
+    break;
+  }
+  return lines;
+}
+
+}  // namespace heed

@@ -1,0 +1,35 @@
+#pragma once
+/// How this process was started: alone, or as a rank by mpirun, mpiexec or srun.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/distributed/world.h"
+
+namespace heed {
+
+/// The launcher that the environment tells of.
+struct Launcher {
+  std::string name;            ///< "mpirun", "mpiexec", "srun"; empty: none
+  std::string mpi;             ///< which MPI it belongs to: openmpi or mpich; empty: none
+  std::int64_t processes = 1;  ///< that it has started
+};
+Launcher find_launcher();
+
+/// The world of this process; null if it was started alone. The first call joins it: loads the library
+/// libheed_mpi_*.so next to the program and starts MPI. Throws Error(usage) if a launcher has started
+/// several processes that cannot reach one another.
+World* process_world();
+/// "rank 2 on node7: " for the messages of ranks other than the first; else "".
+std::string rank_prefix();
+/// Ends this process as one of its world, if it has one (World::leave).
+void leave_world(int status);
+
+/// The processors that this process may use, shared evenly with the other ranks on this host that may
+/// use the same ones.
+std::int64_t processors_of_rank(World& world);
+/// "4 ranks on 2 hosts (a: 2, b: 2), 8 threads each", and a warning if ranks are bound to too few
+/// processors; for people.
+std::vector<std::string> describe(World& world, std::int64_t threads);
+
+}  // namespace heed

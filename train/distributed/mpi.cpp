@@ -1,0 +1,87 @@
+/// Messages through MPI, for processes that mpirun or srun has started. A library of its own, so that heed
+/// needs no MPI otherwise; compiled once for each MPI that is installed, because their binaries differ.
+/// The C interface of MPI 3 only.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "autograd/base/clock.h"
+#include "train/distributed/transport.h"
+
+namespace {
+
+using namespace heed;
+
+class MpiTransport final : public Transport {
+ public:
+  MpiTransport() {
+    int provided = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    sent_.resize(static_cast<std::size_t>(size_));
+    received_.resize(static_cast<std::size_t>(size_));
+  }
+
+  std::int64_t rank() const override { return rank_; }
+  std::int64_t size() const override { return size_; }
+
+  std::vector<std::int64_t> exchange(std::span<const Sent> sent, std::span<const Received> received,
+                                     double seconds) override {
+    std::vector<MPI_Request> requests;
+    requests.reserve(sent.size() + received.size());  // MPI may keep their places
+    std::vector<std::int64_t> peers;
+    for (const Received& message : received) {
+      MPI_Irecv(message.into.data(), static_cast<int>(message.into.size()), MPI_BYTE,
+                static_cast<int>(message.from), next_tag(received_[message.from]), MPI_COMM_WORLD,
+                &requests.emplace_back());
+      peers.push_back(message.from);
+    }
+    for (const Sent& message : sent) {
+      MPI_Isend(message.bytes.data(), static_cast<int>(message.bytes.size()), MPI_BYTE,
+                static_cast<int>(message.to), next_tag(sent_[message.to]), MPI_COMM_WORLD,
+                &requests.emplace_back());
+      peers.push_back(message.to);
+    }
+    const double end = seconds_now() + seconds;
+    for (int done = 0; true;) {
+      MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+      if (done != 0) return {};
+      if (seconds_now() > end) return unanswered(requests, peers);
+      sched_yield();  // the peer may need this core
+    }
+  }
+
+  void finish() override { MPI_Finalize(); }
+  void abort(int status) override { MPI_Abort(MPI_COMM_WORLD, status); }
+
+ private:
+  /// A tag for each message to or from a rank, so that messages which overtake one another do no harm.
+  /// 32,767 is the largest that every MPI allows.
+  static int next_tag(int& count) { return count = (count + 1) % 32768; }
+
+  static std::vector<std::int64_t> unanswered(std::vector<MPI_Request>& requests,
+                                              const std::vector<std::int64_t>& peers) {
+    std::vector<std::int64_t> ranks;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      int done = 0;
+      MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
+      if (done == 0) ranks.push_back(peers[i]);
+    }
+    std::ranges::sort(ranks);
+    ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
+    return ranks;
+  }
+
+  int rank_ = 0, size_ = 1;
+  std::vector<int> sent_, received_;  // messages to and from each rank, modulo the number of tags
+};
+
+}  // namespace
+
+/// Starts MPI. Called once.
+extern "C" heed::Transport* heed_start_mpi() { return std::make_unique<MpiTransport>().release(); }

@@ -1,0 +1,184 @@
+#include "train/distributed/parameter_exchange.h"
+
+#include <algorithm>
+
+HEED_BEGIN
+
+namespace {
+
+std::span<std::byte> bytes(real* values, std::int64_t n) {
+  return std::as_writable_bytes(std::span(values, static_cast<std::size_t>(n)));
+}
+
+}  // namespace
+
+ParameterExchange::ParameterExchange(World& world, std::vector<NamedTensor> parameters)
+    : world_(world), parameters_(std::move(parameters)), pieces_(pieces_of(parameters_)) {
+  for (const NamedTensor& p : parameters_) values_ += p.tensor.size();
+  // Rank r's run begins with the first piece after r / ranks of the values.
+  const std::int64_t ranks = world_.size();
+  for (std::int64_t r = 0; r <= ranks; ++r) {
+    const auto at = std::ranges::lower_bound(pieces_, values_ * r / ranks, {}, &Piece::place);
+    bounds_.push_back(at - pieces_.begin());
+  }
+  const std::int64_t longest =
+      std::clamp<std::int64_t>((std::int64_t{1} << 22) / ranks, piece_values, 1 << 18);
+  for (std::int64_t r = 0; r < ranks; ++r) {
+    std::vector<std::int64_t>& chunks = chunks_.emplace_back(1, bounds_[r]);
+    for (std::int64_t i = bounds_[r]; i < bounds_[r + 1]; ++i) {
+      if (values_of({chunks.back(), i + 1}).size() > longest) chunks.push_back(i);
+    }
+    if (chunks.back() < bounds_[r + 1]) chunks.push_back(bounds_[r + 1]);
+  }
+}
+
+ValueRange ParameterExchange::values_of(Part pieces) const {
+  const auto place = [&](std::int64_t i) {
+    return i < std::ssize(pieces_) ? pieces_[i].place : values_;
+  };
+  return {place(pieces.begin), place(pieces.end)};
+}
+
+Part ParameterExchange::chunk(std::int64_t rank, std::int64_t round) const {
+  const std::vector<std::int64_t>& chunks = chunks_[rank];
+  return round + 1 < std::ssize(chunks) ? Part{chunks[round], chunks[round + 1]} : Part{};
+}
+
+std::int64_t ParameterExchange::rounds() const {
+  std::int64_t most = 0;
+  for (const auto& chunks : chunks_) most = std::max(most, std::ssize(chunks) - 1);
+  return most;
+}
+
+void ParameterExchange::reduce(const std::vector<std::vector<Array>>& sums, const Add& add) {
+  const std::int64_t ranks = world_.size(), me = world_.rank(), shards = std::ssize(sums);
+  std::vector<std::vector<std::int64_t>> trees;
+  for (std::int64_t r = 0; r < ranks; ++r)
+    trees.push_back(subtrees(part_of(shards, r, ranks), shards));
+  for (std::int64_t round = 0; round < rounds(); ++round) {
+    const Part own = chunk(me, round);
+    const std::int64_t own_values = values_of(own).size();
+    std::int64_t out_values = 0, in_values = 0;
+    for (std::int64_t r = 0; r < ranks; ++r) {
+      if (r == me) continue;
+      out_values += std::ssize(trees[me]) * values_of(chunk(r, round)).size();
+      in_values += std::ssize(trees[r]) * own_values;
+    }
+    out_.resize(static_cast<std::size_t>(out_values));
+    in_.resize(static_cast<std::size_t>(in_values));
+    std::vector<Sent> sent;
+    std::vector<Received> received;
+    std::vector<real*> parts(static_cast<std::size_t>(shards));
+    real *out = out_.data(), *in = in_.data();
+    for (std::int64_t r = 0; r < ranks; ++r) {
+      if (r == me) continue;
+      for (const std::int64_t tree : trees[me]) {
+        const Part theirs = chunk(r, round);
+        real* const begin = out;
+        for (std::int64_t i = theirs.begin; i < theirs.end; ++i) {
+          const Array& g = sums[tree][pieces_[i].parameter];
+          // −0 + x is x, to the bit, for every x: an absent gradient changes no sum.
+          out = g.defined() ? std::copy_n(g.data() + pieces_[i].begin, pieces_[i].size(), out)
+                            : std::fill_n(out, pieces_[i].size(), real(-0.0));
+        }
+        sent.push_back({r, bytes(begin, out - begin)});
+      }
+      for (const std::int64_t tree : trees[r]) {
+        parts[tree] = in;
+        received.push_back({r, bytes(in, own_values)});
+        in += own_values;
+      }
+    }
+    world_.exchange(sent, received);
+    if (own.size() > 0) add(own, parts);
+  }
+}
+
+void ParameterExchange::gather_weights() {
+  const std::int64_t ranks = world_.size(), me = world_.rank();
+  for (std::int64_t round = 0; round < rounds(); ++round) {
+    const Part own = chunk(me, round);
+    out_.resize(static_cast<std::size_t>(values_of(own).size()));
+    real* out = out_.data();
+    for (std::int64_t i = own.begin; i < own.end; ++i) {
+      const real* const w = parameters_[pieces_[i].parameter].tensor.value().data();
+      out = std::copy_n(w + pieces_[i].begin, pieces_[i].size(), out);
+    }
+    std::vector<Sent> sent;
+    std::vector<Received> received;
+    std::int64_t in_values = 0;
+    for (std::int64_t r = 0; r < ranks; ++r)
+      in_values += r == me ? 0 : values_of(chunk(r, round)).size();
+    in_.resize(static_cast<std::size_t>(in_values));
+    real* in = in_.data();
+    for (std::int64_t r = 0; r < ranks; ++r) {
+      if (r == me) continue;
+      const std::int64_t n = values_of(chunk(r, round)).size();
+      sent.push_back({r, std::as_bytes(std::span(out_))});
+      received.push_back({r, bytes(in, n)});
+      in += n;
+    }
+    world_.exchange(sent, received);
+    in = in_.data();
+    for (std::int64_t r = 0; r < ranks; ++r) {
+      if (r == me) continue;
+      const Part theirs = chunk(r, round);
+      for (std::int64_t i = theirs.begin; i < theirs.end; ++i) {
+        real* const w = parameters_[pieces_[i].parameter].tensor.mutable_value().data();
+        std::copy_n(in, pieces_[i].size(), w + pieces_[i].begin);
+        in += pieces_[i].size();
+      }
+    }
+  }
+}
+
+void ParameterExchange::move_moments(const Optimizer& optimizer, std::vector<NamedTensor>& whole,
+                                     bool collect) {
+  std::vector<NamedTensor> own = optimizer.state();
+  const std::size_t kinds = own.size() / parameters_.size();  // m and v, or momentum
+  const auto move = [&](std::size_t i, std::int64_t owner, ValueRange values) {
+    real* const here = own[i].tensor.mutable_value().data();
+    real* const there =
+        world_.first() ? whole[i].tensor.mutable_value().data() + values.begin : nullptr;
+    if (owner == 0 && world_.first())
+      collect ? std::copy_n(here, values.size(), there) : std::copy_n(there, values.size(), here);
+    if (owner == 0 || (!world_.first() && world_.rank() != owner)) return;
+    real* const mine = world_.first() ? there : here;
+    const std::int64_t peer = world_.first() ? owner : 0;
+    if (collect == world_.first()) {
+      const Received message{peer, bytes(mine, values.size())};
+      world_.exchange({}, {&message, 1});
+    } else {
+      const Sent message{peer, bytes(mine, values.size())};
+      world_.exchange({&message, 1}, {});
+    }
+  };
+  std::int64_t place = 0;  // of the parameter's first value
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    const std::int64_t n = parameters_[p].tensor.size();
+    for (std::int64_t r = 0; r < world_.size(); ++r) {
+      const ValueRange owned = ValueRange{place, place + n}.both(values_of(owned_by(r)));
+      for (std::size_t k = 0; k < kinds && owned.size() > 0; ++k)
+        move(p * kinds + k, r, {owned.begin - place, owned.end - place});
+    }
+    place += n;
+  }
+}
+
+std::vector<NamedTensor> ParameterExchange::gather_moments(const Optimizer& optimizer) {
+  std::vector<NamedTensor> whole;
+  const std::vector<NamedTensor> own = optimizer.state();
+  for (std::size_t i = 0; world_.first() && i < own.size(); ++i) {
+    const NamedTensor& of = parameters_[i / (own.size() / parameters_.size())];
+    whole.push_back({own[i].name, Tensor(Array::zeros(of.tensor.shape()))});
+  }
+  move_moments(optimizer, whole, true);
+  return whole;
+}
+
+void ParameterExchange::scatter_moments(std::vector<NamedTensor>& whole,
+                                        const Optimizer& optimizer) {
+  move_moments(optimizer, whole, false);
+}
+
+HEED_END

@@ -1,0 +1,40 @@
+#pragma once
+/// Who has what in a distributed run. All of it is a function of counts, so ranks need not ask.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace heed {
+
+/// begin, begin + 1, …, end − 1
+struct Part {
+  std::int64_t begin = 0, end = 0;
+
+  std::int64_t size() const { return end - begin; }
+  bool has(std::int64_t i) const { return begin <= i && i < end; }
+};
+
+/// Part `rank` of 0 … count − 1 in `ranks` contiguous parts of about equal size. If there are fewer than
+/// ranks, some parts are empty, but not the first.
+inline Part part_of(std::int64_t count, std::int64_t rank, std::int64_t ranks) {
+  const auto bound = [&](std::int64_t r) { return (count * r + ranks - 1) / ranks; };
+  return {bound(rank), bound(rank + 1)};
+}
+
+/// The sums that a rank can make alone: the shards of a step are added in a binary tree, ((0+1)+(2+3))+…,
+/// and these are its largest subtrees below the root whose leaves all lie in `own`; each is named by its
+/// first shard.
+inline std::vector<std::int64_t> subtrees(Part own, std::int64_t shards) {
+  std::vector<std::int64_t> first;
+  for (std::int64_t at = own.begin; at < own.end;) {
+    std::int64_t width = 1;
+    while (2 * width < shards && at % (2 * width) == 0 &&
+           std::min(at + 2 * width, shards) <= own.end)
+      width *= 2;
+    first.push_back(at);
+    at += width;
+  }
+  return first;
+}
+
+}  // namespace heed

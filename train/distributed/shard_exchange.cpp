@@ -1,0 +1,40 @@
+#include "train/distributed/shard_exchange.h"
+
+#include <algorithm>
+
+HEED_BEGIN
+
+std::vector<double> statistics_of_shards(std::span<const double> own, std::int64_t shards,
+                                         World& world) {
+  const Part here = part_of(shards, world.rank(), world.size());
+  const std::int64_t each = std::ssize(own) / here.size();
+  std::vector<double> all(static_cast<std::size_t>(each * shards));
+  std::ranges::copy(own, all.begin() + here.begin * each);
+  std::vector<Sent> sent;
+  std::vector<Received> received;
+  for (std::int64_t r = 0; r < world.size(); ++r) {
+    const Part there = part_of(shards, r, world.size());
+    if (r == world.rank() || there.size() == 0) continue;
+    sent.push_back({r, std::as_bytes(own)});
+    received.push_back({r, std::as_writable_bytes(std::span(all).subspan(
+                               static_cast<std::size_t>(there.begin * each),
+                               static_cast<std::size_t>(there.size() * each)))});
+  }
+  world.exchange(sent, received);
+  return all;
+}
+
+void share_memory(SegmentMemory& memory, std::span<const Batch> shards, World& world) {
+  std::vector<std::int64_t> bounds;  // of each rank's lanes
+  for (const std::int64_t bound : shard_bounds(std::ssize(shards), world, 1)) {
+    std::int64_t lanes = 0;
+    for (const Batch& shard : shards.first(static_cast<std::size_t>(bound)))
+      lanes += shard.sequences();
+    bounds.push_back(lanes * memory.length() * memory.width() *
+                     static_cast<std::int64_t>(sizeof(real)));
+  }
+  for (Array layer : memory.arrays())
+    world.all_gather(std::as_writable_bytes(layer.values()), bounds);
+}
+
+HEED_END

@@ -1,0 +1,58 @@
+#pragma once
+/// Independent jobs, spread over the ranks of a run and the threads of each.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autograd/base/team.h"
+#include "train/distributed/packing.h"
+#include "train/distributed/world.h"
+
+namespace heed {
+
+/// The threads of this process and, unless `world` is null, the other ranks, which then make the same
+/// calls.
+struct Workers {
+  Team& team;
+  World* world = nullptr;
+
+  Workers(Team& of_this_process, World* of_the_run = nullptr)
+      : team(of_this_process), world(of_the_run) {}
+};
+
+/// job(i) for i = 0 … count − 1. Every rank receives all results, and makes those of i = rank,
+/// rank + ranks, …. If one rank is interrupted, all throw Team::Interrupted.
+template <class Result, class Job>
+std::vector<Result> results_of(const Workers& workers, std::int64_t count, const Job& job) {
+  std::vector<Result> all(static_cast<std::size_t>(count));
+  if (workers.world == nullptr) {
+    workers.team.run(count, [&](std::int64_t i) { all[i] = job(i); });
+    return all;
+  }
+  World& world = *workers.world;
+  const std::int64_t ranks = world.size();
+  bool interrupted = false;
+  try {
+    workers.team.run((count - world.rank() + ranks - 1) / ranks, [&](std::int64_t n) {
+      const std::int64_t i = world.rank() + n * ranks;
+      all[i] = job(i);
+    });
+  } catch (const Team::Interrupted&) {
+    interrupted = true;
+  }
+  std::string own;
+  pack(own, interrupted);
+  for (std::int64_t i = world.rank(); i < count; i += ranks) pack(own, all[i]);
+  const std::vector<std::string> packed = world.all_gather(own);
+  for (std::int64_t r = 0; r < ranks; ++r) {
+    std::string_view bytes = packed[r];
+    bool ended_early = false;
+    unpack(bytes, ended_early);
+    interrupted |= ended_early;
+    for (std::int64_t i = r; i < count; i += ranks) unpack(bytes, all[i]);
+  }
+  if (interrupted) throw Team::Interrupted();
+  return all;
+}
+
+}  // namespace heed

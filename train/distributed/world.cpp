@@ -1,0 +1,123 @@
+#include "train/distributed/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "autograd/base/clock.h"
+#include "autograd/base/error.h"
+
+namespace heed {
+
+namespace {
+
+/// Libraries count the bytes of a message in an int.
+constexpr std::size_t longest_message = std::size_t{1} << 28;
+
+template <class Message, class Bytes>
+std::vector<Message> in_parts_of(std::span<const Message> messages, Bytes Message::*bytes) {
+  std::vector<Message> parts;
+  for (const Message& message : messages) {
+    for (Bytes rest = message.*bytes; !rest.empty();) {
+      Message part = message;
+      part.*bytes = rest.first(std::min(rest.size(), longest_message));
+      rest = rest.subspan((part.*bytes).size());
+      parts.push_back(part);
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
+World::World(std::unique_ptr<Transport> transport, const std::string& host)
+    : transport_(std::move(transport)) {
+  hosts_.assign(static_cast<std::size_t>(size()), "an unknown host");
+  hosts_ = all_gather(host);
+}
+
+std::string World::name_of(std::int64_t rank) const {
+  return fmt::format("rank {} on {}", rank, hosts_[static_cast<std::size_t>(rank)]);
+}
+
+void World::leave(int status) {
+  if (!agreed_) return transport_->abort(status);
+  try {  // A launcher kills the other ranks when one ends with an error, so none ends early.
+    all_gather_values(status);
+  } catch (const Error& missing) {
+    return transport_->abort(static_cast<int>(missing.code));
+  }
+  transport_->finish();
+}
+
+void World::exchange(std::span<const Sent> sent, std::span<const Received> received) {
+  const std::vector<Sent> out = in_parts_of(sent, &Sent::bytes);
+  const std::vector<Received> in = in_parts_of(received, &Received::into);
+  if (out.empty() && in.empty()) return;
+  const double begin = seconds_now();
+  const std::vector<std::int64_t> missing = transport_->exchange(out, in, timeout_);
+  traffic_.seconds += seconds_now() - begin;
+  traffic_.messages += std::ssize(out);
+  for (const Sent& message : out) traffic_.bytes += std::ssize(message.bytes);
+  if (missing.empty()) return;
+  std::vector<std::string> names;
+  for (const std::int64_t rank : missing) names.push_back(name_of(rank));
+  throw Error(
+      Exit::io,
+      fmt::format("no answer from {} for {:g} s (distributed.timeout); heed resume continues "
+                  "the run from its last checkpoint",
+                  fmt::join(names, ", "), timeout_));
+}
+
+void World::broadcast(std::span<std::byte> bytes) {
+  // A binomial tree: in each round, every rank that has the bytes sends them to one that has not.
+  for (std::int64_t have = 1; have < size(); have *= 2) {
+    if (rank() < have && rank() + have < size()) {
+      const Sent message{rank() + have, bytes};
+      exchange({&message, 1}, {});
+    } else if (rank() >= have && rank() < 2 * have) {
+      const Received message{rank() - have, bytes};
+      exchange({}, {&message, 1});
+    }
+  }
+}
+
+std::string World::broadcast(std::string text) {
+  std::uint64_t length = text.size();
+  broadcast(length);
+  text.resize(length);
+  broadcast(std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+void World::all_gather(std::span<std::byte> all, std::span<const std::int64_t> bounds) {
+  const auto part = [&](std::int64_t r) {
+    return all.subspan(static_cast<std::size_t>(bounds[r]),
+                       static_cast<std::size_t>(bounds[r + 1] - bounds[r]));
+  };
+  std::vector<Sent> sent;
+  std::vector<Received> received;
+  for (std::int64_t r = 0; r < size(); ++r) {
+    if (r == rank()) continue;
+    sent.push_back({r, part(rank())});
+    received.push_back({r, part(r)});
+  }
+  exchange(sent, received);
+}
+
+std::vector<std::string> World::all_gather(std::string_view own) {
+  const std::vector<std::int64_t> lengths = all_gather_values(std::ssize(own));
+  std::vector<std::int64_t> bounds{0};
+  for (const std::int64_t n : lengths) bounds.push_back(bounds.back() + n);
+  std::string all(static_cast<std::size_t>(bounds.back()), '\0');
+  std::ranges::copy(own, all.begin() + bounds[rank()]);
+  all_gather(std::as_writable_bytes(std::span(all)), bounds);
+  std::vector<std::string> texts;
+  for (std::int64_t r = 0; r < size(); ++r) {
+    texts.push_back(all.substr(static_cast<std::size_t>(bounds[r]),
+                               static_cast<std::size_t>(bounds[r + 1] - bounds[r])));
+  }
+  return texts;
+}
+
+}  // namespace heed

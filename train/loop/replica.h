@@ -1,0 +1,88 @@
+#pragma once
+/// What each process of a run has: the model, its optimizer and the batches. A run on one machine has one
+/// replica. In a distributed run every rank has one, they take their steps together, and rank 0, where
+/// the Trainer is, tells the others what to do next.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "autograd/base/team.h"
+#include "data/batches/batcher.h"
+#include "nn/models/model.h"
+#include "optim/optimizer.h"
+#include "train/config/config.h"
+#include "train/distributed/parameter_exchange.h"
+#include "train/loop/step.h"
+#include "train/loop/teacher.h"
+#include "train/tasks/task.h"
+
+HEED_BEGIN
+
+class Replica {
+ public:
+  /// `world`: the ranks of a distributed run, all of which make a replica of the same config and data.
+  Replica(const Config& config, const ExperimentData& data, World* world = nullptr);
+
+  // ---- on rank 0, or alone; the other ranks do the same
+  /// Begins with the batch at this position, on every rank with rank 0's weights, memory and number of
+  /// updates.
+  void begin(Position position);
+  /// The next batch; as TrainStep::run. `stop`: a signal that this process has received, or 0.
+  StepResult step(std::int64_t number, double lr, int stop);
+  /// Gives the other ranks rank 0's weights and buffers.
+  void share_weights();
+  /// Of the test or the validation split. The ranks must have the same weights. Throws
+  /// Team::Interrupted if any has received a signal.
+  Evaluation evaluate(bool test, const EvaluationRequest& request);
+  /// The optimizer's moments, whole: those in use, or in a distributed run a copy.
+  std::vector<NamedTensor> moments();
+  /// Makes these, which came from moments(), the moments in use.
+  void set_moments(std::vector<NamedTensor>& whole);
+  /// Lets follow() return this status on the other ranks.
+  void end(int status);
+
+  // ---- on the other ranks
+  /// Does what rank 0 says until it ends the run. Returns the status.
+  int follow();
+
+  Trained trained() { return {*model_, data_.tokenizers, team_}; }
+  const Task& task() const { return *task_; }
+  Team& team() { return team_; }
+  Model& model() { return *model_; }
+  const Model& model() const { return *model_; }
+  Optimizer& optimizer() { return optimizer_; }
+  const Optimizer& optimizer() const { return optimizer_; }
+  TrainStep& steps() { return step_; }
+  BatchStream& stream() { return stream_; }
+  Prefetcher& batches() { return *batches_; }  ///< after begin()
+  bool has_begun() const { return batches_ != nullptr; }
+  /// Hosts, ranks and threads of a distributed run, for people; with a warning if they are few.
+  const std::vector<std::string>& ranks() const { return ranks_; }
+
+ private:
+  struct Order;
+  void tell(const Order& order);
+  StepResult take_step(std::int64_t number, double lr, int stop);
+  void receive_weights();
+  void share_memory();
+  Evaluation evaluate_together(bool test, const EvaluationRequest& request);
+
+  const Config& config_;
+  const ExperimentData& data_;
+  World* world_;
+  std::unique_ptr<Task> task_;
+  Team team_;
+  std::unique_ptr<Model> model_;
+  Parameters trained_;  // not frozen
+  std::optional<ParameterExchange> exchange_;
+  Optimizer optimizer_;
+  std::unique_ptr<Teacher> teacher_;
+  TrainStep step_;
+  BatchStream stream_;
+  TokenCost cost_;  // cuts batches into shards
+  std::unique_ptr<Prefetcher> batches_;
+  std::vector<std::string> ranks_;
+};
+
+HEED_END
