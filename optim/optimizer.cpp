@@ -99,6 +99,10 @@ void Optimizer::step(const std::vector<Array>& gradients, double lr, double grad
            gradients[i].shape());
     }
   }
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (owned_[i].size() != parameters_[i].tensor.size())
+      fail("[optimizer] {} is owned in part: update its values by range", parameters_[i].name);
+  }
   begin_step(lr, grad_scale);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Array g =

@@ -51,8 +51,8 @@ class Optimizer {
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   /// Moments by name ("m.<parameter>", "v.<parameter>"; "momentum.<parameter>"), for checkpoints.
-  /// They share the optimizer's values. Of a parameter that is owned in part, the moments are rows
-  /// of these values.
+  /// They share the optimizer's values. Of a parameter that is owned in part, a moment is a
+  /// vector of the owned values.
   std::vector<NamedTensor> state() const;
   /// The values of a parameter that have moments.
   ValueRange owned(std::size_t parameter) const { return owned_[parameter]; }

@@ -2,8 +2,8 @@
 joined by a cable (veth), each with a run folder that the other does not see. Needs root, ip and unshare, and Open MPI;
 elsewhere it is skipped.
 
---rate MBIT --ms DELAY shape the cable, as far as this kernel can (tc tbf, netem). --steps N --config F: measures that
-instead, and prints its tokens/s.
+--rate MBIT and --ms DELAY shape the cable, as far as this kernel can (tc tbf, netem). With arguments of heed after --, it
+runs these instead of the test, from the current folder, and prints their output.
 """
 import argparse
 import os

@@ -190,7 +190,10 @@ def late():
     for name in models if long_form else ("seq2seq", "norm"):
         alone("train", name + ".yaml", "--run", "late-one-" + name, "threads=1")
         run = "late-" + name
-        end_of(start(3, "train", name + ".yaml", "--run", run, "threads=1", env={"LD_PRELOAD": delays}), run, 0)
+        _, text = end_of(start(3, "train", name + ".yaml", "--run", run, "threads=1", env={"LD_PRELOAD": delays}),
+                         run, 0)
+        held = [int(n) for n in re.findall(r"(\d+) messages were held back", text)]
+        check(len(held) == 3 and min(held) > 100, f"late messages, {name}: held back: {held}")
         check_same("late-one-" + name, run, "late messages, " + name)
 
 
@@ -202,7 +205,8 @@ def figures_of_eval():
     process = start(3, "eval", "trained", "--json", "threads=1")
     out, _ = process.communicate(timeout=patience)
     check(process.returncode == 0, f"eval: status {process.returncode}")
-    several = json.loads([line for line in out.splitlines() if line.startswith("{")][0])
+    check(out.count("{") == 1 and "\n" not in out.strip(), f"eval: printed more than once: {out}")
+    several = json.loads(out)
     for record in (one, several):
         record.pop("decode_seconds", None)
     check(one == several, f"eval: {one} and {several}")
@@ -291,7 +295,7 @@ def stopped_rank():
         process = begin(run, 3, "distributed.timeout=2")
         os.kill(processes(process)[rank], signal.SIGSTOP)
         _, text = end_of(process, f"rank {rank} hangs", 4)
-        check(re.search(rf"no answer from rank {rank} on \S+ for 2 s \(distributed.timeout\)", text),
+        check(re.search(rf"no answer from rank {rank} on \S+ in 20? s \(distributed.timeout\)", text),
               f"the rank that hangs is not named:\n{text}")
         go_on(run, f"rank {rank} hung")
 

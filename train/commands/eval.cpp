@@ -1,15 +1,19 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "autograd/base/error.h"
+#include "autograd/base/sha256.h"
 #include "autograd/base/utf8.h"
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
 #include "train/distributed/launch.h"
+#include "train/loop/rank_start.h"
 #include "train/run/run_folder.h"
 #include "train/terminal/talk.h"
 
@@ -82,32 +86,65 @@ void print_for_people(const Evaluation& e, const Subject& subject) {
   for (const std::string& line : e.details) fmt::print("{}\n", line);
 }
 
-}  // namespace
-
-int eval_command(const EvalCommand& options) {
-  World* const world = process_world();
-  const bool first = world == nullptr || world->first();
-  if (!first) silence();
-  const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
-  const Task& task = *trained.task;
+void refuse_contradictions(const EvalCommand& options, const Config& config, const Task& task) {
   if (options.pretokenised && !task.info().has(Metric::bleu))
     refuse(fmt::format("--pretokenised is for BLEU, which task {} lacks", task.info().name));
   if (!options.output.empty() && task.info().reads != Reads::pairs)
     refuse("--output is for tasks whose evaluation produces a line per input line");
   if (options.json && is_standard_output(options.output))
     refuse("--json and the outputs cannot both go to standard output");
+  if (!options.output.empty()) {
+    refuse_output_over_input(options.output, files_of({options.run}));
+    refuse_output_over_input(options.output, files_read(options, config));
+  }
+}
+
+Subject subject_of(const EvalCommand& options, const Task& task) {
   const FilesOptions given{options.source, options.target, options.text};
   const bool own_files = names_files(given) || !given.target.empty();
   if (own_files && !options.split.empty()) refuse("--split and files cannot be combined");
-  if (!options.output.empty()) {
-    refuse_output_over_input(options.output, files_of({options.run}));
-    refuse_output_over_input(options.output, files_read(options, trained.config));
-  }
-  const Subject subject =
-      own_files ? Subject{"files", task.read_given(given)} : split_subject(options, task);
-  const Dataset data = task.encode(subject.split, trained.tokenizers, false);
-  task.check_evaluable(data, subject.name);
-  Team team(trained.config.threads);
+  return own_files ? Subject{"files", task.read_given(given)} : split_subject(options, task);
+}
+
+bool reads_standard_input(const EvalCommand& options) {
+  const auto has = [](const std::vector<std::string>& files) {
+    return std::ranges::find(files, "-") != files.end();
+  };
+  return has(options.source) || has(options.target) || has(options.text);
+}
+
+/// What must be the same on all ranks.
+std::vector<Fact> facts_of(const TrainedModel& trained, const Split& split) {
+  std::string all = split.text;
+  for (const auto* side : {&split.source, &split.target})
+    for (const std::string& line : *side) all += line + '\n';
+  return {{"the weights (SHA-256)", sha256_file(trained.weights.folder / "model.safetensors")},
+          {"the data (SHA-256)", sha256_hex(all)}};
+}
+
+}  // namespace
+
+int eval_command(const EvalCommand& options) {
+  World* const world = process_world();
+  const bool first = world == nullptr || world->first();
+  if (!first) silence();
+  std::optional<TrainedModel> opened;
+  Subject subject;
+  Dataset data;
+  together(world, [&] {
+    opened.emplace(TrainedModel::open(options.run, options.overrides, options.weights));
+    refuse_contradictions(options, opened->config, *opened->task);
+    if (world != nullptr && reads_standard_input(options))
+      refuse("under a launcher, only one process has standard input: give files");
+    subject = subject_of(options, *opened->task);
+    data = opened->task->encode(subject.split, opened->tokenizers, false);
+    opened->task->check_evaluable(data, subject.name);
+  });
+  const TrainedModel& trained = *opened;
+  const Task& task = *trained.task;
+  if (world != nullptr)
+    require_equal_ranks(*world, trained.config, facts_of(trained, subject.split));
+  Team team(threads_of(trained.config.threads, world));
   Evaluation e;
   const auto evaluate = [&] {
     Trained all = trained.with(team);

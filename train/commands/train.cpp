@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
@@ -104,11 +105,26 @@ int run_to_end(Trainer& trainer, const RunFolder& run, const ExperimentData& dat
 
 bool is_first(const World* world) { return world == nullptr || world->first(); }
 
-/// What the other ranks do after rank 0 has told them the config.
+/// What the other ranks do once they have the config.
 int follow(World& world, const Config& config) {
   const ExperimentData data = load_data_together(&world, config);
   require_equal_ranks(world, config, data);
-  return Replica(config, data, &world).follow();
+  std::optional<Replica> replica;
+  together(&world, [&] { replica.emplace(config, data, &world); });
+  describe(world, replica->team().threads());
+  return replica->follow();
+}
+
+/// What rank 0 does, or a run of one process. Throws on all ranks if the model does not fit.
+void make_trainer(std::optional<Trainer>& trainer, const Config& config, const RunFolder& run,
+                  const ExperimentData& data, Talk& talk, World* world) {
+  if (world != nullptr) require_equal_ranks(*world, config, data);
+  together(world, [&] { trainer.emplace(config, run, data, talk, world); });
+}
+
+void tell_ranks(World* world, Trainer& trainer, Talk& talk) {
+  if (world == nullptr) return;
+  for (const std::string& line : describe(*world, trainer.team().threads())) talk.line(line);
 }
 
 int go_on(const Config& config, const RunFolder& run, const ResumeCommand& options, Talk& talk,
@@ -119,19 +135,19 @@ int go_on(const Config& config, const RunFolder& run, const ResumeCommand& optio
   for (const std::string& note : check_files(run)) talk.line("warning: " + note);
   const Tokenizers tokenizers = load_tokenizers(run.path, config);
   const ExperimentData data = load_data_together(world, config, &tokenizers);
-  if (world != nullptr) require_equal_ranks(*world, config, data);
   for (const std::string& change : changed_surroundings(run, config, data.sums)) {
     talk.line(fmt::format(
         "warning: differs from what the run was started with, so its bits may differ: {}", change));
   }
   explain_precision(config, talk);
-  Trainer trainer(config, run, data, talk, world);
-  for (const std::string& line : trainer.ranks()) talk.line(line);
-  trainer.restore();
+  std::optional<Trainer> trainer;
+  make_trainer(trainer, config, run, data, talk, world);
+  tell_ranks(world, *trainer, talk);
+  trainer->restore();
   for (const std::string& change : changed)
     talk.line(fmt::format("note: {}; recorded in the run's config.yaml", change));
   if (!changed.empty()) adopt_config(run, config, data.sums);
-  return run_to_end(trainer, run, data, talk, options.json);
+  return run_to_end(*trainer, run, data, talk, options.json);
 }
 
 }  // namespace
@@ -156,21 +172,21 @@ int train_command(const TrainCommand& options) {
   Talk talk;
   for (const std::string& warning : config.warnings) talk.line("warning: " + warning);
   const ExperimentData data = load_data_together(world, config);  // bad data leaves nothing behind
-  if (world != nullptr) require_equal_ranks(*world, config, data);
-  Trainer trainer(config, run, data, talk, world);  // nor does a model that does not fit
-  trainer.initialise();
+  std::optional<Trainer> trainer;
+  make_trainer(trainer, config, run, data, talk, world);  // nor does a model that does not fit
+  trainer->initialise();
   const RunLock lock = lock_new_run(run, options.overwrite);
   begin_run(run, config, data.tokenizers, data.sums, options.command);
   talk.log_to(run.log());
-  talk.line(trainer.task().describe(data));
+  talk.line(trainer->task().describe(data));
   talk.line(
       fmt::format("model: {} parameters; {}, {}; run folder {}",
-                  format_quantity(static_cast<double>(count_values(trainer.model().parameters()))),
-                  counted(trainer.team().threads(), "thread"),
+                  format_quantity(static_cast<double>(count_values(trainer->model().parameters()))),
+                  counted(trainer->team().threads(), "thread"),
                   counted(config.train.shards, "shard"), run.path.string()));
-  for (const std::string& line : trainer.ranks()) talk.line(line);
+  tell_ranks(world, *trainer, talk);
   explain_precision(config, talk);
-  return logged(talk, [&] { return run_to_end(trainer, run, data, talk, options.json); });
+  return logged(talk, [&] { return run_to_end(*trainer, run, data, talk, options.json); });
 }
 
 int resume_command(const ResumeCommand& options) {

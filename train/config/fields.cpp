@@ -358,8 +358,8 @@ void add_decode(Table& table) {
 void add_distributed(Table& table) {
   add(table,
       {row(HEED_KEY(distributed.timeout), Range{1.0, 1e6},
-           "Seconds that a process waits for another before all end; the run continues from its "
-           "last checkpoint.")});
+           "Seconds to wait for another process before the run is ended; heed resume continues it "
+           "from its last checkpoint.")});
 }
 
 void add_bench(Table& table) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <system_error>
 
 #include "autograd/base/sha256.h"
 
@@ -17,8 +18,10 @@ Outcome outcome_of(const std::function<void()>& work) {
     return {static_cast<int>(e.code), e.what()};
   } catch (const std::bad_alloc&) {
     return {static_cast<int>(Exit::io), "out of memory"};
-  } catch (const std::exception& e) {
+  } catch (const std::system_error& e) {  // the file system's, threads'
     return {static_cast<int>(Exit::io), e.what()};
+  } catch (const std::exception& e) {
+    return {static_cast<int>(Exit::failed), e.what()};
   }
 }
 
@@ -57,7 +60,9 @@ void require_equal(World& world, const std::vector<Fact>& own) {
   }
   world.agree_to_end();
   throw Error(Exit::usage,
-              world.first() ? "the ranks would not compute the same bits:" + problems : "");
+              world.first()
+                  ? "the ranks differ; start all with the same build, config and data:" + problems
+                  : "");
 }
 
 }  // namespace heed

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -116,18 +115,8 @@ void leave_world(int status) {
   if (own_world()) own_world()->leave(status);
 }
 
-std::int64_t processors_of_rank(World& world) {
-  cpu_set_t mine;
-  CPU_ZERO(&mine);
-  sched_getaffinity(0, sizeof mine, &mine);
-  const std::vector<cpu_set_t> sets = world.all_gather_values(mine);
-  std::int64_t sharing = 0;
-  for (std::int64_t r = 0; r < world.size(); ++r) {
-    cpu_set_t both;
-    CPU_AND(&both, &mine, &sets[r]);
-    if (world.hosts()[r] == world.hosts()[world.rank()] && CPU_COUNT(&both) > 0) ++sharing;
-  }
-  return std::max<std::int64_t>(CPU_COUNT(&mine) / std::max<std::int64_t>(sharing, 1), 1);
+std::int64_t threads_of(std::int64_t threads, const World* world) {
+  return threads > 0 || world == nullptr ? threads : world->processors();
 }
 
 std::vector<std::string> describe(World& world, std::int64_t threads) {

@@ -25,9 +25,8 @@ std::string rank_prefix();
 /// Ends this process as one of its world, if it has one (World::leave).
 void leave_world(int status);
 
-/// The processors that this process may use, shared evenly with the other ranks on this host that may
-/// use the same ones.
-std::int64_t processors_of_rank(World& world);
+/// The threads of a rank: those of the config, or (0) one for each of its processors.
+std::int64_t threads_of(std::int64_t threads, const World* world);
 /// "4 ranks on 2 hosts (a: 2, b: 2), 8 threads each", and a warning if ranks are bound to too few
 /// processors; for people.
 std::vector<std::string> describe(World& world, std::int64_t threads);

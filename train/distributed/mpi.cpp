@@ -7,6 +7,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "autograd/base/clock.h"
@@ -21,6 +23,7 @@ class MpiTransport final : public Transport {
   MpiTransport() {
     int provided = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+    if (provided < MPI_THREAD_SERIALIZED) fail("this MPI allows no calls from several threads");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
     sent_.resize(static_cast<std::size_t>(size_));
@@ -48,9 +51,13 @@ class MpiTransport final : public Transport {
       peers.push_back(message.to);
     }
     const double end = seconds_now() + seconds;
+    std::vector<MPI_Status> statuses(requests.size());
     for (int done = 0; true;) {
-      MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
-      if (done != 0) return {};
+      MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, statuses.data());
+      if (done != 0) {
+        check_sizes(received, statuses);
+        return {};
+      }
       if (seconds_now() > end) return unanswered(requests, peers);
       sched_yield();  // the peer may need this core
     }
@@ -63,6 +70,21 @@ class MpiTransport final : public Transport {
   /// A tag for each message to or from a rank, so that messages which overtake one another do no harm.
   /// 32,767 is the largest that every MPI allows.
   static int next_tag(int& count) { return count = (count + 1) % 32768; }
+
+  [[noreturn]] static void fail(const char* message) {
+    std::fprintf(stderr, "heed: %s\n", message);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    std::abort();
+  }
+  /// A message of another size is of another exchange, because the ranks do not do the same.
+  static void check_sizes(std::span<const Received> received, std::vector<MPI_Status>& statuses) {
+    for (std::size_t i = 0; i < received.size(); ++i) {
+      int bytes = 0;
+      MPI_Get_count(&statuses[i], MPI_BYTE, &bytes);
+      if (static_cast<std::size_t>(bytes) != received[i].into.size())
+        fail("a message from another rank has an unexpected size");
+    }
+  }
 
   static std::vector<std::int64_t> unanswered(std::vector<MPI_Request>& requests,
                                               const std::vector<std::int64_t>& peers) {

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "autograd/base/error.h"
+
 namespace heed {
 
 /// A struct whose members are packed one by one: `static auto members(auto& self) { return std::tie(…); }`
@@ -46,6 +48,7 @@ void unpack(std::string_view& bytes, T& value) {
     for (auto& element : value) unpack(bytes, element);
   } else {
     static_assert(std::is_trivially_copyable_v<T>);
+    if (bytes.size() < sizeof(T)) throw Error(Exit::failed, "results of another rank are cut off");
     std::memcpy(&value, bytes.data(), sizeof(T));
     bytes.remove_prefix(sizeof(T));
   }

@@ -3,7 +3,7 @@
 /// all ranks' gradients of them, updates them, and sends the new weights to all. Only the owner keeps the
 /// optimizer's moments (ZeRO, stage 1: Rajbhandari et al. 2020).
 ///
-/// Both go in rounds of at most a megabyte to each rank, so that they need little memory.
+/// Both go in rounds of at most a megabyte to each rank (for each subtree), so that they need little memory.
 #include <functional>
 #include <span>
 #include <vector>

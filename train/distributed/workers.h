@@ -20,8 +20,22 @@ struct Workers {
       : team(of_this_process), world(of_the_run) {}
 };
 
+/// Whether it is so on any rank; the ranks then also know of stop signals.
+inline bool any_rank(World* world, bool here) {
+  if (world == nullptr) return here;
+  struct Rank {
+    bool so;
+    int stop;
+  };
+  for (const Rank& rank : world->all_gather_values(Rank{here, world->stop()})) {
+    here |= rank.so;
+    world->note_stop(rank.stop);
+  }
+  return here;
+}
+
 /// job(i) for i = 0 … count − 1. Every rank receives all results, and makes those of i = rank,
-/// rank + ranks, …. If one rank is interrupted, all throw Team::Interrupted.
+/// rank + ranks, …. If one rank is interrupted, all throw Team::Interrupted and know its stop signal.
 template <class Result, class Job>
 std::vector<Result> results_of(const Workers& workers, std::int64_t count, const Job& job) {
   std::vector<Result> all(static_cast<std::size_t>(count));
@@ -42,13 +56,17 @@ std::vector<Result> results_of(const Workers& workers, std::int64_t count, const
   }
   std::string own;
   pack(own, interrupted);
+  pack(own, world.stop());
   for (std::int64_t i = world.rank(); i < count; i += ranks) pack(own, all[i]);
   const std::vector<std::string> packed = world.all_gather(own);
   for (std::int64_t r = 0; r < ranks; ++r) {
     std::string_view bytes = packed[r];
     bool ended_early = false;
+    int stop = 0;
     unpack(bytes, ended_early);
+    unpack(bytes, stop);
     interrupted |= ended_early;
+    world.note_stop(stop);
     for (std::int64_t i = r; i < count; i += ranks) unpack(bytes, all[i]);
   }
   if (interrupted) throw Team::Interrupted();

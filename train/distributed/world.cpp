@@ -1,8 +1,10 @@
 #include "train/distributed/world.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "autograd/base/clock.h"
 #include "autograd/base/error.h"
@@ -34,6 +36,17 @@ World::World(std::unique_ptr<Transport> transport, const std::string& host)
     : transport_(std::move(transport)) {
   hosts_.assign(static_cast<std::size_t>(size()), "an unknown host");
   hosts_ = all_gather(host);
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  sched_getaffinity(0, sizeof mine, &mine);
+  const std::vector<cpu_set_t> sets = all_gather_values(mine);
+  std::int64_t sharing = 0;
+  for (std::int64_t r = 0; r < size(); ++r) {
+    cpu_set_t both;
+    CPU_AND(&both, &mine, &sets[r]);
+    if (hosts_[r] == hosts_[rank()] && CPU_COUNT(&both) > 0) ++sharing;
+  }
+  processors_ = std::max<std::int64_t>(CPU_COUNT(&mine) / sharing, 1);
 }
 
 std::string World::name_of(std::int64_t rank) const {
@@ -41,6 +54,7 @@ std::string World::name_of(std::int64_t rank) const {
 }
 
 void World::leave(int status) {
+  std::fflush(nullptr);  // libraries end a process without it
   if (!agreed_) return transport_->abort(status);
   try {  // A launcher kills the other ranks when one ends with an error, so none ends early.
     all_gather_values(status);
@@ -54,6 +68,7 @@ void World::exchange(std::span<const Sent> sent, std::span<const Received> recei
   const std::vector<Sent> out = in_parts_of(sent, &Sent::bytes);
   const std::vector<Received> in = in_parts_of(received, &Received::into);
   if (out.empty() && in.empty()) return;
+  if (timed_out_) throw Error(Exit::io, "an earlier exchange between the ranks did not end");
   const double begin = seconds_now();
   const std::vector<std::int64_t> missing = transport_->exchange(out, in, timeout_);
   traffic_.seconds += seconds_now() - begin;
@@ -62,11 +77,9 @@ void World::exchange(std::span<const Sent> sent, std::span<const Received> recei
   if (missing.empty()) return;
   std::vector<std::string> names;
   for (const std::int64_t rank : missing) names.push_back(name_of(rank));
-  throw Error(
-      Exit::io,
-      fmt::format("no answer from {} for {:g} s (distributed.timeout); heed resume continues "
-                  "the run from its last checkpoint",
-                  fmt::join(names, ", "), timeout_));
+  timed_out_ = true;
+  throw Error(Exit::io, fmt::format("no answer from {} in {:g} s (distributed.timeout)",
+                                    fmt::join(names, ", "), timeout_));
 }
 
 void World::broadcast(std::span<std::byte> bytes) {

@@ -1,6 +1,7 @@
 #pragma once
 /// The processes ("ranks") of a distributed run. They move bytes and never add numbers on the way, so that
 /// no result depends on a library's order of additions.
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -16,13 +17,20 @@ namespace heed {
 struct Traffic {
   std::int64_t messages = 0, bytes = 0;
   double seconds = 0;
+
+  Traffic operator-(const Traffic& o) const {
+    return {messages - o.messages, bytes - o.bytes, seconds - o.seconds};
+  }
+  Traffic& operator+=(const Traffic& o) {
+    return *this = {messages + o.messages, bytes + o.bytes, seconds + o.seconds};
+  }
 };
 
 /// Every function here is called by all ranks, in the same order. Each throws Error(io), naming the ranks
 /// that did not answer and their hosts, when an exchange takes longer than the timeout.
 class World {
  public:
-  /// Also exchanges the names of the hosts.
+  /// Also exchanges the hosts' names and which processors the ranks may use.
   explicit World(std::unique_ptr<Transport> transport, const std::string& host);
 
   std::int64_t rank() const { return transport_->rank(); }
@@ -30,7 +38,27 @@ class World {
   bool first() const { return rank() == 0; }
   const std::vector<std::string>& hosts() const { return hosts_; }  ///< of each rank
   std::string name_of(std::int64_t rank) const;                     ///< "rank 2 on node7"
+  /// The processors that this process may use, shared evenly with the other ranks on its host that may
+  /// use the same ones.
+  std::int64_t processors() const { return processors_; }
   void set_timeout(double seconds) { timeout_ = seconds; }
+  /// While one exists, this rank waits ten times as long, because another works alone: loads data, trains a
+  /// tokenizer, saves.
+  class LongWait {
+   public:
+    explicit LongWait(World& world) : world_(world) { world_.timeout_ *= 10; }
+    LongWait(const LongWait&) = delete;
+    LongWait& operator=(const LongWait&) = delete;
+    ~LongWait() { world_.timeout_ /= 10; }
+
+   private:
+    World& world_;
+  };
+  /// A stop signal that this rank has received, or has learnt that another has; 0: none.
+  int stop() const { return stop_; }
+  void note_stop(int signal) {
+    if (signal != 0) stop_ = signal;
+  }
   const Traffic& traffic() const { return traffic_; }
   /// All ranks know that they end, and with which status.
   void agree_to_end() { agreed_ = true; }
@@ -66,7 +94,10 @@ class World {
   std::unique_ptr<Transport> transport_;
   std::vector<std::string> hosts_;
   double timeout_ = 300;  // seconds
+  std::int64_t processors_ = 1;
   Traffic traffic_;
+  std::atomic<int> stop_{0};
+  bool timed_out_ = false;  // messages are still under way
   bool agreed_ = false;
 };
 

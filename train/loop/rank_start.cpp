@@ -5,6 +5,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "autograd/base/files.h"
 #include "autograd/base/sha256.h"
@@ -12,8 +15,8 @@
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "train/config/fields.h"
-#include "train/distributed/agreement.h"
-#include "train/run/version.h"
+#include "train/config/plugins.h"
+#include "train/run/run_record.h"
 #include "train/tasks/task.h"
 
 namespace heed {
@@ -42,37 +45,40 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// Rank 0's tokenizers on every rank, by way of their files.
-Tokenizers share_tokenizers(World& world, const Config& config, const Tokenizers& own) {
+/// A file of a tokenizer.
+struct NamedBytes {
+  std::string name, bytes;
+};
+
+std::vector<NamedBytes> files_of(const Tokenizers& tokenizers) {
   const TemporaryFolder folder;
-  std::vector<std::filesystem::path> files;
-  if (world.first()) files = own.save(folder.path());
-  std::size_t count = files.size();
-  world.broadcast(count);
-  files.resize(count);
-  for (const std::filesystem::path& file : files) {
-    const std::string name = world.broadcast(file.filename().string());
-    const std::string bytes = world.broadcast(world.first() ? read_bytes(file) : "");
-    if (!world.first()) write_file_durably(folder.path() / name, bytes);
-  }
-  return world.first() ? own : load_tokenizers(folder.path(), config);
+  std::vector<NamedBytes> files;
+  for (const std::filesystem::path& file : tokenizers.save(folder.path()))
+    files.push_back({file.filename().string(), read_bytes(file)});
+  return files;
 }
 
-/// Everything that the bits of a run depend on.
-std::vector<Fact> facts_of(const Config& config, const ExperimentData& data) {
-  std::vector<Fact> facts{{"heed", version},
-                          {"the compiler", compiler},
-                          {"the compiler's flags", flags},
+Tokenizers tokenizers_of(const std::vector<NamedBytes>& files, const Config& config) {
+  const TemporaryFolder folder;
+  for (const auto& [name, bytes] : files) write_file_durably(folder.path() / name, bytes);
+  return load_tokenizers(folder.path(), config);
+}
+
+/// The program, the machine and the config, as far as bits depend on them.
+std::vector<Fact> facts_of(const Config& config) {
+  std::vector<Fact> facts{{"the program (SHA-256)", sha256_file("/proc/self/exe")},
                           {"BLAS", kernels::blas_name()},
-                          {"the vector instructions", kernels::vector_name()},
-                          {"data.train", data.sums.train},
-                          {"data.valid", data.sums.valid},
-                          {"data.test", data.sums.test}};
+                          {"the vector instruction set", kernels::vector_name()}};
+  for (const Plugin& plugin : plugins_of(config.plugins))
+    facts.push_back({fmt::format("plugin {} (SHA-256)", plugin.file), plugin.sum});
+  if (!config.train.distill.teacher.empty())
+    facts.push_back({"train.distill.teacher (SHA-256 of its weights)", teacher_sum(config)});
   for (const Field& field : fields()) {
-    if (field.key != "name" && field.key != "threads")
+    if (field.key != "name" && field.key != "threads" && !field.key.starts_with("distributed."))
       facts.push_back({field.key, field.print(config)});
   }
-  if (config.train.precision == Precision::bf16) {
+  if (config.train.precision == Precision::bf16 ||
+      config.decode.precision == DecodePrecision::bf16) {
     const std::string& obstacle = kernels::bf16_obstacle();
     facts.push_back({"bf16", obstacle.empty() ? "available" : obstacle});
   }
@@ -83,20 +89,40 @@ std::vector<Fact> facts_of(const Config& config, const ExperimentData& data) {
 
 ExperimentData load_data_together(World* world, const Config& config, const Tokenizers* own) {
   if (world == nullptr) return load_data(config, own);
-  // Rank 0 loads first, because it may have to train the tokenizers.
+  world->set_timeout(config.distributed.timeout);
+  const World::LongWait wait(*world);  // rank 0 loads first, because it may train the tokenizers
   std::optional<ExperimentData> data;
+  std::vector<NamedBytes> files;
   require_all(*world, outcome_of([&] {
-    if (world->first()) data = load_data(config, own);
+    if (!world->first()) return;
+    data = load_data(config, own);
+    files = files_of(data->tokenizers);
   }));
-  const Tokenizers shared = together(world, [&] {
-    return share_tokenizers(*world, config, data ? data->tokenizers : Tokenizers());
+  std::size_t count = files.size();
+  world->broadcast(count);
+  files.resize(count);
+  for (NamedBytes& file : files) {
+    file.name = world->broadcast(file.name);
+    file.bytes = world->broadcast(file.bytes);
+  }
+  return together(world, [&] {
+    if (data) return std::move(*data);
+    const Tokenizers shared = tokenizers_of(files, config);
+    return load_data(config, &shared);
   });
-  return together(world, [&] { return data ? std::move(*data) : load_data(config, &shared); });
+}
+
+void require_equal_ranks(World& world, const Config& config, std::vector<Fact> facts) {
+  const std::vector<Fact> more = together(&world, [&] { return facts_of(config); });
+  facts.insert(facts.end(), more.begin(), more.end());
+  require_equal(world, facts);
 }
 
 void require_equal_ranks(World& world, const Config& config, const ExperimentData& data) {
-  require_equal(world, facts_of(config, data));
-  world.set_timeout(config.distributed.timeout);
+  require_equal_ranks(world, config,
+                      {{"the tokens of data.train (SHA-256)", data.sums.train},
+                       {"the tokens of data.valid (SHA-256)", data.sums.valid},
+                       {"the tokens of data.test (SHA-256)", data.sums.test}});
 }
 
 }  // namespace heed

@@ -1,5 +1,8 @@
 #include "train/loop/replica.h"
 
+#include <fmt/format.h>
+
+#include "autograd/base/clock.h"
 #include "autograd/base/error.h"
 #include "train/distributed/launch.h"
 #include "train/loop/transfer.h"
@@ -16,11 +19,6 @@ std::optional<ParameterExchange> exchange_in(World* world, const Parameters& tra
   return std::optional<ParameterExchange>(std::in_place, *world, trained);
 }
 
-std::int64_t threads_of(const Config& config, World* world) {
-  if (config.threads > 0 || world == nullptr) return config.threads;
-  return processors_of_rank(*world);
-}
-
 }  // namespace
 
 /// From rank 0 to the others.
@@ -30,6 +28,7 @@ struct Replica::Order {
   double lr = 0;
   Position position = {};
   bool test = false;
+  bool interruptible = false;
   EvaluationRequest request = {};
 };
 
@@ -38,7 +37,7 @@ Replica::Replica(const Config& config, const ExperimentData& data, World* world)
       data_(data),
       world_(world),
       task_(make_task(config)),
-      team_(threads_of(config, world)),
+      team_(threads_of(config.threads, world)),
       model_(build_to_train(config, sizes_of(data.tokenizers))),
       trained_(not_frozen(*model_, config.train.freeze)),
       exchange_(exchange_in(world, trained_)),
@@ -47,9 +46,7 @@ Replica::Replica(const Config& config, const ExperimentData& data, World* world)
       step_(*model_, optimizer_, team_, with_teacher(step_options(config), teacher_.get()),
             exchange_ ? &*exchange_ : nullptr),
       stream_(data.train, batch_options(config)),
-      cost_(token_cost(*task_, *model_)) {
-  if (world_ != nullptr) ranks_ = describe(*world_, team_.threads());
-}
+      cost_(token_cost(*task_, *model_)) {}
 
 void Replica::tell(const Order& order) {
   if (world_ == nullptr) return;
@@ -65,14 +62,33 @@ void Replica::begin(Position position) {
   batches_ = std::make_unique<Prefetcher>(stream_);
 }
 
-StepResult Replica::step(std::int64_t number, double lr, int stop) {
+StepResult Replica::step(std::int64_t number, double lr) {
+  const double begin = seconds_now();
+  const Traffic before = world_ != nullptr ? world_->traffic() : Traffic();
   tell({.kind = Order::step, .number = number, .lr = lr});
-  return take_step(number, lr, stop);
+  const StepResult result = take_step(number, lr);
+  if (world_ != nullptr) {
+    steps_traffic_ += world_->traffic() - before;
+    step_seconds_ += seconds_now() - begin;
+    ++steps_taken_;
+  }
+  return result;
 }
 
-StepResult Replica::take_step(std::int64_t number, double lr, int stop) {
+std::string Replica::traffic() const {
+  if (steps_taken_ == 0) return "";
+  const auto n = static_cast<double>(steps_taken_);
+  return fmt::format(
+      "a step sends {:.3f} MB in {:.0f} messages from rank 0, and exchanges take {:.1f} % of its "
+      "{:.0f} ms, waiting for other ranks included",
+      static_cast<double>(steps_traffic_.bytes) / n / 1e6,
+      static_cast<double>(steps_traffic_.messages) / n,
+      100 * steps_traffic_.seconds / step_seconds_, 1000 * step_seconds_ / n);
+}
+
+StepResult Replica::take_step(std::int64_t number, double lr) {
   const Batch batch = batches_->next();
-  return step_.run(shard(batch, config_.train.shards, cost_), number, lr, stop);
+  return step_.run(shard(batch, config_.train.shards, cost_), number, lr);
 }
 
 void Replica::share_weights() {
@@ -101,8 +117,8 @@ void Replica::share_memory() {
   if (length > 0 && !world_->first()) memory->restore(std::move(layers));
 }
 
-Evaluation Replica::evaluate(bool test, const EvaluationRequest& request) {
-  tell({.kind = Order::evaluate, .test = test, .request = request});
+Evaluation Replica::evaluate(bool test, const EvaluationRequest& request, bool interruptible) {
+  tell({.kind = Order::evaluate, .test = test, .interruptible = interruptible, .request = request});
   return evaluate_together(test, request);
 }
 
@@ -132,44 +148,54 @@ void Replica::end(int status) {
 int Replica::follow() {
   const SignalRequests
       signals;  // the launcher sends signals to every rank, and rank 0 acts on them
+  const auto stop_here = [&] {
+    world_->note_stop(signals.stop());
+    return signals.stop() != 0;
+  };
   std::vector<NamedTensor> none;
   while (true) {
     Order order{};
-    world_->broadcast(order);
-    try {
-      switch (order.kind) {
-        case Order::begin:
-          optimizer_.set_steps(order.number);
-          receive_weights();
-          share_memory();
-          stream_.seek(order.position);
-          batches_ = std::make_unique<Prefetcher>(stream_);
-          break;
-        case Order::step:
-          take_step(order.number, order.lr, signals.stop());
-          break;
-        case Order::weights:
-          receive_weights();
-          break;
-        case Order::evaluate:
-          team_.interrupt_when([&signals] { return signals.stop() != 0; });
-          evaluate_together(order.test, order.request);
-          break;
-        case Order::collect:
-          exchange_->gather_moments(optimizer_);
-          break;
-        case Order::spread:
-          exchange_->scatter_moments(none, optimizer_);
-          break;
-        case Order::end:
-          world_->agree_to_end();
-          return static_cast<int>(order.number);
-      }
-    } catch (const Error& error) {
-      if (error.code != Exit::non_finite) throw;  // else every rank has it, and rank 0 decides
-    } catch (const Team::Interrupted&) {          // likewise
+    {
+      const World::LongWait wait(*world_);  // rank 0 may be saving
+      world_->broadcast(order);
     }
-    team_.interrupt_when({});
+    switch (order.kind) {
+      case Order::begin:
+        optimizer_.set_steps(order.number);
+        receive_weights();
+        share_memory();
+        stream_.seek(order.position);
+        batches_ = std::make_unique<Prefetcher>(stream_);
+        break;
+      case Order::step:
+        stop_here();
+        try {
+          take_step(order.number, order.lr);
+        } catch (const Error& error) {
+          if (error.code != Exit::non_finite) throw;  // else every rank has it, and rank 0 decides
+        }
+        break;
+      case Order::weights:
+        receive_weights();
+        break;
+      case Order::evaluate:
+        if (order.interruptible) team_.interrupt_when(stop_here);
+        try {
+          evaluate_together(order.test, order.request);
+        } catch (const Team::Interrupted&) {  // likewise
+        }
+        team_.interrupt_when({});
+        break;
+      case Order::collect:
+        exchange_->gather_moments(optimizer_);
+        break;
+      case Order::spread:
+        exchange_->scatter_moments(none, optimizer_);
+        break;
+      case Order::end:
+        world_->agree_to_end();
+        return static_cast<int>(order.number);
+    }
   }
 }
 

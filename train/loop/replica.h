@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "autograd/base/team.h"
@@ -28,13 +29,15 @@ class Replica {
   /// Begins with the batch at this position, on every rank with rank 0's weights, memory and number of
   /// updates.
   void begin(Position position);
-  /// The next batch; as TrainStep::run. `stop`: a signal that this process has received, or 0.
-  StepResult step(std::int64_t number, double lr, int stop);
+  /// The next batch; as TrainStep::run.
+  StepResult step(std::int64_t number, double lr);
   /// Gives the other ranks rank 0's weights and buffers.
   void share_weights();
-  /// Of the test or the validation split. The ranks must have the same weights. Throws
-  /// Team::Interrupted if any has received a signal.
-  Evaluation evaluate(bool test, const EvaluationRequest& request);
+  /// Of the test or the validation split. The ranks must have the same weights. `interruptible`: throws
+  /// Team::Interrupted if a rank other than this one has received a stop signal, or as the team does.
+  Evaluation evaluate(bool test, const EvaluationRequest& request, bool interruptible = false);
+  /// A stop signal that another rank has received, or 0.
+  int stop_elsewhere() const { return world_ != nullptr ? world_->stop() : 0; }
   /// The optimizer's moments, whole: those in use, or in a distributed run a copy.
   std::vector<NamedTensor> moments();
   /// Makes these, which came from moments(), the moments in use.
@@ -57,13 +60,14 @@ class Replica {
   BatchStream& stream() { return stream_; }
   Prefetcher& batches() { return *batches_; }  ///< after begin()
   bool has_begun() const { return batches_ != nullptr; }
-  /// Hosts, ranks and threads of a distributed run, for people; with a warning if they are few.
-  const std::vector<std::string>& ranks() const { return ranks_; }
+  /// What a step sent from here and how much of its time the exchanges took, for people;
+  /// empty for a run of one process.
+  std::string traffic() const;
 
  private:
   struct Order;
   void tell(const Order& order);
-  StepResult take_step(std::int64_t number, double lr, int stop);
+  StepResult take_step(std::int64_t number, double lr);
   void receive_weights();
   void share_memory();
   Evaluation evaluate_together(bool test, const EvaluationRequest& request);
@@ -82,7 +86,9 @@ class Replica {
   BatchStream stream_;
   TokenCost cost_;  // cuts batches into shards
   std::unique_ptr<Prefetcher> batches_;
-  std::vector<std::string> ranks_;
+  Traffic steps_traffic_;  // of all steps so far
+  std::int64_t steps_taken_ = 0;
+  double step_seconds_ = 0;
 };
 
 HEED_END

@@ -16,6 +16,7 @@
 #include "optim/clip.h"
 #include "train/decode/rows.h"
 #include "train/distributed/shard_exchange.h"
+#include "train/distributed/workers.h"
 #include "train/loop/augment.h"
 
 HEED_BEGIN
@@ -115,7 +116,7 @@ TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
   squares_.resize(pieces_.size());
 }
 
-StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, double lr, int stop) {
+StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, double lr) {
   // 1. The loss is a mean over the whole batch's labels, so every shard divides by their number.
   std::int64_t tokens = 0;
   for (const Batch& shard : shards) tokens += shard.label_count();
@@ -153,8 +154,7 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
     refuse(shards, lanes, step, loss, result.gradient_norm);
 
   // 5. Clip and update.
-  const bool finite = update(lr, clip_factor(result.gradient_norm, options_.clip_norm), stop);
-  result.stop = stop;
+  const bool finite = update(lr, clip_factor(result.gradient_norm, options_.clip_norm));
   drop_gradients();
   if (!finite) {
     throw Error(Exit::non_finite,
@@ -209,6 +209,7 @@ void TrainStep::run_concurrently(const std::function<void(std::int64_t, AllReduc
 
 void TrainStep::refuse(std::span<const Batch> shards, std::span<const Lanes> lanes,
                        std::int64_t step, double loss, double gradient_norm) {
+  agree(false);
   drop_gradients();  // the search for the cause needs the memory
   throw Error(
       Exit::non_finite,
@@ -279,7 +280,8 @@ Part TrainStep::pieces_here() const {
 
 template <class Job>
 void TrainStep::for_pieces(Part pieces, const Job& job) {
-  const std::int64_t per_run = run_values / piece_values;
+  const std::int64_t per_run =
+      std::clamp<std::int64_t>(pieces.size() / (4 * team_.threads()), 1, run_values / piece_values);
   team_.run((pieces.size() + per_run - 1) / per_run, [&](std::int64_t run) {
     const std::int64_t begin = pieces.begin + run * per_run;
     for (std::int64_t i = begin; i < std::min(pieces.end, begin + per_run); ++i) job(i);
@@ -352,7 +354,7 @@ std::map<std::string, double> TrainStep::gradient_norms() const {
   return norms;
 }
 
-bool TrainStep::update(double lr, double grad_scale, int& stop) {
+bool TrainStep::update(double lr, double grad_scale) {
   optimizer_.begin_step(lr, grad_scale);
   std::atomic<bool> all_finite{true};
   for_pieces(pieces_here(), [&](std::int64_t i) {
@@ -361,18 +363,12 @@ bool TrainStep::update(double lr, double grad_scale, int& stop) {
                            total()[piece.parameter].data()))
       all_finite = false;
   });
-  if (exchange_ == nullptr) return all_finite;
-  exchange_->gather_weights();
-  struct Here {
-    bool finite;
-    int stop;
-  };
-  bool finite = true;
-  for (const Here& rank : exchange_->world().all_gather_values(Here{all_finite, stop})) {
-    finite &= rank.finite;
-    stop = std::max(stop, rank.stop);
-  }
-  return finite;
+  if (exchange_ != nullptr) exchange_->gather_weights();
+  return agree(all_finite);
+}
+
+bool TrainStep::agree(bool finite) {
+  return exchange_ == nullptr ? finite : !any_rank(&exchange_->world(), !finite);
 }
 
 HEED_END

@@ -40,7 +40,6 @@ StepOptions step_options(const Config& config);
 struct StepResult {
   LossCounts counts;         ///< of the whole batch
   double gradient_norm = 0;  ///< before clipping
-  int stop = 0;              ///< a stop signal that this rank or another has received, or 0
 };
 
 /// What a shard shares with earlier batches and with the other shards of its step.
@@ -64,8 +63,7 @@ class TrainStep {
   /// weights unchanged, if the loss or the gradients' norm is NaN or infinite; the message tells
   /// where that began. A non-finite weight that does not affect the loss is found when it is
   /// updated: the step is completed, then Error(Exit::non_finite) is thrown.
-  /// `stop`: a signal that this rank has received; the result has one that any rank has received.
-  StepResult run(std::span<const Batch> shards, std::int64_t step, double lr, int stop = 0);
+  StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
   /// Keys and values of earlier batches, if the model uses a memory.
   std::optional<SegmentMemory>& memory() { return memory_; }
   /// The norms of the last step's gradients, before clipping, by layer (nn/layer_name.h); their
@@ -98,8 +96,10 @@ class TrainStep {
   /// Calls job(i) for these pieces, on the team.
   template <class Job>
   void for_pieces(Part pieces, const Job& job);
-  /// Returns whether all weights were finite before. `stop` becomes that of any rank.
-  bool update(double lr, double grad_scale, int& stop);
+  /// Returns whether all weights were finite before.
+  bool update(double lr, double grad_scale);
+  /// Whether it is finite on every rank. Also spreads stop signals (World::stop).
+  bool agree(bool finite);
   void drop_gradients();  ///< keeps the lists for the next step
 
   const Model& model_;

@@ -90,7 +90,7 @@ double Trainer::deciding_value(const Evaluation& e) const {
 }
 
 int Trainer::stop() const {
-  return signals_ && signals_->stop() != 0 ? signals_->stop() : stop_elsewhere_;
+  return signals_ && signals_->stop() != 0 ? signals_->stop() : replica_.stop_elsewhere();
 }
 
 double Trainer::share_done() {
@@ -149,6 +149,7 @@ int Trainer::train() {
   if (stop() == 0 && last_validated_ != progress_.step) validate();
   if (last_saved_ != progress_.step) save(false, !finished());
   talk_.end_progress();
+  if (const std::string traffic = replica_.traffic(); !traffic.empty()) talk_.line(traffic);
   if (progress_.skipped > 0) {
     talk_.line(fmt::format("{} of {} steps were skipped because they were not finite",
                            progress_.skipped, progress_.step));
@@ -163,8 +164,7 @@ void Trainer::one_step() {
   const double lr = learning_rate(config_.optim, progress_.step + 1, total_steps_);
   StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // of a skipped step
   try {
-    result = replica_.step(progress_.step + 1, lr, stop());
-    stop_elsewhere_ = result.stop;
+    result = replica_.step(progress_.step + 1, lr);
     progress_.skipped_in_a_row = 0;
     if (ema_) ema_->update(replica_.optimizer().steps(), replica_.team());
   } catch (const Error& error) {
@@ -280,7 +280,7 @@ std::optional<Evaluation> Trainer::validation_figures() {
   team.interrupt_when([this] { return signals_ && signals_->stop() != 0; });
   std::optional<Evaluation> e;
   try {
-    e = replica_.evaluate(false, {.only = deciding_metric()});
+    e = replica_.evaluate(false, {.only = deciding_metric()}, signals_.has_value());
   } catch (const Team::Interrupted&) {
     e.reset();
   }

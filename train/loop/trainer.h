@@ -51,8 +51,6 @@ class Trainer {
   /// Lets the other ranks end with this status. The last call.
   void end(int status) { replica_.end(status); }
 
-  /// The ranks of a distributed run, for people.
-  const std::vector<std::string>& ranks() const { return replica_.ranks(); }
   const Model& model() const { return replica_.model(); }
   Team& team() { return replica_.team(); }
   const Task& task() const { return replica_.task(); }
@@ -114,7 +112,6 @@ class Trainer {
   CheckpointFolder checkpoints_;
   std::optional<RunMetrics> metrics_;                     ///< set by train() or restore()
   std::optional<SignalRequests> signals_{std::in_place};  ///< until training is over
-  int stop_elsewhere_ = 0;  ///< a stop signal that another rank has received
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;
   std::set<std::string> stays_;  // warnings about old checkpoints that cannot be removed

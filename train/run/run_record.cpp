@@ -42,12 +42,6 @@ nlohmann::json describe_plugins(const Config& config) {
   return all;
 }
 
-/// The SHA-256 of the weights that teach; empty if none do.
-std::string teacher_sum(const Config& config) {
-  const std::string& run = config.train.distill.teacher;
-  return run.empty() ? "" : sha256_file(find_weights(RunFolder{run}, "") / "model.safetensors");
-}
-
 /// The record of a run on this machine, by this program, now.
 nlohmann::json describe(const Config& config, const SplitSums& sums) {
   utsname system{};
@@ -112,6 +106,11 @@ std::string text_at(const nlohmann::json& record, std::initializer_list<std::str
 }
 
 }  // namespace
+
+std::string teacher_sum(const Config& config) {
+  const std::string& run = config.train.distill.teacher;
+  return run.empty() ? "" : sha256_file(find_weights(RunFolder{run}, "") / "model.safetensors");
+}
 
 nlohmann::json read_run_json(const RunFolder& run) {
   return is_there(record_of(run)) ? read_record(run) : nlohmann::json();

@@ -17,6 +17,9 @@ struct SplitSums {
 /// The object in run.json; null if there is none. Throws Error(bad_input) if it is damaged.
 nlohmann::json read_run_json(const RunFolder& run);
 
+/// The SHA-256 of the weights that teach (train.distill.teacher); empty if none do.
+std::string teacher_sum(const Config& config);
+
 /// Writes the tokenizers, run.json and config.yaml of a new run. run.json has version, compiler,
 /// flags, processor, BLAS, seed, command and the git revision (if there is one), and the SHA-256 of
 /// config.yaml, of the tokenizers' files, of the plugins, and of each split as token ids.

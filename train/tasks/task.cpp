@@ -254,7 +254,13 @@ Evaluation Task::evaluate_batches(const Trained& trained, std::span<const Batch>
   if (std::optional<SegmentMemory> memory = trained.model.segment_memory()) {
     for (const Batch& batch : batches) {  // in order: each continues the previous one
       const std::vector<Batch> parts = shard(batch, 4);
-      evaluate_together(trained.team, parts, lanes_of(parts, memory));  // each rank reads them all
+      bool interrupted = false;
+      try {  // each rank reads them all
+        evaluate_together(trained.team, parts, lanes_of(parts, memory));
+      } catch (const Team::Interrupted&) {
+        interrupted = true;
+      }
+      if (any_rank(trained.world, interrupted)) throw Team::Interrupted();
       memory->advance();
     }
   } else {

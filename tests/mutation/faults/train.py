@@ -15,8 +15,8 @@ fault("step: the same dropout in every step", "train/loop/step.cpp",
       "training:step,determinism")
 
 fault("step: clipped by the square of the norm", "train/loop/step.cpp",
-      "update(lr, clip_factor(result.gradient_norm, options_.clip_norm), stop);",
-      "update(lr, clip_factor(result.gradient_norm * result.gradient_norm, options_.clip_norm), stop);",
+      "update(lr, clip_factor(result.gradient_norm, options_.clip_norm));",
+      "update(lr, clip_factor(result.gradient_norm * result.gradient_norm, options_.clip_norm));",
       "training:step", "nn_f64:golden")
 
 fault("step: an infinite gradient of a finite loss is accepted", "train/loop/step.cpp",

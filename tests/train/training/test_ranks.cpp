@@ -65,6 +65,13 @@ std::vector<std::pair<std::string, Config>> models(const std::string& text) {
   means.train.ema = 0.9;
   means.train.rdrop = 1;
   all.emplace_back("means", means);
+  Config momentum = c;
+  momentum.optim.name = OptimizerKind::sgd;
+  momentum.train.average = 2;
+  momentum.train.save_every = 2;
+  momentum.train.freeze = {"*embed*"};
+  momentum.train.epochs = 3;
+  all.emplace_back("momentum", momentum);
   Config lm = of_lm();
   lm.data.train.text = lm.data.valid.text = {text};
   lm.train.shards = 8;
@@ -177,10 +184,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_does_not_answer_is_named) {
     world.set_timeout(0.05);
     if (world.rank() != 1) world.all_gather_values(1);
   });
-  const std::string missing =
-      "4 no answer from rank 1 on host 1 for 0.05 s (distributed.timeout); heed resume continues "
-      "the "
-      "run from its last checkpoint";
+  const std::string missing = "4 no answer from rank 1 on host 1 in 0.05 s (distributed.timeout)";
   BOOST_TEST(found == (Texts{missing, "", missing}), boost::test_tools::per_element());
 }
 
@@ -207,23 +211,68 @@ BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named) {
     if (world.rank() == 1) other.optim.lr = 0.5;
     require_equal_ranks(world, other, run.data);
   });
-  BOOST_TEST(found == (Texts{"2 the ranks would not compute the same bits:\n  rank 1 on host 1: "
+  BOOST_TEST(found == (Texts{"2 the ranks differ; start all with the same build, config and "
+                             "data:\n  rank 1 on host 1: "
                              "optim.lr is 0.5, but 0.004 on rank 0 on host 0",
                              "2 ", "2 "}),
              boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(the_tokenizers_of_rank_0_reach_all) {
-  Config c = small_run();
-  c.tokenizer.kind = TokenizerKind::sentencepiece;
-  c.tokenizer.vocab_size = 20;
-  std::atomic<int> equal = 0;
-  const ExperimentData one = load_data(c);
-  on_ranks(2, [&](World& world) {
-    const ExperimentData data = load_data_together(&world, c);
-    if (data.sums.train == one.sums.train && data.sums.test == one.sums.test) ++equal;
+  for (const bool shared : {true, false}) {
+    Config c = small_run();
+    c.tokenizer.kind = TokenizerKind::sentencepiece;
+    c.tokenizer.vocab_size = 20;
+    c.tokenizer.shared = shared;
+    const ExperimentData one = load_data(c);  // what rank 1 would not learn from its own config
+    c.tokenizer.vocab_size = 24;
+    std::atomic<int> equal = 0;
+    on_ranks(2, [&](World& world) {
+      const ExperimentData data =
+          load_data_together(&world, c, world.first() ? &one.tokenizers : nullptr);
+      if (data.sums.train == one.sums.train && data.sums.test == one.sums.test) ++equal;
+    });
+    BOOST_TEST(equal == 2);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_on_one_rank_interrupts_the_jobs_of_all) {
+  std::atomic<int> interrupted = 0, signals = 0;
+  on_ranks(3, [&](World& world) {
+    Team team(1);
+    if (world.rank() == 1) {
+      team.interrupt_when([&] {
+        world.note_stop(15);
+        return true;
+      });
+    }
+    try {
+      results_of<int>({team, &world}, 10, [](std::int64_t i) { return static_cast<int>(i); });
+    } catch (const Team::Interrupted&) {
+      ++interrupted;
+      signals += world.stop();
+    }
   });
-  BOOST_TEST(equal == 2);
+  BOOST_TEST(interrupted == 3);
+  BOOST_TEST(signals == 3 * 15);
+}
+
+BOOST_AUTO_TEST_CASE(results_reach_every_rank_in_order) {
+  std::atomic<int> right = 0;
+  on_ranks(3, [&](World& world) {
+    Team team(2);
+    const auto lists =
+        results_of<std::vector<std::vector<int>>>({team, &world}, 7, [](std::int64_t i) {
+          return std::vector<std::vector<int>>(static_cast<std::size_t>(i), {static_cast<int>(i)});
+        });
+    bool all = lists.size() == 7;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      all &= lists[i].size() == i;
+      for (const auto& list : lists[i]) all &= list == std::vector<int>{static_cast<int>(i)};
+    }
+    right += all ? 1 : 0;
+  });
+  BOOST_TEST(right == 3);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
