@@ -1,11 +1,14 @@
 // A layer over an MPI library, for LD_PRELOAD: sends begin late and in another order. Each MPI_Isend is held back for a
-// random number of calls of MPI_Testall, and those that are due begin in random order.
+// random number of calls of MPI_Testall, and those that are due begin in random order. With HEED_TEST_LATENCY_US they
+// begin so many microseconds late instead.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <random>
 #include <vector>
 
@@ -18,8 +21,21 @@ struct Held {
   int to, tag;
   MPI_Comm comm;
   MPI_Request* request;
-  int calls;  // until it begins
+  int calls;     // until it begins
+  double begin;  // or the time when it does
 };
+
+double microseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return 1e6 * static_cast<double>(now.tv_sec) + 1e-3 * static_cast<double>(now.tv_nsec);
+}
+
+double latency() {
+  static const char* const text = std::getenv("HEED_TEST_LATENCY_US");
+  static const double value = text != nullptr ? std::atof(text) : -1;
+  return value;
+}
 
 std::vector<Held> held;
 long messages = 0;
@@ -40,13 +56,17 @@ extern "C" int MPI_Isend(const void* data, int count, MPI_Datatype type, int to,
                          MPI_Comm comm, MPI_Request* request) {
   ++messages;
   *request = MPI_REQUEST_NULL;
-  held.push_back({data, count, type, to, tag, comm, request, draw(20)});
+  held.push_back({data, count, type, to, tag, comm, request, draw(20), microseconds() + latency()});
   return MPI_SUCCESS;
 }
 
 extern "C" int MPI_Testall(int count, MPI_Request requests[], int* done, MPI_Status statuses[]) {
   std::vector<Held> later, due;
-  for (Held& message : held) (--message.calls > 0 ? later : due).push_back(message);
+  const double now = latency() >= 0 ? microseconds() : 0;
+  for (Held& message : held) {
+    const bool wait = latency() >= 0 ? now < message.begin : --message.calls > 0;
+    (wait ? later : due).push_back(message);
+  }
   for (; !due.empty(); due.pop_back()) {
     std::swap(due[static_cast<std::size_t>(draw(static_cast<int>(due.size())))], due.back());
     const Held& m = due.back();

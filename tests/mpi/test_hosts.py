@@ -18,8 +18,10 @@ parser = argparse.ArgumentParser()
 parser.add_argument("heed")
 parser.add_argument("--rate", type=float, default=0, help="Mbit/s; 0: as fast as it goes")
 parser.add_argument("--ms", type=float, default=0, help="delay of each direction")
-parser.add_argument("command", nargs="*", help="heed's arguments, to measure instead of the test")
-options = parser.parse_args()
+words = sys.argv[1:]
+at = words.index("--") if "--" in words else len(words)
+options = parser.parse_args(words[:at])
+options.command = words[at + 1:]  # heed's arguments, instead of the test
 heed = os.path.abspath(options.heed)
 if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "unshare", "mpirun.openmpi"))):
     print("skipped: needs root, ip, unshare and mpirun.openmpi")

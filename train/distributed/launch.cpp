@@ -69,6 +69,7 @@ std::unique_ptr<World> join() {
           ? "start it with srun --mpi=pmix (srun --mpi=list shows what this Slurm has)"
           : "use the mpirun of the MPI that heed was built with";
   if (launcher.mpi.empty()) {
+    if (launcher.rank > 0) throw Error(Exit::usage, "");  // the first one says it
     throw Error(Exit::usage, fmt::format("{}, but no way for them to reach one another: {}",
                                          started_by(launcher), hint));
   }
@@ -94,10 +95,12 @@ Launcher find_launcher() {
   const std::int64_t step = number(variable("SLURM_STEP_NUM_TASKS"));
   const std::int64_t open_mpi = number(variable("OMPI_COMM_WORLD_SIZE")),
                      pmi = number(variable("PMI_SIZE"));
-  if (open_mpi > 0) return {"mpirun", "openmpi", open_mpi};
-  if (step > 0 && !variable("PMIX_RANK").empty()) return {"srun", "openmpi", step};
-  if (pmi > 0) return {step > 0 ? "srun" : "mpiexec", "mpich", pmi};
-  if (step > 0) return {"srun", "", step};
+  if (open_mpi > 0)
+    return {"mpirun", "openmpi", open_mpi, number(variable("OMPI_COMM_WORLD_RANK"))};
+  const std::string pmix_rank = variable("PMIX_RANK");
+  if (step > 0 && !pmix_rank.empty()) return {"srun", "openmpi", step, number(pmix_rank)};
+  if (pmi > 0) return {step > 0 ? "srun" : "mpiexec", "mpich", pmi, number(variable("PMI_RANK"))};
+  if (step > 0) return {"srun", "", step, number(variable("SLURM_PROCID"))};
   return {};
 }
 

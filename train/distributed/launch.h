@@ -13,6 +13,7 @@ struct Launcher {
   std::string name;            ///< "mpirun", "mpiexec", "srun"; empty: none
   std::string mpi;             ///< which MPI it belongs to: openmpi or mpich; empty: none
   std::int64_t processes = 1;  ///< that it has started
+  std::int64_t rank = 0;       ///< of this one
 };
 Launcher find_launcher();
 
