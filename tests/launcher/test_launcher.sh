@@ -172,6 +172,13 @@ all_built; what='a deleted file is noticed'; rm "$clone/nn/new.h"; run show; exp
 all_built; what='new presets are configured'; touch "$clone/CMakePresets.json"; run show
 expect calls 'cmake --preset release'
 
+all_built; what='HEED_WITH_MPI installs Open MPI and builds for it'
+vars=HEED_WITH_MPI=1; run show
+expect_status 0; expect calls 'libopenmpi-dev openmpi-bin'
+expect calls 'cmake --preset release'; expect calls '--target heed'
+: >"$clone/build/release/train/libheed_mpi_openmpi.so"; all_built; run show; vars=
+expect_status 0; [ -s "$calls" ] && fail "$what: builds again"
+
 all_built; what='a touched file without changes prints nothing'
 touch "$clone/train/x.cpp" "$dir/no-work"; run show; rm "$dir/no-work"
 [ -s "$dir/err" ] && fail "$what: wrote to standard error"

@@ -142,8 +142,10 @@ int eval_command(const EvalCommand& options) {
   });
   const TrainedModel& trained = *opened;
   const Task& task = *trained.task;
-  if (world != nullptr)
+  if (world != nullptr) {
+    world->set_timeout(trained.config.distributed.timeout);
     require_equal_ranks(*world, trained.config, facts_of(trained, subject.split));
+  }
   Team team(threads_of(trained.config.threads, world));
   Evaluation e;
   const auto evaluate = [&] {
