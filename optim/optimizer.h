@@ -68,8 +68,9 @@ class Optimizer {
 
   OptimOptions options_;
   std::vector<NamedTensor> parameters_;
-  std::vector<ValueRange> owned_;      ///< of each parameter
-  std::vector<Array> first_, second_;  ///< m and v of these; sgd keeps its momentum in first_
+  std::vector<ValueRange> owned_;  ///< of each parameter
+  std::vector<Array> first_,
+      second_;  ///< m and v of the owned values; SGD keeps its momentum in first_
   std::int64_t steps_ = 0;
   kernels::AdamStep adam_{};
 };

@@ -18,7 +18,7 @@ struct Piece {
   std::int64_t size() const { return end - begin; }
 };
 
-/// Values begin … end − 1 of something.
+/// The half-open range [begin, end) of value indices.
 struct ValueRange {
   std::int64_t begin = 0, end = 0;
 

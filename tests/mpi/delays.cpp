@@ -1,6 +1,6 @@
 // A layer over an MPI library, for LD_PRELOAD: sends begin late and in another order. Each MPI_Isend is held back for a
-// random number of calls of MPI_Testall, and those that are due begin in random order. With HEED_TEST_LATENCY_US they
-// begin so many microseconds late instead.
+// random number of calls of MPI_Testall, and those that are due begin in random order. With HEED_TEST_LATENCY_US, each
+// send begins that many microseconds late instead.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>

@@ -16,7 +16,7 @@
 
 namespace heed::test {
 
-/// The messages under way.
+/// Messages that have been sent and not yet received.
 struct Post {
   std::mutex mutex;
   std::condition_variable changed;

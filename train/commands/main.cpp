@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
     const Launcher launcher = find_launcher();
     const std::string command = app.get_subcommands().front()->get_name();
     if (launcher.processes > 1 && command != "train" && command != "resume" && command != "eval") {
-      if (launcher.rank > 0) throw Error(Exit::usage, "");  // the first one says it
+      if (launcher.rank > 0) throw Error(Exit::usage, "");  // rank 0 prints the message
       throw Error(
           Exit::usage,
           fmt::format("heed {} runs in one process, and {} has started {}: only train, resume "

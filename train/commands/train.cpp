@@ -115,7 +115,7 @@ int follow(World& world, const Config& config) {
   return replica->follow();
 }
 
-/// What rank 0 does, or a run of one process. Throws on all ranks if the model does not fit.
+/// Builds the trainer of rank 0 or of a run of one process. Throws on all ranks if the model does not fit.
 void make_trainer(std::optional<Trainer>& trainer, const Config& config, const RunFolder& run,
                   const ExperimentData& data, Talk& talk, World* world) {
   if (world != nullptr) require_equal_ranks(*world, config, data);

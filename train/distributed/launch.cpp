@@ -69,7 +69,7 @@ std::unique_ptr<World> join() {
           ? "start it with srun --mpi=pmix (srun --mpi=list shows what this Slurm has)"
           : "use the mpirun of the MPI that heed was built with";
   if (launcher.mpi.empty()) {
-    if (launcher.rank > 0) throw Error(Exit::usage, "");  // the first one says it
+    if (launcher.rank > 0) throw Error(Exit::usage, "");  // rank 0 prints the message
     throw Error(Exit::usage, fmt::format("{}, but no way for them to reach one another: {}",
                                          started_by(launcher), hint));
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// Who has what in a distributed run. All of it is a function of counts, so ranks need not ask.
+/// How shards and pieces are assigned to ranks: a function of their counts, so no messages are needed.
 #include <algorithm>
 #include <cstdint>
 #include <vector>

@@ -60,7 +60,7 @@ class World {
     if (signal != 0) stop_ = signal;
   }
   const Traffic& traffic() const { return traffic_; }
-  /// All ranks know that they end, and with which status.
+  /// Marks the exit as agreed: every rank ends with the same status.
   void agree_to_end() { agreed_ = true; }
   /// The last call. Ends this rank in step with the others if they agreed to end, else all at once.
   void leave(int status);

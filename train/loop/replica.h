@@ -46,7 +46,7 @@ class Replica {
   void end(int status);
 
   // ---- on the other ranks
-  /// Does what rank 0 says until it ends the run. Returns the status.
+  /// Executes the orders of rank 0 until the run ends. Returns its exit status.
   int follow();
 
   Trained trained() { return {*model_, data_.tokenizers, team_}; }

@@ -8,7 +8,7 @@
 
 namespace heed {
 
-/// From now on this process prints no messages except errors: another one speaks for the run.
+/// Suppresses all messages of this process except errors: in a distributed run, only rank 0 prints.
 void silence();
 
 class Talk {

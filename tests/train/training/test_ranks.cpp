@@ -55,7 +55,7 @@ std::vector<std::string> ends(std::int64_t ranks, const std::function<void(World
 }
 using Texts = std::vector<std::string>;
 
-/// The models, by name. The data of `lm` are in the folder's text.txt.
+/// The tested configs, by name. The language models read the file `text`.
 std::vector<std::pair<std::string, Config>> models(const std::string& text) {
   std::vector<std::pair<std::string, Config>> all;
   Config c = small_run(20);
@@ -89,7 +89,7 @@ std::vector<std::pair<std::string, Config>> models(const std::string& text) {
   return all;
 }
 
-/// A text that a language model can read.
+/// Writes a text for the language models; returns its path.
 std::string text_in(const TempFolder& folder) {
   std::string text;
   for (int i = 0; i < 300; ++i) text += "abcdefgh ijk lmno"[(i * i + i / 7) % 17];
