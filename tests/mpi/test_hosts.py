@@ -1,23 +1,33 @@
 """test_hosts.py HEED: a distributed run on two hosts that are network namespaces with addresses and names of their own,
-joined by a cable (veth), each with a run folder that the other does not see. Needs root, ip and unshare, and Open MPI;
-elsewhere it is skipped.
+joined by a cable (veth), each with a run folder that the other does not see; and once more over a line that delays
+packets and loses some. Needs root, ip and unshare, and Open MPI; elsewhere it is skipped.
 
---rate MBIT and --ms DELAY shape the cable, as far as this kernel can (tc tbf, netem). With arguments of heed after --, it
-runs these instead of the test, from the current folder, and prints their output.
+--rate MBIT shapes the cable (tc tbf). --ms DELAY and --loss PERCENT put the line in place of the cable: two TUN devices
+between which this script carries the packets, because few kernels have netem. With arguments of heed after --, it runs
+these instead of the test, from the current folder, and prints their output.
 """
 import argparse
+import ctypes
+import fcntl
+import heapq
 import os
 import pathlib
+import random
+import select
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 parser = argparse.ArgumentParser()
 parser.add_argument("heed")
 parser.add_argument("--rate", type=float, default=0, help="Mbit/s; 0: as fast as it goes")
 parser.add_argument("--ms", type=float, default=0, help="delay of each direction")
+parser.add_argument("--loss", type=float, default=0, help="per cent of the packets of each direction")
 words = sys.argv[1:]
 at = words.index("--") if "--" in words else len(words)
 options = parser.parse_args(words[:at])
@@ -44,33 +54,97 @@ def on(host, *words):
     return ["ip", "netns", "exec", host, "unshare", "--uts", "--mount", "sh", "-c", setup, "sh", *words]
 
 
-def make_hosts():
+class Line:
+    """Joins the hosts by two TUN devices and carries packets between them, late, and not all of them."""
+
+    def __init__(self, ms, loss):
+        self.delay, self.loss = ms / 1000, loss / 100
+        self.carried = self.lost = 0
+        self.over = threading.Event()
+        self.ends = [self.device(host, f"heedt{i}") for i, host in enumerate(hosts)]
+        self.thread = threading.Thread(target=self.carry, daemon=True)
+        self.thread.start()
+
+    @staticmethod
+    def device(host, name):
+        """A TUN device in the host's network; its packets are read from and written to the file."""
+        libc, new_network = ctypes.CDLL(None, use_errno=True), 0x40000000
+        own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        other = os.open(f"/run/netns/{host}", os.O_RDONLY)
+        try:
+            if libc.setns(other, new_network) != 0:
+                raise OSError(ctypes.get_errno(), "setns")
+            end = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+            set_interface, tun, no_header = 0x400454CA, 0x0001, 0x1000
+            fcntl.ioctl(end, set_interface, struct.pack("16sH14x", name.encode(), tun | no_header))
+        finally:
+            libc.setns(own, new_network)
+            os.close(own)
+            os.close(other)
+        return end
+
+    def carry(self):
+        chance, late = random.Random(1), []  # (when it is due, number, where to, packet)
+        while not self.over.is_set():
+            wait = min(max(late[0][0] - time.monotonic(), 0), 0.1) if late else 0.1
+            for end in select.select(self.ends, [], [], wait)[0]:
+                packet = os.read(end, 1 << 16)
+                self.carried += 1
+                if chance.random() < self.loss:
+                    self.lost += 1
+                    continue
+                other = self.ends[1 - self.ends.index(end)]
+                heapq.heappush(late, (time.monotonic() + self.delay, self.carried, other, packet))
+            while late and late[0][0] <= time.monotonic():
+                _, _, end, packet = heapq.heappop(late)
+                try:
+                    os.write(end, packet)
+                except OSError:  # the device is full: lost too
+                    self.lost += 1
+
+    def close(self):
+        self.over.set()
+        self.thread.join()
+        for end in self.ends:
+            os.close(end)
+
+
+line = None
+
+
+def make_hosts(ms, loss):
+    global line
+    cable = "ip link add heedt0 netns {0} type veth peer name heedt1 netns {1}".format(*hosts).split()
     try:
         for host in hosts:
             run("ip", "netns", "add", host)
-        run("ip", "link", "add", "heedt0", "netns", hosts[0], "type", "veth", "peer", "name", "heedt1", "netns", hosts[1])
-    except subprocess.CalledProcessError as error:
-        print("skipped: no network namespaces here:", error.stderr.strip())
-        sys.exit(77)
-    here.mkdir()
+        if ms or loss:
+            line = Line(ms, loss)
+        else:
+            run(*cable)
+    except (subprocess.CalledProcessError, OSError) as error:
+        print("skipped: no such network here:", getattr(error, "stderr", None) or error)
+        return False
+    here.mkdir(exist_ok=True)
     for i, host in enumerate(hosts):
-        (work / host).mkdir()
+        (work / host).mkdir(exist_ok=True)
         names = pathlib.Path("/etc/netns", host)
         names.mkdir(parents=True, exist_ok=True)
         (names / "hosts").write_text("127.0.0.1 localhost\n" + "".join(f"{a} {h}\n" for a, h in zip(address, hosts)))
         run("ip", "-n", host, "addr", "add", address[i] + "/24", "dev", f"heedt{i}")
         run("ip", "-n", host, "link", "set", "lo", "up")
         run("ip", "-n", host, "link", "set", f"heedt{i}", "up")
-        shape = []
         if options.rate:
-            shape.append(["root", "tbf", "rate", f"{options.rate}mbit", "burst", "1mb", "latency", "100ms"])
-        if options.ms:
-            shape.append((["parent", "1:"] if options.rate else ["root"]) + ["netem", "delay", f"{options.ms}ms"])
-        for words in shape:
-            run("tc", "-n", host, "qdisc", "add", "dev", f"heedt{i}", *words)
+            run("tc", "-n", host, "qdisc", "add", "dev", f"heedt{i}", "root", "tbf", "rate", f"{options.rate}mbit",
+                "burst", "1mb", "latency", "100ms")
+    return True
 
 
 def remove_hosts():
+    global line
+    if line is not None:
+        line.close()
+        line = None
     for host in hosts:
         subprocess.run(["ip", "netns", "del", host], capture_output=True)
         shutil.rmtree(pathlib.Path("/etc/netns", host), ignore_errors=True)
@@ -105,6 +179,15 @@ decode: {beam: 2, max_length: 12}
 """
 
 
+def check_equal(name, failures):
+    """The run on the first host is that of one process."""
+    for step in (10, 20):
+        for file in ("model.safetensors", "training.safetensors"):
+            path = f"checkpoints/step-{step:08}/{file}"
+            if (work / "one" / path).read_bytes() != (work / hosts[0] / name / path).read_bytes():
+                failures.append(f"{name}: {path} differs")
+
+
 def test():
     for host in hosts:
         (work / host / "x.yaml").write_text(config)
@@ -121,11 +204,7 @@ def test():
             failures.append(f"{ranks} ranks: the hosts are not named\n{done.stderr}")
         if (work / hosts[1] / name).exists():
             failures.append("the second host has a run folder")
-        for step in (10, 20):
-            for file in ("model.safetensors", "training.safetensors"):
-                path = f"checkpoints/step-{step:08}/{file}"
-                if (work / "one" / path).read_bytes() != (work / hosts[0] / name / path).read_bytes():
-                    failures.append(f"{ranks} ranks: {path} differs")
+        check_equal(name, failures)
     done = mpirun(2, "resume", "run-3", "threads=1", "train.steps=30")  # its folder is on the first host only
     if done.returncode != 0:
         failures.append(f"resume: status {done.returncode}\n{done.stderr}")
@@ -133,6 +212,37 @@ def test():
     done = mpirun(2, "train", "x.yaml", "--run", "none", "threads=1")
     if done.returncode != 2 or f"rank 1 on {hosts[1]}: " not in done.stderr:
         failures.append(f"a config that one host lacks: status {done.returncode}\n{done.stderr}")
+    return failures
+
+
+def test_on_a_bad_line():
+    """What TCP repairs, no rank notices."""
+    (work / hosts[1] / "x.yaml").write_text(config)
+    failures = []
+    done = mpirun(2, "train", "x.yaml", "--run", "bad-line", "threads=1")
+    if done.returncode != 0:
+        failures.append(f"a bad line: status {done.returncode}\n{done.stderr}")
+    else:
+        check_equal("bad-line", failures)
+    print(f"the line lost {line.lost} of {line.carried} packets")
+    if line.lost == 0:
+        failures.append("the line lost nothing")
+    return failures
+
+
+def main():
+    if options.command:
+        if not make_hosts(options.ms, options.loss):
+            return 77
+        done = mpirun(2, *options.command)
+        print(done.stdout + done.stderr)
+        return done.returncode
+    if not make_hosts(0, 0):
+        return 77
+    failures = test()
+    remove_hosts()
+    if make_hosts(ms=5, loss=1):
+        failures += test_on_a_bad_line()
     for failure in failures:
         print("FAILED:", failure)
     print(f"two hosts: {len(failures)} failures")
@@ -141,13 +251,7 @@ def test():
 
 remove_hosts()
 try:
-    make_hosts()
-    if options.command:
-        done = mpirun(2, *options.command)
-        print(done.stdout + done.stderr)
-        status = done.returncode
-    else:
-        status = test()
+    status = main()
 finally:
     remove_hosts()
     shutil.rmtree(work, ignore_errors=True)

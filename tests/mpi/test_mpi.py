@@ -328,6 +328,16 @@ def unequal():
     check("only train, resume and eval are distributed" in text, f"another command:\n{text}")
 
 
+def damaged():
+    """If there is nothing to resume from, all ranks end."""
+    write_configs()
+    alone("train", "seq2seq.yaml", "--run", "damaged", "threads=1")
+    for file in pathlib.Path("damaged/checkpoints").glob("step-*/model.safetensors"):
+        os.truncate(file, 100)
+    _, text = end_of(start(2, "resume", "damaged", "threads=1"), "damaged checkpoints", 3)
+    check(text.count("every checkpoint is damaged") == 1, f"damaged checkpoints:\n{text}")
+
+
 def no_mpi():
     """A launcher whose processes cannot reach one another is refused."""
     write_configs()
@@ -338,7 +348,8 @@ def no_mpi():
     check(not os.path.exists("none"), "srun without PMIx: a folder was made")
 
 
-every = [bits, late, figures_of_eval, stop_and_go_on, killed, stopped_rank, full_disk, unequal, no_mpi]
+every = [bits, late, figures_of_eval, stop_and_go_on, killed, stopped_rank, full_disk, damaged, unequal,
+         no_mpi]
 work = tempfile.mkdtemp(prefix="heed-mpi-")
 os.chdir(work)
 try:

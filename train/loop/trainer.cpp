@@ -44,6 +44,13 @@ void refuse_itself(const RunFolder& run, const std::string& other, const char* k
     throw Error(Exit::usage, fmt::format("{}: {} is the folder of the run itself", key, other));
 }
 
+/// An evaluation's record in metrics.jsonl; `lines` identifies its data.
+nlohmann::json figures_of(const Evaluation& e, const std::string& lines) {
+  nlohmann::json figures = e.json();
+  figures["lines"] = lines;
+  return figures;
+}
+
 }  // namespace
 
 StepOptions step_options(const Config& config) {
@@ -261,7 +268,7 @@ void Trainer::validate() {
   } else {
     ++progress_.without_better;
   }
-  record("valid", e->json());
+  record("valid", figures_of(*e, data_.valid_lines));
   talk_.line(
       fmt::format("step {:>6}  valid  {}{}", progress_.step, e->text(), better ? "  (best)" : ""));
   if (better) save(true);
@@ -580,7 +587,7 @@ std::optional<Evaluation> Trainer::final_evaluation() {
   replica_.share_weights();
   Evaluation e = replica_.evaluate(test, {});
   write_outputs(run_, outputs_of(split, e));
-  record(test ? "test" : "final-valid", e.json());
+  record(test ? "test" : "final-valid", figures_of(e, test ? data_.test_lines : data_.valid_lines));
   metrics_->sync();
   return e;
 }

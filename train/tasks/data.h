@@ -13,6 +13,9 @@ struct ExperimentData {
   Tokenizers tokenizers;
   Dataset train, valid, test;
   SplitSums sums;
+  /// Identify what is evaluated, whatever the tokenizers: 16 digits of the SHA-256 of the lines, or of
+  /// the inputs in place of their lines; "" for an empty split.
+  std::string valid_lines, test_lines;
 };
 
 /// Reads the files, builds or loads the tokenizers, encodes: Task::load of the config's task.

@@ -66,6 +66,25 @@ std::string digest(const Dataset& data) {
   return sum.hex();
 }
 
+/// ExperimentData::valid_lines; `encoded` is the same split.
+std::string digest_of_lines(const Split& split, const Dataset& encoded) {
+  if (split.empty()) return "";
+  Sha256 sum;
+  const auto add = [&](const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) {
+      const std::string whole = line + '\n';
+      sum.update(std::as_bytes(std::span(whole)));
+    }
+  };
+  if (encoded.inputs)
+    for (const std::int64_t input : encoded.input_of) encoded.inputs->add_to(sum, input);
+  else
+    add(split.source);
+  add(split.target);
+  sum.update(std::as_bytes(std::span(split.text)));
+  return sum.hex().substr(0, 16);
+}
+
 }  // namespace
 
 ExperimentData Task::load(const Tokenizers* tokenizers) const {
@@ -81,6 +100,8 @@ ExperimentData Task::load(const Tokenizers* tokenizers) const {
   data.valid = evaluated(corpus.valid, "data.valid");
   data.test = evaluated(corpus.test, "data.test");
   data.sums = {digest(data.train), digest(data.valid), digest(data.test)};
+  data.valid_lines = digest_of_lines(corpus.valid, data.valid);
+  data.test_lines = digest_of_lines(corpus.test, data.test);
   const BatchStream anything_to_train_on(data.train,
                                          batch_options(config_));  // throws if none
   return data;

@@ -15,21 +15,55 @@ using namespace heed::test;
 
 namespace {
 
-/// Trains to the end on so many ranks; 1: without a world.
-void train_on(Run& run, std::int64_t ranks, bool restore) {
-  const auto lead = [&](World* world) {
+/// Calls lead(trainer) on rank 0 of so many, and lets the others follow until they end with its result; 1: without
+/// a world.
+void run_on(Run& run, std::int64_t ranks, const std::function<int(Trainer&)>& lead,
+            bool unequal_threads = false) {
+  const auto first = [&](World* world) {
     Trainer trainer(run.config, run.paths(), run.data, run.talk, world);
+    const int status = lead(trainer);
+    trainer.end(status);
+    return status;
+  };
+  if (ranks == 1) {
+    first(nullptr);
+    return;
+  }
+  std::atomic<int> ended = 0;
+  std::atomic<std::int64_t> sum = 0;
+  on_ranks(ranks, [&](World& world) {
+    Config own = run.config;
+    if (unequal_threads) own.threads += world.rank() % 3;
+    sum += world.first() ? first(&world) : Replica(own, run.data, &world).follow();
+    ++ended;
+  });
+  BOOST_TEST(ended == ranks);
+  BOOST_TEST(sum % ranks == 0);  // one status
+}
+
+/// Trains to the end, and evaluates, on so many ranks.
+void train_on(Run& run, std::int64_t ranks, bool restore, bool unequal_threads = false) {
+  const auto lead = [&](Trainer& trainer) {
     restore ? trainer.restore() : trainer.initialise();
     trainer.train();
     trainer.choose_weights();
     trainer.final_evaluation();
-    trainer.end(7);
+    return 7;
   };
-  if (ranks == 1) return lead(nullptr);
-  on_ranks(ranks, [&](World& world) {
-    if (world.first()) return lead(&world);
-    if (Replica(run.config, run.data, &world).follow() != 7) throw std::runtime_error("status");
-  });
+  run_on(run, ranks, lead, unequal_threads);
+}
+
+/// Trains `config` on one process and on three ranks. Checks that all checkpoints and figures are the same; returns
+/// the run of one process.
+Run check_same_on_ranks(const Config& config, const std::filesystem::path& folder) {
+  Run one(config, folder.string() + "-1"), three(config, folder.string() + "-3");
+  train_on(one, 1, false);
+  train_on(three, 3, false);
+  BOOST_TEST(one.checkpoints().steps() == three.checkpoints().steps(),
+             boost::test_tools::per_element());
+  for (const std::int64_t step : one.checkpoints().steps()) check_same_checkpoint(one, three, step);
+  check_same_metrics(one, three);
+  return one;
 }
 
 Config of_lm() {
@@ -86,6 +120,9 @@ std::vector<std::pair<std::string, Config>> models(const std::string& text) {
   all.emplace_back("tag", tag);
   tag.model.norm_kind = NormKind::batch;
   all.emplace_back("batch norm", tag);
+  Config bf16 = c;
+  bf16.train.precision = Precision::bf16;  // or float32, where the processor has no bf16
+  all.emplace_back("bf16", bf16);
   return all;
 }
 
@@ -162,6 +199,115 @@ BOOST_AUTO_TEST_CASE(a_run_goes_on_with_another_number_of_ranks) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(ranks_may_have_different_numbers_of_threads) {
+  const TempFolder folder;
+  Config c = small_run(10);
+  c.train.shards = 8;
+  Run one(c, folder / "one"), four(c, folder / "four");
+  train_on(one, 1, false);
+  train_on(four, 4, false, true);
+  check_same_checkpoint(one, four, 10);
+  check_same_metrics(one, four);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_on_ranks_stops_early_as_one_process_does) {
+  const TempFolder folder;
+  Config c = small_run(200);
+  c.optim.lr = 1;  // soon worse than at the beginning
+  c.train.validate_every = 5;
+  c.train.early_stopping = {.metric = Metric::loss, .patience = 1};
+  const Run one = check_same_on_ranks(c, folder / "run");
+  BOOST_TEST(one.checkpoints().linked("last").value() < 200);
+}
+
+BOOST_AUTO_TEST_CASE(ranks_begin_with_the_weights_of_another_run) {
+  const TempFolder folder;
+  Run first(small_run(10), folder / "first");
+  begin_run(first.paths(), first.config, first.data.tokenizers, first.data.sums, {});
+  first.train(false);
+  Config c = small_run(10);
+  c.seed = 2;
+  c.train.init_from = (folder / "first").string();
+  const Run one = check_same_on_ranks(c, folder / "run");
+  c.train.init_from.clear();
+  Run fresh(c, folder / "fresh");
+  fresh.train(false);
+  BOOST_TEST((one.file(10, "model.safetensors") != fresh.file(10, "model.safetensors")));
+}
+
+BOOST_AUTO_TEST_CASE(every_rank_has_the_teacher) {
+  const TempFolder folder;
+  Run teacher(small_run(10), folder / "teacher");
+  begin_run(teacher.paths(), teacher.config, teacher.data.tokenizers, teacher.data.sums, {});
+  teacher.train(false);
+  Config c = small_run(10);
+  c.train.distill = {.teacher = (folder / "teacher").string(), .weight = 0.5, .temperature = 2};
+  check_same_on_ranks(c, folder / "student");
+}
+
+BOOST_AUTO_TEST_CASE(ranks_skip_the_same_steps_as_one_process) {
+  const TempFolder folder;
+  Config c = small_run(30);
+  c.tokenizer.shared = false;
+  c.train.batch_tokens = 14;
+  c.train.shards = 8;
+  c.train.on_nonfinite = OnNonFinite::skip;
+  const auto train = [](Trainer& trainer) {
+    // Overflows when it is scaled, in the batches that have this symbol.
+    for (const NamedTensor& p : trainer.model().parameters()) {
+      if (p.name != "source_embedding.weight") continue;
+      Tensor table = p.tensor;
+      table.mutable_value().data()[5 * 12] = 3e38F;
+    }
+    return trainer.train();
+  };
+  Run one(c, folder / "one"), three(c, folder / "three");
+  run_on(one, 1, train);
+  run_on(three, 3, train);
+  const std::int64_t skipped = one.count("skipped");
+  BOOST_TEST((skipped > 0 && skipped < 30), skipped << " steps");
+  check_same_checkpoint(one, three, 30);
+  check_same_metrics(one, three);  // with the reasons
+}
+
+BOOST_AUTO_TEST_CASE(ranks_end_at_a_step_that_is_not_finite) {
+  const TempFolder folder;
+  Config c = small_run(30);
+  c.optim.lr = 1e30;
+  c.optim.schedule.warmup = 0;
+  const auto message_of = [&](std::int64_t ranks) {
+    std::string message;
+    Run run(c, folder / "run");
+    run_on(run, ranks, [&](Trainer& trainer) {
+      HEED_CHECK_ERROR(Exit::non_finite, "the weights are as before the step", trainer.train());
+      try {
+        trainer.train();
+      } catch (const Error& e) {
+        message = e.what();
+      }
+      return 5;
+    });
+    BOOST_TEST(!run.checkpoints().steps().empty());
+    std::filesystem::remove_all(folder / "run");
+    return message;
+  };
+  const std::string one = message_of(1);
+  BOOST_TEST(contains(one, "first: "), one);
+  BOOST_TEST(message_of(3) == one);
+}
+
+BOOST_AUTO_TEST_CASE(ranks_resume_from_the_checkpoint_before_a_damaged_one) {
+  const TempFolder folder;
+  Run run(small_run(20), folder / "run");
+  train_on(run, 2, false);
+  const std::string weights = run.file(20, "model.safetensors");
+  const std::vector<nlohmann::json> metrics = run.metrics();
+  put(run.checkpoints().folder_of(20) / "model.safetensors", weights.substr(0, weights.size() - 1));
+  train_on(run, 3, true);
+  BOOST_TEST((run.file(20, "model.safetensors") == weights));
+  BOOST_TEST((run.metrics() == metrics));
+}
+
 BOOST_AUTO_TEST_CASE(owners_alone_keep_moments) {
   const TempFolder folder;
   const Run run(small_run(), folder.path);
@@ -216,6 +362,19 @@ BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named) {
                              "optim.lr is 0.5, but 0.004 on rank 0 on host 0",
                              "2 ", "2 "}),
              boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_with_other_data_is_named) {
+  const Config c = small_run();
+  Config other = c;
+  other.data.synthetic.valid = 21;
+  const ExperimentData data = load_data(c), longer = load_data(other);
+  const Texts found =
+      ends(2, [&](World& world) { require_equal_ranks(world, c, world.first() ? data : longer); });
+  BOOST_TEST(contains(found[0], "\n  rank 1 on host 1: the tokens of data.valid (SHA-256) is "),
+             found[0]);
+  BOOST_TEST(!contains(found[0], "data.train"), found[0]);
+  BOOST_TEST(found[1] == "2 ");
 }
 
 BOOST_AUTO_TEST_CASE(the_tokenizers_of_rank_0_reach_all) {

@@ -133,6 +133,24 @@ BOOST_AUTO_TEST_CASE(figures_of_other_data_are_not_judged) {
   BOOST_TEST(read_result(third).where == "valid, step 8");  // it was resumed after its test
 }
 
+BOOST_AUTO_TEST_CASE(figures_of_other_lines_are_not_judged) {
+  Runs runs;
+  runs.add("seed: 1\n", 0.5);
+  const std::string other = runs.add("model: {heads: 2}\n", 0.5);
+  const auto verdict_with = [&](const std::string& lines) {
+    put(other + "/metrics.jsonl",
+        "{\"kind\":\"test\",\"step\":9,\"loss\":2,\"exact_match\":0.5" + lines + "}\n");
+    runs.results[1] = read_result(other);
+    return Comparison(runs.results).verdicts().at(0);
+  };
+  const std::string same = verdict_with(R"(,"lines":"ab")");  // the first has none
+  BOOST_TEST(contains(same, "exact match the same"), same);
+  runs.results[0].record["lines"] = "ab";
+  BOOST_TEST(verdict_with(R"(,"lines":"ab")") == same);
+  BOOST_TEST(verdict_with(R"(,"lines":"cd")") ==
+             "model.heads=2: exact match was not measured on the same lines");
+}
+
 BOOST_AUTO_TEST_CASE(a_field_of_another_type_is_named) {
   Runs runs;
   const std::string run = runs.add("", 0.5), file = run + "/metrics.jsonl";

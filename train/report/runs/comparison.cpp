@@ -48,6 +48,17 @@ std::string data_of(const RunGroup& group) {
   return fmt::format("{}", fmt::join(all, "; "));
 }
 
+/// Whether all figures of both come from the same lines, as far as their records tell.
+bool same_lines(const RunGroup& a, const RunGroup& b) {
+  std::set<std::string> lines;
+  for (const RunGroup* group : {&a, &b}) {
+    for (const RunResult* run : group->runs)
+      if (run->record.is_object() && run->record.contains("lines"))
+        lines.insert(run->record["lines"].get<std::string>());
+  }
+  return lines.size() < 2;
+}
+
 void require_one_task(const std::vector<RunResult>& results) {
   const RunResult& first = results.front();
   for (const RunResult& result : results) {
@@ -111,6 +122,7 @@ std::vector<nlohmann::json> read_metrics(const RunFolder& run) {
     require("target_tokens", is_whole, "a whole number");
     require("seconds", is_number, "a number");
     require("bleu_signature", is_text, "a text");
+    require("lines", is_text, "a text");
   }
   return records;
 }
@@ -237,6 +249,10 @@ std::vector<std::string> Comparison::verdicts() const {
     if (data_of(groups_[i]) != data_of(groups_.front())) {
       all.push_back(fmt::format("{}: {} was measured on other data ({})", name, info.label,
                                 data_of(groups_[i])));
+      continue;
+    }
+    if (!same_lines(groups_[i], groups_.front())) {
+      all.push_back(fmt::format("{}: {} was not measured on the same lines", name, info.label));
       continue;
     }
     all.push_back(fmt::format("{}: {} {}: {}", name, info.label, difference(first, own),
