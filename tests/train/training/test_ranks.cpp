@@ -53,17 +53,16 @@ void train_on(Run& run, std::int64_t ranks, bool restore, bool unequal_threads =
   run_on(run, ranks, lead, unequal_threads);
 }
 
-/// Trains `config` on one process and on three ranks. Checks that all checkpoints and figures are the same; returns
-/// the run of one process.
-Run check_same_on_ranks(const Config& config, const std::filesystem::path& folder) {
-  Run one(config, folder.string() + "-1"), three(config, folder.string() + "-3");
+/// Trains the run on one process, and its config on three ranks in `folder`. Checks that all checkpoints and figures
+/// are the same.
+void check_same_on_ranks(Run& one, const std::filesystem::path& folder) {
+  Run three(one.config, folder);
   train_on(one, 1, false);
   train_on(three, 3, false);
   BOOST_TEST(one.checkpoints().steps() == three.checkpoints().steps(),
              boost::test_tools::per_element());
   for (const std::int64_t step : one.checkpoints().steps()) check_same_checkpoint(one, three, step);
   check_same_metrics(one, three);
-  return one;
 }
 
 Config of_lm() {
@@ -216,7 +215,8 @@ BOOST_AUTO_TEST_CASE(a_run_on_ranks_stops_early_as_one_process_does) {
   c.optim.lr = 1;  // soon worse than at the beginning
   c.train.validate_every = 5;
   c.train.early_stopping = {.metric = Metric::loss, .patience = 1};
-  const Run one = check_same_on_ranks(c, folder / "run");
+  Run one(c, folder / "one");
+  check_same_on_ranks(one, folder / "three");
   BOOST_TEST(one.checkpoints().linked("last").value() < 200);
 }
 
@@ -228,7 +228,8 @@ BOOST_AUTO_TEST_CASE(ranks_begin_with_the_weights_of_another_run) {
   Config c = small_run(10);
   c.seed = 2;
   c.train.init_from = (folder / "first").string();
-  const Run one = check_same_on_ranks(c, folder / "run");
+  Run one(c, folder / "one");
+  check_same_on_ranks(one, folder / "three");
   c.train.init_from.clear();
   Run fresh(c, folder / "fresh");
   fresh.train(false);
@@ -242,7 +243,8 @@ BOOST_AUTO_TEST_CASE(every_rank_has_the_teacher) {
   teacher.train(false);
   Config c = small_run(10);
   c.train.distill = {.teacher = (folder / "teacher").string(), .weight = 0.5, .temperature = 2};
-  check_same_on_ranks(c, folder / "student");
+  Run one(c, folder / "one");
+  check_same_on_ranks(one, folder / "three");
 }
 
 BOOST_AUTO_TEST_CASE(ranks_skip_the_same_steps_as_one_process) {
