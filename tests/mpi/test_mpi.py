@@ -300,6 +300,20 @@ def stopped_rank():
         go_on(run, f"rank {rank} hung")
 
 
+def suspended():
+    """Time for which all ranks were suspended is no time of waiting."""
+    process = begin("suspended", 2, "distributed.timeout=2")
+    pids = processes(process).values()
+    for sent, pause in ((signal.SIGSTOP, 4), (signal.SIGCONT, 0)):
+        for pid in pids:
+            os.kill(pid, sent)
+        time.sleep(pause)
+    wait_for_step("suspended", steps_done("suspended") + 20, process)
+    os.kill(processes(process)[0], signal.SIGTERM)
+    end_of(process, "suspended")
+    check("stopped by SIGTERM" in pathlib.Path("suspended/train.log").read_text(), "suspended: it did not train on")
+
+
 def full_disk():
     process = begin("full", 2)
     limit = (1 << 16, 1 << 16)  # bytes of a file, less than a checkpoint has
@@ -323,6 +337,12 @@ def unequal():
     _, text = end_of(process, "no config", 2)
     check(text.count("missing.yaml") == 1, f"one voice:\n{text}")
     check(not os.path.exists("unequal"), "another BLAS: a folder was made")
+    process = start(2, each=lambda rank: [heed, "resume" if rank == 1 else "train", "seq2seq.yaml"])
+    _, text = end_of(process, "two commands", 2)
+    check(re.search(r"rank 1 on \S+: the command is resume, but train on rank 0", text), f"two commands:\n{text}")
+    os.mkfifo("pipe.yaml")
+    _, text = end_of(start(2, "train", "pipe.yaml"), "a config in a pipe", 2)
+    check("pipe.yaml is not a file that every rank can read" in text, f"a config in a pipe:\n{text}")
     process = start(2, "show", "seq2seq.yaml")
     _, text = end_of(process, "another command", 2)
     check("only train, resume and eval are distributed" in text, f"another command:\n{text}")
@@ -334,7 +354,10 @@ def damaged():
     alone("train", "seq2seq.yaml", "--run", "damaged", "threads=1")
     for file in pathlib.Path("damaged/checkpoints").glob("step-*/model.safetensors"):
         os.truncate(file, 100)
-    _, text = end_of(start(2, "resume", "damaged", "threads=1"), "damaged checkpoints", 3)
+    _, text = end_of(start(2, "train", "seq2seq.yaml", "--run", "damaged", "threads=1"), "an existing run", 2)
+    check(text.count("already holds a run") == 1, f"an existing run:\n{text}")
+    _, text = end_of(start(3, "resume", "damaged", "threads=1"), "damaged checkpoints", 3)
+    check("warning: 8 shards for 3 ranks: some have more work than others" in text, f"unequal shards:\n{text}")
     check(text.count("every checkpoint is damaged") == 1, f"damaged checkpoints:\n{text}")
 
 
@@ -348,7 +371,7 @@ def no_mpi():
     check(not os.path.exists("none"), "srun without PMIx: a folder was made")
 
 
-every = [bits, late, figures_of_eval, stop_and_go_on, killed, stopped_rank, full_disk, damaged, unequal,
+every = [bits, late, figures_of_eval, stop_and_go_on, killed, stopped_rank, suspended, full_disk, damaged, unequal,
          no_mpi]
 work = tempfile.mkdtemp(prefix="heed-mpi-")
 os.chdir(work)

@@ -118,14 +118,14 @@ std::vector<Fact> facts_of(const TrainedModel& trained, const Split& split) {
   std::string all = split.text;
   for (const auto* side : {&split.source, &split.target})
     for (const std::string& line : *side) all += line + '\n';
-  return {{"the weights (SHA-256)", sha256_file(trained.weights.folder / "model.safetensors")},
-          {"the data (SHA-256)", sha256_hex(all)}};
+  return {{"the SHA-256 of the weights", sha256_file(trained.weights.folder / "model.safetensors")},
+          {"the SHA-256 of the data", sha256_hex(all)}};
 }
 
 }  // namespace
 
 int eval_command(const EvalCommand& options) {
-  World* const world = process_world();
+  World* const world = process_world("eval");
   const bool first = world == nullptr || world->first();
   if (!first) silence();
   std::optional<TrainedModel> opened;

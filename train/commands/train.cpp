@@ -111,7 +111,7 @@ int follow(World& world, const Config& config) {
   require_equal_ranks(world, config, data);
   std::optional<Replica> replica;
   together(&world, [&] { replica.emplace(config, data, &world); });
-  describe(world, replica->team().threads());
+  describe(world, replica->team().threads(), config.train.shards);
   return replica->follow();
 }
 
@@ -122,9 +122,10 @@ void make_trainer(std::optional<Trainer>& trainer, const Config& config, const R
   together(world, [&] { trainer.emplace(config, run, data, talk, world); });
 }
 
-void tell_ranks(World* world, Trainer& trainer, Talk& talk) {
+void tell_ranks(World* world, Trainer& trainer, const Config& config, Talk& talk) {
   if (world == nullptr) return;
-  for (const std::string& line : describe(*world, trainer.team().threads())) talk.line(line);
+  for (const std::string& line : describe(*world, trainer.team().threads(), config.train.shards))
+    talk.line(line);
 }
 
 int go_on(const Config& config, const RunFolder& run, const ResumeCommand& options, Talk& talk,
@@ -142,7 +143,7 @@ int go_on(const Config& config, const RunFolder& run, const ResumeCommand& optio
   explain_precision(config, talk);
   std::optional<Trainer> trainer;
   make_trainer(trainer, config, run, data, talk, world);
-  tell_ranks(world, *trainer, talk);
+  tell_ranks(world, *trainer, config, talk);
   trainer->restore();
   for (const std::string& change : changed)
     talk.line(fmt::format("note: {}; recorded in the run's config.yaml", change));
@@ -150,11 +151,22 @@ int go_on(const Config& config, const RunFolder& run, const ResumeCommand& optio
   return run_to_end(*trainer, run, data, talk, options.json);
 }
 
+RunFolder folder_of(const TrainCommand& options, const Config& config) {
+  return {options.run.empty() ? std::filesystem::path("runs") / config.name
+                              : std::filesystem::path(options.run)};
+}
+
+/// Throws unless a new run can begin in this folder.
+void check_free(const RunFolder& run, bool overwrite) {
+  RunLock::refuse_if_held(run.path);
+  overwrite ? refuse_foreign_folder(run) : refuse_existing_run(run);
+}
+
 }  // namespace
 
 int train_command(const TrainCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);  // until there is something to save
-  World* const world = process_world();
+  World* const world = process_world("train");
   if (!is_first(world)) silence();
   const Config config = together(world, [&] {
     if (std::filesystem::is_directory(options.config)) {
@@ -162,13 +174,17 @@ int train_command(const TrainCommand& options) {
           Exit::usage,
           fmt::format("{} is a folder, not a config; heed resume continues a run", options.config));
     }
-    return read_config(options.config, options.overrides);
+    if (world != nullptr && std::filesystem::exists(options.config) &&
+        !std::filesystem::is_regular_file(options.config)) {
+      throw Error(Exit::usage,
+                  fmt::format("{} is not a file that every rank can read", options.config));
+    }
+    Config found = read_config(options.config, options.overrides);
+    if (is_first(world)) check_free(folder_of(options, found), options.overwrite);
+    return found;
   });
   if (!is_first(world)) return follow(*world, config);
-  const RunFolder run{options.run.empty() ? std::filesystem::path("runs") / config.name
-                                          : std::filesystem::path(options.run)};
-  RunLock::refuse_if_held(run.path);
-  options.overwrite ? refuse_foreign_folder(run) : refuse_existing_run(run);
+  const RunFolder run = folder_of(options, config);
   Talk talk;
   for (const std::string& warning : config.warnings) talk.line("warning: " + warning);
   const ExperimentData data = load_data_together(world, config);  // bad data leaves nothing behind
@@ -184,30 +200,34 @@ int train_command(const TrainCommand& options) {
                   format_quantity(static_cast<double>(count_values(trainer->model().parameters()))),
                   counted(trainer->team().threads(), "thread"),
                   counted(config.train.shards, "shard"), run.path.string()));
-  tell_ranks(world, *trainer, talk);
+  tell_ranks(world, *trainer, config, talk);
   explain_precision(config, talk);
   return logged(talk, [&] { return run_to_end(*trainer, run, data, talk, options.json); });
 }
 
 int resume_command(const ResumeCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);
-  World* const world = process_world();
+  World* const world = process_world("resume");
   if (!is_first(world)) {  // only rank 0 needs the run's folder
     silence();
+    require_all(*world, {});
     const std::string yaml = world->broadcast(std::string());
     return follow(*world, parse_config(yaml, "config.yaml", {}, true));
   }
   const RunFolder run{options.run};
-  if (!RunLock::left_in(run.path, false)) {
-    try {
-      require_run(run, options.overrides);
-    } catch (const Error&) {
-      // Perhaps because another process has taken the lock since then and is replacing the run.
-      if (!RunLock::left_in(run.path, false)) throw;
+  std::optional<RunLock> lock;
+  const Config config = together(world, [&] {
+    if (!RunLock::left_in(run.path, false)) {
+      try {
+        require_run(run, options.overrides);
+      } catch (const Error&) {
+        // Perhaps because another process has taken the lock since then and is replacing the run.
+        if (!RunLock::left_in(run.path, false)) throw;
+      }
     }
-  }
-  const RunLock lock(run.path);  // before reading: a run that is being replaced has no config
-  const Config config = read_run_config(run, options.overrides);
+    lock.emplace(run.path);  // before reading: a run that is being replaced has no config
+    return read_run_config(run, options.overrides);
+  });
   if (world != nullptr) world->broadcast(write_yaml(config));
   Talk talk;
   talk.log_to(run.log());

@@ -12,6 +12,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/team.h"
+#include "train/distributed/agreement.h"
 
 namespace heed {
 
@@ -67,7 +68,10 @@ std::unique_ptr<World> join() {
   const std::string hint =
       launcher.name == "srun"
           ? "start it with srun --mpi=pmix (srun --mpi=list shows what this Slurm has)"
-          : "use the mpirun of the MPI that heed was built with";
+          : fmt::format(
+                "use the mpirun of the MPI that heed was built with; if no launcher has started "
+                "this process, unset {}",
+                launcher.mpi == "mpich" ? "PMI_SIZE" : "OMPI_COMM_WORLD_SIZE");
   if (launcher.mpi.empty()) {
     if (launcher.rank > 0) throw Error(Exit::usage, "");  // rank 0 prints the message
     throw Error(Exit::usage, fmt::format("{}, but no way for them to reach one another: {}",
@@ -75,6 +79,7 @@ std::unique_ptr<World> join() {
   }
   std::unique_ptr<Transport> transport = start_mpi(launcher);
   if (transport->size() != launcher.processes) {
+    if (launcher.rank > 0) throw Error(Exit::usage, "");
     throw Error(Exit::usage, fmt::format("{}, but MPI sees {}: {}", started_by(launcher),
                                          transport->size(), hint));
   }
@@ -98,15 +103,19 @@ Launcher find_launcher() {
   if (open_mpi > 0)
     return {"mpirun", "openmpi", open_mpi, number(variable("OMPI_COMM_WORLD_RANK"))};
   const std::string pmix_rank = variable("PMIX_RANK");
-  if (step > 0 && !pmix_rank.empty()) return {"srun", "openmpi", step, number(pmix_rank)};
+  const bool hydra = !variable("PMI_FD").empty() || !variable("PMI_PORT").empty();
+  if (step > 0 && !pmix_rank.empty() && !hydra)  // MPICH's mpiexec may use srun itself
+    return {"srun", "openmpi", step, number(pmix_rank)};
   if (pmi > 0) return {step > 0 ? "srun" : "mpiexec", "mpich", pmi, number(variable("PMI_RANK"))};
   if (step > 0) return {"srun", "", step, number(variable("SLURM_PROCID"))};
   return {};
 }
 
-World* process_world() {
+World* process_world(const std::string& command) {
   static const bool joined = (own_world() = join()) != nullptr;
-  return joined ? own_world().get() : nullptr;
+  if (!joined) return nullptr;
+  require_equal(*own_world(), {{"the command", command}});
+  return own_world().get();
 }
 
 std::string rank_prefix() {
@@ -122,7 +131,7 @@ std::int64_t threads_of(std::int64_t threads, const World* world) {
   return threads > 0 || world == nullptr ? threads : world->processors();
 }
 
-std::vector<std::string> describe(World& world, std::int64_t threads) {
+std::vector<std::string> describe(World& world, std::int64_t threads, std::int64_t shards) {
   const std::vector<std::int64_t> all_threads = world.all_gather_values(threads),
                                   allowed = world.all_gather_values(available_processors()),
                                   present = world.all_gather_values<std::int64_t>(
@@ -145,6 +154,14 @@ std::vector<std::string> describe(World& world, std::int64_t threads) {
         "--bind-to none (mpiexec -bind-to none, srun --cpus-per-task N) lifts that",
         world.name_of(r), present[r]));
     break;
+  }
+  if (shards % world.size() != 0) {
+    lines.push_back(fmt::format(
+        "warning: {} shards for {} ranks: {}; choose train.shards as a multiple of the ranks "
+        "before a run begins",
+        shards, world.size(),
+        shards < world.size() ? fmt::format("{} have no work", world.size() - shards)
+                              : "some have more work than others"));
   }
   return lines;
 }

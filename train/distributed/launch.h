@@ -19,8 +19,8 @@ Launcher find_launcher();
 
 /// The world of this process; null if it was started alone. The first call joins it: loads the library
 /// libheed_mpi_*.so next to the program and starts MPI. Throws Error(usage) if a launcher has started
-/// several processes that cannot reach one another.
-World* process_world();
+/// several processes that cannot reach one another, or with different commands of heed.
+World* process_world(const std::string& command);
 /// "rank 2 on node7: " for the messages of ranks other than the first; else "".
 std::string rank_prefix();
 /// Ends this process as one of its world, if it has one (World::leave).
@@ -29,7 +29,7 @@ void leave_world(int status);
 /// The threads of a rank: those of the config, or (0) one for each of its processors.
 std::int64_t threads_of(std::int64_t threads, const World* world);
 /// "4 ranks on 2 hosts (a: 2, b: 2), 8 threads each", and a warning if ranks are bound to too few
-/// processors; for people.
-std::vector<std::string> describe(World& world, std::int64_t threads);
+/// processors or have no shard; for people.
+std::vector<std::string> describe(World& world, std::int64_t threads, std::int64_t shards);
 
 }  // namespace heed

@@ -7,9 +7,12 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <thread>
+#include <utility>
 
 #include "autograd/base/clock.h"
 #include "train/distributed/transport.h"
@@ -50,7 +53,7 @@ class MpiTransport final : public Transport {
                 &requests.emplace_back());
       peers.push_back(message.to);
     }
-    const double end = seconds_now() + seconds;
+    double waited = 0, last = seconds_now();
     std::vector<MPI_Status> statuses(requests.size());
     for (int done = 0; true;) {
       MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, statuses.data());
@@ -58,13 +61,20 @@ class MpiTransport final : public Transport {
         check_sizes(received, statuses);
         return {};
       }
-      if (seconds_now() > end) return unanswered(requests, peers);
+      // A run that was suspended (Ctrl-Z, scontrol suspend) has not waited meanwhile.
+      const double now = seconds_now();
+      waited += std::min(now - std::exchange(last, now), 1.0);
+      if (waited > seconds) return unanswered(requests, peers);
       sched_yield();  // the peer may need this core
     }
   }
 
   void finish() override { MPI_Finalize(); }
-  void abort(int status) override { MPI_Abort(MPI_COMM_WORLD, status); }
+  void abort(int status) override {
+    // MPICH's launcher then ends without printing messages that it has not read yet.
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    MPI_Abort(MPI_COMM_WORLD, status);
+  }
 
  private:
   /// A tag for each message to or from a rank, so that messages which overtake one another do no harm.

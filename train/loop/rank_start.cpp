@@ -120,9 +120,9 @@ void require_equal_ranks(World& world, const Config& config, std::vector<Fact> f
 
 void require_equal_ranks(World& world, const Config& config, const ExperimentData& data) {
   require_equal_ranks(world, config,
-                      {{"the tokens of data.train (SHA-256)", data.sums.train},
-                       {"the tokens of data.valid (SHA-256)", data.sums.valid},
-                       {"the tokens of data.test (SHA-256)", data.sums.test}});
+                      {{"the SHA-256 of the tokens of data.train", data.sums.train},
+                       {"the SHA-256 of the tokens of data.valid", data.sums.valid},
+                       {"the SHA-256 of the tokens of data.test", data.sums.test}});
 }
 
 }  // namespace heed
