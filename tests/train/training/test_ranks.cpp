@@ -373,8 +373,9 @@ BOOST_AUTO_TEST_CASE(a_rank_with_other_data_is_named) {
   const ExperimentData data = load_data(c), longer = load_data(other);
   const Texts found =
       ends(2, [&](World& world) { require_equal_ranks(world, c, world.first() ? data : longer); });
-  BOOST_TEST(contains(found[0], "\n  rank 1 on host 1: the SHA-256 of the tokens of data.valid is "),
-             found[0]);
+  BOOST_TEST(
+      contains(found[0], "\n  rank 1 on host 1: the SHA-256 of the tokens of data.valid is "),
+      found[0]);
   BOOST_TEST(!contains(found[0], "data.train"), found[0]);
   BOOST_TEST(found[1] == "2 ");
 }
