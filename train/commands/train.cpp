@@ -221,7 +221,7 @@ int resume_command(const ResumeCommand& options) {
       try {
         require_run(run, options.overrides);
       } catch (const Error&) {
-        // Perhaps because another process has taken the lock since then and is replacing the run.
+        // Another process may have taken the lock since then, and may be replacing the run.
         if (!RunLock::left_in(run.path, false)) throw;
       }
     }

@@ -104,8 +104,8 @@ Launcher find_launcher() {
     return {"mpirun", "openmpi", open_mpi, number(variable("OMPI_COMM_WORLD_RANK"))};
   const std::string pmix_rank = variable("PMIX_RANK");
   const bool hydra = !variable("PMI_FD").empty() || !variable("PMI_PORT").empty();
-  if (step > 0 && !pmix_rank.empty() && !hydra)  // MPICH's mpiexec may use srun itself
-    return {"srun", "openmpi", step, number(pmix_rank)};
+  // Hydra, MPICH's mpiexec, may start its processes through srun.
+  if (step > 0 && !pmix_rank.empty() && !hydra) return {"srun", "openmpi", step, number(pmix_rank)};
   if (pmi > 0) return {step > 0 ? "srun" : "mpiexec", "mpich", pmi, number(variable("PMI_RANK"))};
   if (step > 0) return {"srun", "", step, number(variable("SLURM_PROCID"))};
   return {};
@@ -157,11 +157,10 @@ std::vector<std::string> describe(World& world, std::int64_t threads, std::int64
   }
   if (shards % world.size() != 0) {
     lines.push_back(fmt::format(
-        "warning: {} shards for {} ranks: {}; choose train.shards as a multiple of the ranks "
-        "before a run begins",
+        "warning: {} shards for {} ranks: {}; for a new run, set train.shards to a multiple of the "
+        "number of ranks",
         shards, world.size(),
-        shards < world.size() ? fmt::format("{} have no work", world.size() - shards)
-                              : "some have more work than others"));
+        shards < world.size() ? "some have no work" : "some have more work than others"));
   }
   return lines;
 }

@@ -28,8 +28,8 @@ void leave_world(int status);
 
 /// The threads of a rank: those of the config, or (0) one for each of its processors.
 std::int64_t threads_of(std::int64_t threads, const World* world);
-/// "4 ranks on 2 hosts (a: 2, b: 2), 8 threads each", and a warning if ranks are bound to too few
-/// processors or have no shard; for people.
+/// Lines for the user: "4 ranks on 2 hosts (a: 2, b: 2), 8 threads each", and warnings if ranks are
+/// bound to too few processors or have unequal numbers of shards.
 std::vector<std::string> describe(World& world, std::int64_t threads, std::int64_t shards);
 
 }  // namespace heed

@@ -61,7 +61,7 @@ class MpiTransport final : public Transport {
         check_sizes(received, statuses);
         return {};
       }
-      // A run that was suspended (Ctrl-Z, scontrol suspend) has not waited meanwhile.
+      // A long gap between polls means that the process was suspended (Ctrl-Z, scontrol suspend).
       const double now = seconds_now();
       waited += std::min(now - std::exchange(last, now), 1.0);
       if (waited > seconds) return unanswered(requests, peers);

@@ -13,8 +13,8 @@ struct ExperimentData {
   Tokenizers tokenizers;
   Dataset train, valid, test;
   SplitSums sums;
-  /// Identify what is evaluated, whatever the tokenizers: 16 digits of the SHA-256 of the lines, or of
-  /// the inputs in place of their lines; "" for an empty split.
+  /// Checksums of the evaluated lines, independent of the tokenizers: 16 hex digits of their SHA-256.
+  /// Pictures, sound and features are summed instead of their source lines. "" for an empty split.
   std::string valid_lines, test_lines;
 };
 

@@ -66,7 +66,7 @@ std::string digest(const Dataset& data) {
   return sum.hex();
 }
 
-/// ExperimentData::valid_lines; `encoded` is the same split.
+/// The checksum in ExperimentData::valid_lines and test_lines. `encoded`: the same split, encoded.
 std::string digest_of_lines(const Split& split, const Dataset& encoded) {
   if (split.empty()) return "";
   Sha256 sum;

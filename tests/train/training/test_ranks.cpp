@@ -15,8 +15,8 @@ using namespace heed::test;
 
 namespace {
 
-/// Calls lead(trainer) on rank 0 of so many, and lets the others follow until they end with its result; 1: without
-/// a world.
+/// Runs lead(trainer) on rank 0 while the other ranks follow it; all end with its result. With one rank
+/// there is no world.
 void run_on(Run& run, std::int64_t ranks, const std::function<int(Trainer&)>& lead,
             bool unequal_threads = false) {
   const auto first = [&](World* world) {
@@ -88,7 +88,7 @@ std::vector<std::string> ends(std::int64_t ranks, const std::function<void(World
 }
 using Texts = std::vector<std::string>;
 
-/// The tested configs, by name. The language models read the file `text`.
+/// The configs under test, by name. Language models read the file `text`.
 std::vector<std::pair<std::string, Config>> models(const std::string& text) {
   std::vector<std::pair<std::string, Config>> all;
   Config c = small_run(20);
@@ -99,7 +99,7 @@ std::vector<std::pair<std::string, Config>> models(const std::string& text) {
   means.train.rdrop = 1;
   all.emplace_back("means", means);
   Config wide = c;
-  wide.model.d_ff = 4000;  // matrices of several pieces, so that ranks own parts of them
+  wide.model.d_ff = 4000;  // large enough for matrices to be divided among ranks
   wide.train.steps = 10;
   all.emplace_back("wide", wide);
   Config momentum = c;
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(ranks_skip_the_same_steps_as_one_process) {
   c.train.shards = 8;
   c.train.on_nonfinite = OnNonFinite::skip;
   const auto train = [](Trainer& trainer) {
-    // Overflows when it is scaled, in the batches that have this symbol.
+    // Scaling this value overflows, but only in batches that contain the symbol.
     for (const NamedTensor& p : trainer.model().parameters()) {
       if (p.name != "source_embedding.weight") continue;
       Tensor table = p.tensor;
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(ranks_skip_the_same_steps_as_one_process) {
   const std::int64_t skipped = one.count("skipped");
   BOOST_TEST((skipped > 0 && skipped < 30), skipped << " steps");
   check_same_checkpoint(one, three, 30);
-  check_same_metrics(one, three);  // with the reasons
+  check_same_metrics(one, three);  // including the reasons for skipping
 }
 
 BOOST_AUTO_TEST_CASE(ranks_end_at_a_step_that_is_not_finite) {
