@@ -14,13 +14,12 @@ HEED_BEGIN
 
 namespace {
 
-constexpr double epsilon = std::numeric_limits<real>::epsilon();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t shown = 5;      // entries kept for the report
 constexpr std::int64_t sampled = 64;  // entries examined to explain a wrong direction
 
 double first_step(const GradcheckOptions& options, double power) {
-  return options.step > 0 ? options.step : std::pow(epsilon, power);
+  return options.step > 0 ? options.step : std::pow(std::numeric_limits<real>::epsilon(), power);
 }
 
 /// All flat indices, or `count` of them at random, in order (Floyd's method, as in Bentley 1987).

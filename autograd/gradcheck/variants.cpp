@@ -62,7 +62,7 @@ Gradients Variants::gradients(const std::vector<Tensor>& x) const {
 }
 
 /// The largest finite |value|.
-double largest(const Array& a) {
+double largest_finite(const Array& a) {
   double size = 0;
   for (const real v : a.values())
     size = std::isfinite(v) ? std::max(size, std::abs(static_cast<double>(v))) : size;
@@ -70,8 +70,8 @@ double largest(const Array& a) {
 }
 
 /// Equal but for the rounding of values of size `scale`, or both not finite.
-bool close(const Array& a, const Array& b, double scale = 0) {
-  scale = std::max(scale, largest(b));
+bool agrees(const Array& a, const Array& b, double scale = 0) {
+  scale = std::max(scale, largest_finite(b));
   const double allowed = 1e4 * std::numeric_limits<real>::epsilon() * scale;
   for (std::int64_t i = 0; i < a.size(); ++i) {
     const double p = a.data()[i], q = b.data()[i];
@@ -91,7 +91,7 @@ std::string Variants::with_a_constant(const Gradients& all, const std::vector<Te
       const Gradients rest = gradients(some);
       for (const NamedTensor& p : variables) {
         if (!p.tensor.defined() || p.tensor.node().get() == x[i].node().get()) continue;
-        if (!close(rest[p.tensor], all[p.tensor]))
+        if (!agrees(rest[p.tensor], all[p.tensor]))
           return fmt::format("the gradient of {} differs {}", p.name, condition);
       }
     } catch (const Error& error) {
@@ -117,7 +117,7 @@ std::string Variants::with_equal_inputs(const Gradients& all, const std::vector<
         const Array other = two[apart[j]];
         for (std::int64_t k = 0; k < sum.size(); ++k) sum.data()[k] += other.data()[k];
         // With equal inputs the gradient may vanish, as that of the cosine similarity does.
-        if (!close(one[same[i]], sum, largest(all[x[i]]) + largest(all[x[j]])))
+        if (!agrees(one[same[i]], sum, largest_finite(all[x[i]]) + largest_finite(all[x[j]])))
           return fmt::format("the gradient is not the sum of both {}", condition);
       } catch (const Error& error) {
         return fmt::format("{}, f fails: {}", condition, error.what());

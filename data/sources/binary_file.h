@@ -1,6 +1,10 @@
 #pragma once
+#include <fmt/format.h>
+
 #include <string>
 
+#include "autograd/base/error.h"
+#include "autograd/base/files.h"
 #include "autograd/base/lines.h"
 
 namespace heed {
@@ -13,6 +17,11 @@ inline std::string read_binary_file(const std::string& path) {
   while (source.read(bytes)) {
   }
   return bytes;
+}
+
+/// Throws Error(bad_input): "PATH: WHY".
+[[noreturn]] inline void refuse_file(const std::string& path, const std::string& why) {
+  throw Error(Exit::bad_input, fmt::format("{}: {}", shown_path(path), why));
 }
 
 }  // namespace heed

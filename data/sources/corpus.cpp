@@ -28,7 +28,7 @@ void make_lower(Split& split, InputKind input = InputKind::text) {
   split.text = lowercase(split.text);
 }
 
-std::string shown(const std::vector<std::string>& paths) {
+std::string listed(const std::vector<std::string>& paths) {
   std::string out;
   for (const auto& path : paths) out += (out.empty() ? "" : " + ") + shown_path(path);
   return out;
@@ -101,12 +101,12 @@ Split read_pairs(const FilesOptions& files, const ReadOptions& options) {
     for (const std::string& path : files.source) add_listed(path, split);
     for (const std::string& path : files.target) add_targets(path, split.target);
   }
-  if (split.source.empty()) refuse(Exit::bad_input, shown(files.source) + ": empty file");
-  if (split.target.empty()) refuse(Exit::bad_input, shown(files.target) + ": empty file");
+  if (split.source.empty()) refuse(Exit::bad_input, listed(files.source) + ": empty file");
+  if (split.target.empty()) refuse(Exit::bad_input, listed(files.target) + ": empty file");
   if (split.source.size() != split.target.size()) {
     refuse(Exit::bad_input,
            fmt::format("source and target differ in length: {} has {} lines, {} has {}",
-                       shown(files.source), split.source.size(), shown(files.target),
+                       listed(files.source), split.source.size(), listed(files.target),
                        split.target.size()));
   }
   return split;
@@ -210,7 +210,7 @@ Split read_split(const FilesOptions& files, const ReadOptions& options, const st
     refuse(Exit::usage, fmt::format("data.{}.text: names no file", name));
   if (reads == Reads::lines) {
     split.source = read_lines(texts);
-    if (split.source.empty()) refuse(Exit::bad_input, shown(texts) + ": empty file");
+    if (split.source.empty()) refuse(Exit::bad_input, listed(texts) + ": empty file");
   } else if (reads == Reads::text) {
     for (const auto& path : texts) {
       const std::string text = read_text(path);

@@ -20,10 +20,6 @@ bool begins_as_idx(std::string_view bytes) {
          static_cast<unsigned char>(bytes[2]) <= 0x0E && bytes[3] >= 1 && bytes[3] <= 4;
 }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw Error(Exit::bad_input, fmt::format("{}: {}", shown_path(path), why));
-}
-
 }  // namespace
 
 bool IdxFile::is(const std::string& path) {
@@ -38,12 +34,12 @@ IdxFile IdxFile::read(const std::string& path) {
   IdxFile file;
   file.bytes_ = read_binary_file(path);
   const std::string& bytes = file.bytes_;
-  if (!begins_as_idx(bytes)) refuse(path, "not an IDX file");
+  if (!begins_as_idx(bytes)) refuse_file(path, "not an IDX file");
   if (static_cast<unsigned char>(bytes[2]) != bytes_type)
-    refuse(path, "an IDX file whose values are not bytes");
+    refuse_file(path, "an IDX file whose values are not bytes");
   const auto dimensions = static_cast<std::size_t>(bytes[3]);
   file.begin_ = 4 + 4 * dimensions;
-  if (bytes.size() < file.begin_) refuse(path, "an IDX file that ends in its header");
+  if (bytes.size() < file.begin_) refuse_file(path, "an IDX file that ends in its header");
   std::size_t values = 1;
   for (std::size_t d = 0; d < dimensions; ++d) {
     std::uint32_t n = 0;
@@ -55,8 +51,8 @@ IdxFile IdxFile::read(const std::string& path) {
     if (values > bytes.size()) break;
   }
   if (values != bytes.size() - file.begin_) {
-    refuse(path, fmt::format("the IDX header announces {} values, but {} follow",
-                             fmt::join(file.shape_, " x "), bytes.size() - file.begin_));
+    refuse_file(path, fmt::format("the IDX header announces {} values, but {} follow",
+                                  fmt::join(file.shape_, " x "), bytes.size() - file.begin_));
   }
   return file;
 }
@@ -68,7 +64,7 @@ std::span<const std::uint8_t> IdxFile::operator[](std::int64_t i) const {
 
 std::span<const std::uint8_t> IdxFile::item(const IdxItem& item, std::string_view noun) const {
   if (item.number >= size())
-    refuse(item.path, fmt::format("has {} {}, so there is no #{}", size(), noun, item.number));
+    refuse_file(item.path, fmt::format("has {} {}, so there is no #{}", size(), noun, item.number));
   return (*this)[item.number];
 }
 

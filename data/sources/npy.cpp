@@ -16,10 +16,6 @@
 namespace heed {
 namespace {
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw Error(Exit::bad_input, fmt::format("{}: {}", shown_path(path), why));
-}
-
 /// What follows 'key': in the header, up to the comma, bracket or brace that ends it.
 std::string_view value_of(std::string_view header, std::string_view key) {
   const std::size_t at = header.find(fmt::format("'{}':", key));
@@ -65,21 +61,22 @@ Stored read_stored(const std::string& path, std::size_t (*size_of)(std::string_v
   Stored stored;
   stored.file = read_binary_file(path);
   const std::string_view file = stored.file;
-  if (file.size() < 12 || !file.starts_with("\x93NUMPY")) refuse(path, "not a .npy file");
+  if (file.size() < 12 || !file.starts_with("\x93NUMPY")) refuse_file(path, "not a .npy file");
   const bool first =
       file[6] == 1;  // the header's length has two bytes in version 1, four in version 2
   std::size_t length = 0;
   for (std::size_t k = first ? 2 : 4; k-- > 0;)
     length = length << 8 | static_cast<unsigned char>(file[8 + k]);
   const std::size_t begin = first ? 10 : 12;
-  if (length > file.size() - begin) refuse(path, "a .npy file that ends in its header");
+  if (length > file.size() - begin) refuse_file(path, "a .npy file that ends in its header");
   const std::string_view header = file.substr(begin, length);
   stored.type = value_of(header, "descr");
   stored.begin = begin + length;
   stored.size = size_of(stored.type);
   if (stored.size == 0 || value_of(header, "fortran_order") != "False") {
-    refuse(path, fmt::format("a .npy file of type {}{}; {} in rows can be read", shown(stored.type),
-                             stored.size == 0 ? "" : " in columns", types));
+    refuse_file(path,
+                fmt::format("a .npy file of type {}{}; {} in rows can be read", shown(stored.type),
+                            stored.size == 0 ? "" : " in columns", types));
   }
   stored.shape = numbers(value_of(header, "shape"));
   return stored;
@@ -92,8 +89,8 @@ void require_all_values(const std::string& path, const Stored& stored) {
   for (const std::int64_t n : stored.shape)
     values = n < 0 || values < 0 || (n > 0 && values > most / n) ? -1 : values * n;
   if (values * static_cast<std::int64_t>(stored.size) == std::ssize(stored.values())) return;
-  refuse(path, fmt::format("{} bytes of values, which is not {}", stored.values().size(),
-                           fmt::join(stored.shape, " x ")));
+  refuse_file(path, fmt::format("{} bytes of values, which is not {}", stored.values().size(),
+                                fmt::join(stored.shape, " x ")));
 }
 
 }  // namespace
@@ -104,8 +101,8 @@ Matrix read_npy(const std::string& path) {
   };
   const Stored stored = read_stored(path, size_of, "float32 and float64 ('<f4', '<f8')");
   if (stored.shape.size() != 2)
-    refuse(path,
-           fmt::format("an array of shape ({}), not a matrix", fmt::join(stored.shape, ", ")));
+    refuse_file(path,
+                fmt::format("an array of shape ({}), not a matrix", fmt::join(stored.shape, ", ")));
   require_all_values(path, stored);
   Matrix matrix{stored.shape[0], stored.shape[1], {}};
   stored.size == 4 ? copy_values<float>(stored.values(), matrix.values)

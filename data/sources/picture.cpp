@@ -19,15 +19,11 @@ namespace {
 
 constexpr std::int64_t most_pixels = std::int64_t{1} << 24;
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw Error(Exit::bad_input, fmt::format("{}: {}", shown_path(path), why));
-}
-
 void check_size(const std::string& path, std::int64_t height, std::int64_t width) {
   if (height <= 0 || width <= 0 || height > most_pixels / width)
-    refuse(path,
-           fmt::format("a picture of {} x {} pixels; it must have at least one, and at most {}",
-                       height, width, most_pixels));
+    refuse_file(
+        path, fmt::format("a picture of {} x {} pixels; it must have at least one, and at most {}",
+                          height, width, most_pixels));
 }
 
 Picture sized(const std::string& path, std::int64_t height, std::int64_t width,
@@ -43,7 +39,7 @@ Picture from_png(const std::string& path, const std::string& bytes, std::int64_t
     if (fine != 0 && image.warning_or_error < 2) return;
     const std::string why = image.message;
     png_image_free(&image);
-    refuse(path, fmt::format("a broken PNG file ({})", why));
+    refuse_file(path, fmt::format("a broken PNG file ({})", why));
   };
   check(png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()));
   image.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
@@ -64,13 +60,13 @@ Picture from_jpeg(const std::string& path, const std::string& bytes, std::int64_
   if (decoder == nullptr) throw Error(Exit::io, "libjpeg-turbo cannot be initialised");
   const auto check = [&](int failed) {
     if (failed != 0)
-      refuse(path, fmt::format("a broken JPEG file ({})", tjGetErrorStr2(decoder.get())));
+      refuse_file(path, fmt::format("a broken JPEG file ({})", tjGetErrorStr2(decoder.get())));
   };
   const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
   int width = 0, height = 0, subsampling = 0, colours = 0;
   check(tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &subsampling,
                             &colours));
-  if (width <= 0 || height <= 0) refuse(path, "a broken JPEG file (no header)");
+  if (width <= 0 || height <= 0) refuse_file(path, "a broken JPEG file (no header)");
   Picture picture = sized(path, height, width, channels);
   check(tjDecompress2(decoder.get(), data, bytes.size(), picture.values.data(), width, 0, height,
                       channels == 1 ? TJPF_GRAY : TJPF_RGB,
@@ -94,11 +90,11 @@ Picture from_pnm(const std::string& path, const std::string& bytes, std::int64_t
   std::size_t at = 2;
   const std::int64_t width = header_number(bytes, at), height = header_number(bytes, at),
                      most = header_number(bytes, at), own = bytes[1] == '5' ? 1 : 3;
-  if (most != 255) refuse(path, "a PGM or PPM file whose values do not go from 0 to 255");
+  if (most != 255) refuse_file(path, "a PGM or PPM file whose values do not go from 0 to 255");
   ++at;  // one white space
   check_size(path, height, width);
   if (bytes.size() < at + static_cast<std::size_t>(height * width * own))
-    refuse(path, "a PGM or PPM file that ends too early");
+    refuse_file(path, "a PGM or PPM file that ends too early");
   Picture picture = sized(path, height, width, channels);
   const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data() + at);
   for (std::size_t i = 0; i < picture.values.size();
@@ -123,7 +119,7 @@ Picture read_picture(const std::string& path, std::int64_t channels) {
   if (begin == "\x89PNG\r\n\x1a\n") return from_png(path, bytes, channels);
   if (begin.starts_with("\xFF\xD8")) return from_jpeg(path, bytes, channels);
   if (begin.starts_with("P5") || begin.starts_with("P6")) return from_pnm(path, bytes, channels);
-  refuse(path, bytes.empty() ? "empty file" : "not a PNG, JPEG, PGM or PPM file");
+  refuse_file(path, bytes.empty() ? "empty file" : "not a PNG, JPEG, PGM or PPM file");
 }
 
 std::string png_of(const Picture& picture) {

@@ -21,12 +21,8 @@ namespace {
 
 // ---- WAV ----------------------------------------------------------------------------------------
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw Error(Exit::bad_input, fmt::format("{}: {}", shown_path(path), why));
-}
-
 /// Little-endian, `bytes` of them from `at` on.
-std::uint32_t number(std::string_view text, std::size_t at, std::size_t bytes) {
+std::uint32_t little_endian(std::string_view text, std::size_t at, std::size_t bytes) {
   std::uint32_t n = 0;
   for (std::size_t k = bytes; k-- > 0;) n = n << 8 | static_cast<unsigned char>(text[at + k]);
   return n;
@@ -39,22 +35,24 @@ struct Format {
 constexpr std::uint32_t pcm = 1, floats = 3, extensible = 0xFFFE;
 
 Format format_of(const std::string& path, std::string_view chunk) {
-  if (chunk.size() < 16) refuse(path, "a WAV file with a broken header");
-  Format f{number(chunk, 0, 2), number(chunk, 2, 2), number(chunk, 4, 4), number(chunk, 14, 2)};
-  if (f.kind == extensible && chunk.size() >= 26) f.kind = number(chunk, 24, 2);
+  if (chunk.size() < 16) refuse_file(path, "a WAV file with a broken header");
+  Format f{little_endian(chunk, 0, 2), little_endian(chunk, 2, 2), little_endian(chunk, 4, 4),
+           little_endian(chunk, 14, 2)};
+  if (f.kind == extensible && chunk.size() >= 26) f.kind = little_endian(chunk, 24, 2);
   const bool known =
       (f.kind == pcm && (f.bits == 8 || f.bits == 16 || f.bits == 24 || f.bits == 32)) ||
       (f.kind == floats && f.bits == 32);
   if (!known || f.channels == 0)
-    refuse(path, fmt::format("a WAV file of format {} with {} bits and {} channels; PCM of 8, 16, "
-                             "24 or 32 bits and floats of 32 bits can be read",
-                             f.kind, f.bits, f.channels));
+    refuse_file(path,
+                fmt::format("a WAV file of format {} with {} bits and {} channels; PCM of 8, 16, "
+                            "24 or 32 bits and floats of 32 bits can be read",
+                            f.kind, f.bits, f.channels));
   return f;
 }
 
-float sample(const Format& format, std::string_view data, std::size_t at) {
+float sample_at(const Format& format, std::string_view data, std::size_t at) {
   const std::size_t bytes = format.bits / 8;
-  const std::uint32_t n = number(data, at, bytes);
+  const std::uint32_t n = little_endian(data, at, bytes);
   if (format.kind == floats) return std::bit_cast<float>(n);
   if (bytes == 1) return (static_cast<float>(n) - 128) / 128;  // 8 bits have no sign
   const auto shifted = static_cast<std::int32_t>(n << (32 - format.bits));
@@ -135,35 +133,35 @@ std::vector<float> read_wav(const std::string& path, std::int64_t rate) {
   const std::string bytes = read_binary_file(path);
   const std::string_view file = bytes;
   if (file.size() < 12 || !file.starts_with("RIFF") || file.substr(8, 4) != "WAVE")
-    refuse(path, "not a WAV file");
+    refuse_file(path, "not a WAV file");
   std::optional<Format> format;
   for (std::size_t at = 12; at + 8 <= file.size();) {
     const std::string_view name = file.substr(at, 4);
-    const std::size_t size = number(file, at + 4, 4), begin = at + 8;
+    const std::size_t size = little_endian(file, at + 4, 4), begin = at + 8;
     if (size > file.size() - begin)
-      refuse(path, fmt::format("a truncated WAV file: {} bytes are announced, but {} follow", size,
-                               file.size() - begin));
+      refuse_file(path, fmt::format("a truncated WAV file: {} bytes are announced, but {} follow",
+                                    size, file.size() - begin));
     if (name == "fmt ") format = format_of(path, file.substr(begin, size));
     if (name == "data") {
-      if (!format) refuse(path, "a WAV file with a broken header");
+      if (!format) refuse_file(path, "a WAV file with a broken header");
       if (format->rate != rate)
-        refuse(path, fmt::format("has {} samples per second, but data.features.rate is {}",
-                                 format->rate, rate));
+        refuse_file(path, fmt::format("has {} samples per second, but data.features.rate is {}",
+                                      format->rate, rate));
       const std::size_t step = format->bits / 8, frame = step * format->channels;
       std::vector<float> samples;
       for (std::size_t i = 0; i + frame <= size; i += frame) {
         float sum = 0;
         for (std::size_t c = 0; c < format->channels; ++c)
-          sum += sample(*format, file.substr(begin, size), i + c * step);
+          sum += sample_at(*format, file.substr(begin, size), i + c * step);
         if (!std::isfinite(sum))
-          refuse(path, fmt::format("sample {} is not a finite number", samples.size() + 1));
+          refuse_file(path, fmt::format("sample {} is not a finite number", samples.size() + 1));
         samples.push_back(sum / static_cast<float>(format->channels));
       }
       return samples;
     }
     at = begin + size + size % 2;
   }
-  refuse(path, "a WAV file without samples");
+  refuse_file(path, "a WAV file without samples");
 }
 
 bool is_tones(std::string_view line) { return line.starts_with(tones_mark); }

@@ -97,7 +97,7 @@ Json registered_name() {
   return {{"type", "string"}, {"pattern", "^[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)+$"}};
 }
 
-Json type_of(const Field& field) {
+Json type_schema(const Field& field) {
   switch (field.kind) {
     case FieldKind::whole:
     case FieldKind::number: {
@@ -132,7 +132,7 @@ Json type_of(const Field& field) {
 Json schema_of(const Field& field) {
   Json schema{{"description", fmt::format("{} ({})", field.help, field.type)},
               {"default", default_of(field)}};
-  schema.update(type_of(field));
+  schema.update(type_schema(field));
   return schema;
 }
 
@@ -142,7 +142,7 @@ Json section_schema(const std::string& key) {
     const std::string path = key.empty() ? name : fmt::format("{}.{}", key, name);
     const Field* const field = find_field(path);
     properties[name] = field ? schema_of(*field) : section_schema(path);
-    if (field) values.push_back(type_of(*field));
+    if (field) values.push_back(type_schema(*field));
   }
   if (key.empty()) {
     properties["sweep"] = {

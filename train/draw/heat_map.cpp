@@ -15,12 +15,12 @@ namespace heed {
 
 namespace {
 
-constexpr int levels = 12;
+constexpr int shades = 12;
 
-/// 0 (not drawn) to `levels`.
+/// 0 (not drawn) to shades.
 int level_of(float value, float largest) {
   if (!(value > 0) || !(largest > 0)) return 0;
-  return std::clamp(static_cast<int>(std::lround(levels * value / largest)), 0, levels);
+  return std::clamp(static_cast<int>(std::lround(shades * value / largest)), 0, shades);
 }
 
 /// The n-th largest value of a row, or its smallest.
@@ -62,7 +62,7 @@ HeatMap reduced(const HeatMap& map, std::int64_t most) {
 }
 
 std::string heat_cells(const HeatMap& map, double width, double height) {
-  std::array<std::string, levels + 1> paths;
+  std::array<std::string, shades + 1> paths;
   for (std::int64_t r = 0; r < map.rows; ++r) {
     for (std::int64_t c = 0; c < map.columns;) {
       const int level = level_of(map.at(r, c), map.largest);
@@ -76,7 +76,7 @@ std::string heat_cells(const HeatMap& map, double width, double height) {
     }
   }
   std::string body;
-  for (int level = 1; level <= levels; ++level) {
+  for (int level = 1; level <= shades; ++level) {
     if (!paths[level].empty())
       body += fmt::format("<path class=\"heat l{}\" d=\"{}\"/>\n", level, paths[level]);
   }

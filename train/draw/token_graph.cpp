@@ -13,10 +13,10 @@ namespace heed {
 
 namespace {
 
-constexpr double line = 16, top = 24;
+constexpr double line = 16, heading = 24;
 constexpr std::size_t most = 24;  // characters of a name
 
-double height_of(double node) { return top + line * (node + 0.5); }
+double height_of(double node) { return heading + line * (node + 0.5); }
 
 /// The edges between two columns, in one path for each level of opacity.
 std::string paths(const HeatMap& edges, double from, double to, double threshold) {
@@ -73,7 +73,7 @@ Drawing token_graph(std::span<const GraphColumn> columns, std::span<const HeatMa
     }
   }
   return {left + gap * static_cast<double>(columns.size() - 1) + right,
-          top + line * static_cast<double>(rows), body};
+          heading + line * static_cast<double>(rows), body};
 }
 
 }  // namespace heed

@@ -16,7 +16,7 @@ namespace {
 // ---- mteval-v13a --------------------------------------------------------------------------------
 // The rules concern ASCII only and put spaces around it, so they work on the bytes of UTF-8.
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// The ASCII symbols that are always separate tokens: all but letters, digits, and ' , - . (rule
 /// 1).
@@ -76,11 +76,11 @@ std::string_view without_final_spaces(std::string_view line) {
 std::string separated(std::string text) {
   text = separate_signs(text);
   // A period or comma is a separate token unless a digit precedes it …
-  text = separate(text, false, [](char a, char b) { return !is_digit(a) && is_point(b); });
+  text = separate(text, false, [](char a, char b) { return !is_ascii_digit(a) && is_point(b); });
   // … and follows it;
-  text = separate(text, true, [](char a, char b) { return is_point(a) && !is_digit(b); });
+  text = separate(text, true, [](char a, char b) { return is_point(a) && !is_ascii_digit(b); });
   // a hyphen after a digit is a separate token.
-  text = separate(text, false, [](char a, char b) { return is_digit(a) && b == '-'; });
+  text = separate(text, false, [](char a, char b) { return is_ascii_digit(a) && b == '-'; });
   return fmt::format("{}", fmt::join(split_words(text), " "));
 }
 
@@ -112,7 +112,7 @@ void for_each_character(std::string_view text, const Each& each) {
 
 using Counts = std::unordered_map<std::string, std::int64_t>;  // an n-gram and its count
 
-struct Line {
+struct LineCounts {
   std::array<Counts, bleu_order> ngrams;
   std::int64_t length = 0;
 };
@@ -131,10 +131,10 @@ std::string tokenized(const std::string& text, BleuTokenizer tokenizer) {
   return text;
 }
 
-Line count_line(const std::string& text, BleuTokenizer tokenizer) {
+LineCounts count_line(const std::string& text, BleuTokenizer tokenizer) {
   const std::string tokens = tokenized(text, tokenizer);
   const std::vector<std::string_view> words = split_words(tokens);
-  Line line;
+  LineCounts line;
   line.length = std::ssize(words);
   for (std::size_t begin = 0; begin < words.size(); ++begin) {
     std::string ngram;
@@ -147,7 +147,7 @@ Line count_line(const std::string& text, BleuTokenizer tokenizer) {
   return line;
 }
 
-void add_line(BleuScore& sums, const Line& hypothesis, const Line& reference) {
+void add_line(BleuScore& sums, const LineCounts& hypothesis, const LineCounts& reference) {
   sums.hypothesis_length += hypothesis.length;
   sums.reference_length += reference.length;
   for (std::size_t n = 0; n < bleu_order; ++n) {

@@ -16,7 +16,7 @@ namespace heed {
 namespace {
 
 using Texts = std::vector<std::string>;
-constexpr int plain = 1, wide = 2, table = 3, mixing = 4;  // tints
+constexpr int plain = 1, wide = 2, weights = 3, mixing = 4;  // tints
 
 std::string shape(const std::string& rows, std::int64_t columns) {
   return fmt::format("[{}, {}]", rows, columns);
@@ -237,25 +237,25 @@ class ModelDrawing {
     if (o_.scale_embeddings) lines[0] += fmt::format(", times √{}", o_.d_model);
     const bool again = has("embedding") && prefix == "source_";  // one table, drawn at the target
     if (again) lines.emplace_back("the same matrix");
-    const Box embedding = again
-                              ? Box{"Embedding", lines, "", table}
-                              : box("Embedding", lines,
-                                    {has("embedding") ? "embedding" : prefix + "embedding"}, table);
+    const Box embedding =
+        again ? Box{"Embedding", lines, "", weights}
+              : box("Embedding", lines, {has("embedding") ? "embedding" : prefix + "embedding"},
+                    weights);
     c.caption(what);
     c.rise(fmt::format("[{}]", rows));
     embedding_ = c.top - embedding.height() / 2;
     c.box(embedding);
-    if (has("segments")) c.add_beside(box("Segments", {"of a line"}, {"segments"}, table));
+    if (has("segments")) c.add_beside(box("Segments", {"of a line"}, {"segments"}, weights));
   }
 
   void draw_positions(Column& c, const std::string& prefix, std::int64_t longest) const {
     const Texts part{prefix + "positions"};
     if (o_.positions == PositionKind::sinusoidal)
-      c.add_beside({"Positions", {"sinusoids"}, "", table});
+      c.add_beside({"Positions", {"sinusoids"}, "", weights});
     if (o_.positions == PositionKind::learned)
-      c.add_beside(box("Positions", {fmt::format("learned, up to {}", longest)}, part, table));
+      c.add_beside(box("Positions", {fmt::format("learned, up to {}", longest)}, part, weights));
     if (o_.positions == PositionKind::relative_t5)
-      c.give_beside(box("Distances", {"biases of all layers"}, part, table));
+      c.give_beside(box("Distances", {"biases of all layers"}, part, weights));
   }
 
   /// Describes a source that is not text, and its rows.
@@ -288,7 +288,7 @@ class ModelDrawing {
     draw_source(c, class_row);
     c.rise(shape(made, channels));
     if (o_.front_end.kind == FrontEndKind::linear || o_.kind == ModelKind::swin) {
-      c.box(box("Linear", {map(channels, o_.d_model)}, {part}, table));
+      c.box(box("Linear", {map(channels, o_.d_model)}, {part}, weights));
       return made;
     }
     for (std::int64_t i = 0; i < o_.front_end.layers; ++i, channels = o_.d_model) {
@@ -296,7 +296,7 @@ class ModelDrawing {
       c.box(box("Convolution",
                 {fmt::format("{}, stride 2, {}, gelu", width > 0 ? "3 × 3" : "3 rows",
                              map(channels, o_.d_model))},
-                {fmt::format("{}.layers.{}", part, i)}, table));
+                {fmt::format("{}.layers.{}", part, i)}, weights));
       height = (height + 1) / 2;
       width = (width + 1) / 2;
       made = width > 0 ? std::to_string(height * width)
@@ -316,8 +316,8 @@ class ModelDrawing {
       c.rise(shape(rows, o.d_model), 22);
       if (s > 0) {
         const std::int64_t d = o.d_model;
-        c.box(
-            box("Merge 2 × 2 patches", {"norm, " + map(4 * d, 2 * d)}, {stage + ".merge"}, table));
+        c.box(box("Merge 2 × 2 patches", {"norm, " + map(4 * d, 2 * d)}, {stage + ".merge"},
+                  weights));
         for (std::int64_t* const size : {&o.d_model, &o.d_ff, &o.heads, &o.attention.kv_heads})
           *size *= 2;
         rows = std::to_string((height /= 2) * (width /= 2));
@@ -354,8 +354,8 @@ class ModelDrawing {
                    const std::string& what) const {
     c.rise(shape(rows, d), 22);
     const bool tied = !has("output");
-    const Box output = tied ? Box{"Linear", {map(d, labels), "the embedding's matrix"}, "", table}
-                            : box("Linear", {map(d, labels)}, {"output"}, table);
+    const Box output = tied ? Box{"Linear", {map(d, labels), "the embedding's matrix"}, "", weights}
+                            : box("Linear", {map(d, labels)}, {"output"}, weights);
     if (tied) c.tie(embedding_, c.top - output.height() / 2);
     c.box(output);
     c.rise(shape(rows, labels), 22);

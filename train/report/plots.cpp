@@ -272,7 +272,7 @@ std::vector<Drawing> activation_plots(const Config&, std::int64_t) {
 }
 
 using Plots = std::vector<Drawing> (*)(const Config&, std::int64_t);
-constexpr std::array<std::pair<std::string_view, Plots>, 5> table{{
+constexpr std::array<std::pair<std::string_view, Plots>, 5> families{{
     {"positions", position_plots},
     {"schedule", schedule_plots},
     {"softmax", softmax_plots},
@@ -285,14 +285,14 @@ constexpr std::array<std::pair<std::string_view, Plots>, 5> table{{
 const std::vector<std::string>& plot_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const auto& [name, make] : table) all.emplace_back(name);
+    for (const auto& [name, make] : families) all.emplace_back(name);
     return all;
   }();
   return names;
 }
 
 std::vector<Drawing> plots_of(std::string_view name, const Config& config, std::int64_t length) {
-  for (const auto& [own, make] : table)
+  for (const auto& [own, make] : families)
     if (own == name) return make(config, length);
   throw Error(Exit::usage,
               fmt::format("{}: no such plot; there are {}", name, fmt::join(plot_names(), ", ")));

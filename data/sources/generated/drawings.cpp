@@ -13,7 +13,7 @@
 namespace heed {
 namespace {
 
-constexpr std::string_view mark = "drawing:";
+constexpr std::string_view drawing_prefix = "drawing:";
 constexpr std::array<std::string_view, 6> colours{"red",    "green",  "blue",
                                                   "yellow", "purple", "white"};
 constexpr std::array<std::array<std::uint8_t, 3>, 6> rgb{
@@ -30,14 +30,14 @@ struct Shape {
   std::string name() const { return fmt::format("a {} {}", colours[colour], shapes[kind]); }
 };
 
-[[noreturn]] void refuse(std::string_view line) {
+[[noreturn]] void refuse_drawing(std::string_view line) {
   throw Error(Exit::bad_input,
               fmt::format("\"{}\" is not a drawing: \"drawing:COLOUR SHAPE LEFT TOP SIZE;…\" is "
                           "expected, with colours {} and shapes {}",
                           shown(line), fmt::join(colours, ", "), fmt::join(shapes, ", ")));
 }
 
-Shape parse(const std::string& text, std::string_view line) {
+Shape parse_shape(const std::string& text, std::string_view line) {
   std::array<char, 16> colour{}, kind{};
   std::array<int, 3> n{};
   int end = 0;
@@ -49,17 +49,17 @@ Shape parse(const std::string& text, std::string_view line) {
              last_shape = shapes.end();
   if (found != 5 || static_cast<std::size_t>(end) != text.size() || c == last_colour ||
       k == last_shape || n[2] < 1)
-    refuse(line);
+    refuse_drawing(line);
   return {static_cast<std::size_t>(c - colours.begin()),
           static_cast<std::size_t>(k - shapes.begin()), n[0], n[1], n[2]};
 }
 
 std::vector<Shape> shapes_of(std::string_view line) {
   std::vector<Shape> all;
-  std::string_view rest = line.substr(mark.size());
+  std::string_view rest = line.substr(drawing_prefix.size());
   while (true) {
     const std::size_t end = rest.find(';');
-    all.push_back(parse(std::string(rest.substr(0, end)), line));
+    all.push_back(parse_shape(std::string(rest.substr(0, end)), line));
     if (end == std::string_view::npos) return all;
     rest.remove_prefix(end + 1);
   }
@@ -84,7 +84,7 @@ bool covers(const Shape& shape, std::int64_t x, std::int64_t y) {
 
 }  // namespace
 
-bool is_drawing(std::string_view line) { return line.starts_with(mark); }
+bool is_drawing(std::string_view line) { return line.starts_with(drawing_prefix); }
 
 Picture draw_picture(std::string_view line, std::int64_t height, std::int64_t width,
                      std::int64_t channels) {
@@ -134,7 +134,7 @@ Scene make_scene(std::int64_t height, std::int64_t width, Random& random) {
     if (larger < sizes || larger < smaller + 4) continue;  // they touch, or both directions fit
     const char* const relation = std::abs(dx) > std::abs(dy) ? (dx > 0 ? "left of" : "right of")
                                                              : (dy > 0 ? "above" : "below");
-    return {fmt::format("{}{};{}", mark, a.text(), b.text()),
+    return {fmt::format("{}{};{}", drawing_prefix, a.text(), b.text()),
             fmt::format("{} {} {}", a.name(), relation, b.name())};
   }
 }

@@ -9,8 +9,8 @@ namespace {
 using Words = std::array<std::string_view, 12>;
 
 // Words that occur in several lists are ambiguous.
-constexpr Words things{"guard", "watch", "ship",  "light", "plant", "cook",
-                       "paint", "drink", "house", "train", "river", "letter"};
+constexpr Words nouns{"guard", "watch", "ship",  "light", "plant", "cook",
+                      "paint", "drink", "house", "train", "river", "letter"};
 constexpr Words acts{"guard", "watch", "ship",  "light", "plant",  "cook",
                      "paint", "drink", "house", "train", "follow", "like"};
 constexpr Words qualities{"light", "clean", "fast", "early", "hard", "round",
@@ -19,8 +19,8 @@ constexpr Words manners{"fast",  "early", "hard",  "back", "often", "again",
                         "round", "soon",  "twice", "well", "there", "here"};
 constexpr std::array<std::string_view, 8> places{"near",  "under",  "like",  "round",
                                                  "after", "before", "since", "with"};
-constexpr std::array<std::string_view, 6> reasons{"after", "before",  "since",
-                                                  "while", "because", "if"};
+constexpr std::array<std::string_view, 6> subordinators{"after", "before",  "since",
+                                                        "while", "because", "if"};
 constexpr std::array<std::string_view, 6> determiners{"the", "a", "that", "her", "this", "his"};
 constexpr std::array<std::string_view, 4> subjects{"she", "he", "that", "this"};
 constexpr std::array<std::string_view, 4> objects{"her", "him", "that", "this"};
@@ -38,14 +38,14 @@ class Writer {
 
   TaggedSentence sentence(std::int64_t clauses) {
     if (clauses > 1 && chance(3)) {
-      one_of(reasons, "SCONJ");
+      one_of(subordinators, "SCONJ");
       clause();
       add(",", "PUNCT");
       --clauses;
     }
     clause();
     for (; clauses > 1; --clauses) {
-      chance(2) ? one_of(links, "CCONJ") : one_of(reasons, "SCONJ");
+      chance(2) ? one_of(links, "CCONJ") : one_of(subordinators, "SCONJ");
       clause();
     }
     add(".", "PUNCT");
@@ -91,7 +91,7 @@ class Writer {
       one_of(determiners, "DET");
     }
     if (chance(3)) one_of(qualities, "ADJ");
-    const std::string_view word = things[random_.below(static_cast<std::uint32_t>(things.size()))];
+    const std::string_view word = nouns[random_.below(static_cast<std::uint32_t>(nouns.size()))];
     add(plural ? with_s(word) : std::string(word), "NOUN");
     return plural;
   }

@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-constexpr std::string_view mark = "clip:";
+constexpr std::string_view clip_prefix = "clip:";
 
 /// In the order of a turn to the right.
 struct Direction {
@@ -30,24 +30,24 @@ struct Path {
   std::string_view moves;
 };
 
-[[noreturn]] void refuse(std::string_view line) {
+[[noreturn]] void refuse_clip(std::string_view line) {
   throw Error(Exit::bad_input,
               fmt::format("\"{}\" is not a clip: \"clip:LEFT TOP SIZE MOVES\" is expected, with "
                           "numbers below 65536, a size of at least 1, and moves l, r, u and d",
                           shown(line)));
 }
 
-Path parse(std::string_view line) {
-  std::string_view rest = line.substr(mark.size());
+Path parse_path(std::string_view line) {
+  std::string_view rest = line.substr(clip_prefix.size());
   Path path;
   for (std::int64_t* const n : {&path.left, &path.top, &path.size}) {
     const auto [stop, error] = std::from_chars(rest.data(), rest.data() + rest.size(), *n);
     rest.remove_prefix(static_cast<std::size_t>(stop - rest.data()));
-    if (error != std::errc() || *n < 0 || *n > 65535 || !rest.starts_with(' ')) refuse(line);
+    if (error != std::errc() || *n < 0 || *n > 65535 || !rest.starts_with(' ')) refuse_clip(line);
     rest.remove_prefix(1);
   }
   path.moves = rest;
-  if (path.size < 1 || rest.find_first_not_of("lrud") != std::string_view::npos) refuse(line);
+  if (path.size < 1 || rest.find_first_not_of("lrud") != std::string_view::npos) refuse_clip(line);
   return path;
 }
 
@@ -55,13 +55,13 @@ std::int64_t wrapped(std::int64_t at, std::int64_t side) { return (at % side + s
 
 }  // namespace
 
-bool is_motion(std::string_view line) { return line.starts_with(mark); }
+bool is_motion(std::string_view line) { return line.starts_with(clip_prefix); }
 
-std::int64_t motion_length(std::string_view line) { return std::ssize(parse(line).moves) + 1; }
+std::int64_t motion_length(std::string_view line) { return std::ssize(parse_path(line).moves) + 1; }
 
 Clip draw_motion(std::string_view line, std::int64_t height, std::int64_t width,
                  std::int64_t channels) {
-  const Path path = parse(line);
+  const Path path = parse_path(line);
   Clip clip{motion_length(line), height, width, channels, {}};
   const std::int64_t frame = height * width * channels;
   clip.values.resize(static_cast<std::size_t>(clip.frames * frame));
@@ -100,7 +100,7 @@ Motion make_motion(std::int64_t frames, std::int64_t height, std::int64_t width,
     if (run > 0) direction = (direction + 1 + 2 * below(2)) % std::ssize(directions);
     moves.append(static_cast<std::size_t>(runs[run]), directions[direction].letter);
   }
-  return {fmt::format("{}{} {} {} {}", mark, left, top, size, moves),
+  return {fmt::format("{}{} {} {} {}", clip_prefix, left, top, size, moves),
           fmt::format("{} {}", directions[first].name, turns)};
 }
 

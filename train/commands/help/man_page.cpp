@@ -109,7 +109,7 @@ std::string commands(const CommandTree& tree) {
   return out;
 }
 
-std::string keys() {
+std::string key_section() {
   std::string out =
       ".SH CONFIG\n"
       "A config is a YAML file; the command line changes keys of it as\n" +
@@ -160,7 +160,7 @@ std::string man_page(const CommandTree& tree) {
          " ...]\n";
   out += ".SH DESCRIPTION\n" + plain(tree.help) + "\n" + details(tree.details);
   out += ".SH OPTIONS\n" + arguments(tree.options, false);
-  return out + commands(tree) + keys() + std::string(files);
+  return out + commands(tree) + key_section() + std::string(files);
 }
 
 }  // namespace heed

@@ -148,7 +148,7 @@ std::string figure(const RunResult& result) {
                      heed::text_of(metric, value->get<double>()), result.where);
 }
 
-std::string steps(const RunLine& line) {
+std::string progress_text(const RunLine& line) {
   const std::int64_t all = line.result.config.train.steps;
   if (line.state == RunState::finished || line.state > RunState::no_checkpoint || all == 0)
     return fmt::format("{}", line.step);
@@ -188,7 +188,7 @@ std::string text_of(const std::vector<RunLine>& runs, std::int64_t now) {
       continue;
     }
     rows.push_back({result.folder, std::string(info_of(result.config.task).name),
-                    std::string(name_of(line.state)), steps(line), figure(result),
+                    std::string(name_of(line.state)), progress_text(line), figure(result),
                     fmt::format("{:.1f}", line.seconds / 60), age(now - line.changed)});
   }
   return aligned(rows);

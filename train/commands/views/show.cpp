@@ -89,7 +89,7 @@ Config shown_config(const ShowCommand& options) {
   return read_run_config(run, options.overrides);
 }
 
-std::string shown(const ShowCommand& options) {
+std::string drawn_model(const ShowCommand& options) {
   if (options.schema) return json_schema();
   if (options.config == "reference") return reference_yaml();  // printed from the field table
   const Config config = shown_config(options);
@@ -115,7 +115,7 @@ int show_command(const ShowCommand& options) {
                                          "training step",
                                          options.output));
   }
-  const std::string text = shown(options);
+  const std::string text = drawn_model(options);
   write_output(options.output, [&](const Sink& sink) { sink(text); });
   if (!is_standard_output(options.output)) tell("heed: written to " + options.output);
   return 0;

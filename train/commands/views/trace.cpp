@@ -14,8 +14,6 @@ namespace heed {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(Exit::usage, message); }
-
 /// A config's model before its first step, with the tokenizers that it would be trained with.
 TrainedModel untrained(const std::string& path, const std::vector<std::string>& overrides) {
   TrainedModel made;
@@ -32,7 +30,8 @@ std::string default_target(const TrainedModel& trained, const Trained& model,
   const bool labels = trained.task->info().architecture == Architecture::encoder;
   if (trained.task->info().architecture == Architecture::decoder) return "";
   if (!is_run && options.backward)
-    refuse("--backward needs --target: the model of a CONFIG is untrained and has no output");
+    throw Error(Exit::usage,
+                "--backward needs --target: the model of a CONFIG is untrained and has no output");
   if (!is_run || (labels && !options.backward)) return "";
   return trained.task->answers(model, trained.config.seed)->lines({options.input}, 0).front();
 }
@@ -44,17 +43,18 @@ int trace_command(const TraceCommand& options) {
   require_utf8("--target", options.target);
   const bool page = options.output.ends_with(".html");
   const std::string writes = "text, or a page to a file that ends in .html";
-  if (options.output.ends_with(".svg")) refuse("heed trace writes " + writes);
+  if (options.output.ends_with(".svg")) throw Error(Exit::usage, "heed trace writes " + writes);
   refuse_other_formats(options.output, "heed trace", writes);
   const bool is_run = std::filesystem::is_directory(options.config);
   if (!is_run && !options.weights.empty())
-    refuse("--weights is for run folders; " + options.config + " is not one");
+    throw Error(Exit::usage, "--weights is for run folders; " + options.config + " is not one");
   refuse_output_over_input(options.output, {options.config});
   const TrainedModel trained =
       is_run ? TrainedModel::open(options.config, options.overrides, options.weights)
              : untrained(options.config, options.overrides);
   if (!options.target.empty() && trained.task->info().architecture == Architecture::decoder)
-    refuse("--target is for models that read a source; this one reads --input alone");
+    throw Error(Exit::usage,
+                "--target is for models that read a source; this one reads --input alone");
   const std::string layer =
       chosen_layers(*trained.model, trained.config, options.layer, options.head).front();
   Team team(trained.config.threads);

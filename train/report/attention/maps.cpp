@@ -14,7 +14,7 @@ HEED_BEGIN
 
 namespace {
 
-constexpr std::string_view projection = ".out_proj.weight";
+constexpr std::string_view output_weight = ".out_proj.weight";
 constexpr std::string_view cross = ".multihead_attn";
 
 /// Of these layers, those that read their own sequence, or those that read the encoder's rows.
@@ -143,8 +143,8 @@ std::vector<std::string> attention_layers(const Model& model, const Config& conf
                 "a Swin Transformer attends within windows, which cannot be shown row by row");
   std::vector<std::string> names;
   for (const NamedTensor& p : model.parameters()) {
-    if (p.name.ends_with(projection))
-      names.push_back(p.name.substr(0, p.name.size() - projection.size()));
+    if (p.name.ends_with(output_weight))
+      names.push_back(p.name.substr(0, p.name.size() - output_weight.size()));
   }
   if (config.model.attention.pattern == PatternKind::linear) names = layers_that(names, false);
   if (names.empty())

@@ -17,7 +17,7 @@ namespace heed {
 
 namespace {
 
-constexpr std::size_t shown = 6;  // samples under a title
+constexpr std::size_t most_samples = 6;  // samples under a title
 
 bool is_right(const SampleOutput& sample) { return sample.output == sample.target; }
 
@@ -46,7 +46,7 @@ std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
   for (const SampleOutput& sample : outputs) values.push_back(goodness(sample));
   std::vector<std::size_t> order = numbers(outputs.size());
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return values[i]; });
-  const auto n = static_cast<std::ptrdiff_t>(std::min(shown, order.size()));
+  const auto n = static_cast<std::ptrdiff_t>(std::min(most_samples, order.size()));
   const std::vector<std::size_t> worst(order.begin(), order.begin() + n),
       best(order.rbegin(), order.rbegin() + n);
   std::vector<std::size_t> some;
