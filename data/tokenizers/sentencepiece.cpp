@@ -352,7 +352,7 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
       throw Error(
           Exit::usage,
           fmt::format("tokenizer.vocab_size: {} is too small: characters and specials alone "
-                      "need {} pieces",
+                      "need {} pieces; raise it, or leave out files with rare characters",
                       options.vocab_size, needed));
     }
   }
