@@ -351,6 +351,28 @@ BOOST_AUTO_TEST_CASE(the_lock_records_that_heed_held_it) {
   BOOST_TEST(RunLock::left_in(folder.path, false));
 }
 
+BOOST_AUTO_TEST_CASE(any_cut_of_a_lock_is_free_and_names_nobody) {
+  for (const std::string line : {"heed 7\n", "heed 4711\n", "heed 4194304\n"}) {
+    for (std::size_t size = 0; size <= line.size(); ++size) {
+      const TempFolder folder;
+      put(folder / ".lock", line.substr(0, size));
+      BOOST_TEST_INFO("the first " << size << " bytes of " << line);
+      BOOST_TEST(RunLock::left_in(folder.path, true));
+      BOOST_CHECK_NO_THROW(RunLock::refuse_if_held(folder.path));
+      BOOST_CHECK_NO_THROW(refuse_existing_run({folder.path}));
+      const FileDescriptor holder = open_file(folder / ".lock", O_RDONLY);
+      BOOST_REQUIRE(::flock(holder.get(), LOCK_EX | LOCK_NB) == 0);
+      const std::string number = size == line.size() ? line.substr(5, line.size() - 6) : "";
+      HEED_CHECK_ERROR(Exit::locked,
+                       ": another heed" + (number.empty() ? "" : " (process " + number + ")") +
+                           " is working on this run",
+                       RunLock::refuse_if_held(folder.path));
+      BOOST_REQUIRE(::flock(holder.get(), LOCK_UN) == 0);
+      BOOST_CHECK_NO_THROW(lock_new_run({folder.path}, true));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(looking_at_the_lock_does_not_take_it) {
   const TempFolder folder;
   put(folder / ".lock", "");

@@ -205,37 +205,56 @@ BOOST_AUTO_TEST_CASE(the_remaining_time_is_estimated_from_the_steps) {
   BOOST_TEST(contains(screen.written.back(), "ETA 0:07"));  // the trainer's own estimate
 }
 
-BOOST_AUTO_TEST_CASE(style_follows_the_environment) {
-  const auto with = [](const char* name, const char* value, int descriptor) {
-    const char* old = ::getenv(name);
-    const std::string before = old ? old : "";
-    value ? ::setenv(name, value, 1) : ::unsetenv(name);
-    const ProgressStyle style = detect_style(descriptor);
-    old ? ::setenv(name, before.c_str(), 1) : ::unsetenv(name);
-    return style;
-  };
+/// The style of a descriptor while this variable has this value (null: is unset).
+ProgressStyle style_with(const char* name, const char* value, int descriptor) {
+  const char* old = ::getenv(name);
+  const std::string before = old ? old : "";
+  value ? ::setenv(name, value, 1) : ::unsetenv(name);
+  const ProgressStyle style = detect_style(descriptor);
+  old ? ::setenv(name, before.c_str(), 1) : ::unsetenv(name);
+  return style;
+}
+
+BOOST_AUTO_TEST_CASE(style_of_a_file_follows_the_locale) {
   const FileDescriptor none = open_file("/dev/null", O_WRONLY);
   BOOST_TEST(!detect_style(none.get()).terminal);
   BOOST_TEST(!detect_style(none.get()).color);
-  BOOST_TEST(with("LC_ALL", "de_DE.UTF-8", none.get()).unicode);
-  BOOST_TEST(with("LC_ALL", "C.utf8", none.get()).unicode);
-  BOOST_TEST(!with("LC_ALL", "C", none.get()).unicode);
+  BOOST_TEST(style_with("LC_ALL", "de_DE.UTF-8", none.get()).unicode);
+  BOOST_TEST(style_with("LC_ALL", "C.utf8", none.get()).unicode);
+  BOOST_TEST(!style_with("LC_ALL", "C", none.get()).unicode);
+}
 
-  // A pseudoterminal.
-  const FileDescriptor master(::posix_openpt(O_RDWR | O_NOCTTY));
-  BOOST_REQUIRE(master.get() >= 0);
-  BOOST_REQUIRE((::grantpt(master.get()) == 0 && ::unlockpt(master.get()) == 0));
-  const FileDescriptor terminal = open_file(::ptsname(master.get()), O_RDWR | O_NOCTTY);
+/// A pseudoterminal; its sides are undefined where /dev/pts is not mounted.
+struct Pseudoterminal {
+  FileDescriptor master{::posix_openpt(O_RDWR | O_NOCTTY)};
+  FileDescriptor terminal;
+
+  Pseudoterminal() {
+    if (master.get() < 0 || ::grantpt(master.get()) != 0 || ::unlockpt(master.get()) != 0) return;
+    terminal = FileDescriptor(::open(::ptsname(master.get()), O_RDWR | O_NOCTTY | O_CLOEXEC));
+  }
+};
+
+boost::test_tools::assertion_result pseudoterminals_work(boost::unit_test::test_unit_id) {
+  boost::test_tools::assertion_result result(Pseudoterminal().terminal.get() >= 0);
+  if (!result) result.message() << "no pseudoterminal can be opened: is /dev/pts mounted?";
+  return result;
+}
+
+BOOST_AUTO_TEST_CASE(style_of_a_terminal_follows_the_environment,
+                     *boost::unit_test::precondition(pseudoterminals_work)) {
+  const Pseudoterminal pseudo;
+  const int terminal = pseudo.terminal.get();
   ::setenv("TERM", "xterm", 1);
   ::unsetenv("NO_COLOR");
-  BOOST_TEST(detect_style(terminal.get()).terminal);
-  BOOST_TEST(detect_style(terminal.get()).color);
-  BOOST_TEST(detect_style(terminal.get()).width == 80);  // the size is not set
-  BOOST_TEST(with("NO_COLOR", "1", terminal.get()).terminal);
-  BOOST_TEST(!with("NO_COLOR", "1", terminal.get()).color);
-  BOOST_TEST(with("NO_COLOR", "", terminal.get()).color);
-  BOOST_TEST(!with("TERM", "dumb", terminal.get()).terminal);
-  BOOST_TEST(!with("TERM", nullptr, terminal.get()).terminal);
+  BOOST_TEST(detect_style(terminal).terminal);
+  BOOST_TEST(detect_style(terminal).color);
+  BOOST_TEST(detect_style(terminal).width == 80);  // the size is not set
+  BOOST_TEST(style_with("NO_COLOR", "1", terminal).terminal);
+  BOOST_TEST(!style_with("NO_COLOR", "1", terminal).color);
+  BOOST_TEST(style_with("NO_COLOR", "", terminal).color);
+  BOOST_TEST(!style_with("TERM", "dumb", terminal).terminal);
+  BOOST_TEST(!style_with("TERM", nullptr, terminal).terminal);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

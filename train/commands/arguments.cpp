@@ -6,8 +6,9 @@ namespace heed::arguments {
 
 void add_overrides(CLI::App* command, std::vector<std::string>& overrides, const char* example) {
   command
-      ->add_option("key=value", overrides,
-                   fmt::format("config keys to change, such as threads=1 or {}", example))
+      ->add_option(
+          "OVERRIDE", overrides,
+          fmt::format("key=value for each config key to change, such as threads=1 or {}", example))
       ->type_name("");
 }
 

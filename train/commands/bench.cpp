@@ -22,6 +22,7 @@
 #include "train/loop/transfer.h"
 #include "train/report/product_replay.h"
 #include "train/report/step_profile.h"
+#include "train/run/blas_choice.h"
 #include "train/tasks/model.h"
 #include "train/tasks/task.h"
 #include "train/tasks/token_cost.h"
@@ -219,6 +220,7 @@ int bench_command(const BenchCommand& options) {
                               {"allocations_per_step", static_cast<double>(m.allocations) / steps},
                               {"first_step_ms", m.first_step_ms},
                               {"blas", kernels::blas_name()},
+                              {"blas_kernel_chosen_by", blas_kernel_chooser()},
                               {"steps", m.steps.size()},
                               {"params", m.parameters},
                               {"profile", m.profile.json()}};
@@ -235,9 +237,8 @@ int bench_command(const BenchCommand& options) {
       "  products    {:10.2f} ms alone, {:.0f} % of the step: {:.4g} GFLOP executed, {:.1f} "
       "GFLOP/s\n",
       1e3 * products, 100 * share, executed_gflop, executed_gflop / products);
-  // OpenBLAS chooses its kernels by processor and OPENBLAS_CORETYPE; a wrong choice can halve the
-  // speed.
-  fmt::print("  blas         {}\n", kernels::blas_name());
+  fmt::print("  blas         {} (kernel chosen by {})\n", kernels::blas_name(),
+             blas_kernel_chooser());
   fmt::print("  memory      {:10.1f} MB at most; {:.2f} allocations per step\n", m.peak_rss_mb,
              record["allocations_per_step"].get<double>());
   fmt::print("  first step  {:10.1f} ms after process start\n\n{}", m.first_step_ms,

@@ -85,8 +85,8 @@ void add_sweep(CLI::App& app, Job& job) {
       ->required()
       ->type_name("");
   command
-      ->add_option("key=values", options->arguments,
-                   "values to try, such as model.norm=pre,post; key=value is for every run")
+      ->add_option("VALUES", options->arguments,
+                   "key=values to try, such as model.norm=pre,post; key=value is for every run")
       ->type_name("");
   const auto add_count = [&](const char* name, std::optional<std::int64_t>& value,
                              const char* help) {

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -16,6 +18,7 @@
 #include "autograd/base/error.h"
 #include "train/commands/command_line.h"
 #include "train/distributed/launch.h"
+#include "train/run/blas_choice.h"
 #include "train/run/version.h"
 #include "train/terminal/talk.h"
 
@@ -47,6 +50,12 @@ int output_failed(std::string_view message) {
   if (reader_left()) return 128 + SIGPIPE;
   tell_error(message);
   return static_cast<int>(Exit::io);
+}
+
+/// Whether the command runs a model; the others need no BLAS.
+bool computes(std::string_view command) {
+  constexpr std::array without{"compare", "completion", "fetch", "help", "man", "plot", "runs"};
+  return std::ranges::find(without, command) == without.end();
 }
 
 /// Runs the job and reports any failure, including that of writing the last bytes.
@@ -119,6 +128,7 @@ int main(int argc, char** argv) {
   const int status = run([&] {
     const Launcher launcher = find_launcher();
     const std::string command = app.get_subcommands().front()->get_name();
+    if (computes(command)) use_best_blas_kernel(argv, launcher.rank > 0);
     if (launcher.processes > 1 && command != "train" && command != "resume" && command != "eval") {
       if (launcher.rank > 0) throw Error(Exit::usage, "");  // rank 0 prints the message
       throw Error(

@@ -77,11 +77,12 @@ constexpr bool is_open(const T&) {
   return requires { open_names(T{}); };
 }
 
-/// A row for the member that `get` finds in a Config (const or not); its type determines the kind.
-template <class Get>
-Field row(std::string key, Get get, Range range, std::string help) {
-  const Config defaults;
-  const auto& member = get(defaults);
+/// A row for the member that `member_of` finds in a Config; its type determines the kind. A function pointer, because the
+/// table is then compiled once for each type, and not for each key.
+template <class T>
+Field row(std::string key, T& (*member_of)(Config&), Range range, std::string help) {
+  static Config defaults;
+  const T& member = member_of(defaults);
   Field field;
   field.key = std::move(key);
   field.help = std::move(help);
@@ -89,13 +90,15 @@ Field row(std::string key, Get get, Range range, std::string help) {
   field.range = range;
   field.choices = choices_of(member);
   field.open = is_open(member);
-  field.get = [=](const Config& config) { return json_of(get(config)); };
-  field.set = [=](Config& config, const nlohmann::json& json) { set_from(json, get(config)); };
+  field.get = [=](const Config& config) {
+    return json_of(std::as_const(member_of(const_cast<Config&>(config))));  // which is only read
+  };
+  field.set = [=](Config& config, const nlohmann::json& json) { set_from(json, member_of(config)); };
   return field;
 }
-template <class Get>
-Field row(std::string key, Get get, std::string help) {
-  return row(std::move(key), get, Range(), std::move(help));
+template <class T>
+Field row(std::string key, T& (*member_of)(Config&), std::string help) {
+  return row(std::move(key), member_of, Range(), std::move(help));
 }
 
 /// What a value may be, in words.
@@ -154,9 +157,9 @@ void add_model(Table& table);
 
 /// Expands to a key and an accessor of its member; the key is the member's path in Config.
 #define HEED_KEY(member) \
-#member, [](auto& config) -> auto& { return config.member; }
+#member, +[](Config& config) -> auto& { return config.member; }
 /// Only the accessor, for the few keys that differ from their member's path.
 #define HEED_MEMBER(member) \
-  [](auto& config) -> auto& { return config.member; }  // NOLINT(bugprone-macro-parentheses)
+  +[](Config& config) -> auto& { return config.member; }  // NOLINT(bugprone-macro-parentheses)
 
 }  // namespace heed

@@ -16,7 +16,9 @@
 namespace heed {
 namespace {
 
-constexpr std::string_view mark = "heed ";  // "heed 1234\n": the current or last holder
+/// The content of a lock is one line, "heed 1234\n": the process that holds or last held it. A full disk or a
+/// killed process can leave any beginning of that line, so the number counts only if its newline is there.
+constexpr std::string_view mark = "heed ";
 
 std::string text_of(int descriptor) {
   std::array<char, 32> text{};
@@ -24,13 +26,14 @@ std::string text_of(int descriptor) {
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
 }
 
-/// " (process 1234)", or "" if the holder has not written its number yet.
+/// " (process 1234)", or "" if the holder has not written its whole line yet.
 std::string holder(int descriptor) {
   const std::string text = text_of(descriptor);
-  std::string digits;
-  for (std::size_t i = mark.size(); i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i)
-    digits += text[i];
-  return digits.empty() ? "" : fmt::format(" (process {})", digits);
+  const std::size_t end = text.find_first_not_of("0123456789", mark.size());
+  if (!text.starts_with(mark) || end == mark.size() || end == std::string::npos ||
+      text[end] != '\n')
+    return "";
+  return fmt::format(" (process {})", text.substr(mark.size(), end - mark.size()));
 }
 
 int try_lock(int descriptor, int kind) {
@@ -60,13 +63,13 @@ RunLock::RunLock(const std::filesystem::path& run) {
     static_cast<void>(::pwrite(file_.get(), number.data(), number.size(), 0) == 0);
 }
 
-bool RunLock::left_in(const std::filesystem::path& run, bool even_empty) {
+bool RunLock::left_in(const std::filesystem::path& run, bool even_cut) {
   const std::filesystem::path path = run / ".lock";
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored)))
     return false;
   const std::string text = text_of(open_file(path, O_RDONLY | O_NOFOLLOW).get());
-  return text.starts_with(mark) || (even_empty && text.empty());
+  return text.starts_with(mark) || (even_cut && mark.starts_with(text));
 }
 
 bool RunLock::is_held(const std::filesystem::path& run) {

@@ -15,9 +15,11 @@
 #include "autograd/base/formats/json_text.h"
 #include "autograd/base/team.h"
 #include "autograd/base/utf8.h"
+#include "autograd/kernels/gemm/blas_kernel.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "train/config/plugins.h"
 #include "train/fetch/subprocess.h"
+#include "train/run/blas_choice.h"
 #include "train/run/version.h"
 
 namespace heed {
@@ -57,6 +59,8 @@ nlohmann::json describe(const Config& config, const SplitSums& sums) {
           {"compiler", compiler},
           {"flags", flags},
           {"blas", kernels::blas_name()},
+          {"blas_kernel",
+           {{"name", kernels::blas_kernel().name}, {"chosen_by", blas_kernel_chooser()}}},
           {"plugins", describe_plugins(config)},
           {"teacher", teacher_sum(config)},
           {"data", {{"train", sums.train}, {"valid", sums.valid}, {"test", sums.test}}}};

@@ -8,6 +8,7 @@
 
 #include "autograd/base/shape.h"
 #include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/gemm/blas_kernel.h"
 #include "autograd/kernels/gemm/packed.h"
 #include "autograd/kernels/gemm/product_log.h"
 
@@ -19,6 +20,7 @@ namespace {
 /// Parallelism is above the ops, in shards; BLAS runs on the calling thread. OpenBLAS has one
 /// setting per process if built with pthreads, one per thread if built with OpenMP.
 bool use_one_thread() {
+  warn_about_blas_kernel();
   if (openblas_get_parallel() == OPENBLAS_OPENMP) {
     openblas_set_num_threads(1);
   } else {

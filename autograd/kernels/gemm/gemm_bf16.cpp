@@ -4,7 +4,7 @@
 
 #if defined(HEED_ONEDNN) && !defined(HEED_DOUBLE)
 #include <oneapi/dnnl/dnnl_version.h>
-#if DNNL_VERSION_MAJOR == 2  // 3 has other functions
+#if DNNL_VERSION_MAJOR == 2 || DNNL_VERSION_MAJOR == 3  // Debian 12 and 13
 #define HEED_BF16_GEMM
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -45,15 +45,21 @@ struct OneDnn {
   dnnl_engine_t engine = nullptr;
   void (*set_threads)(int) = nullptr;
   decltype(&dnnl_stream_create) stream_create = nullptr;
+#if DNNL_VERSION_MAJOR == 2
   decltype(&dnnl_memory_desc_init_by_strides) memory_desc = nullptr;
+  decltype(&dnnl_matmul_desc_init) matmul_desc = nullptr;
+  decltype(&dnnl_primitive_desc_create) primitive_desc_create = nullptr;
+#else
+  decltype(&dnnl_memory_desc_create_with_strides) memory_desc = nullptr;
+  decltype(&dnnl_memory_desc_destroy) memory_desc_destroy = nullptr;
+  decltype(&dnnl_matmul_primitive_desc_create) primitive_desc_create = nullptr;
+#endif
   decltype(&dnnl_memory_create) memory_create = nullptr;
   decltype(&dnnl_memory_destroy) memory_destroy = nullptr;
-  decltype(&dnnl_matmul_desc_init) matmul_desc = nullptr;
   decltype(&dnnl_post_ops_create) post_ops_create = nullptr;
   decltype(&dnnl_post_ops_append_sum) post_ops_sum = nullptr;
   decltype(&dnnl_primitive_attr_create) attr_create = nullptr;
   decltype(&dnnl_primitive_attr_set_post_ops) attr_set_post_ops = nullptr;
-  decltype(&dnnl_primitive_desc_create) primitive_desc_create = nullptr;
   decltype(&dnnl_primitive_create) primitive_create = nullptr;
   decltype(&dnnl_primitive_execute) execute = nullptr;
   decltype(&dnnl_post_ops_destroy) post_ops_destroy = nullptr;
@@ -69,9 +75,10 @@ struct OneDnn {
 
  private:
   OneDnn() {
-    void* const handle = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
+    const std::string file = "libdnnl.so." + std::to_string(DNNL_VERSION_MAJOR);
+    void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-      obstacle = "oneDNN (libdnnl.so.2) cannot be loaded";
+      obstacle = "oneDNN (" + file + ") cannot be loaded";
       return;
     }
     decltype(&dnnl_get_effective_cpu_isa) cpu_isa = nullptr;
@@ -83,15 +90,21 @@ struct OneDnn {
     find(cpu_isa, "dnnl_get_effective_cpu_isa");
     find(engine_create, "dnnl_engine_create");
     find(stream_create, "dnnl_stream_create");
+#if DNNL_VERSION_MAJOR == 2
     find(memory_desc, "dnnl_memory_desc_init_by_strides");
+    find(matmul_desc, "dnnl_matmul_desc_init");
+    find(primitive_desc_create, "dnnl_primitive_desc_create");
+#else
+    find(memory_desc, "dnnl_memory_desc_create_with_strides");
+    find(memory_desc_destroy, "dnnl_memory_desc_destroy");
+    find(primitive_desc_create, "dnnl_matmul_primitive_desc_create");
+#endif
     find(memory_create, "dnnl_memory_create");
     find(memory_destroy, "dnnl_memory_destroy");
-    find(matmul_desc, "dnnl_matmul_desc_init");
     find(post_ops_create, "dnnl_post_ops_create");
     find(post_ops_sum, "dnnl_post_ops_append_sum");
     find(attr_create, "dnnl_primitive_attr_create");
     find(attr_set_post_ops, "dnnl_primitive_attr_set_post_ops");
-    find(primitive_desc_create, "dnnl_primitive_desc_create");
     find(primitive_create, "dnnl_primitive_create");
     find(execute, "dnnl_primitive_execute");
     find(post_ops_destroy, "dnnl_post_ops_destroy");
@@ -116,17 +129,29 @@ void check(dnnl_status_t status, const char* what) {
   throw Error(Exit::failed, std::string("oneDNN: ") + what + " failed");
 }
 
-/// Describes a matrix [rows, cols], stored transposed or not; if the size is not known yet, only by
-/// which stride is 1.
-dnnl_memory_desc_t matrix(dnnl_data_type_t type, Trans stored, std::int64_t rows, std::int64_t cols,
-                          std::int64_t distance) {
-  const dnnl_dims_t extents{rows, cols};
-  const dnnl_dims_t strides{stored == Trans::yes ? 1 : distance,
-                            stored == Trans::yes ? distance : 1};
-  dnnl_memory_desc_t described;
-  check(OneDnn::get().memory_desc(&described, 2, extents, type, strides), "describing a matrix");
-  return described;
-}
+/// A matrix [rows, cols], stored transposed or not; if the size is not known yet, only which stride is 1.
+class MatrixDescription {
+ public:
+  MatrixDescription(dnnl_data_type_t type, Trans stored, std::int64_t rows, std::int64_t cols,
+                    std::int64_t distance) {
+    const dnnl_dims_t extents{rows, cols};
+    const dnnl_dims_t strides{stored == Trans::yes ? 1 : distance,
+                              stored == Trans::yes ? distance : 1};
+    check(OneDnn::get().memory_desc(&description_, 2, extents, type, strides),
+          "describing a matrix");
+  }
+  MatrixDescription(const MatrixDescription&) = delete;
+  MatrixDescription& operator=(const MatrixDescription&) = delete;
+#if DNNL_VERSION_MAJOR == 2  // a struct; in 3 a handle
+  const dnnl_memory_desc_t* get() const { return &description_; }
+#else
+  ~MatrixDescription() { OneDnn::get().memory_desc_destroy(description_); }
+  const_dnnl_memory_desc_t get() const { return description_; }
+#endif
+
+ private:
+  dnnl_memory_desc_t description_{};
+};
 
 /// The products of one thread: one primitive per storage order of the operands, for any size.
 class Products {
@@ -146,8 +171,8 @@ class Products {
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
 
-  void run(Trans trans_a, Trans trans_b, bool accumulate, const dnnl_memory_desc_t& a, void* a_data,
-           const dnnl_memory_desc_t& b, void* b_data, const dnnl_memory_desc_t& c, void* c_data) {
+  void run(Trans trans_a, Trans trans_b, bool accumulate, const MatrixDescription& a, void* a_data,
+           const MatrixDescription& b, void* b_data, const MatrixDescription& c, void* c_data) {
     const Memory source(a, a_data), weights(b, b_data), target(c, c_data);
     const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, source.memory},
                                          {DNNL_ARG_WEIGHTS, weights.memory},
@@ -158,8 +183,8 @@ class Products {
 
  private:
   struct Memory {
-    Memory(const dnnl_memory_desc_t& described, void* data) {
-      check(OneDnn::get().memory_create(&memory, &described, OneDnn::get().engine, data),
+    Memory(const MatrixDescription& described, void* data) {
+      check(OneDnn::get().memory_create(&memory, described.get(), OneDnn::get().engine, data),
             "naming a matrix");
     }
     ~Memory() { OneDnn::get().memory_destroy(memory); }
@@ -177,24 +202,33 @@ class Products {
   dnnl_primitive_t make(Trans trans_a, Trans trans_b, bool accumulate) const {
     const OneDnn& dnnl = OneDnn::get();
     constexpr std::int64_t any = DNNL_RUNTIME_DIM_VAL;
-    const dnnl_memory_desc_t a = matrix(dnnl_bf16, trans_a, any, any, any),
-                             b = matrix(dnnl_bf16, trans_b, any, any, any),
-                             c = matrix(dnnl_f32, Trans::no, any, any, any);
-    dnnl_matmul_desc_t product;
-    check(dnnl.matmul_desc(&product, &a, &b, nullptr, &c), "describing a product");
+    const MatrixDescription a(dnnl_bf16, trans_a, any, any, any),
+        b(dnnl_bf16, trans_b, any, any, any), c(dnnl_f32, Trans::no, any, any, any);
     dnnl_primitive_attr_t attributes = nullptr;
     check(dnnl.attr_create(&attributes), "making attributes");
     if (accumulate) {
       dnnl_post_ops_t sum = nullptr;
       check(dnnl.post_ops_create(&sum), "making a sum");
+#if DNNL_VERSION_MAJOR == 2
       check(dnnl.post_ops_sum(sum, 1), "making a sum");
+#else
+      check(dnnl.post_ops_sum(sum, 1, 0, dnnl_data_type_undef), "making a sum");
+#endif
       check(dnnl.attr_set_post_ops(attributes, sum), "making a sum");
       dnnl.post_ops_destroy(sum);
     }
     dnnl_primitive_desc_t chosen = nullptr;
     dnnl_primitive_t made = nullptr;
+#if DNNL_VERSION_MAJOR == 2
+    dnnl_matmul_desc_t product;
+    check(dnnl.matmul_desc(&product, a.get(), b.get(), nullptr, c.get()), "describing a product");
     check(dnnl.primitive_desc_create(&chosen, &product, attributes, dnnl.engine, nullptr),
           "choosing a product");
+#else
+    check(dnnl.primitive_desc_create(&chosen, dnnl.engine, a.get(), b.get(), nullptr, c.get(),
+                                     attributes),
+          "choosing a product");
+#endif
     check(dnnl.primitive_create(&made, chosen), "making a product");
     dnnl.primitive_desc_destroy(chosen);
     dnnl.attr_destroy(attributes);
@@ -229,9 +263,9 @@ void gemm_bf16(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std
   const bool ta = trans_a == Trans::yes, tb = trans_b == Trans::yes;
   Halves a_rounded = rounded(a, ta ? k : m, ta ? m : k, lda),
          b_rounded = rounded(b, tb ? n : k, tb ? k : n, ldb);
-  products.run(trans_a, trans_b, accumulate, matrix(dnnl_bf16, trans_a, m, k, ta ? m : k),
-               a_rounded.data(), matrix(dnnl_bf16, trans_b, k, n, tb ? k : n), b_rounded.data(),
-               matrix(dnnl_f32, Trans::no, m, n, ldc), c);
+  products.run(trans_a, trans_b, accumulate, {dnnl_bf16, trans_a, m, k, ta ? m : k},
+               a_rounded.data(), {dnnl_bf16, trans_b, k, n, tb ? k : n}, b_rounded.data(),
+               {dnnl_f32, Trans::no, m, n, ldc}, c);
 }
 
 #else
@@ -241,7 +275,7 @@ const std::string& bf16_obstacle() {
 #ifdef HEED_DOUBLE
       "this build uses float64";
 #else
-      "heed was built without oneDNN 2 (libdnnl-dev)";
+      "heed was built without oneDNN (libdnnl-dev)";
 #endif
   return obstacle;
 }

@@ -19,7 +19,7 @@ constexpr std::array<std::pair<std::string_view, WordKind>, 7> kinds{{
     {"RUN", WordKind::run},
     {"CONFIG|RUN", WordKind::config_or_run},
     {"W", WordKind::weights},
-    {"key=value", WordKind::override_key},
+    {"OVERRIDE", WordKind::override_key},
 }};
 
 /// "a" and "b" of "{a,b}", as CLI::IsMember describes them.

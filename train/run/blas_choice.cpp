@@ -1,0 +1,64 @@
+#include "train/run/blas_choice.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "autograd/base/error.h"
+#include "autograd/kernels/gemm/blas_kernel.h"
+#include "train/terminal/talk.h"
+
+namespace heed {
+
+namespace {
+
+/// Set by a restart to "Prescott SkylakeX": OpenBLAS's choice and heed's. Inherited by the processes that heed starts.
+constexpr const char* mark = "HEED_BLAS_KERNEL";
+
+struct Restart {
+  std::string before, chosen;
+};
+
+/// The restart that led to this process; empty if there was none, or if the user has chosen since.
+Restart find_restart() {
+  const char* const value = std::getenv(mark);
+  const char* const requested = std::getenv("OPENBLAS_CORETYPE");
+  if (value == nullptr || requested == nullptr) return {};
+  const std::string text = value;
+  const std::size_t space = text.find(' ');
+  if (space == std::string::npos || text.substr(space + 1) != requested) return {};
+  return {text.substr(0, space), requested};
+}
+
+}  // namespace
+
+std::string blas_kernel_chooser() {
+  const kernels::BlasKernel kernel = kernels::blas_kernel();
+  if (!kernel.is_requested()) return "OpenBLAS";
+  return find_restart().chosen.empty() ? "user" : "heed";
+}
+
+void use_best_blas_kernel(char** argv, bool quiet) {
+  blas_kernel_checked = true;
+  const kernels::BlasKernel kernel = kernels::blas_kernel();
+  const kernels::BlasDiagnosis diagnosis = kernels::diagnose_blas_kernel();
+  const Restart restart = find_restart();
+  if (diagnosis.crashes) throw Error(Exit::usage, diagnosis.problem);
+  if (!diagnosis.better.empty() && restart.chosen.empty()) {
+    ::setenv("OPENBLAS_CORETYPE", diagnosis.better.c_str(), 1);
+    ::setenv(mark, fmt::format("{} {}", kernel.name, diagnosis.better).c_str(), 1);
+    ::execv("/proc/self/exe", argv);
+    ::unsetenv(mark);  // it failed: go on, slowly
+    ::unsetenv("OPENBLAS_CORETYPE");
+  }
+  if (quiet) return;
+  if (!diagnosis.problem.empty()) return tell_note("warning: " + diagnosis.problem);
+  if (!restart.chosen.empty() && kernel.is_requested()) {
+    tell_note(
+        fmt::format("OpenBLAS chose its kernel {}, which is slow on this processor; heed uses {}",
+                    restart.before, restart.chosen));
+  }
+}
+
+}  // namespace heed
