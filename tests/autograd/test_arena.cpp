@@ -16,6 +16,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(arena)
+
 namespace {
 
 /// With a sanitizer the arena keeps no memory, so there is nothing to count.
@@ -27,8 +29,6 @@ bool arena_keeps() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(arena)
 
 BOOST_AUTO_TEST_CASE(every_byte_is_usable_and_blocks_do_not_overlap) {
   std::vector<std::pair<Block*, std::size_t>> blocks;

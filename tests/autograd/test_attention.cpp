@@ -8,6 +8,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(attention_kinds)
+
 namespace {
 
 using Ids = std::vector<std::int32_t>;
@@ -152,8 +154,6 @@ void check_steps(const AttentionOptions& options, const Array& q, const Array& k
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(attention_kinds)
 
 BOOST_AUTO_TEST_CASE(the_scale_of_the_products_is_an_option) {
   const Tensor q(random_array({6, 4}, 1)), kv(random_array({6, 8}, 2));

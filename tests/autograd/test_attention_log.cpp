@@ -5,6 +5,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(attention_log)
+
 namespace {
 
 Tensor random_rows(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
@@ -35,8 +37,6 @@ void check_product(const AttentionRecord& record, std::int64_t sequence, const A
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(attention_log)
 
 BOOST_AUTO_TEST_CASE(the_result_is_the_logged_weights_times_the_values) {
   const std::vector<std::int32_t> offsets{0, 7, 7, 12};

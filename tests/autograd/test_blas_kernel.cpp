@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(blas_kernel_suite)
+
 namespace {
 
 using namespace heed;
@@ -13,8 +15,6 @@ using kernels::diagnose;
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
-
-BOOST_AUTO_TEST_SUITE(blas_kernel_suite)
 
 BOOST_AUTO_TEST_CASE(kernel_chosen_by_openblas_below_the_processor_has_a_better_one) {
   const auto better = [](const char* kernel, BlasVectors processor) {

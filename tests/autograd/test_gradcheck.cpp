@@ -10,6 +10,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(gradcheck_suite)
+
 namespace {
 
 const auto square = [](const Tensor& x) { return mul(x, x); };
@@ -64,8 +66,6 @@ struct Perceptron {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gradcheck_suite)
 
 BOOST_AUTO_TEST_CASE(right_gradients_pass) {
   BOOST_TEST(gradcheck(square, normal({2, 3, 4})));

@@ -12,6 +12,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(gradcheck_right_suite)
+
 namespace {
 
 struct RightLayer {
@@ -207,8 +209,6 @@ std::vector<RightLayer> right_layers() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gradcheck_right_suite)
 
 // HEED_SEEDS=100 checks each with that many seeds.
 BOOST_AUTO_TEST_CASE(a_hundred_right_layers_pass) {

@@ -10,6 +10,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(gradcheck_wrong_suite)
+
 namespace {
 
 using Backward = Planted::Backward;
@@ -45,8 +47,6 @@ auto add_rows(const std::function<Array(const Array&)>& db) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gradcheck_wrong_suite)
 
 BOOST_AUTO_TEST_CASE(a_wrong_factor) {
   const auto slightly = square_with([](const Array& x, const Array&, const Array& dy) {

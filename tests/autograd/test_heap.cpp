@@ -8,6 +8,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(heap)
+
 namespace {
 
 /// Heaps are never destroyed, as blocks may be released at any time; the list avoids leak reports.
@@ -55,8 +57,6 @@ bool random_blocks_stay_intact(Heap& heap, unsigned seed, int times, std::size_t
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(heap)
 
 BOOST_AUTO_TEST_CASE(blocks_do_not_overlap_and_are_merged_again) {
   Heap& heap = new_heap();

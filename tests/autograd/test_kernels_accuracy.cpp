@@ -9,6 +9,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(kernels_accuracy)
 using kernels::Map;
 
 namespace {
@@ -99,8 +101,6 @@ double allowed(Map f) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kernels_accuracy)
 
 BOOST_AUTO_TEST_CASE(maps) {
   const Row& x = arguments();

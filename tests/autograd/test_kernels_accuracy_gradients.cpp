@@ -7,6 +7,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(kernels_accuracy_gradients)
 using kernels::Map;
 
 namespace {
@@ -59,8 +61,6 @@ void see_norm_gradient(Worst& worst, const Row& dx, const NormGradientTruth& tru
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kernels_accuracy_gradients)
 
 BOOST_AUTO_TEST_CASE(softmax_and_log_softmax) {
   for_each_target([](const std::string& target) {

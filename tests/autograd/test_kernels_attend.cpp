@@ -6,6 +6,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(kernels_attend)
 using kernels::HeadLayout;
 namespace plain = kernels::plain;
 
@@ -43,8 +45,6 @@ void check_products(const HeadLayout& layout, std::int64_t n) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kernels_attend)
 
 BOOST_AUTO_TEST_CASE(one_query_of_every_size_equals_the_plain_twin) {
   for_each_target([](const std::string&) {

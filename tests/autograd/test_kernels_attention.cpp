@@ -4,6 +4,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(kernels_attention)
 using kernels::KeyRange;
 using kernels::Visible;
 namespace plain = kernels::plain;
@@ -53,8 +55,6 @@ std::vector<real> values(const Sizes& s, std::uint64_t seed, bool awkward) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kernels_attention)
 
 BOOST_AUTO_TEST_CASE(recomputed_weights_equal_their_plain_twin) {
   for_each_target([](const std::string&) {

@@ -8,6 +8,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(kernels_bf16)
 using kernels::Trans;  // NOLINT(misc-unused-using-decls): unused without bf16
 
 namespace {
@@ -19,8 +21,6 @@ std::uint16_t rounded(float x) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kernels_bf16)
 
 BOOST_AUTO_TEST_CASE(rounding_is_to_nearest_even) {
   const auto from_bits = [](std::uint32_t bits) { return rounded(std::bit_cast<float>(bits)); };

@@ -3,14 +3,14 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(kernels_dropout)
 namespace plain = kernels::plain;
 
 namespace {
 const RandomKey key{
     .seed = 0x123456789ABCDEF0, .stream = Stream::dropout, .index = 0x1FFFFFFFF, .part = 77};
 }
-
-BOOST_AUTO_TEST_SUITE(kernels_dropout)
 
 BOOST_AUTO_TEST_CASE(philox_gives_the_published_numbers) {
   // The test vectors of Random123 for philox4x32-10.

@@ -7,6 +7,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(kernels_elementwise)
 namespace plain = kernels::plain;
 using kernels::Map;
 
@@ -53,8 +55,6 @@ void check_binary(Binary fast, Binary twin) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kernels_elementwise)
 
 BOOST_AUTO_TEST_CASE(sums_and_products) {
   for_each_target([](const std::string&) {

@@ -8,6 +8,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(kernels_int8)
 using kernels::Int8Weights;
 using kernels::Trans;
 namespace plain = kernels::plain;
@@ -65,8 +67,6 @@ bool all_nan(const real* x, std::int64_t n) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kernels_int8)
 
 BOOST_AUTO_TEST_CASE(a_row_is_whole_numbers_times_a_scale) {
   const std::vector<real> x{127, real(-63.4), real(0.6), 0, 0.5, 1.5, -2.5, 0, 0, 0, 0, 0, 0, 0};

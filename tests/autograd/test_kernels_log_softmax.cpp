@@ -3,6 +3,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(kernels_log_softmax)
 namespace plain = kernels::plain;
 
 namespace {
@@ -21,8 +23,6 @@ std::vector<Row> rows_of(std::int64_t n) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kernels_log_softmax)
 
 BOOST_AUTO_TEST_CASE(values_equal_their_plain_twin) {
   for_each_target([](const std::string&) {

@@ -7,6 +7,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(kernels_packed)
 using kernels::PackedScope;
 using kernels::PackedWeights;
 using kernels::Trans;
@@ -39,8 +41,6 @@ std::vector<real> product(const Array& a, const real* b, std::int64_t n) {
 bool has_layout() { return kernels::packed_size(1, 1) > 0; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kernels_packed)
 
 BOOST_AUTO_TEST_CASE(products_of_every_size_equal_the_plain_twin_bit_for_bit) {
   std::vector<Sizes> all{{505, 70, 3}, {1010, 33, 2}, {13, 65, 600}, {5, 3, 1025}, {260, 33, 300}};

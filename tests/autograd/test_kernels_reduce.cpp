@@ -3,13 +3,13 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(kernels_reduce)
 namespace plain = kernels::plain;
 
 namespace {
 const double epsilon = Limits::epsilon();
 }
-
-BOOST_AUTO_TEST_SUITE(kernels_reduce)
 
 BOOST_AUTO_TEST_CASE(sums_equal_their_plain_twins) {
   for_each_target([](const std::string&) {

@@ -3,6 +3,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(kernels_rows)
 namespace plain = kernels::plain;
 
 namespace {
@@ -30,8 +32,6 @@ std::vector<std::vector<real>> rows_of(std::int64_t n) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kernels_rows)
 
 BOOST_AUTO_TEST_CASE(softmax_equals_its_plain_twin) {
   for_each_target([](const std::string&) {

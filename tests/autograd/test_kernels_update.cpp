@@ -3,9 +3,9 @@
 
 using namespace heed;
 using namespace heed::testing;
-namespace plain = kernels::plain;
 
 BOOST_AUTO_TEST_SUITE(kernels_update)
+namespace plain = kernels::plain;
 
 BOOST_AUTO_TEST_CASE(adam_equals_its_plain_twin) {
   const kernels::AdamStep step{.lr = 1e-3,

@@ -11,6 +11,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(long_attention)
+
 namespace {
 
 constexpr bool in_double = sizeof(real) == 8;
@@ -21,8 +23,6 @@ double inner(const Array& a, const Array& b) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(long_attention)
 
 BOOST_AUTO_TEST_CASE(blocks_and_tiles_equal_the_composed_op) {
   struct Case {

@@ -11,6 +11,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(no_keys)
+
 namespace {
 
 using Ids = std::vector<std::int32_t>;
@@ -73,8 +75,6 @@ Outcome composed(const Array& q, const Array& k, const Array& v, const Array& dy
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(no_keys)
 
 BOOST_AUTO_TEST_CASE(fused_attention_to_empty_sources) {
   struct Case {

@@ -13,6 +13,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(op_table_suite)
+
 namespace {
 
 std::string read_file(const std::string& path) {
@@ -88,8 +90,6 @@ void check_case(const OpCase& c) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(op_table_suite)
 
 BOOST_AUTO_TEST_CASE(every_op_has_a_row_and_every_row_an_op) {
   const std::set<std::string> declared = declared_ops();

@@ -9,6 +9,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(ops)
+
 namespace {
 
 constexpr real inf = std::numeric_limits<real>::infinity();
@@ -29,8 +31,6 @@ std::int64_t zeros_in(const Array& x) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(ops)
 
 BOOST_AUTO_TEST_CASE(arithmetic_with_broadcasting) {
   const Tensor matrix = array_of({2, 3}, {1, 2, 3, 4, 5, 6}), row = array_of({3}, {10, 20, 30});

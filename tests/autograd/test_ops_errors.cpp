@@ -8,6 +8,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(ops_errors)
+
 namespace {
 
 Tensor of(const Shape& shape) { return Array::full(shape, 1); }
@@ -15,8 +17,6 @@ using Ids = std::vector<std::int32_t>;
 constexpr real not_a_number = std::numeric_limits<real>::quiet_NaN();
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(ops_errors)
 
 BOOST_AUTO_TEST_CASE(shapes_that_do_not_broadcast) {
   EXPECT_FAIL(add(of({2, 3}), of({2})),

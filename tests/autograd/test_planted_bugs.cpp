@@ -13,6 +13,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(planted_bugs_suite)
+
 namespace {
 
 using Values = std::vector<Array>;
@@ -380,8 +382,6 @@ std::string message(const GradcheckResult& result) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(planted_bugs_suite)
 
 BOOST_AUTO_TEST_CASE(every_planted_bug_is_caught_and_named) {
   for (const Bug& bug : bugs()) {

@@ -8,6 +8,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(recomputation)
+
 namespace {
 
 struct Layer {
@@ -52,8 +54,6 @@ std::vector<Array> outcome(bool again) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(recomputation)
 
 BOOST_AUTO_TEST_CASE(bits_are_those_of_a_graph_that_keeps_everything) {
   const std::vector<Array> kept = outcome(false), again = outcome(true);

@@ -10,6 +10,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(tensor)
+
 namespace {
 
 Tensor variable(const Shape& shape, std::initializer_list<double> values) {
@@ -39,8 +41,6 @@ Tensor chain(const Tensor& x, int length) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(tensor)
 
 BOOST_AUTO_TEST_CASE(the_example_in_the_header) {
   const Tensor w = Tensor::variable(Array::full({3}, 2));

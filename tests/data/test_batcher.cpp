@@ -10,6 +10,8 @@
 using namespace heed;
 using namespace heed::testing;
 
+BOOST_AUTO_TEST_SUITE(batcher)
+
 namespace {
 
 std::vector<Batch> epoch(BatchStream& stream) {
@@ -35,8 +37,6 @@ void check_permutation(std::vector<std::int64_t> samples, std::int64_t n) {
 std::int64_t cost(const Batch& b) { return std::max(b.source.rows(), b.target.rows()); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(batcher)
 
 BOOST_AUTO_TEST_CASE(every_sample_occurs_once_per_epoch) {
   for (const std::int64_t n : {1, 2, 7, 100, 3000}) {

@@ -16,6 +16,8 @@
 using namespace heed;
 using namespace heed::testing;
 
+BOOST_AUTO_TEST_SUITE(clips)
+
 namespace {
 
 /// n bytes: 0, 1, 2, …
@@ -45,8 +47,6 @@ std::vector<std::vector<int>> numbers(const Side& side) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(clips)
 
 BOOST_AUTO_TEST_CASE(tubelets_by_hand) {
   const TempDir dir;

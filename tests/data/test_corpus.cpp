@@ -4,6 +4,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(corpus)
 using Lines = std::vector<std::string>;
 
 namespace {
@@ -27,8 +29,6 @@ std::string numbered(int n, const std::string& word) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(corpus)
 
 BOOST_AUTO_TEST_CASE(three_splits) {
   Files f;

@@ -6,6 +6,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(dataset)
 using Ids = std::vector<std::int32_t>;
 
 namespace {
@@ -23,8 +25,6 @@ const Split split{.source = {"a b", "", "c", "a a a", "b", "a b c"},
                   .text = {}};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(dataset)
 
 BOOST_AUTO_TEST_CASE(every_line_is_a_sample) {
   const Dataset data = tokenize(split, words(), words());

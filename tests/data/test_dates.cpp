@@ -11,6 +11,8 @@
 using namespace heed;
 using namespace heed::testing;
 
+BOOST_AUTO_TEST_SUITE(dates)
+
 namespace {
 
 struct Read {
@@ -228,8 +230,6 @@ void check(const std::string& written, std::chrono::sys_days day) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(dates)
 
 BOOST_AUTO_TEST_CASE(every_form_can_be_read) {
   Random random({.seed = 1, .stream = Stream::check});

@@ -18,6 +18,8 @@
 using namespace heed;
 using namespace heed::testing;
 
+BOOST_AUTO_TEST_SUITE(features)
+
 namespace {
 
 std::string wav(std::uint32_t kind, std::uint32_t channels, std::uint32_t bits, std::uint32_t rate,
@@ -42,8 +44,6 @@ Side pushed(const Features& features, std::int64_t input) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(features)
 
 BOOST_AUTO_TEST_CASE(samples_of_each_format) {
   const TempDir dir;

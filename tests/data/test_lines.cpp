@@ -9,9 +9,9 @@
 
 using namespace heed;
 using namespace heed::testing;
-using Lines = std::vector<std::string>;
 
 BOOST_AUTO_TEST_SUITE(lines)
+using Lines = std::vector<std::string>;
 
 BOOST_AUTO_TEST_CASE(lines_and_their_ends) {
   const TempDir dir;

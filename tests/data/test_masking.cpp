@@ -8,6 +8,8 @@
 using namespace heed;
 using namespace heed::testing;
 
+BOOST_AUTO_TEST_SUITE(masking)
+
 namespace {
 
 constexpr std::int32_t mask = 3, first = 4, vocabulary = 1004;
@@ -30,8 +32,6 @@ Dataset lines(std::int64_t n, const MaskOptions& options) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(masking)
 
 BOOST_AUTO_TEST_CASE(of_15_percent_80_are_masked_10_random_and_10_stay) {
   const Dataset data = lines(3000, {});

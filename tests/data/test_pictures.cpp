@@ -18,6 +18,8 @@
 using namespace heed;
 using namespace heed::testing;
 
+BOOST_AUTO_TEST_SUITE(pictures)
+
 namespace {
 
 /// height × width × channels values: 0, 1, 2, … (modulo 256).
@@ -56,8 +58,6 @@ Side rows_of(const Inputs& inputs, std::int64_t input, const Draw& draw = {}) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pictures)
 
 BOOST_AUTO_TEST_CASE(files_give_the_pixels_that_were_written) {
   const TempDir dir;

@@ -7,6 +7,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(piece_model)
+
 namespace {
 
 /// A field of up to 2^14 bytes (protocol buffers: field and type, length, bytes).
@@ -34,8 +36,6 @@ std::string flaw_of_map(unsigned normaliser, std::uint32_t node) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(piece_model)
 
 BOOST_AUTO_TEST_CASE(a_model_has_pieces_trainer_and_normaliser) {
   const std::string cut = "not a sentencepiece model, or truncated";

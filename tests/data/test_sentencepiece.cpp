@@ -7,6 +7,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(sentencepiece)
 using Ids = std::vector<std::int32_t>;
 
 namespace {
@@ -21,8 +23,6 @@ const Tokenizer& example() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(sentencepiece)
 
 BOOST_AUTO_TEST_CASE(long_lines_encoded_in_parts_equal_whole_lines) {
   std::string line;

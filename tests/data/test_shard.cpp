@@ -6,6 +6,8 @@
 using namespace heed;
 using namespace heed::testing;
 
+BOOST_AUTO_TEST_SUITE(shards)
+
 namespace {
 
 /// Checks that the concatenated shards equal the batch.
@@ -33,8 +35,6 @@ void check_cover(const std::vector<Batch>& shards, const Batch& batch) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(shards)
 
 BOOST_AUTO_TEST_CASE(shards_cover_the_batch_and_are_balanced) {
   for (const bool text : {false, true}) {

@@ -5,6 +5,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(specials)
 using Lines = std::vector<std::string>;
 
 namespace {
@@ -21,8 +23,6 @@ std::unique_ptr<Tokenizer> learn(TokenizerKind kind, const Lines& specials,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(specials)
 
 BOOST_AUTO_TEST_CASE(specials_follow_the_first_three) {
   for (const TokenizerKind kind : kinds) {

@@ -10,6 +10,8 @@
 using namespace heed;
 using namespace heed::testing;
 
+BOOST_AUTO_TEST_SUITE(synthetic)
+
 namespace {
 
 constexpr auto all_kinds = {
@@ -32,8 +34,6 @@ void each_pair(const Corpus& corpus, Check check) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(synthetic)
 
 BOOST_AUTO_TEST_CASE(counts_and_disjoint_splits) {
   for (const auto kind : all_kinds) {

@@ -9,6 +9,8 @@
 
 using namespace heed;
 using namespace heed::testing;
+
+BOOST_AUTO_TEST_SUITE(vocabulary)
 using Lines = std::vector<std::string>;
 using Ids = std::vector<std::int32_t>;
 
@@ -19,8 +21,6 @@ std::unique_ptr<Tokenizer> learn(TokenizerKind kind, const Lines& lines, std::in
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(vocabulary)
 
 BOOST_AUTO_TEST_CASE(characters) {
   const auto t = learn(TokenizerKind::characters, {"bäd a", "日a\n"});

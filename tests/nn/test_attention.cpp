@@ -2,6 +2,8 @@
 #include "nn/layers/attention.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(attention_layers)
+
 HEED_BEGIN
 
 namespace {
@@ -59,8 +61,6 @@ void check_same(const std::vector<Tensor>& leaves, const Tensor& fused, const Te
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(attention_layers)
 
 BOOST_AUTO_TEST_CASE(fused_equals_composed) {
   const std::vector<std::int32_t> offsets = offsets_of({3, 1, 9, 2}),

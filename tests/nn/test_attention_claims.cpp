@@ -4,6 +4,8 @@
 #include "nn/layers/attention.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(attention_claims)
+
 HEED_BEGIN
 
 namespace {
@@ -22,8 +24,6 @@ double variance_of_products(const Array& q, const Array& k) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(attention_claims)
 
 BOOST_AUTO_TEST_CASE(the_product_of_unit_rows_has_the_variance_of_their_length) {
   for (const std::int64_t size : {8, 64, 512}) {

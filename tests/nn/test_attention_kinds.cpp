@@ -7,6 +7,8 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(attention_in_models)
+
 HEED_BEGIN
 
 namespace {
@@ -71,8 +73,6 @@ bool zero(const Array& x) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(attention_in_models)
 
 BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
   for_each_kind([](const ModelOptions& o, bool lm) {

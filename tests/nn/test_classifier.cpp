@@ -4,6 +4,8 @@
 #include "autograd/gradcheck.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(classifier)
+
 HEED_BEGIN
 
 namespace {
@@ -17,8 +19,6 @@ struct Labelled {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(classifier)
 
 BOOST_AUTO_TEST_CASE(every_parameter_has_the_right_gradient) {
   const Labelled lines;

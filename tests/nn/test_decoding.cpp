@@ -2,6 +2,8 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(cached_decoding)
+
 HEED_BEGIN
 
 namespace {
@@ -62,8 +64,6 @@ void check_decoding(const Generative& model, bool lm, bool cached, std::uint32_t
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(cached_decoding)
 
 BOOST_AUTO_TEST_CASE(steps_equal_the_whole_forward_pass) {
   std::uint32_t seed = 1;

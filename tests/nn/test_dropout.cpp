@@ -1,6 +1,8 @@
 // Dropout masks are a function of (seed, step, shard, dropout's index) and have the right rate.
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(dropout_in_layers)
+
 HEED_BEGIN
 
 namespace {
@@ -16,8 +18,6 @@ Array run(const Generative& model, const Pairs& pairs, Pass pass) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(dropout_in_layers)
 
 BOOST_AUTO_TEST_CASE(masks_depend_only_on_seed_step_and_shard) {
   const Pairs pairs({4, 3}, {3, 5}, 11);

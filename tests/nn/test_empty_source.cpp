@@ -1,6 +1,8 @@
 // Sentences without source tokens: the decoder attends to nothing, and all values are finite.
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(empty_source)
+
 HEED_BEGIN
 
 namespace {
@@ -26,8 +28,6 @@ bool finite(const Array& x) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(empty_source)
 
 BOOST_AUTO_TEST_CASE(sentences_without_a_source_do_not_change_the_others) {
   for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {

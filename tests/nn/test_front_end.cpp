@@ -7,6 +7,8 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(front_end)
+
 HEED_BEGIN
 
 namespace {
@@ -67,8 +69,6 @@ Array convolved(const Array& x, std::int64_t height, std::int64_t width, const L
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(front_end)
 
 BOOST_AUTO_TEST_CASE(convolutions_are_those_of_plain_loops) {
   Init init = some_init();

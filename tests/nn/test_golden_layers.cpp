@@ -8,6 +8,8 @@
 #include "nn/models/front_end.h"
 #include "tests/nn/golden.h"
 
+BOOST_AUTO_TEST_SUITE(golden)
+
 HEED_BEGIN
 
 namespace {
@@ -262,8 +264,6 @@ void check(const GoldenCase& c, const Subject& subject) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(golden)
 
 BOOST_AUTO_TEST_CASE(every_layer_agrees_with_pytorch) {
   const SafetensorsFile file = golden_file("layers.safetensors");

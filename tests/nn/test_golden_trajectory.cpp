@@ -7,6 +7,8 @@
 #include "train/decode/rows.h"
 #include "train/loop/step.h"
 
+BOOST_AUTO_TEST_SUITE(golden)
+
 HEED_BEGIN
 
 namespace {
@@ -54,8 +56,6 @@ Batch batch_of(const GoldenCase& c, std::int64_t step) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(golden)
 
 BOOST_AUTO_TEST_CASE(the_first_step_in_detail) {
   const SafetensorsFile file = golden_file("trajectory.safetensors");

@@ -6,6 +6,8 @@
 #include "tests/autograd/right_or_empty.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(gradcheck_layers)
+
 HEED_BEGIN
 
 namespace {
@@ -19,8 +21,6 @@ constexpr double dropouts[] = {0.0, 0.4};
 const std::vector<std::vector<std::int32_t>> length_lists{{3, 1, 5}, {1}, {0, 2, 0}, {7}, {0}};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gradcheck_layers)
 
 BOOST_AUTO_TEST_CASE(linear) {
   for (const auto& [in, out] : {std::pair{5, 3}, {1, 1}, {3, 1}, {1, 4}}) {

@@ -4,6 +4,8 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(gradcheck_models)
+
 HEED_BEGIN
 
 namespace {
@@ -22,8 +24,6 @@ GradcheckResult check_loss(const Model& model, const Pairs& pairs, double dropou
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gradcheck_models)
 
 BOOST_AUTO_TEST_CASE(seq2seq_tied_and_untied) {
   const Pairs pairs({3, 1, 2}, {2, 4, 1}, 7);

@@ -7,6 +7,8 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(mixers)
+
 HEED_BEGIN
 
 namespace {
@@ -101,8 +103,6 @@ Activation registered_activation(const std::string& name, ActivationFunction f) 
 constexpr std::uint32_t vocabulary = 9;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(mixers)
 
 BOOST_AUTO_TEST_CASE(names_need_a_dot_and_are_registered_once) {
   const auto refused = [](const std::string& name) -> std::string {

@@ -8,6 +8,8 @@
 #include "nn/models/classifier.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(parameters)
+
 HEED_BEGIN
 
 namespace {
@@ -83,8 +85,6 @@ const Array& value(const Model& model, const std::string& name) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(parameters)
 
 BOOST_AUTO_TEST_CASE(layers_have_pytorchs_names) {
   ModelOptions o = small_options();

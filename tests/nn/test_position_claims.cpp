@@ -7,6 +7,8 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(position_claims)
+
 HEED_BEGIN
 
 namespace {
@@ -30,8 +32,6 @@ Array turned(const Tensor& head, std::int64_t positions, RotaryPairs pairs) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(position_claims)
 
 BOOST_AUTO_TEST_CASE(a_shift_of_sinusoids_is_a_linear_map) {
   const Array table = sinusoids(0, 3000, width);

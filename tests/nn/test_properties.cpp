@@ -4,6 +4,8 @@
 #include "nn/layers/positions.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(properties)
+
 HEED_BEGIN
 
 namespace {
@@ -23,8 +25,6 @@ Array logits_of(const Generative& model, const Pairs& pairs) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(properties)
 
 BOOST_AUTO_TEST_CASE(a_later_token_does_not_change_earlier_rows) {
   for (const bool lm : {false, true}) {

@@ -1,6 +1,8 @@
 // Models whose blocks run again in backward: the same bits, less memory.
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(recomputed_blocks)
+
 HEED_BEGIN
 
 namespace {
@@ -16,8 +18,6 @@ std::vector<Array> outcome(const Generative& model, const Rows& rows, bool recom
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(recomputed_blocks)
 
 BOOST_AUTO_TEST_CASE(bits_are_the_same_for_every_position_scheme_and_block) {
   const Pairs pairs({5, 0, 3}, {4, 2, 6}, 9);

@@ -5,6 +5,8 @@
 #include "autograd/gradcheck.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(segment_memory)
+
 HEED_BEGIN
 
 namespace {
@@ -67,8 +69,6 @@ Array in_segments(const Generative& model, const std::vector<std::int32_t>& text
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(segment_memory)
 
 BOOST_AUTO_TEST_CASE(segments_with_memory_equal_one_long_window) {
   const std::vector<std::int32_t> text = texts(1, 14).front();

@@ -9,6 +9,8 @@
 #include "tests/nn/support.h"
 #include "train/loop/step.h"
 
+BOOST_AUTO_TEST_SUITE(shards)
+
 HEED_BEGIN
 
 namespace {
@@ -155,8 +157,6 @@ std::vector<Setting> settings() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(shards)
 
 BOOST_AUTO_TEST_CASE(one_shard_of_32_and_32_of_one_agree) {
   double worst = 0;

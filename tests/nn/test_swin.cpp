@@ -8,6 +8,8 @@
 #include "nn/models/classifier.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(swin)
+
 HEED_BEGIN
 
 namespace {
@@ -127,8 +129,6 @@ Tensor dense_block(const ModelOptions& o, const Parameters& weights, const std::
 Tensor rows(const Tensor& x, const std::vector<std::int32_t>& ids) { return index_select(x, ids); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(swin)
 
 BOOST_AUTO_TEST_CASE(windows_are_the_paper_s_masks_on_whole_pictures) {
   for (const std::int64_t side : {2, 3, 4}) {

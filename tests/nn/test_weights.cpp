@@ -9,6 +9,8 @@
 #include "tests/nn/support.h"
 #include "tests/train/support.h"
 
+BOOST_AUTO_TEST_SUITE(weights_in_files)
+
 HEED_BEGIN
 
 using test::TempFolder;
@@ -41,8 +43,6 @@ Linear linear(std::int64_t in, std::int64_t out, std::uint64_t seed) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(weights_in_files)
 
 BOOST_AUTO_TEST_CASE(a_saved_model_is_restored_to_the_bit) {
   const TempFolder folder;

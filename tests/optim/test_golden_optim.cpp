@@ -4,6 +4,8 @@
 #include "optim/schedule.h"
 #include "tests/nn/golden.h"
 
+BOOST_AUTO_TEST_SUITE(golden)
+
 HEED_BEGIN
 
 namespace {
@@ -100,8 +102,6 @@ void check_clip(const GoldenCase& c) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(golden)
 
 BOOST_AUTO_TEST_CASE(every_case_agrees_with_pytorch) {
   const SafetensorsFile file = golden_file("optim.safetensors");

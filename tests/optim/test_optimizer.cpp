@@ -9,6 +9,8 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
+BOOST_AUTO_TEST_SUITE(optimizers)
+
 HEED_BEGIN
 
 namespace {
@@ -30,8 +32,6 @@ Parameters some_parameters() {
 constexpr OptimizerKind kinds[] = {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::sgd};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(optimizers)
 
 BOOST_AUTO_TEST_CASE(adam_is_algorithm_1) {
   // Kingma and Ba 2015, algorithm 1, for one number.

@@ -6,6 +6,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(schedules)
+
 namespace {
 
 constexpr ScheduleKind kinds[] = {ScheduleKind::noam, ScheduleKind::inverse_sqrt,
@@ -20,8 +22,6 @@ OptimOptions options(ScheduleKind kind, std::int64_t warmup, double floor = 0) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(schedules)
 
 BOOST_AUTO_TEST_CASE(the_peak_is_at_the_end_of_warmup) {
   for (const ScheduleKind kind : kinds) {

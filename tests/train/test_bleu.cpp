@@ -7,6 +7,8 @@
 
 using namespace heed;
 using namespace heed::test;
+
+BOOST_AUTO_TEST_SUITE(bleu)
 using Lines = std::vector<std::string>;
 
 namespace {
@@ -29,8 +31,6 @@ void check_golden(const BleuScore& bleu, const nlohmann::json& expected) {
   check_close(bleu.score, expected["score"]);
 }
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(bleu)
 
 BOOST_AUTO_TEST_CASE(tokenizer_equals_mteval) {
   BOOST_TEST(tokenize_13a("Hello, world!") == "Hello , world !");

@@ -9,6 +9,8 @@
 
 using namespace heed;
 using namespace heed::test;
+
+BOOST_AUTO_TEST_SUITE(checkpoint_folder)
 namespace fs = std::filesystem;
 using Steps = std::vector<std::int64_t>;
 using Names = std::vector<std::string>;
@@ -55,8 +57,6 @@ bool is_valid(const fs::path& folder) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(checkpoint_folder)
 
 BOOST_AUTO_TEST_CASE(a_saved_checkpoint_is_found) {
   Run run;

@@ -7,6 +7,8 @@
 
 using namespace heed;
 using namespace heed::test;
+
+BOOST_AUTO_TEST_SUITE(chrf)
 using Lines = std::vector<std::string>;
 
 namespace {
@@ -15,8 +17,6 @@ void check_score(const Lines& hypotheses, const Lines& references, double expect
   BOOST_TEST(std::abs(score - expected) < 1e-9, score << " instead of " << expected);
 }
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(chrf)
 
 BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
   const auto golden =

@@ -20,6 +20,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(command_parts)
+
 namespace {
 
 ParameterCheck check_of(const std::string& name, GradcheckStatus status, double worst) {
@@ -48,8 +50,6 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(command_parts)
 
 // ---- the gradient table --------------------------------------------------------------------
 

@@ -11,6 +11,8 @@
 #include "tests/train/schema_cases.h"
 #include "train/config/config.h"
 
+BOOST_AUTO_TEST_SUITE(config)
+
 namespace fs = std::filesystem;
 using heed::Config;
 using Strings = std::vector<std::string>;
@@ -36,8 +38,6 @@ std::string slurp(const fs::path& path) {
 const fs::path configs = fs::path(HEED_SOURCE_DIR) / "configs";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(config)
 
 BOOST_AUTO_TEST_CASE(missing_keys_have_the_structs_defaults) {
   const Config config = parse(minimal);

@@ -5,6 +5,8 @@
 
 using namespace std::string_literals;
 
+BOOST_AUTO_TEST_SUITE(config_checks)
+
 namespace {
 
 using heed::Metric;
@@ -33,8 +35,6 @@ std::string for_metric(Metric metric) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(config_checks)
 
 BOOST_AUTO_TEST_CASE(inconsistent_values) {
   check_all({

@@ -10,6 +10,8 @@
 #include "train/config/fields.h"
 #include "train/config/overrides.h"
 
+BOOST_AUTO_TEST_SUITE(config_fields)
+
 using heed::Config;
 using heed::Field;
 using heed::FieldKind;
@@ -106,8 +108,6 @@ Config read_all(const std::string& yaml) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(config_fields)
 
 BOOST_AUTO_TEST_CASE(values_of_an_object_have_their_types) {
   Config config;

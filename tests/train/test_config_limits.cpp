@@ -6,6 +6,8 @@
 #include "tests/train/config_cases.h"
 #include "train/config/yaml.h"
 
+BOOST_AUTO_TEST_SUITE(config_limits)
+
 namespace {
 
 std::string repeat(const std::string& piece, std::size_t count) {
@@ -31,8 +33,6 @@ const std::string copy_override = "data.synthetic.name=copy";
 using heed::yaml_most_bytes;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(config_limits)
 
 BOOST_AUTO_TEST_CASE(the_largest_size) {
   const std::string comment = copy + "#";

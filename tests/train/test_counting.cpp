@@ -20,6 +20,8 @@
 
 using namespace heed;
 using namespace heed::test;
+
+BOOST_AUTO_TEST_SUITE(counting)
 using kernels::Product;
 using kernels::ProductFlops;
 using kernels::ProductLog;
@@ -92,8 +94,6 @@ double formula(const ModelOptions& o, const Batch& batch) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(counting)
 
 // ---- the formula ------------------------------------------------------------------------------
 

@@ -17,6 +17,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(drawings)
+
 namespace {
 
 using Xml = boost::property_tree::ptree;
@@ -127,8 +129,6 @@ Config shipped(const std::string& name, std::vector<std::string> overrides = {})
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(drawings)
 
 BOOST_AUTO_TEST_CASE(shipped_models_are_drawn_whole) {
   int configs = 0;

@@ -12,6 +12,8 @@
 
 using namespace heed;
 using namespace heed::test;
+
+BOOST_AUTO_TEST_SUITE(fetching)
 namespace fs = std::filesystem;
 
 namespace {
@@ -51,8 +53,6 @@ struct Server {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(fetching)
 
 BOOST_AUTO_TEST_CASE(gzip_round_trip) {
   for (const std::string& content : {std::string(), std::string("x"), std::string(300'000, 'y')}) {

@@ -21,6 +21,8 @@
 
 using namespace heed;
 using namespace heed::test;
+
+BOOST_AUTO_TEST_SUITE(files)
 namespace fs = std::filesystem;
 
 namespace {
@@ -49,8 +51,6 @@ extern "C" int rename(const char* from, const char* to) noexcept {
     return failed(EIO);
   return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
-
-BOOST_AUTO_TEST_SUITE(files)
 
 // The hashes of FIPS 180-4's examples ("abc", two blocks, a million times "a") and of empty text.
 BOOST_AUTO_TEST_CASE(sha256_of_known_texts) {

@@ -13,6 +13,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(progress)
+
 namespace {
 
 const ProgressStyle kAscii{.terminal = true, .color = false, .unicode = false, .width = 100};
@@ -44,8 +46,6 @@ struct Screen {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(progress)
 
 BOOST_AUTO_TEST_CASE(durations) {
   BOOST_TEST(format_duration(0) == "0:00");

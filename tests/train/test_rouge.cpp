@@ -7,6 +7,8 @@
 
 using namespace heed;
 using namespace heed::test;
+
+BOOST_AUTO_TEST_SUITE(rouge)
 using Lines = std::vector<std::string>;
 
 namespace {
@@ -14,8 +16,6 @@ void check_close(double value, double expected) {
   BOOST_TEST(std::abs(value - expected) < 1e-9, value << " instead of " << expected);
 }
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(rouge)
 
 BOOST_AUTO_TEST_CASE(words_are_runs_of_letters_and_digits) {
   BOOST_TEST((rouge_words("The cat's 2nd-best: Ärger!") ==

@@ -15,6 +15,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(run_list)
+
 namespace {
 
 constexpr const char* config =
@@ -74,8 +76,6 @@ std::string cells(const std::string& line) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(run_list)
 
 BOOST_AUTO_TEST_CASE(a_line_for_each_run) {
   Folder runs;

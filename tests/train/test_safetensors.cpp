@@ -9,6 +9,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(safetensors)
+
 namespace {
 
 template <class T>
@@ -40,8 +42,6 @@ void check_refused(const std::string& header, std::size_t data_bytes, const std:
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(safetensors)
 
 BOOST_AUTO_TEST_CASE(reads_what_was_written) {
   const TempFolder folder;

@@ -15,6 +15,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(plugins)
+
 namespace {
 
 const std::string copy = "data: {synthetic: {name: copy}}\n";
@@ -53,8 +55,6 @@ class File {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(plugins)
 
 BOOST_AUTO_TEST_CASE(registered_names_become_choices) {
   const Field* const before = find_field("model.mixer");

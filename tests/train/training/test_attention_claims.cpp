@@ -12,6 +12,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(attention_claims)
+
 namespace {
 
 AttentionMaps maps_of(Trainer& trainer, const std::string& line, const std::string& output) {
@@ -39,8 +41,6 @@ std::int64_t not_convex(const AttentionMaps& maps) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(attention_claims)
 
 // The model must read the last symbol first, and so on: with one layer on each side, the row of the
 // decoder that writes symbol i looks at symbol n − 1 − i. Positions are sinusoids: 0.99 or more of the rows

@@ -14,6 +14,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(attention_of_models)
+
 namespace {
 
 /// Captions of 16 × 16 pixels, which a small model learns within seconds.
@@ -101,8 +103,6 @@ AttentionMaps maps_of(Trainer& trainer, const std::string& line, const std::stri
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(attention_of_models)
 
 BOOST_AUTO_TEST_CASE(cross_attention_lies_on_the_object_named) {
   const TempFolder folder;

@@ -9,6 +9,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(attention_views)
+
 namespace {
 
 Array random_array(const Shape& shape, std::uint64_t seed) {
@@ -61,8 +63,6 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(attention_views)
 
 BOOST_AUTO_TEST_CASE(names_match_in_whole_parts) {
   BOOST_TEST(has_parts("encoder.layers.1.self_attn", "encoder.layers.1"));

@@ -6,6 +6,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(determinism)
+
 namespace {
 
 struct Trace {
@@ -41,8 +43,6 @@ Trace train(bool lm, std::int64_t threads, std::int64_t shards, std::uint64_t se
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(determinism)
 
 BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_bits) {
   for (const bool lm : {false, true}) {

@@ -5,6 +5,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(distillation)
+
 namespace {
 
 /// A finished run that reverses words well.
@@ -30,8 +32,6 @@ Config student_of(const Run& teacher, double weight) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(distillation)
 
 // With all weight on the divergence, the labels' loss has no part: its smoothing changes no bit.
 BOOST_AUTO_TEST_CASE(a_student_learns_from_its_teacher_alone) {

@@ -14,6 +14,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(labels)
+
 namespace {
 
 /// Writes lines with their labels: "yes" if the texts before and after the tab have the same first
@@ -100,8 +102,6 @@ const NamedTensor& named(const Parameters& all, const std::string& name) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(labels)
 
 BOOST_AUTO_TEST_CASE(a_classifier_learns_to_compare_two_texts) {
   const TempFolder folder;

@@ -12,6 +12,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(nonfinite)
+
 namespace {
 
 constexpr real not_a_number = std::numeric_limits<real>::quiet_NaN();
@@ -55,8 +57,6 @@ Config hopeless() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(nonfinite)
 
 BOOST_AUTO_TEST_CASE(a_bad_weight_is_named) {
   Steps steps;

@@ -9,6 +9,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(pictures)
+
 namespace {
 
 std::string idx(const std::vector<std::uint32_t>& shape, const std::string& values) {
@@ -121,8 +123,6 @@ Config with_convolutions(Config c, std::int64_t layers) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pictures)
 
 BOOST_AUTO_TEST_CASE(an_encoder_of_tubelets_sees_which_way_a_spot_moves) {
   const TempFolder folder;

@@ -10,6 +10,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(pruning)
+
 namespace {
 
 struct Subject {
@@ -41,8 +43,6 @@ struct Subject {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pruning)
 
 // The gate of a head scales its columns of the projection: its gradient is a difference quotient.
 BOOST_AUTO_TEST_CASE(importance_is_the_gradient_of_a_gate) {

@@ -13,6 +13,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(ranks)
+
 namespace {
 
 /// Runs lead(trainer) on rank 0 while the other ranks follow it; all end with its result. With one rank
@@ -139,8 +141,6 @@ std::string text_in(const TempFolder& folder) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(ranks)
 
 BOOST_AUTO_TEST_CASE(subtrees_partition_the_shards_and_are_nodes_of_the_tree) {
   for (std::int64_t shards = 1; shards <= 20; ++shards) {

@@ -10,6 +10,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(regularisers)
+
 namespace {
 
 Config regularised(std::int64_t steps) {
@@ -37,8 +39,6 @@ std::map<std::string, std::vector<real>> tensors(const Run& run, std::int64_t st
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(regularisers)
 
 BOOST_AUTO_TEST_CASE(a_shard_is_repeated_and_its_copies_are_cut_differently) {
   Batch batch;

@@ -13,6 +13,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(searching)
+
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
@@ -91,8 +93,6 @@ void best_of_all(const TableDecoding::Table& table, std::int64_t limit, double a
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(searching)
 
 BOOST_AUTO_TEST_CASE(greedy_equals_a_beam_of_one_and_the_argmax) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

@@ -11,6 +11,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(searching_with_models)
+
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
@@ -81,8 +83,6 @@ std::int32_t argmax(const Array& logits, std::int64_t row) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(searching_with_models)
 
 BOOST_AUTO_TEST_CASE(a_translation_is_the_same_alone_and_in_any_batch) {
   const Dataset data = reversals(60, 5);

@@ -11,6 +11,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(sampling_tokens)
+
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
@@ -65,8 +67,6 @@ void check_shares(const std::vector<Hypothesis>& drawn, std::map<std::int32_t, d
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(sampling_tokens)
 
 BOOST_AUTO_TEST_CASE(frequencies_match_the_probabilities) {
   const std::vector<Hypothesis> drawn = draw(sampling());

@@ -13,6 +13,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(step)
+
 namespace {
 
 std::vector<Batch> some_shards(const Dataset& data, std::int64_t count = 4) {
@@ -45,8 +47,6 @@ double whole_norm(const std::map<std::string, double>& norms) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(step)
 
 BOOST_AUTO_TEST_CASE(training_learns) {
   const Dataset data = reversals(24);

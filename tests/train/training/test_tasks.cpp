@@ -14,6 +14,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(tasks)
+
 namespace {
 
 /// A tiny model that labels brackets with their depth.
@@ -51,8 +53,6 @@ Split tagged(std::vector<std::string> source, std::vector<std::string> target) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(tasks)
 
 BOOST_AUTO_TEST_CASE(the_table_names_each_task_and_its_metrics) {
   std::set<std::string> names;

@@ -9,6 +9,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(text2text)
+
 namespace {
 
 Config mixture_run(std::int64_t steps) {
@@ -59,8 +61,6 @@ Config denoise_run(const TempFolder& folder, std::int64_t steps) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(text2text)
 
 // The prefix alone tells the two tasks apart.
 BOOST_AUTO_TEST_CASE(one_model_learns_two_tasks) {

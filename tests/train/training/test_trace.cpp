@@ -16,6 +16,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(traces)
+
 namespace {
 
 using Rows2 = std::vector<std::vector<double>>;
@@ -263,8 +265,6 @@ Config reversing() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(traces)
 
 BOOST_AUTO_TEST_CASE(every_position_scheme) {
   const TempFolder folder;

@@ -12,6 +12,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(resuming)
+
 namespace {
 
 /// Requests a stop in the middle of a run: after a given number of results of this
@@ -34,8 +36,6 @@ class Stopper final : public OpObserver {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(resuming)
 
 BOOST_AUTO_TEST_CASE(two_runs_of_twenty_steps_equal_one_of_forty) {
   const TempFolder folder;

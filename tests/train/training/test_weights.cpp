@@ -6,6 +6,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(weights)
+
 namespace {
 
 /// These tensors saved as a checkpoint and read back.
@@ -21,8 +23,6 @@ void overwrite(const Model& model, float value) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(weights)
 
 BOOST_AUTO_TEST_CASE(they_are_restored_to_the_bit) {
   const TempFolder folder;

@@ -7,6 +7,8 @@
 
 using namespace heed;
 
+BOOST_AUTO_TEST_SUITE(chart)
+
 namespace {
 
 std::size_t count(const std::string& text, const std::string& part) {
@@ -29,8 +31,6 @@ std::string path_of_line(const Drawing& drawing) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(chart)
 
 BOOST_AUTO_TEST_CASE(a_line_goes_from_corner_to_corner) {
   const Drawing drawing = drawn(with({{0, 0}, {5, 1}, {10, 4}}));

@@ -8,6 +8,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(comparison)
+
 namespace {
 
 struct Runs {
@@ -33,8 +35,6 @@ struct Runs {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(comparison)
 
 BOOST_AUTO_TEST_CASE(runs_that_differ_in_their_seed_are_one_group) {
   Runs runs;

@@ -5,6 +5,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(plots)
+
 namespace {
 
 Config config_of(const std::string& text = "") {
@@ -12,8 +14,6 @@ Config config_of(const std::string& text = "") {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(plots)
 
 BOOST_AUTO_TEST_CASE(each_has_marks) {
   for (const std::string& name : plot_names()) {

@@ -9,6 +9,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(sweep)
+
 namespace {
 
 const std::string base = "data: {synthetic: {name: copy}}\nseed: 5\n";
@@ -28,8 +30,6 @@ struct Plan {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(sweep)
 
 BOOST_AUTO_TEST_CASE(a_grid_with_seeds) {
   const auto members =

@@ -1,0 +1,135 @@
+# What `cmake --install` and `cpack` install, in components: `program` is the command, its man page and completion;
+# `library` is for find_package(heed); each MPI's library, for distributed runs, is a component of its own.
+include(CMakePackageConfigHelpers)
+set(heed_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
+
+file(CONFIGURE OUTPUT heed-config.cmake @ONLY CONTENT [[
+include(CMakeFindDependencyMacro)
+foreach(package IN ITEMS PkgConfig Threads ZLIB OpenSSL fmt nlohmann_json)
+  find_dependency(${package})
+endforeach()
+# Sets ${result} to those of these modules of pkg-config that are missing; the others become targets PkgConfig::PREFIX.
+macro(heed_find_modules result)
+  set(${result} "")
+  foreach(module IN ITEMS ${ARGN})
+    string(REGEX MATCH "^([^=]*)=(.*)$" module "${module}")
+    pkg_check_modules(${CMAKE_MATCH_1} QUIET IMPORTED_TARGET ${CMAKE_MATCH_2})
+    if(NOT ${CMAKE_MATCH_1}_FOUND)
+      list(APPEND ${result} ${CMAKE_MATCH_2})
+    endif()
+  endforeach()
+endmacro()
+heed_find_modules(missing OPENBLAS=openblas HWY=libhwy)
+if(missing)
+  set(heed_FOUND FALSE)
+  set(heed_NOT_FOUND_MESSAGE "pkg-config does not find: ${missing}")
+  return()
+endif()
+include(${CMAKE_CURRENT_LIST_DIR}/heed-targets.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/heed_add_plugin.cmake)
+# heed::data, and what it alone needs.
+heed_find_modules(missing SENTENCEPIECE=sentencepiece PNG=libpng TURBOJPEG=libturbojpeg)
+if(NOT missing)
+  include(${CMAKE_CURRENT_LIST_DIR}/heed-data-targets.cmake)
+  set(heed_data_FOUND TRUE)
+elseif(heed_FIND_REQUIRED_data)
+  set(heed_FOUND FALSE)
+  set(heed_NOT_FOUND_MESSAGE "heed::data is not available, because pkg-config does not find: ${missing}")
+elseif(NOT heed_FIND_QUIETLY)
+  message(STATUS "heed::data is not available, because pkg-config does not find: ${missing}")
+endif()
+]])
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/heed-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+
+# `./heed` builds only the program: installing first builds what it installs, without the tests.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
+set(built ${heed_libraries} heed_data)
+list(FILTER built EXCLUDE REGEX "^heed_(plugin_)?f(32|64)$")   # interface libraries: nothing to build
+foreach(component IN ITEMS program library)
+  set(targets heed)
+  if(component STREQUAL "library")
+    set(targets ${built})
+  endif()
+  install(CODE "execute_process(
+    COMMAND \"${CMAKE_COMMAND}\" --build \"${CMAKE_BINARY_DIR}\" --target ${targets}
+    COMMAND_ERROR_IS_FATAL ANY)" COMPONENT ${component})
+endforeach()
+
+# ---- library -------------------------------------------------------------------------------------
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heed-config.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/heed-config-version.cmake
+              train/heed_add_plugin.cmake
+        DESTINATION ${heed_package_dir} COMPONENT library)
+install(TARGETS ${heed_libraries} EXPORT heed-targets COMPONENT library)
+install(TARGETS heed_data EXPORT heed-data-targets COMPONENT library)
+foreach(export IN ITEMS heed-targets heed-data-targets)
+  install(EXPORT ${export} NAMESPACE heed:: DESTINATION ${heed_package_dir} COMPONENT library)
+endforeach()
+install(DIRECTORY autograd nn optim data train DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed
+        COMPONENT library FILES_MATCHING PATTERN "*.h"
+        PATTERN multi30k EXCLUDE PATTERN tinyshakespeare EXCLUDE PATTERN mnist EXCLUDE)
+# Installed headers include one another as "heed/nn/…", so that a file of the user's named
+# nn/parameters.h cannot take the place of heed's.
+install(CODE "set(heed_headers \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/heed\")"
+        COMPONENT library)
+install(CODE [[
+  file(GLOB_RECURSE headers "${heed_headers}/*.h")
+  foreach(header IN LISTS headers)
+    file(READ "${header}" text)
+    string(REGEX REPLACE "(#include \")(autograd|nn|optim|data|train)/" "\\1heed/\\2/" text "${text}")
+    file(WRITE "${header}" "${text}")
+  endforeach()]] COMPONENT library)
+
+# ---- program -------------------------------------------------------------------------------------
+install(TARGETS heed COMPONENT program)
+foreach(name IN LISTS HEED_MPI)
+  install(TARGETS heed_mpi_${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/heed COMPONENT ${name})
+endforeach()
+# The man page and the completion scripts are what the program prints.
+foreach(printed IN ITEMS "heed.1:man" "heed.bash:completion bash" "_heed:completion zsh")
+  string(REGEX MATCH "^([^:]*):(.*)$" printed "${printed}")
+  install(CODE "execute_process(COMMAND \"$<TARGET_FILE:heed>\" ${CMAKE_MATCH_2}
+    OUTPUT_FILE \"${CMAKE_CURRENT_BINARY_DIR}/${CMAKE_MATCH_1}\" COMMAND_ERROR_IS_FATAL ANY)"
+    COMPONENT program)
+endforeach()
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heed.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+        COMPONENT program)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heed.bash RENAME heed
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/_heed
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program)
+
+# ---- Debian packages: `cpack` makes heed, libheed-dev and, for each MPI, heed-NAME --------------
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGE_CONTACT "the developers of heed <heed@localhost>")
+set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL program library ${HEED_MPI})
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME heed)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
+if(HEED_ONEDNN_INCLUDE)   # loaded when a run wants bf16, so the linker does not know of it
+  file(STRINGS ${HEED_ONEDNN_INCLUDE}/oneapi/dnnl/dnnl_version.h major REGEX "define DNNL_VERSION_MAJOR")
+  string(REGEX REPLACE ".* ([0-9]+)$" "\\1" major "${major}")
+  set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "libdnnl${major}, ca-certificates, curl")
+endif()
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "Trains Transformers from a YAML file, on the CPU")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libheed-dev)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "g++, pkg-config, libopenblas-dev, libhwy-dev, libfmt-dev, \
+nlohmann-json3-dev, zlib1g-dev, libssl-dev")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "heed, cmake, libboost-test-dev, libsentencepiece-dev, libpng-dev, \
+libturbojpeg0-dev")
+set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "Autograd, layers and a gradient checker in C++20 (headers and static libraries)")
+foreach(name IN LISTS HEED_MPI)
+  string(TOUPPER ${name} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME heed-${name})
+  set(CPACK_DEBIAN_${upper}_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "heed (= ${PROJECT_VERSION})")
+  set(CPACK_COMPONENT_${upper}_DESCRIPTION "Distributed runs of heed under ${name}")
+endforeach()
+include(CPack)
