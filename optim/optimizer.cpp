@@ -130,7 +130,7 @@ OptimizerStep Optimizer::step(Gradients gradients, double lr) {
 
 std::vector<Array> Optimizer::in_order(Gradients& gradients) const {
   const bool reached = std::ranges::any_of(
-      parameters_, [&](const NamedTensor& p) { return gradients.reach(p.tensor); });
+      parameters_, [&](const NamedTensor& p) { return gradients.depends_on(p.tensor); });
   if (!reached)
     fail("[optimizer] the loss depends on none of the {} parameters: are they another model's?",
          parameters_.size());

@@ -9,7 +9,7 @@
 
 using namespace heed;
 using namespace heed::testing;
-using kernels::Map;
+using kernels::UnaryFunction;
 
 namespace {
 
@@ -25,34 +25,34 @@ void for_each_accurate_target(const Body& body) {
 // ---- functions of one value ----------------------------------------------------------------
 
 big sigmoid(big x) { return 1 / (1 + std::exp(-x)); }
-big reference(Map f, big x) {
+big reference(UnaryFunction f, big x) {
   if (std::isnan(x)) return x;
   switch (f) {
-    case Map::neg:
+    case UnaryFunction::neg:
       return -x;
-    case Map::exp:
+    case UnaryFunction::exp:
       return std::exp(x);
-    case Map::log:
+    case UnaryFunction::log:
       return std::log(x);
-    case Map::sqrt:
+    case UnaryFunction::sqrt:
       return std::sqrt(x);
-    case Map::tanh:
+    case UnaryFunction::tanh:
       return std::tanh(x);
-    case Map::relu:
+    case UnaryFunction::relu:
       return std::max(x, big{0});
-    case Map::sigmoid:
+    case UnaryFunction::sigmoid:
       return sigmoid(x);
-    case Map::gelu:
+    case UnaryFunction::gelu:
       return x == -infinite ? 0 : x * std::erfc(-x / std::sqrt(big{2})) / 2;
-    case Map::silu:
+    case UnaryFunction::silu:
       return x == -infinite ? 0 : x * sigmoid(x);
-    case Map::gelu_tanh: {
+    case UnaryFunction::gelu_tanh: {
       if (x < -100) return 0;
       const big u = std::sqrt(2 / std::acos(big{-1})) * (x + big{0.044715L} * x * x * x);
       return x * sigmoid(2 * u);
     }
     default:
-      return map_value(f, static_cast<double>(x));
+      return unary_value(f, static_cast<double>(x));
   }
 }
 
@@ -80,18 +80,18 @@ const Row& arguments() {
 }
 
 /// The largest permitted error of each, in units in the last place.
-double allowed(Map f) {
+double allowed(UnaryFunction f) {
   switch (f) {
-    case Map::neg:
-    case Map::relu:
+    case UnaryFunction::neg:
+    case UnaryFunction::relu:
       return 0;
-    case Map::sqrt:
+    case UnaryFunction::sqrt:
       return 0.501;
-    case Map::exp:
+    case UnaryFunction::exp:
       return 2;
-    case Map::gelu:
+    case UnaryFunction::gelu:
       return limit;
-    case Map::gelu_tanh:
+    case UnaryFunction::gelu_tanh:
       return in_float ? 4 : 5000;  // no wider type to compute u
     default:
       return 4;
@@ -102,14 +102,14 @@ double allowed(Map f) {
 
 BOOST_AUTO_TEST_SUITE(kernels_accuracy)
 
-BOOST_AUTO_TEST_CASE(maps) {
+BOOST_AUTO_TEST_CASE(unary_functions_are_accurate) {
   const Row& x = arguments();
   Row y(x.size());
-  for (std::size_t k = 0; k < map_count; ++k) {
-    const Map f = static_cast<Map>(k);
+  for (std::size_t k = 0; k < unary_function_count; ++k) {
+    const UnaryFunction f = static_cast<UnaryFunction>(k);
     for_each_accurate_target([&](const std::string& target) {
       Worst worst(std::string(name_of(f)) + " " + target, allowed(f));
-      kernels::map(f, x.data(), y.data(), static_cast<std::int64_t>(x.size()));
+      kernels::unary(f, x.data(), y.data(), static_cast<std::int64_t>(x.size()));
       for (std::size_t i = 0; i < x.size(); ++i) worst.see(y[i], reference(f, x[i]), x[i]);
     });
   }

@@ -7,7 +7,7 @@
 
 using namespace heed;
 using namespace heed::testing;
-using kernels::Map;
+using kernels::UnaryFunction;
 
 namespace {
 
@@ -224,10 +224,10 @@ BOOST_AUTO_TEST_CASE(finite_inputs_give_finite_gradients) {
       kernels::log_softmax_row_grad(y.data(), dy.data(), dx.data(), n);
       finite("log-softmax", dx);
       for (std::size_t k = 0; k <= activation_count; ++k) {  // and neg
-        const Map f = static_cast<Map>(k);
-        kernels::map(f, x.data(), y.data(), n);
-        kernels::map_grad(f, x.data(), y.data(), dy.data(), dx.data(), n);
-        finite("a map", dx);
+        const UnaryFunction f = static_cast<UnaryFunction>(k);
+        kernels::unary(f, x.data(), y.data(), n);
+        kernels::unary_grad(f, x.data(), y.data(), dy.data(), dx.data(), n);
+        finite("a unary function", dx);
       }
       kernels::cross_entropy_row(x.data(), n, 0, real(0.1), 1, true);
       finite("cross-entropy", x);

@@ -32,7 +32,7 @@ class Operands {
   double normalizer();
   std::vector<std::int32_t> ids();
   std::vector<std::int32_t> offsets();
-  Map map();
+  UnaryFunction unary_function();
   RandomKey key() { return {.seed = bytes_.byte(), .stream = Stream::dropout}; }
   AttentionOptions attention();
   Array mask();

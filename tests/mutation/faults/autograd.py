@@ -23,7 +23,7 @@ fault("affine: rows used twice keep only the last gradient", "autograd/ops/affin
       "real beta = 0;",
       "autograd_f64:op_table_suite", "nn_f64:gradcheck_*")
 
-fault("affine_map: relu's gradient without dropout's scale", "autograd/ops/affine.cpp",
+fault("affine_activation: relu's gradient without dropout's scale", "autograd/ops/affine.cpp",
       "kernels::scale(kernels::dropout_factor(p), dh.data(), dh.data(), dh.size());",
       "",
       "autograd_f64:op_table_suite,ops")
@@ -222,7 +222,7 @@ fault("layer norm: gradient without mean(g)", "autograd/kernels/norm.cpp",
       "gained(dy, gain, c, io);",
       "kernels_f64:kernels_rows")
 
-fault("relu: slope 1 at zero", "autograd/kernels/simd/maps-inl.h",
+fault("relu: slope 1 at zero", "autograd/kernels/simd/unary_functions-inl.h",
       "hn::IfThenZeroElse(hn::Le(y, zero()), dy)",
       "hn::IfThenZeroElse(hn::Lt(y, zero()), dy)",
       "autograd_f64:ops", "kernels_f64:kernels_elementwise")
