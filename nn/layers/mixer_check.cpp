@@ -31,10 +31,10 @@ bool differ(const Array& a, std::int64_t i, const Array& b, std::int64_t j) {
 
 class Check {
  public:
-  Check(const ModelOptions& options, Sees sees)
-      : name_(name_of(options.mixer)), d_(options.d_model), sees_(sees) {
+  Check(const ModelOptions& options, AttentionScope scope)
+      : name_(name_of(options.mixer)), d_(options.d_model), scope_(scope) {
     Init init(InitKind::xavier, options.init_std, 1);
-    mixer_ = make_mixer(options, sees, init);
+    mixer_ = make_mixer(options, scope, init);
     // Initial values may be zero, or hide an input behind a gate.
     std::set<std::string> names;
     for (NamedTensor& p : mixer_->parameters()) {
@@ -57,7 +57,7 @@ class Check {
     for (const std::int64_t from : {std::int64_t{1}, first_length / 2, first_length - 1})
       check_change(x, y, from, first_length);
     check_change(x, y, first_length, rows);
-    if (sees_ == Sees::past) check_steps();
+    if (scope_ == AttentionScope::past) check_steps();
   }
 
  private:
@@ -87,10 +87,10 @@ class Check {
         complain(
             "a sequence changes with another one of its batch; context.offsets holds where "
             "each begins");
-      if (sees_ == Sees::past)
+      if (scope_ == AttentionScope::past)
         complain(
             fmt::format("row {} of a sequence changes with rows {} and later; in a decoder "
-                        "(Sees::past) a row reads only itself and those before it",
+                        "(AttentionScope::past) a row reads only itself and those before it",
                         i, begin));
     }
   }
@@ -128,13 +128,13 @@ class Check {
 
   std::string name_;
   std::int64_t d_;
-  Sees sees_;
+  AttentionScope scope_;
   Random random_{RandomKey{.seed = 1, .stream = Stream::check}};
   std::unique_ptr<Mixer> mixer_;
 };
 
 }  // namespace
 
-void check_mixer(const ModelOptions& options, Sees sees) { Check(options, sees).run(); }
+void check_mixer(const ModelOptions& options, AttentionScope scope) { Check(options, scope).run(); }
 
 HEED_END

@@ -219,19 +219,19 @@ Tensor call_cross_entropy(Operands& o) {
   const auto targets = o.ids();
   const real smoothing = o.probability();
   LossCounts counts;
-  return cross_entropy(logits, targets, smoothing, o.normalizer(), &counts);
+  return cross_entropy(logits, targets, smoothing, o.divisor(), &counts);
 }
 Tensor call_projected_cross_entropy(Operands& o) {
   const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
   const auto targets = o.ids();
   const real smoothing = o.probability();
-  return projected_cross_entropy(x, weight, bias, targets, smoothing, o.normalizer());
+  return projected_cross_entropy(x, weight, bias, targets, smoothing, o.divisor());
 }
 Tensor call_rdrop_cross_entropy(Operands& o) {
   const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
   const auto targets = o.ids();
   const real smoothing = o.probability(), alpha = o.probability();
-  return rdrop_cross_entropy(x, weight, bias, targets, smoothing, alpha, o.normalizer());
+  return rdrop_cross_entropy(x, weight, bias, targets, smoothing, alpha, o.divisor());
 }
 Tensor call_distilled_cross_entropy(Operands& o) {
   const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
@@ -239,7 +239,7 @@ Tensor call_distilled_cross_entropy(Operands& o) {
   const Array rows = o.tensor().value(), matrix = o.tensor().value();
   const real smoothing = o.probability();
   const TeacherLogits teacher{rows, matrix, {}, o.probability(), 2};
-  return distilled_cross_entropy(x, weight, bias, targets, smoothing, teacher, o.normalizer());
+  return distilled_cross_entropy(x, weight, bias, targets, smoothing, teacher, o.divisor());
 }
 
 constexpr auto calls = std::to_array<OpCall>({

@@ -67,7 +67,7 @@ real Operands::probability() {
   return static_cast<real>(remarkable_reals[bytes_.byte() % remarkable_reals.size()]);
 }
 
-double Operands::normalizer() {
+double Operands::divisor() {
   const double n = remarkable_reals[bytes_.byte() % remarkable_reals.size()];
   if (!(n > 0.01)) wild();
   return n;

@@ -29,7 +29,7 @@ class Operands {
   int axis() { return static_cast<signed char>(bytes_.byte()) % 10; }
   bool flag() { return bytes_.byte() % 2 == 1; }
   real probability();
-  double normalizer();
+  double divisor();
   std::vector<std::int32_t> ids();
   std::vector<std::int32_t> offsets();
   UnaryFunction unary_function();

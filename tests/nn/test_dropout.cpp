@@ -12,7 +12,7 @@ ModelOptions with_dropout(double rate) {
 }
 
 Array run(const Generative& model, const Pairs& pairs, Pass pass) {
-  return model.hidden(pairs.rows(), pass).value();
+  return model.hidden(pairs.input(), pass).value();
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(each_rate_acts_only_in_its_place) {
     Init init = some_init();
     const TransformerBlock encoder(o, BlockKind::encoder, init);
     const TransformerBlock decoder(o, BlockKind::decoder, init);
-    const Memory memory{x, offsets};
+    const EncoderOutput encoded{x, offsets};
     const auto changed = [&](const auto& run) {
       Pass training{true, 5, 17, 2}, at_rest;
       return !same_bits(run(training).value(), run(at_rest).value());
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(each_rate_acts_only_in_its_place) {
                (rate == &DropoutRates::activation));
     const bool attention = rate == &DropoutRates::attention;
     const auto changed_by = [&](const auto& layer) {
-      return changed([&](Pass& pass) { return layer(x, {offsets, &memory, pass}); });
+      return changed([&](Pass& pass) { return layer(x, {offsets, &encoded, pass}); });
     };
     BOOST_TEST(changed_by(*decoder.mixer) == attention);
     BOOST_TEST(changed_by(*decoder.cross_attention) == attention);
@@ -67,13 +67,14 @@ BOOST_AUTO_TEST_CASE(each_dropout_takes_its_own_key_from_the_pass) {
   const ModelOptions o = with_dropout(0.5);
   Init init = some_init();
   const FeedForward feed(o, init);
-  const MultiHeadAttention self(o, Sees::past, init), cross(o, Sees::memory, init);
+  const MultiHeadAttention self(o, AttentionScope::past, init),
+      cross(o, AttentionScope::encoder_output, init);
   const Residual around(o, init);
   for (const Parameters& all : {feed.parameters(), self.parameters(), cross.parameters()})
     randomise(all);
   const Tensor x(normal({9, 6}, 1));
   const std::vector<std::int32_t> offsets{0, 4, 9};
-  const Memory memory{x, offsets};
+  const EncoderOutput encoded{x, offsets};
   const auto check = [](auto layer) {
     const auto run = [&](std::uint64_t seed, std::uint64_t step, std::uint32_t shard) {
       Pass pass{true, seed, step, shard};
@@ -89,7 +90,7 @@ BOOST_AUTO_TEST_CASE(each_dropout_takes_its_own_key_from_the_pass) {
   };
   check([&](Pass& pass) { return feed(x, pass).value(); });
   for (const MultiHeadAttention& attend : {self, cross})
-    check([&](Pass& pass) { return attend(x, {offsets, &memory, pass}).value(); });
+    check([&](Pass& pass) { return attend(x, {offsets, &encoded, pass}).value(); });
   check(
       [&](Pass& pass) { return around(x, pass, [](const Tensor& rows) { return rows; }).value(); });
 }
@@ -140,12 +141,13 @@ BOOST_AUTO_TEST_CASE(attention_and_feed_forward_keep_their_mean) {
   ModelOptions o = with_dropout(0.25);
   Init init = some_init();
   const FeedForward feed(o, init);
-  const MultiHeadAttention self(o, Sees::all, init), cross(o, Sees::memory, init);
+  const MultiHeadAttention self(o, AttentionScope::all, init),
+      cross(o, AttentionScope::encoder_output, init);
   for (const Parameters& all : {feed.parameters(), self.parameters(), cross.parameters()})
     randomise(all);
   const Tensor x(normal({3, 6}, 1));
   const std::vector<std::int32_t> offsets{0, 3};
-  const Memory memory{x, offsets};
+  const EncoderOutput encoded{x, offsets};
   const auto average = [&](auto layer) {
     Pass plain;
     const Array without = layer(plain);
@@ -167,7 +169,7 @@ BOOST_AUTO_TEST_CASE(attention_and_feed_forward_keep_their_mean) {
   };
   average([&](Pass& pass) { return feed(x, pass).value(); });
   for (const MultiHeadAttention& attend : {self, cross})
-    average([&](Pass& pass) { return attend(x, {offsets, &memory, pass}).value(); });
+    average([&](Pass& pass) { return attend(x, {offsets, &encoded, pass}).value(); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

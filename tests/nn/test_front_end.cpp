@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(convolutions_are_those_of_plain_loops) {
     randomise(layer.parameters());
     const Source source({9, 0, 1, 2, 12});
     const Array y = layer(Tensor(source.rows()), source.offsets).value();
-    const OwnOffsets offsets = layer.offsets_after(source.offsets);
+    const ComputedOffsets offsets = layer.offsets_after(source.offsets);
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
       const std::int64_t n = source.offsets[i + 1] - source.offsets[i];
       BOOST_TEST(offsets[i + 1] - offsets[i] == rows_after(conv_options(depth).front_end, n));
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(convolutions_over_pictures_are_those_of_plain_loops) {
     randomise(layer.parameters());
     const Source source({height * width, height * width});
     const Array y = layer(Tensor(source.rows()), source.offsets).value();
-    const OwnOffsets offsets = layer.offsets_after(source.offsets);
+    const ComputedOffsets offsets = layer.offsets_after(source.offsets);
     for (std::size_t i = 0; i < 2; ++i) {
       Array expected = source.only(i).rows();
       expected = convolved(expected, height, width, layer.layers[0], true);
@@ -161,9 +161,9 @@ BOOST_AUTO_TEST_CASE(whole_models_have_the_right_gradients) {
           [&] {
             Pass pass;
             pass.recompute = recompute;
-            Rows rows = pairs.rows();
-            rows.source = read.side();
-            return seq2seq->loss(rows, {0.1, 6.0}, pass);
+            ModelInput input = pairs.input();
+            input.source = read.side();
+            return seq2seq->loss(input, {0.1, 6.0}, pass);
           },
           seq2seq->parameters()));
     }

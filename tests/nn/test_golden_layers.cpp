@@ -66,14 +66,16 @@ Subject norm(const GoldenCase& c) {
 Subject attention_layer(const GoldenCase& c) {
   Init init = some_init();
   const bool cross = c.has("x1");
-  const Sees sees = cross ? Sees::memory : c.attributes().at("causal") ? Sees::past : Sees::all;
-  const MultiHeadAttention layer(options_of(c.attributes()), sees, init);
+  const AttentionScope scope = cross                         ? AttentionScope::encoder_output
+                               : c.attributes().at("causal") ? AttentionScope::past
+                                                             : AttentionScope::all;
+  const MultiHeadAttention layer(options_of(c.attributes()), scope, init);
   return {layer.parameters(), [layer, cross, c](const std::vector<Tensor>& x) {
             Pass pass;
             const std::vector<std::int32_t> offsets = c.ids("offsets0"),
                                             ends = c.ids(cross ? "offsets1" : "offsets0");
-            const Memory memory{x.back(), ends};
-            return layer(x[0], {offsets, &memory, pass});
+            const EncoderOutput encoded{x.back(), ends};
+            return layer(x[0], {offsets, &encoded, pass});
           }};
 }
 
@@ -84,8 +86,9 @@ Subject mixer(const GoldenCase& c) {
   o.mixer = static_cast<MixerKind>(std::ranges::find(names_of(MixerKind{}), name) -
                                    names_of(MixerKind{}).begin());
   o.conv_width = c.attributes().value("conv_width", std::int64_t{1});
-  const Sees sees = c.attributes().at("causal") ? Sees::past : Sees::all;
-  const std::shared_ptr<const Mixer> layer = make_mixer(o, sees, init);
+  const AttentionScope scope =
+      c.attributes().at("causal") ? AttentionScope::past : AttentionScope::all;
+  const std::shared_ptr<const Mixer> layer = make_mixer(o, scope, init);
   return {layer->parameters(), [layer, offsets = c.ids("offsets0")](const auto& x) {
             Pass pass;
             return (*layer)(x[0], {offsets, nullptr, pass});
@@ -116,8 +119,8 @@ Subject decoder_layer(const GoldenCase& c) {
   return {layer.parameters(),
           [layer, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
             Pass pass;
-            const Memory memory{x[0], ends};
-            return layer(x[1], {offsets, &memory, pass});
+            const EncoderOutput encoded{x[0], ends};
+            return layer(x[1], {offsets, &encoded, pass});
           }};
 }
 
@@ -134,8 +137,8 @@ Subject stack_of_one(const GoldenCase& c) {
             Pass pass;
             const std::vector<std::int32_t> ends = c.ids("offsets0"),
                                             offsets = c.ids(decoder ? "offsets1" : "offsets0");
-            const Memory memory{x[0], ends};
-            return stack(x.back(), {offsets, &memory, pass});
+            const EncoderOutput encoded{x[0], ends};
+            return stack(x.back(), {offsets, &encoded, pass});
           }};
 }
 
@@ -208,16 +211,16 @@ Subject vit(const GoldenCase& c) {
 Subject transformer(const GoldenCase& c) {
   Init init = some_init();
   const ModelOptions o = options_of(c.attributes());
-  const Stack reading(o, o.encoder_layers, BlockKind::encoder, init);
-  const Stack writing(o, o.decoder_layers, BlockKind::decoder, init);
+  const Stack encoder(o, o.encoder_layers, BlockKind::encoder, init);
+  const Stack decoder(o, o.decoder_layers, BlockKind::decoder, init);
   Parameters all;
-  append(all, "encoder", reading);
-  append(all, "decoder", writing);
+  append(all, "encoder", encoder);
+  append(all, "decoder", decoder);
   return {all,
-          [reading, writing, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
+          [encoder, decoder, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
             Pass pass;
-            const Memory memory{reading(x[0], {ends, nullptr, pass}), ends};
-            return writing(x[1], {offsets, &memory, pass});
+            const EncoderOutput encoded{encoder(x[0], {ends, nullptr, pass}), ends};
+            return decoder(x[1], {offsets, &encoded, pass});
           }};
 }
 

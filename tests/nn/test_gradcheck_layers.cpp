@@ -99,17 +99,18 @@ BOOST_AUTO_TEST_CASE(feed_forward_with_each_activation) {
 
 BOOST_AUTO_TEST_CASE(self_attention_with_any_heads_and_lengths) {
   for (const std::int64_t heads : {1, 2, 3}) {
-    for (const Sees sees : {Sees::all, Sees::past}) {
+    for (const AttentionScope scope : {AttentionScope::all, AttentionScope::past}) {
       for (const double dropout : dropouts) {
         Init init = some_init();
-        const MultiHeadAttention layer = attention_of(6, heads, sees, dropout, init);
+        const MultiHeadAttention layer = attention_of(6, heads, scope, dropout, init);
         for (const auto& lengths : length_lists) {
           const std::vector<std::int32_t> offsets = offsets_of(lengths);
           const auto f = layered(layer.parameters(), [&](const Tensor& x) {
             Pass pass = pass_of(dropout);
             return layer(x, {offsets, nullptr, pass});
           });
-          BOOST_TEST_CONTEXT(heads << " heads, " << (sees == Sees::past ? "causal, " : "")
+          BOOST_TEST_CONTEXT(heads << " heads, "
+                                   << (scope == AttentionScope::past ? "causal, " : "")
                                    << "dropout " << dropout << ", " << offsets.back() << " rows") {
             BOOST_TEST(right_or_empty(gradcheck(f, normal({offsets.back(), 6}, 4))));
           }
@@ -125,14 +126,16 @@ BOOST_AUTO_TEST_CASE(cross_attention_with_any_heads_and_lengths) {
   for (const std::int64_t heads : {1, 2, 3}) {
     for (const double dropout : dropouts) {
       Init init = some_init();
-      const MultiHeadAttention layer = attention_of(6, heads, Sees::memory, dropout, init);
+      const MultiHeadAttention layer =
+          attention_of(6, heads, AttentionScope::encoder_output, dropout, init);
       for (const auto& [asking, answering] : sides) {
         const std::vector<std::int32_t> offsets = offsets_of(asking), ends = offsets_of(answering);
-        const auto f = layered(layer.parameters(), [&](const Tensor& x, const Tensor& memory) {
-          Pass pass = pass_of(dropout);
-          const Memory seen{memory, ends};
-          return layer(x, {offsets, &seen, pass});
-        });
+        const auto f =
+            layered(layer.parameters(), [&](const Tensor& x, const Tensor& encoder_rows) {
+              Pass pass = pass_of(dropout);
+              const EncoderOutput encoded{encoder_rows, ends};
+              return layer(x, {offsets, &encoded, pass});
+            });
         BOOST_TEST_CONTEXT(heads << " heads, dropout " << dropout << ", " << offsets.back()
                                  << " to " << ends.back()) {
           BOOST_TEST(right_or_empty(
@@ -194,7 +197,8 @@ BOOST_AUTO_TEST_CASE(blocks_of_every_kind) {
           o.dropout = dropout;
           o.activation = activation;
           Init init = some_init();
-          const Tensor x = normal({offsets.back(), 6}, 9), memory = normal({ends.back(), 6}, 10);
+          const Tensor x = normal({offsets.back(), 6}, 9),
+                       encoder_rows = normal({ends.back(), 6}, 10);
           for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal}) {
             const TransformerBlock block(o, kind, init);
             const auto f = layered(block.parameters(), [&](const Tensor& rows) {
@@ -206,10 +210,10 @@ BOOST_AUTO_TEST_CASE(blocks_of_every_kind) {
           const TransformerBlock block(o, BlockKind::decoder, init);
           const auto g = layered(block.parameters(), [&](const Tensor& rows, const Tensor& read) {
             Pass pass = pass_of(dropout);
-            const Memory seen{read, ends};
-            return block(rows, {offsets, &seen, pass});
+            const EncoderOutput encoded{read, ends};
+            return block(rows, {offsets, &encoded, pass});
           });
-          BOOST_TEST(gradcheck(g, x, memory));
+          BOOST_TEST(gradcheck(g, x, encoder_rows));
         }
       }
     }
@@ -226,7 +230,7 @@ BOOST_AUTO_TEST_CASE(stacks_with_and_without_a_final_norm) {
       o.norm = final_norm ? NormPlace::pre : NormPlace::post;
       o.final_norm = final_norm;
       Init init = some_init();
-      const Tensor x = normal({5, 6}, 11), memory = normal({5, 6}, 12);
+      const Tensor x = normal({5, 6}, 11), encoder_rows = normal({5, 6}, 12);
       for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal}) {
         const Stack stack(o, 2, kind, init);
         BOOST_TEST(gradcheck(layered(stack.parameters(),
@@ -240,10 +244,10 @@ BOOST_AUTO_TEST_CASE(stacks_with_and_without_a_final_norm) {
       BOOST_TEST(gradcheck(layered(decoder.parameters(),
                                    [&](const Tensor& rows, const Tensor& read) {
                                      Pass pass = pass_of(dropout);
-                                     const Memory seen{read, ends};
-                                     return decoder(rows, {offsets, &seen, pass});
+                                     const EncoderOutput encoded{read, ends};
+                                     return decoder(rows, {offsets, &encoded, pass});
                                    }),
-                           x, memory));
+                           x, encoder_rows));
     }
   }
 }

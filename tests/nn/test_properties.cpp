@@ -19,7 +19,7 @@ ModelOptions two_layers() {
 
 Array logits_of(const Generative& model, const Pairs& pairs) {
   Pass pass;
-  return model.logits(pairs.rows(), pass).value();
+  return model.logits(pairs.input(), pass).value();
 }
 
 }  // namespace
@@ -86,12 +86,12 @@ BOOST_AUTO_TEST_CASE(losses_of_parts_add_up) {
   const Pairs pairs({4, 1, 7, 3}, {2, 6, 1, 5}, 11);
   Pass pass;
   LossCounts whole, parts;
-  const double loss = model->loss(pairs.rows(), {0.1, 14.0, &whole}, pass).item();
+  const double loss = model->loss(pairs.input(), {0.1, 14.0, &whole}, pass).item();
   double sum = 0;
   for (std::int64_t i = 0; i < pairs.sequences(); ++i) {
     const Pairs one = pairs.only(i);
     LossCounts part;
-    sum += model->loss(one.rows(), {0.1, 14.0, &part}, pass).item();
+    sum += model->loss(one.input(), {0.1, 14.0, &part}, pass).item();
     parts.loss += part.loss;
     parts.nll += part.nll;
     parts.tokens += part.tokens;
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(heads_must_divide_the_width) {
   Init init = some_init();
   for (const std::int64_t heads : {4, 0}) {
     o.heads = heads;
-    BOOST_CHECK_THROW(MultiHeadAttention(o, Sees::all, init), Error);
+    BOOST_CHECK_THROW(MultiHeadAttention(o, AttentionScope::all, init), Error);
   }
 }
 

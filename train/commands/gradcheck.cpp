@@ -9,7 +9,7 @@
 #include "data/batches/batcher.h"
 #include "train/commands/commands.h"
 #include "train/config/plugins.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/report/gradcheck_table.h"
 #include "train/tasks/data.h"
 #include "train/tasks/model.h"
@@ -113,7 +113,7 @@ int gradcheck_command(const GradcheckCommand& options) {
   // As in the first training step: dropout on, with that step's keys.
   const auto loss = [&] {
     Pass pass{true, config.seed, 1, 0};
-    return model->loss(rows_of(batch), {config.train.label_smoothing}, pass);
+    return model->loss(model_input(batch), {config.train.label_smoothing}, pass);
   };
   tell(fmt::format("{}: the loss of {} sequences, {} labels, in float64", config.name,
                    batch.sequences(), batch.label_count()));

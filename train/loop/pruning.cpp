@@ -5,7 +5,7 @@
 
 #include "autograd/base/error.h"
 #include "data/batches/batcher.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/tasks/data.h"
 
 HEED_BEGIN
@@ -78,7 +78,7 @@ std::vector<HeadImportance> importance_of_heads(const Model& model, const Config
     if (batch.label_count() == 0) return;
     Pass evaluation;
     const LossOptions loss{0, static_cast<double>(batch.label_count())};
-    Gradients gradients = backward(model.loss(rows_of(batch), loss, evaluation));
+    Gradients gradients = backward(model.loss(model_input(batch), loss, evaluation));
     for (const Attention& attention : attentions) {
       const Array gradient = gradients.take(attention.weight);
       const std::vector<double> own = gradient.defined() ? gate_gradients(attention, gradient)

@@ -14,7 +14,7 @@
 #include "autograd/kernels/reduce.h"
 #include "nn/layer_name.h"
 #include "optim/clip.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/distributed/shard_exchange.h"
 #include "train/distributed/workers.h"
 #include "train/loop/augment.h"
@@ -79,27 +79,28 @@ std::string explain(const Model& model, std::span<const NamedTensor> parameters,
 }  // namespace
 
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
-                  double normalizer, const StepOptions& options, LossCounts* counts,
+                  double divisor, const StepOptions& options, LossCounts* counts,
                   const ShardContext& context) {
   const kernels::Bf16Scope scope(options.bf16);
   Pass pass{true, options.seed, static_cast<std::uint64_t>(step),
             static_cast<std::uint32_t>(number)};
   pass.recompute = options.recompute;
   pass.all_reduce = context.all_reduce;
-  LossOptions loss{options.label_smoothing, normalizer, counts};
+  LossOptions loss{options.label_smoothing, divisor, counts};
   if (options.rdrop > 0) loss.rdrop = options.rdrop;
-  const Rows rows = rows_of(shard, context.lanes);
-  if (options.teacher) loss.distillation = options.teacher(rows);
-  return model.loss(rows, loss, pass);
+  const ModelInput input = model_input(shard, context.lanes);
+  if (options.teacher) loss.distillation = options.teacher(input);
+  return model.loss(input, loss, pass);
 }
 
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
-                          std::int64_t step, double normalizer, const StepOptions& options,
+                          std::int64_t step, double divisor, const StepOptions& options,
                           LossCounts* counts, const ShardContext& context) {
   const kernels::Bf16Scope scope(options.bf16);
   const std::optional<Batch> changed = augmented(shard, number, step, options);
-  const Batch& own = changed ? *changed : shard;
-  return backward(shard_loss(model, own, number, step, normalizer, options, counts, context));
+  const Batch& augmented_shard = changed ? *changed : shard;
+  return backward(
+      shard_loss(model, augmented_shard, number, step, divisor, options, counts, context));
 }
 
 TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
@@ -230,11 +231,11 @@ void TrainStep::drop_gradients() {
 }
 
 void TrainStep::forward_backward(const Batch& shard, const ShardContext& context,
-                                 std::int64_t number, std::int64_t step, double normalizer) {
+                                 std::int64_t number, std::int64_t step, double divisor) {
   if (shard.label_count() == 0 && context.all_reduce == nullptr) return;
   const auto i = static_cast<std::size_t>(number);
   Gradients gradients =
-      shard_gradients(model_, shard, number, step, normalizer, options_, &counts_[i], context);
+      shard_gradients(model_, shard, number, step, divisor, options_, &counts_[i], context);
   for (std::size_t p = 0; p < optimizer_.parameters().size(); ++p) {
     gradients_[i][p] = gradients.take(optimizer_.parameters()[p].tensor);
   }

@@ -31,7 +31,7 @@ struct StepOptions {
   double rdrop = 0;        ///< weight of R-Drop's divergence; 0: one pass (train/loop/augment.h)
   double cutoff = 0;       ///< probability that a token becomes <unk>
   /// Gives the teacher's logits of a batch (train/loop/teacher.h); empty: no distillation.
-  std::function<Distillation(const Rows&)> teacher = {};
+  std::function<Distillation(const ModelInput&)> teacher = {};
   bool bf16 = false;  ///< large products in bf16 (autograd/kernels/gemm/bf16.h), if available
 };
 
@@ -72,7 +72,7 @@ class TrainStep {
 
  private:
   void forward_backward(const Batch& shard, const ShardContext& context, std::int64_t number,
-                        std::int64_t step, double normalizer);
+                        std::int64_t step, double divisor);
   /// Calls job(i, all_reduce) for each of this rank's shards, each on its own thread, because they wait
   /// for one another.
   void run_concurrently(const std::function<void(std::int64_t, AllReduce&)>& job);
@@ -119,14 +119,14 @@ class TrainStep {
   std::vector<double> squares_;     ///< of each piece: its contribution to the squared norm
 };
 
-/// The loss of shard number `number` of a step, divided by `normalizer`. The shard has been
+/// The loss of shard number `number` of a step, divided by `divisor`. The shard has been
 /// augmented.
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
-                  double normalizer, const StepOptions& options, LossCounts* counts,
+                  double divisor, const StepOptions& options, LossCounts* counts,
                   const ShardContext& context = {});
 /// Augments the shard, computes its loss and runs backward.
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
-                          std::int64_t step, double normalizer, const StepOptions& options,
+                          std::int64_t step, double divisor, const StepOptions& options,
                           LossCounts* counts, const ShardContext& context = {});
 
 HEED_END

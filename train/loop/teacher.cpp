@@ -92,15 +92,15 @@ Teacher::Teacher(const Config& student, const ExperimentData& data)
   load_weights(SafetensorsFile::read(file), model_->state(), file.string());
 }
 
-Distillation Teacher::of(const Rows& rows) const {
+Distillation Teacher::of(const ModelInput& input) const {
   const NoGrad no_grad;
   Pass evaluation;
-  return {model_->projected(rows, evaluation), options_.weight, options_.temperature};
+  return {model_->deferred_logits(input, evaluation), options_.weight, options_.temperature};
 }
 
 StepOptions with_teacher(StepOptions options, const Teacher* teacher) {
   if (teacher != nullptr)
-    options.teacher = [teacher](const Rows& rows) { return teacher->of(rows); };
+    options.teacher = [teacher](const ModelInput& input) { return teacher->of(input); };
   return options;
 }
 

@@ -10,7 +10,7 @@
 #include "autograd/kernels/reduce.h"
 #include "nn/weights.h"
 #include "optim/schedule.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/loop/transfer.h"
 #include "train/run/average.h"
 #include "train/run/outputs.h"

@@ -9,7 +9,7 @@
 #include "autograd/base/utf8.h"
 #include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/metrics/confusion.h"
 #include "train/terminal/talk.h"
 
@@ -47,7 +47,7 @@ std::vector<Labelled> likeliest_labels(const Trained& trained, const Dataset& da
     const Batch& batch = batches[number];
     OfBatch found(batch.samples.size());
     if (batch.source.rows() == 0) return found;
-    const Array logits = model.logits(rows_of(batch), pass).value();
+    const Array logits = model.logits(model_input(batch), pass).value();
     std::int64_t row = 0;
     for (std::int64_t i = 0; i < batch.sequences(); ++i) {
       const std::int64_t length = batch.source.offsets[i + 1] - batch.source.offsets[i],
@@ -141,7 +141,7 @@ std::vector<LineScore> LabelTask::score(const Trained& trained, const std::strin
     Pass pass;
     LossCounts counts;
     const Batch one = make_batch(data, {i});
-    if (one.label_count() > 0) trained.model.loss(rows_of(one), {.counts = &counts}, pass);
+    if (one.label_count() > 0) trained.model.loss(model_input(one), {.counts = &counts}, pass);
     scores[i] = {0 - counts.nll, counts.tokens};  // 0, not -0, for an empty line
   });
   return scores;

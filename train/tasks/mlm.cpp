@@ -9,7 +9,7 @@
 #include "data/batches/masking.h"
 #include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/tasks/task.h"
 #include "train/terminal/talk.h"
 
@@ -75,7 +75,7 @@ class FilledLines final : public Answers {
     const NoGrad no_grad;
     Pass pass;
     const auto& model = dynamic_cast<const Classifier&>(trained_.model);
-    const Array logits = model.logits(rows_of(batch), pass).value();
+    const Array logits = model.logits(model_input(batch), pass).value();
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] != mask_of(tokenizer)) continue;
       const real* const z = logits.row(static_cast<std::int64_t>(i));

@@ -20,8 +20,8 @@ std::unique_ptr<Model> build_unfilled(Config config, const VocabularySizes& voca
 inline void check_mixers(const Config& config) {
   if (is_built_in(config.model.mixer)) return;
   const Architecture architecture = info_of(config.task).architecture;
-  if (has_encoder(architecture)) check_mixer(config.model, Sees::all);
-  if (has_decoder(architecture)) check_mixer(config.model, Sees::past);
+  if (has_encoder(architecture)) check_mixer(config.model, AttentionScope::all);
+  if (has_decoder(architecture)) check_mixer(config.model, AttentionScope::past);
 }
 /// A model to train, after check_mixers. Throws Error(io), before allocating, if weights, gradients and moments alone
 /// need more memory than the machine has.

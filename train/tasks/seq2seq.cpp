@@ -7,7 +7,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/utf8.h"
 #include "nn/layers/positions.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/decode/search.h"
 #include "train/metrics/bleu.h"
 #include "train/metrics/chrf.h"

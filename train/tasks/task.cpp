@@ -12,7 +12,7 @@
 #include "data/inputs/clips.h"
 #include "data/inputs/features.h"
 #include "data/inputs/pictures.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/run/run_folder.h"
 #include "train/terminal/talk.h"
 
@@ -261,7 +261,7 @@ Evaluation Task::evaluate_batches(const Trained& trained, std::span<const Batch>
       const NoGrad no_grad;
       Pass pass;
       if (some[i].label_count() > 0)
-        trained.model.loss(rows_of(some[i], lanes[i]), {.counts = &loss.counts}, pass);
+        trained.model.loss(model_input(some[i], lanes[i]), {.counts = &loss.counts}, pass);
       loss.counts.each = nullptr;
       return loss;
     };

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autograd/kernels/gemm/product_log.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 
 HEED_BEGIN
 
@@ -15,7 +15,7 @@ TokenCost token_cost(const Task& task, const Model& model) {
     Pass pass;
     kernels::ProductFlops counted;
     const kernels::ProductLog log(counted);
-    model.loss(rows_of(batch), {}, pass);
+    model.loss(model_input(batch), {}, pass);
     const std::int64_t rows = batch.source.rows() + batch.target.rows();
     return counted.model / static_cast<double>(std::max<std::int64_t>(rows, 1));
   };

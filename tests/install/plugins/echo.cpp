@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <heed/nn/models/classifier.h>
-#include <heed/train/decode/rows.h>
+#include <heed/train/decode/model_input.h>
 #include <heed/train/tasks/plugin.h>
 
 namespace {

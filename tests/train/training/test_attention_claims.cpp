@@ -5,7 +5,7 @@
 #include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
 #include "tests/train/trainer_support.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/loop/trainer.h"
 #include "train/report/attention/maps.h"
 
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(without_positions_permuted_tokens_give_permuted_outputs) {
         const Batch batch = trainer.task().batch_of_line(trained.tokenizers, line, "");
         Pass pass;
         const NoGrad no_grad;
-        return model.logits(rows_of(batch), pass).value();
+        return model.logits(model_input(batch), pass).value();
       };
       BOOST_TEST(not_convex(maps_of(trainer, "a b c d", "")) == 0);
       const Array plain = logits("a b c d a"), permuted = logits("c a d a b");

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tests/train/trainer_support.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 
 using namespace heed;
 using namespace heed::test;
@@ -35,7 +35,7 @@ struct Subject {
     Pass evaluation;
     return double{
         model()
-            .loss(rows_of(batch), {0, static_cast<double>(batch.label_count())}, evaluation)
+            .loss(model_input(batch), {0, static_cast<double>(batch.label_count())}, evaluation)
             .item()};
   }
 };

@@ -8,7 +8,7 @@
 #include "autograd/base/utf8.h"
 #include "nn/weights.h"
 #include "tests/train/trainer_support.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/tasks/model.h"
 
 using namespace heed;

@@ -9,7 +9,7 @@
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
 #include "tests/train/trainer_support.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/loop/trainer.h"
 #include "train/report/attention/trace_page.h"
 
@@ -230,7 +230,7 @@ void check_model(const Config& c, const std::filesystem::path& folder, const Lin
   Pass pass;
   const double labels = static_cast<double>(batch.label_count());
   const Tensor loss =
-      trained.model.loss(rows_of(batch), {config.train.label_smoothing, labels}, pass);
+      trained.model.loss(model_input(batch), {config.train.label_smoothing, labels}, pass);
   Gradients gradients = backward(loss);
   for (const std::string& layer : attention_layers(trained.model, config)) {
     BOOST_TEST_CONTEXT(layer) {
