@@ -39,7 +39,7 @@ class Check {
     std::set<std::string> names;
     for (NamedTensor& p : mixer_->parameters()) {
       if (!names.insert(p.name).second)
-        complain(fmt::format("two of its parameters have the name {}", p.name));
+        reject(fmt::format("two of its parameters have the name {}", p.name));
       const Shape& shape = p.tensor.shape();
       const double in = shape.rank() > 1 ? static_cast<double>(shape.cols()) : 1;
       fill(p.tensor.mutable_value(), 1 / std::sqrt(std::max(in, 1.0)), random_);
@@ -50,10 +50,10 @@ class Check {
     const Array x = random_rows(rows);
     const Array y = run_whole(x, {0, first_length, rows});
     if (y.shape() != x.shape())
-      complain(fmt::format("it returns shape {} for rows of shape {}; expected the same shape",
-                           y.shape(), x.shape()));
+      reject(fmt::format("it returns shape {} for rows of shape {}; expected the same shape",
+                         y.shape(), x.shape()));
     if (!std::ranges::all_of(y.values(), [](real v) { return std::isfinite(v); }))
-      complain("its output is not finite for finite rows");
+      reject("its output is not finite for finite rows");
     for (const std::int64_t from : {std::int64_t{1}, first_length / 2, first_length - 1})
       check_change(x, y, from, first_length);
     check_change(x, y, first_length, rows);
@@ -61,7 +61,7 @@ class Check {
   }
 
  private:
-  [[noreturn]] void complain(const std::string& what) const { fail("mixer {}: {}", name_, what); }
+  [[noreturn]] void reject(const std::string& what) const { fail("mixer {}: {}", name_, what); }
 
   Array random_rows(std::int64_t n) {
     Array x({n, d_});
@@ -84,11 +84,11 @@ class Check {
       if ((i >= begin && i < end) || !differ(y, i, now, i)) continue;
       const bool same_sequence = (i < first_length) == (begin < first_length);
       if (!same_sequence)
-        complain(
+        reject(
             "a sequence changes with another one of its batch; context.offsets holds where "
             "each begins");
       if (scope_ == AttentionScope::past)
-        complain(
+        reject(
             fmt::format("row {} of a sequence changes with rows {} and later; in a decoder "
                         "(AttentionScope::past) a row reads only itself and those before it",
                         i, begin));
@@ -110,15 +110,15 @@ class Check {
       const Array y =
           mixer_->step(Tensor(read.back().clone()), {each, nullptr, pass, &cache}).value();
       if (y.shape() != read.back().shape())
-        complain(fmt::format("a decoding step returns shape {} for rows of shape {}", y.shape(),
-                             read.back().shape()));
+        reject(fmt::format("a decoding step returns shape {} for rows of shape {}", y.shape(),
+                           read.back().shape()));
       for (std::int64_t i = 0; i < 2; ++i) {
         Array sequence({t + 1, d_});
         for (std::int64_t s = 0; s <= t; ++s)
           std::copy_n(read[s].row(cache.paths[i][s]), d_, sequence.row(s));
         const Array whole = run_whole(sequence, {0, static_cast<std::int32_t>(t + 1)});
         if (differ(whole, t, y, i))
-          complain(
+          reject(
               fmt::format("decoding step by step differs from whole sequences at position {}; "
                           "check its function step",
                           t));

@@ -112,7 +112,7 @@ class Times {
     if (broken.make_eighth) look_at_growth(broken);
   }
 
-  void tell(Measures& measures) const {
+  void report(Measures& measures) const {
     Measures::note(fmt::format("{}: slowest: {}, {:.1f} ms; grows most: {}", kind_, slowest_name_,
                                1e3 * slowest_, steepest_name_));
     measures.line(fmt::format("broken {}: slowest, in yardsticks", kind_),
@@ -214,7 +214,7 @@ void measure(Measures& measures, const std::string& kind, Exit code,
                 fmt::format(">= {}", least), cases.size() >= least);
   measures.all_of(fmt::format("broken {}: refused, naming file and place", kind), refused,
                   cases.size());
-  times.tell(measures);
+  times.report(measures);
   Measures::note(fmt::format("{}: largest: {}", kind, largest_name));
   measures.line(fmt::format("broken {}: largest", kind), fmt::format("{} MiB", largest.mebibytes),
                 "<= 512 MiB", in_bounds == cases.size());

@@ -131,8 +131,8 @@ bool checkpoints_are_finite(const std::filesystem::path& run, std::size_t& check
 /// it.
 bool run_with_fault(const Config& config, const std::filesystem::path& folder, Random& random) {
   const ExperimentData data = load_data(config);
-  Talk talk;
-  Trainer trainer(config, {folder}, data, talk);
+  RunLog run_log;
+  Trainer trainer(config, {folder}, data, run_log);
   Injector injector;
   injector.results = injector.gradients_seen = 1 << 30;  // the fault occurs once in the run
   injector.place = {random.below(2) == 0, static_cast<std::int64_t>(random.below(600)),

@@ -15,7 +15,7 @@
 #include "train/distributed/launch.h"
 #include "train/loop/rank_start.h"
 #include "train/run/run_folder.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -149,7 +149,7 @@ int eval_command(const EvalCommand& options) {
   Team team(threads_of(trained.config.threads, world));
   Evaluation e;
   const auto evaluate = [&] {
-    Trained all = trained.with(team);
+    LoadedModel all = trained.with(team);
     all.world = world;
     e = task.evaluate(all, data, {.pretokenised = options.pretokenised});
   };

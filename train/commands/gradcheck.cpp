@@ -14,7 +14,7 @@
 #include "train/tasks/data.h"
 #include "train/tasks/model.h"
 #include "train/terminal/progress.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 #ifndef HEED_DOUBLE
 #error "gradients are checked in float64: this file belongs to heed_train_f64"
@@ -115,8 +115,8 @@ int gradcheck_command(const GradcheckCommand& options) {
     Pass pass{true, config.seed, 1, 0};
     return model->loss(model_input(batch), {config.train.label_smoothing}, pass);
   };
-  tell(fmt::format("{}: the loss of {} sequences, {} labels, in float64", config.name,
-                   batch.sequences(), batch.label_count()));
+  print_message(fmt::format("{}: the loss of {} sequences, {} labels, in float64", config.name,
+                            batch.sequences(), batch.label_count()));
   const double begin = seconds_now();
   const GradcheckTable table = ModelCheck(loss, model->parameters(), options.entries).run();
   if (options.json) {

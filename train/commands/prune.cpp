@@ -9,7 +9,7 @@
 #include "train/commands/derived_run.h"
 #include "train/commands/trained_model.h"
 #include "train/loop/pruning.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -33,7 +33,8 @@ std::string prune_heads(const TrainedModel& trained, const ExperimentData& data,
                         nlohmann::json& record) {
   Team team(trained.config.threads);
   const bool valid = !data.valid.empty();
-  if (!valid) tell("heed: without validation data, importance is measured on the training data");
+  if (!valid)
+    print_message("heed: without validation data, importance is measured on the training data");
   const std::vector<HeadImportance> heads = by_importance(importance_of_heads(
       *trained.model, trained.config, valid ? data.valid : data.train, most_sequences, team));
   if (heads.empty())

@@ -46,14 +46,14 @@ void set_from(const nlohmann::json& json, std::optional<E>& value) {
 }
 
 inline FieldKind kind_of(double) { return FieldKind::number; }
-inline FieldKind kind_of(bool) { return FieldKind::truth; }
+inline FieldKind kind_of(bool) { return FieldKind::boolean; }
 inline FieldKind kind_of(const std::string&) { return FieldKind::text; }
 inline FieldKind kind_of(const std::vector<std::string>&) { return FieldKind::files; }
 inline FieldKind kind_of(const std::array<double, 2>&) { return FieldKind::pair; }
-inline FieldKind kind_of(const std::vector<std::int64_t>&) { return FieldKind::wholes; }
+inline FieldKind kind_of(const std::vector<std::int64_t>&) { return FieldKind::integers; }
 template <class T>
 FieldKind kind_of(T) {
-  if constexpr (std::is_integral_v<T>) return FieldKind::whole;
+  if constexpr (std::is_integral_v<T>) return FieldKind::integer;
   return FieldKind::choice;
 }
 
@@ -101,12 +101,12 @@ Field row(std::string key, Get get, std::string help) {
 /// What a value may be, in words.
 inline std::string type_of(const Field& field) {
   switch (field.kind) {
-    case FieldKind::whole:
+    case FieldKind::integer:
     case FieldKind::number:
       return fmt::format(
           "{}{}{}, {}", fmt::join(field.choices, ", "), field.choices.empty() ? "" : ", or a ",
-          field.kind == FieldKind::whole ? "whole number" : "number", field.range_text());
-    case FieldKind::truth:
+          field.kind == FieldKind::integer ? "whole number" : "number", field.range_text());
+    case FieldKind::boolean:
       return "true or false";
     case FieldKind::text:
       return "text";
@@ -117,7 +117,7 @@ inline std::string type_of(const Field& field) {
                          field.open ? " | a plugin's" : "");
     case FieldKind::pair:
       return "two numbers, each " + field.range_text();
-    case FieldKind::wholes:
+    case FieldKind::integers:
       return "a list of whole numbers, each " + field.range_text();
   }
   return "";

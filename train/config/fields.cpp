@@ -34,7 +34,7 @@ void add_run(Table& table) {
           row(HEED_KEY(task), tasks + ".").keep_on_resume(fits_no_other("task")),
       });
   Field& threads = find(table, "threads");
-  threads.told_on_resume = false;
+  threads.reported_on_resume = false;
   threads.choices = {"auto"};
   threads.get = [](const Config& config) -> nlohmann::json {
     return config.threads == 0 ? nlohmann::json("auto") : nlohmann::json(config.threads);
@@ -413,11 +413,11 @@ void add_task_conditions(Table& table) {
        {"data.mixture.prefixes", "data.mixture.limit", "data.mixture.temperature"})
     needs(key, mixes);
   needs("data.synthetic.name", mixes, "mixture");
-  const auto reads_inputs_whole = [](const TaskInfo& task) {  // not row by row
+  const auto reads_complete_inputs = [](const TaskInfo& task) {  // not row by row
     return task.inputs && task.architecture != Architecture::encoder;
   };
-  needs("data.synthetic.name", reads_inputs_whole, "motion");
-  needs("model.front_end.kind", reads_inputs_whole, "conv");
+  needs("data.synthetic.name", reads_complete_inputs, "motion");
+  needs("model.front_end.kind", reads_complete_inputs, "conv");
   for (const char* kind : {"captions", "tones"}) {
     needs(
         "data.synthetic.name", [&](const TaskInfo& task) { return task.inputs && decodes(task); },

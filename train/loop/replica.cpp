@@ -48,14 +48,14 @@ Replica::Replica(const Config& config, const ExperimentData& data, World* world)
       stream_(data.train, batch_options(config)),
       cost_(token_cost(*task_, *model_)) {}
 
-void Replica::tell(const Order& order) {
+void Replica::broadcast_order(const Order& order) {
   if (world_ == nullptr) return;
   Order copy = order;
   world_->broadcast(copy);
 }
 
 void Replica::begin(Position position) {
-  tell({.kind = Order::begin, .number = optimizer_.steps(), .position = position});
+  broadcast_order({.kind = Order::begin, .number = optimizer_.steps(), .position = position});
   receive_weights();
   share_memory();
   stream_.seek(position);
@@ -65,7 +65,7 @@ void Replica::begin(Position position) {
 StepResult Replica::step(std::int64_t number, double lr) {
   const double begin = seconds_now();
   const Traffic before = world_ != nullptr ? world_->traffic() : Traffic();
-  tell({.kind = Order::step, .number = number, .lr = lr});
+  broadcast_order({.kind = Order::step, .number = number, .lr = lr});
   const StepResult result = take_step(number, lr);
   if (world_ != nullptr) {
     steps_traffic_ += world_->traffic() - before;
@@ -92,7 +92,7 @@ StepResult Replica::take_step(std::int64_t number, double lr) {
 }
 
 void Replica::share_weights() {
-  tell({.kind = Order::weights});
+  broadcast_order({.kind = Order::weights});
   receive_weights();
 }
 
@@ -118,30 +118,31 @@ void Replica::share_memory() {
 }
 
 Evaluation Replica::evaluate(bool test, const EvaluationRequest& request, bool interruptible) {
-  tell({.kind = Order::evaluate, .test = test, .interruptible = interruptible, .request = request});
+  broadcast_order(
+      {.kind = Order::evaluate, .test = test, .interruptible = interruptible, .request = request});
   return evaluate_together(test, request);
 }
 
 Evaluation Replica::evaluate_together(bool test, const EvaluationRequest& request) {
-  Trained own = trained();
+  LoadedModel own = loaded_model();
   own.world = world_;
   return task_->evaluate(own, test ? data_.test : data_.valid, request);
 }
 
 std::vector<NamedTensor> Replica::moments() {
   if (!exchange_) return optimizer_.state();
-  tell({.kind = Order::collect});
+  broadcast_order({.kind = Order::collect});
   return exchange_->gather_moments(optimizer_);
 }
 
 void Replica::set_moments(std::vector<NamedTensor>& whole) {
   if (!exchange_) return;
-  tell({.kind = Order::spread});
+  broadcast_order({.kind = Order::spread});
   exchange_->scatter_moments(whole, optimizer_);
 }
 
 void Replica::end(int status) {
-  tell({.kind = Order::end, .number = status});
+  broadcast_order({.kind = Order::end, .number = status});
   if (world_ != nullptr) world_->agree_to_end();
 }
 

@@ -49,7 +49,7 @@ class Replica {
   /// Executes the orders of rank 0 until the run ends. Returns its exit status.
   int follow();
 
-  Trained trained() { return {*model_, data_.tokenizers, team_}; }
+  LoadedModel loaded_model() { return {*model_, data_.tokenizers, team_}; }
   const Task& task() const { return *task_; }
   Team& team() { return team_; }
   Model& model() { return *model_; }
@@ -66,7 +66,7 @@ class Replica {
 
  private:
   struct Order;
-  void tell(const Order& order);
+  void broadcast_order(const Order& order);
   StepResult take_step(std::int64_t number, double lr);
   void receive_weights();
   void share_memory();

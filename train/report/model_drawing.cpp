@@ -63,7 +63,7 @@ class ModelDrawing {
         o_(config.model),
         architecture_(info_of(config.task).architecture),
         vocabulary_(vocabulary),
-        parameters_(build_unfilled(config, vocabulary.sizes)->parameters()),
+        parameters_(build_uninitialised(config, vocabulary.sizes)->parameters()),
         both_(has_encoder(architecture_) && has_decoder(architecture_)) {}
 
   std::string file() {

@@ -8,7 +8,7 @@
 #include "nn/layer_name.h"
 #include "train/tasks/task.h"
 #include "train/terminal/progress.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -47,7 +47,7 @@ StepWork equal_sequences(const Task& task, std::int64_t count, std::int64_t sour
   work.basis = std::move(basis);
   add_batch(
       work,
-      task.made_up_batch(count, source_length, target_length, {}, [](std::int64_t) { return 0; }),
+      task.random_batch(count, source_length, target_length, {}, [](std::int64_t) { return 0; }),
       1);
   return work;
 }
@@ -163,7 +163,7 @@ ModelSummary summarize_model(const Config& config, const std::optional<Tokenizer
     look_at_data(*task, own, s);
   }
   {
-    const std::unique_ptr<Model> model = build_unfilled(config, s.vocabulary.sizes);
+    const std::unique_ptr<Model> model = build_uninitialised(config, s.vocabulary.sizes);
     s.layers = layers_of(model->parameters());
     s.memory = at_least(config, *model);
   }  // freed, so that the model below uses the same memory

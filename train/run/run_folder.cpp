@@ -161,7 +161,7 @@ Config read_run_config(const RunFolder& run, const std::vector<std::string>& ove
 }
 
 /// "; available: best, last, 100, 200"
-std::string weights_there(const RunFolder& run) {
+std::string available_weights(const RunFolder& run) {
   std::vector<std::string> names;
   for (const char* name : {"average", "best", "last"}) {
     if (std::filesystem::exists(run.path / name)) names.emplace_back(name);
@@ -188,7 +188,7 @@ std::filesystem::path find_weights(const RunFolder& run, const std::string& name
   }
   throw Error(Exit::bad_input,
               fmt::format("{}: no weights{}{}", run.path.string(),
-                          name.empty() ? " yet" : " called " + name, weights_there(run)));
+                          name.empty() ? " yet" : " called " + name, available_weights(run)));
 }
 
 }  // namespace heed

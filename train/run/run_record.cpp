@@ -175,8 +175,8 @@ std::vector<std::string> changed_plugins(const RunFolder& run, const Config& con
   return changed;
 }
 
-std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config,
-                                              const SplitSums& sums) {
+std::vector<std::string> environment_changes(const RunFolder& run, const Config& config,
+                                             const SplitSums& sums) {
   std::string why;
   const auto then = find_record(run, why);
   if (!then) return {};

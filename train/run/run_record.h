@@ -42,7 +42,7 @@ std::vector<std::string> changed_plugins(const RunFolder& run, const Config& con
 /// How program, plugins, machine and data differ from those in run.json, one difference per line: the bits
 /// of a resumed run may then differ from those of an uninterrupted one. Empty if run.json is
 /// missing.
-std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config,
-                                              const SplitSums& sums);
+std::vector<std::string> environment_changes(const RunFolder& run, const Config& config,
+                                             const SplitSums& sums);
 
 }  // namespace heed

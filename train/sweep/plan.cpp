@@ -142,7 +142,7 @@ std::string folder_name(std::size_t number, const std::vector<std::string>& over
 /// Every run reads the file anew, so it has to be a regular one.
 std::string text_of(const std::string& path) {
   try {
-    return read_bytes(path, yaml_most_bytes);
+    return read_bytes(path, yaml_max_bytes);
   } catch (const Error& error) {
     throw Error(error.code == Exit::io ? Exit::io : Exit::usage,
                 fmt::format("cannot read the config: {}", error.what()));

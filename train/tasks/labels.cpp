@@ -11,7 +11,7 @@
 #include "nn/models/classifier.h"
 #include "train/decode/model_input.h"
 #include "train/metrics/confusion.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 HEED_BEGIN
 
@@ -36,7 +36,7 @@ struct Labelled {
 
 /// The likeliest labels of each sample of a dataset, specials excluded: one for each row, or one in
 /// all.
-std::vector<Labelled> likeliest_labels(const Trained& trained, const Dataset& data,
+std::vector<Labelled> likeliest_labels(const LoadedModel& trained, const Dataset& data,
                                        const std::vector<Batch>& batches) {
   const auto& model = dynamic_cast<const Classifier&>(trained.model);
   const std::int32_t first = trained.tokenizers.target->first_ordinary();
@@ -71,7 +71,8 @@ std::vector<Labelled> likeliest_labels(const Trained& trained, const Dataset& da
 
 class LabelledLines final : public Answers {
  public:
-  LabelledLines(const LabelTask& task, const Trained& trained) : task_(task), trained_(trained) {}
+  LabelledLines(const LabelTask& task, const LoadedModel& trained)
+      : task_(task), trained_(trained) {}
   std::vector<std::string> lines(const std::vector<std::string>& input,
                                  std::int64_t first) override {
     return task_.label(trained_, input, first);
@@ -79,12 +80,12 @@ class LabelledLines final : public Answers {
 
  private:
   const LabelTask& task_;
-  const Trained trained_;
+  const LoadedModel trained_;
 };
 
 }  // namespace
 
-Evaluation LabelTask::evaluate(const Trained& trained, const Dataset& data,
+Evaluation LabelTask::evaluate(const LoadedModel& trained, const Dataset& data,
                                const EvaluationRequest& request) const {
   Evaluation e = evaluate_loss(trained, data);
   if (request.only && e.has(*request.only)) return e;
@@ -114,12 +115,12 @@ Evaluation LabelTask::evaluate(const Trained& trained, const Dataset& data,
   return e;
 }
 
-std::vector<std::string> LabelTask::examples(const Trained&, const Dataset& data,
+std::vector<std::string> LabelTask::examples(const LoadedModel&, const Dataset& data,
                                              const Evaluation& e) const {
   return example_pairs(data, e);
 }
 
-std::unique_ptr<Answers> LabelTask::answers(const Trained& trained, std::uint64_t) const {
+std::unique_ptr<Answers> LabelTask::answers(const LoadedModel& trained, std::uint64_t) const {
   return std::make_unique<LabelledLines>(*this, trained);
 }
 
@@ -131,7 +132,7 @@ Batch LabelTask::batch_of_line(const Tokenizers& tokenizers, const std::string& 
   return make_batch(data, {0});
 }
 
-std::vector<LineScore> LabelTask::score(const Trained& trained, const std::string& source,
+std::vector<LineScore> LabelTask::score(const LoadedModel& trained, const std::string& source,
                                         const std::string& target) const {
   const Dataset data = encode(read_scored(source, target), trained.tokenizers, false);
   check_evaluable(data, "score");
@@ -147,7 +148,7 @@ std::vector<LineScore> LabelTask::score(const Trained& trained, const std::strin
   return scores;
 }
 
-std::vector<std::string> LabelTask::label(const Trained& trained,
+std::vector<std::string> LabelTask::label(const LoadedModel& trained,
                                           const std::vector<std::string>& input,
                                           std::int64_t first) const {
   std::vector<std::string> prepared_lines;
@@ -168,8 +169,8 @@ std::int64_t LabelTask::line_limit() const {
 
 void LabelTask::shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line) {
   if (std::ssize(ids) <= limit) return;
-  tell(fmt::format("heed: note: line {} has {} tokens; only its first {} are read", line + 1,
-                   ids.size(), limit));
+  print_message(fmt::format("heed: note: line {} has {} tokens; only its first {} are read",
+                            line + 1, ids.size(), limit));
   ids.resize(static_cast<std::size_t>(limit));
 }
 
@@ -187,7 +188,7 @@ void LabelTask::check_longest(const Dataset& data, const std::string& what) cons
 void LabelTask::note_unknown(const Dataset& data, const std::string& what) {
   const auto unknown = std::ranges::count(data.target.ids, Tokenizer::unk);
   if (unknown == 0) return;
-  tell_note(
+  print_note(
       fmt::format("{}: {} of {} labels are not in the vocabulary of labels, so the model "
                   "cannot predict them",
                   what, unknown, data.target.ids.size()));

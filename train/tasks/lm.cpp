@@ -17,7 +17,7 @@ namespace {
 
 class Continuations final : public Answers {
  public:
-  Continuations(const Trained& trained, const Config& config, std::uint64_t seed)
+  Continuations(const LoadedModel& trained, const Config& config, std::uint64_t seed)
       : trained_(trained),
         config_(config),
         model_(trained.model, config.decode.precision),
@@ -107,7 +107,7 @@ class Continuations final : public Answers {
     return one_line(shown);
   }
 
-  const Trained trained_;
+  const LoadedModel trained_;
   const Config& config_;
   FrozenModel model_;
   std::uint64_t seed_;
@@ -196,7 +196,7 @@ class LanguageModelTask final : public Task {
                        data.tokenizers.target->size());
   }
 
-  Evaluation evaluate(const Trained& trained, const Dataset& data,
+  Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                       const EvaluationRequest&) const override {
     LossCounts total;
     LossByPosition positions;
@@ -214,7 +214,7 @@ class LanguageModelTask final : public Task {
   }
 
   /// A text that begins at a line's start, cut to a few lines.
-  std::vector<std::string> examples(const Trained& trained, const Dataset&,
+  std::vector<std::string> examples(const LoadedModel& trained, const Dataset&,
                                     const Evaluation&) const override {
     constexpr std::size_t most_lines = 10;
     constexpr std::int64_t most_tokens = 400;
@@ -230,7 +230,7 @@ class LanguageModelTask final : public Task {
     return shown;
   }
 
-  std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t seed) const override {
+  std::unique_ptr<Answers> answers(const LoadedModel& trained, std::uint64_t seed) const override {
     return std::make_unique<Continuations>(trained, config_, seed);
   }
 
@@ -251,7 +251,7 @@ class LanguageModelTask final : public Task {
 
   /// Each line follows a newline, so that its first token is scored as well. Longer lines continue
   /// in further windows, as in evaluation.
-  std::vector<LineScore> score(const Trained& trained, const std::string& source,
+  std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                const std::string& target) const override {
     if (!source.empty()) {
       throw Error(Exit::usage,

@@ -11,7 +11,7 @@
 #include "nn/models/classifier.h"
 #include "train/decode/model_input.h"
 #include "train/tasks/task.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 HEED_BEGIN
 
@@ -58,7 +58,8 @@ Batch read_line(const Config& config, const Tokenizer& tokenizer, const std::str
 /// Fills in the <mask> of each line.
 class FilledLines final : public Answers {
  public:
-  FilledLines(const Trained& trained, const Config& config) : trained_(trained), config_(config) {}
+  FilledLines(const LoadedModel& trained, const Config& config)
+      : trained_(trained), config_(config) {}
 
   std::vector<std::string> lines(const std::vector<std::string>& input, std::int64_t) override {
     std::vector<std::string> all(input.size());
@@ -85,7 +86,7 @@ class FilledLines final : public Answers {
     return one_line(tokenizer.decode(std::span(ids).subspan(1, ids.size() - 2)));
   }
 
-  const Trained trained_;
+  const LoadedModel trained_;
   const Config& config_;
 };
 
@@ -139,7 +140,7 @@ class MaskedModelTask final : public Task {
     return describe_pairs(data, "lines");
   }
 
-  Evaluation evaluate(const Trained& trained, const Dataset& data,
+  Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                       const EvaluationRequest& request) const override {
     Evaluation e = evaluate_loss(trained, data);
     if (!config_.data.mask.next_sentence || request.only) return e;
@@ -161,7 +162,7 @@ class MaskedModelTask final : public Task {
   }
 
   /// Lines whose middle token is hidden, and what the model puts there.
-  std::vector<std::string> examples(const Trained& trained, const Dataset& data,
+  std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
                                     const Evaluation&) const override {
     constexpr std::int64_t most = 10;
     const Tokenizer& tokenizer = *trained.tokenizers.source;
@@ -179,7 +180,7 @@ class MaskedModelTask final : public Task {
     return lines;
   }
 
-  std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t) const override {
+  std::unique_ptr<Answers> answers(const LoadedModel& trained, std::uint64_t) const override {
     return std::make_unique<FilledLines>(trained, config_);
   }
 
@@ -188,7 +189,7 @@ class MaskedModelTask final : public Task {
     return read_line(config_, *tokenizers.source, line);
   }
 
-  std::vector<LineScore> score(const Trained&, const std::string&,
+  std::vector<LineScore> score(const LoadedModel&, const std::string&,
                                const std::string&) const override {
     throw Error(Exit::usage, "a masked language model gives no probability of a whole line");
   }

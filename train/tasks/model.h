@@ -14,7 +14,7 @@ inline std::unique_ptr<Model> build_model(const Config& config, const Vocabulary
   return make_model(info_of(config.task).architecture, config.model, vocabulary, config.seed);
 }
 /// The same with uninitialised weights, which take no memory until they are written.
-std::unique_ptr<Model> build_unfilled(Config config, const VocabularySizes& vocabulary);
+std::unique_ptr<Model> build_uninitialised(Config config, const VocabularySizes& vocabulary);
 /// Checks a registered mixer in the roles that it has in this model (nn/layers/mixer_check.h); throws
 /// Error(failed). The tests check those that are built in. Inline for the same reason.
 inline void check_mixers(const Config& config) {
@@ -29,12 +29,12 @@ std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySize
 
 /// The least memory for training a model, in bytes, whatever its batches: no activations, and
 /// gradients of one shard.
-struct LeastMemory {
+struct MinMemory {
   double program = 0;  ///< code, libraries, the BLAS's buffers
   double weights = 0, gradients = 0, moments = 0;
   double total() const { return program + weights + gradients + moments; }
 };
-LeastMemory least_memory(const Config& config, const Model& model);
+MinMemory min_memory(const Config& config, const Model& model);
 
 /// Bytes of this machine, swap included, or the limit of its container.
 double machine_memory();

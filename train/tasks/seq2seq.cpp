@@ -13,7 +13,7 @@
 #include "train/metrics/chrf.h"
 #include "train/metrics/rouge.h"
 #include "train/tasks/task.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 HEED_BEGIN
 
@@ -28,7 +28,8 @@ class Translations final : public Answers {
   /// Makes the sources of lines that are not text.
   using InputsOf = std::function<std::shared_ptr<const Inputs>(std::span<const std::string>)>;
 
-  Translations(const Trained& trained, const Config& config, std::uint64_t seed, InputsOf inputs_of)
+  Translations(const LoadedModel& trained, const Config& config, std::uint64_t seed,
+               InputsOf inputs_of)
       : trained_(trained),
         config_(config),
         model_(trained.model, config.decode.precision),
@@ -100,12 +101,12 @@ class Translations final : public Answers {
     const std::int64_t limit =
         (positions > 0 ? std::min(positions, longest_source) : longest_source) - 1;
     if (static_cast<std::int64_t>(ids.size()) <= limit) return;
-    tell(fmt::format("heed: note: line {} has {} tokens; only its first {} are translated",
-                     number + 1, ids.size(), limit));
+    print_message(fmt::format("heed: note: line {} has {} tokens; only its first {} are translated",
+                              number + 1, ids.size(), limit));
     ids.resize(static_cast<std::size_t>(limit));
   }
 
-  const Trained trained_;
+  const LoadedModel trained_;
   const Config& config_;
   FrozenModel model_;
   std::uint64_t seed_;
@@ -148,7 +149,7 @@ class Seq2SeqTask : public Task {
     return describe_pairs(data, "pairs");
   }
 
-  Evaluation evaluate(const Trained& trained, const Dataset& data,
+  Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                       const EvaluationRequest& request) const override {
     Evaluation e = evaluate_loss(trained, data);
     if (request.only && e.has(*request.only)) return e;
@@ -169,12 +170,12 @@ class Seq2SeqTask : public Task {
     return e;
   }
 
-  std::vector<std::string> examples(const Trained&, const Dataset& data,
+  std::vector<std::string> examples(const LoadedModel&, const Dataset& data,
                                     const Evaluation& e) const override {
     return example_pairs(data, e);
   }
 
-  std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t seed) const override {
+  std::unique_ptr<Answers> answers(const LoadedModel& trained, std::uint64_t seed) const override {
     return std::make_unique<Translations>(
         trained, config_, seed,
         [this](std::span<const std::string> lines) { return inputs_of(lines, "input"); });
@@ -187,7 +188,7 @@ class Seq2SeqTask : public Task {
     return make_batch(data, {0});
   }
 
-  std::vector<LineScore> score(const Trained& trained, const std::string& source,
+  std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                const std::string& target) const override {
     const Dataset data = encode(read_scored(source, target), trained.tokenizers, false);
     check_evaluable(data, "score");
@@ -271,13 +272,13 @@ class DenoiseTask final : public Seq2SeqTask {
     return describe_pairs(data, "lines");
   }
 
-  Evaluation evaluate(const Trained& trained, const Dataset& data,
+  Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                       const EvaluationRequest&) const override {
     return evaluate_loss(trained, data);
   }
 
   /// Lines as the model reads them, and what it writes.
-  std::vector<std::string> examples(const Trained& trained, const Dataset& data,
+  std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
                                     const Evaluation&) const override {
     constexpr std::int64_t most = 10;
     const Tokenizer& tokenizer = *trained.tokenizers.source;
@@ -303,7 +304,7 @@ class DenoiseTask final : public Seq2SeqTask {
     return make_batch(data, {0});
   }
 
-  std::vector<LineScore> score(const Trained&, const std::string&,
+  std::vector<LineScore> score(const LoadedModel&, const std::string&,
                                const std::string&) const override {
     throw Error(Exit::usage, "a model of hidden stretches gives no probability of a whole line");
   }

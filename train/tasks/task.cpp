@@ -14,7 +14,7 @@
 #include "data/inputs/pictures.h"
 #include "train/decode/model_input.h"
 #include "train/run/run_folder.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 HEED_BEGIN
 
@@ -121,7 +121,7 @@ Tokenizers Task::find_tokenizers(const Split& train) const {
   }
   const bool text = config_.data.input == InputKind::text;
   return make_tokenizers(options, text ? learned_from(train) : Split{.target = train.target},
-                         config_.seed, tell_note, target_kind(config_));
+                         config_.seed, print_note, target_kind(config_));
 }
 
 void Task::use_tokenizers_of(const std::string& run, TokenizerOptions& options) const {
@@ -233,7 +233,7 @@ std::vector<Batch> Task::batches_of(const Dataset& data) const {
   return evaluation_batches(data, options);
 }
 
-Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data, LossCounts* totals,
+Evaluation Task::evaluate_loss(const LoadedModel& trained, const Dataset& data, LossCounts* totals,
                                const LossesCallback& on_losses) const {
   return evaluate_batches(trained, batches_of(data), totals, on_losses);
 }
@@ -249,7 +249,7 @@ struct BatchLoss {
 
 }  // namespace
 
-Evaluation Task::evaluate_batches(const Trained& trained, std::span<const Batch> batches,
+Evaluation Task::evaluate_batches(const LoadedModel& trained, std::span<const Batch> batches,
                                   LossCounts* totals, const LossesCallback& on_losses) const {
   LossCounts total;
   Evaluation e;
@@ -301,9 +301,9 @@ Batch Task::batch_of_line(const Tokenizers&, const std::string&, const std::stri
   refuse(fmt::format("task {} cannot show how its model reads a line", name_of(config_.task)));
 }
 
-Batch Task::made_up_batch(std::int64_t sequences, std::int64_t source_length,
-                          std::int64_t target_length, const VocabularySizes& vocabulary,
-                          const std::function<std::int32_t(std::int64_t)>& id) const {
+Batch Task::random_batch(std::int64_t sequences, std::int64_t source_length,
+                         std::int64_t target_length, const VocabularySizes& vocabulary,
+                         const std::function<std::int32_t(std::int64_t)>& id) const {
   const auto ids = [&](std::int64_t n, std::int64_t known) {
     std::vector<std::int32_t> all;
     for (std::int64_t i = 0; i < n; ++i) all.push_back(id(known));

@@ -18,8 +18,8 @@
 
 HEED_BEGIN
 
-/// A model and what is needed to use it. All must outlive the call.
-struct Trained {
+/// A model that is ready for use, with its tokenizers and threads. All must outlive the call.
+struct LoadedModel {
   const Model& model;
   const Tokenizers& tokenizers;
   Team& team;
@@ -101,26 +101,27 @@ class Task {
   /// Synthetic sequences of equal length: `id(n)` gives a token id below n. For benchmarks. A model
   /// that reads grids of patches (Swin, a front end of convolutions) gets whole pictures, whatever
   /// the source length.
-  Batch made_up_batch(std::int64_t sequences, std::int64_t source_length,
-                      std::int64_t target_length, const VocabularySizes& vocabulary,
-                      const std::function<std::int32_t(std::int64_t)>& id) const;
+  Batch random_batch(std::int64_t sequences, std::int64_t source_length, std::int64_t target_length,
+                     const VocabularySizes& vocabulary,
+                     const std::function<std::int32_t(std::int64_t)>& id) const;
   /// Rows of a source, if sources are pictures or clips; else 0.
   std::int64_t picture_rows() const;
 
   // ---- a trained model
-  virtual Evaluation evaluate(const Trained& trained, const Dataset& data,
+  virtual Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                               const EvaluationRequest& request) const = 0;
   /// Examples of the model's outputs, one per line, human-readable; `e` is its evaluation.
-  virtual std::vector<std::string> examples(const Trained& trained, const Dataset& data,
+  virtual std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
                                             const Evaluation& e) const = 0;
-  virtual std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t seed) const = 0;
+  virtual std::unique_ptr<Answers> answers(const LoadedModel& trained,
+                                           std::uint64_t seed) const = 0;
   /// A batch of one line as the model reads it, with the output that belongs to it: the target, or
   /// labels (empty: any labels). Throws Error(usage) if the task cannot tell, Error(bad_input) if the
   /// model cannot process the line.
   virtual Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                               const std::string& output) const;
   /// Throws Error(usage) if the files are not of the kind that this task scores.
-  virtual std::vector<LineScore> score(const Trained& trained, const std::string& source,
+  virtual std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                        const std::string& target) const = 0;
 
  protected:
@@ -141,11 +142,11 @@ class Task {
   using LossesCallback = std::function<void(const Batch& batch, std::span<const double> losses)>;
   /// Teacher-forced loss, and perplexity and token accuracy if the task has them. `totals`, if
   /// given, receives the sums.
-  Evaluation evaluate_loss(const Trained& trained, const Dataset& data,
+  Evaluation evaluate_loss(const LoadedModel& trained, const Dataset& data,
                            LossCounts* totals = nullptr,
                            const LossesCallback& on_losses = {}) const;
   /// The same for given batches.
-  Evaluation evaluate_batches(const Trained& trained, std::span<const Batch> batches,
+  Evaluation evaluate_batches(const LoadedModel& trained, std::span<const Batch> batches,
                               LossCounts* totals = nullptr,
                               const LossesCallback& on_losses = {}) const;
   /// Sets the files of a run's tokenizers.

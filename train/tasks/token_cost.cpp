@@ -10,7 +10,7 @@ HEED_BEGIN
 TokenCost token_cost(const Task& task, const Model& model) {
   const auto flops = [&](std::int64_t source_length, std::int64_t target_length) {
     const Batch batch =
-        task.made_up_batch(1, source_length, target_length, {}, [](std::int64_t) { return 0; });
+        task.random_batch(1, source_length, target_length, {}, [](std::int64_t) { return 0; });
     const NoGrad no_grad;
     Pass pass;
     kernels::ProductFlops counted;

@@ -29,7 +29,7 @@ struct PackedMatrix {
 /// packed on first use. Their values must not change during its lifetime. Threads may share one.
 class PackedWeights {
  public:
-  /// int8: rows of up to longest_int8_row values are quantised.
+  /// int8: rows of up to max_int8_row values are quantised.
   explicit PackedWeights(bool int8 = false) : int8_(int8) {}
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;

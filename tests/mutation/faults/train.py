@@ -105,7 +105,7 @@ fault("n-best: the worst first", "train/decode/search.cpp",
       "training:searching")
 
 fault("moving average: the weights are validated instead", "train/loop/trainer.cpp",
-      "const UseMeans means(ema_);\n  std::vector<NamedTensor> training",
+      "const ScopedEma ema(ema_);\n  std::vector<NamedTensor> training",
       "std::vector<NamedTensor> training",
       "training:regularisers")
 

@@ -21,7 +21,7 @@ struct Subject {
   Subject() {
     config.model.encoder_layers = 2;
     run.emplace(config, folder / "run");
-    trainer.emplace(run->config, run->paths(), run->data, run->talk);
+    trainer.emplace(run->config, run->paths(), run->data, run->run_log);
     BOOST_TEST(trainer->train() == 0);
   }
   /// The trainer's model, which the functions under test change.

@@ -15,7 +15,7 @@
 #include "train/report/model_summary.h"
 #include "train/report/runs/report_page.h"
 #include "train/run/run_lock.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -143,7 +143,7 @@ int report_command(const ReportCommand& options) {
   };
   bool running = any_is_running();
   write_page(options, running);
-  if (!is_standard_output(options.output)) tell("heed: written to " + options.output);
+  if (!is_standard_output(options.output)) print_message("heed: written to " + options.output);
   while (options.follow && running) {
     std::this_thread::sleep_for(std::chrono::seconds(options.every));
     running = any_is_running();  // before reading, so that the last page holds the last figures

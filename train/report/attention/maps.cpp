@@ -158,7 +158,7 @@ bool has_parts(std::string_view name, std::string_view parts) {
   return ("." + std::string(name) + ".").find("." + std::string(parts) + ".") != std::string::npos;
 }
 
-AttentionMaps attention_maps(const Trained& trained, const Config& config, const Batch& batch,
+AttentionMaps attention_maps(const LoadedModel& trained, const Config& config, const Batch& batch,
                              const std::function<void()>& run) {
   const std::vector<std::string> names = attention_layers(trained.model, config);
   std::vector<AttentionRecord> records;

@@ -421,7 +421,7 @@ std::string without_loss(TaskKind task) {
 
 }  // namespace
 
-AttentionTrace trace_attention(const Trained& trained, const Config& config, const Batch& batch,
+AttentionTrace trace_attention(const LoadedModel& trained, const Config& config, const Batch& batch,
                                const TraceRequest& request) {
   if (config.model.attention.map != ScoreMap::softmax) {
     refuse(fmt::format("model.attention.map is {}: heed trace works through softmax only",
