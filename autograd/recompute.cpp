@@ -44,7 +44,7 @@ struct Recompute {
       leaves.push_back(dx[i] ? Tensor::variable(inputs[i]) : Tensor(inputs[i]));
     Tensor y;
     {
-      const kernels::CountedAsWhole counted([] { return 0.0; });  // not a part of the model's FLOPs
+      const kernels::DeclaredFlops counted([] { return 0.0; });  // not a part of the model's FLOPs
       y = f(leaves);
     }
     leaves.insert(leaves.end(), variables.begin(), variables.end());

@@ -150,7 +150,7 @@ std::string remove_tree_if_allowed(const std::filesystem::path& path);
 std::filesystem::path temporary_name(const std::filesystem::path& path);
 
 /// Whether anything has this name, even a dangling link. Throws Error(io) if the disk fails.
-bool is_there(const std::filesystem::path& path);
+bool path_exists(const std::filesystem::path& path);
 
 /// The status if open or stat fails: bad_input if the path leads to no file; io if the file may be
 /// intact and another attempt may succeed. For a file that the user `named`, a lack of read

@@ -35,7 +35,7 @@ TextSource::TextSource(const std::string& path, const Limits& limits)
   check_size(file_.size());
   // One byte that cannot begin a gzip file is enough: the input may be a terminal.
   while (packed_.size() < 2 && (packed_.empty() || is_gzip(packed_ + "\x8b")) &&
-         read_as_it_is(packed_)) {
+         read_raw(packed_)) {
   }
   if (is_gzip(packed_))
     unpacker_ = std::make_unique<GzipUnpacker>(file_.name(), limit_, limits.kept);
@@ -46,7 +46,7 @@ void TextSource::check_size(std::uint64_t size) const {
     throw Error(Exit::bad_input, fmt::format("{}: longer than {} bytes", file_.name(), limit_));
 }
 
-bool TextSource::read_as_it_is(std::string& into) {
+bool TextSource::read_raw(std::string& into) {
   const std::size_t before = into.size();
   into.resize(before + piece);
   const std::size_t got = file_.read_some(std::span(into).subspan(before));
@@ -56,8 +56,8 @@ bool TextSource::read_as_it_is(std::string& into) {
 }
 
 bool TextSource::read(std::string& into) {
-  if (!unpacker_ && packed_.empty()) return read_as_it_is(into);
-  if (packed_.empty() && !read_as_it_is(packed_)) {
+  if (!unpacker_ && packed_.empty()) return read_raw(into);
+  if (packed_.empty() && !read_raw(packed_)) {
     if (unpacker_) unpacker_->finish();
     return false;
   }
@@ -109,7 +109,7 @@ std::string read_file(const std::string& path, std::uint64_t limit) {
 }
 
 std::vector<std::string> read_lines(const std::string& path, std::uint64_t limit) {
-  LineReader reader(path, longest_line, {.bytes = limit});
+  LineReader reader(path, max_line_bytes, {.bytes = limit});
   std::vector<std::string> lines;
   for (std::string line; reader.next(line);) lines.push_back(line);
   return lines;

@@ -13,7 +13,7 @@
 namespace heed {
 
 /// A longer line in a file of sentences is an error (text without line ends, or a binary file).
-inline constexpr std::size_t longest_line = 1'000'000;  // bytes
+inline constexpr std::size_t max_line_bytes = 1'000'000;  // bytes
 
 /// The bytes of a file as a stream, unpacked; "-" is standard input.
 class TextSource {
@@ -33,7 +33,7 @@ class TextSource {
   bool read(std::string& into);
 
  private:
-  bool read_as_it_is(std::string& into);
+  bool read_raw(std::string& into);
   void check_size(std::uint64_t size) const;
 
   FileReader file_;
@@ -71,7 +71,7 @@ class LineReader {
 /// TextSource does.
 std::string read_file(const std::string& path, std::uint64_t limit = UINT64_MAX);
 
-/// All lines of a file, or of several in sequence (LineReader); each at most longest_line bytes. An
+/// All lines of a file, or of several in sequence (LineReader); each at most max_line_bytes bytes. An
 /// empty file has no lines.
 std::vector<std::string> read_lines(const std::string& path, std::uint64_t limit = UINT64_MAX);
 std::vector<std::string> read_lines(const std::vector<std::string>& paths);

@@ -157,7 +157,7 @@ MemoryCounters Heap::counters() {
   return counters_;
 }
 
-void Heap::forget_peak() {
+void Heap::reset_peak() {
   const std::lock_guard lock(mutex_);
   counters_.peak_bytes = counters_.live_bytes;
 }

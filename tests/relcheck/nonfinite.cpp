@@ -174,10 +174,10 @@ void the_watch_is_cheap(Measures& measures) {
   const std::int64_t looks = trial.injector.results + trial.injector.gradients_seen;
   OpObserver* const observer = std::exchange(OpObserver::active, nullptr);
   std::int64_t t = 3;
-  const double step = least_seconds(200, [&] { trial.step.run(trial.batch, ++t, 1e-3); });
+  const double step = min_seconds(200, [&] { trial.step.run(trial.batch, ++t, 1e-3); });
   volatile bool any = false;
   constexpr int times = 1'000'000;
-  const double look = least_seconds(10, [&] {
+  const double look = min_seconds(10, [&] {
     for (int i = 0; i < times; ++i) any = any || OpObserver::active != nullptr;
   });
   OpObserver::active = observer;

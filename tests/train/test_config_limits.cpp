@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(time_grows_linearly_with_the_size) {
   for (const auto& text : texts) {
     const std::string small = text(yaml_max_bytes / 8), large = text(yaml_max_bytes);
     const auto seconds = [](const std::string& of) {
-      return heed::test::least_seconds(1, [&] { BOOST_TEST(refusal(of) != "accepted"); });
+      return heed::test::min_seconds(1, [&] { BOOST_TEST(refusal(of) != "accepted"); });
     };
     BOOST_TEST_CONTEXT(large.substr(0, 40)) {
       BOOST_TEST(heed::test::growth([&] { return seconds(small); },

@@ -161,7 +161,7 @@ int eval_command(const EvalCommand& options) {
       for (const std::string& line : e.outputs) sink(one_line(line) + "\n");
     });
   }
-  if (world != nullptr) world->agree_to_end();
+  if (world != nullptr) world->confirm_end();
   if (!first) return std::isfinite(e.loss()) ? 0 : static_cast<int>(Exit::non_finite);
   options.json ? print_record(e, subject, trained) : print_for_people(e, subject);
   if (!std::isfinite(e.loss())) {

@@ -27,7 +27,7 @@ namespace {
 constexpr double allowed_seconds = 40;
 constexpr std::int64_t stencil = 4;  // forward passes per entry or direction, if it is correct
 constexpr int directions = 2;
-constexpr std::int64_t fewest_entries = 4, most_entries = 256;
+constexpr std::int64_t min_entries = 4, max_entries = 256;
 
 /// A few sequences of the training data: among the first batches of three, the one whose number of
 /// tokens is nearest to forty. More would only take longer, as the loss is computed thousands of
@@ -91,7 +91,7 @@ class ModelCheck {
     loss_();
     const double passes = allowed_seconds / std::max(seconds_now() - begin, 1e-6) / stencil;
     const double each = passes / static_cast<double>(parameters_.size()) - directions;
-    return std::clamp(static_cast<std::int64_t>(each), fewest_entries, most_entries);
+    return std::clamp(static_cast<std::int64_t>(each), min_entries, max_entries);
   }
 
   std::function<Tensor()> loss_;

@@ -31,7 +31,7 @@ void add_run(Table& table) {
               "Shared libraries of your own that register tasks, mixers and activations by name "
               "(docs/PLUGINS.md). They are code: heed loads these files and no others.")
               .in_words("a library or a list of libraries"),
-          row(HEED_KEY(task), tasks + ".").keep_on_resume(fits_no_other("task")),
+          row(HEED_KEY(task), tasks + ".").keep_on_resume(fixed_by_data_or_model("task")),
       });
   Field& threads = find(table, "threads");
   threads.reported_on_resume = false;
@@ -484,7 +484,7 @@ Table make_table() {
     for (const std::string part : {"tokenizer", "model"}) {
       if (field.key.starts_with(part + ".") && !field.key.starts_with("model.dropout.") &&
           !field.key.starts_with("tokenizer.sample."))
-        field.keep_on_resume(fits_no_other(part));
+        field.keep_on_resume(fixed_by_data_or_model(part));
     }
   }
   return table;

@@ -17,7 +17,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t most_missing = 100;  ///< missing colons remembered
+constexpr std::size_t max_missing = 100;  ///< missing colons remembered
 
 // A ValueError that is thrown ends the parse: what follows could not be trusted, or would cost too
 // much.
@@ -287,7 +287,7 @@ class Builder : public YAML::EventHandler {
       if (node.kind == YamlNode::Kind::null) {
         node.place = frame.key_place;  // it has none itself
         if (!colon_follows(frame.key_end)) {
-          if (no_colon_.size() < most_missing) no_colon_.emplace_back(frame.key_place, path());
+          if (no_colon_.size() < max_missing) no_colon_.emplace_back(frame.key_place, path());
           frame.keep = false;
         }
       }

@@ -37,7 +37,7 @@ void require_all(World& world, const Outcome& own) {
       names.push_back(world.name_of(static_cast<std::int64_t>(r)));
   }
   if (first == messages.size()) return;
-  world.agree_to_end();
+  world.confirm_end();
   const auto code = static_cast<Exit>(statuses[first]);
   if (!world.first()) throw Error(code, "");
   if (names.size() == messages.size()) throw Error(code, messages[first]);
@@ -58,7 +58,7 @@ void require_equal(World& world, const std::vector<Fact>& own) {
                       name, values[r], values[0], world.name_of(0));
     }
   }
-  world.agree_to_end();
+  world.confirm_end();
   throw Error(Exit::usage,
               world.first()
                   ? "the ranks differ; start all with the same build, config and data:" + problems

@@ -58,7 +58,7 @@ std::vector<Result> results_of(const Workers& workers, std::int64_t count, const
   pack(own, interrupted);
   pack(own, world.stop());
   for (std::int64_t i = world.rank(); i < count; i += ranks) pack(own, all[i]);
-  const World::LongWait wait(world);  // another rank may still run its last job
+  const World::ExtendedTimeout wait(world);  // another rank may still run its last job
   const std::vector<std::string> packed = world.all_gather(own);
   for (std::int64_t r = 0; r < ranks; ++r) {
     std::string_view bytes = packed[r];

@@ -90,7 +90,8 @@ std::vector<Fact> facts_of(const Config& config) {
 ExperimentData load_data_together(World* world, const Config& config, const Tokenizers* own) {
   if (world == nullptr) return load_data(config, own);
   world->set_timeout(config.distributed.timeout);
-  const World::LongWait wait(*world);  // rank 0 loads first, because it may train the tokenizers
+  const World::ExtendedTimeout wait(
+      *world);  // rank 0 loads first, because it may train the tokenizers
   std::optional<ExperimentData> data;
   std::vector<NamedBytes> files;
   require_all(*world, outcome_of([&] {

@@ -66,7 +66,7 @@ StepResult Replica::step(std::int64_t number, double lr) {
   const double begin = seconds_now();
   const Traffic before = world_ != nullptr ? world_->traffic() : Traffic();
   broadcast_order({.kind = Order::step, .number = number, .lr = lr});
-  const StepResult result = take_step(number, lr);
+  const StepResult result = run_step(number, lr);
   if (world_ != nullptr) {
     steps_traffic_ += world_->traffic() - before;
     step_seconds_ += seconds_now() - begin;
@@ -86,7 +86,7 @@ std::string Replica::traffic() const {
       100 * steps_traffic_.seconds / step_seconds_, 1000 * step_seconds_ / n);
 }
 
-StepResult Replica::take_step(std::int64_t number, double lr) {
+StepResult Replica::run_step(std::int64_t number, double lr) {
   const Batch batch = batches_->next();
   return step_.run(shard(batch, config_.train.shards, cost_), number, lr);
 }
@@ -143,7 +143,7 @@ void Replica::set_moments(std::vector<NamedTensor>& whole) {
 
 void Replica::end(int status) {
   broadcast_order({.kind = Order::end, .number = status});
-  if (world_ != nullptr) world_->agree_to_end();
+  if (world_ != nullptr) world_->confirm_end();
 }
 
 int Replica::follow() {
@@ -157,7 +157,7 @@ int Replica::follow() {
   while (true) {
     Order order{};
     {
-      const World::LongWait wait(*world_);  // rank 0 may be saving
+      const World::ExtendedTimeout wait(*world_);  // rank 0 may be saving
       world_->broadcast(order);
     }
     switch (order.kind) {
@@ -171,7 +171,7 @@ int Replica::follow() {
       case Order::step:
         stop_here();
         try {
-          take_step(order.number, order.lr);
+          run_step(order.number, order.lr);
         } catch (const Error& error) {
           if (error.code != Exit::non_finite) throw;  // else every rank has it, and rank 0 decides
         }
@@ -194,7 +194,7 @@ int Replica::follow() {
         exchange_->scatter_moments(none, optimizer_);
         break;
       case Order::end:
-        world_->agree_to_end();
+        world_->confirm_end();
         return static_cast<int>(order.number);
     }
   }

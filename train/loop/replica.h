@@ -37,7 +37,7 @@ class Replica {
   /// Team::Interrupted if a rank other than this one has received a stop signal, or as the team does.
   Evaluation evaluate(bool test, const EvaluationRequest& request, bool interruptible = false);
   /// A stop signal that another rank has received, or 0.
-  int stop_elsewhere() const { return world_ != nullptr ? world_->stop() : 0; }
+  int remote_stop_signal() const { return world_ != nullptr ? world_->stop() : 0; }
   /// The optimizer's moments, whole: those in use, or in a distributed run a copy.
   std::vector<NamedTensor> moments();
   /// Makes these, which came from moments(), the moments in use.
@@ -67,7 +67,7 @@ class Replica {
  private:
   struct Order;
   void broadcast_order(const Order& order);
-  StepResult take_step(std::int64_t number, double lr);
+  StepResult run_step(std::int64_t number, double lr);
   void receive_weights();
   void share_memory();
   Evaluation evaluate_together(bool test, const EvaluationRequest& request);

@@ -275,7 +275,7 @@ void TrainStep::add_to(std::size_t left, std::size_t right) {
   }
 }
 
-Part TrainStep::pieces_here() const {
+Part TrainStep::local_pieces() const {
   return exchange_ != nullptr ? exchange_->owned() : Part{0, std::ssize(pieces_)};
 }
 
@@ -294,7 +294,7 @@ double TrainStep::sum_shards() {
   // −0 + x is x, to the bit, for every x.
   if (own_.begin == std::ssize(gradients_)) own_ = {0, 0};  // no shards here, but pieces
   GradientList& sums = total();
-  for (std::int64_t i = pieces_here().begin; i < pieces_here().end; ++i) {
+  for (std::int64_t i = local_pieces().begin; i < local_pieces().end; ++i) {
     Array& sum = sums[pieces_[i].parameter];
     if (!sum.defined())
       sum = Array::full(optimizer_.parameters()[pieces_[i].parameter].tensor.shape(), real(-0.0));
@@ -302,7 +302,7 @@ double TrainStep::sum_shards() {
   }
   if (exchange_ == nullptr) {
     const std::vector<real*, ArenaAllocator<real*>> none(gradients_.size());
-    sum_pieces(pieces_here(), none);
+    sum_pieces(local_pieces(), none);
   } else {
     exchange_->reduce(gradients_, [&](Part pieces, std::span<real* const> received) {
       sum_pieces(pieces, received);
@@ -358,7 +358,7 @@ std::map<std::string, double> TrainStep::gradient_norms() const {
 bool TrainStep::update(double lr, double grad_scale) {
   optimizer_.begin_step(lr, grad_scale);
   std::atomic<bool> all_finite{true};
-  for_pieces(pieces_here(), [&](std::int64_t i) {
+  for_pieces(local_pieces(), [&](std::int64_t i) {
     const Piece& piece = pieces_[i];
     if (!optimizer_.update(piece.parameter, piece.begin, piece.end,
                            total()[piece.parameter].data()))

@@ -92,7 +92,7 @@ class TrainStep {
   void share_counts();
   /// The list that receives the sums of this rank's pieces.
   GradientList& total() { return gradients_[static_cast<std::size_t>(own_.begin)]; }
-  Part pieces_here() const;  ///< that this rank owns
+  Part local_pieces() const;  ///< that this rank owns
   /// Calls job(i) for these pieces, on the team.
   template <class Job>
   void for_pieces(Part pieces, const Job& job);

@@ -97,7 +97,7 @@ double Trainer::deciding_value(const Evaluation& e) const {
 }
 
 int Trainer::stop() const {
-  return signals_ && signals_->stop() != 0 ? signals_->stop() : replica_.stop_elsewhere();
+  return signals_ && signals_->stop() != 0 ? signals_->stop() : replica_.remote_stop_signal();
 }
 
 double Trainer::share_done() {
@@ -151,7 +151,7 @@ int Trainer::train() {
     // too.
     if (progress_.step % config_.train.validate_every == 0 || finished()) validate();
     if (progress_.step % config_.train.save_every == 0) save(false);
-    if (signals_->take_save()) save(false, true);
+    if (signals_->consume_save_request()) save(false, true);
   }
   if (stop() == 0 && last_validated_ != progress_.step) validate();
   if (last_saved_ != progress_.step) save(false, !finished());
@@ -380,7 +380,7 @@ void Trainer::load_memory(const std::filesystem::path& folder) {
 
 void Trainer::warn_undeleted(const std::vector<std::string>& reasons) {
   for (const std::string& reason : reasons)
-    if (stays_.insert(reason).second)
+    if (undeleted_warnings_.insert(reason).second)
       run_log_.line("warning: an old checkpoint was not removed: " + reason);
 }
 

@@ -72,4 +72,8 @@ class ScopedEma {
   std::optional<WeightEma>& ema_;
 };
 
+// ---- former names, for one release ---------------------------------------------------------
+
+using UseMeans [[deprecated("use ScopedEma")]] = ScopedEma;
+
 HEED_END

@@ -44,4 +44,10 @@ std::string available_weights(const RunFolder& run);
 /// Empty: the average if there is one, else best, else last.
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name);
 
+// ---- former names, for one release ---------------------------------------------------------
+
+[[deprecated("use available_weights")]] inline std::string weights_there(const RunFolder& run) {
+  return available_weights(run);
+}
+
 }  // namespace heed

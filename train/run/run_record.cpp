@@ -113,7 +113,7 @@ std::string teacher_sum(const Config& config) {
 }
 
 nlohmann::json read_run_json(const RunFolder& run) {
-  return is_there(record_of(run)) ? read_record(run) : nlohmann::json();
+  return path_exists(record_of(run)) ? read_record(run) : nlohmann::json();
 }
 
 void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tokenizers,

@@ -17,7 +17,7 @@ HEED_BEGIN
 
 namespace {
 
-constexpr std::int64_t longest_line = 4096;  // tokens
+constexpr std::int64_t max_line_bytes = 4096;  // tokens
 
 using Labels = std::vector<std::int32_t>;
 
@@ -69,7 +69,7 @@ std::vector<Labelled> likeliest_labels(const LoadedModel& trained, const Dataset
   return all;
 }
 
-class LabelledLines final : public Answers {
+class LabelledLines final : public Generator {
  public:
   LabelledLines(const LabelTask& task, const LoadedModel& trained)
       : task_(task), trained_(trained) {}
@@ -120,7 +120,8 @@ std::vector<std::string> LabelTask::examples(const LoadedModel&, const Dataset& 
   return example_pairs(data, e);
 }
 
-std::unique_ptr<Answers> LabelTask::answers(const LoadedModel& trained, std::uint64_t) const {
+std::unique_ptr<Generator> LabelTask::make_generator(const LoadedModel& trained,
+                                                     std::uint64_t) const {
   return std::make_unique<LabelledLines>(*this, trained);
 }
 
@@ -163,8 +164,8 @@ std::vector<std::string> LabelTask::label(const LoadedModel& trained,
 std::int64_t LabelTask::line_limit() const {
   return config_.model.positions == PositionKind::learned
              ? std::min(config_.model.max_positions * rows_per_position(config_.model),
-                        longest_line)
-             : longest_line;
+                        max_line_bytes)
+             : max_line_bytes;
 }
 
 void LabelTask::shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line) {
@@ -181,7 +182,7 @@ void LabelTask::check_longest(const Dataset& data, const std::string& what) cons
     throw Error(Exit::bad_input,
                 fmt::format("{}: line {} has {} tokens; the model takes at most {}{}", what, i + 1,
                             data.source_rows(i), limit,
-                            limit < longest_line ? " (model.max_positions)" : ""));
+                            limit < max_line_bytes ? " (model.max_positions)" : ""));
   }
 }
 

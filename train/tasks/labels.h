@@ -15,7 +15,8 @@ class LabelTask : public Task {
                       const EvaluationRequest& request) const override;
   std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
                                     const Evaluation& e) const override;
-  std::unique_ptr<Answers> answers(const LoadedModel& trained, std::uint64_t seed) const override;
+  std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
+                                            std::uint64_t seed) const override;
   Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                       const std::string& output) const override;
   std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,

@@ -56,7 +56,7 @@ Batch read_line(const Config& config, const Tokenizer& tokenizer, const std::str
 }
 
 /// Fills in the <mask> of each line.
-class FilledLines final : public Answers {
+class FilledLines final : public Generator {
  public:
   FilledLines(const LoadedModel& trained, const Config& config)
       : trained_(trained), config_(config) {}
@@ -175,12 +175,13 @@ class MaskedModelTask final : public Task {
                         end = tokenizer.decode({middle + 1, ids.end()}),
                         line = fmt::format("{}{}<mask> {}", begin, begin.empty() ? "" : " ", end);
       lines.push_back(fmt::format("{}  ->  {}", excerpt(line),
-                                  excerpt(answers(trained, 0)->lines({line}, 0).front())));
+                                  excerpt(make_generator(trained, 0)->lines({line}, 0).front())));
     }
     return lines;
   }
 
-  std::unique_ptr<Answers> answers(const LoadedModel& trained, std::uint64_t) const override {
+  std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
+                                            std::uint64_t) const override {
     return std::make_unique<FilledLines>(trained, config_);
   }
 

@@ -1,6 +1,7 @@
 #pragma once
 /// Models as a config describes them.
 #include <memory>
+#include <utility>
 
 #include "nn/layers/mixer_check.h"
 #include "nn/models/model.h"
@@ -38,5 +39,12 @@ MinMemory min_memory(const Config& config, const Model& model);
 
 /// Bytes of this machine, swap included, or the limit of its container.
 double machine_memory();
+
+// ---- former names, for one release ---------------------------------------------------------
+
+[[deprecated("use build_uninitialised")]] inline std::unique_ptr<Model> build_unfilled(
+    Config config, const VocabularySizes& vocabulary) {
+  return build_uninitialised(std::move(config), vocabulary);
+}
 
 HEED_END

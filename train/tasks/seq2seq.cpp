@@ -23,7 +23,7 @@ namespace {
 /// others: only this much of it is translated.
 constexpr std::int64_t longest_source = 4096;  // tokens
 
-class Translations final : public Answers {
+class Translations final : public Generator {
  public:
   /// Makes the sources of lines that are not text.
   using InputsOf = std::function<std::shared_ptr<const Inputs>(std::span<const std::string>)>;
@@ -39,12 +39,12 @@ class Translations final : public Answers {
   std::vector<std::string> lines(const std::vector<std::string>& input,
                                  std::int64_t first) override {
     std::vector<std::string> all;
-    for (std::vector<Answer>& answers : nbest({.input = input, .first = first}))
-      all.push_back(std::move(answers.front().text));
+    for (std::vector<GeneratedText>& outputs : nbest({.input = input, .first = first}))
+      all.push_back(std::move(outputs.front().text));
     return all;
   }
 
-  std::vector<std::vector<Answer>> nbest(const AnswerRequest& request) override {
+  std::vector<std::vector<GeneratedText>> nbest(const GenerationRequest& request) override {
     Dataset source;
     source.inputs = inputs_of_(request.input);
     std::vector<std::vector<std::int32_t>> prefixes;
@@ -76,7 +76,8 @@ class Translations final : public Answers {
     const std::vector<std::vector<Hypothesis>> found =
         translate(model_, source, config_.decode, seed_, trained_.team,
                   {numbers, prefixes, request.nbest, batches()});
-    std::vector<std::vector<Answer>> all(request.input.size(), {Answer{}});  // of an empty line
+    std::vector<std::vector<GeneratedText>> all(request.input.size(),
+                                                {GeneratedText{}});  // of an empty line
     for (std::size_t k = 0; k < found.size(); ++k) {
       all[places[k]].clear();
       for (const Hypothesis& h : found[k]) {
@@ -175,7 +176,8 @@ class Seq2SeqTask : public Task {
     return example_pairs(data, e);
   }
 
-  std::unique_ptr<Answers> answers(const LoadedModel& trained, std::uint64_t seed) const override {
+  std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
+                                            std::uint64_t seed) const override {
     return std::make_unique<Translations>(
         trained, config_, seed,
         [this](std::span<const std::string> lines) { return inputs_of(lines, "input"); });
@@ -286,7 +288,7 @@ class DenoiseTask final : public Seq2SeqTask {
     std::vector<std::string> read;
     for (std::int64_t i = 0; i < shown; ++i)
       read.push_back(tokenizer.decode_with_specials(make_batch(data, {i * n / shown}).source.ids));
-    std::vector<std::string> lines = answers(trained, config_.seed)->lines(read, 0);
+    std::vector<std::string> lines = make_generator(trained, config_.seed)->lines(read, 0);
     for (std::size_t i = 0; i < lines.size(); ++i)
       lines[i] = fmt::format("{}  ->  {}", excerpt(read[i]), excerpt(lines[i]));
     return lines;

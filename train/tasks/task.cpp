@@ -343,13 +343,13 @@ Batch Task::random_batch(std::int64_t sequences, std::int64_t source_length,
   return batch;
 }
 
-std::vector<std::vector<Answer>> Answers::nbest(const AnswerRequest&) {
+std::vector<std::vector<GeneratedText>> Generator::nbest(const GenerationRequest&) {
   refuse(
       "--nbest and --prefix are for tasks that generate text; this task has one answer for each "
       "line");
 }
 
-std::string Answers::continuation(const std::string&, const TextCallback&) {
+std::string Generator::continuation(const std::string&, const TextCallback&) {
   refuse("--prompt is for language models; this model answers the lines of --input");
 }
 

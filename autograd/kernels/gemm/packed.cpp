@@ -175,7 +175,7 @@ PackedScope::PackedScope(PackedWeights& weights) : before_(weights_here) {
 }
 PackedScope::~PackedScope() { weights_here = before_; }
 
-const PackedMatrix* packed_here(const real* b, std::int64_t n, std::int64_t k) {
+const PackedMatrix* find_packed(const real* b, std::int64_t n, std::int64_t k) {
   return weights_here == nullptr ? nullptr : weights_here->find(b, n, k);
 }
 

@@ -64,7 +64,7 @@ class PackedScope {
 };
 
 /// The packed layout of B [n, k] for gemm to use, or nullptr.
-const PackedMatrix* packed_here(const real* b, std::int64_t n, std::int64_t k);
+const PackedMatrix* find_packed(const real* b, std::int64_t n, std::int64_t k);
 
 /// The number of values in the packed layout of [n, k], including zeros that fill the last panel.
 /// 0: there is none.

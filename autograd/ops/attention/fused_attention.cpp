@@ -265,7 +265,7 @@ struct FusedAttention {
     const Inputs in = operands<const real>(x);
     output = Array({query_offsets.back(), d});
     if (d == 0) return output;
-    const kernels::CountedAsWhole counted([&] { return model_flops(); });
+    const kernels::DeclaredFlops counted([&] { return model_flops(); });
     lse = Array({query_offsets.back(), layout.heads});
     AttentionLog* const log = AttentionLog::active;
     if (log != nullptr) {
@@ -307,7 +307,7 @@ struct FusedAttention {
   void run_backward(const Array& dy, const InputGradients& g, std::span<const Grad> dterms) const {
     const std::int64_t d = columns(), size = layout.size;
     if (d == 0) return;
-    const kernels::CountedAsWhole counted([&] { return 2 * model_flops(); });
+    const kernels::DeclaredFlops counted([&] { return 2 * model_flops(); });
     const Inputs in = operands<const real>(x);
     const std::int64_t largest = largest_tile();
     Scratch scratch{

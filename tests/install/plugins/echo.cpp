@@ -53,8 +53,9 @@ class EchoTask final : public Task {
     return {};
   }
 
-  std::unique_ptr<Answers> answers(const LoadedModel& trained, std::uint64_t) const override {
-    struct Echoes final : Answers {
+  std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
+                                            std::uint64_t) const override {
+    struct Echoes final : Generator {
       explicit Echoes(const LoadedModel& t) : trained(t) {}
       std::vector<std::string> lines(const std::vector<std::string>& input, std::int64_t) override {
         std::vector<std::string> all;

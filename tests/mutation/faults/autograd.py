@@ -203,8 +203,8 @@ fault("top-k: of equal scores, too many are kept", "autograd/ops/attention/keep_
       "autograd_f64:attention_kinds")
 
 fault("recomputation: begins without the gradients so far", "autograd/recompute.cpp",
-      "started.push_back({leaves[i], dx[i].take()});",
-      "started.push_back({leaves[i], {}});",
+      "partial.push_back({leaves[i], dx[i].take()});",
+      "partial.push_back({leaves[i], {}});",
       "autograd_f64:recomputation")
 
 fault("softmax: gradient with the sum of dy, not ⟨dy, y⟩", "autograd/kernels/softmax.cpp",

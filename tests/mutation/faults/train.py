@@ -55,7 +55,7 @@ fault("run lock: a process that only looks at it stops a starting run", "train/r
       "train:files")
 
 fault("run lock: an empty file always counts as heed's", "train/run/run_lock.cpp",
-      "|| (even_empty && text.empty());",
+      "|| (accept_empty && text.empty());",
       "|| text.empty();",
       "train:files")
 
@@ -175,7 +175,7 @@ fault("chrF: a hypothesis counts for an order that its reference is too short fo
       "train:chrf")
 
 fault("config: a key of the command line is reset without a word", "train/config/checks.cpp",
-      "(condition.chooser) &&\n                             !from_command_line(field.key))) {",
+      "(condition.chooser) &&\n                        !from_command_line(field.key))) {",
       "(condition.chooser))) {",
       "train:config_checks")
 

@@ -116,8 +116,9 @@ BOOST_AUTO_TEST_CASE(a_classifier_learns_to_compare_two_texts) {
     right += e.outputs[i] == run.data.valid.target_lines[i];
   BOOST_TEST(e.value(Metric::accuracy) == static_cast<double>(right) / 200);
   BOOST_TEST(e.json()["confusion"]["yes"]["yes"].get<int>() > 100);
-  BOOST_TEST((trainer.task().answers(trainer.loaded_model(), 1)->lines({"red red\tred blue"}, 0) ==
-              std::vector<std::string>{"yes"}));
+  BOOST_TEST(
+      (trainer.task().make_generator(trainer.loaded_model(), 1)->lines({"red red\tred blue"}, 0) ==
+       std::vector<std::string>{"yes"}));
 }
 
 BOOST_AUTO_TEST_CASE(a_classifier_repeats_its_bits) {
@@ -147,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_masked_model_learns_what_goes_together) {
   BOOST_TEST(e.value(Metric::token_accuracy) > 0.95);
   BOOST_TEST(e.value(Metric::perplexity) == std::exp(e.value(Metric::loss)));
   BOOST_TEST((trainer.task()
-                  .answers(trainer.loaded_model(), 1)
+                  .make_generator(trainer.loaded_model(), 1)
                   ->lines({"a1 b1 a7 <mask> a3 b3", "no mask here"}, 0) ==
               std::vector<std::string>{"a1 b1 a7 b7 a3 b3", "no mask here"}));
 }
@@ -290,9 +291,9 @@ BOOST_AUTO_TEST_CASE(each_frame_gets_a_label) {
   BOOST_TEST(trainer.train() == 0);
   const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
   BOOST_TEST(e.value(Metric::f1) > 0.95, e.text());
-  BOOST_TEST(
-      (trainer.task().answers(trainer.loaded_model(), 1)->lines(run.data.valid.source_lines, 0) ==
-       e.outputs));
+  BOOST_TEST((trainer.task()
+                  .make_generator(trainer.loaded_model(), 1)
+                  ->lines(run.data.valid.source_lines, 0) == e.outputs));
   Config again = run.config;
   again.train.steps = 20;
   again.model.dropout = 0.1;

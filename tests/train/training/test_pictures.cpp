@@ -135,9 +135,9 @@ BOOST_AUTO_TEST_CASE(an_encoder_of_tubelets_sees_which_way_a_spot_moves) {
     const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
     const Metric metric = task == TaskKind::classify ? Metric::accuracy : Metric::exact_match;
     BOOST_TEST(e.value(metric) > 0.95, e.text());
-    BOOST_TEST(
-        (trainer.task().answers(trainer.loaded_model(), 1)->lines(run.data.valid.source_lines, 0) ==
-         e.outputs));
+    BOOST_TEST((trainer.task()
+                    .make_generator(trainer.loaded_model(), 1)
+                    ->lines(run.data.valid.source_lines, 0) == e.outputs));
   }
 }
 
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(a_vision_transformer_finds_the_spot) {
     const std::vector<std::string> asked{run.data.valid.source_lines[7],
                                          run.data.valid.source_lines[3]};
     const std::vector<std::string> given =
-        trainer.task().answers(trainer.loaded_model(), 1)->lines(asked, 0);
+        trainer.task().make_generator(trainer.loaded_model(), 1)->lines(asked, 0);
     BOOST_TEST((given == std::vector<std::string>{e.outputs[7], e.outputs[3]}));
   }
 }
@@ -248,9 +248,9 @@ BOOST_AUTO_TEST_CASE(a_decoder_says_where_the_spot_is) {
   BOOST_TEST(trainer.train() == 0);
   const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
   BOOST_TEST(e.value(Metric::exact_match) > 0.95);
-  BOOST_TEST(
-      (trainer.task().answers(trainer.loaded_model(), 1)->lines(run.data.valid.source_lines, 0) ==
-       e.outputs));
+  BOOST_TEST((trainer.task()
+                  .make_generator(trainer.loaded_model(), 1)
+                  ->lines(run.data.valid.source_lines, 0) == e.outputs));
   Team team(2);
   DecodeOptions slow = run.config.decode;
   slow.cached = false;
@@ -290,9 +290,9 @@ BOOST_AUTO_TEST_CASE(a_decoder_writes_the_digits_of_tones) {
   BOOST_TEST(trainer.train() == 0);
   const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
   BOOST_TEST(e.value(Metric::exact_match) > 0.9, e.text());
-  BOOST_TEST(
-      (trainer.task().answers(trainer.loaded_model(), 1)->lines(run.data.valid.source_lines, 0) ==
-       e.outputs));
+  BOOST_TEST((trainer.task()
+                  .make_generator(trainer.loaded_model(), 1)
+                  ->lines(run.data.valid.source_lines, 0) == e.outputs));
 }
 
 BOOST_AUTO_TEST_CASE(convolutions_hear_the_digits_of_tones) {
@@ -310,9 +310,9 @@ BOOST_AUTO_TEST_CASE(convolutions_hear_the_digits_of_tones) {
   BOOST_TEST(trainer.train() == 0);
   const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
   BOOST_TEST(e.value(Metric::exact_match) > 0.9, e.text());
-  BOOST_TEST(
-      (trainer.task().answers(trainer.loaded_model(), 1)->lines(run.data.valid.source_lines, 0) ==
-       e.outputs));
+  BOOST_TEST((trainer.task()
+                  .make_generator(trainer.loaded_model(), 1)
+                  ->lines(run.data.valid.source_lines, 0) == e.outputs));
 }
 
 BOOST_AUTO_TEST_CASE(long_sounds_are_left_out_of_training) {

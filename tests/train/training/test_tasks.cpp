@@ -146,7 +146,8 @@ BOOST_AUTO_TEST_CASE(a_tagger_learns_how_deep_brackets_are) {
   BOOST_TEST(e.value(Metric::token_accuracy) ==
              static_cast<double>(right) / static_cast<double>(labels));
   BOOST_TEST(
-      (task.answers(trainer.loaded_model(), 1)->lines(run.data.test.source_lines, 0) == e.outputs));
+      (task.make_generator(trainer.loaded_model(), 1)->lines(run.data.test.source_lines, 0) ==
+       e.outputs));
   BOOST_TEST(task.examples(trainer.loaded_model(), run.data.test, e).size() == 10u);
   BOOST_TEST(e.json().contains("exact_match"));
   BOOST_TEST(!e.json().contains("bleu"));
@@ -232,7 +233,7 @@ BOOST_AUTO_TEST_CASE(a_special_piece_is_never_a_label) {
     Run run(c, folder / std::to_string(seed));
     Trainer trainer(run.config, run.paths(), run.data, run.run_log);
     const std::vector<std::string>& source = run.data.test.source_lines;
-    const auto labels = trainer.task().answers(trainer.loaded_model(), 1)->lines(source, 0);
+    const auto labels = trainer.task().make_generator(trainer.loaded_model(), 1)->lines(source, 0);
     for (std::size_t i = 0; i < source.size(); ++i)
       BOOST_TEST(std::ranges::count(labels[i], ' ') == std::ranges::count(source[i], ' '));
   }

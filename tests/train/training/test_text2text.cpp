@@ -92,9 +92,9 @@ BOOST_AUTO_TEST_CASE(hidden_stretches_are_found_from_their_neighbours) {
   trainer.train();
   const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
   BOOST_TEST(e.value(Metric::token_accuracy) > 0.98, e.text());  // 0.125 for each word by chance
-  const auto answers = trainer.task().answers(trainer.loaded_model(), 1);
+  const auto generator = trainer.task().make_generator(trainer.loaded_model(), 1);
   const std::vector<std::string> filled =
-      answers->lines({"w1 w2 <extra_id_0> w5 w6 <extra_id_1>", ""}, 0);
+      generator->lines({"w1 w2 <extra_id_0> w5 w6 <extra_id_1>", ""}, 0);
   BOOST_TEST(filled[0] == "<extra_id_0> w3 w4 <extra_id_1> w7 w0");
   BOOST_TEST(filled[1].empty());
   for (const std::string& line : trainer.task().examples(trainer.loaded_model(), run.data.valid, e))

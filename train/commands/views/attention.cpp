@@ -105,7 +105,8 @@ int attention_command(const AttentionCommand& options) {
   const LoadedModel model = trained.with(team);
   std::string output = options.target;
   if (output.empty() && trained.task->info().architecture != Architecture::decoder)
-    output = trained.task->answers(model, trained.config.seed)->lines({options.input}, 0).front();
+    output =
+        trained.task->make_generator(model, trained.config.seed)->lines({options.input}, 0).front();
   AttentionMaps maps = attention_maps(
       model, trained.config,
       trained.task->batch_of_line(trained.tokenizers, options.input, has_target ? output : ""));

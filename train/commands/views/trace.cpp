@@ -33,7 +33,9 @@ std::string default_target(const TrainedModel& trained, const LoadedModel& model
     throw Error(Exit::usage,
                 "--backward needs --target: the model of a CONFIG is untrained and has no output");
   if (!is_run || (labels && !options.backward)) return "";
-  return trained.task->answers(model, trained.config.seed)->lines({options.input}, 0).front();
+  return trained.task->make_generator(model, trained.config.seed)
+      ->lines({options.input}, 0)
+      .front();
 }
 
 }  // namespace

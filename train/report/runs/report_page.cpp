@@ -401,7 +401,7 @@ class Report {
     std::string body;
     if (!labels && samples_[0]) {
       std::vector<LengthSeries> series;
-      for (std::size_t i = 0; i < histories_.size() && i < most_beside; ++i) {
+      for (std::size_t i = 0; i < histories_.size() && i < max_beside; ++i) {
         if (i == 0 || can_pair(i))
           series.push_back({histories_.size() > 1 ? short_name(histories_[i]) : "", &*samples_[i]});
       }
@@ -410,11 +410,11 @@ class Report {
     return body + examples(labels);
   }
 
-  static constexpr std::size_t most_beside = 4;  // runs whose outputs are shown side by side
+  static constexpr std::size_t max_beside = 4;  // runs whose outputs are shown side by side
 
   std::string examples(bool labels) const {
     std::vector<const History*> runs{&first()};
-    for (std::size_t i = 1; i < histories_.size() && runs.size() < most_beside; ++i)
+    for (std::size_t i = 1; i < histories_.size() && runs.size() < max_beside; ++i)
       if (can_pair(i)) runs.push_back(&histories_[i]);
     std::string body;
     for (const auto& [title, chosen] : chosen_samples(first().outputs)) {
@@ -426,10 +426,10 @@ class Report {
       for (const std::size_t sample : chosen) {
         const SampleOutput& own = first().outputs[sample];
         rows.push_back(
-            {xml_text(excerpt(own.source, most_text)), xml_text(excerpt(own.target, most_text))});
+            {xml_text(excerpt(own.source, max_text)), xml_text(excerpt(own.target, max_text))});
         for (const History* run : runs) {
           const SampleOutput& theirs = run->outputs[sample];
-          rows.back().push_back(xml_text(excerpt(theirs.output, most_text)));
+          rows.back().push_back(xml_text(excerpt(theirs.output, max_text)));
           rows.back().push_back(fmt::format("{:.{}f}", sample_score(theirs), labels ? 3 : 1));
         }
       }
@@ -439,7 +439,7 @@ class Report {
     return body;
   }
 
-  static constexpr std::size_t most_text = 400;  // characters of a cell
+  static constexpr std::size_t max_text = 400;  // characters of a cell
 
   // ---- labels of lines --------------------------------------------------------------------------
 
@@ -482,8 +482,8 @@ class Report {
     const Config& config = first().result.config;
     for (const Field& field : fields()) {
       if (field.is_default(config)) continue;
-      rows.push_back({xml_text(field.key), xml_text(excerpt(field.print(config), most_text)),
-                      xml_text(excerpt(field.print(Config{}), most_text))});
+      rows.push_back({xml_text(field.key), xml_text(excerpt(field.print(config), max_text)),
+                      xml_text(excerpt(field.print(Config{}), max_text))});
     }
     return fmt::format(
         "<details><summary>{} keys of {} differ from their defaults</summary>\n"
