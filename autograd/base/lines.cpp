@@ -77,7 +77,7 @@ bool LineReader::next(std::string& line) {
     begin_ = 0;
     looked = text_.size();
     // The byte-order mark and the \r do not count.
-    if (looked > longest_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;
+    if (looked > max_bytes_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;
   }
   const bool nothing = text_.empty() || (number_ == 0 && text_ == byte_order_mark);
   if (newline == std::string::npos && nothing) return false;
@@ -88,9 +88,9 @@ bool LineReader::next(std::string& line) {
   if (number_ == 1 && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
   if (line.ends_with('\r')) line.pop_back();
   const std::string& file = source_.file().name();
-  if (line.size() > longest_) {
+  if (line.size() > max_bytes_) {
     throw Error(Exit::bad_input,
-                fmt::format("{}:{}: a line of more than {} bytes", file, number_, longest_));
+                fmt::format("{}:{}: a line of more than {} bytes", file, number_, max_bytes_));
   }
   check_line(line, file, number_);
   return true;

@@ -49,8 +49,8 @@ class LineReader {
   explicit LineReader(const std::string& path)
       : LineReader(path, std::size_t{1} << 26,
                    {FileReader::Kinds::also_devices, UINT64_MAX, false}) {}
-  LineReader(const std::string& path, std::size_t longest, const TextSource::Limits& limits)
-      : source_(path, limits), longest_(longest) {}
+  LineReader(const std::string& path, std::size_t max_bytes, const TextSource::Limits& limits)
+      : source_(path, limits), max_bytes_(max_bytes) {}
 
   /// False at the end. Throws for invalid UTF-8, a NUL byte and a line of more than `longest`
   /// bytes, each with its line number.
@@ -61,7 +61,7 @@ class LineReader {
 
  private:
   TextSource source_;
-  std::size_t longest_;
+  std::size_t max_bytes_;
   std::string text_;  // read but not yet returned, from begin_ on
   std::size_t begin_ = 0;
   std::int64_t number_ = 0;

@@ -61,9 +61,10 @@ class Team {
 /// one per processor), so few that each has at least `least` to do: a smaller part would cost more
 /// than it saves. Returns the number of parts.
 template <class Work>
-std::size_t in_parts(std::size_t count, std::size_t least, std::int64_t threads, const Work& work) {
+std::size_t in_parts(std::size_t count, std::size_t min_part, std::int64_t threads,
+                     const Work& work) {
   if (threads <= 0) threads = available_processors();
-  const auto n = std::clamp<std::size_t>(count / least, 1, threads);
+  const auto n = std::clamp<std::size_t>(count / min_part, 1, threads);
   Team(n).run(n, [&](std::size_t k) { work(k, count * k / n, count * (k + 1) / n); });
   return n;
 }

@@ -203,16 +203,17 @@ struct ProjectedCrossEntropy {
       if (bias.defined()) kernels::add_bias(z.data(), bias.data(), z.data(), z.rows(), classes);
       const bool with_grad = want_x || want_weight || want_bias;
       const auto factor = static_cast<real>(1 / divisor);
-      const std::int32_t* const own = targets.data() + begin;
+      const std::int32_t* const chunk_targets = targets.data() + begin;
       std::vector<double>* const each = counts != nullptr ? counts->each : nullptr;
       if (teacher != nullptr) {
         Array taught = teacher_logits(begin, n);
-        accumulate(total, distilled_chunk_loss(z, taught, own, smoothing, *teacher, factor,
-                                               with_grad, each));
+        accumulate(total, distilled_chunk_loss(z, taught, chunk_targets, smoothing, *teacher,
+                                               factor, with_grad, each));
       } else if (alpha) {
-        accumulate(total, paired_chunk_loss(z, own, smoothing, *alpha, factor, with_grad, each));
+        accumulate(total,
+                   paired_chunk_loss(z, chunk_targets, smoothing, *alpha, factor, with_grad, each));
       } else {
-        accumulate(total, chunk_loss(z, own, smoothing, factor, with_grad, each));
+        accumulate(total, chunk_loss(z, chunk_targets, smoothing, factor, with_grad, each));
       }
       if (want_weight) {
         gemm(Trans::yes, Trans::no, classes, in, z.rows(), 1, z.data(), classes, input, in,
@@ -271,12 +272,12 @@ struct ProjectedCrossEntropy {
       fail("[{}] expected a bias [{}], got {}", name(), weight.shape()[0], bias.shape());
     }
     if (teacher == nullptr) return;
-    const Shape &own = teacher->x.shape(), &matrix = teacher->weight.shape();
-    if (own.rank() != 2 || matrix.rank() != 2 || own.rows() != x.rows() ||
-        own.cols() != matrix.cols() || matrix.rows() != weight.rows() ||
+    const Shape &teacher_rows = teacher->x.shape(), &matrix = teacher->weight.shape();
+    if (teacher_rows.rank() != 2 || matrix.rank() != 2 || teacher_rows.rows() != x.rows() ||
+        teacher_rows.cols() != matrix.cols() || matrix.rows() != weight.rows() ||
         (teacher->bias.defined() && teacher->bias.shape() != Shape{matrix.rows()})) {
       fail("[{}] expected a teacher of {} rows and {} classes, got x {}, weight {} and bias {}",
-           name(), x.rows(), weight.rows(), own, matrix,
+           name(), x.rows(), weight.rows(), teacher_rows, matrix,
            teacher->bias.defined() ? teacher->bias.shape() : Shape{});
     }
     if (!(teacher->share >= 0 && teacher->share <= 1) || !(teacher->temperature > 0))

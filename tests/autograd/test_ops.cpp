@@ -351,7 +351,7 @@ BOOST_AUTO_TEST_CASE(dropout_add_equals_dropout_and_add) {
   BOOST_TEST(same(by_fused[r], by_composed[r]));
 }
 
-BOOST_AUTO_TEST_CASE(affine_map_with_dropout_equals_its_three_parts) {
+BOOST_AUTO_TEST_CASE(affine_activation_with_dropout_equals_its_three_parts) {
   const RandomKey key{3, Stream::dropout, 4, 5};
   const real p = real(0.25);
   for (const UnaryFunction f : {UnaryFunction::relu, UnaryFunction::gelu, UnaryFunction::tanh}) {

@@ -340,15 +340,15 @@ BOOST_AUTO_TEST_CASE(the_lock_has_one_holder_and_names_it) {
 
 BOOST_AUTO_TEST_CASE(the_lock_records_that_heed_held_it) {
   const TempFolder folder;
-  BOOST_TEST(!RunLock::exists_in(folder.path, true));
+  BOOST_TEST(!RunLock::has_mark(folder.path, true));
   put(folder / ".lock", "");
-  BOOST_TEST(RunLock::exists_in(folder.path, true));  // an empty lock: the disk may have been full
-  BOOST_TEST(!RunLock::exists_in(folder.path, false));
+  BOOST_TEST(RunLock::has_mark(folder.path, true));  // an empty lock: the disk may have been full
+  BOOST_TEST(!RunLock::has_mark(folder.path, false));
   put(folder / ".lock", "4711\n");
-  BOOST_TEST(!RunLock::exists_in(folder.path, true));
+  BOOST_TEST(!RunLock::has_mark(folder.path, true));
   fs::remove(folder / ".lock");
   { const RunLock lock(folder.path); }
-  BOOST_TEST(RunLock::exists_in(folder.path, false));
+  BOOST_TEST(RunLock::has_mark(folder.path, false));
 }
 
 BOOST_AUTO_TEST_CASE(looking_at_the_lock_does_not_take_it) {

@@ -217,12 +217,12 @@ int resume_command(const ResumeCommand& options) {
   const RunFolder run{options.run};
   std::optional<RunLock> lock;
   const Config config = together(world, [&] {
-    if (!RunLock::exists_in(run.path, false)) {
+    if (!RunLock::has_mark(run.path, false)) {
       try {
         require_run(run, options.overrides);
       } catch (const Error&) {
         // Another process may have taken the lock since then, and may be replacing the run.
-        if (!RunLock::exists_in(run.path, false)) throw;
+        if (!RunLock::has_mark(run.path, false)) throw;
       }
     }
     lock.emplace(run.path);  // before reading: a run that is being replaced has no config

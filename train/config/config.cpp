@@ -193,9 +193,9 @@ std::vector<std::string> changes_on_resume(const Config& run, const Config& now)
     const auto is_alike = [&](const std::string& value) {
       return std::ranges::find(field.alike, value) != field.alike.end();
     };
-    if (!field.kept_because.empty() && !(is_alike(before) && is_alike(after)))
+    if (!field.resume_refusal.empty() && !(is_alike(before) && is_alike(after)))
       throw Error(Exit::usage, fmt::format("{}: {}; to change it, start a new run with heed train",
-                                           key, field.kept_because));
+                                           key, field.resume_refusal));
     if (field.reported_on_resume)
       changes.push_back(fmt::format("{} is now {} (it was {})", key, after, before));
   }

@@ -138,7 +138,7 @@ inline std::vector<std::string> all_but(const Field& field, const std::string& v
   return others;
 }
 
-inline std::string fixed_by_data_or_model(const std::string& part) {
+inline std::string fixed_by_weights(const std::string& part) {
   return fmt::format("a run keeps its {}, because its weights fit no other", part);
 }
 

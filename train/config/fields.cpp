@@ -31,7 +31,7 @@ void add_run(Table& table) {
               "Shared libraries of your own that register tasks, mixers and activations by name "
               "(docs/PLUGINS.md). They are code: heed loads these files and no others.")
               .in_words("a library or a list of libraries"),
-          row(HEED_KEY(task), tasks + ".").keep_on_resume(fixed_by_data_or_model("task")),
+          row(HEED_KEY(task), tasks + ".").keep_on_resume(fixed_by_weights("task")),
       });
   Field& threads = find(table, "threads");
   threads.reported_on_resume = false;
@@ -484,7 +484,7 @@ Table make_table() {
     for (const std::string part : {"tokenizer", "model"}) {
       if (field.key.starts_with(part + ".") && !field.key.starts_with("model.dropout.") &&
           !field.key.starts_with("tokenizer.sample."))
-        field.keep_on_resume(fixed_by_data_or_model(part));
+        field.keep_on_resume(fixed_by_weights(part));
     }
   }
   return table;
@@ -512,7 +512,7 @@ Field& Field::only(std::string chooser, std::vector<std::string> values, std::st
 }
 
 Field& Field::keep_on_resume(std::string reason, std::vector<std::string> values) {
-  kept_because = std::move(reason);
+  resume_refusal = std::move(reason);
   alike = std::move(values);
   return *this;
 }

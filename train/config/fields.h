@@ -43,8 +43,8 @@ struct Field {
   std::vector<std::string> choices = {};   ///< of a choice; of a number, a word that may replace it
   bool open = false;                       ///< of a choice: plugins may register further values
   std::vector<Condition> conditions = {};  ///< all of them must hold
-  bool resettable = true;         ///< may be reset if the command line makes it ineffective
-  std::string kept_because = {};  ///< why `heed resume` refuses another value; "": it does not
+  bool resettable = true;           ///< may be reset if the command line makes it ineffective
+  std::string resume_refusal = {};  ///< why `heed resume` refuses another value; "": it does not
   std::vector<std::string> alike = {};  ///< values that may nevertheless replace one another
   bool reported_on_resume = true;       ///< `resume` reports a changed value
   nlohmann::json in_old_runs =

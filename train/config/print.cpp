@@ -237,7 +237,7 @@ std::string values_text(const Field& field) {
     if (!condition.of.empty()) text += fmt::format("{} ", fmt::join(condition.of, ", "));
     text += field.sentence(condition);
   }
-  if (!field.kept_because.empty()) text += "; kept on resume";
+  if (!field.resume_refusal.empty()) text += "; kept on resume";
   return text;
 }
 

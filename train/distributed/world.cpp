@@ -118,12 +118,12 @@ void World::all_gather(std::span<std::byte> all, std::span<const std::int64_t> b
   exchange(sent, received);
 }
 
-std::vector<std::string> World::all_gather(std::string_view own) {
-  const std::vector<std::int64_t> lengths = all_gather_values(std::ssize(own));
+std::vector<std::string> World::all_gather(std::string_view local) {
+  const std::vector<std::int64_t> lengths = all_gather_values(std::ssize(local));
   std::vector<std::int64_t> bounds{0};
   for (const std::int64_t n : lengths) bounds.push_back(bounds.back() + n);
   std::string all(static_cast<std::size_t>(bounds.back()), '\0');
-  std::ranges::copy(own, all.begin() + bounds[rank()]);
+  std::ranges::copy(local, all.begin() + bounds[rank()]);
   all_gather(std::as_writable_bytes(std::span(all)), bounds);
   std::vector<std::string> texts;
   for (std::int64_t r = 0; r < size(); ++r) {

@@ -73,19 +73,19 @@ class World {
   /// Part r of the bytes, [bounds[r], bounds[r + 1]), is rank r's; every rank gets all parts.
   void all_gather(std::span<std::byte> all, std::span<const std::int64_t> bounds);
   /// A text from each rank.
-  std::vector<std::string> all_gather(std::string_view own);
+  std::vector<std::string> all_gather(std::string_view local);
 
   template <class T>
   requires std::is_trivially_copyable_v<T>
   void broadcast(T& value) { broadcast(std::as_writable_bytes(std::span(&value, 1))); }
   /// One value from each rank.
   template <class T>
-  requires std::is_trivially_copyable_v<T> std::vector<T> all_gather_values(const T& own) {
+  requires std::is_trivially_copyable_v<T> std::vector<T> all_gather_values(const T& local) {
     std::vector<T> all(static_cast<std::size_t>(size()));
     std::vector<std::int64_t> bounds;
     for (std::int64_t r = 0; r <= size(); ++r)
       bounds.push_back(r * static_cast<std::int64_t>(sizeof(T)));
-    std::memcpy(&all[static_cast<std::size_t>(rank())], &own, sizeof(T));
+    std::memcpy(&all[static_cast<std::size_t>(rank())], &local, sizeof(T));
     all_gather(std::as_writable_bytes(std::span(all)), bounds);
     return all;
   }

@@ -124,9 +124,9 @@ Evaluation Replica::evaluate(bool test, const EvaluationRequest& request, bool i
 }
 
 Evaluation Replica::evaluate_together(bool test, const EvaluationRequest& request) {
-  LoadedModel own = loaded_model();
-  own.world = world_;
-  return task_->evaluate(own, test ? data_.test : data_.valid, request);
+  LoadedModel model = loaded_model();
+  model.world = world_;
+  return task_->evaluate(model, test ? data_.test : data_.valid, request);
 }
 
 std::vector<NamedTensor> Replica::moments() {
@@ -135,10 +135,10 @@ std::vector<NamedTensor> Replica::moments() {
   return exchange_->gather_moments(optimizer_);
 }
 
-void Replica::set_moments(std::vector<NamedTensor>& whole) {
+void Replica::set_moments(std::vector<NamedTensor>& moments) {
   if (!exchange_) return;
   broadcast_order({.kind = Order::spread});
-  exchange_->scatter_moments(whole, optimizer_);
+  exchange_->scatter_moments(moments, optimizer_);
 }
 
 void Replica::end(int status) {

@@ -41,7 +41,7 @@ class Replica {
   /// The optimizer's moments, whole: those in use, or in a distributed run a copy.
   std::vector<NamedTensor> moments();
   /// Makes these, which came from moments(), the moments in use.
-  void set_moments(std::vector<NamedTensor>& whole);
+  void set_moments(std::vector<NamedTensor>& moments);
   /// Lets follow() return this status on the other ranks.
   void end(int status);
 

@@ -126,10 +126,11 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   for (GradientList& list : gradients_) list.resize(optimizer_.parameters().size());
   drop_gradients();  // of an unfinished step
   counts_.assign(shards.size(), LossCounts{});
-  one_half_.assign(shards.size(), false);
-  own_ = {0, std::ssize(shards)};
+  half_ready_.assign(shards.size(), false);
+  local_shards_ = {0, std::ssize(shards)};
   if (exchange_ != nullptr)
-    own_ = part_of(own_.end, exchange_->world().rank(), exchange_->world().size());
+    local_shards_ =
+        part_of(local_shards_.end, exchange_->world().rank(), exchange_->world().size());
 
   // 2. Each shard runs forward and backward alone, on one thread.
   const LaneList lanes = lanes_of(shards, memory_);
@@ -138,10 +139,12 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
     merge_into_tree(static_cast<std::size_t>(i));
   };
   if (statistics_.empty()) {
-    team_.run(own_.size(), [&](std::int64_t i) { run_shard(own_.begin + i, nullptr); });
+    team_.run(local_shards_.size(),
+              [&](std::int64_t i) { run_shard(local_shards_.begin + i, nullptr); });
   } else {
-    run_concurrently(
-        [&](std::int64_t i, AllReduce& all_reduce) { run_shard(own_.begin + i, &all_reduce); });
+    run_concurrently([&](std::int64_t i, AllReduce& all_reduce) {
+      run_shard(local_shards_.begin + i, &all_reduce);
+    });
   }
 
   // 3. Their gradients are summed in a fixed tree, started above, together with the sum's norm.
@@ -171,12 +174,12 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
 }
 
 void TrainStep::run_concurrently(const std::function<void(std::int64_t, AllReduce&)>& job) {
-  const std::int64_t shards = own_.size();
+  const std::int64_t shards = local_shards_.size();
   if (shards == 0) return;
-  AllReduce all_reduce(shards, own_.begin);
+  AllReduce all_reduce(shards, local_shards_.begin);
   if (exchange_ != nullptr) {
-    all_reduce.across([this](std::span<const double> own) {
-      return statistics_of_shards(own, std::ssize(gradients_), exchange_->world());
+    all_reduce.across([this](std::span<const double> local) {
+      return statistics_of_shards(local, std::ssize(gradients_), exchange_->world());
     });
   }
   std::mutex mutex;
@@ -210,7 +213,7 @@ void TrainStep::run_concurrently(const std::function<void(std::int64_t, AllReduc
 
 void TrainStep::refuse(std::span<const Batch> shards, std::span<const Lanes> lanes,
                        std::int64_t step, double loss, double gradient_norm) {
-  agree(false);
+  all_ranks_finite(false);
   drop_gradients();  // the search for the cause needs the memory
   throw Error(
       Exit::non_finite,
@@ -246,15 +249,15 @@ void TrainStep::merge_into_tree(std::size_t i) {
   // A sum of 2 width shards combines two of width shards; the right one may have fewer.
   for (std::size_t width = 1; 2 * width < count; width *= 2) {
     const std::size_t left = i / (2 * width) * (2 * width), right = left + width;
-    if (!own_.has(static_cast<std::int64_t>(left)) ||
-        std::min(right + width, count) > static_cast<std::size_t>(own_.end))
+    if (!local_shards_.has(static_cast<std::int64_t>(left)) ||
+        std::min(right + width, count) > static_cast<std::size_t>(local_shards_.end))
       return;  // the other ranks have the rest
     i = left;
     if (right >= count) continue;  // no partner: it is the sum
     {
       const std::lock_guard lock(tree_mutex_);
-      one_half_[right] = !one_half_[right];
-      if (one_half_[right]) return;  // the thread with the other half continues
+      half_ready_[right] = !half_ready_[right];
+      if (half_ready_[right]) return;  // the thread with the other half continues
     }
     add_to(left, right);
   }
@@ -292,7 +295,8 @@ void TrainStep::for_pieces(Part pieces, const Job& job) {
 double TrainStep::sum_shards() {
   // What no shard used has a zero gradient; what only later shards used needs an array for the sum.
   // −0 + x is x, to the bit, for every x.
-  if (own_.begin == std::ssize(gradients_)) own_ = {0, 0};  // no shards here, but pieces
+  if (local_shards_.begin == std::ssize(gradients_))
+    local_shards_ = {0, 0};  // no shards here, but pieces
   GradientList& sums = total();
   for (std::int64_t i = local_pieces().begin; i < local_pieces().end; ++i) {
     Array& sum = sums[pieces_[i].parameter];
@@ -365,10 +369,10 @@ bool TrainStep::update(double lr, double grad_scale) {
       all_finite = false;
   });
   if (exchange_ != nullptr) exchange_->gather_weights();
-  return agree(all_finite);
+  return all_ranks_finite(all_finite);
 }
 
-bool TrainStep::agree(bool finite) {
+bool TrainStep::all_ranks_finite(bool finite) {
   return exchange_ == nullptr ? finite : !any_rank(&exchange_->world(), !finite);
 }
 

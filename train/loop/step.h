@@ -91,7 +91,7 @@ class TrainStep {
   /// Gives every rank the counts of all shards and the squares of all pieces.
   void share_counts();
   /// The list that receives the sums of this rank's pieces.
-  GradientList& total() { return gradients_[static_cast<std::size_t>(own_.begin)]; }
+  GradientList& total() { return gradients_[static_cast<std::size_t>(local_shards_.begin)]; }
   Part local_pieces() const;  ///< that this rank owns
   /// Calls job(i) for these pieces, on the team.
   template <class Job>
@@ -99,7 +99,7 @@ class TrainStep {
   /// Returns whether all weights were finite before.
   bool update(double lr, double grad_scale);
   /// Whether it is finite on every rank. Also spreads stop signals (World::stop).
-  bool agree(bool finite);
+  bool all_ranks_finite(bool finite);
   void drop_gradients();  ///< keeps the lists for the next step
 
   const Model& model_;
@@ -109,11 +109,11 @@ class TrainStep {
   Team& team_;
   StepOptions options_;
   ParameterExchange* exchange_;
-  Part own_;  ///< the shards of this rank
+  Part local_shards_;  ///< the shards of this rank
   std::vector<Piece> pieces_;
   std::vector<std::string> layers_;      ///< of each parameter
   std::vector<GradientList> gradients_;  ///< of each shard; the sum ends up in total()
-  std::vector<bool> one_half_;  ///< of each sum, indexed by its right half: one half is ready
+  std::vector<bool> half_ready_;  ///< of each sum, indexed by its right half: one half is ready
   std::mutex tree_mutex_;
   std::vector<LossCounts> counts_;  ///< of each shard
   std::vector<double> squares_;     ///< of each piece: its contribution to the squared norm

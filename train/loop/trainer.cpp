@@ -77,7 +77,8 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
   refuse_itself(run, config.train.init_from, "model.init_from");
   if (config.train.ema > 0) ema_.emplace(config.train.ema, replica_.optimizer().parameters());
   progress_.batches = batches_of(config, data);
-  progress_.judged_by = fmt::format("{} {}", static_cast<int>(deciding_metric()), data.sums.valid);
+  progress_.best_criterion =
+      fmt::format("{} {}", static_cast<int>(deciding_metric()), data.sums.valid);
 }
 
 void Trainer::initialise() {
@@ -172,7 +173,7 @@ void Trainer::one_step() {
   StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // of a skipped step
   try {
     result = replica_.step(progress_.step + 1, lr);
-    progress_.skipped_in_a_row = 0;
+    progress_.consecutive_skips = 0;
     if (ema_) ema_->update(replica_.optimizer().steps(), replica_.team());
   } catch (const Error& error) {
     if (error.code != Exit::non_finite) throw;
@@ -200,7 +201,7 @@ std::string Trainer::advice(std::int64_t from, bool skipping) const {
 
 void Trainer::handle_nonfinite_step(const Error& error) {
   constexpr std::int64_t max_consecutive_skips = 20;
-  const bool many = progress_.skipped_in_a_row >= max_consecutive_skips;
+  const bool many = progress_.consecutive_skips >= max_consecutive_skips;
   if (config_.train.on_nonfinite == OnNonFinite::stop || many) {
     std::int64_t from = progress_.step;
     try {
@@ -216,7 +217,7 @@ void Trainer::handle_nonfinite_step(const Error& error) {
     throw Error(error.code, fmt::format("{}{}\n{}", before, error.what(), advice(from, many)));
   }
   ++progress_.skipped;
-  ++progress_.skipped_in_a_row;
+  ++progress_.consecutive_skips;
   record("skipped", {{"step", progress_.step + 1}, {"reason", error.what()}});
   run_log_.line(fmt::format("skipped {}", error.what()));
 }
@@ -266,20 +267,20 @@ void Trainer::validate() {
   if (better) {
     progress_.best = value;
     progress_.best_step = progress_.step;
-    progress_.without_better = 0;
+    progress_.validations_without_improvement = 0;
   } else {
-    ++progress_.without_better;
+    ++progress_.validations_without_improvement;
   }
   record("valid", figures_of(*e, data_.valid_lines));
   run_log_.line(
       fmt::format("step {:>6}  valid  {}{}", progress_.step, e->text(), better ? "  (best)" : ""));
   if (better) save(true);
   if (config_.train.early_stopping.metric &&
-      progress_.without_better >= config_.train.early_stopping.patience) {
+      progress_.validations_without_improvement >= config_.train.early_stopping.patience) {
     run_log_.line(fmt::format(
         "step {:>6}  stopping early: no improvement in {} validation{} (best at step {})",
-        progress_.step, progress_.without_better, progress_.without_better == 1 ? "" : "s",
-        progress_.best_step));
+        progress_.step, progress_.validations_without_improvement,
+        progress_.validations_without_improvement == 1 ? "" : "s", progress_.best_step));
     stopped_early_ = true;
   }
 }
@@ -443,7 +444,7 @@ void Trainer::restore() {
   find_best();
   warn_undeleted(checkpoints_.remove_unfinished());
   if (config_.train.early_stopping.metric &&
-      progress_.without_better >= config_.train.early_stopping.patience) {
+      progress_.validations_without_improvement >= config_.train.early_stopping.patience) {
     stopped_early_ = true;
   }
 }
@@ -459,15 +460,15 @@ void Trainer::adapt_progress(const Progress& now) {
   }
   p.batches = now.batches;
   if (data_.sums.valid.empty()) return;  // nothing to validate on
-  if (p.best && !p.judged_by.empty() && p.judged_by != now.judged_by) {
+  if (p.best && !p.best_criterion.empty() && p.best_criterion != now.best_criterion) {
     run_log_.line(
         "note: the deciding metric or the validation data differ, so the best checkpoint is chosen "
         "again from this step on");
     p.best.reset();
-    p.without_better = 0;
+    p.validations_without_improvement = 0;
     p.validation_due = true;
   }
-  p.judged_by = now.judged_by;
+  p.best_criterion = now.best_criterion;
 }
 
 void Trainer::repair_metrics() {

@@ -77,15 +77,16 @@ StepWork real_work(const Task& task, const Split& train, const Tokenizers& token
 }
 
 /// Vocabulary and work, as far as the data on this machine determine them.
-void look_at_data(const Task& task, const std::optional<Tokenizers>& own, ModelSummary& summary) {
+void look_at_data(const Task& task, const std::optional<Tokenizers>& run_tokenizers,
+                  ModelSummary& summary) {
   const Config& config = task.config();
   std::string why = "SentencePiece learns from the training files when training begins";
-  std::optional<Tokenizers> tokenizers = own;
-  if (own) summary.vocabulary = {sizes_of(*own), "the run's tokenizer"};
+  std::optional<Tokenizers> tokenizers = run_tokenizers;
+  if (run_tokenizers) summary.vocabulary = {sizes_of(*run_tokenizers), "the run's tokenizer"};
   try {
-    if (!own && learns_slowly(config.tokenizer)) throw Error(Exit::failed, why);
+    if (!run_tokenizers && learns_slowly(config.tokenizer)) throw Error(Exit::failed, why);
     const Split train = task.read().train;
-    if (!own) {
+    if (!run_tokenizers) {
       tokenizers = task.find_tokenizers(train);
       summary.vocabulary = {sizes_of(*tokenizers), "from the training data"};
     }
@@ -152,15 +153,16 @@ std::string megabytes(double bytes) { return fmt::format("{:10.1f} MB", bytes / 
 
 }  // namespace
 
-ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& own) {
+ModelSummary summarize_model(const Config& config,
+                             const std::optional<Tokenizers>& run_tokenizers) {
   ModelSummary s;
   const std::unique_ptr<Task> task = make_task(config);
-  if (!own && config.bench.sequences > 0) {
+  if (!run_tokenizers && config.bench.sequences > 0) {
     s.vocabulary = {{config.bench.vocabulary, config.bench.vocabulary, true}, "bench.vocabulary"};
     s.work = equal_sequences(*task, config.bench.sequences, config.bench.source_length,
                              config.bench.target_length, "the synthetic batch of heed bench");
   } else {
-    look_at_data(*task, own, s);
+    look_at_data(*task, run_tokenizers, s);
   }
   {
     const std::unique_ptr<Model> model = build_uninitialised(config, s.vocabulary.sizes);

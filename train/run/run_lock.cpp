@@ -60,7 +60,7 @@ RunLock::RunLock(const std::filesystem::path& run) {
     static_cast<void>(::pwrite(file_.get(), number.data(), number.size(), 0) == 0);
 }
 
-bool RunLock::exists_in(const std::filesystem::path& run, bool accept_empty) {
+bool RunLock::has_mark(const std::filesystem::path& run, bool accept_empty) {
   const std::filesystem::path path = run / ".lock";
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored)))

@@ -22,7 +22,7 @@ class RunLock {
   static void refuse_if_held(const std::filesystem::path& run);
   /// Whether heed has ever held the lock: its mark stays. An empty file may result from a full
   /// disk.
-  static bool exists_in(const std::filesystem::path& run, bool accept_empty);
+  static bool has_mark(const std::filesystem::path& run, bool accept_empty);
 
  private:
   FileDescriptor file_;

@@ -183,9 +183,9 @@ std::vector<std::string> environment_changes(const RunFolder& run, const Config&
   const nlohmann::json now = describe(config, sums);
   std::vector<std::string> changed = changed_plugins(run, config);
   for (const char* key : {"version", "compiler", "flags", "cpu", "blas"}) {
-    const std::string before = text_at(*then, {key}), here = text_at(now, {key});
-    if (!before.empty() && before != here)
-      changed.push_back(fmt::format("{}: {}; it was {}", key, here, before));
+    const std::string before = text_at(*then, {key}), current = text_at(now, {key});
+    if (!before.empty() && before != current)
+      changed.push_back(fmt::format("{}: {}; it was {}", key, current, before));
   }
   if (text_at(*then, {"teacher"}) != text_at(now, {"teacher"}))
     changed.emplace_back("train.distill.teacher: its weights differ");

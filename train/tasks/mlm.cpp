@@ -111,7 +111,7 @@ class MaskedModelTask final : public Task {
       const std::int64_t length = lines.source.length(i);
       if (length == 0) continue;  // between two documents
       if (training && length > config_.data.max_length) {
-        ++data.left_out_long;
+        ++data.skipped_long;
         continue;
       }
       if (!masking.followed.empty()) masking.followed.back() = before == i - 1;

@@ -255,8 +255,8 @@ class DenoiseTask final : public Seq2SeqTask {
     for (std::int64_t i = 0; i < lines.size(); ++i) {
       const std::int64_t length = lines.source.length(i);
       const bool empty = length < 2, long_one = training && length > config_.data.max_length;
-      data.left_out_empty += empty ? 1 : 0;
-      data.left_out_long += long_one ? 1 : 0;
+      data.skipped_empty += empty ? 1 : 0;
+      data.skipped_long += long_one ? 1 : 0;
       if (empty || long_one) continue;
       data.source.push(lines.source[i]);
       data.target.push({});

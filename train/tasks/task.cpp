@@ -170,10 +170,9 @@ Split Task::read_scored(const std::string& source, const std::string& target) co
 
 std::string Task::describe_pairs(const ExperimentData& data, std::string_view noun) {
   std::vector<std::string> reasons;
-  if (const auto n = data.train.left_out_long; n > 0)
+  if (const auto n = data.train.skipped_long; n > 0)
     reasons.push_back(fmt::format("{} too long", n));
-  if (const auto n = data.train.left_out_empty; n > 0)
-    reasons.push_back(fmt::format("{} empty", n));
+  if (const auto n = data.train.skipped_empty; n > 0) reasons.push_back(fmt::format("{} empty", n));
   const std::string left_out =
       reasons.empty() ? "" : fmt::format(" ({} left out)", fmt::join(reasons, " and "));
   return fmt::format(

@@ -131,8 +131,8 @@ fault("UTF-8: U+10000 is written in three bytes", "autograd/base/utf8.cpp",
       "data:utf8")
 
 fault("lines: a line of the greatest length ends before its \\r", "autograd/base/lines.cpp",
-      "if (looked > longest_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;",
-      "if (looked > longest_ || !source_.read(text_)) break;",
+      "if (looked > max_bytes_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;",
+      "if (looked > max_bytes_ || !source_.read(text_)) break;",
       "data:lines")
 
 fault("arena: a block stays with the thread that frees it", "autograd/memory/arena.cpp",

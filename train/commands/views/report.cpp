@@ -38,8 +38,8 @@ std::string entropies(const AttentionMaps& maps) {
   for (const LayerWeights& layer : maps.layers) {
     rows.push_back(layer.name);
     for (std::int64_t head = 0; head < map.columns; ++head) {
-      const bool there = head < std::ssize(layer.heads);
-      map.values.push_back(there ? static_cast<float>(layer.heads[head].entropy) : 0);
+      const bool exists = head < std::ssize(layer.heads);
+      map.values.push_back(exists ? static_cast<float>(layer.heads[head].entropy) : 0);
       map.largest = std::max(map.largest, map.values.back());
     }
   }

@@ -33,7 +33,7 @@ std::string_view name_of(RunState state) { return state_names.at(static_cast<std
 bool is_run(const std::filesystem::path& folder) {
   if (!path_exists(folder / "config.yaml") && !path_exists(folder / "run.json")) return false;
   return path_exists(folder / "checkpoints") || path_exists(folder / "metrics.jsonl") ||
-         RunLock::exists_in(folder, true);
+         RunLock::has_mark(folder, true);
 }
 
 /// Adds the runs in `folder` and its subfolders; `seen` holds the folders already visited.
