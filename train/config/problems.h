@@ -68,4 +68,8 @@ class Problems {
   std::size_t omitted_ = 0;  ///< problems beyond `max_problems` are only counted
 };
 
+// ---- former names, for one release ---------------------------------------------------------
+
+using Complaint [[deprecated("use ValueError")]] = ValueError;
+
 }  // namespace heed

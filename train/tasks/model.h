@@ -47,4 +47,10 @@ double machine_memory();
   return build_uninitialised(std::move(config), vocabulary);
 }
 
+using LeastMemory [[deprecated("use MinMemory")]] = MinMemory;
+[[deprecated("use min_memory")]] inline MinMemory least_memory(const Config& config,
+                                                               const Model& model) {
+  return min_memory(config, model);
+}
+
 HEED_END
