@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(fused_equals_composed) {
   const std::vector<std::int32_t> offsets = offsets_of({3, 1, 9, 2}),
                                   ends = offsets_of({5, 2, 1, 17});
   for (const std::int64_t heads : {1, 2, 3, 4}) {
-    Init init = some_init();
+    Init init = test_init();
     const MultiHeadAttention every[] = {
         attention_of(12, heads, AttentionScope::all, 0, init),
         attention_of(12, heads, AttentionScope::past, 0, init),
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(fused_equals_composed) {
 }
 
 BOOST_AUTO_TEST_CASE(scores_far_from_zero_neither_overflow_nor_vanish) {
-  Init init = some_init();
+  Init init = test_init();
   const MultiHeadAttention layer = attention_of(6, 2, AttentionScope::past, 0, init);
   randomise(layer.parameters());
   const std::vector<std::int32_t> offsets{0, 5};
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(wrong_inputs_are_errors) {
   const auto about = [](const std::string& text) {
     return [text](const Error& e) { return std::string(e.what()).find(text) != std::string::npos; };
   };
-  Init init = some_init();
+  Init init = test_init();
   const MultiHeadAttention cross = attention_of(6, 2, AttentionScope::encoder_output, 0, init),
                            self = attention_of(6, 2, AttentionScope::past, 0, init);
   const Tensor x(normal({1, 6}, 1));

@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_token_outside_the_window_has_no_influence) {
   const std::int64_t n = 9;
   const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(n)};
   for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal}) {
-    Init init = some_init();
+    Init init = test_init();
     const Stack stack(o, 1, kind, init);
     randomise(stack.parameters());
     for (std::int64_t i = 0; i < n; ++i) {

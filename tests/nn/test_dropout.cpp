@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(each_rate_acts_only_in_its_place) {
        {&DropoutRates::residual, &DropoutRates::attention, &DropoutRates::activation}) {
     ModelOptions o = with_dropout(0);
     o.dropout.*rate = 0.5;
-    Init init = some_init();
+    Init init = test_init();
     const TransformerBlock encoder(o, BlockKind::encoder, init);
     const TransformerBlock decoder(o, BlockKind::decoder, init);
     const EncoderOutput encoded{x, offsets};
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(each_rate_acts_only_in_its_place) {
 
 BOOST_AUTO_TEST_CASE(each_dropout_takes_its_own_key_from_the_pass) {
   const ModelOptions o = with_dropout(0.5);
-  Init init = some_init();
+  Init init = test_init();
   const FeedForward feed(o, init);
   const MultiHeadAttention self(o, AttentionScope::past, init),
       cross(o, AttentionScope::encoder_output, init);
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(every_dropout_of_a_run_has_its_own_key) {
 
 // Each dropout of a layer is tested alone.
 BOOST_AUTO_TEST_CASE(the_residual_drops_at_its_rate_and_keeps_the_mean) {
-  Init init = some_init();
+  Init init = test_init();
   const Tensor x(Array::zeros({400, 50}));
   for (const double p : {0.1, 0.5, 0.9}) {
     ModelOptions o = with_dropout(p);
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(the_residual_drops_at_its_rate_and_keeps_the_mean) {
 BOOST_AUTO_TEST_CASE(attention_and_feed_forward_keep_their_mean) {
   // Over many masks, the mean of a linear function of values equals that without dropout.
   ModelOptions o = with_dropout(0.25);
-  Init init = some_init();
+  Init init = test_init();
   const FeedForward feed(o, init);
   const MultiHeadAttention self(o, AttentionScope::all, init),
       cross(o, AttentionScope::encoder_output, init);

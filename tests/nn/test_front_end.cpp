@@ -71,7 +71,7 @@ Array convolved(const Array& x, std::int64_t height, std::int64_t width, const L
 BOOST_AUTO_TEST_SUITE(front_end)
 
 BOOST_AUTO_TEST_CASE(convolutions_are_those_of_plain_loops) {
-  Init init = some_init();
+  Init init = test_init();
   for (const std::int64_t depth : {1, 2, 3}) {
     const FrontEnd layer(conv_options(depth), init);
     randomise(layer.parameters());
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(convolutions_are_those_of_plain_loops) {
 }
 
 BOOST_AUTO_TEST_CASE(convolutions_over_pictures_are_those_of_plain_loops) {
-  Init init = some_init();
+  Init init = test_init();
   for (const auto& [height, width] : {std::pair(4, 4), {5, 7}, {1, 6}, {6, 1}}) {
     const FrontEnd layer(conv_options(2, height, width), init);
     randomise(layer.parameters());
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(convolutions_over_pictures_are_those_of_plain_loops) {
 }
 
 BOOST_AUTO_TEST_CASE(gradients) {
-  Init init = some_init();
+  Init init = test_init();
   for (const auto& [o, lengths] :
        {std::pair(conv_options(2), std::vector<std::int32_t>{5, 0, 1, 4}),
         std::pair(conv_options(1), std::vector<std::int32_t>{3}),

@@ -38,14 +38,14 @@ struct Subject {
 };
 
 Subject linear(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const Shape shape = c.array("w/weight").shape();
   const Linear layer(shape[1], shape[0], init, c.has("w/bias"));
   return {layer.parameters(), [layer](const auto& x) { return layer(x[0]); }};
 }
 
 Subject embedding_layer(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const Shape shape = c.array("w/weight").shape();
   const double scale = c.attributes().at("scale");
   BOOST_TEST(std::abs(scale - std::sqrt(static_cast<double>(shape[1]))) < 1e-15);
@@ -58,13 +58,13 @@ Subject norm(const GoldenCase& c) {
   o.d_model = c.array("w/weight").size();
   o.norm_kind = c.attributes().at("layer") == "layer_norm" ? NormKind::layer : NormKind::rms;
   o.norm_eps = c.attributes().at("eps");
-  Init init = some_init();
+  Init init = test_init();
   const Norm layer(o, init);
   return {layer.parameters(), [layer](const auto& x) { return layer(x[0], Pass()); }};
 }
 
 Subject attention_layer(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const bool cross = c.has("x1");
   const AttentionScope scope = cross                         ? AttentionScope::encoder_output
                                : c.attributes().at("causal") ? AttentionScope::past
@@ -80,7 +80,7 @@ Subject attention_layer(const GoldenCase& c) {
 }
 
 Subject mixer(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   ModelOptions o = options_of(c.attributes());
   const std::string name = c.attributes().at("mixer");
   o.mixer = static_cast<MixerKind>(std::ranges::find(names_of(MixerKind{}), name) -
@@ -96,7 +96,7 @@ Subject mixer(const GoldenCase& c) {
 }
 
 Subject feed_forward(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const FeedForward layer(options_of(c.attributes()), init);
   return {layer.parameters(), [layer](const auto& x) {
             Pass pass;
@@ -105,7 +105,7 @@ Subject feed_forward(const GoldenCase& c) {
 }
 
 Subject encoder_layer(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const TransformerBlock layer(options_of(c.attributes()), BlockKind::encoder, init);
   return {layer.parameters(), [layer, offsets = c.ids("offsets0")](const auto& x) {
             Pass pass;
@@ -114,7 +114,7 @@ Subject encoder_layer(const GoldenCase& c) {
 }
 
 Subject decoder_layer(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const TransformerBlock layer(options_of(c.attributes()), BlockKind::decoder, init);
   return {layer.parameters(),
           [layer, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
@@ -127,7 +127,7 @@ Subject decoder_layer(const GoldenCase& c) {
 /// A stack of one layer without a final norm: nn.TransformerEncoder(layer, 1, norm=None), or the
 /// same for a decoder, equals its layer.
 Subject stack_of_one(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   ModelOptions o = options_of(c.attributes());
   o.final_norm = false;
   const bool decoder = c.has("x1");
@@ -143,7 +143,7 @@ Subject stack_of_one(const GoldenCase& c) {
 }
 
 Subject encoder(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const Stack stack(options_of(c.attributes()), c.attributes().at("layers"),
                     c.attributes().at("causal") ? BlockKind::causal : BlockKind::encoder, init);
   return {stack.parameters(), [stack, offsets = c.ids("offsets0")](const auto& x) {
@@ -153,7 +153,7 @@ Subject encoder(const GoldenCase& c) {
 }
 
 Subject front_end(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   ModelOptions o = options_of(c.attributes());
   o.input_width = c.array("x0").cols();
   o.front_end = {FrontEndKind::conv, c.attributes().at("depth")};
@@ -209,7 +209,7 @@ Subject vit(const GoldenCase& c) {
 }
 
 Subject transformer(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const ModelOptions o = options_of(c.attributes());
   const Stack encoder(o, o.encoder_layers, BlockKind::encoder, init);
   const Stack decoder(o, o.decoder_layers, BlockKind::decoder, init);

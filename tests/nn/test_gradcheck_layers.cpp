@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_SUITE(gradcheck_layers)
 BOOST_AUTO_TEST_CASE(linear) {
   for (const auto& [in, out] : {std::pair{5, 3}, {1, 1}, {3, 1}, {1, 4}}) {
     for (const bool bias : {true, false}) {
-      Init init = some_init();
+      Init init = test_init();
       const Linear layer(in, out, init, bias);
       const auto f = layered(layer.parameters(), [&](const Tensor& x) { return layer(x); });
       for (const Shape& shape :
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(linear) {
 
 BOOST_AUTO_TEST_CASE(embedding_scaled_and_unscaled) {
   for (const bool scaled : {true, false}) {
-    Init init = some_init();
+    Init init = test_init();
     const Embedding layer(7, 5, scaled, init);
     const auto f = layered(layer.parameters(), [&] {
       return layer(
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(norms) {
       ModelOptions o = small_options();
       o.d_model = d;
       o.norm_kind = kind;
-      Init init = some_init();
+      Init init = test_init();
       const Norm layer(o, init);
       for (const bool training : {true, false}) {
         const auto f = layered(layer.parameters(), [&](const Tensor& x) {
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(feed_forward_with_each_activation) {
       ModelOptions o = small_options();
       o.activation = activation;
       o.dropout = dropout;
-      Init init = some_init();
+      Init init = test_init();
       const FeedForward layer(o, init);
       const auto f = layered(layer.parameters(), [&](const Tensor& x) {
         Pass pass = pass_of(dropout);
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(self_attention_with_any_heads_and_lengths) {
   for (const std::int64_t heads : {1, 2, 3}) {
     for (const AttentionScope scope : {AttentionScope::all, AttentionScope::past}) {
       for (const double dropout : dropouts) {
-        Init init = some_init();
+        Init init = test_init();
         const MultiHeadAttention layer = attention_of(6, heads, scope, dropout, init);
         for (const auto& lengths : length_lists) {
           const std::vector<std::int32_t> offsets = offsets_of(lengths);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(cross_attention_with_any_heads_and_lengths) {
       {{3, 1, 5}, {2, 4, 1}}, {{1}, {7}}, {{0, 2}, {3, 1}}, {{2, 2}, {1, 0}}};
   for (const std::int64_t heads : {1, 2, 3}) {
     for (const double dropout : dropouts) {
-      Init init = some_init();
+      Init init = test_init();
       const MultiHeadAttention layer =
           attention_of(6, heads, AttentionScope::encoder_output, dropout, init);
       for (const auto& [asking, answering] : sides) {
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(positions) {
     ModelOptions o = small_options();
     o.positions = kind;
     o.d_model = 5;
-    Init init = some_init();
+    Init init = test_init();
     const Positions layer(o, false, init);
     const std::vector<std::int32_t> offsets = offsets_of({3, 0, 4, 1});
     const auto f = layered(layer.parameters(), [&](const Tensor& x) { return layer(x, offsets); });
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(residuals_before_and_after) {
       o.d_model = 5;
       o.norm = place;
       o.dropout = dropout;
-      Init init = some_init();
+      Init init = test_init();
       const Residual around(o, init);
       const auto f = layered(
           around.norm ? around.norm->parameters() : Parameters{},
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(blocks_of_every_kind) {
           o.norm_kind = activation == Activation::silu ? NormKind::rms : NormKind::layer;
           o.dropout = dropout;
           o.activation = activation;
-          Init init = some_init();
+          Init init = test_init();
           const Tensor x = normal({offsets.back(), 6}, 9),
                        encoder_rows = normal({ends.back(), 6}, 10);
           for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal}) {
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(stacks_with_and_without_a_final_norm) {
       o.dropout = dropout;
       o.norm = final_norm ? NormPlace::pre : NormPlace::post;
       o.final_norm = final_norm;
-      Init init = some_init();
+      Init init = test_init();
       const Tensor x = normal({5, 6}, 11), encoder_rows = normal({5, 6}, 12);
       for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal}) {
         const Stack stack(o, 2, kind, init);

@@ -131,13 +131,13 @@ BOOST_AUTO_TEST_CASE(names_need_a_dot_and_are_registered_once) {
 
 BOOST_AUTO_TEST_CASE(a_name_of_the_other_build_is_refused) {
   const std::size_t number = open_names(MixerKind{}).registered("test.elsewhere");
-  Init init = some_init();
+  Init init = test_init();
   EXPECT_FAIL(make_mixer(options_with(static_cast<MixerKind>(number)), AttentionScope::all, init),
               "mixer test.elsewhere is not registered");
 }
 
 BOOST_AUTO_TEST_CASE(parameters_of_a_mixer_have_its_prefix) {
-  Init init = some_init(), same = some_init();
+  Init init = test_init(), same = test_init();
   const TransformerBlock block(options_with(mean_mixer()), BlockKind::decoder, init);
   std::vector<std::string> names;
   for (const NamedTensor& p : block.parameters()) names.push_back(p.name);
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(cached_decoding_equals_plain) {
 
 BOOST_AUTO_TEST_CASE(a_step_records_no_gradients) {
   for (const MixerKind kind : {mean_mixer(), MixerKind::lstm, MixerKind::gru, MixerKind::conv}) {
-    Init init = some_init();
+    Init init = test_init();
     const auto mixer = make_mixer(options_with(kind), AttentionScope::past, init);
     Pass pass;
     Cache cache(1);
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_step_records_no_gradients) {
 
 BOOST_AUTO_TEST_CASE(a_running_state_does_not_grow) {
   for (const MixerKind kind : running) {
-    Init init = some_init();
+    Init init = test_init();
     const auto mixer = make_mixer(options_with(kind), AttentionScope::past, init);
     const NoGrad no_grad;
     Pass pass;
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(two_directions_need_an_even_width) {
   for (const MixerKind kind : {MixerKind::lstm, MixerKind::gru}) {
     ModelOptions o = options_with(kind);
     o.d_model = 5;
-    Init init = some_init();
+    Init init = test_init();
     EXPECT_FAIL(make_mixer(o, AttentionScope::all, init),
                 fmt::format("[{}] two directions of half the width need an even d_model, got 5",
                             name_of(kind)));
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(two_directions_need_an_even_width) {
 }
 
 BOOST_AUTO_TEST_CASE(names_of_both_directions_are_those_of_pytorch) {
-  Init init = some_init();
+  Init init = test_init();
   std::vector<std::string> names;
   for (const NamedTensor& p :
        make_mixer(options_with(MixerKind::gru), AttentionScope::all, init)->parameters())
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(a_registered_activation_is_what_it_composes) {
   static const Activation plain = registered_activation("test.relu", relu);
   ModelOptions o = small_options();
   o.dropout = 0.5;
-  Init init = some_init();
+  Init init = test_init();
   FeedForward fused(o, init), composed = fused;
   composed.activation = plain;
   composed.registered = registered_function(plain);

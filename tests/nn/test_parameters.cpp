@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_SUITE(parameters)
 
 BOOST_AUTO_TEST_CASE(layers_have_pytorchs_names) {
   ModelOptions o = small_options();
-  Init init = some_init();
+  Init init = test_init();
   check_names(MultiHeadAttention(o, AttentionScope::all, init).parameters(), attention_names);
   check_names(FeedForward(o, init).parameters(), feed_forward_names);
   check_names(Linear(6, 4, init).parameters(), {"weight [4, 6]", "bias [4]"});

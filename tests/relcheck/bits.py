@@ -6,7 +6,7 @@ import signal
 import batch_order
 import decoding
 from harness import PATIENCE, digest, metrics_without_clocks, note
-from interrupt import finish, resume_run, linked_step, outcome, stop, stopped_at, told
+from interrupt import finish, linked_step, outcome, resume_run, stop, stopped_at, told
 
 KINDS = ("seq2seq", "lm", "synthetic")
 THREADS = (1, 2, 3, 4, 8)

@@ -7,8 +7,8 @@ import signal
 import time
 
 from harness import note
-from interrupt import (broken_lines, copy_run, finish, resume_run, let_run, linked_step, names_in, newest_record,
-                       outcome, stop, told, wait_for_link, wait_until)
+from interrupt import (broken_lines, copy_run, finish, let_run, linked_step, names_in, newest_record, outcome,
+                       resume_run, stop, told, wait_for_link, wait_until)
 
 KINDS = ("seq2seq", "lm", "synthetic")
 STEPS = 20

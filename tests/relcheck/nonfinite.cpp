@@ -86,10 +86,10 @@ Outcome outcome_of(Fault fault, Random& random) {
   try {
     trial.step.run(trial.batch, 4, 1e-3);
   } catch (const Error& e) {
-    const bool told = std::string_view(e.what()).find("first: ") != std::string_view::npos;
+    const bool reported = std::string_view(e.what()).find("first: ") != std::string_view::npos;
     // A weight that does not affect the loss is found when it is updated, and is NaN as before.
     const bool kept = same_bits(trial.bits(), before) || fault == Fault::weight;
-    return e.code == Exit::non_finite && told && kept ? Outcome::caught : Outcome::missed;
+    return e.code == Exit::non_finite && reported && kept ? Outcome::caught : Outcome::missed;
   }
   // For example in the gradient of a value that a relu hides.
   return same_bits(trial.bits(), clean_bits()) ? Outcome::without_effect : Outcome::missed;

@@ -10,8 +10,8 @@ import time
 
 import one_winner
 from harness import check_seconds, note
-from interrupt import (ENDLESS, finish, resume_run, let_run, linked_step, names_in, newest_record, outcome, shell_status,
-                       stop, stop_watching, told, wait_for_link, wait_for_step, wait_until)
+from interrupt import (ENDLESS, finish, let_run, linked_step, names_in, newest_record, outcome, resume_run,
+                       shell_status, stop, stop_watching, told, wait_for_link, wait_for_step, wait_until)
 
 # Checkpoints of 60 MB, steps of a few tenths of a second.
 LARGE = ("model.d_model=256", "model.d_ff=1024", "model.layers=3", "train.batch_tokens=1500",
