@@ -103,8 +103,7 @@ struct Context {
   Pass& pass;
   Cache* cache = nullptr;  ///< decoding: row i of x is the new row of hypothesis i
   bool prefill = false;    ///< with a cache: x holds the rows of a prompt that all hypotheses share
-  std::size_t layer =
-      0;  ///< the layer whose cache or segment memory a block uses; counted by the stack
+  std::size_t layer = 0;   ///< whose cache or segment memory a block uses; counted by the stack
   std::span<const ScoreTermPtr> terms = {};  ///< of self-attention's scores (Positions)
   /// Which rows self-attention reads, in place of the model's own choice: a prefix
   /// (autograd/ops/attention/prefix.h), any mask (mask.h). It must be causal where the block is.

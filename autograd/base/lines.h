@@ -71,7 +71,7 @@ class LineReader {
 /// TextSource does.
 std::string read_file(const std::string& path, std::uint64_t limit = UINT64_MAX);
 
-/// All lines of a file, or of several in sequence (LineReader); each at most max_line_bytes bytes. An
+/// All lines of a file, or of several in sequence (LineReader); each of at most max_line_bytes. An
 /// empty file has no lines.
 std::vector<std::string> read_lines(const std::string& path, std::uint64_t limit = UINT64_MAX);
 std::vector<std::string> read_lines(const std::vector<std::string>& paths);

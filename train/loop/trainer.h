@@ -114,8 +114,7 @@ class Trainer {
   std::optional<SignalRequests> signals_{std::in_place};  ///< until training is over
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;
-  std::set<std::string>
-      undeleted_warnings_;  // warnings about old checkpoints that cannot be removed
+  std::set<std::string> undeleted_warnings_;  // about old checkpoints that cannot be removed
   bool stopped_early_ = false;
 };
 

@@ -11,9 +11,8 @@ HEED_BEGIN
 /// Names of tensors, in the order of the model (`unused`: of the other run's file).
 struct TransferReport {
   std::vector<std::string> transferred;
-  std::vector<std::string>
-      initialised;                  ///< only this model has them: they keep their initial values
-  std::vector<std::string> unused;  ///< only the other model has them
+  std::vector<std::string> initialised;  ///< only this model has them; not copied
+  std::vector<std::string> unused;       ///< only the other model has them
 
   /// Three lines at most; tensors of a layer are named together.
   std::vector<std::string> text() const;
