@@ -52,7 +52,7 @@ class LineReader {
   LineReader(const std::string& path, std::size_t max_bytes, const TextSource::Limits& limits)
       : source_(path, limits), max_bytes_(max_bytes) {}
 
-  /// False at the end. Throws for invalid UTF-8, a NUL byte and a line of more than `longest`
+  /// False at the end. Throws for invalid UTF-8, a NUL byte and a line of more than `max_bytes`
   /// bytes, each with its line number.
   bool next(std::string& line);
   std::int64_t number() const { return number_; }  ///< of the line that next() gave, from 1

@@ -14,7 +14,7 @@ namespace {
 /// What one of the mixers below does besides its work.
 enum class Habit { none, reads_ahead, reads_others, widens, divides_by_zero, forgets_in_steps };
 
-/// The mean of the rows so far (or of all), times a weight. Without a step of its entries.
+/// The mean of the rows so far (or of all), times a weight. Without a step of its own.
 struct MeanMixer : Mixer {
   MeanMixer(const ModelOptions& options, AttentionScope which, Init& init,
             Habit its_habit = Habit::none)

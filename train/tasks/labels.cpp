@@ -17,7 +17,7 @@ HEED_BEGIN
 
 namespace {
 
-constexpr std::int64_t max_line_bytes = 4096;  // tokens
+constexpr std::int64_t max_line_tokens = 4096;  // tokens
 
 using Labels = std::vector<std::int32_t>;
 
@@ -164,8 +164,8 @@ std::vector<std::string> LabelTask::label(const LoadedModel& trained,
 std::int64_t LabelTask::line_limit() const {
   return config_.model.positions == PositionKind::learned
              ? std::min(config_.model.max_positions * rows_per_position(config_.model),
-                        max_line_bytes)
-             : max_line_bytes;
+                        max_line_tokens)
+             : max_line_tokens;
 }
 
 void LabelTask::shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line) {
@@ -182,7 +182,7 @@ void LabelTask::check_longest(const Dataset& data, const std::string& what) cons
     throw Error(Exit::bad_input,
                 fmt::format("{}: line {} has {} tokens; the model takes at most {}{}", what, i + 1,
                             data.source_rows(i), limit,
-                            limit < max_line_bytes ? " (model.max_positions)" : ""));
+                            limit < max_line_tokens ? " (model.max_positions)" : ""));
   }
 }
 
