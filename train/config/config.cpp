@@ -190,10 +190,10 @@ std::vector<std::string> changes_on_resume(const Config& run, const Config& now)
   for (const std::string& key : differences(run, now)) {
     const Field& field = *find_field(key);
     const std::string before = field.print(run), after = field.print(now);
-    const auto is_alike = [&](const std::string& value) {
-      return std::ranges::find(field.alike, value) != field.alike.end();
+    const auto is_interchangeable = [&](const std::string& value) {
+      return std::ranges::find(field.interchangeable, value) != field.interchangeable.end();
     };
-    if (!field.resume_refusal.empty() && !(is_alike(before) && is_alike(after)))
+    if (!field.resume_refusal.empty() && !(is_interchangeable(before) && is_interchangeable(after)))
       throw Error(Exit::usage, fmt::format("{}: {}; to change it, start a new run with heed train",
                                            key, field.resume_refusal));
     if (field.reported_on_resume)

@@ -513,7 +513,7 @@ Field& Field::only(std::string chooser, std::vector<std::string> values, std::st
 
 Field& Field::keep_on_resume(std::string reason, std::vector<std::string> values) {
   resume_refusal = std::move(reason);
-  alike = std::move(values);
+  interchangeable = std::move(values);
   return *this;
 }
 

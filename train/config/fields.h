@@ -45,8 +45,9 @@ struct Field {
   std::vector<Condition> conditions = {};  ///< all of them must hold
   bool resettable = true;           ///< may be reset if the command line makes it ineffective
   std::string resume_refusal = {};  ///< why `heed resume` refuses another value; "": it does not
-  std::vector<std::string> alike = {};  ///< values that may nevertheless replace one another
-  bool reported_on_resume = true;       ///< `resume` reports a changed value
+  std::vector<std::string> interchangeable =
+      {};                          ///< values that may nevertheless replace one another
+  bool reported_on_resume = true;  ///< `resume` reports a changed value
   nlohmann::json in_old_runs =
       {};  ///< its value in a run's config that lacks it; null: the default
 
@@ -66,7 +67,7 @@ struct Field {
 
   // For the table's rows.
   Field& only(std::string chooser, std::vector<std::string> values, std::string remark = "");
-  Field& keep_on_resume(std::string reason, std::vector<std::string> alike = {});
+  Field& keep_on_resume(std::string reason, std::vector<std::string> interchangeable = {});
   Field& in_words(std::string type);
 };
 

@@ -180,8 +180,8 @@ fault("config: a key of the command line is reset without a word", "train/config
       "train:config_checks")
 
 fault("resume: one value that may be replaced is enough", "train/config/config.cpp",
-      "!(is_alike(before) && is_alike(after))",
-      "!(is_alike(before) || is_alike(after))",
+      "!(is_interchangeable(before) && is_interchangeable(after))",
+      "!(is_interchangeable(before) || is_interchangeable(after))",
       "train:config")
 
 fault("pruning: a head's importance has a sign", "train/loop/pruning.cpp",
