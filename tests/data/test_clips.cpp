@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(tubelets_by_hand) {
   const std::vector<std::string> lines{dir.write("a.npy", npy("|u1", "(4, 2, 4)", counting(32)))};
   const Clips one(lines, plain(2, 4, 2), {.frames = 4, .tubelet = 2}, false, "data", 1);
   BOOST_TEST(one.rows(0) == 4);
-  BOOST_TEST((numbers(model_input(one, 0)) ==
+  BOOST_TEST((numbers(rows_of(one, 0)) ==
               std::vector<std::vector<int>>{{0, 1, 4, 5, 8, 9, 12, 13},
                                             {2, 3, 6, 7, 10, 11, 14, 15},
                                             {16, 17, 20, 21, 24, 25, 28, 29},
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(tubelets_by_hand) {
   const auto marked = numbers(rows_of(with_class, 0));
   BOOST_TEST((with_class.rows(0) == 5 && marked.size() == 5u));
   BOOST_TEST((marked[0] == std::vector<int>(8, 0)));
-  BOOST_TEST((marked[4] == numbers(model_input(one, 0))[3]));
+  BOOST_TEST((marked[4] == numbers(rows_of(one, 0))[3]));
   // Channels are the innermost.
   ImageOptions colours = plain(1, 2, 1);
   colours.channels = 3;
