@@ -155,7 +155,8 @@ bool is_standard_output(const std::string& path) {
   if (path == "-") return true;
   struct stat about {};
   const bool exists = ::stat(path.c_str(), &about) == 0;
-  if (there && S_ISCHR(about.st_mode) && about.st_rdev == makedev(1, 3)) return false;  // /dev/null
+  if (exists && S_ISCHR(about.st_mode) && about.st_rdev == makedev(1, 3))
+    return false;  // /dev/null
   return exists && open_already(path, about) == STDOUT_FILENO;
 }
 
