@@ -22,7 +22,8 @@ struct AttentionRecord {
   Array q = {};       ///< [query rows, heads · size], or q, k and v side by side (self)
   Array kv = {};      ///< [key rows, 2 · key_heads · size]: k and v, if not self
   Array output = {};  ///< [query rows, heads · size]: O, with dropout
-  Array input = {}, memory = {};  ///< the rows from which a layer made q and, if not self, k and v
+  Array input = {},
+        encoder_output = {};  ///< the rows from which a layer made q and, if not self, k and v
   /// [queries, keys] of each sequence: 1 where the pattern lets the query read the key, else 0.
   std::vector<Array> reads = {};
   /// P [queries, keys], before dropout, of each sequence and, within a sequence, of each head. Masked
@@ -58,16 +59,16 @@ class AttentionLog {
   AttentionLog(const AttentionLog&) = delete;
   AttentionLog& operator=(const AttentionLog&) = delete;
 
-  /// The rows from which a layer is about to make queries and, from `memory`, keys and values.
-  void enter(const Array& input, const Array& memory) {
+  /// The rows from which a layer is about to make queries and, from `encoder_output`, keys and values.
+  void enter(const Array& input, const Array& encoder_output) {
     input_ = input;
-    memory_ = memory;
+    encoder_output_ = encoder_output;
   }
   /// A call begins; its weights are 0 until they are set.
   void begin(AttentionRecord record, std::span<const std::int32_t> query_offsets,
              std::span<const std::int32_t> key_offsets) {
     record.input = std::exchange(input_, {});
-    record.memory = std::exchange(memory_, {});
+    record.encoder_output = std::exchange(encoder_output_, {});
     for (std::size_t s = 0; s + 1 < query_offsets.size(); ++s) {
       const Shape shape{query_offsets[s + 1] - query_offsets[s],
                         key_offsets[s + 1] - key_offsets[s]};
@@ -99,7 +100,7 @@ class AttentionLog {
  private:
   std::vector<AttentionRecord>& records_;
   AttentionLog* before_;
-  Array input_, memory_;
+  Array input_, encoder_output_;
 };
 
 HEED_END

@@ -44,8 +44,8 @@ class OpTimer {
   }
   ~OpTimer() {
     if (ProfileOps::active == nullptr) return;
-    const double whole = seconds_now() - begin_, seconds = whole - within_;
-    if (outer_ != nullptr) outer_->within_ += whole;
+    const double total = seconds_now() - begin_, seconds = total - nested_;
+    if (outer_ != nullptr) outer_->nested_ += total;
     innermost = outer_;
     OpTime& time = (*ProfileOps::active)[op_name(type_)];
     (forward_ ? time.forward : time.backward) += seconds;
@@ -57,7 +57,7 @@ class OpTimer {
  private:
   const std::type_info& type_;
   bool forward_;
-  double begin_ = 0, within_ = 0;  ///< of which `within_` seconds belong to other ops
+  double begin_ = 0, nested_ = 0;  ///< of which `nested_` seconds belong to other ops
   OpTimer* outer_ = nullptr;
 
   static inline thread_local OpTimer* innermost = nullptr;

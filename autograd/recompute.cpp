@@ -44,17 +44,17 @@ struct Recompute {
       leaves.push_back(dx[i] ? Tensor::variable(inputs[i]) : Tensor(inputs[i]));
     Tensor y;
     {
-      const kernels::CountedAsWhole counted([] { return 0.0; });  // not a part of the model's FLOPs
+      const kernels::DeclaredFlops counted([] { return 0.0; });  // not a part of the model's FLOPs
       y = f(leaves);
     }
     leaves.insert(leaves.end(), variables.begin(), variables.end());
     if (!y.needs_grad()) return;
     refuse_unlisted(y, leaves);
-    std::vector<Started> started;
+    std::vector<PartialGradient> partial;
     for (std::size_t i = 0; i < leaves.size(); ++i) {
-      if (dx[i]) started.push_back({leaves[i], dx[i].take()});
+      if (dx[i]) partial.push_back({leaves[i], dx[i].take()});
     }
-    Gradients gradients = heed::backward(y, dy, std::move(started));
+    Gradients gradients = heed::backward(y, dy, std::move(partial));
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       Array g = dx[i] ? gradients.take(leaves[i]) : Array();
       if (g.defined()) dx[i].add(std::move(g));

@@ -26,14 +26,14 @@ NodeRef::~NodeRef() {
   // The last reference to a node may hold the last reference to its input, and so on down a chain
   // of a million: nodes that die while another is being destroyed wait in a list instead of
   // recursing. (Plain pointers, so that this also works for static objects at program exit.)
-  thread_local Node* dying = nullptr;
-  thread_local bool draining = false;
-  node_->next_dying_ = dying;
-  dying = node_;
-  if (draining) return;
-  draining = true;
-  while (dying != nullptr) delete std::exchange(dying, dying->next_dying_);
-  draining = false;
+  thread_local Node* to_destroy = nullptr;
+  thread_local bool destroying = false;
+  node_->next_to_destroy_ = to_destroy;
+  to_destroy = node_;
+  if (destroying) return;
+  destroying = true;
+  while (to_destroy != nullptr) delete std::exchange(to_destroy, to_destroy->next_to_destroy_);
+  destroying = false;
 }
 
 Node::Node(const Shape& shape, std::span<const NodeRef> inputs)
@@ -46,13 +46,13 @@ Node::Node(const Shape& shape, std::span<const NodeRef> inputs)
 }
 
 void Node::require_unchanged() const {
-  for (const KeptValue& kept : kept_) {
-    if (kept.value.version() == kept.version) continue;
+  for (const SavedValue& saved : saved_) {
+    if (saved.value.version() == saved.version) continue;
     fail(
         "{} of shape {}, which backward needs, was changed after the forward pass: call backward "
         "before changing it",
-        kept.input == KeptValue::result ? "the result" : fmt::format("input {}", kept.input),
-        kept.value.shape());
+        saved.input == SavedValue::result ? "the result" : fmt::format("input {}", saved.input),
+        saved.value.shape());
   }
 }
 
@@ -87,14 +87,14 @@ bool recording() { return recording_now; }
 
 // ---- sums of contributions -----------------------------------------------------------------
 
-void Grad::require_wanted() const {
+void Grad::require_gradient() const {
   if (slot_ == nullptr)
     fail("input {} is a constant and has no gradient: test its Grad first, as in `if (dx)`",
          input_);
 }
 
 const Shape& Grad::shape() const {
-  require_wanted();
+  require_gradient();
   return *shape_;
 }
 
@@ -116,14 +116,14 @@ void Grad::add(Array g) const {
 }
 
 Array& Grad::sum() const {
-  require_wanted();
+  require_gradient();
   if (!slot_->defined()) *slot_ = Array::zeros(*shape_);
   real beta = 1;
   return target(beta);
 }
 
 Array& Grad::target(real& beta) const {
-  require_wanted();
+  require_gradient();
   beta = slot_->defined() ? real(1) : real(0);
   if (!slot_->defined()) {
     *slot_ = Array(*shape_);
@@ -134,7 +134,7 @@ Array& Grad::target(real& beta) const {
 }
 
 Array Grad::take() const {
-  require_wanted();
+  require_gradient();
   return std::move(*slot_);
 }
 
@@ -195,13 +195,13 @@ void run_node(Node& node, const Array& dy, std::span<const Grad> dx) {
 }  // namespace
 
 Gradients run_backward(const Tensor& y, Array cotangent, bool keep_graph,
-                       std::vector<Started> started) {
+                       std::vector<PartialGradient> partial) {
   if (!y.defined()) fail("[backward] the result is an undefined tensor");
   if (!y.needs_grad()) fail("[backward] the result depends on no variable");
   Gradients::ByNode slots;
   slots[y.node().get()] = initial_cotangent(y, std::move(cotangent));
   Gradients gradients;
-  for (Started& one : started) {
+  for (PartialGradient& one : partial) {
     gradients.leaves_.push_back(one.variable.node());
     slots[one.variable.node().get()] = std::move(one.sum);
   }
@@ -223,7 +223,7 @@ Gradients run_backward(const Tensor& y, Array cotangent, bool keep_graph,
     dx.clear();
     for (const NodeRef& input : node->inputs()) {
       if (!input) {
-        dx.push_back(Grad::unwanted(dx.size()));
+        dx.push_back(Grad::not_required(dx.size()));
       } else {
         dx.emplace_back(&slots[input.get()], &input->shape(), dx.size());  // map slots do not move
         if (input->leaf()) gradients.leaves_.push_back(input);
@@ -232,7 +232,7 @@ Gradients run_backward(const Tensor& y, Array cotangent, bool keep_graph,
     run_node(*node, dy, dx);
     if (!keep_graph) node->release();
   }
-  for (Started& one : started) {  // those that y does not depend on
+  for (PartialGradient& one : partial) {  // those that y does not depend on
     const auto slot = slots.find(one.variable.node().get());
     if (slot != slots.end() && slot->second.defined())
       gradients.by_leaf_.try_emplace(slot->first, std::move(slot->second));
@@ -243,8 +243,8 @@ Gradients run_backward(const Tensor& y, Array cotangent, bool keep_graph,
 Gradients backward(const Tensor& y, Array cotangent, bool keep_graph) {
   return run_backward(y, std::move(cotangent), keep_graph, {});
 }
-Gradients backward(const Tensor& y, Array cotangent, std::vector<Started> started) {
-  return run_backward(y, std::move(cotangent), false, std::move(started));
+Gradients backward(const Tensor& y, Array cotangent, std::vector<PartialGradient> partial) {
+  return run_backward(y, std::move(cotangent), false, std::move(partial));
 }
 
 /// The node of a variable whose gradient is still here.

@@ -53,8 +53,11 @@ class Grad {
  public:
   Grad(Array* slot, const Shape* shape, std::size_t input)
       : slot_(slot), shape_(shape), input_(input) {}
-  /// For an input that is a constant.
-  static Grad unwanted(std::size_t input) { return {nullptr, nullptr, input}; }
+  /// For a constant, whose gradient is not required.
+  static Grad not_required(std::size_t input) { return {nullptr, nullptr, input}; }
+  [[deprecated("use not_required")]] static Grad unwanted(std::size_t input) {
+    return not_required(input);
+  }
 
   /// False if the input is a constant, so that nothing need be computed for it.
   explicit operator bool() const { return slot_ != nullptr; }
@@ -74,21 +77,21 @@ class Grad {
   Array take() const;
 
  private:
-  void require_wanted() const;
+  void require_gradient() const;
 
   Array* slot_ = nullptr;
   const Shape* shape_ = nullptr;
   std::size_t input_ = 0;
 };
 
-/// A value that an op kept for backward, at the version it had then.
-struct KeptValue {
+/// A value that an op saved for backward, at the version it had then.
+struct SavedValue {
   static constexpr std::size_t result = static_cast<std::size_t>(-1);
   Array value;
   std::uint32_t version;
   std::size_t input;  ///< its number, or `result`
 };
-using KeptValues = std::vector<KeptValue, ArenaAllocator<KeptValue>>;
+using SavedValues = std::vector<SavedValue, ArenaAllocator<SavedValue>>;
 
 /// One recorded op, or a leaf (a variable).
 class Node {
@@ -113,7 +116,7 @@ class Node {
   /// that descending order is a valid order for backward and always the same.
   std::uint64_t order() const { return order_; }
   bool consumed() const { return consumed_; }
-  void keep(KeptValues values) { kept_ = std::move(values); }
+  void save(SavedValues values) { saved_ = std::move(values); }  ///< for require_unchanged
   /// Throws Error if a value that backward needs has been written to since forward.
   void require_unchanged() const;
 
@@ -123,12 +126,12 @@ class Node {
  protected:
   std::vector<NodeRef, ArenaAllocator<NodeRef>> inputs_;
   bool consumed_ = false;
-  KeptValues kept_;
+  SavedValues saved_;
 
  private:
   friend class NodeRef;
   std::atomic<std::int64_t> references_{1};
-  Node* next_dying_ = nullptr;
+  Node* next_to_destroy_ = nullptr;
   std::uint64_t order_;
   Shape shape_;
 };
@@ -165,8 +168,8 @@ class Tensor {
 /// Its value (see Array), and whether it has a gradient: "[2] [1, 2], variable".
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
-/// A variable whose gradient has a sum already, to which backward adds (recompute.h).
-struct Started {
+/// A variable with the part of its gradient that is known already: backward adds to it (recompute.h).
+struct PartialGradient {
   Tensor variable;
   Array sum;  ///< or undefined
 };
@@ -179,11 +182,12 @@ class Gradients {
   Array operator[](const Tensor& x) const;
   /// The same, or an undefined Array where the loss does not depend on x; moves it out.
   Array take(const Tensor& x);
-  /// Whether the graph leads to x, even if no op has added to its gradient.
-  bool reach(const Tensor& x) const { return by_leaf_.contains(x.node().get()); }
+  /// Whether the loss depends on x, even if no op has added to the gradient of x.
+  bool depends_on(const Tensor& x) const { return by_leaf_.contains(x.node().get()); }
+  [[deprecated("use depends_on")]] bool reach(const Tensor& x) const { return depends_on(x); }
 
  private:
-  friend Gradients run_backward(const Tensor&, Array, bool, std::vector<Started>);
+  friend Gradients run_backward(const Tensor&, Array, bool, std::vector<PartialGradient>);
   using ByNode = std::unordered_map<const Node*, Array, std::hash<const Node*>, std::equal_to<>,
                                     ArenaAllocator<std::pair<const Node* const, Array>>>;
   const Node* leaf_of(const Tensor& x) const;
@@ -198,7 +202,7 @@ class Gradients {
 /// is set.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
 /// The same, for variables that have part of their gradients already.
-Gradients backward(const Tensor& y, Array cotangent, std::vector<Started> started);
+Gradients backward(const Tensor& y, Array cotangent, std::vector<PartialGradient> partial);
 
 /// While one is alive, the ops of this thread record nothing.
 class NoGrad {
@@ -270,7 +274,7 @@ class OpNode final : public Node {
   }
   void release() override {
     op_ = Op{};
-    kept_ = {};
+    saved_ = {};
     consumed_ = true;
   }
 
@@ -296,29 +300,29 @@ inline bool recorded(std::span<const NodeRef> inputs) {
   return recording() && std::ranges::any_of(inputs, [](const NodeRef& x) { return bool(x); });
 }
 
-/// Finds the values that an op keeps: those with more owners after forward than before, not counting the
+/// Finds the values that an op saves: those with more owners after forward than before, not counting the
 /// results. A thread that copies or drops a shared value in the meantime may add or hide one.
-class KeptSearch {
+class SavedValueFinder {
  public:
   /// Among these values, which must outlive the search.
-  explicit KeptSearch(std::span<const Array* const> values) : values_(values) {
+  explicit SavedValueFinder(std::span<const Array* const> values) : values_(values) {
     for (const Array* value : values) before_.push_back(value->owners());
   }
-  KeptValues operator()(std::span<const Array> results) const {
-    KeptValues kept;
+  SavedValues operator()(std::span<const Array> results) const {
+    SavedValues saved;
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const Array& value = *values_[i];
       const auto views =
           std::ranges::count_if(results, [&](const Array& result) { return result.shares(value); });
-      if (value.owners() > before_[i] + views) kept.push_back({value, value.version(), i});
+      if (value.owners() > before_[i] + views) saved.push_back({value, value.version(), i});
     }
     for (const Array& result : results) {
       const bool is_view =
           std::ranges::any_of(values_, [&](const Array* value) { return result.shares(*value); });
       if (!is_view && result.owners() > 1)
-        kept.push_back({result, result.version(), KeptValue::result});
+        saved.push_back({result, result.version(), SavedValue::result});
     }
-    return kept;
+    return saved;
   }
 
  private:
@@ -327,19 +331,19 @@ class KeptSearch {
 };
 
 /// The values to search: none if the op is not recorded.
-inline std::span<const Array* const> searched(std::span<const Array* const> values,
-                                              std::span<const NodeRef> inputs) {
+inline std::span<const Array* const> values_to_search(std::span<const Array* const> values,
+                                                      std::span<const NodeRef> inputs) {
   return recorded(inputs) ? values : values.first(0);
 }
 
 /// The op's result y, recorded if this thread is recording and an input needs a gradient.
 template <std::size_t n, class Op>
-Tensor record(Op op, Array y, std::span<const NodeRef> inputs, const KeptSearch& kept) {
+Tensor record(Op op, Array y, std::span<const NodeRef> inputs, const SavedValueFinder& saved) {
   if (OpObserver::active != nullptr) OpObserver::active->result(type_of<Op>(), y, inputs);
   if (!recorded(inputs)) return Tensor(std::move(y));
-  KeptValues values = kept(std::span(&y, 1));
+  SavedValues values = saved(std::span(&y, 1));
   NodeRef node = make_node<n>(std::move(op), y.shape(), inputs);
-  node->keep(std::move(values));
+  node->save(std::move(values));
   return Tensor(std::move(y), std::move(node));
 }
 
@@ -348,9 +352,9 @@ template <class Op, std::same_as<Tensor>... Inputs>
 Tensor apply(Op op, const Inputs&... inputs) {
   const std::array<const Array*, sizeof...(Inputs)> values{&inputs.value()...};
   const std::array<NodeRef, sizeof...(Inputs)> nodes{inputs.node()...};
-  const KeptSearch kept(searched(values, nodes));
+  const SavedValueFinder saved(values_to_search(values, nodes));
   Array y = run_forward(op, inputs.value()...);
-  return record<sizeof...(Inputs)>(std::move(op), std::move(y), nodes, kept);
+  return record<sizeof...(Inputs)>(std::move(op), std::move(y), nodes, saved);
 }
 
 /// The same for ops with any number of inputs: forward and backward take spans.
@@ -363,11 +367,11 @@ Tensor apply(Op op, std::span<const Tensor> inputs) {
     addresses.push_back(&x.value());
     nodes.push_back(x.node());
   }
-  const KeptSearch kept(searched(addresses, nodes));
+  const SavedValueFinder saved(values_to_search(addresses, nodes));
   for (const Tensor& x : inputs) values.push_back(x.value());
   Array y = run_forward(op, std::span<const Array>(values));
   values.clear();
-  return record<0>(std::move(op), std::move(y), nodes, kept);
+  return record<0>(std::move(op), std::move(y), nodes, saved);
 }
 
 // With a std::vector, the unqualified call would otherwise find std::apply, which takes tuples.
@@ -418,7 +422,7 @@ std::vector<Tensor> apply_many(Op op, const Inputs&... inputs) {
   constexpr std::size_t n = sizeof...(Inputs);
   const std::array<const Array*, n> values{&inputs.value()...};
   const std::array<NodeRef, n> nodes{inputs.node()...};
-  const KeptSearch kept(searched(values, nodes));
+  const SavedValueFinder saved(values_to_search(values, nodes));
   std::vector<Array> ys = run_forward(op, inputs.value()...);
   if (OpObserver::active != nullptr) {
     for (const Array& y : ys) OpObserver::active->result(typeid(Op), y, nodes);
@@ -428,7 +432,7 @@ std::vector<Tensor> apply_many(Op op, const Inputs&... inputs) {
     for (Array& y : ys) results.emplace_back(std::move(y));
     return results;
   }
-  KeptValues kept_values = kept(ys);
+  SavedValues saved_values = saved(ys);
   Results<Op> all{std::move(op), {}};
   std::int64_t size = 0;
   for (const Array& y : ys) {
@@ -436,7 +440,7 @@ std::vector<Tensor> apply_many(Op op, const Inputs&... inputs) {
     size += y.size();
   }
   const std::array<NodeRef, 1> node{make_node<n>(std::move(all), {size}, nodes)};
-  node[0]->keep(std::move(kept_values));
+  node[0]->save(std::move(saved_values));
   std::int64_t begin = 0;
   for (Array& y : ys) {
     NodeRef part = make_node<1>(ResultPart{begin}, y.shape(), node);
@@ -445,5 +449,12 @@ std::vector<Tensor> apply_many(Op op, const Inputs&... inputs) {
   }
   return results;
 }
+
+// ---- former names, for one release ---------------------------------------------------------
+
+using KeptValue [[deprecated("use SavedValue")]] = SavedValue;
+using KeptValues [[deprecated("use SavedValues")]] = SavedValues;
+using KeptSearch [[deprecated("use SavedValueFinder")]] = SavedValueFinder;
+using Started [[deprecated("use PartialGradient")]] = PartialGradient;
 
 HEED_END

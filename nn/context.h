@@ -1,6 +1,6 @@
 #pragma once
-/// The context in which a layer runs: the rows of each sequence, the memory they attend to, whether
-/// the model trains, and, when decoding, its cache.
+/// The context in which a layer runs: the rows of each sequence, the output of the
+/// encoder, whether the model trains, and, when decoding, the cache.
 #include <cstdint>
 #include <numeric>
 #include <span>
@@ -46,24 +46,24 @@ struct Pass {
 HEED_BEGIN
 
 /// Offsets that a model computes in each step.
-using OwnOffsets = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
+using ComputedOffsets = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
 
-/// The input of cross-attention: the encoder's rows. Sequence i of x reads sequence i of the
-/// memory.
-struct Memory {
-  Tensor rows;  ///< [memory rows, d]
-  OwnOffsets offsets;
+/// The output of the encoder, which cross-attention reads: sequence i of x attends to sequence i of
+/// it.
+struct EncoderOutput {
+  Tensor rows;  ///< [encoder rows, d]
+  ComputedOffsets offsets;
 
-  Memory() = default;
-  Memory(Tensor r, Offsets o) : rows(std::move(r)), offsets(o.begin(), o.end()) {}
+  EncoderOutput() = default;
+  EncoderOutput(Tensor r, Offsets o) : rows(std::move(r)), offsets(o.begin(), o.end()) {}
 };
 
 /// The cache of one layer. Self-attention keeps rows of keys and values side by side, [rows, 2 d];
-/// another mixer keeps what it needs of each position, by default what it read (Mixer::step).
+/// another mixer stores what it needs of each position, by default its input (Mixer::step).
 struct LayerCache {
-  std::vector<Array> own;  ///< own[t]: position t, a row for each hypothesis at that step
-  Array memory;            ///< keys and values of the memory, computed when first needed
-  Array distances;         ///< keys of distances 0 and up, as many as were needed (LayerPositions)
+  std::vector<Array> entries;  ///< entries[t]: position t, a row for each hypothesis at that step
+  Array encoder_keys_values;   ///< of cross-attention, computed when first needed
+  Array distances;  ///< keys of distances 0 and up, as many as were needed (LayerPositions)
 };
 
 /// The cache of decoding, so that a step computes one new row per hypothesis instead of whole
@@ -71,8 +71,8 @@ struct LayerCache {
 /// hypotheses, only `paths` and `sequence` change, and they are shared by all layers.
 struct Cache {
   std::int64_t position = -1;                    ///< of each hypothesis's newest row
-  std::vector<std::vector<std::int32_t>> paths;  ///< paths[i][t]: hypothesis i's row in own[t]
-  std::vector<std::int32_t> sequence;            ///< sequence of the memory that hypothesis i reads
+  std::vector<std::vector<std::int32_t>> paths;  ///< paths[i][t]: hypothesis i's row in entries[t]
+  std::vector<std::int32_t> sequence;            ///< the encoder sequence that hypothesis i reads
   std::vector<LayerCache> layers;
 
   explicit Cache(std::int64_t hypotheses) : paths(hypotheses), sequence(hypotheses) {
@@ -98,12 +98,12 @@ struct Cache {
 /// The context in which a block runs. With a cache, x holds one new row for each hypothesis, and no
 /// gradients are recorded.
 struct Context {
-  Offsets offsets;       ///< of the rows of x
-  const Memory* memory;  ///< for blocks with cross-attention; else nullptr
+  Offsets offsets;                      ///< of the rows of x
+  const EncoderOutput* encoder_output;  ///< for blocks with cross-attention; else nullptr
   Pass& pass;
   Cache* cache = nullptr;  ///< decoding: row i of x is the new row of hypothesis i
-  bool reading = false;    ///< with a cache: x holds the rows of a prompt that all hypotheses share
-  std::size_t layer = 0;   ///< the layer whose cache or memory a block uses; counted by the stack
+  bool prefill = false;    ///< with a cache: x holds the rows of a prompt that all hypotheses share
+  std::size_t layer = 0;   ///< whose cache or segment memory a block uses; counted by the stack
   std::span<const ScoreTermPtr> terms = {};  ///< of self-attention's scores (Positions)
   /// Which rows self-attention reads, in place of the model's own choice: a prefix
   /// (autograd/ops/attention/prefix.h), any mask (mask.h). It must be causal where the block is.
@@ -113,5 +113,10 @@ struct Context {
   /// The position of a sequence's first row.
   std::int64_t first_position() const { return cache != nullptr ? cache->position : 0; }
 };
+
+// ---- former names, for one release ---------------------------------------------------------
+
+using OwnOffsets [[deprecated("use ComputedOffsets")]] = ComputedOffsets;
+using Memory [[deprecated("use EncoderOutput")]] = EncoderOutput;
 
 HEED_END

@@ -43,10 +43,10 @@ Optimizer::Optimizer(const OptimOptions& options, std::vector<NamedTensor> param
     if (const auto [first, is_new] = seen.emplace(p.tensor.node().get(), p.name); !is_new)
       fail("[optimizer] {} and {} are the same variable: list it once", first->second, p.name);
     const std::int64_t n = p.tensor.size();
-    const ValueRange own = ValueRange{place, place + n}.both(owned);
-    owned_.push_back({own.begin - place, own.end - place});
+    const ValueRange range = ValueRange{place, place + n}.intersection(owned);
+    owned_.push_back({range.begin - place, range.end - place});
     place += n;
-    const Shape shape = own.size() == n ? p.tensor.shape() : Shape{own.size()};
+    const Shape shape = range.size() == n ? p.tensor.shape() : Shape{range.size()};
     first_.push_back(Array::zeros(shape));
     if (options_.name != OptimizerKind::sgd) second_.push_back(Array::zeros(shape));
   }
@@ -130,7 +130,7 @@ OptimizerStep Optimizer::step(Gradients gradients, double lr) {
 
 std::vector<Array> Optimizer::in_order(Gradients& gradients) const {
   const bool reached = std::ranges::any_of(
-      parameters_, [&](const NamedTensor& p) { return gradients.reach(p.tensor); });
+      parameters_, [&](const NamedTensor& p) { return gradients.depends_on(p.tensor); });
   if (!reached)
     fail("[optimizer] the loss depends on none of the {} parameters: are they another model's?",
          parameters_.size());
@@ -142,15 +142,15 @@ std::vector<Array> Optimizer::in_order(Gradients& gradients) const {
 double Optimizer::norm_of(const std::vector<Array>& gradients) const {
   double squares = 0;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const double own = kernels::sum_squares(gradients[i].data(), gradients[i].size());
-    if (!std::isfinite(own)) {
+    const double squared = kernels::sum_squares(gradients[i].data(), gradients[i].size());
+    if (!std::isfinite(squared)) {
       throw Error(
           Exit::non_finite,
           fmt::format("[optimizer] step {}: the gradient of {} is not finite; the weights are "
                       "as before the step",
                       steps_ + 1, parameters_[i].name));
     }
-    squares += own;
+    squares += squared;
   }
   return std::sqrt(squares);
 }

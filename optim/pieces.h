@@ -23,7 +23,7 @@ struct ValueRange {
   std::int64_t begin = 0, end = 0;
 
   std::int64_t size() const { return end - begin; }
-  ValueRange both(ValueRange other) const {
+  ValueRange intersection(ValueRange other) const {
     const std::int64_t from = std::max(begin, other.begin);
     return {from, std::max(from, std::min(end, other.end))};
   }

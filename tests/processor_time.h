@@ -21,7 +21,7 @@ inline double processor_seconds() {
 /// Processor seconds of the fastest of several runs. Other programs that share the caches or the
 /// core make work slower, never faster.
 template <class Work>
-double least_seconds(int times, const Work& work) {
+double min_seconds(int times, const Work& work) {
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < times; ++i) {
     const double begin = processor_seconds();
@@ -35,7 +35,7 @@ double least_seconds(int times, const Work& work) {
 /// a tree, looked up and freed. Built with the same optimisation and sanitizers as the tested code.
 /// 50 ms on one core of an AMD EPYC (Zen 4), in a release build.
 inline double yardstick() {
-  static const double seconds = least_seconds(3, [] {
+  static const double seconds = min_seconds(3, [] {
     std::map<std::string, std::size_t> seen;
     for (unsigned i = 0, x = 1; i < 60'000; ++i) {
       x = x * 1'664'525 + 1'013'904'223;
@@ -58,13 +58,13 @@ double growth(const Small& small, const Large& large) {
   // machines takes longer than the work.
   mallopt(M_TRIM_THRESHOLD, 1 << 28);
   mallopt(M_MMAP_THRESHOLD, 1 << 25);
-  double least_small = std::numeric_limits<double>::infinity(), least_large = least_small;
+  double min_small = std::numeric_limits<double>::infinity(), min_large = min_small;
   for (int i = 0; i < 10; ++i) {
-    for (int k = 0; k < 3; ++k) least_small = std::min(least_small, small());
-    least_large = std::min(least_large, large());
-    if (least_large <= growth_limit * least_small) break;
+    for (int k = 0; k < 3; ++k) min_small = std::min(min_small, small());
+    min_large = std::min(min_large, large());
+    if (min_large <= growth_limit * min_small) break;
   }
-  return least_large / least_small;
+  return min_large / min_small;
 }
 
 }  // namespace heed::test

@@ -20,7 +20,7 @@ class AllReduce {
 
   /// Includes ranks elsewhere: `gather` takes the values of these ranks, end to end, and returns those
   /// of all ranks.
-  using Gather = std::function<std::vector<double>(std::span<const double> own)>;
+  using Gather = std::function<std::vector<double>(std::span<const double> local)>;
   void across(Gather gather) { gather_ = std::move(gather); }
   /// Replaces the values by their sum over all ranks, added in the order of the ranks, so that the bits do
   /// not depend on timing. Throws Error(failed) after abort().

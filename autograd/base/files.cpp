@@ -26,7 +26,7 @@ fs::path folder_of(const fs::path& path) {
 
 }  // namespace
 
-bool is_there(const fs::path& path) {
+bool path_exists(const fs::path& path) {
   std::error_code error;
   const auto status = fs::symlink_status(path, error);
   if (error && exit_of_reading(error.value()) == Exit::io) throw_io("examine", path, error.value());

@@ -150,7 +150,7 @@ std::string remove_tree_if_allowed(const std::filesystem::path& path);
 std::filesystem::path temporary_name(const std::filesystem::path& path);
 
 /// Whether anything has this name, even a dangling link. Throws Error(io) if the disk fails.
-bool is_there(const std::filesystem::path& path);
+bool path_exists(const std::filesystem::path& path);
 
 /// The status if open or stat fails: bad_input if the path leads to no file; io if the file may be
 /// intact and another attempt may succeed. For a file that the user `named`, a lack of read
@@ -165,5 +165,11 @@ std::string shown_path(const std::filesystem::path& path);
 
 /// Throws Error(io): "cannot WHAT PATH: reason", with the reason from errno.
 [[noreturn]] void throw_io(std::string_view what, const std::filesystem::path& path, int error);
+
+// ---- former names, for one release ---------------------------------------------------------
+
+[[deprecated("use path_exists")]] inline bool is_there(const std::filesystem::path& path) {
+  return path_exists(path);
+}
 
 }  // namespace heed

@@ -35,7 +35,7 @@ TextSource::TextSource(const std::string& path, const Limits& limits)
   check_size(file_.size());
   // One byte that cannot begin a gzip file is enough: the input may be a terminal.
   while (packed_.size() < 2 && (packed_.empty() || is_gzip(packed_ + "\x8b")) &&
-         read_as_it_is(packed_)) {
+         read_raw(packed_)) {
   }
   if (is_gzip(packed_))
     unpacker_ = std::make_unique<GzipUnpacker>(file_.name(), limit_, limits.kept);
@@ -46,7 +46,7 @@ void TextSource::check_size(std::uint64_t size) const {
     throw Error(Exit::bad_input, fmt::format("{}: longer than {} bytes", file_.name(), limit_));
 }
 
-bool TextSource::read_as_it_is(std::string& into) {
+bool TextSource::read_raw(std::string& into) {
   const std::size_t before = into.size();
   into.resize(before + piece);
   const std::size_t got = file_.read_some(std::span(into).subspan(before));
@@ -56,8 +56,8 @@ bool TextSource::read_as_it_is(std::string& into) {
 }
 
 bool TextSource::read(std::string& into) {
-  if (!unpacker_ && packed_.empty()) return read_as_it_is(into);
-  if (packed_.empty() && !read_as_it_is(packed_)) {
+  if (!unpacker_ && packed_.empty()) return read_raw(into);
+  if (packed_.empty() && !read_raw(packed_)) {
     if (unpacker_) unpacker_->finish();
     return false;
   }
@@ -77,7 +77,7 @@ bool LineReader::next(std::string& line) {
     begin_ = 0;
     looked = text_.size();
     // The byte-order mark and the \r do not count.
-    if (looked > longest_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;
+    if (looked > max_bytes_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;
   }
   const bool nothing = text_.empty() || (number_ == 0 && text_ == byte_order_mark);
   if (newline == std::string::npos && nothing) return false;
@@ -88,9 +88,9 @@ bool LineReader::next(std::string& line) {
   if (number_ == 1 && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
   if (line.ends_with('\r')) line.pop_back();
   const std::string& file = source_.file().name();
-  if (line.size() > longest_) {
+  if (line.size() > max_bytes_) {
     throw Error(Exit::bad_input,
-                fmt::format("{}:{}: a line of more than {} bytes", file, number_, longest_));
+                fmt::format("{}:{}: a line of more than {} bytes", file, number_, max_bytes_));
   }
   check_line(line, file, number_);
   return true;
@@ -109,7 +109,7 @@ std::string read_file(const std::string& path, std::uint64_t limit) {
 }
 
 std::vector<std::string> read_lines(const std::string& path, std::uint64_t limit) {
-  LineReader reader(path, longest_line, {.bytes = limit});
+  LineReader reader(path, max_line_bytes, {.bytes = limit});
   std::vector<std::string> lines;
   for (std::string line; reader.next(line);) lines.push_back(line);
   return lines;

@@ -13,7 +13,7 @@
 namespace heed {
 
 /// A longer line in a file of sentences is an error (text without line ends, or a binary file).
-inline constexpr std::size_t longest_line = 1'000'000;  // bytes
+inline constexpr std::size_t max_line_bytes = 1'000'000;  // bytes
 
 /// The bytes of a file as a stream, unpacked; "-" is standard input.
 class TextSource {
@@ -33,7 +33,7 @@ class TextSource {
   bool read(std::string& into);
 
  private:
-  bool read_as_it_is(std::string& into);
+  bool read_raw(std::string& into);
   void check_size(std::uint64_t size) const;
 
   FileReader file_;
@@ -49,10 +49,10 @@ class LineReader {
   explicit LineReader(const std::string& path)
       : LineReader(path, std::size_t{1} << 26,
                    {FileReader::Kinds::also_devices, UINT64_MAX, false}) {}
-  LineReader(const std::string& path, std::size_t longest, const TextSource::Limits& limits)
-      : source_(path, limits), longest_(longest) {}
+  LineReader(const std::string& path, std::size_t max_bytes, const TextSource::Limits& limits)
+      : source_(path, limits), max_bytes_(max_bytes) {}
 
-  /// False at the end. Throws for invalid UTF-8, a NUL byte and a line of more than `longest`
+  /// False at the end. Throws for invalid UTF-8, a NUL byte and a line of more than `max_bytes`
   /// bytes, each with its line number.
   bool next(std::string& line);
   std::int64_t number() const { return number_; }  ///< of the line that next() gave, from 1
@@ -61,7 +61,7 @@ class LineReader {
 
  private:
   TextSource source_;
-  std::size_t longest_;
+  std::size_t max_bytes_;
   std::string text_;  // read but not yet returned, from begin_ on
   std::size_t begin_ = 0;
   std::int64_t number_ = 0;
@@ -71,7 +71,7 @@ class LineReader {
 /// TextSource does.
 std::string read_file(const std::string& path, std::uint64_t limit = UINT64_MAX);
 
-/// All lines of a file, or of several in sequence (LineReader); each at most longest_line bytes. An
+/// All lines of a file, or of several in sequence (LineReader); each of at most max_line_bytes. An
 /// empty file has no lines.
 std::vector<std::string> read_lines(const std::string& path, std::uint64_t limit = UINT64_MAX);
 std::vector<std::string> read_lines(const std::vector<std::string>& paths);

@@ -34,13 +34,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string shown(std::string_view text, std::size_t most) {
+std::string shown(std::string_view text, std::size_t max_length) {
   std::string out;
   while (!text.empty()) {
     const std::size_t size = utf8_length(text, 0);
     const auto byte = static_cast<unsigned char>(text[0]);
     const std::size_t taken = std::max<std::size_t>(size, 1);
-    if (out.size() + taken > most) return out + "...";
+    if (out.size() + taken > max_length) return out + "...";
     if (byte == '\n') {
       out += "\\n";
     } else if (size == 0 || byte < 0x20 || byte == 0x7F) {
@@ -53,11 +53,11 @@ std::string shown(std::string_view text, std::size_t most) {
   return out;
 }
 
-std::string excerpt(std::string_view text, std::size_t most) {
+std::string excerpt(std::string_view text, std::size_t max_length) {
   std::string line = one_line(text);
   std::size_t at = 0;
   for (std::size_t characters = 0; at < line.size(); ++characters) {
-    if (characters == most) return line.substr(0, at) + "…";
+    if (characters == max_length) return line.substr(0, at) + "…";
     at += std::max<std::size_t>(utf8_length(line, at), 1);
   }
   return line;

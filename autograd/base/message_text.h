@@ -8,10 +8,10 @@ namespace heed {
 
 /// The text for a one-line message: control characters and broken UTF-8 are escaped, and it is cut
 /// to about `most` bytes.
-std::string shown(std::string_view text, std::size_t most = 60);
+std::string shown(std::string_view text, std::size_t max_length = 60);
 
 /// A text on one line, cut to a width that fits a screen, in characters, with … at the cut.
-std::string excerpt(std::string_view text, std::size_t most = 100);
+std::string excerpt(std::string_view text, std::size_t max_length = 100);
 
 /// The candidate (in lower case) most similar to a word, or "" if none is close: if more than a
 /// third of the letters would have to change.

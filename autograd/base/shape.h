@@ -55,12 +55,12 @@ class Shape {
   void push_back(std::int64_t n) {
     if (rank_ == max_rank) fail("[shape] at most {} axes", max_rank);
     if (n < 0) fail("[shape] extents must be at least 0, got {}", n);
-    if (n > 0 && size_but_zeros_ > std::numeric_limits<std::int64_t>::max() / 16 / n) {
+    if (n > 0 && nonzero_extents_size_ > std::numeric_limits<std::int64_t>::max() / 16 / n) {
       fail("[shape] {} x {} has too many elements", str(), n);
     }
     extents_[rank_++] = n;
     size_ *= n;
-    size_but_zeros_ *= std::max<std::int64_t>(n, 1);
+    nonzero_extents_size_ *= std::max<std::int64_t>(n, 1);
   }
   Shape with(int axis, std::int64_t n) const {
     Shape changed;
@@ -81,7 +81,7 @@ class Shape {
  private:
   std::array<std::int64_t, max_rank> extents_{};
   std::int64_t size_ = 1;
-  std::int64_t size_but_zeros_ = 1;  // so that the product of any subset of the extents fits
+  std::int64_t nonzero_extents_size_ = 1;  // so that the product of any subset of the extents fits
   int rank_ = 0;
 };
 

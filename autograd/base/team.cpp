@@ -27,7 +27,7 @@ Team::~Team() {
 void Team::work() {
   for (std::int64_t i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) {
     try {
-      if (asked_ && asked_()) throw Interrupted{};
+      if (interrupt_requested_ && interrupt_requested_()) throw Interrupted{};
       (*job_)(i);
     } catch (...) {
       const std::lock_guard lock(mutex_);

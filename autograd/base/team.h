@@ -27,7 +27,9 @@ class Team {
   struct Interrupted {};
   /// From now on run() calls this before each job and throws Interrupted if it returns true. An
   /// empty function disables this.
-  void interrupt_when(std::function<bool()> asked) { asked_ = std::move(asked); }
+  void interrupt_when(std::function<bool()> requested) {
+    interrupt_requested_ = std::move(requested);
+  }
   /// Calls job(i) for i = 0 … count − 1, each once, on whichever thread is free, and returns when
   /// all are done. Results must not depend on the thread. After an exception no further job begins;
   /// the exception of the smallest i is rethrown here.
@@ -49,7 +51,7 @@ class Team {
   std::atomic<bool> ending_{false};
   std::int64_t count_ = 0;
   const std::function<void(std::int64_t)>* job_ = nullptr;
-  std::function<bool()> asked_;
+  std::function<bool()> interrupt_requested_;
   std::mutex mutex_;
   std::exception_ptr error_;
   std::int64_t failed_ = 0;  ///< the job that threw it
@@ -59,9 +61,10 @@ class Team {
 /// one per processor), so few that each has at least `least` to do: a smaller part would cost more
 /// than it saves. Returns the number of parts.
 template <class Work>
-std::size_t in_parts(std::size_t count, std::size_t least, std::int64_t threads, const Work& work) {
+std::size_t in_parts(std::size_t count, std::size_t min_part, std::int64_t threads,
+                     const Work& work) {
   if (threads <= 0) threads = available_processors();
-  const auto n = std::clamp<std::size_t>(count / least, 1, threads);
+  const auto n = std::clamp<std::size_t>(count / min_part, 1, threads);
   Team(n).run(n, [&](std::size_t k) { work(k, count * k / n, count * (k + 1) / n); });
   return n;
 }

@@ -51,7 +51,7 @@ class Trial {
       if (dx_[i] && i != constant) {
         grads.emplace_back(slot(i), &dx_[i].shape(), i);
       } else {
-        grads.push_back(Grad::unwanted(i));
+        grads.push_back(Grad::not_required(i));
       }
     }
     node_.backward(dy_, grads);

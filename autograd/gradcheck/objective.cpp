@@ -77,7 +77,7 @@ std::string Objective::examine(const std::vector<NamedTensor>& parameters, std::
     return error.what();
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    reached_[i] = gradients.reach(parameters[i].tensor);
+    reached_[i] = gradients.depends_on(parameters[i].tensor);
     straight_[i] = audit.straight_through(parameters[i].tensor);
     gradients_[i] = values_of(gradients[parameters[i].tensor]);
   }

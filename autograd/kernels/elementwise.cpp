@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/elementwise.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target:
-#include "autograd/kernels/simd/maps-inl.h"
+#include "autograd/kernels/simd/unary_functions-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 HEED_BEGIN
@@ -40,14 +40,15 @@ void axpy(real alpha, const real* x, real* y, std::int64_t n) {
   });
 }
 
-void map(Map f, const real* x, real* y, std::int64_t n) {
-  with_map(f, [=](auto fn) HWY_ATTR {
+void unary(UnaryFunction f, const real* x, real* y, std::int64_t n) {
+  with_unary_function(f, [=](auto fn) HWY_ATTR {
     each(n, [=](std::int64_t i, auto io) HWY_ATTR { io.store(fn.value(io.load(x + i)), y + i); });
   });
 }
 
-void map_grad(Map f, const real* x, const real* y, const real* dy, real* dx, std::int64_t n) {
-  with_map(f, [=](auto fn) HWY_ATTR {
+void unary_grad(UnaryFunction f, const real* x, const real* y, const real* dy, real* dx,
+                std::int64_t n) {
+  with_unary_function(f, [=](auto fn) HWY_ATTR {
     each(n, [=](std::int64_t i, auto io) HWY_ATTR {
       Vector xi = zero(), yi = zero();
       if constexpr (fn.needs_x) xi = io.load(x + i);
@@ -61,9 +62,9 @@ void add_bias(const real* x, const real* bias, real* y, std::int64_t rows, std::
   for (std::int64_t r = 0; r < rows; ++r) add(x + r * cols, bias, y + r * cols, cols);
 }
 
-void add_bias_map(Map f, const real* x, const real* bias, real* h, real* y, std::int64_t rows,
-                  std::int64_t cols) {
-  with_map(f, [=](auto fn) HWY_ATTR {
+void add_bias_unary(UnaryFunction f, const real* x, const real* bias, real* h, real* y,
+                    std::int64_t rows, std::int64_t cols) {
+  with_unary_function(f, [=](auto fn) HWY_ATTR {
     for (std::int64_t start = 0; start < rows * cols; start += cols) {
       each(cols, [=](std::int64_t c, auto io) HWY_ATTR {
         const Vector sum = hn::Add(io.load(x + start + c), io.load(bias + c));
@@ -77,14 +78,14 @@ void add_bias_map(Map f, const real* x, const real* bias, real* h, real* y, std:
 #else
 using plain::add;
 using plain::add_bias;
-using plain::add_bias_map;
+using plain::add_bias_unary;
 using plain::axpy;
 using plain::div;
-using plain::map;
-using plain::map_grad;
 using plain::mul;
 using plain::scale;
 using plain::sub;
+using plain::unary;
+using plain::unary_grad;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END
@@ -100,10 +101,10 @@ HWY_EXPORT(mul);
 HWY_EXPORT(div);
 HWY_EXPORT(scale);
 HWY_EXPORT(axpy);
-HWY_EXPORT(map);
-HWY_EXPORT(map_grad);
+HWY_EXPORT(unary);
+HWY_EXPORT(unary_grad);
 HWY_EXPORT(add_bias);
-HWY_EXPORT(add_bias_map);
+HWY_EXPORT(add_bias_unary);
 
 void add(const real* a, const real* b, real* y, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(add)(a, b, y, n);
@@ -123,16 +124,19 @@ void scale(real alpha, const real* x, real* y, std::int64_t n) {
 void axpy(real alpha, const real* x, real* y, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(axpy)(alpha, x, y, n);
 }
-void map(Map f, const real* x, real* y, std::int64_t n) { HWY_DYNAMIC_DISPATCH(map)(f, x, y, n); }
-void map_grad(Map f, const real* x, const real* y, const real* dy, real* dx, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(map_grad)(f, x, y, dy, dx, n);
+void unary(UnaryFunction f, const real* x, real* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(unary)(f, x, y, n);
+}
+void unary_grad(UnaryFunction f, const real* x, const real* y, const real* dy, real* dx,
+                std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(unary_grad)(f, x, y, dy, dx, n);
 }
 void add_bias(const real* x, const real* bias, real* y, std::int64_t rows, std::int64_t cols) {
   HWY_DYNAMIC_DISPATCH(add_bias)(x, bias, y, rows, cols);
 }
-void add_bias_map(Map f, const real* x, const real* bias, real* h, real* y, std::int64_t rows,
-                  std::int64_t cols) {
-  HWY_DYNAMIC_DISPATCH(add_bias_map)(f, x, bias, h, y, rows, cols);
+void add_bias_unary(UnaryFunction f, const real* x, const real* bias, real* h, real* y,
+                    std::int64_t rows, std::int64_t cols) {
+  HWY_DYNAMIC_DISPATCH(add_bias_unary)(f, x, bias, h, y, rows, cols);
 }
 
 }  // namespace kernels

@@ -4,14 +4,14 @@
 #include <cstdint>
 
 #include "autograd/base/real.h"
-#include "autograd/kernels/maps.h"
+#include "autograd/kernels/unary_functions.h"
 
 HEED_BEGIN
 namespace kernels {
 
-using heed::Map;
-using heed::map_needs_x;
-using heed::map_needs_y;
+using heed::unary_needs_x;
+using heed::unary_needs_y;
+using heed::UnaryFunction;
 
 void add(const real* a, const real* b, real* y, std::int64_t n);  ///< y = a + b
 void sub(const real* a, const real* b, real* y, std::int64_t n);  ///< y = a - b
@@ -22,18 +22,19 @@ void axpy(real alpha, const real* x, real* y, std::int64_t n);    ///< y += alph
 
 /// y = f(x), within 4 units in the last place in float, denormals and ±inf included. NaN gives
 /// NaN, as do log and sqrt below 0; log(0) is -inf.
-void map(Map f, const real* x, real* y, std::int64_t n);
+void unary(UnaryFunction f, const real* x, real* y, std::int64_t n);
 /// dx = dy f'(x). x and y are the input and output of f; a kernel that does not need one of them
-/// (`map_needs_x`, `map_needs_y`) never reads it, so it may be null. f' is as exact as its
+/// (`unary_needs_x`, `unary_needs_y`) never reads it, so it may be null. f' is as exact as its
 /// operands: near tanh's limit, 1 − y² has only the few digits that y has there.
-void map_grad(Map f, const real* x, const real* y, const real* dy, real* dx, std::int64_t n);
+void unary_grad(UnaryFunction f, const real* x, const real* y, const real* dy, real* dx,
+                std::int64_t n);
 
 /// y[r, c] = x[r, c] + bias[c]; y may be x.
 void add_bias(const real* x, const real* bias, real* y, std::int64_t rows, std::int64_t cols);
 /// h[r, c] = x[r, c] + bias[c], y = f(h); h may be x, or null if f's gradient does not need it; y
 /// may be x if h is not.
-void add_bias_map(Map f, const real* x, const real* bias, real* h, real* y, std::int64_t rows,
-                  std::int64_t cols);
+void add_bias_unary(UnaryFunction f, const real* x, const real* bias, real* h, real* y,
+                    std::int64_t rows, std::int64_t cols);
 
 }  // namespace kernels
 HEED_END

@@ -200,6 +200,6 @@ MemoryCounters arena_counters() {
           unkept_bytes + of_heap.live_bytes, unkept_bytes + of_heap.peak_bytes};
 }
 
-void arena_forget_peak() { heap().forget_peak(); }
+void arena_reset_peak() { heap().reset_peak(); }
 
 HEED_END

@@ -18,7 +18,7 @@ Block* arena_allocate(std::size_t bytes);
 /// Frees a block, from any thread. Its reference count is ignored.
 void arena_release(Block* block) noexcept;
 MemoryCounters arena_counters();  ///< of all threads; for small blocks, what the arenas hold
-void arena_forget_peak();         ///< resets the peak to what is in use now
+void arena_reset_peak();          ///< resets the peak to what is in use now
 
 /// Lets standard containers use the arena.
 template <class T>

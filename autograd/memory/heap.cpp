@@ -33,9 +33,9 @@ std::byte* map(std::size_t bytes, std::byte* next) {
     return got == MAP_FAILED ? nullptr : static_cast<std::byte*>(got);
   };
   if (next != nullptr) {
-    std::byte* const there = ask(next - bytes, bytes);
-    if (there == next - bytes) return there;
-    if (there != nullptr) ::munmap(there, bytes);
+    std::byte* const mapped = ask(next - bytes, bytes);
+    if (mapped == next - bytes) return mapped;
+    if (mapped != nullptr) ::munmap(mapped, bytes);
   }
   std::byte* const got = ask(nullptr, bytes + huge_page);
   if (got == nullptr) return nullptr;
@@ -157,7 +157,7 @@ MemoryCounters Heap::counters() {
   return counters_;
 }
 
-void Heap::forget_peak() {
+void Heap::reset_peak() {
   const std::lock_guard lock(mutex_);
   counters_.peak_bytes = counters_.live_bytes;
 }

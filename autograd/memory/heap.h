@@ -23,7 +23,7 @@ class Heap {
   Block* allocate(std::size_t bytes);
   void release(Block* block) noexcept;
   MemoryCounters counters();
-  void forget_peak();  ///< resets the peak to what is live now
+  void reset_peak();  ///< resets the peak to what is live now
 
  private:
   // Four lists per power of two. Every block in a list satisfies any request for a lower list.

@@ -76,22 +76,22 @@ struct Affine {
 /// da = m ⊙ dy / (1 − p),  dh = da ⊙ f'(h),  then as above
 /// Whichever of h and a f' needs is kept. relu needs neither: y > 0 exactly where m = 1 and h > 0.
 struct AffineMap {
-  kernels::Map f = kernels::Map::relu;
+  kernels::UnaryFunction f = kernels::UnaryFunction::relu;
   real p = 0;
   RandomKey key;
   AffineRows rows;
   Array h, kept;  // h or undefined; a, y or undefined
 
-  bool relu() const { return f == kernels::Map::relu; }
+  bool relu() const { return f == kernels::UnaryFunction::relu; }
 
   Array forward(const Array& x, const Array& weight, const Array& bias) {
-    Array product = rows.product("affine_map", x, weight, bias);
+    Array product = rows.product("affine_activation", x, weight, bias);
     const Array zeros = bias.defined() ? Array() : Array::zeros({weight.shape()[0]});
     const real* const b = (bias.defined() ? bias.data() : zeros.data()) + rows.begin;
-    const bool needs_h = kernels::map_needs_x(f), needs_a = kernels::map_needs_y(f);
+    const bool needs_h = kernels::unary_needs_x(f), needs_a = kernels::unary_needs_y(f);
     Array a = needs_h ? Array(product.shape()) : product;
-    kernels::add_bias_map(f, product.data(), b, needs_h ? product.data() : nullptr, a.data(),
-                          rows.rows(), rows.out());
+    kernels::add_bias_unary(f, product.data(), b, needs_h ? product.data() : nullptr, a.data(),
+                            rows.rows(), rows.out());
     if (needs_h) h = product;
     if (p == 0) return needs_a ? kept = a : a;
     Array y = needs_a && !relu() ? Array(a.shape()) : a;
@@ -102,13 +102,13 @@ struct AffineMap {
   void backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) const {
     Array dh(dy.shape());
     if (p == 0) {
-      kernels::map_grad(f, h.data(), kept.data(), dy.data(), dh.data(), dy.size());
+      kernels::unary_grad(f, h.data(), kept.data(), dy.data(), dh.data(), dy.size());
     } else if (relu()) {
-      kernels::map_grad(f, nullptr, kept.data(), dy.data(), dh.data(), dy.size());
+      kernels::unary_grad(f, nullptr, kept.data(), dy.data(), dh.data(), dy.size());
       kernels::scale(kernels::dropout_factor(p), dh.data(), dh.data(), dh.size());
     } else {
       kernels::dropout(key, 0, p, dy.data(), dh.data(), dy.size());
-      kernels::map_grad(f, h.data(), kept.data(), dh.data(), dh.data(), dy.size());
+      kernels::unary_grad(f, h.data(), kept.data(), dh.data(), dh.data(), dy.size());
     }
     rows.backward(dh, dx, dweight, dbias);
   }
@@ -132,9 +132,9 @@ Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, st
   return apply(std::move(op), x, weight, bias);
 }
 
-Tensor affine_map(kernels::Map f, const Tensor& x, const Tensor& weight, const Tensor& bias, real p,
-                  const RandomKey& key) {
-  require_probability("affine_map", p);
+Tensor affine_activation(kernels::UnaryFunction f, const Tensor& x, const Tensor& weight,
+                         const Tensor& bias, real p, const RandomKey& key) {
+  require_probability("affine_activation", p);
   AffineMap op;
   op.f = f;
   op.p = p;

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "autograd/base/random.h"
-#include "autograd/kernels/maps.h"
+#include "autograd/kernels/unary_functions.h"
 #include "autograd/tensor.h"
 
 HEED_BEGIN
@@ -16,8 +16,15 @@ Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, st
                    std::int64_t end);
 
 /// dropout(f(x Wᵀ + b)), fused: less is computed and, for relu, only the result is kept.
-Tensor affine_map(Map f, const Tensor& x, const Tensor& weight, const Tensor& bias, real p = 0,
-                  const RandomKey& key = {});
+Tensor affine_activation(UnaryFunction f, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                         real p = 0, const RandomKey& key = {});
+
+[[deprecated("use affine_activation")]] inline Tensor affine_map(UnaryFunction f, const Tensor& x,
+                                                                 const Tensor& weight,
+                                                                 const Tensor& bias, real p = 0,
+                                                                 const RandomKey& key = {}) {
+  return affine_activation(f, x, weight, bias, p, key);
+}
 
 // ---- shared by these ops ---------------------------------------------------------------------
 

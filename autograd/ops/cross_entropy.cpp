@@ -43,7 +43,7 @@ void accumulate(LossCounts& total, const LossCounts& part) {
 }
 
 void check(const char* op, std::int64_t rows, std::int64_t classes,
-           std::span<const std::int32_t> targets, real smoothing, double normalizer) {
+           std::span<const std::int32_t> targets, real smoothing, double divisor) {
   if (static_cast<std::int64_t>(targets.size()) != rows) {
     fail("[{}] expected a target for each of {} rows, got {}", op, rows, targets.size());
   }
@@ -54,7 +54,7 @@ void check(const char* op, std::int64_t rows, std::int64_t classes,
   }
   if (!(smoothing >= 0 && smoothing <= 1))
     fail("[{}] expected smoothing within [0, 1], got {}", op, smoothing);
-  if (!(normalizer > 0)) fail("[{}] expected a normalizer above 0, got {}", op, normalizer);
+  if (!(divisor > 0)) fail("[{}] expected a divisor above 0, got {}", op, divisor);
 }
 
 /// The same for R-Drop (rdrop_cross_entropy): rows r and r + n / 2 belong to target r.
@@ -141,7 +141,7 @@ Array scaled(const Array& x, real factor) {
 struct CrossEntropy {
   std::span<const std::int32_t> targets;  // read in forward only
   real smoothing = 0;
-  double normalizer = 1;
+  double divisor = 1;
   bool with_grad = false;
   LossCounts* counts = nullptr;
   Array dlogits;
@@ -149,14 +149,13 @@ struct CrossEntropy {
   Array forward(const Array& logits) {
     if (logits.shape().rank() != 2)
       fail("[cross_entropy] expected logits [rows, classes], got {}", logits.shape());
-    check("cross_entropy", logits.rows(), logits.cols(), targets, smoothing, normalizer);
+    check("cross_entropy", logits.rows(), logits.cols(), targets, smoothing, divisor);
     Array work = logits.clone();
-    const LossCounts c =
-        chunk_loss(work, targets.data(), smoothing, static_cast<real>(1 / normalizer), with_grad,
-                   counts != nullptr ? counts->each : nullptr);
+    const LossCounts c = chunk_loss(work, targets.data(), smoothing, static_cast<real>(1 / divisor),
+                                    with_grad, counts != nullptr ? counts->each : nullptr);
     if (counts != nullptr) accumulate(*counts, c);
     if (with_grad) dlogits = std::move(work);
-    return Array::scalar(static_cast<real>(c.loss / normalizer));
+    return Array::scalar(static_cast<real>(c.loss / divisor));
   }
   void backward(const Array& dy, Grad dx) const {
     if (dx) dx.add(scaled(dlogits, dy.item()));
@@ -174,7 +173,7 @@ struct ProjectedCrossEntropy {
 
   std::span<const std::int32_t> targets;
   real smoothing = 0;
-  double normalizer = 1;
+  double divisor = 1;
   std::optional<real> alpha = std::nullopt;
   const TeacherLogits* teacher = nullptr;  // read in forward only
   bool want_x = false, want_weight = false, want_bias = false;
@@ -187,7 +186,7 @@ struct ProjectedCrossEntropy {
                        classes = weight.shape()[0];
     if (x.rows() % times != 0)
       fail("[{}] expected an even number of rows, got {}", name(), x.rows());
-    check(name(), rows, classes, targets, smoothing, normalizer);
+    check(name(), rows, classes, targets, smoothing, divisor);
     if (want_x) dx = Array(x.shape());
     if (want_weight) dweight = rows == 0 ? Array::zeros(weight.shape()) : Array(weight.shape());
     if (want_bias) dbias = Array::zeros(bias.shape());
@@ -203,17 +202,18 @@ struct ProjectedCrossEntropy {
            z.data(), classes);
       if (bias.defined()) kernels::add_bias(z.data(), bias.data(), z.data(), z.rows(), classes);
       const bool with_grad = want_x || want_weight || want_bias;
-      const auto factor = static_cast<real>(1 / normalizer);
-      const std::int32_t* const own = targets.data() + begin;
+      const auto factor = static_cast<real>(1 / divisor);
+      const std::int32_t* const chunk_targets = targets.data() + begin;
       std::vector<double>* const each = counts != nullptr ? counts->each : nullptr;
       if (teacher != nullptr) {
         Array taught = teacher_logits(begin, n);
-        accumulate(total, distilled_chunk_loss(z, taught, own, smoothing, *teacher, factor,
-                                               with_grad, each));
+        accumulate(total, distilled_chunk_loss(z, taught, chunk_targets, smoothing, *teacher,
+                                               factor, with_grad, each));
       } else if (alpha) {
-        accumulate(total, paired_chunk_loss(z, own, smoothing, *alpha, factor, with_grad, each));
+        accumulate(total,
+                   paired_chunk_loss(z, chunk_targets, smoothing, *alpha, factor, with_grad, each));
       } else {
-        accumulate(total, chunk_loss(z, own, smoothing, factor, with_grad, each));
+        accumulate(total, chunk_loss(z, chunk_targets, smoothing, factor, with_grad, each));
       }
       if (want_weight) {
         gemm(Trans::yes, Trans::no, classes, in, z.rows(), 1, z.data(), classes, input, in,
@@ -230,7 +230,7 @@ struct ProjectedCrossEntropy {
       }
     }
     if (counts != nullptr) accumulate(*counts, total);
-    return Array::scalar(static_cast<real>(total.loss / normalizer));
+    return Array::scalar(static_cast<real>(total.loss / divisor));
   }
 
   void backward(const Array& dy, Grad to_x, Grad to_weight, Grad to_bias) const {
@@ -272,12 +272,12 @@ struct ProjectedCrossEntropy {
       fail("[{}] expected a bias [{}], got {}", name(), weight.shape()[0], bias.shape());
     }
     if (teacher == nullptr) return;
-    const Shape &own = teacher->x.shape(), &matrix = teacher->weight.shape();
-    if (own.rank() != 2 || matrix.rank() != 2 || own.rows() != x.rows() ||
-        own.cols() != matrix.cols() || matrix.rows() != weight.rows() ||
+    const Shape &teacher_rows = teacher->x.shape(), &matrix = teacher->weight.shape();
+    if (teacher_rows.rank() != 2 || matrix.rank() != 2 || teacher_rows.rows() != x.rows() ||
+        teacher_rows.cols() != matrix.cols() || matrix.rows() != weight.rows() ||
         (teacher->bias.defined() && teacher->bias.shape() != Shape{matrix.rows()})) {
       fail("[{}] expected a teacher of {} rows and {} classes, got x {}, weight {} and bias {}",
-           name(), x.rows(), weight.rows(), own, matrix,
+           name(), x.rows(), weight.rows(), teacher_rows, matrix,
            teacher->bias.defined() ? teacher->bias.shape() : Shape{});
     }
     if (!(teacher->share >= 0 && teacher->share <= 1) || !(teacher->temperature > 0))
@@ -299,11 +299,11 @@ Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets
 }
 
 Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, real smoothing,
-                     double normalizer, LossCounts* counts) {
+                     double divisor, LossCounts* counts) {
   CrossEntropy op;
   op.targets = targets;
   op.smoothing = smoothing;
-  op.normalizer = normalizer;
+  op.divisor = divisor;
   op.with_grad = recording() && logits.needs_grad();
   op.counts = counts;
   return apply(std::move(op), logits);
@@ -313,12 +313,12 @@ namespace {
 
 Tensor projected(const Tensor& x, const Tensor& weight, const Tensor& bias,
                  std::span<const std::int32_t> targets, real smoothing, std::optional<real> alpha,
-                 const TeacherLogits* teacher, double normalizer, LossCounts* counts) {
+                 const TeacherLogits* teacher, double divisor, LossCounts* counts) {
   ProjectedCrossEntropy op;
   op.teacher = teacher;
   op.targets = targets;
   op.smoothing = smoothing;
-  op.normalizer = normalizer;
+  op.divisor = divisor;
   op.alpha = alpha;
   op.want_x = recording() && x.needs_grad();
   op.want_weight = recording() && weight.needs_grad();
@@ -331,22 +331,21 @@ Tensor projected(const Tensor& x, const Tensor& weight, const Tensor& bias,
 
 Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                std::span<const std::int32_t> targets, real smoothing,
-                               double normalizer, LossCounts* counts) {
-  return projected(x, weight, bias, targets, smoothing, std::nullopt, nullptr, normalizer, counts);
+                               double divisor, LossCounts* counts) {
+  return projected(x, weight, bias, targets, smoothing, std::nullopt, nullptr, divisor, counts);
 }
 
 Tensor rdrop_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                            std::span<const std::int32_t> targets, real smoothing, real alpha,
-                           double normalizer, LossCounts* counts) {
+                           double divisor, LossCounts* counts) {
   if (!(alpha >= 0)) fail("[rdrop_cross_entropy] expected alpha >= 0, got {}", alpha);
-  return projected(x, weight, bias, targets, smoothing, alpha, nullptr, normalizer, counts);
+  return projected(x, weight, bias, targets, smoothing, alpha, nullptr, divisor, counts);
 }
 
 Tensor distilled_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                std::span<const std::int32_t> targets, real smoothing,
-                               const TeacherLogits& teacher, double normalizer,
-                               LossCounts* counts) {
-  return projected(x, weight, bias, targets, smoothing, std::nullopt, &teacher, normalizer, counts);
+                               const TeacherLogits& teacher, double divisor, LossCounts* counts) {
+  return projected(x, weight, bias, targets, smoothing, std::nullopt, &teacher, divisor, counts);
 }
 
 HEED_END

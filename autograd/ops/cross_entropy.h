@@ -23,21 +23,21 @@ inline constexpr std::int32_t ignored_target = -100;
 /// classes]. Throws if all are.
 Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets,
                      real smoothing = 0, LossCounts* counts = nullptr);
-/// Σ_rows label-smoothed cross-entropy / normalizer, of logits [rows, classes].
+/// Σ_rows label-smoothed cross-entropy / divisor, of logits [rows, classes].
 Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, real smoothing,
-                     double normalizer, LossCounts* counts = nullptr);
+                     double divisor, LossCounts* counts = nullptr);
 /// The same for logits = x Wᵀ + b, computed and discarded in chunks of rows, so that the whole
 /// matrix of logits never exists.
 Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                std::span<const std::int32_t> targets, real smoothing,
-                               double normalizer, LossCounts* counts = nullptr);
+                               double divisor, LossCounts* counts = nullptr);
 /// R-Drop: x has two rows for each target, r and r + targets.size(), which the same model computed
 /// with different dropout. The loss of a target is (CE(p) + CE(q)) / 2 + alpha/4 (KL(p ‖ q) + KL(q
 /// ‖ p)), half of the paper's, so that its scale is that of one pass.
 /// Source: Liang et al., "R-Drop: Regularized Dropout for Neural Networks", 2021.
 Tensor rdrop_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                            std::span<const std::int32_t> targets, real smoothing, real alpha,
-                           double normalizer, LossCounts* counts = nullptr);
+                           double divisor, LossCounts* counts = nullptr);
 
 /// What a student imitates: the logits x Wᵀ + b of a teacher, a row for each target.
 struct TeacherLogits {
@@ -53,7 +53,7 @@ struct TeacherLogits {
 /// 2.
 Tensor distilled_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                std::span<const std::int32_t> targets, real smoothing,
-                               const TeacherLogits& teacher, double normalizer,
+                               const TeacherLogits& teacher, double divisor,
                                LossCounts* counts = nullptr);
 
 HEED_END

@@ -29,27 +29,27 @@ namespace {
 ///              u = √(2/π) (x + 0.044715 x³)         u' = √(2/π) (1 + 0.134145 x²)
 ///
 /// Φ and φ are the standard normal distribution and density. gelu: Hendrycks and Gimpel 2016;
-/// silu: the same, also Elfwing et al. 2017. The loops are kernels::map and kernels::map_grad.
+/// silu: the same, also Elfwing et al. 2017. The loops are kernels::unary and kernels::unary_grad.
 struct Elementwise {
   const char* name = "";
-  kernels::Map f = kernels::Map::neg;
+  kernels::UnaryFunction f = kernels::UnaryFunction::neg;
   Array x, y;
   Array forward(const Array& x_in) {
     require_defined(name, x_in);
     Array out(x_in.shape());
-    kernels::map(f, x_in.data(), out.data(), x_in.size());
-    if (kernels::map_needs_x(f)) x = x_in;
-    if (kernels::map_needs_y(f)) y = out;
+    kernels::unary(f, x_in.data(), out.data(), x_in.size());
+    if (kernels::unary_needs_x(f)) x = x_in;
+    if (kernels::unary_needs_y(f)) y = out;
     return out;
   }
   void backward(const Array& dy, Grad dx) const {
     Array g(dy.shape());
-    kernels::map_grad(f, x.data(), y.data(), dy.data(), g.data(), dy.size());
+    kernels::unary_grad(f, x.data(), y.data(), dy.data(), g.data(), dy.size());
     dx.add(std::move(g));
   }
 };
 
-Tensor elementwise(const char* name, kernels::Map f, const Tensor& x) {
+Tensor elementwise(const char* name, kernels::UnaryFunction f, const Tensor& x) {
   return apply(Elementwise{name, f, {}, {}}, x);
 }
 
@@ -82,7 +82,7 @@ struct Softplus {
     });
   }
   void backward(const Array& dy, Grad dx) const {
-    dx.add(each(dy, x, [](real v) { return static_cast<real>(maps::sigmoid(v)); }));
+    dx.add(each(dy, x, [](real v) { return static_cast<real>(unary_functions::sigmoid(v)); }));
   }
 };
 
@@ -158,7 +158,7 @@ struct Clamp {
 /// With f = sigmoid this is the gated linear unit, with silu SwiGLU, with gelu GEGLU.
 /// Source: Shazeer, "GLU Variants Improve Transformer", 2020, equation 5.
 struct Gated {
-  kernels::Map f = kernels::Map::sigmoid;
+  kernels::UnaryFunction f = kernels::UnaryFunction::sigmoid;
   Array x;
 
   Array forward(const Array& x_in) {
@@ -167,7 +167,7 @@ struct Gated {
     Array y(x.shape().with(-1, n));
     if (y.size() == 0) return y;  // rows or n may be huge
     for (std::int64_t r = 0; r < y.rows(); ++r) {
-      kernels::map(f, x.row(r), y.row(r), n);
+      kernels::unary(f, x.row(r), y.row(r), n);
       kernels::mul(y.row(r), x.row(r) + n, y.row(r), n);
     }
     return y;
@@ -179,10 +179,10 @@ struct Gated {
     for (std::int64_t r = 0; r < dy.rows(); ++r) {
       const real *const a = x.row(r), *const b = a + n;
       real *const da = g.row(r), *const db = da + n;
-      kernels::map(f, a, fa.data(), n);
+      kernels::unary(f, a, fa.data(), n);
       kernels::mul(dy.row(r), fa.data(), db, n);
       kernels::mul(dy.row(r), b, da, n);
-      kernels::map_grad(f, a, fa.data(), da, da, n);
+      kernels::unary_grad(f, a, fa.data(), da, da, n);
     }
     dx.add(std::move(g));
   }
@@ -190,16 +190,20 @@ struct Gated {
 
 }  // namespace
 
-Tensor neg(const Tensor& x) { return elementwise("neg", kernels::Map::neg, x); }
-Tensor exp(const Tensor& x) { return elementwise("exp", kernels::Map::exp, x); }
-Tensor log(const Tensor& x) { return elementwise("log", kernels::Map::log, x); }
-Tensor sqrt(const Tensor& x) { return elementwise("sqrt", kernels::Map::sqrt, x); }
-Tensor tanh(const Tensor& x) { return elementwise("tanh", kernels::Map::tanh, x); }
-Tensor relu(const Tensor& x) { return elementwise("relu", kernels::Map::relu, x); }
-Tensor gelu(const Tensor& x) { return elementwise("gelu", kernels::Map::gelu, x); }
-Tensor gelu_tanh(const Tensor& x) { return elementwise("gelu_tanh", kernels::Map::gelu_tanh, x); }
-Tensor sigmoid(const Tensor& x) { return elementwise("sigmoid", kernels::Map::sigmoid, x); }
-Tensor silu(const Tensor& x) { return elementwise("silu", kernels::Map::silu, x); }
+Tensor neg(const Tensor& x) { return elementwise("neg", kernels::UnaryFunction::neg, x); }
+Tensor exp(const Tensor& x) { return elementwise("exp", kernels::UnaryFunction::exp, x); }
+Tensor log(const Tensor& x) { return elementwise("log", kernels::UnaryFunction::log, x); }
+Tensor sqrt(const Tensor& x) { return elementwise("sqrt", kernels::UnaryFunction::sqrt, x); }
+Tensor tanh(const Tensor& x) { return elementwise("tanh", kernels::UnaryFunction::tanh, x); }
+Tensor relu(const Tensor& x) { return elementwise("relu", kernels::UnaryFunction::relu, x); }
+Tensor gelu(const Tensor& x) { return elementwise("gelu", kernels::UnaryFunction::gelu, x); }
+Tensor gelu_tanh(const Tensor& x) {
+  return elementwise("gelu_tanh", kernels::UnaryFunction::gelu_tanh, x);
+}
+Tensor sigmoid(const Tensor& x) {
+  return elementwise("sigmoid", kernels::UnaryFunction::sigmoid, x);
+}
+Tensor silu(const Tensor& x) { return elementwise("silu", kernels::UnaryFunction::silu, x); }
 
 Tensor softplus(const Tensor& x) { return apply(Softplus{}, x); }
 Tensor abs(const Tensor& x) { return apply(Abs{}, x); }
@@ -211,7 +215,7 @@ Tensor clamp(const Tensor& x, real low, real high) {
   return apply(Clamp{low, high, {}}, x);
 }
 
-Tensor gated(Map f, const Tensor& x) {
+Tensor gated(UnaryFunction f, const Tensor& x) {
   require_defined("gated", x.value());
   if (x.shape().rank() < 1 || x.shape()[-1] % 2 != 0)
     fail("[gated] expected x of shape [..., 2 n], got {}", x.shape());

@@ -1,6 +1,6 @@
 #pragma once
 /// Functions of one value.
-#include "autograd/kernels/maps.h"
+#include "autograd/kernels/unary_functions.h"
 #include "autograd/tensor.h"
 
 HEED_BEGIN
@@ -23,6 +23,6 @@ Tensor pow(const Tensor& x, real exponent);
 /// x limited to [low, high]; outside of it the gradient is 0.
 Tensor clamp(const Tensor& x, real low, real high);
 /// f(a) ⊙ b for x = [a, b], the two halves of the last axis: [..., 2 n] → [..., n].
-Tensor gated(Map f, const Tensor& x);
+Tensor gated(UnaryFunction f, const Tensor& x);
 
 HEED_END

@@ -37,7 +37,7 @@ struct Reduce {
 /// y = max_k x[k] along each line           x: [outer, n, inner] → y: [outer, inner]
 /// dx[k] = dy / m where x[k] = y, else 0,    m: how many values of the line equal y
 /// min: the same with the smallest. NaN equals nothing, so a line with a NaN has no gradient.
-struct Extreme {
+struct MaxOrMin {
   bool smallest = false;
   AxisView view;
   Shape result;
@@ -155,10 +155,10 @@ struct Reduction {
   }
 };
 
-Tensor extreme(const char* op, bool smallest, const Tensor& x, int axis, bool keep_axis) {
+Tensor max_or_min(const char* op, bool smallest, const Tensor& x, int axis, bool keep_axis) {
   const Reduction r(op, x, axis, keep_axis);
   r.require_values(op, x.shape());
-  return apply(Extreme{smallest, r.view, r.result, {}, {}}, x);
+  return apply(MaxOrMin{smallest, r.view, r.result, {}, {}}, x);
 }
 
 }  // namespace
@@ -173,10 +173,10 @@ Tensor mean(const Tensor& x, int axis, bool keep_axis) {
   return apply(Reduce{r.kept, r.result, real(1) / static_cast<real>(r.view.n)}, x);
 }
 Tensor max(const Tensor& x, int axis, bool keep_axis) {
-  return extreme("max", false, x, axis, keep_axis);
+  return max_or_min("max", false, x, axis, keep_axis);
 }
 Tensor min(const Tensor& x, int axis, bool keep_axis) {
-  return extreme("min", true, x, axis, keep_axis);
+  return max_or_min("min", true, x, axis, keep_axis);
 }
 Tensor log_sum_exp(const Tensor& x, int axis, bool keep_axis) {
   const Reduction r("log_sum_exp", x, axis, keep_axis);

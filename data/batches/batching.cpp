@@ -237,7 +237,7 @@ void SequenceBatching::check_trainable(const Dataset& data) const {
   throw Error(Exit::bad_input,
               fmt::format("data.train: no pair is left to train on ({} empty, {} longer than "
                           "data.max_length)",
-                          data.left_out_empty, data.left_out_long));
+                          data.skipped_empty, data.skipped_long));
 }
 
 /// Cuts samples, in the given order, into batches within the limits of the options.

@@ -81,11 +81,11 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
       const auto longer =
           std::max(options.inputs && !options.limit_inputs ? 0 : length, targets.length(i));
       if (shorter == 0) {
-        ++data.left_out_empty;
+        ++data.skipped_empty;
         continue;
       }
       if (options.max_length > 0 && longer > options.max_length) {
-        ++data.left_out_long;
+        ++data.skipped_long;
         continue;
       }
     }

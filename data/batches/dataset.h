@@ -55,10 +55,10 @@ struct Dataset {
   std::optional<Segmentation> segmentation;  ///< requires source_lines and target_lines
   std::optional<Masking> masking;            ///< for masked_lines()
   std::optional<HiddenSpans> spans;          ///< required by hidden_spans()
-  std::vector<Split::Part> parts;   ///< the tasks of a mixture, in the order of their samples
-  MixtureOptions mixture;           ///< how an epoch draws from the parts
-  std::int64_t left_out_long = 0;   ///< pairs longer than max_length on a side
-  std::int64_t left_out_empty = 0;  ///< pairs with no token on a side
+  std::vector<Split::Part> parts;  ///< the tasks of a mixture, in the order of their samples
+  MixtureOptions mixture;          ///< how an epoch draws from the parts
+  std::int64_t skipped_long = 0;   ///< pairs longer than max_length on a side
+  std::int64_t skipped_empty = 0;  ///< pairs with no token on a side
 
   std::vector<std::int32_t> stream;  ///< all of a continuous text, no specials
   std::int64_t text_bytes = 0;       ///< of the text that the tokens spell; 0 if they do not

@@ -17,13 +17,13 @@
 namespace heed {
 namespace {
 
-constexpr std::int64_t most_pixels = std::int64_t{1} << 24;
+constexpr std::int64_t max_pixels = std::int64_t{1} << 24;
 
 void check_size(const std::string& path, std::int64_t height, std::int64_t width) {
-  if (height <= 0 || width <= 0 || height > most_pixels / width)
+  if (height <= 0 || width <= 0 || height > max_pixels / width)
     refuse_file(
         path, fmt::format("a picture of {} x {} pixels; it must have at least one, and at most {}",
-                          height, width, most_pixels));
+                          height, width, max_pixels));
 }
 
 Picture sized(const std::string& path, std::int64_t height, std::int64_t width,

@@ -24,8 +24,8 @@ constexpr std::size_t learn_from = 2'000'000;
 
 /// Bytes of a line; SentencePiece's own limit. With more than about ten thousand bytes without a
 /// space, its trainer takes minutes, or ends the process when a probability underflows.
-constexpr std::size_t longest_learnt = 4192;
-constexpr std::size_t longest_part = 8192;        // bytes encoded in one call
+constexpr std::size_t max_learnt_bytes = 4192;
+constexpr std::size_t max_part_bytes = 8192;      // bytes encoded in one call
 constexpr std::string_view word_mark = "\u2581";  // a space in SentencePiece's normalised text
 
 void check(const sentencepiece::util::Status& status) {
@@ -84,7 +84,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   std::vector<std::int32_t> sample(std::string_view line, const SegmentationOptions& options,
                                    Random& random) const override {
-    if (line.size() > longest_part) return encode(line);  // the library's n-best search is slow
+    if (line.size() > max_part_bytes) return encode(line);  // the library's n-best search is slow
     return is_bpe_ ? merged(line, options.alpha, random) : one_of_nbest(line, options, random);
   }
 
@@ -110,10 +110,10 @@ class SentencePieceTokenizer final : public Tokenizer {
   /// The library's time is quadratic in the length of a line, so a long one is cut before a space,
   /// where pieces end anyway; or, within a word that long, between two characters.
   static std::size_t part_length(std::string_view line) {
-    if (line.size() <= longest_part) return line.size();
-    const std::size_t space = line.rfind(' ', longest_part);
+    if (line.size() <= max_part_bytes) return line.size();
+    const std::size_t space = line.rfind(' ', max_part_bytes);
     if (space != std::string_view::npos && space > 0) return space;
-    std::size_t end = longest_part;
+    std::size_t end = max_part_bytes;
     while (end > 1 && (static_cast<unsigned char>(line[end]) & 0xC0u) == 0x80u) --end;
     return end;
   }
@@ -215,18 +215,18 @@ std::vector<const std::string*> shorter(const std::vector<const std::string*>& l
                                         std::deque<std::string>& parts) {
   std::vector<const std::string*> all;
   for (const std::string* line : lines) {
-    if (line->size() <= longest_learnt) {
+    if (line->size() <= max_learnt_bytes) {
       all.push_back(line);
       continue;
     }
     for (std::size_t begin = 0; begin < line->size();) {
       std::size_t end = line->size();
-      if (end - begin > longest_learnt) {
-        const std::size_t space = line->rfind(' ', begin + longest_learnt);
+      if (end - begin > max_learnt_bytes) {
+        const std::size_t space = line->rfind(' ', begin + max_learnt_bytes);
         end = space != std::string::npos && space > begin ? space : line->find(' ', begin + 1);
         end = std::min(end, line->size());
       }
-      if (end - begin <= longest_learnt) {
+      if (end - begin <= max_learnt_bytes) {
         parts.push_back(line->substr(begin, end - begin));
         all.push_back(&parts.back());
       }
@@ -320,7 +320,7 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
       {"vocab_size", std::to_string(options.vocab_size)},
       {"hard_vocab_limit", "false"},  // a small corpus gives a smaller vocabulary, not an error
       {"character_coverage", "1.0"},
-      {"max_sentence_length", std::to_string(longest_learnt)},
+      {"max_sentence_length", std::to_string(max_learnt_bytes)},
       {"num_threads", "4"},  // part of the result: partial sums are added per thread, in order
       {"unk_id", std::to_string(Tokenizer::unk)},
       {"bos_id", std::to_string(Tokenizer::bos)},
@@ -341,7 +341,7 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
   if (!lines.empty() && learnt.empty()) {
     throw Error(Exit::bad_input,
                 fmt::format("tokenizer: nothing to learn from but words of more than {} bytes",
-                            longest_learnt));
+                            max_learnt_bytes));
   }
   if (!teach_anything(learnt, arguments, options.specials))
     throw Error(Exit::bad_input, "tokenizer: there is no text to learn from");

@@ -148,14 +148,14 @@ std::unique_ptr<Tokenizer> load(const std::string& file, const TokenizerOptions&
 
 std::unique_ptr<Tokenizer> learn(const TokenizerOptions& options,
                                  std::span<const std::string> lines, std::uint64_t seed,
-                                 const std::function<void(const std::string&)>& say) {
-  const bool tells = say && options.kind == TokenizerKind::sentencepiece;
-  if (tells)
-    say(fmt::format("learning a vocabulary of {} pieces from {} lines", options.vocab_size,
-                    lines.size()));
+                                 const std::function<void(const std::string&)>& on_message) {
+  const bool reports = on_message && options.kind == TokenizerKind::sentencepiece;
+  if (reports)
+    on_message(fmt::format("learning a vocabulary of {} pieces from {} lines", options.vocab_size,
+                           lines.size()));
   std::unique_ptr<Tokenizer> tokenizer = train_tokenizer(options, lines, seed);
-  if (tells && tokenizer->size() < options.vocab_size)
-    say(
+  if (reports && tokenizer->size() < options.vocab_size)
+    on_message(
         fmt::format("note: the vocabulary has {} pieces, not the {} of tokenizer.vocab_size: the "
                     "training text yields no more",
                     tokenizer->size(), options.vocab_size));
@@ -165,12 +165,12 @@ std::unique_ptr<Tokenizer> learn(const TokenizerOptions& options,
 }  // namespace
 
 Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
-                           const std::function<void(const std::string&)>& say,
+                           const std::function<void(const std::string&)>& on_message,
                            std::optional<TokenizerKind> target) {
   const bool text = !train.text.empty();
   const auto make = [&](const TokenizerOptions& own, const std::string& file,
                         std::span<const std::string> lines) {
-    return std::shared_ptr<const Tokenizer>(file.empty() ? learn(own, lines, seed, say)
+    return std::shared_ptr<const Tokenizer>(file.empty() ? learn(own, lines, seed, on_message)
                                                          : load(file, own));
   };
   Tokenizers both;

@@ -117,12 +117,12 @@ struct Tokenizers {
 std::string wrong_specials(std::span<const std::string> names);
 
 /// Loads the files that `options` names, or learns from the training split. A text counts as
-/// shared. `target` is the kind of the target's tokenizer, if it is another one. `say` receives a
+/// shared. `target` is the kind of the target's tokenizer, if it is another one. `on_message` receives a
 /// line when sentencepiece begins to learn, which takes seconds, and another if its vocabulary is
 /// smaller than requested. Throws as above, and Error(usage) if a loaded vocabulary lacks one of
 /// `options.specials`.
 Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
-                           const std::function<void(const std::string&)>& say = {},
+                           const std::function<void(const std::string&)>& on_message = {},
                            std::optional<TokenizerKind> target = std::nullopt);
 
 }  // namespace heed

@@ -27,10 +27,10 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
 /// themselves.
 std::string flaw_in_piece_model(std::string_view proto);
 
-/// All lines, in their order, if there are at most `most`; else `most` of them, drawn without
+/// All lines, in their order, if there are at most `max_lines`; else `max_lines` of them, drawn without
 /// replacement, in the order of drawing, which depends only on the seed (sentencepiece.cpp).
-std::vector<const std::string*> sample_lines(std::span<const std::string> lines, std::size_t most,
-                                             std::uint64_t seed);
+std::vector<const std::string*> sample_lines(std::span<const std::string> lines,
+                                             std::size_t max_lines, std::uint64_t seed);
 
 /// Writes a complete file or throws Error(io).
 void write_file(const std::filesystem::path& file, std::string_view content);

@@ -4,23 +4,23 @@
 #include <string_view>
 
 #include "autograd/base/open_enum.h"
-#include "autograd/kernels/maps.h"
+#include "autograd/kernels/unary_functions.h"
 #include "autograd/tensor.h"
 #include "nn/options.h"
 
 namespace heed {
 
-/// The first activations have the numbers of the first maps (autograd/kernels/maps.h) and are fused with
-/// the layer before them (affine_map). The gated ones multiply a map of one half of that layer's result
-/// by the other half (`gated`). Plugins register others.
+/// The first activations have the numbers of the first unary functions (autograd/kernels/unary_functions.h)
+/// and are fused with the layer before them (affine_activation). The gated ones multiply a function of one half
+/// of that layer's result by the other half (`gated`). Plugins register others.
 #define HEED_ENUMERATOR(name) name,
 enum class Activation : int { HEED_ACTIVATIONS(HEED_ENUMERATOR) swiglu, geglu };
 #undef HEED_ENUMERATOR
 
 inline OpenNames& open_names(Activation) {
-  constexpr auto maps = names_of(Map{});
+  constexpr auto functions = names_of(UnaryFunction{});
   static OpenNames names("activation", [&] {
-    std::vector<std::string_view> all(maps.begin(), maps.begin() + activation_count);
+    std::vector<std::string_view> all(functions.begin(), functions.begin() + activation_count);
     all.insert(all.end(), {"swiglu", "geglu"});
     return all;
   }());
@@ -28,10 +28,10 @@ inline OpenNames& open_names(Activation) {
 }
 inline const std::vector<std::string_view>& names_of(Activation f) { return open_names(f).all(); }
 
-/// The map of a gated activation.
-constexpr std::optional<Map> gate_of(Activation f) {
-  if (f == Activation::swiglu) return Map::silu;
-  if (f == Activation::geglu) return Map::gelu;
+/// The function that a gated activation applies to its first half.
+constexpr std::optional<UnaryFunction> gate_of(Activation f) {
+  if (f == Activation::swiglu) return UnaryFunction::silu;
+  if (f == Activation::geglu) return UnaryFunction::gelu;
   return std::nullopt;
 }
 

@@ -12,16 +12,18 @@
 
 HEED_BEGIN
 
-MultiHeadAttention::MultiHeadAttention(const ModelOptions& options, Sees which, Init& init)
+MultiHeadAttention::MultiHeadAttention(const ModelOptions& options, AttentionScope which,
+                                       Init& init)
     : d(options.d_model),
       heads(options.heads),
       kv_heads(options.attention.kv_heads == 0 ? heads : options.attention.kv_heads),
       scale(options.attention.scale),
       map(options.attention.map),
       dropout_rate(options.dropout.attention),
-      sees(which),
-      pattern(which == Sees::memory ? full_pattern()
-                                    : make_pattern(options.attention, which == Sees::past)) {
+      scope(which),
+      pattern(which == AttentionScope::encoder_output
+                  ? full_pattern()
+                  : make_pattern(options.attention, which == AttentionScope::past)) {
   if (heads < 1 || d % heads != 0)
     fail("[multi_head_attention] {} heads do not divide d_model {}", heads, d);
   if (kv_heads < 1 || heads % kv_heads != 0)
@@ -29,10 +31,10 @@ MultiHeadAttention::MultiHeadAttention(const ModelOptions& options, Sees which, 
   in_proj_weight = init.matrix(in_rows(), d);
   in_proj_bias = init.zeros(in_rows());
   out_proj = Linear(d, d, init);
-  if (which == Sees::memory) return;
+  if (which == AttentionScope::encoder_output) return;
   linear = options.attention.pattern == PatternKind::linear;
   if (options.attention.pattern == PatternKind::topk) top_k = options.attention.top_k;
-  positions = LayerPositions(options, which == Sees::past, init);
+  positions = LayerPositions(options, which == AttentionScope::past, init);
 }
 
 Parameters MultiHeadAttention::parameters() const {
@@ -50,11 +52,11 @@ Tensor MultiHeadAttention::keys_and_values(const Tensor& x) const {
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const Context& context) const {
-  if (sees == Sees::memory && context.memory == nullptr)
-    fail("[multi_head_attention] expected a memory, got none");
+  if (scope == AttentionScope::encoder_output && context.encoder_output == nullptr)
+    fail("[multi_head_attention] expected the output of an encoder, got none");
   if (context.cache != nullptr && recording())
     fail("[multi_head_attention] a cache has no gradients: use it under NoGrad");
-  return out_proj(context.cache != nullptr ? new_rows(x, context) : whole_sequences(x, context));
+  return out_proj(context.cache != nullptr ? decode_step(x, context) : whole_sequences(x, context));
 }
 
 AttentionOptions MultiHeadAttention::attention_options(const Context& context,
@@ -64,7 +66,7 @@ AttentionOptions MultiHeadAttention::attention_options(const Context& context,
                            .scale = static_cast<real>(scale),
                            .pattern = pattern,
                            .map = map};
-  if (sees == Sees::memory) return options;
+  if (scope == AttentionScope::encoder_output) return options;
   if (context.pattern != nullptr) options.pattern = context.pattern;
   options.top_k = top_k;
   options.terms.assign(context.terms.begin(), context.terms.end());
@@ -86,21 +88,23 @@ std::int64_t longest_of(Offsets offsets) {
 
 Tensor MultiHeadAttention::whole_sequences(const Tensor& x, const Context& context) const {
   if (AttentionLog* const log = AttentionLog::active)
-    log->enter(x.value(), sees == Sees::memory ? context.memory->rows.value() : Array());
+    log->enter(x.value(), scope == AttentionScope::encoder_output
+                              ? context.encoder_output->rows.value()
+                              : Array());
   const std::int64_t remembered =
       context.lanes.memory != nullptr ? context.lanes.memory->length() : 0;
   AttentionOptions options = attention_options(context, remembered + longest_of(context.offsets));
   options.dropout = static_cast<real>(context.pass.rate(dropout_rate));
   options.key = context.pass.next_key();
-  if (sees == Sees::memory) {
-    const Memory& memory = *context.memory;
-    const Tensor q = queries(x);                     // [rows, d]
-    const Tensor kv = keys_and_values(memory.rows);  // [memory rows, 2 e]: k, v
-    return cross_attention(q, kv, context.offsets, memory.offsets, options);
+  if (scope == AttentionScope::encoder_output) {
+    const EncoderOutput& encoded = *context.encoder_output;
+    const Tensor q = queries(x);                      // [rows, d]
+    const Tensor kv = keys_and_values(encoded.rows);  // [encoder rows, 2 e]: k, v
+    return cross_attention(q, kv, context.offsets, encoded.offsets, options);
   }
   if (context.lanes.memory != nullptr) return next_segment(x, context, std::move(options));
   const Tensor qkv = rotated_qkv(x, context.offsets);
-  if (linear) return linear_attention(qkv, context.offsets, sees == Sees::past, options);
+  if (linear) return linear_attention(qkv, context.offsets, scope == AttentionScope::past, options);
   return self_attention(qkv, context.offsets, options);
 }
 
@@ -109,8 +113,8 @@ Tensor MultiHeadAttention::rotated_qkv(const Tensor& x, Offsets offsets) const {
   return positions.rotated(unrotated, heads + kv_heads, offsets, 0);
 }
 
-Tensor MultiHeadAttention::read(const Tensor& x, const Context& context) const {
-  std::vector<Array>& own = context.cache->layers[context.layer].own;
+Tensor MultiHeadAttention::prefill(const Tensor& x, const Context& context) const {
+  std::vector<Array>& entries = context.cache->layers[context.layer].entries;
   const Tensor qkv = rotated_qkv(x, context.offsets);
   const std::int64_t width = in_rows() - d, rows = qkv.value().rows();
   Tensor y;
@@ -119,12 +123,12 @@ Tensor MultiHeadAttention::read(const Tensor& x, const Context& context) const {
     Array out(x.shape()), state = Array::zeros({1, step.state_size()});
     for (std::int64_t t = 0; t < rows; ++t)
       step(qkv.value().row(t), qkv.value().row(t) + d, state.data(), out.row(t));
-    own.resize(rows);  // each later step reads the newest state only
-    own.back() = std::move(state);
+    entries.resize(rows);  // each later step reads the newest state only
+    entries.back() = std::move(state);
     y = Tensor(std::move(out));
   } else {
     for (std::int64_t t = 0; t < rows; ++t)
-      own.emplace_back(Shape{1, width}, std::span(qkv.value().row(t) + d, width));
+      entries.emplace_back(Shape{1, width}, std::span(qkv.value().row(t) + d, width));
     y = self_attention(qkv, context.offsets, attention_options(context, rows));
   }
   return out_proj(y);
@@ -157,40 +161,41 @@ Tensor MultiHeadAttention::next_segment(const Tensor& x, const Context& context,
                          key_offsets, options);
 }
 
-Tensor MultiHeadAttention::new_rows(const Tensor& x, const Context& context) const {
+Tensor MultiHeadAttention::decode_step(const Tensor& x, const Context& context) const {
   const Cache& cache = *context.cache;
   LayerCache& layer = context.cache->layers[context.layer];
   Tensor q = queries(x);  // [hypotheses, d]
-  if (sees != Sees::memory) {
+  if (scope != AttentionScope::encoder_output) {
     const Tensor kv = positions.rotated(keys_and_values(x), kv_heads, context.offsets,
                                         cache.position);  // [hypotheses, 2 e]: k, v
     q = positions.rotated(q, heads, context.offsets, cache.position);
-    if (linear) return new_rows_linear(q, kv, context);
-    layer.own.push_back(kv.value());
-  } else if (!layer.memory.defined()) {
-    layer.memory = keys_and_values(context.memory->rows).value();  // [memory rows, 2 e]
+    if (linear) return decode_step_linear(q, kv, context);
+    layer.entries.push_back(kv.value());
+  } else if (!layer.encoder_keys_values.defined()) {
+    layer.encoder_keys_values =
+        keys_and_values(context.encoder_output->rows).value();  // [encoder rows, 2 e]
   }
   Array out(q.shape());
   AttentionStep attend(attention_options(context, cache.position + 1), d);
   for (std::int64_t i = 0; i < out.rows(); ++i) {
-    if (sees == Sees::memory) {
+    if (scope == AttentionScope::encoder_output) {
       const std::int32_t s = cache.sequence[i];
-      const std::int64_t begin = context.memory->offsets[s],
-                         keys = context.memory->offsets[s + 1] - begin;
-      const auto row = [&](std::int64_t t) { return layer.memory.row(begin + t); };
+      const std::int64_t begin = context.encoder_output->offsets[s],
+                         keys = context.encoder_output->offsets[s + 1] - begin;
+      const auto row = [&](std::int64_t t) { return layer.encoder_keys_values.row(begin + t); };
       attend(q.value().row(i), s, cache.position, keys, row, out.row(i));
     } else {
       const std::vector<std::int32_t>& path = cache.paths[i];
       const auto keys = static_cast<std::int64_t>(path.size());
-      const auto row = [&](std::int64_t t) { return layer.own[t].row(path[t]); };
+      const auto row = [&](std::int64_t t) { return layer.entries[t].row(path[t]); };
       attend(q.value().row(i), i, keys - 1, keys, row, out.row(i));
     }
   }
   return Tensor(std::move(out));
 }
 
-Tensor MultiHeadAttention::new_rows_linear(const Tensor& q, const Tensor& kv,
-                                           const Context& context) const {
+Tensor MultiHeadAttention::decode_step_linear(const Tensor& q, const Tensor& kv,
+                                              const Context& context) const {
   const LinearAttentionStep step(attention_options(context, 0), d);
   Array out(q.shape());
   Array& states = running_state(context, out.rows(), step.state_size());

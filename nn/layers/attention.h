@@ -21,21 +21,21 @@ struct MultiHeadAttention : Mixer {
   double scale;
   ScoreMap map;
   double dropout_rate;
-  Sees sees;
+  AttentionScope scope;
   PatternPtr pattern;        ///< which keys a query reads, unless the context says otherwise
   bool linear = false;       ///< self-attention without scores
   std::int64_t top_k = 0;    ///< keys that a query keeps; 0: all that it reads
   LayerPositions positions;  ///< used in self-attention only
 
-  MultiHeadAttention(const ModelOptions& options, Sees which, Init& init);
+  MultiHeadAttention(const ModelOptions& options, AttentionScope which, Init& init);
 
   /// x: [rows, d] → [rows, d]. With a cache, the keys and values of x are added to it. Throws Error
-  /// if a memory is needed and there is none, or if a cache is used while a tape is recording.
+  /// if the output of an encoder is needed and there is none, or if a cache is used while a tape is recording.
   Tensor operator()(const Tensor& x, const Context& context) const override;
   Tensor step(const Tensor& x, const Context& context) const override {
     return (*this)(x, context);
   }
-  Tensor read(const Tensor& x, const Context& context) const override;
+  Tensor prefill(const Tensor& x, const Context& context) const override;
   Parameters parameters() const override;
 
  private:
@@ -48,8 +48,8 @@ struct MultiHeadAttention : Mixer {
   /// Queries, keys and values side by side, with rotary positions applied: [rows, d + 2 e].
   Tensor rotated_qkv(const Tensor& x, Offsets offsets) const;
   Tensor next_segment(const Tensor& x, const Context& context, AttentionOptions options) const;
-  Tensor new_rows(const Tensor& x, const Context& context) const;
-  Tensor new_rows_linear(const Tensor& q, const Tensor& kv, const Context& context) const;
+  Tensor decode_step(const Tensor& x, const Context& context) const;
+  Tensor decode_step_linear(const Tensor& q, const Tensor& kv, const Context& context) const;
 };
 
 HEED_END

@@ -7,10 +7,12 @@ HEED_BEGIN
 
 TransformerBlock::TransformerBlock(const ModelOptions& options, BlockKind kind, Init& init)
     : mixer_kind(options.mixer),
-      mixer(make_mixer(options, kind == BlockKind::encoder ? Sees::all : Sees::past, init)),
-      cross_attention(kind == BlockKind::decoder
-                          ? std::optional(MultiHeadAttention(options, Sees::memory, init))
-                          : std::nullopt),
+      mixer(make_mixer(
+          options, kind == BlockKind::encoder ? AttentionScope::all : AttentionScope::past, init)),
+      cross_attention(
+          kind == BlockKind::decoder
+              ? std::optional(MultiHeadAttention(options, AttentionScope::encoder_output, init))
+              : std::nullopt),
       feed_forward(options, init),
       around_mixer(options, init) {
   if (options.norm_kind == NormKind::batch && options.norm != NormPlace::none &&
@@ -24,7 +26,7 @@ TransformerBlock::TransformerBlock(const ModelOptions& options, BlockKind kind, 
 Tensor TransformerBlock::operator()(const Tensor& x, const Context& context) const {
   const auto mix = [&](const Tensor& rows) {
     if (context.cache == nullptr) return (*mixer)(rows, context);
-    return context.reading ? mixer->read(rows, context) : mixer->step(rows, context);
+    return context.prefill ? mixer->prefill(rows, context) : mixer->step(rows, context);
   };
   const auto cross = [&](const Tensor& rows) { return (*cross_attention)(rows, context); };
   const auto feed = [&](const Tensor& rows) { return feed_forward(rows, context.pass); };
@@ -80,28 +82,28 @@ namespace {
 /// is copied: only the model lives that long.
 Tensor recomputed(const TransformerBlock& block, const Tensor& x, const Context& context) {
   std::vector<Tensor> inputs{x}, variables;
-  OwnOffsets memory_offsets;
-  if (block.cross_attention && context.memory != nullptr) {
-    inputs.push_back(context.memory->rows);
-    memory_offsets = context.memory->offsets;
+  ComputedOffsets encoder_offsets;
+  if (block.cross_attention && context.encoder_output != nullptr) {
+    inputs.push_back(context.encoder_output->rows);
+    encoder_offsets = context.encoder_output->offsets;
   }
   for (const NamedTensor& p : block.parameters()) variables.push_back(p.tensor);
   for (const ScoreTermPtr& term : context.terms)
     variables.insert(variables.end(), term->inputs().begin(), term->inputs().end());
   const auto after =
       std::make_shared<Pass>();  // the pass once the block has taken its random numbers
-  const OwnOffsets offsets(context.offsets.begin(), context.offsets.end());
-  const auto run = [&block, memory_offsets, after, offsets, start = context.pass,
+  const ComputedOffsets offsets(context.offsets.begin(), context.offsets.end());
+  const auto run = [&block, encoder_offsets, after, offsets, start = context.pass,
                     terms = context.terms, pattern = context.pattern, layer = context.layer,
                     lanes = context.lanes](std::span<const Tensor> given) {
     *after = start;
-    const Memory memory{given.back(), memory_offsets};
-    Context own{offsets, given.size() > 1 ? &memory : nullptr, *after};
-    own.terms = terms;
-    own.pattern = pattern;
-    own.layer = layer;
-    own.lanes = lanes;
-    return block(given[0], own);
+    const EncoderOutput encoded{given.back(), encoder_offsets};
+    Context inner{offsets, given.size() > 1 ? &encoded : nullptr, *after};
+    inner.terms = terms;
+    inner.pattern = pattern;
+    inner.layer = layer;
+    inner.lanes = lanes;
+    return block(given[0], inner);
   };
   const Tensor y = recompute(run, inputs, variables);
   context.pass = *after;

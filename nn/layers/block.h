@@ -11,7 +11,8 @@
 HEED_BEGIN
 
 /// encoder: rows see their whole sequence. causal: rows see themselves and those before them, as in
-/// a language model. decoder: causal, and reads a memory too.
+/// a language model. decoder: causal, with cross-attention to the output
+/// of the encoder.
 enum class BlockKind { encoder, causal, decoder };
 
 /// A residual connection around a sublayer, with its norm:
@@ -40,8 +41,8 @@ struct Residual {
   }
 };
 
-/// A layer of a Transformer: a mixer (self-attention, unless the options name another), attention to
-/// the memory if the kind has it, and feed-forward. Serial: each has its residual. Parallel: they read
+/// A layer of a Transformer: a mixer (self-attention, unless the options name another), cross-attention
+/// if the kind has it, and feed-forward. Serial: each has its residual. Parallel: they read
 /// the same rows, and their sum has one residual (Wang and Komatsuzaki, GPT-J, 2021).
 struct TransformerBlock {
   MixerKind mixer_kind;

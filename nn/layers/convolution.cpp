@@ -7,11 +7,11 @@
 
 HEED_BEGIN
 
-GatedConvolution::GatedConvolution(const ModelOptions& options, Sees sees, Init& init)
+GatedConvolution::GatedConvolution(const ModelOptions& options, AttentionScope scope, Init& init)
     : conv(options.conv_width * options.d_model, 2 * options.d_model, init),
       d(options.d_model),
       width(options.conv_width),
-      before(sees == Sees::past ? width - 1 : width / 2) {}
+      before(scope == AttentionScope::past ? width - 1 : width / 2) {}
 
 Parameters GatedConvolution::parameters() const { return parameters_of("conv", conv); }
 

@@ -14,7 +14,7 @@ struct GatedConvolution : Mixer {
   std::int64_t d, width;
   std::int64_t before;  ///< rows of the window that precede its own row
 
-  GatedConvolution(const ModelOptions& options, Sees sees, Init& init);
+  GatedConvolution(const ModelOptions& options, AttentionScope scope, Init& init);
   Tensor operator()(const Tensor& x, const Context& context) const override;
   Tensor step(const Tensor& x, const Context& context) const override;
   Parameters parameters() const override;

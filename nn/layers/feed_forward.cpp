@@ -17,8 +17,8 @@ Tensor FeedForward::hidden(const Tensor& x, Pass& pass) const {
   if (const auto gate = gate_of(activation))
     return dropout(gated(*gate, linear1(x)), p, pass.next_key());
   if (registered != nullptr) return dropout(registered(linear1(x)), p, pass.next_key());
-  return affine_map(static_cast<Map>(activation), x, linear1.weight, linear1.bias, p,
-                    pass.next_key());
+  return affine_activation(static_cast<UnaryFunction>(activation), x, linear1.weight, linear1.bias,
+                           p, pass.next_key());
 }
 
 Parameters FeedForward::parameters() const {

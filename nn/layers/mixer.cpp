@@ -26,15 +26,15 @@ void require_no_gradients() {
 Tensor Mixer::step(const Tensor& x, const Context& context) const {
   require_no_gradients();
   const Cache& cache = *context.cache;
-  std::vector<Array>& own = context.cache->layers[context.layer].own;
-  own.push_back(x.value());  // own[t]: what the mixer read at position t
-  const auto length = static_cast<std::int64_t>(own.size()), hypotheses = x.value().rows(),
+  std::vector<Array>& entries = context.cache->layers[context.layer].entries;
+  entries.push_back(x.value());  // entries[t]: what the mixer read at position t
+  const auto length = static_cast<std::int64_t>(entries.size()), hypotheses = x.value().rows(),
              d = x.value().cols();
   Array sequences({hypotheses * length, d}), newest({hypotheses, d});
   std::vector<std::int32_t> offsets{0};
   for (std::int64_t i = 0; i < hypotheses; ++i) {
     for (std::int64_t t = 0; t < length; ++t)
-      std::copy_n(own[t].row(cache.paths[i][t]), d, sequences.row(i * length + t));
+      std::copy_n(entries[t].row(cache.paths[i][t]), d, sequences.row(i * length + t));
     offsets.push_back(static_cast<std::int32_t>((i + 1) * length));
   }
   Context whole = context;
@@ -46,7 +46,7 @@ Tensor Mixer::step(const Tensor& x, const Context& context) const {
   return Tensor(std::move(newest));
 }
 
-Tensor Mixer::read(const Tensor& x, const Context& context) const {
+Tensor Mixer::prefill(const Tensor& x, const Context& context) const {
   Array all(x.shape());
   constexpr std::int32_t one[] = {0, 1};
   Context step_context = context;
@@ -60,30 +60,30 @@ Tensor Mixer::read(const Tensor& x, const Context& context) const {
 
 Array& Mixer::running_state(const Context& context, std::int64_t hypotheses, std::int64_t width) {
   require_no_gradients();
-  std::vector<Array>& own = context.cache->layers[context.layer].own;
+  std::vector<Array>& entries = context.cache->layers[context.layer].entries;
   Array state = Array::zeros({hypotheses, width});
-  if (!own.empty()) {
-    const std::size_t newest = own.size() - 1;
-    const Array before = std::exchange(own[newest], Array());  // no later step reads it
+  if (!entries.empty()) {
+    const std::size_t newest = entries.size() - 1;
+    const Array before = std::exchange(entries[newest], Array());  // no later step reads it
     for (std::int64_t i = 0; i < hypotheses; ++i)
       std::copy_n(before.row(context.cache->paths[i][newest]), width, state.row(i));
   }
-  return own.emplace_back(std::move(state));
+  return entries.emplace_back(std::move(state));
 }
 
 void add_mixer(std::string_view name, MixerFactory make) { mixers().add(name, std::move(make)); }
 
-std::unique_ptr<Mixer> make_mixer(const ModelOptions& options, Sees sees, Init& init) {
+std::unique_ptr<Mixer> make_mixer(const ModelOptions& options, AttentionScope scope, Init& init) {
   switch (options.mixer) {
     case MixerKind::attention:
-      return std::make_unique<MultiHeadAttention>(options, sees, init);
+      return std::make_unique<MultiHeadAttention>(options, scope, init);
     case MixerKind::lstm:
     case MixerKind::gru:
-      return std::make_unique<Recurrent>(options, sees, init);
+      return std::make_unique<Recurrent>(options, scope, init);
     case MixerKind::conv:
-      return std::make_unique<GatedConvolution>(options, sees, init);
+      return std::make_unique<GatedConvolution>(options, scope, init);
   }
-  return mixers().of(options.mixer)(options, sees, init);
+  return mixers().of(options.mixer)(options, scope, init);
 }
 
 HEED_END

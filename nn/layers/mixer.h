@@ -29,9 +29,14 @@ inline bool is_built_in(MixerKind kind) {
 
 HEED_BEGIN
 
-/// Which rows a row reads: all rows of its sequence; its own row and earlier ones; or those of the memory
-/// (cross-attention only).
-enum class Sees { all, past, memory };
+/// Which rows a row attends to: all rows of its sequence; itself and earlier ones; or the output of the
+/// encoder (cross-attention only).
+enum class AttentionScope {
+  all,
+  past,
+  encoder_output,
+  memory [[deprecated("use encoder_output")]] = encoder_output,
+};
 
 /// A mixer must not modify itself while it runs: shards call it from several threads at once.
 class Mixer {
@@ -44,17 +49,17 @@ class Mixer {
   /// The weights by name. The names must not change: checkpoints use them.
   virtual Parameters parameters() const = 0;
 
-  /// A step of decoding, for a mixer that sees the past: context.cache is set, row i of x is the
+  /// A step of decoding, for a mixer with AttentionScope::past: context.cache is set, row i of x is the
   /// newest of hypothesis i, and so is row i of the result: [hypotheses, d] → [hypotheses, d]. By
-  /// default it keeps x in the cache and runs whole sequences: the time of a step is then
-  /// proportional to the rows so far. An override keeps its state in
-  /// context.cache->layers[context.layer].own (see Cache). Throws Error(failed) while a tape is
+  /// default it stores x in the cache and runs whole sequences: the time of a step is then
+  /// proportional to the rows so far. An override stores its state in
+  /// context.cache->layers[context.layer].entries (see Cache). Throws Error(failed) while a tape is
   /// recording.
   virtual Tensor step(const Tensor& x, const Context& context) const;
 
-  /// Reads the rows of a prompt that all hypotheses share, [rows, d] → [rows, d], and fills the empty cache.
-  /// By default it calls step() for each row; self-attention reads all rows in one pass.
-  virtual Tensor read(const Tensor& x, const Context& context) const;
+  /// Processes the rows of a prompt that all hypotheses share, [rows, d] → [rows, d], and fills the empty
+  /// cache. By default it calls step() for each row; self-attention processes all rows in one pass.
+  virtual Tensor prefill(const Tensor& x, const Context& context) const;
 
  protected:
   /// For a step that needs only what the step before left, `width` values for each hypothesis:
@@ -63,14 +68,16 @@ class Mixer {
   static Array& running_state(const Context& context, std::int64_t hypotheses, std::int64_t width);
 };
 
-using MixerFactory =
-    std::function<std::unique_ptr<Mixer>(const ModelOptions& options, Sees sees, Init& init)>;
+using MixerFactory = std::function<std::unique_ptr<Mixer>(const ModelOptions& options,
+                                                          AttentionScope scope, Init& init)>;
 
-/// Adds a mixer by name. `sees` is Sees::all in an encoder and Sees::past in a decoder. Throws
+/// Adds a mixer by name. `scope` is AttentionScope::all in an encoder and AttentionScope::past in a decoder. Throws
 /// Error(bad_input) if the name is taken or has no dot.
 void add_mixer(std::string_view name, MixerFactory make);
 /// The mixer that options.mixer names. Throws Error(failed) if only the other build (real = float or
 /// double) registers it.
-std::unique_ptr<Mixer> make_mixer(const ModelOptions& options, Sees sees, Init& init);
+std::unique_ptr<Mixer> make_mixer(const ModelOptions& options, AttentionScope scope, Init& init);
+
+using Sees [[deprecated("use AttentionScope")]] = AttentionScope;
 
 HEED_END

@@ -31,15 +31,15 @@ bool differ(const Array& a, std::int64_t i, const Array& b, std::int64_t j) {
 
 class Check {
  public:
-  Check(const ModelOptions& options, Sees sees)
-      : name_(name_of(options.mixer)), d_(options.d_model), sees_(sees) {
+  Check(const ModelOptions& options, AttentionScope scope)
+      : name_(name_of(options.mixer)), d_(options.d_model), scope_(scope) {
     Init init(InitKind::xavier, options.init_std, 1);
-    mixer_ = make_mixer(options, sees, init);
+    mixer_ = make_mixer(options, scope, init);
     // Initial values may be zero, or hide an input behind a gate.
     std::set<std::string> names;
     for (NamedTensor& p : mixer_->parameters()) {
       if (!names.insert(p.name).second)
-        complain(fmt::format("two of its parameters have the name {}", p.name));
+        reject(fmt::format("two of its parameters have the name {}", p.name));
       const Shape& shape = p.tensor.shape();
       const double in = shape.rank() > 1 ? static_cast<double>(shape.cols()) : 1;
       fill(p.tensor.mutable_value(), 1 / std::sqrt(std::max(in, 1.0)), random_);
@@ -50,18 +50,18 @@ class Check {
     const Array x = random_rows(rows);
     const Array y = run_whole(x, {0, first_length, rows});
     if (y.shape() != x.shape())
-      complain(fmt::format("it returns shape {} for rows of shape {}; expected the same shape",
-                           y.shape(), x.shape()));
+      reject(fmt::format("it returns shape {} for rows of shape {}; expected the same shape",
+                         y.shape(), x.shape()));
     if (!std::ranges::all_of(y.values(), [](real v) { return std::isfinite(v); }))
-      complain("its output is not finite for finite rows");
+      reject("its output is not finite for finite rows");
     for (const std::int64_t from : {std::int64_t{1}, first_length / 2, first_length - 1})
       check_change(x, y, from, first_length);
     check_change(x, y, first_length, rows);
-    if (sees_ == Sees::past) check_steps();
+    if (scope_ == AttentionScope::past) check_steps();
   }
 
  private:
-  [[noreturn]] void complain(const std::string& what) const { fail("mixer {}: {}", name_, what); }
+  [[noreturn]] void reject(const std::string& what) const { fail("mixer {}: {}", name_, what); }
 
   Array random_rows(std::int64_t n) {
     Array x({n, d_});
@@ -84,13 +84,13 @@ class Check {
       if ((i >= begin && i < end) || !differ(y, i, now, i)) continue;
       const bool same_sequence = (i < first_length) == (begin < first_length);
       if (!same_sequence)
-        complain(
+        reject(
             "a sequence changes with another one of its batch; context.offsets holds where "
             "each begins");
-      if (sees_ == Sees::past)
-        complain(
+      if (scope_ == AttentionScope::past)
+        reject(
             fmt::format("row {} of a sequence changes with rows {} and later; in a decoder "
-                        "(Sees::past) a row reads only itself and those before it",
+                        "(AttentionScope::past) a row reads only itself and those before it",
                         i, begin));
     }
   }
@@ -110,15 +110,15 @@ class Check {
       const Array y =
           mixer_->step(Tensor(read.back().clone()), {each, nullptr, pass, &cache}).value();
       if (y.shape() != read.back().shape())
-        complain(fmt::format("a decoding step returns shape {} for rows of shape {}", y.shape(),
-                             read.back().shape()));
+        reject(fmt::format("a decoding step returns shape {} for rows of shape {}", y.shape(),
+                           read.back().shape()));
       for (std::int64_t i = 0; i < 2; ++i) {
         Array sequence({t + 1, d_});
         for (std::int64_t s = 0; s <= t; ++s)
           std::copy_n(read[s].row(cache.paths[i][s]), d_, sequence.row(s));
         const Array whole = run_whole(sequence, {0, static_cast<std::int32_t>(t + 1)});
         if (differ(whole, t, y, i))
-          complain(
+          reject(
               fmt::format("decoding step by step differs from whole sequences at position {}; "
                           "check its function step",
                           t));
@@ -128,13 +128,13 @@ class Check {
 
   std::string name_;
   std::int64_t d_;
-  Sees sees_;
+  AttentionScope scope_;
   Random random_{RandomKey{.seed = 1, .stream = Stream::check}};
   std::unique_ptr<Mixer> mixer_;
 };
 
 }  // namespace
 
-void check_mixer(const ModelOptions& options, Sees sees) { Check(options, sees).run(); }
+void check_mixer(const ModelOptions& options, AttentionScope scope) { Check(options, scope).run(); }
 
 HEED_END

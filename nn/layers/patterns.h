@@ -1,7 +1,7 @@
 #pragma once
 /// The patterns that a config can choose for self-attention. A new one needs its own file in
 /// autograd/ops/attention/ and, here, an include, a value, a name and a case; the tests then
-/// include it. (Attention to a memory always reads all of it.)
+/// include it. (Cross-attention always reads all rows of the encoder.)
 
 #include "autograd/base/enum_names.h"
 #include "autograd/ops/attention/bigbird.h"

@@ -1,7 +1,7 @@
 #pragma once
 /// For plugins: registers layers by name (docs/PLUGINS.md). Write this at namespace scope in a source file:
 ///
-///   HEED_MIXER("mine.gate", Gate)            // Gate: heed::Mixer, made from (options, sees, init)
+///   HEED_MIXER("mine.gate", Gate)            // Gate: heed::Mixer, made from (options, scope, init)
 ///   HEED_ACTIVATION("mine.squash", squash)   // heed::Tensor squash(const heed::Tensor&)
 ///
 /// A plugin is compiled twice, with real = float and, with HEED_DOUBLE, with real = double, into two
@@ -39,12 +39,12 @@ heed_plugin_entries() {
   [[maybe_unused]] static const ::heed::PluginEntry HEED_PLUGIN_UNIQUE(__COUNTER__)( \
       what, name, both, [](std::string_view registered_name) { __VA_ARGS__; });
 
-#define HEED_MIXER(name, Type)                                                              \
-  HEED_PLUGIN_ENTRY(                                                                        \
-      "mixer", name, true,                                                                  \
-      ::heed::add_mixer(registered_name, [](const ::heed::ModelOptions& options,            \
-                                            ::heed::Sees sees, ::heed::Init& init) {        \
-        return std::unique_ptr<::heed::Mixer>(std::make_unique<Type>(options, sees, init)); \
+#define HEED_MIXER(name, Type)                                                                  \
+  HEED_PLUGIN_ENTRY(                                                                            \
+      "mixer", name, true,                                                                      \
+      ::heed::add_mixer(registered_name, [](const ::heed::ModelOptions& options,                \
+                                            ::heed::AttentionScope scope, ::heed::Init& init) { \
+        return std::unique_ptr<::heed::Mixer>(std::make_unique<Type>(options, scope, init));    \
       }))
 
 #define HEED_ACTIVATION(name, function) \

@@ -36,7 +36,7 @@ constexpr bool by_distance(PositionKind kind) {
 HEED_BEGIN
 
 /// Positions that a stack of blocks shares: a vector added to each row, or a term added to the scores
-/// of every self-attention. (Attention to a memory has none: its positions are another sequence's.)
+/// of every self-attention. (Cross-attention has none: its keys have the positions of another sequence.)
 /// - sinusoidal: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(…)
 ///   (Vaswani et al. 2017, section 3.5)
 /// - learned: rows of a trained table [max_positions, d]

@@ -8,8 +8,9 @@
 
 HEED_BEGIN
 
-Recurrent::Recurrent(const ModelOptions& options, Sees sees, Init& init) : kind(options.mixer) {
-  const std::int64_t d = options.d_model, count = sees == Sees::past ? 1 : 2,
+Recurrent::Recurrent(const ModelOptions& options, AttentionScope scope, Init& init)
+    : kind(options.mixer) {
+  const std::int64_t d = options.d_model, count = scope == AttentionScope::past ? 1 : 2,
                      gates = kind == MixerKind::lstm ? 4 : 3;
   if (d % count != 0)
     fail("[{}] two directions of half the width need an even d_model, got {}", name_of(kind), d);

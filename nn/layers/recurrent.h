@@ -22,7 +22,7 @@ struct Recurrent : Mixer {
   MixerKind kind;
   std::vector<Direction> directions;  ///< forward, then backward
 
-  Recurrent(const ModelOptions& options, Sees sees, Init& init);
+  Recurrent(const ModelOptions& options, AttentionScope scope, Init& init);
   Tensor operator()(const Tensor& x, const Context& context) const override;
   Tensor step(const Tensor& x, const Context& context) const override;
   Parameters parameters() const override;

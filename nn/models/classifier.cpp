@@ -4,8 +4,8 @@
 
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/index.h"
+#include "nn/models/backbone.h"
 #include "nn/models/swin.h"
-#include "nn/models/tower.h"
 
 HEED_BEGIN
 
@@ -13,11 +13,11 @@ namespace {
 
 /// The label of each sequence: that of its first row. (With R-Drop, labels are those of the first
 /// half.)
-std::vector<std::int32_t> labels_of_sequences(const Rows& rows) {
+std::vector<std::int32_t> labels_of_sequences(const ModelInput& input) {
   std::vector<std::int32_t> labels;
-  for (std::size_t s = 0; s + 1 < rows.source.offsets.size(); ++s) {
-    const auto first = static_cast<std::size_t>(rows.source.offsets[s]);
-    if (first < rows.labels.size()) labels.push_back(rows.labels[first]);
+  for (std::size_t s = 0; s + 1 < input.source.offsets.size(); ++s) {
+    const auto first = static_cast<std::size_t>(input.source.offsets[s]);
+    if (first < input.labels.size()) labels.push_back(input.labels[first]);
   }
   return labels;
 }
@@ -57,7 +57,7 @@ class EncoderClassifier final : public Classifier {
       fail(
           "[classifier] a front end of convolutions expected a label for each sequence, from the "
           "mean of its rows");
-    encoder_ = Tower(options, vocabulary, BlockKind::encoder, init);
+    encoder_ = Backbone(options, vocabulary, BlockKind::encoder, init);
     output_ = tied_ ? Linear(encoder_.embedding.weight) : Linear(options.d_model, labels, init);
   }
 
@@ -77,22 +77,22 @@ class EncoderClassifier final : public Classifier {
   }
   std::int64_t position_limit() const override { return position_limit_; }
   bool of_sequences() const override { return labelling_ == Labelling::sequences; }
-  Tensor logits(const Rows& rows, Pass& pass) const override {
-    return output_(labelled_rows(rows, pass));
+  Tensor logits(const ModelInput& input, Pass& pass) const override {
+    return output_(labelled_rows(input, pass));
   }
-  Projected projected(const Rows& rows, Pass& pass) const override {
-    return {labelled_rows(rows, pass), output_};
+  DeferredLogits deferred_logits(const ModelInput& input, Pass& pass) const override {
+    return {labelled_rows(input, pass), output_};
   }
-  Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const override {
-    const Projected logits = projected(rows, pass);
-    if (!of_sequences()) return projected_loss(logits, rows.labels, options);
-    return projected_loss(logits, labels_of_sequences(rows), options);
+  Tensor loss(const ModelInput& input, const LossOptions& options, Pass& pass) const override {
+    const DeferredLogits logits = deferred_logits(input, pass);
+    if (!of_sequences()) return deferred_loss(logits, input.labels, options);
+    return deferred_loss(logits, labels_of_sequences(input), options);
   }
 
  private:
   struct Encoded {
     Tensor rows;
-    OwnOffsets offsets;  ///< of the rows of each sequence
+    ComputedOffsets offsets;  ///< of the rows of each sequence
   };
   Encoded encoded(const SideView& side, Pass& pass) const {
     if (!swin_) {
@@ -104,8 +104,8 @@ class EncoderClassifier final : public Classifier {
     return {(*swin_)(side, pass), {offsets.begin(), offsets.end()}};
   }
   /// The encoder's rows, or one for each sequence.
-  Tensor labelled_rows(const Rows& rows, Pass& pass) const {
-    const auto [x, offsets] = encoded(rows.source, pass);
+  Tensor labelled_rows(const ModelInput& input, Pass& pass) const {
+    const auto [x, offsets] = encoded(input.source, pass);
     if (!of_sequences()) return x;
     const Tensor pooled = pool_ == Pool::mean
                               ? mean_of_sequences(x, offsets)
@@ -118,7 +118,7 @@ class EncoderClassifier final : public Classifier {
   bool tied_;
   double dropout_rate_;
   std::int64_t position_limit_;
-  Tower encoder_;
+  Backbone encoder_;
   std::optional<SwinEncoder> swin_;  ///< in place of encoder_
   Linear output_;
 };

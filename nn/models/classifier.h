@@ -12,7 +12,7 @@ class Classifier : public Model {
   /// rows have none.
   virtual bool of_sequences() const = 0;
   /// [source rows, labels], or [sequences, labels]
-  virtual Tensor logits(const Rows& rows, Pass& pass) const = 0;
+  virtual Tensor logits(const ModelInput& input, Pass& pass) const = 0;
 };
 
 /// What a classifier's labels belong to, and where they come from.

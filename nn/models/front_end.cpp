@@ -33,25 +33,25 @@ UnfoldWindow FrontEnd::window(std::int64_t line) {
 Tensor FrontEnd::operator()(const Tensor& x, Offsets offsets) const {
   if (kind == FrontEndKind::linear) return layers.front()(x);
   Tensor y = x;
-  OwnOffsets own(offsets.begin(), offsets.end());
+  ComputedOffsets row_offsets(offsets.begin(), offsets.end());
   std::int64_t line = grid_width;
   for (const Linear& layer : layers) {
-    const Tensor windows = unfold(y, own, window(line));  // [windows, 3 or 9, c]
+    const Tensor windows = unfold(y, row_offsets, window(line));  // [windows, 3 or 9, c]
     const Shape& shape = windows.shape();
     y = gelu(layer(reshape(windows, {shape[0], shape[1] * shape[2]})));
-    own = unfolded_offsets(own, window(line));
+    row_offsets = unfolded_offsets(row_offsets, window(line));
     line = halved(line);
   }
   return y;
 }
 
-OwnOffsets FrontEnd::offsets_after(Offsets offsets) const {
-  OwnOffsets own(offsets.begin(), offsets.end());
-  if (kind == FrontEndKind::linear) return own;
+ComputedOffsets FrontEnd::offsets_after(Offsets offsets) const {
+  ComputedOffsets row_offsets(offsets.begin(), offsets.end());
+  if (kind == FrontEndKind::linear) return row_offsets;
   std::int64_t line = grid_width;
   for (std::size_t i = 0; i < layers.size(); ++i, line = halved(line))
-    own = unfolded_offsets(own, window(line));
-  return own;
+    row_offsets = unfolded_offsets(row_offsets, window(line));
+  return row_offsets;
 }
 
 Parameters FrontEnd::parameters() const {

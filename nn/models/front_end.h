@@ -37,7 +37,7 @@ struct FrontEnd {
   /// x: [rows, input width] → [rows of offsets_after(offsets), d]
   Tensor operator()(const Tensor& x, Offsets offsets) const;
   /// Where each sequence begins in the result.
-  OwnOffsets offsets_after(Offsets offsets) const;
+  ComputedOffsets offsets_after(Offsets offsets) const;
   Parameters parameters() const;
 
  private:

@@ -19,51 +19,52 @@ Parameters Model::buffers() const {
   return all;
 }
 
-Memory Generative::encode(const SideView&, Pass&) const { return {}; }
+EncoderOutput Generative::encode(const SideView&, Pass&) const { return {}; }
 
-Tensor Generative::hidden(const Rows& rows, Pass& pass) const {
-  const Memory memory = encode(rows.source, pass);
-  Context context{rows.target.offsets, &memory, pass};
-  context.lanes = rows.lanes;
-  return decoder_rows(rows.target.ids, context);
+Tensor Generative::hidden(const ModelInput& input, Pass& pass) const {
+  const EncoderOutput encoder_output = encode(input.source, pass);
+  Context context{input.target.offsets, &encoder_output, pass};
+  context.lanes = input.lanes;
+  return decoder_rows(input.target.ids, context);
 }
 
-Tensor Generative::loss(const Rows& rows, const LossOptions& options, Pass& pass) const {
-  return projected_loss(projected(rows, pass), rows.labels, options);
+Tensor Generative::loss(const ModelInput& input, const LossOptions& options, Pass& pass) const {
+  return deferred_loss(deferred_logits(input, pass), input.labels, options);
 }
 
 namespace {
 
 /// Rows of the encoder, computed some sequences at a time.
-Memory encode_in_parts(const Generative& model, const SideView& source) {
+EncoderOutput encode_in_parts(const Generative& model, const SideView& source) {
   constexpr std::int32_t part = 2048;  // rows: a layer's results stay in the caches
   const Offsets offsets = source.offsets;
   const std::int32_t total = offsets.back(), parts = std::max(1, (total + part - 1) / part);
   std::vector<Array> rows;
-  Memory memory;
-  memory.offsets = {0};
+  EncoderOutput all_parts;
+  all_parts.offsets = {0};
   std::size_t begin = 0;
   for (std::int32_t i = 1; begin + 1 < offsets.size(); ++i) {
     // Whole sequences up to an equal share of all rows, so that no part has only a few.
     const auto share = static_cast<std::int32_t>(std::int64_t{total} * std::min(i, parts) / parts);
     std::size_t end = begin + 1;
     while (end + 1 < offsets.size() && offsets[end] < share) ++end;
-    std::vector<std::int32_t> own(&offsets[begin], &offsets[end] + 1);
-    for (std::int32_t& o : own) o -= offsets[begin];
+    std::vector<std::int32_t> part_offsets(&offsets[begin], &offsets[end] + 1);
+    for (std::int32_t& o : part_offsets) o -= offsets[begin];
     Pass pass;
-    const Memory encoded = model.encode(source.part(offsets[begin], offsets[end], own), pass);
-    const std::int32_t first = memory.offsets.back();
+    const EncoderOutput encoded =
+        model.encode(source.part(offsets[begin], offsets[end], part_offsets), pass);
+    const std::int32_t first = all_parts.offsets.back();
     for (std::size_t s = 1; s < encoded.offsets.size(); ++s)
-      memory.offsets.push_back(first + encoded.offsets[s]);
+      all_parts.offsets.push_back(first + encoded.offsets[s]);
     rows.push_back(encoded.rows.value());
     begin = end;
   }
-  if (rows.empty()) return memory;
-  Array all({memory.offsets.back(), rows.front().cols()});
-  real* at = all.data();
+  if (rows.empty()) return all_parts;
+  Array rows_of_all({all_parts.offsets.back(), rows.front().cols()});
+  real* at = rows_of_all.data();
   for (const Array& some : rows) at = std::copy_n(some.data(), some.size(), at);
-  memory.rows = Tensor(std::move(all));
-  return memory;
+  all_parts.rows = Tensor(std::move(rows_of_all));
+  return all_parts;
 }
 
 void require_one_each(std::span<const std::int32_t> tokens, std::size_t hypotheses) {
@@ -89,7 +90,7 @@ class CachedDecoding final : public Decoding {
   CachedDecoding(const Generative& model, const SideView& source, std::int64_t count)
       : model_(model), cache_(count) {
     const NoGrad no_grad;
-    if (!source.offsets.empty()) memory_ = encode_in_parts(model, source);
+    if (!source.offsets.empty()) encoder_output_ = encode_in_parts(model, source);
   }
 
   Array step(std::span<const std::int32_t> tokens) override {
@@ -99,20 +100,20 @@ class CachedDecoding final : public Decoding {
     cache_.grow();
     std::vector<std::int32_t> offsets(tokens.size() + 1);  // each hypothesis: a sequence of one row
     std::iota(offsets.begin(), offsets.end(), 0);
-    const Tensor rows = model_.decoder_rows(tokens, {offsets, &memory_, pass, &cache_});
-    memory_.rows = {};  // each layer has its own keys and values now
+    const Tensor rows = model_.decoder_rows(tokens, {offsets, &encoder_output_, pass, &cache_});
+    encoder_output_.rows = {};  // each layer has its own keys and values now
     return model_.output()(rows).value();
   }
-  void read(std::span<const std::int32_t> tokens) override {
-    require_unread(cache_.position >= 0, !memory_.offsets.empty());
+  void prefill(std::span<const std::int32_t> tokens) override {
+    require_unread(cache_.position >= 0, !encoder_output_.offsets.empty());
     if (tokens.empty()) return;
     const NoGrad no_grad;
     Pass pass;
     cache_.position = 0;  // of the first row
     for (std::vector<std::int32_t>& path : cache_.paths) path.assign(tokens.size(), 0);
     const std::int32_t offsets[] = {0, static_cast<std::int32_t>(tokens.size())};
-    Context context{offsets, &memory_, pass, &cache_};
-    context.reading = true;
+    Context context{offsets, &encoder_output_, pass, &cache_};
+    context.prefill = true;
     model_.decoder_rows(tokens, context);
     cache_.position = std::ssize(tokens) - 1;
   }
@@ -123,7 +124,7 @@ class CachedDecoding final : public Decoding {
 
  private:
   const Generative& model_;
-  Memory memory_;
+  EncoderOutput encoder_output_;
   Cache cache_;
 };
 
@@ -132,9 +133,9 @@ class PlainDecoding final : public Decoding {
   PlainDecoding(const Generative& model, const SideView& source, std::int64_t count)
       : model_(model), hypotheses_(count) {
     for (std::size_t s = 0; s + 1 < source.offsets.size(); ++s) {
-      const SideView own = source.part(source.offsets[s], source.offsets[s + 1], {});
-      hypotheses_[s].source.assign(own.ids.begin(), own.ids.end());
-      hypotheses_[s].features.assign(own.features.begin(), own.features.end());
+      const SideView sequence = source.part(source.offsets[s], source.offsets[s + 1], {});
+      hypotheses_[s].source.assign(sequence.ids.begin(), sequence.ids.end());
+      hypotheses_[s].features.assign(sequence.features.begin(), sequence.features.end());
     }
     width_ = source.width;
     has_source_ = !source.offsets.empty();
@@ -150,14 +151,14 @@ class PlainDecoding final : public Decoding {
       target.append(hypotheses_[i].target);
     }
     Pass pass;
-    const SideView read = has_source_ ? source.view(width_) : SideView{};
-    const Array hidden = model_.hidden({read, target.view()}, pass).value();
+    const SideView side = has_source_ ? source.view(width_) : SideView{};
+    const Array hidden = model_.hidden({side, target.view()}, pass).value();
     Array last({static_cast<std::int64_t>(hypotheses_.size()), hidden.cols()});
     for (std::int64_t i = 0; i < last.rows(); ++i)
       std::copy_n(hidden.row(target.offsets[i + 1] - 1), hidden.cols(), last.row(i));
     return model_.output()(Tensor(last)).value();
   }
-  void read(std::span<const std::int32_t> tokens) override {
+  void prefill(std::span<const std::int32_t> tokens) override {
     require_unread(!hypotheses_.empty() && !hypotheses_[0].target.empty(), has_source_);
     for (Hypothesis& h : hypotheses_) h.target.assign(tokens.begin(), tokens.end());
   }

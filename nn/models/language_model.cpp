@@ -1,5 +1,5 @@
+#include "nn/models/backbone.h"
 #include "nn/models/model.h"
-#include "nn/models/tower.h"
 
 HEED_BEGIN
 
@@ -56,7 +56,7 @@ class LanguageModel final : public Generative {
 
  private:
   ModelOptions options_;
-  Tower decoder_;
+  Backbone decoder_;
   Linear output_;
 };
 

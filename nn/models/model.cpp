@@ -25,32 +25,31 @@ Tensor rows_of_features(const SideView& side) {
   return Tensor(rows);
 }
 
-Projected Model::projected(const Rows&, Pass&) const {
+DeferredLogits Model::deferred_logits(const ModelInput&, Pass&) const {
   fail("[model] this model does not support distillation: it overrides loss() alone");
 }
 
-Tensor projected_loss(const Projected& logits, std::span<const std::int32_t> labels,
-                      const LossOptions& options) {
+Tensor deferred_loss(const DeferredLogits& logits, std::span<const std::int32_t> labels,
+                     const LossOptions& options) {
   if (std::ranges::find(labels, ignored_target) != labels.end()) {
-    std::vector<std::int32_t> own = rows_with_labels(labels), kept;
-    for (const std::int32_t row : own) kept.push_back(labels[static_cast<std::size_t>(row)]);
+    std::vector<std::int32_t> labelled = rows_with_labels(labels), kept;
+    for (const std::int32_t row : labelled) kept.push_back(labels[static_cast<std::size_t>(row)]);
     LossOptions of_kept = options;
     if (options.distillation) {
       Tensor& rows = of_kept.distillation->teacher.rows;
-      rows = index_select(rows, own);
+      rows = index_select(rows, labelled);
     }
-    for (std::size_t i = 0, n = own.size(); options.rdrop && i < n; ++i)
-      own.push_back(own[i] + static_cast<std::int32_t>(labels.size()));
-    return projected_loss({index_select(logits.rows, own), logits.output}, kept, of_kept);
+    for (std::size_t i = 0, n = labelled.size(); options.rdrop && i < n; ++i)
+      labelled.push_back(labelled[i] + static_cast<std::int32_t>(labels.size()));
+    return deferred_loss({index_select(logits.rows, labelled), logits.output}, kept, of_kept);
   }
   const auto smoothing = static_cast<real>(options.label_smoothing);
   const Linear& output = logits.output;
   if (options.rdrop && options.distillation)
-    fail("[projected_loss] expected R-Drop or distillation, got both");
+    fail("[deferred_loss] expected R-Drop or distillation, got both");
   if (options.rdrop) {
     return rdrop_cross_entropy(logits.rows, output.weight, output.bias, labels, smoothing,
-                               static_cast<real>(*options.rdrop), options.normalizer,
-                               options.counts);
+                               static_cast<real>(*options.rdrop), options.divisor, options.counts);
   }
   if (options.distillation) {
     const auto& [taught, share, temperature] = *options.distillation;
@@ -59,10 +58,10 @@ Tensor projected_loss(const Projected& logits, std::span<const std::int32_t> lab
                                 bias.defined() ? bias.value() : Array(), static_cast<real>(share),
                                 static_cast<real>(temperature)};
     return distilled_cross_entropy(logits.rows, output.weight, output.bias, labels, smoothing,
-                                   teacher, options.normalizer, options.counts);
+                                   teacher, options.divisor, options.counts);
   }
   return projected_cross_entropy(logits.rows, output.weight, output.bias, labels, smoothing,
-                                 options.normalizer, options.counts);
+                                 options.divisor, options.counts);
 }
 
 std::unique_ptr<Model> make_model(Architecture architecture, const ModelOptions& options,

@@ -21,25 +21,25 @@ struct SideView {
   std::span<const float> features = {};  ///< [rows, width], in place of ids
   std::int64_t width = 0;
 
-  /// The rows from `begin` to `end` − 1; `own` are their offsets.
-  SideView part(std::int64_t begin, std::int64_t end, Offsets own) const {
-    if (width == 0) return {ids.subspan(begin, end - begin), own};
-    return {{}, own, features.subspan(begin * width, (end - begin) * width), width};
+  /// The rows from `begin` to `end` − 1; `part_offsets` are their offsets.
+  SideView part(std::int64_t begin, std::int64_t end, Offsets part_offsets) const {
+    if (width == 0) return {ids.subspan(begin, end - begin), part_offsets};
+    return {{}, part_offsets, features.subspan(begin * width, (end - begin) * width), width};
   }
 };
 
 /// The rows of features of a side: [rows, width]
 Tensor rows_of_features(const SideView& side);
 
-/// A batch as a model reads it. A model with one side only (a language model) has no source.
-struct Rows {
+/// The input of a model: a batch. A model with one side only (a language model) has no source.
+struct ModelInput {
   SideView source, target;
   std::span<const std::int32_t> labels = {};  ///< what the loss compares the logits with
   Lanes lanes = {};  ///< for a model with a segment memory (Model::segment_memory)
 };
 
-/// The logits of a loss, not yet computed: rows Wᵀ + b, a row for each label.
-struct Projected {
+/// Logits that are not computed yet: rows Wᵀ + b, a row for each label. The loss computes them part by part.
+struct DeferredLogits {
   Tensor rows;
   Linear output;
 };
@@ -47,13 +47,13 @@ struct Projected {
 /// A student's loss (distilled_cross_entropy): its teacher's logits of the same batch, without a
 /// graph.
 struct Distillation {
-  Projected teacher;
+  DeferredLogits teacher;
   double share = 0.5, temperature = 1;
 };
 
 struct LossOptions {
   double label_smoothing = 0;
-  double normalizer = 1;         ///< the sum over labels is divided by it
+  double divisor = 1;            ///< the sum over labels is divided by it
   LossCounts* counts = nullptr;  ///< receives the loss's counts, if not null
   /// The weight of R-Drop's divergence (rdrop_cross_entropy). If set, the rows hold every sequence
   /// twice: their second half repeats the first. The labels are not repeated.
@@ -61,9 +61,9 @@ struct LossOptions {
   std::optional<Distillation> distillation = std::nullopt;  ///< not together with rdrop
 };
 
-/// The loss of these logits. Rows with the label ignored_target are not projected.
-Tensor projected_loss(const Projected& logits, std::span<const std::int32_t> labels,
-                      const LossOptions& options);
+/// The loss of these logits. Those of rows with the label ignored_target are not computed.
+Tensor deferred_loss(const DeferredLogits& logits, std::span<const std::int32_t> labels,
+                     const LossOptions& options);
 
 class Model {
  public:
@@ -76,11 +76,11 @@ class Model {
   virtual Parameters buffers() const;
   /// What a checkpoint holds of the model: parameters, then buffers.
   Parameters state() const;
-  /// The loss of a batch, a scalar: Σ over labels / normalizer.
-  virtual Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const = 0;
-  /// What the loss compares with the labels. Throws Error(failed) if the model has no such rows: it
-  /// can then be neither a teacher nor a student.
-  virtual Projected projected(const Rows& rows, Pass& pass) const;
+  /// The loss of a batch, a scalar: Σ over labels / divisor.
+  virtual Tensor loss(const ModelInput& input, const LossOptions& options, Pass& pass) const = 0;
+  /// The logits that the loss compares with the labels, not computed yet. Throws Error(failed) if the
+  /// model has none: it can then be neither a teacher nor a student.
+  virtual DeferredLogits deferred_logits(const ModelInput& input, Pass& pass) const;
   /// A new, empty memory if the model uses one (ModelOptions::memory).
   virtual std::optional<SegmentMemory> segment_memory() const { return std::nullopt; }
   /// The maximum number of positions of a sequence; 0: no limit.
@@ -96,7 +96,7 @@ class Decoding {
   virtual Array step(std::span<const std::int32_t> tokens) = 0;
   /// Appends a prompt to every hypothesis, in one pass. Throws after the first step, and if the
   /// model has a source.
-  virtual void read(std::span<const std::int32_t> tokens) = 0;
+  virtual void prefill(std::span<const std::int32_t> tokens) = 0;
   /// Hypothesis i becomes a continuation of old hypothesis parents[i]; their number may change.
   /// Throws if there is no such hypothesis.
   virtual void select(std::span<const std::int32_t> parents) = 0;
@@ -106,21 +106,21 @@ class Decoding {
 class Generative : public Model {
  public:
   /// What the decoder's cross-attention reads. Empty for a language model.
-  virtual Memory encode(const SideView& source, Pass& pass) const;
+  virtual EncoderOutput encode(const SideView& source, Pass& pass) const;
   /// The decoder's last rows, before the output projection: n ids → [n, d].
   virtual Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const = 0;
   /// The projection to logits: weight [vocabulary, d], bias [vocabulary] or undefined.
   virtual const Linear& output() const = 0;
 
   /// decoder_rows of a whole batch: [target tokens, d].
-  Tensor hidden(const Rows& rows, Pass& pass) const;
-  Projected projected(const Rows& rows, Pass& pass) const final {
-    return {hidden(rows, pass), output()};
+  Tensor hidden(const ModelInput& input, Pass& pass) const;
+  DeferredLogits deferred_logits(const ModelInput& input, Pass& pass) const final {
+    return {hidden(input, pass), output()};
   }
   /// [target tokens, vocabulary]
-  Tensor logits(const Rows& rows, Pass& pass) const { return output()(hidden(rows, pass)); }
+  Tensor logits(const ModelInput& input, Pass& pass) const { return output()(hidden(input, pass)); }
   /// Label-smoothed cross-entropy; the logits of a batch never exist at once.
-  Tensor loss(const Rows& rows, const LossOptions& options, Pass& pass) const final;
+  Tensor loss(const ModelInput& input, const LossOptions& options, Pass& pass) const final;
   /// Begins decoding: one hypothesis for each source sequence, or `count` of them without a source.
   /// Without `cached`, each step runs the whole model on all tokens so far: slow, but a simple
   /// reference for testing the cache. The model must outlive the result; the source need not.
@@ -140,5 +140,15 @@ std::unique_ptr<Generative> make_language_model(const ModelOptions& options,
 /// The model of that architecture, freshly initialised.
 std::unique_ptr<Model> make_model(Architecture architecture, const ModelOptions& options,
                                   const VocabularySizes& vocabulary, std::uint64_t seed);
+
+// ---- former names, for one release ---------------------------------------------------------
+
+using Rows [[deprecated("use ModelInput")]] = ModelInput;
+using Projected [[deprecated("use DeferredLogits")]] = DeferredLogits;
+[[deprecated("use deferred_loss")]] inline Tensor projected_loss(
+    const DeferredLogits& logits, std::span<const std::int32_t> labels,
+    const LossOptions& options) {
+  return deferred_loss(logits, labels, options);
+}
 
 HEED_END

@@ -1,5 +1,5 @@
+#include "nn/models/backbone.h"
 #include "nn/models/model.h"
-#include "nn/models/tower.h"
 
 HEED_BEGIN
 
@@ -20,15 +20,15 @@ class Seq2Seq final : public Generative {
     Init init(options.init, options.init_std, seed);
     const std::int64_t d = options.d_model;
     decoder_.embedding = Embedding(target_vocabulary, d, options.scale_embeddings, init);
-    encoder_.input = Tower::input_of(options, BlockKind::encoder, init);
+    encoder_.input = Backbone::input_of(options, BlockKind::encoder, init);
     if (!encoder_.input) {
       encoder_.embedding = one_table_
                                ? decoder_.embedding
                                : Embedding(source_vocabulary, d, options.scale_embeddings, init);
     }
-    for (Tower* const tower : {&encoder_, &decoder_}) {
-      tower->positions = Positions(options, tower == &decoder_, init);
-      tower->dropout_rate = options.dropout.residual;
+    for (Backbone* const backbone : {&encoder_, &decoder_}) {
+      backbone->positions = Positions(options, backbone == &decoder_, init);
+      backbone->dropout_rate = options.dropout.residual;
     }
     encoder_.stack = Stack(options, options.encoder_layers, BlockKind::encoder, init);
     decoder_.stack = Stack(options, options.decoder_layers, BlockKind::decoder, init);
@@ -57,7 +57,7 @@ class Seq2Seq final : public Generative {
   std::int64_t position_limit() const override {
     return options_.positions == PositionKind::learned ? options_.max_positions : 0;
   }
-  Memory encode(const SideView& source, Pass& pass) const override {
+  EncoderOutput encode(const SideView& source, Pass& pass) const override {
     return {encoder_(source, {source.offsets, nullptr, pass}),
             encoder_.row_offsets(source.offsets)};
   }
@@ -69,7 +69,7 @@ class Seq2Seq final : public Generative {
  private:
   ModelOptions options_;
   bool one_table_;
-  Tower encoder_, decoder_;
+  Backbone encoder_, decoder_;
   Linear output_;
 };
 

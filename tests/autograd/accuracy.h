@@ -30,18 +30,18 @@ inline big unit_at(big v) {
 }
 
 /// Reports the worst error, so that the log shows the margin.
-class Worst {
+class MaxError {
  public:
-  explicit Worst(std::string what, double allowed = limit)
+  explicit MaxError(std::string what, double allowed = limit)
       : what_(std::move(what)), allowed_(allowed) {}
-  Worst(const Worst&) = delete;
-  ~Worst() {
+  MaxError(const MaxError&) = delete;
+  ~MaxError() {
     BOOST_TEST_MESSAGE(what_ << ": " << worst_ << " ulp of " << count_ << " values");
     BOOST_CHECK_LE(worst_, allowed_);
     BOOST_CHECK_GT(count_, 0);
   }
   /// `largest`: the unit is that of this term if it is larger than the result.
-  void see(real got, big want, double at = 0, big slack = 0, big largest = 0) {
+  void check(real got, big want, double at = 0, big slack = 0, big largest = 0) {
     ++count_;
     double error = ulps(got, want);
     if (std::isfinite(got) && !std::isnan(want)) {
@@ -65,7 +65,7 @@ class Worst {
 
 using Row = std::vector<real>;
 
-inline const Row& odd_values() {
+inline const Row& special_values() {
   static const Row values = {0,
                              real(-0.0),
                              Limits::denorm_min(),
@@ -85,10 +85,10 @@ inline const Row& odd_values() {
 /// Rows of one value, and of one value with another in the middle.
 inline void add_pairs(std::vector<Row>& rows) {
   for (const std::size_t n : {1, 2, 3, 16, 17, 1025, 65536}) {
-    for (const real a : odd_values()) {
+    for (const real a : special_values()) {
       rows.emplace_back(n, a);
       if (n == 1) continue;
-      for (const real b : odd_values()) {
+      for (const real b : special_values()) {
         if (n > 2 && b != 0 && b != -1 && b != real(1e38)) continue;
         if (n > 2000 && b != -1) continue;  // long rows: fewer of them
         rows.emplace_back(n, b);
@@ -104,7 +104,7 @@ inline void add_random(std::vector<Row>& rows) {
   const std::vector<Row> strewn = {{0, Limits::denorm_min(), real(-1e-40), real(1e38), real(-1e38)},
                                    {-inf},
                                    {real(-1e38), 0, inf},
-                                   odd_values()};
+                                   special_values()};
   for (const std::int64_t n : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 127, 1000, 1025, 65536}) {
     for (const double size : {1e-3, 1.0, 5.0, 30.0, 1e3}) {
       for (std::uint64_t seed = 0; seed < (n < 100 ? 20 : n < 2000 ? 5 : 1); ++seed)
@@ -153,12 +153,12 @@ inline bool all_finite(const Row& x) {
 }
 
 /// Σ exp(x_j − m) over all but the first maximum; the limit if m is infinite.
-struct RowTruth {
+struct ExactRow {
   big m = -infinite, others = 0;
   std::size_t largest = 0;
   bool has_nan = false;
 
-  explicit RowTruth(const Row& x) {
+  explicit ExactRow(const Row& x) {
     for (std::size_t j = 0; j < x.size(); ++j) {
       has_nan = has_nan || std::isnan(x[j]);
       if (x[j] > m) m = x[largest = j];
@@ -183,11 +183,11 @@ struct RowTruth {
 };
 
 /// Normalisation with limits for infinities, as in the kernels.
-struct NormTruth {
+struct ExactNorm {
   std::vector<big> seen;
   big mean = 0, variance = 0, square = 0, largest = 0, eps;
 
-  NormTruth(const Row& x, big eps_) : seen(x.begin(), x.end()), eps(eps_) {
+  ExactNorm(const Row& x, big eps_) : seen(x.begin(), x.end()), eps(eps_) {
     const bool infinity = std::any_of(x.begin(), x.end(), [](real v) { return std::isinf(v); });
     if (infinity) {
       eps = 0;

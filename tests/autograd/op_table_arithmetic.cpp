@@ -120,7 +120,8 @@ OpRow pow_row() {
 
 OpRow gated_row() {
   OpRow row{"gated", {}};
-  for (const Map f : {Map::sigmoid, Map::silu, Map::gelu, Map::tanh}) {
+  for (const UnaryFunction f :
+       {UnaryFunction::sigmoid, UnaryFunction::silu, UnaryFunction::gelu, UnaryFunction::tanh}) {
     for (const Shape& shape : {Shape{0}, Shape{2}, Shape{3, 14}, Shape{0, 4}, Shape{2, 3, 6}}) {
       row.cases.push_back({fmt::format("{} {}", name_of(f), shape),
                            {uniform(shape)},

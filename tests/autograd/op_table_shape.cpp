@@ -253,29 +253,29 @@ std::vector<OpRow> matmul_rows() {
                               return mul(affine_rows(x[0], x[1], x[2], 0, 2),
                                          affine_rows(x[0], x[1], x[2], 4, 6));
                             }});
-  OpRow map_row{"affine_map", {}};
-  for (std::size_t i = 0; i < map_count; ++i) {
-    const Map f = static_cast<Map>(i);
+  OpRow activation_row{"affine_activation", {}};
+  for (std::size_t i = 0; i < unary_function_count; ++i) {
+    const UnaryFunction f = static_cast<UnaryFunction>(i);
     const std::string_view name = name_of(f);
-    const bool positive = f == Map::log || f == Map::sqrt;
+    const bool positive = f == UnaryFunction::log || f == UnaryFunction::sqrt;
     for (OpCase& c : affine_cases([f = f](const Tensor&x, const Tensor&w,
-                                          const Tensor&b) { return affine_map(f, x, w, b); },
+                                          const Tensor&b) { return affine_activation(f, x, w, b); },
                                   3, positive ? real(0.2) : real(-1), 1)) {
       const bool sum_of_nothing =
           positive && c.inputs[0].shape() == Shape{3, 0} && !c.inputs[2].defined();
       if (sum_of_nothing) continue;  // log 0
       c.name = fmt::format("{} {}", name, c.name);
-      map_row.cases.push_back(std::move(c));
+      activation_row.cases.push_back(std::move(c));
     }
-    map_row.cases.push_back(
+    activation_row.cases.push_back(
         {fmt::format("{} with dropout", name),
          {uniform({5, 3}, real(0.3), 1), uniform({30, 3}, real(0.1), 1),
           uniform({30}, real(0.1), 1)},
          [f = f](const Inputs& x) {
-           return affine_map(f, x[0], x[1], x[2], real(0.3), {7, Stream::dropout, 1, 2});
+           return affine_activation(f, x[0], x[1], x[2], real(0.3), {7, Stream::dropout, 1, 2});
          }});
   }
-  return {matmul_row(), affine_row, rows_row, map_row, einsum_row()};
+  return {matmul_row(), affine_row, rows_row, activation_row, einsum_row()};
 }
 
 HEED_END

@@ -283,17 +283,17 @@ BOOST_AUTO_TEST_CASE(a_subset_of_entries_can_be_checked) {
 }
 
 BOOST_AUTO_TEST_CASE(a_display_receives_progress_and_may_stop_early) {
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   GradcheckOptions options;
   options.names = {"a", "b"};
-  options.on_parameter = [&](const ParameterCheck& c) { told.push_back(c.name); };
+  options.on_parameter = [&](const ParameterCheck& c) { reported.push_back(c.name); };
   const auto wrong = [](const Tensor& a, const Tensor& b) { return mul(a.value(), b); };
   BOOST_TEST(!gradcheck(options, wrong, normal({2}), normal({2})).passed());
-  BOOST_TEST(told.size() == 2u);
-  told.clear();
+  BOOST_TEST(reported.size() == 2u);
+  reported.clear();
   options.stop_at_first = true;
   BOOST_TEST(!gradcheck(options, wrong, normal({2}), normal({2})).passed());
-  BOOST_TEST(told.size() == 1u);
+  BOOST_TEST(reported.size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(infinite_outputs_may_be_ignored) {

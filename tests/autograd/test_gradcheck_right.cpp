@@ -53,8 +53,8 @@ RightLayer layer(std::string name, std::vector<Shape> shapes, const Function& f)
           }};
 }
 
-using Map = Tensor (*)(const Tensor&);
-const std::vector<std::pair<std::string, Map>> activations{
+using TensorFunction = Tensor (*)(const Tensor&);
+const std::vector<std::pair<std::string, TensorFunction>> activations{
     {"relu", relu}, {"gelu", gelu},       {"gelu_tanh", gelu_tanh},
     {"silu", silu}, {"tanh", heed::tanh}, {"sigmoid", sigmoid}};
 
@@ -63,30 +63,31 @@ void add_feed_forward(std::vector<RightLayer>& all) {
   for (const auto& activation : activations) {
     const auto& name = activation.first;  // clang 14: a lambda captures no structured binding
     const auto& f = activation.second;
-    const Map map = f;
+    const TensorFunction function = f;
     const auto put = [&](const char* kind, std::vector<Shape> shapes, const Function& g) {
       all.push_back(layer(name + ", " + kind, std::move(shapes), g));
     };
-    put("alone", {{3, 4}}, [=](const Inputs& x) { return map(x[0]); });
-    put("of a product", {{3, 4}, {4, 5}}, [=](const Inputs& x) { return map(matmul(x[0], x[1])); });
+    put("alone", {{3, 4}}, [=](const Inputs& x) { return function(x[0]); });
+    put("of a product", {{3, 4}, {4, 5}},
+        [=](const Inputs& x) { return function(matmul(x[0], x[1])); });
     put("of an affine map", {{3, 4}, {5, 4}, {5}},
-        [=](const Inputs& x) { return map(affine(x[0], x[1], x[2])); });
+        [=](const Inputs& x) { return function(affine(x[0], x[1], x[2])); });
     put("with a residual", {{3, 4}, {4, 4}},
-        [=](const Inputs& x) { return add(x[0], map(affine(x[0], x[1]))); });
+        [=](const Inputs& x) { return add(x[0], function(affine(x[0], x[1]))); });
     put("gated", {{3, 4}, {5, 4}, {5, 4}},
-        [=](const Inputs& x) { return mul(map(affine(x[0], x[1])), affine(x[0], x[2])); });
+        [=](const Inputs& x) { return mul(function(affine(x[0], x[1])), affine(x[0], x[2])); });
     put("feed-forward", {{3, 4}, {6, 4}, {4, 6}},
-        [=](const Inputs& x) { return affine(map(affine(x[0], x[1])), x[2]); });
+        [=](const Inputs& x) { return affine(function(affine(x[0], x[1])), x[2]); });
     put("before a norm", {{3, 5}},
-        [=](const Inputs& x) { return rms_norm(map(x[0]), Tensor(), real(0.1)); });
+        [=](const Inputs& x) { return rms_norm(function(x[0]), Tensor(), real(0.1)); });
     put("after a norm", {{3, 5}, {5}},
-        [=](const Inputs& x) { return map(layer_norm(x[0], x[1], Tensor())); });
+        [=](const Inputs& x) { return function(layer_norm(x[0], x[1], Tensor())); });
     put("with dropout", {{3, 4}, {5, 4}}, [=](const Inputs& x) {
-      return dropout(map(affine(x[0], x[1])), real(0.3), {7, Stream::dropout, 1, 2});
+      return dropout(function(affine(x[0], x[1])), real(0.3), {7, Stream::dropout, 1, 2});
     });
     put("and a loss", {{3, 4}, {6, 4}}, [=](const Inputs& x) {
       const std::vector<std::int32_t> targets(static_cast<std::size_t>(x[0].shape()[0]), 2);
-      return cross_entropy(map(affine(x[0], x[1])), targets, real(0.1), 3);
+      return cross_entropy(function(affine(x[0], x[1])), targets, real(0.1), 3);
     });
   }
 }

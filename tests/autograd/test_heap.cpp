@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(the_peak_is_counted_from_its_reset) {
   const std::int64_t live = heap.counters().live_bytes;
   BOOST_TEST(live >= static_cast<std::int64_t>(mib));
   BOOST_TEST(heap.counters().peak_bytes >= static_cast<std::int64_t>(6 * mib));
-  heap.forget_peak();
+  heap.reset_peak();
   BOOST_TEST(heap.counters().peak_bytes == live);
   heap.release(kept);
   BOOST_TEST(heap.counters().live_bytes == 0);

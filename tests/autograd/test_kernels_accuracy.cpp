@@ -11,7 +11,7 @@ using namespace heed;
 using namespace heed::testing;
 
 BOOST_AUTO_TEST_SUITE(kernels_accuracy)
-using kernels::Map;
+using kernels::UnaryFunction;
 
 namespace {
 
@@ -27,34 +27,34 @@ void for_each_accurate_target(const Body& body) {
 // ---- functions of one value ----------------------------------------------------------------
 
 big sigmoid(big x) { return 1 / (1 + std::exp(-x)); }
-big reference(Map f, big x) {
+big reference(UnaryFunction f, big x) {
   if (std::isnan(x)) return x;
   switch (f) {
-    case Map::neg:
+    case UnaryFunction::neg:
       return -x;
-    case Map::exp:
+    case UnaryFunction::exp:
       return std::exp(x);
-    case Map::log:
+    case UnaryFunction::log:
       return std::log(x);
-    case Map::sqrt:
+    case UnaryFunction::sqrt:
       return std::sqrt(x);
-    case Map::tanh:
+    case UnaryFunction::tanh:
       return std::tanh(x);
-    case Map::relu:
+    case UnaryFunction::relu:
       return std::max(x, big{0});
-    case Map::sigmoid:
+    case UnaryFunction::sigmoid:
       return sigmoid(x);
-    case Map::gelu:
+    case UnaryFunction::gelu:
       return x == -infinite ? 0 : x * std::erfc(-x / std::sqrt(big{2})) / 2;
-    case Map::silu:
+    case UnaryFunction::silu:
       return x == -infinite ? 0 : x * sigmoid(x);
-    case Map::gelu_tanh: {
+    case UnaryFunction::gelu_tanh: {
       if (x < -100) return 0;
       const big u = std::sqrt(2 / std::acos(big{-1})) * (x + big{0.044715L} * x * x * x);
       return x * sigmoid(2 * u);
     }
     default:
-      return map_value(f, static_cast<double>(x));
+      return unary_value(f, static_cast<double>(x));
   }
 }
 
@@ -82,18 +82,18 @@ const Row& arguments() {
 }
 
 /// The largest permitted error of each, in units in the last place.
-double allowed(Map f) {
+double allowed(UnaryFunction f) {
   switch (f) {
-    case Map::neg:
-    case Map::relu:
+    case UnaryFunction::neg:
+    case UnaryFunction::relu:
       return 0;
-    case Map::sqrt:
+    case UnaryFunction::sqrt:
       return 0.501;
-    case Map::exp:
+    case UnaryFunction::exp:
       return 2;
-    case Map::gelu:
+    case UnaryFunction::gelu:
       return limit;
-    case Map::gelu_tanh:
+    case UnaryFunction::gelu_tanh:
       return in_float ? 4 : 5000;  // no wider type to compute u
     default:
       return 4;
@@ -102,33 +102,33 @@ double allowed(Map f) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(maps) {
+BOOST_AUTO_TEST_CASE(unary_functions_are_accurate) {
   const Row& x = arguments();
   Row y(x.size());
-  for (std::size_t k = 0; k < map_count; ++k) {
-    const Map f = static_cast<Map>(k);
+  for (std::size_t k = 0; k < unary_function_count; ++k) {
+    const UnaryFunction f = static_cast<UnaryFunction>(k);
     for_each_accurate_target([&](const std::string& target) {
-      Worst worst(std::string(name_of(f)) + " " + target, allowed(f));
-      kernels::map(f, x.data(), y.data(), static_cast<std::int64_t>(x.size()));
-      for (std::size_t i = 0; i < x.size(); ++i) worst.see(y[i], reference(f, x[i]), x[i]);
+      MaxError worst(std::string(name_of(f)) + " " + target, allowed(f));
+      kernels::unary(f, x.data(), y.data(), static_cast<std::int64_t>(x.size()));
+      for (std::size_t i = 0; i < x.size(); ++i) worst.check(y[i], reference(f, x[i]), x[i]);
     });
   }
 }
 
 BOOST_AUTO_TEST_CASE(softmax_and_log_sum_exp) {
   for_each_accurate_target([](const std::string& target) {
-    Worst weights("softmax " + target), in_place("log Σ exp with softmax, in place " + target),
+    MaxError weights("softmax " + target), in_place("log Σ exp with softmax, in place " + target),
         sums("log Σ exp " + target);
     for (const Row& x : test_rows()) {
       const auto n = static_cast<std::int64_t>(x.size());
-      const RowTruth truth(x);
+      const ExactRow exact(x);
       Row y = x;
       const real log_sum = kernels::log_sum_exp_row(x.data(), n);
       const real beside = kernels::softmax_row(y.data(), y.data(), n);
-      const big slack = std::isfinite(truth.m) ? in_sum * std::abs(truth.m) : 0;  // m + log
-      sums.see(log_sum, truth.log_sum(), static_cast<double>(n), slack);
-      in_place.see(beside, truth.log_sum(), static_cast<double>(n), slack);
-      for (std::size_t i = 0; i < x.size(); ++i) weights.see(y[i], truth.softmax(x[i]), x[i]);
+      const big slack = std::isfinite(exact.m) ? in_sum * std::abs(exact.m) : 0;  // m + log
+      sums.check(log_sum, exact.log_sum(), static_cast<double>(n), slack);
+      in_place.check(beside, exact.log_sum(), static_cast<double>(n), slack);
+      for (std::size_t i = 0; i < x.size(); ++i) weights.check(y[i], exact.softmax(x[i]), x[i]);
     }
   });
 }
@@ -137,53 +137,53 @@ BOOST_AUTO_TEST_CASE(softmax_and_log_sum_exp) {
 // also be off by a few units, as there is no wider type.
 BOOST_AUTO_TEST_CASE(log_sum_exp_near_zero) {
   for_each_accurate_target([](const std::string& target) {
-    Worst sums("log Σ exp near 0 " + target);
+    MaxError sums("log Σ exp near 0 " + target);
     Random random(RandomKey{.seed = 3});
     for (int i = 0; i < 200000; ++i) {
       Row x(static_cast<std::size_t>(2 + i % 3));
       const double largest = -std::log(static_cast<double>(x.size())) * random.uniform();
       for (real& v : x) v = static_cast<real>(largest + 2 * std::log(random.uniform() + 1e-9));
       x[0] = static_cast<real>(largest);
-      const RowTruth truth(x);
-      sums.see(kernels::log_sum_exp_row(x.data(), static_cast<std::int64_t>(x.size())),
-               truth.log_sum(), x[0], in_sum * (in_float ? std::abs(truth.m) : 1));
+      const ExactRow exact(x);
+      sums.check(kernels::log_sum_exp_row(x.data(), static_cast<std::int64_t>(x.size())),
+                 exact.log_sum(), x[0], in_sum * (in_float ? std::abs(exact.m) : 1));
     }
   });
 }
 
 BOOST_AUTO_TEST_CASE(log_softmax) {
   for_each_accurate_target([](const std::string& target) {
-    Worst logs("log-softmax " + target);
+    MaxError logs("log-softmax " + target);
     for (const Row& x : test_rows()) {
-      const RowTruth truth(x);
+      const ExactRow exact(x);
       Row y = x;
       kernels::log_softmax_row(y.data(), y.data(), static_cast<std::int64_t>(x.size()));
-      for (std::size_t i = 0; i < x.size(); ++i) logs.see(y[i], truth.log_softmax(x[i]), x[i]);
+      for (std::size_t i = 0; i < x.size(); ++i) logs.check(y[i], exact.log_softmax(x[i]), x[i]);
     }
   });
 }
 
 BOOST_AUTO_TEST_CASE(cross_entropy) {
   for_each_accurate_target([](const std::string& target) {
-    Worst losses("cross-entropy " + target), smoothed("cross-entropy, smoothed " + target);
+    MaxError losses("cross-entropy " + target), smoothed("cross-entropy, smoothed " + target);
     for (const Row& x : test_rows()) {
-      const RowTruth truth(x);
+      const ExactRow exact(x);
       const auto n = static_cast<std::int64_t>(x.size());
-      const bool unlikely = std::isinf(truth.m) && !truth.has_nan;
+      const bool unlikely = std::isinf(exact.m) && !exact.has_nan;
       big mean = 0;
-      for (const real v : x) mean += (truth.m - v) / static_cast<big>(n);
-      for (const std::size_t t : {std::size_t{0}, x.size() / 2, truth.largest}) {
+      for (const real v : x) mean += (exact.m - v) / static_cast<big>(n);
+      for (const std::size_t t : {std::size_t{0}, x.size() / 2, exact.largest}) {
         const auto loss_of = [&](real smoothing) {
           Row logits = x;
           return kernels::cross_entropy_row(logits.data(), n, static_cast<std::int32_t>(t),
                                             smoothing, 1, false)
               .loss;
         };
-        const big log_total = truth.has_nan ? big{not_a_number} : std::log1p(truth.others);
-        const big nll = unlikely ? infinite : (truth.m - x[t]) + log_total;
+        const big log_total = exact.has_nan ? big{not_a_number} : std::log1p(exact.others);
+        const big nll = unlikely ? infinite : (exact.m - x[t]) + log_total;
         const big soft = unlikely ? infinite : big{0.75} * nll + big{0.25} * (mean + log_total);
-        losses.see(static_cast<real>(loss_of(0)), nll, x[t]);
-        smoothed.see(static_cast<real>(loss_of(real(0.25))), soft, x[t]);
+        losses.check(static_cast<real>(loss_of(0)), nll, x[t]);
+        smoothed.check(static_cast<real>(loss_of(real(0.25))), soft, x[t]);
       }
     }
   });
@@ -194,12 +194,12 @@ BOOST_AUTO_TEST_CASE(cross_entropy) {
 BOOST_AUTO_TEST_CASE(norms) {
   const real eps = real(1e-5);
   for_each_accurate_target([&](const std::string& target) {
-    Worst layer("layer norm " + target, in_float ? 4 : 512),
+    MaxError layer("layer norm " + target, in_float ? 4 : 512),
         rms("RMS norm " + target, in_float ? 4 : 512),
         affine("layer norm with gain and bias " + target);
     for (const Row& x : test_rows()) {
       const auto n = static_cast<std::int64_t>(x.size());
-      const NormTruth truth(x, eps);
+      const ExactNorm exact(x, eps);
       real mean = 0, scale = 0;
       Row y(x.size()), z(x.size()), moved(x.size());
       const Row gain = normal_values(n, 1, 8), bias = normal_values(n, 1, 9);
@@ -207,12 +207,12 @@ BOOST_AUTO_TEST_CASE(norms) {
       kernels::layer_norm(x.data(), gain.data(), bias.data(), eps, moved.data(), &mean, &scale, 1,
                           n);
       kernels::rms_norm(x.data(), nullptr, eps, z.data(), &scale, 1, n);
-      const big slack = in_sum * truth.largest * truth.layer_root();
+      const big slack = in_sum * exact.largest * exact.layer_root();
       for (std::size_t i = 0; i < x.size(); ++i) {
-        layer.see(y[i], truth.layer(i), x[i], slack);
-        affine.see(moved[i], truth.layer(i) * gain[i] + bias[i], x[i],
-                   (slack + in_sum * std::abs(truth.layer(i))) * std::abs(gain[i]));
-        rms.see(z[i], truth.rms(i), x[i]);
+        layer.check(y[i], exact.layer(i), x[i], slack);
+        affine.check(moved[i], exact.layer(i) * gain[i] + bias[i], x[i],
+                     (slack + in_sum * std::abs(exact.layer(i))) * std::abs(gain[i]));
+        rms.check(z[i], exact.rms(i), x[i]);
       }
     }
   });

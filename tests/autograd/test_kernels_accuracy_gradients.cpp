@@ -9,7 +9,7 @@ using namespace heed;
 using namespace heed::testing;
 
 BOOST_AUTO_TEST_SUITE(kernels_accuracy_gradients)
-using kernels::Map;
+using kernels::UnaryFunction;
 
 namespace {
 
@@ -26,13 +26,13 @@ void for_each_finite_row(const Body& body) {
 }
 
 /// g = dy ⊙ gain of a row, and the terms of a norm's gradient shared by all values.
-struct NormGradientTruth {
-  NormTruth norm;
+struct ExactNormGradient {
+  ExactNorm norm;
   bool centred;
   std::vector<big> g;
   big mean_g = 0, mean_gz = 0, root, largest_g = 0, largest_z = 0;
 
-  NormGradientTruth(const Row& x, const Row& dy, const Row& gain, real eps, bool is_centred)
+  ExactNormGradient(const Row& x, const Row& dy, const Row& gain, real eps, bool is_centred)
       : norm(x, eps), centred(is_centred), root(centred ? norm.layer_root() : norm.rms_root()) {
     const auto n = static_cast<big>(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -55,16 +55,16 @@ struct NormGradientTruth {
   }
 };
 
-void see_norm_gradient(Worst& worst, const Row& dx, const NormGradientTruth& truth) {
+void check_norm_gradient(MaxError& worst, const Row& dx, const ExactNormGradient& exact) {
   for (std::size_t i = 0; i < dx.size(); ++i)
-    worst.see(dx[i], truth.dx(i), static_cast<double>(i), truth.slack(i), truth.largest_term(i));
+    worst.check(dx[i], exact.dx(i), static_cast<double>(i), exact.slack(i), exact.largest_term(i));
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(softmax_and_log_softmax) {
   for_each_target([](const std::string& target) {
-    Worst plain("gradient of softmax " + target), logs("gradient of log-softmax " + target);
+    MaxError plain("gradient of softmax " + target), logs("gradient of log-softmax " + target);
     for_each_finite_row([&](const Row& x, std::int64_t n) {
       Row y(x.size()), log_y(x.size()), dx(x.size()), log_dx(x.size());
       const Row dy = normal_values(n, n % 2 ? 1 : 1e30, 4);
@@ -81,10 +81,10 @@ BOOST_AUTO_TEST_CASE(softmax_and_log_softmax) {
       }
       for (std::size_t i = 0; i < x.size(); ++i) {
         const big p = std::exp(big{log_y[i]});
-        plain.see(dx[i], y[i] * (dy[i] - inner), x[i],
-                  in_sum * y[i] * std::max(sizes, std::abs(big{dy[i]})));
-        logs.see(log_dx[i], dy[i] - p * total, x[i],
-                 in_sum * std::max(p * all, std::abs(big{dy[i]})));
+        plain.check(dx[i], y[i] * (dy[i] - inner), x[i],
+                    in_sum * y[i] * std::max(sizes, std::abs(big{dy[i]})));
+        logs.check(log_dx[i], dy[i] - p * total, x[i],
+                   in_sum * std::max(p * all, std::abs(big{dy[i]})));
       }
     });
   });
@@ -93,11 +93,11 @@ BOOST_AUTO_TEST_CASE(softmax_and_log_softmax) {
 // scale (p − wanted): p is rounded to float, so the unit is that of the larger of the two.
 BOOST_AUTO_TEST_CASE(cross_entropy) {
   for_each_target([](const std::string& target) {
-    Worst hard("gradient of cross-entropy " + target),
+    MaxError hard("gradient of cross-entropy " + target),
         soft("gradient of smoothed cross-entropy " + target);
     for_each_finite_row([&](const Row& x, std::int64_t n) {
-      const RowTruth truth(x);
-      for (const std::size_t t : {std::size_t{0}, x.size() / 2, truth.largest}) {
+      const ExactRow exact(x);
+      for (const std::size_t t : {std::size_t{0}, x.size() / 2, exact.largest}) {
         for (const real smoothing : {real(0), real(0.1)}) {
           const real scale = real(1) / 3;
           Row dx = x;
@@ -105,15 +105,15 @@ BOOST_AUTO_TEST_CASE(cross_entropy) {
                                      true);
           const big share = big{smoothing} / static_cast<big>(n);
           for (std::size_t j = 0; j < x.size(); ++j) {
-            const big p = truth.softmax(x[j]), wanted = share + (j == t ? 1 - big{smoothing} : 0);
+            const big p = exact.softmax(x[j]), wanted = share + (j == t ? 1 - big{smoothing} : 0);
             // p − 1 keeps its digits if the target has the largest p.
-            const big g = j == t && j == truth.largest
-                              ? smoothing - truth.others / (1 + truth.others) - share
+            const big g = j == t && j == exact.largest
+                              ? smoothing - exact.others / (1 + exact.others) - share
                               : p - wanted;
             if (smoothing == 0) {
-              hard.see(dx[j], scale * g, x[j]);
+              hard.check(dx[j], scale * g, x[j]);
             } else {
-              soft.see(dx[j], scale * g, x[j], 0, scale * std::max(p, wanted));
+              soft.check(dx[j], scale * g, x[j], 0, scale * std::max(p, wanted));
             }
           }
         }
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(cross_entropy) {
 BOOST_AUTO_TEST_CASE(norms_of_one_row) {
   const real eps = real(1e-5);
   for_each_target([&](const std::string& target) {
-    Worst layer("gradient of layer norm " + target), rms("gradient of RMS norm " + target);
+    MaxError layer("gradient of layer norm " + target), rms("gradient of RMS norm " + target);
     for_each_finite_row([&](const Row& x, std::int64_t n) {
       const Row dy = normal_values(n, 1, 4), gain = normal_values(n, 1, 5);
       Row y(x.size());
@@ -133,10 +133,10 @@ BOOST_AUTO_TEST_CASE(norms_of_one_row) {
       kernels::layer_norm(x.data(), gain.data(), nullptr, eps, y.data(), &mean, &rstd, 1, n);
       kernels::layer_norm_grad(x.data(), gain.data(), &mean, &rstd, dy.data(), y.data(), nullptr,
                                nullptr, 1, n);
-      see_norm_gradient(layer, y, {x, dy, gain, eps, true});
+      check_norm_gradient(layer, y, {x, dy, gain, eps, true});
       kernels::rms_norm(x.data(), gain.data(), eps, y.data(), &rrms, 1, n);
       kernels::rms_norm_grad(x.data(), gain.data(), &rrms, dy.data(), y.data(), nullptr, 1, n);
-      see_norm_gradient(rms, y, {x, dy, gain, eps, false});
+      check_norm_gradient(rms, y, {x, dy, gain, eps, false});
     });
   });
 }
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(norms_of_one_row) {
 BOOST_AUTO_TEST_CASE(norms_of_rows_far_from_zero) {
   const real eps = real(1e-12);
   for_each_target([&](const std::string& target) {
-    Worst layer("gradient of layer norm far from 0 " + target);
+    MaxError layer("gradient of layer norm far from 0 " + target);
     for (const std::int64_t n : {2, 5, 16, 33, 512}) {
       const Row dy = normal_values(n, 1, 4), gain = normal_values(n, 1, 5);
       Row x(dy.size(), real(10000)), y(x.size());
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(norms_of_rows_far_from_zero) {
       kernels::layer_norm(x.data(), nullptr, nullptr, eps, y.data(), &mean, &rstd, 1, n);
       kernels::layer_norm_grad(x.data(), gain.data(), &mean, &rstd, dy.data(), y.data(), nullptr,
                                nullptr, 1, n);
-      see_norm_gradient(layer, y, {x, dy, gain, eps, true});
+      check_norm_gradient(layer, y, {x, dy, gain, eps, true});
     }
   });
 }
@@ -168,17 +168,17 @@ BOOST_AUTO_TEST_CASE(gain_and_bias_over_many_rows) {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += i % 2 ? real(1000) : dy[i];
   std::vector<big> want_gain(cols), want_bias(cols), want_rms(cols), largest(cols);
   for (std::int64_t r = 0; r < rows; ++r) {
-    const NormTruth truth(Row(x.begin() + r * cols, x.begin() + (r + 1) * cols), eps);
+    const ExactNorm exact(Row(x.begin() + r * cols, x.begin() + (r + 1) * cols), eps);
     for (std::size_t c = 0; c < want_gain.size(); ++c) {
       const big d = dy[static_cast<std::size_t>(r * cols) + c];
-      want_gain[c] += d * truth.layer(c);
-      want_rms[c] += d * truth.rms(c);
+      want_gain[c] += d * exact.layer(c);
+      want_rms[c] += d * exact.rms(c);
       want_bias[c] += d;
-      largest[c] = std::max(largest[c], std::abs(d) * std::max(big{1}, std::abs(truth.layer(c))));
+      largest[c] = std::max(largest[c], std::abs(d) * std::max(big{1}, std::abs(exact.layer(c))));
     }
   }
   for_each_target([&](const std::string& target) {
-    Worst gains("gradient of gain " + target), biases("gradient of bias " + target),
+    MaxError gains("gradient of gain " + target), biases("gradient of bias " + target),
         rms("gradient of RMS norm's gain " + target);
     Row y(x.size()), mean(rows), rstd(rows), rrms(rows), dgain(cols), dbias(cols), drms(cols);
     kernels::layer_norm(x.data(), nullptr, nullptr, eps, y.data(), mean.data(), rstd.data(), rows,
@@ -189,9 +189,9 @@ BOOST_AUTO_TEST_CASE(gain_and_bias_over_many_rows) {
     kernels::rms_norm_grad(x.data(), nullptr, rrms.data(), dy.data(), nullptr, drms.data(), rows,
                            cols);
     for (std::size_t c = 0; c < dgain.size(); ++c) {
-      gains.see(dgain[c], want_gain[c], static_cast<double>(c), 0, largest[c]);
-      biases.see(dbias[c], want_bias[c], static_cast<double>(c), in_sum * rows);
-      rms.see(drms[c], want_rms[c], static_cast<double>(c), 0, largest[c]);
+      gains.check(dgain[c], want_gain[c], static_cast<double>(c), 0, largest[c]);
+      biases.check(dbias[c], want_bias[c], static_cast<double>(c), in_sum * rows);
+      rms.check(drms[c], want_rms[c], static_cast<double>(c), 0, largest[c]);
     }
   });
 }
@@ -224,10 +224,10 @@ BOOST_AUTO_TEST_CASE(finite_inputs_give_finite_gradients) {
       kernels::log_softmax_row_grad(y.data(), dy.data(), dx.data(), n);
       finite("log-softmax", dx);
       for (std::size_t k = 0; k <= activation_count; ++k) {  // and neg
-        const Map f = static_cast<Map>(k);
-        kernels::map(f, x.data(), y.data(), n);
-        kernels::map_grad(f, x.data(), y.data(), dy.data(), dx.data(), n);
-        finite("a map", dx);
+        const UnaryFunction f = static_cast<UnaryFunction>(k);
+        kernels::unary(f, x.data(), y.data(), n);
+        kernels::unary_grad(f, x.data(), y.data(), dy.data(), dx.data(), n);
+        finite("a unary function", dx);
       }
       kernels::cross_entropy_row(x.data(), n, 0, real(0.1), 1, true);
       finite("cross-entropy", x);

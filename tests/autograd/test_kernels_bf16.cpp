@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(products_equal_those_of_rounded_operands) {
 
 BOOST_AUTO_TEST_CASE(only_large_products_within_the_scope_are_rounded) {
   const auto takes = [](std::int64_t m, real alpha = 1, real beta = 0) {
-    return kernels::takes_bf16(m, 256, 256, alpha, beta);
+    return kernels::supports_bf16(m, 256, 256, alpha, beta);
   };
   BOOST_TEST(!takes(256));
   {
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(only_large_products_within_the_scope_are_rounded) {
     BOOST_TEST(!takes(256, real(0.5)));
     BOOST_TEST(!takes(256, 1, real(0.5)));
     BOOST_TEST(!takes(15));
-    BOOST_TEST(!kernels::takes_bf16(64, 64, 256, 1, 0));
+    BOOST_TEST(!kernels::supports_bf16(64, 64, 256, 1, 0));
     const kernels::Bf16Scope inner(false);
     BOOST_TEST(!takes(256));
   }

@@ -10,13 +10,13 @@ using namespace heed::testing;
 
 BOOST_AUTO_TEST_SUITE(kernels_elementwise)
 namespace plain = kernels::plain;
-using kernels::Map;
+using kernels::UnaryFunction;
 
 namespace {
 
-const auto all_maps = [] {
-  std::array<Map, map_count> all{};
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Map>(i);
+const auto all_unary_functions = [] {
+  std::array<UnaryFunction, unary_function_count> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<UnaryFunction>(i);
   return all;
 }();
 
@@ -33,9 +33,9 @@ std::vector<real> inputs(std::int64_t n) {
   return x;
 }
 
-std::vector<real> applied(Map f, const std::vector<real>& x) {
+std::vector<real> applied(UnaryFunction f, const std::vector<real>& x) {
   std::vector<real> y(x.size());
-  plain::map(f, x.data(), y.data(), static_cast<std::int64_t>(x.size()));
+  plain::unary(f, x.data(), y.data(), static_cast<std::int64_t>(x.size()));
   return y;
 }
 
@@ -83,31 +83,32 @@ BOOST_AUTO_TEST_CASE(scaled) {
 
 BOOST_AUTO_TEST_CASE(maps_equal_their_plain_twins) {
   for_each_target([](const std::string&) {
-    for (const Map f : all_maps) {
+    for (const UnaryFunction f : all_unary_functions) {
       BOOST_TEST_CONTEXT(name_of(f))
       for (const std::int64_t n : lengths()) {
         const std::vector<real> x = inputs(n), want = applied(f, x);
         Guarded in(x, n % 5), out(want, n % 3);
-        kernels::map(f, in.data(), out.data(), n);
+        kernels::unary(f, in.data(), out.data(), n);
         check_close(out.values(), want, tolerance);
-        kernels::map(f, in.data(), in.data(), n);
+        kernels::unary(f, in.data(), in.data(), n);
         check_same(in.values(), out.values());  // at any alignment
       }
     }
   });
 }
 
-BOOST_AUTO_TEST_CASE(map_gradients_equal_their_plain_twins) {
+BOOST_AUTO_TEST_CASE(unary_gradients_equal_their_plain_twins) {
   for_each_target([](const std::string&) {
-    for (const Map f : all_maps) {
+    for (const UnaryFunction f : all_unary_functions) {
       BOOST_TEST_CONTEXT(name_of(f))
       for (const std::int64_t n : lengths()) {
         const std::vector<real> x = inputs(n), y = applied(f, x), dy = normal_values(n, 1, 5);
         std::vector<real> want(x.size());
-        plain::map_grad(f, x.data(), y.data(), dy.data(), want.data(), n);
+        plain::unary_grad(f, x.data(), y.data(), dy.data(), want.data(), n);
         Guarded dx(dy, 3);
-        kernels::map_grad(f, kernels::map_needs_x(f) ? x.data() : nullptr,
-                          kernels::map_needs_y(f) ? y.data() : nullptr, dx.data(), dx.data(), n);
+        kernels::unary_grad(f, kernels::unary_needs_x(f) ? x.data() : nullptr,
+                            kernels::unary_needs_y(f) ? y.data() : nullptr, dx.data(), dx.data(),
+                            n);
         // A slope may be near 0, so the scale is that of dy.
         check_close(dx.values(), want, 2 * tolerance, 1);
       }
@@ -119,21 +120,21 @@ BOOST_AUTO_TEST_CASE(nan_stays_in_its_place) {
   for_each_target([](const std::string&) {
     const std::vector<real> x = awkward_values();
     const auto n = static_cast<std::int64_t>(x.size());
-    for (const Map f : all_maps) {
+    for (const UnaryFunction f : all_unary_functions) {
       std::vector<real> y(x.size());
-      kernels::map(f, x.data(), y.data(), n);
+      kernels::unary(f, x.data(), y.data(), n);
       for (std::size_t i = 0; i < x.size(); ++i) {
-        const bool outside = (f == Map::log || f == Map::sqrt) && x[i] < 0;
+        const bool outside = (f == UnaryFunction::log || f == UnaryFunction::sqrt) && x[i] < 0;
         BOOST_CHECK_MESSAGE(std::isnan(y[i]) == (std::isnan(x[i]) || outside),
                             name_of(f) << "(" << x[i] << ") = " << y[i]);
       }
     }
-    for (const Map f : std::span(all_maps).first(activation_count)) {
+    for (const UnaryFunction f : std::span(all_unary_functions).first(activation_count)) {
       std::vector<real> y(x.size()), one(x.size(), 1), dx(x.size());
-      kernels::map(f, x.data(), y.data(), n);
-      kernels::map_grad(f, x.data(), y.data(), one.data(), dx.data(), n);
+      kernels::unary(f, x.data(), y.data(), n);
+      kernels::unary_grad(f, x.data(), y.data(), one.data(), dx.data(), n);
       for (std::size_t i = 0; i < x.size(); ++i) {
-        if (f == Map::relu && std::isnan(x[i])) continue;  // passes dy on
+        if (f == UnaryFunction::relu && std::isnan(x[i])) continue;  // passes dy on
         BOOST_CHECK_MESSAGE(std::isnan(dx[i]) == std::isnan(x[i]),
                             name_of(f) << "'(" << x[i] << ") = " << dx[i]);
       }
@@ -151,15 +152,16 @@ BOOST_AUTO_TEST_CASE(biases) {
       Guarded y(x);
       kernels::add_bias(y.data(), bias.data(), y.data(), rows, cols);
       check_same(y.values(), sum);
-      for (const Map f : all_maps) {
+      for (const UnaryFunction f : all_unary_functions) {
         const std::vector<real> want = applied(f, sum);
         Guarded h(x, 2), z(x, 3);
-        kernels::add_bias_map(f, h.data(), bias.data(), h.data(), z.data(), rows, cols);  // h is x
+        kernels::add_bias_unary(f, h.data(), bias.data(), h.data(), z.data(), rows,
+                                cols);  // h is x
         check_same(h.values(), sum);
         check_close(z.values(), want, tolerance);
         Guarded in_place(x);
-        kernels::add_bias_map(f, in_place.data(), bias.data(), nullptr, in_place.data(), rows,
-                              cols);
+        kernels::add_bias_unary(f, in_place.data(), bias.data(), nullptr, in_place.data(), rows,
+                                cols);
         check_same(in_place.values(), z.values());
       }
     }

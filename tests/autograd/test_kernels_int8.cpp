@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(products_are_near_those_of_the_values) {
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_sums_do_not_overflow) {
-  const Sizes s{2, 3, kernels::longest_int8_row};
+  const Sizes s{2, 3, kernels::max_int8_row};
   std::vector<real> a(static_cast<std::size_t>(s.m * s.k), 1),
       b(static_cast<std::size_t>(s.n * s.k));
   std::fill_n(a.begin() + s.k, s.k, real(-127));
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(gemm_takes_int8_weights_within_a_scope) {
 }
 
 BOOST_AUTO_TEST_CASE(rows_that_are_too_long_stay_in_float) {
-  const Array b(Shape{1, kernels::longest_int8_row + 1}), longest(Shape{1, b.cols() - 1});
+  const Array b(Shape{1, kernels::max_int8_row + 1}), longest(Shape{1, b.cols() - 1});
   kernels::PackedWeights weights(true);
   weights.add(b);
   weights.add(longest);

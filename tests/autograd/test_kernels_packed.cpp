@@ -114,14 +114,14 @@ BOOST_AUTO_TEST_CASE(gemm_takes_packed_weights_within_a_scope) {
     check_same(product(a, b.data(), 50), chains);
     check_same(product(a, b.row(20), 30), twin(a.data(), b.row(20), {9, 30, 700}));
     check_same(product(a, free.data(), 50), of_free);
-    BOOST_TEST(kernels::packed_here(b.data(), 50, 700) != nullptr);
+    BOOST_TEST(kernels::find_packed(b.data(), 50, 700) != nullptr);
     {
       const PackedScope inner(none);
-      BOOST_TEST(kernels::packed_here(b.data(), 50, 700) == nullptr);
+      BOOST_TEST(kernels::find_packed(b.data(), 50, 700) == nullptr);
     }
-    BOOST_TEST(kernels::packed_here(b.data(), 50, 700) != nullptr);
+    BOOST_TEST(kernels::find_packed(b.data(), 50, 700) != nullptr);
   }
-  BOOST_TEST(kernels::packed_here(b.data(), 50, 700) == nullptr);
+  BOOST_TEST(kernels::find_packed(b.data(), 50, 700) == nullptr);
   check_same(product(a, b.data(), 50), before);
 }
 

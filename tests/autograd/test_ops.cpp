@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(an_array_without_values_takes_no_time_however_long_its_axes
   BOOST_TEST(backward(sum(min(y, 1)))[y].shape() == y.shape());
   BOOST_TEST(backward(sum(log_sum_exp(y, 1)))[y].shape() == y.shape());
   const Tensor wide = Tensor::variable(Array({0, huge}));
-  BOOST_TEST(backward(sum(gated(Map::silu, wide)))[wide].shape() == wide.shape());
+  BOOST_TEST(backward(sum(gated(UnaryFunction::silu, wide)))[wide].shape() == wide.shape());
   BOOST_TEST(top_k(x.value(), 0).ids.empty());
   BOOST_TEST(top_k(Array({0, huge}), 1).ids.empty());
 }
@@ -351,16 +351,16 @@ BOOST_AUTO_TEST_CASE(dropout_add_equals_dropout_and_add) {
   BOOST_TEST(same(by_fused[r], by_composed[r]));
 }
 
-BOOST_AUTO_TEST_CASE(affine_map_with_dropout_equals_its_three_parts) {
+BOOST_AUTO_TEST_CASE(affine_activation_with_dropout_equals_its_three_parts) {
   const RandomKey key{3, Stream::dropout, 4, 5};
   const real p = real(0.25);
-  for (const Map f : {Map::relu, Map::gelu, Map::tanh}) {
+  for (const UnaryFunction f : {UnaryFunction::relu, UnaryFunction::gelu, UnaryFunction::tanh}) {
     const Tensor x = Tensor::variable(random_array({33, 7}, 1)),
                  w = Tensor::variable(random_array({19, 7}, 2)),
                  b = Tensor::variable(random_array({19}, 3));
     const Array dy = random_array({33, 19}, 4);
-    const Tensor fused = affine_map(f, x, w, b, p, key),
-                 parts = dropout(affine_map(f, x, w, b), p, key);
+    const Tensor fused = affine_activation(f, x, w, b, p, key),
+                 parts = dropout(affine_activation(f, x, w, b), p, key);
     BOOST_TEST(same(fused.value(), parts.value()));
     const Gradients a = backward(fused, dy), c = backward(parts, dy);
     for (const Tensor& t : {x, w, b}) BOOST_TEST(same(a[t], c[t], 100 * tiny));

@@ -131,17 +131,17 @@ void dropout(benchmark::State& state) {
 }
 BENCHMARK(dropout)->Arg(1 << 10)->Arg(1 << 18);
 
-void bias_and_map(benchmark::State& state, kernels::Map f) {
+void bias_and_unary(benchmark::State& state, kernels::UnaryFunction f) {
   const std::int64_t n = state.range(0);
   const auto bias = values(n);
   const auto x = values(rows * n);
   auto h = x, y = x;
-  real* const keep = kernels::map_needs_x(f) ? h.data() : nullptr;
-  for (auto _ : state) kernels::add_bias_map(f, x.data(), bias.data(), keep, y.data(), rows, n);
+  real* const keep = kernels::unary_needs_x(f) ? h.data() : nullptr;
+  for (auto _ : state) kernels::add_bias_unary(f, x.data(), bias.data(), keep, y.data(), rows, n);
   moves(state, rows * n, 2);
 }
-BENCHMARK_CAPTURE(bias_and_map, relu, kernels::Map::relu)->Arg(1024);
-BENCHMARK_CAPTURE(bias_and_map, gelu, kernels::Map::gelu)->Arg(1024);
+BENCHMARK_CAPTURE(bias_and_unary, relu, kernels::UnaryFunction::relu)->Arg(1024);
+BENCHMARK_CAPTURE(bias_and_unary, gelu, kernels::UnaryFunction::gelu)->Arg(1024);
 
 void adam(benchmark::State& state) {
   const std::int64_t n = state.range(0);

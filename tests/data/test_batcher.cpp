@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(a_batch_by_name) {
 
 BOOST_AUTO_TEST_CASE(impossible_options) {
   Dataset nothing;
-  nothing.left_out_long = 12;
+  nothing.skipped_long = 12;
   expect_error(Exit::bad_input, {"no pair", "12 longer", "data.max_length"},
                [&] { BatchStream(nothing, {}); });
   const Dataset one = counting_text(1);

@@ -37,22 +37,22 @@ BOOST_AUTO_TEST_CASE(every_line_is_a_sample) {
   BOOST_TEST(data.source.longest() == 4);
   BOOST_TEST(data.target.longest() == 4);
   BOOST_TEST((data.source_lines == split.source && data.target_lines == split.target));
-  BOOST_TEST(data.left_out_empty == 0);
+  BOOST_TEST(data.skipped_empty == 0);
 }
 
 BOOST_AUTO_TEST_CASE(training_skips_and_counts_lines) {
   const Dataset data =
       tokenize(split, words(), words(), {.training = true, .max_length = 3, .keep_lines = false});
   BOOST_TEST(data.size() == 3);
-  BOOST_TEST(data.left_out_empty == 2);
-  BOOST_TEST(data.left_out_long == 1);
+  BOOST_TEST(data.skipped_empty == 2);
+  BOOST_TEST(data.skipped_long == 1);
   BOOST_TEST(ids(data.source[1]) == (Ids{3, 3, 3, 2}),
              boost::test_tools::per_element());  // 3 tokens are not too long
   BOOST_TEST(ids(data.target[2]) == (Ids{5, 4, 3}), boost::test_tools::per_element());
   BOOST_TEST(data.source_lines.empty());
   const Dataset all = tokenize(split, words(), words(), {.training = true});
   BOOST_TEST(all.size() == 4);
-  BOOST_TEST(all.left_out_long == 0);
+  BOOST_TEST(all.skipped_long == 0);
   BOOST_TEST(all.target_lines[2] == "b b b b");
 }
 

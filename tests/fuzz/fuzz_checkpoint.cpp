@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::string_view mark = "==== ";
-constexpr int most_files = 12;
+constexpr int max_files = 12;
 
 /// A name that stays inside the scratch folder.
 bool is_safe(std::string_view name) {
@@ -79,7 +79,7 @@ void make_run(const fs::path& run, std::string_view input) {
   fs::create_directories(run);
   Bytes bytes(input);
   bytes.until(mark);
-  for (int i = 0; i < most_files && !bytes.empty(); ++i) {
+  for (int i = 0; i < max_files && !bytes.empty(); ++i) {
     const std::string_view line = bytes.until("\n");
     make_entry(run, line, bytes.until("\n==== "));
   }

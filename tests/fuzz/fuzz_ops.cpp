@@ -15,8 +15,8 @@ namespace {
 
 using fuzz::require;
 
-constexpr int most_steps = 24;
-constexpr std::int64_t most_values = 1 << 10;
+constexpr int max_steps = 24;
+constexpr std::int64_t max_values = 1 << 10;
 constexpr std::int64_t far_too_many = std::int64_t{1} << 31;  // more than any machine's memory
 
 /// Whether ops on such an array could take long without being refused for lack of memory. The array
@@ -24,7 +24,7 @@ constexpr std::int64_t far_too_many = std::int64_t{1} << 31;  // more than any m
 bool laborious(const Shape& shape) {
   std::int64_t values = 1;
   for (const std::int64_t n : shape.extents()) values *= std::max<std::int64_t>(n, 1);
-  return values > most_values && values < far_too_many;
+  return values > max_values && values < far_too_many;
 }
 
 bool all_within(const Array& x, real limit) {
@@ -52,7 +52,7 @@ class Graph {
   /// Runs the program. After a refused step the others continue; the first Error is thrown at the
   /// end.
   void run() {
-    for (int i = 0; i < most_steps && !bytes_.empty(); ++i) {
+    for (int i = 0; i < max_steps && !bytes_.empty(); ++i) {
       try {
         step();
       } catch (const Error& error) {

@@ -14,7 +14,7 @@ void require_sound(const SafetensorsFile& file, std::size_t input_size) {
   std::uint64_t bytes = 0;
   for (const TensorView& tensor : file.tensors()) {
     require(file.find(tensor.name) == &tensor, "a tensor is found by its name");
-    require(tensor.shape.size() <= safetensors_highest_rank, "the rank has a limit");
+    require(tensor.shape.size() <= safetensors_max_rank, "the rank has a limit");
     require(
         tensor.bytes.size() == static_cast<std::uint64_t>(tensor.size()) * size_of(tensor.dtype),
         "the bytes match the shape");

@@ -13,13 +13,13 @@ namespace heed::fuzz {
 namespace {
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-constexpr std::uint64_t most_unpacked = std::uint64_t{1} << 26;
+constexpr std::uint64_t max_unpacked = std::uint64_t{1} << 26;
 
 /// If the strict unpacker accepts a file, the reader of texts must return the same content.
 void require_same_unpacked(const std::string& packed, const std::string& path) {
   std::string content;
   try {
-    content = unpack_gzip(packed, most_unpacked, "x.gz");
+    content = unpack_gzip(packed, max_unpacked, "x.gz");
   } catch (const Error& error) {
     return require_refusal(error, Exit::bad_input, "x.gz: ");
   }
@@ -27,7 +27,7 @@ void require_same_unpacked(const std::string& packed, const std::string& path) {
     const bool marked = content.starts_with(byte_order_mark);
     require(read_file(path) == content.substr(marked ? byte_order_mark.size() : 0),
             "both readers of gzip agree");
-    require(unpack_gzip(pack_gzip(content), most_unpacked, "y.gz") == content,
+    require(unpack_gzip(pack_gzip(content), max_unpacked, "y.gz") == content,
             "packed data can be unpacked");
   });
 }

@@ -69,11 +69,11 @@ Tensor call_affine_rows(Operands& o) {
   const std::int64_t begin = o.extent(), end = o.extent();
   return affine_rows(x, weight, bias, begin, end);
 }
-Tensor call_affine_map(Operands& o) {
-  const Map map = o.map();
+Tensor call_affine_activation(Operands& o) {
+  const UnaryFunction f = o.unary_function();
   const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
   const real p = o.probability();
-  return affine_map(map, x, weight, bias, p, o.key());
+  return affine_activation(f, x, weight, bias, p, o.key());
 }
 Tensor call_softmax(Operands& o) {
   const Tensor x = o.tensor();
@@ -110,8 +110,8 @@ Tensor call_clamp(Operands& o) {
   return clamp(x, low, high);
 }
 Tensor call_gated(Operands& o) {
-  const Map map = o.map();
-  return gated(map, o.tensor());
+  const UnaryFunction f = o.unary_function();
+  return gated(f, o.tensor());
 }
 Tensor call_rotary(Operands& o) {
   const Tensor x = o.tensor();
@@ -219,19 +219,19 @@ Tensor call_cross_entropy(Operands& o) {
   const auto targets = o.ids();
   const real smoothing = o.probability();
   LossCounts counts;
-  return cross_entropy(logits, targets, smoothing, o.normalizer(), &counts);
+  return cross_entropy(logits, targets, smoothing, o.divisor(), &counts);
 }
 Tensor call_projected_cross_entropy(Operands& o) {
   const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
   const auto targets = o.ids();
   const real smoothing = o.probability();
-  return projected_cross_entropy(x, weight, bias, targets, smoothing, o.normalizer());
+  return projected_cross_entropy(x, weight, bias, targets, smoothing, o.divisor());
 }
 Tensor call_rdrop_cross_entropy(Operands& o) {
   const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
   const auto targets = o.ids();
   const real smoothing = o.probability(), alpha = o.probability();
-  return rdrop_cross_entropy(x, weight, bias, targets, smoothing, alpha, o.normalizer());
+  return rdrop_cross_entropy(x, weight, bias, targets, smoothing, alpha, o.divisor());
 }
 Tensor call_distilled_cross_entropy(Operands& o) {
   const Tensor x = o.tensor(), weight = o.tensor(), bias = o.tensor();
@@ -239,7 +239,7 @@ Tensor call_distilled_cross_entropy(Operands& o) {
   const Array rows = o.tensor().value(), matrix = o.tensor().value();
   const real smoothing = o.probability();
   const TeacherLogits teacher{rows, matrix, {}, o.probability(), 2};
-  return distilled_cross_entropy(x, weight, bias, targets, smoothing, teacher, o.normalizer());
+  return distilled_cross_entropy(x, weight, bias, targets, smoothing, teacher, o.divisor());
 }
 
 constexpr auto calls = std::to_array<OpCall>({
@@ -267,7 +267,7 @@ constexpr auto calls = std::to_array<OpCall>({
     {"matmul", true, call_matmul},
     {"affine", true, call_affine},
     {"affine_rows", true, call_affine_rows},
-    {"affine_map", true, call_affine_map},
+    {"affine_activation", true, call_affine_activation},
     {"softmax", true, call_softmax},
     {"log_softmax", false, call_log_softmax},  // -inf for hidden entries
     {"layer_norm", true, call_layer_norm},

@@ -58,7 +58,7 @@ std::int64_t Operands::extent() {
 }
 
 Shape Operands::shape() {
-  std::vector<std::int64_t> extents(bytes_.byte() % map_count);
+  std::vector<std::int64_t> extents(bytes_.byte() % unary_function_count);
   for (std::int64_t& n : extents) n = extent();
   return Shape(std::span<const std::int64_t>(extents));
 }
@@ -67,7 +67,7 @@ real Operands::probability() {
   return static_cast<real>(remarkable_reals[bytes_.byte() % remarkable_reals.size()]);
 }
 
-double Operands::normalizer() {
+double Operands::divisor() {
   const double n = remarkable_reals[bytes_.byte() % remarkable_reals.size()];
   if (!(n > 0.01)) wild();
   return n;
@@ -92,10 +92,10 @@ std::vector<std::int32_t> Operands::offsets() {
   return offsets;
 }
 
-Map Operands::map() {
-  const auto map = static_cast<Map>(bytes_.byte() % map_count);
-  if (map == Map::exp || map == Map::log || map == Map::sqrt) wild();
-  return map;
+UnaryFunction Operands::unary_function() {
+  const auto f = static_cast<UnaryFunction>(bytes_.byte() % unary_function_count);
+  if (f == UnaryFunction::exp || f == UnaryFunction::log || f == UnaryFunction::sqrt) wild();
+  return f;
 }
 
 AttentionOptions Operands::attention() {

@@ -29,10 +29,10 @@ class Operands {
   int axis() { return static_cast<signed char>(bytes_.byte()) % 10; }
   bool flag() { return bytes_.byte() % 2 == 1; }
   real probability();
-  double normalizer();
+  double divisor();
   std::vector<std::int32_t> ids();
   std::vector<std::int32_t> offsets();
-  Map map();
+  UnaryFunction unary_function();
   RandomKey key() { return {.seed = bytes_.byte(), .stream = Stream::dropout}; }
   AttentionOptions attention();
   Array mask();

@@ -13,12 +13,12 @@
 
 namespace {
 
-constexpr rlim_t most_memory = 1 << 10;  // MiB of address space: huge shapes must end in an Error
+constexpr rlim_t max_memory = 1 << 10;  // MiB of address space: huge shapes must end in an Error
 
 /// Sanitizers reserve terabytes of address space, so with them there is no limit.
 void limit_memory() {
 #if !defined(HEED_FUZZ_SANITIZED)
-  const rlimit limit{most_memory << 20, most_memory << 20};
+  const rlimit limit{max_memory << 20, max_memory << 20};
   setrlimit(RLIMIT_AS, &limit);
 #endif
 }

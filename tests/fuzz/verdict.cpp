@@ -13,7 +13,7 @@
 namespace heed::fuzz {
 namespace {
 
-constexpr double most_yardsticks = 100;  // about 5 s in an optimised build on a fast machine
+constexpr double max_yardsticks = 100;  // about 5 s in an optimised build on a fast machine
 
 bool judge(std::string_view input) {
   try {
@@ -30,11 +30,11 @@ bool judge(std::string_view input) {
 bool accepts(std::string_view input) {
   bool accepted = false;
   const auto work = [&] { accepted = judge(input); };
-  double seconds = test::least_seconds(1, work);
+  double seconds = test::min_seconds(1, work);
   if (seconds < 0.1) return accepted;  // far below the limit; most take a thousandth of it
-  const double most = most_yardsticks * test::yardstick();
+  const double most = max_yardsticks * test::yardstick();
   for (int i = 0; i < 2 && seconds > most; ++i)  // the machine may have been busy
-    seconds = std::min(seconds, test::least_seconds(1, work));
+    seconds = std::min(seconds, test::min_seconds(1, work));
   require(seconds <= most, "an input takes at most 100 times as long as the yardstick");
   return accepted;
 }

@@ -233,7 +233,7 @@ def begin(run, ranks, *more, **how):
     return process
 
 
-def go_on(run, what, ranks=1):
+def resume_run(run, what, ranks=1):
     """Continues for some steps on another number of ranks, and compares with one process."""
     goal = (steps_done(run) // 10 + 2) * 10
     if ranks == 1:
@@ -265,7 +265,7 @@ def stop_and_go_on():
     _, text = end_of(process, "SIGTERM to a rank")
     log = pathlib.Path("stopped/train.log").read_text()
     check(log.count("stopped by SIGTERM") == 2, f"a rank's signal did not stop the run: {text}")
-    go_on("stopped", "stopped on 2 and 3 ranks, continued on one")
+    resume_run("stopped", "stopped on 2 and 3 ranks, continued on one")
 
 
 def killed():
@@ -284,7 +284,7 @@ def killed():
         check(status != 0, "a killed rank: status 0")
         check(took < 10, f"a killed rank: the others ended after {took:.1f} s")
         if i < 3 or i % 10 == 0:
-            go_on(run, f"rank {victim[0]} killed", 1 + i % 2)
+            resume_run(run, f"rank {victim[0]} killed", 1 + i % 2)
         shutil.rmtree(run)
     print(f"{times} kills: all ranks ended within {slowest:.2f} s")
 
@@ -297,7 +297,7 @@ def stopped_rank():
         _, text = end_of(process, f"rank {rank} hangs", 4)
         check(re.search(rf"no answer from rank {rank} on \S+ in 20? s \(distributed.timeout\)", text),
               f"the rank that hangs is not named:\n{text}")
-        go_on(run, f"rank {rank} hung")
+        resume_run(run, f"rank {rank} hung")
 
 
 def suspended():
@@ -320,7 +320,7 @@ def full_disk():
     resource.prlimit(processes(process)[0], resource.RLIMIT_FSIZE, limit)
     _, text = end_of(process, "a full disk", 4)
     check("File too large" in text, f"a full disk: no reason given\n{text}")
-    go_on("full", "a full disk")
+    resume_run("full", "a full disk")
 
 
 def unequal():

@@ -30,7 +30,7 @@ struct Pairs {
     target_out = random_ids(target_offsets.back(), vocabulary, number + 2);
   }
   SideView source_side() const { return {source, source_offsets}; }
-  Rows rows() const { return {source_side(), {target_in, target_offsets}, target_out}; }
+  ModelInput input() const { return {source_side(), {target_in, target_offsets}, target_out}; }
   std::int64_t sequences() const { return static_cast<std::int64_t>(target_offsets.size()) - 1; }
   /// One of the pairs alone.
   Pairs only(std::int64_t i) const {
@@ -108,14 +108,14 @@ inline ModelOptions small_options() {
   o.context = 16;
   return o;
 }
-inline MultiHeadAttention attention_of(std::int64_t d, std::int64_t heads, Sees sees,
+inline MultiHeadAttention attention_of(std::int64_t d, std::int64_t heads, AttentionScope scope,
                                        double dropout, Init& init) {
   ModelOptions o = small_options();
   o.d_model = d;
   o.heads = heads;
   o.dropout.attention = dropout;
-  return {o, sees, init};
+  return {o, scope, init};
 }
-inline Init some_init() { return {InitKind::xavier, 0.02, 3}; }
+inline Init test_init() { return {InitKind::xavier, 0.02, 3}; }
 
 HEED_END

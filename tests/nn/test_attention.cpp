@@ -19,9 +19,9 @@ Tensor join_heads(const Tensor& x) {
 }
 
 /// The layer by its definition, one sequence at a time, with ops checked elsewhere.
-Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& memory,
+Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& encoder_rows,
                 const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& ends) {
-  const bool causal = layer.sees == Sees::past;
+  const bool causal = layer.scope == AttentionScope::past;
   const std::int64_t d = layer.d;
   const Tensor& w = layer.in_proj_weight;
   const Tensor& b = layer.in_proj_bias;
@@ -31,7 +31,7 @@ Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& 
   std::vector<Tensor> outputs;
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
     const Tensor asking = slice(x, 0, offsets[s], offsets[s + 1]);
-    const Tensor answering = slice(memory, 0, ends[s], ends[s + 1]);
+    const Tensor answering = slice(encoder_rows, 0, ends[s], ends[s + 1]);
     const AttentionResult result = attention(split_heads(part(asking, 0), layer.heads),
                                              split_heads(part(answering, 1), layer.heads),
                                              split_heads(part(answering, 2), layer.heads),
@@ -66,29 +66,30 @@ BOOST_AUTO_TEST_CASE(fused_equals_composed) {
   const std::vector<std::int32_t> offsets = offsets_of({3, 1, 9, 2}),
                                   ends = offsets_of({5, 2, 1, 17});
   for (const std::int64_t heads : {1, 2, 3, 4}) {
-    Init init = some_init();
-    const MultiHeadAttention every[] = {attention_of(12, heads, Sees::all, 0, init),
-                                        attention_of(12, heads, Sees::past, 0, init),
-                                        attention_of(12, heads, Sees::memory, 0, init)};
+    Init init = test_init();
+    const MultiHeadAttention every[] = {
+        attention_of(12, heads, AttentionScope::all, 0, init),
+        attention_of(12, heads, AttentionScope::past, 0, init),
+        attention_of(12, heads, AttentionScope::encoder_output, 0, init)};
     const Tensor x = Tensor::variable(normal({15, 12}, 1)),
-                 memory = Tensor::variable(normal({25, 12}, 2));
-    const Memory seen{memory, ends};
+                 encoder_rows = Tensor::variable(normal({25, 12}, 2));
+    const EncoderOutput encoded{encoder_rows, ends};
     Pass pass;
     for (const MultiHeadAttention& layer : every) {
       randomise(layer.parameters());
-      const bool cross = layer.sees == Sees::memory;
+      const bool cross = layer.scope == AttentionScope::encoder_output;
       std::vector<Tensor> leaves{x};
-      if (cross) leaves.push_back(memory);
+      if (cross) leaves.push_back(encoder_rows);
       for (const NamedTensor& p : layer.parameters()) leaves.push_back(p.tensor);
-      check_same(leaves, layer(x, {offsets, &seen, pass}),
-                 composed(layer, x, cross ? memory : x, offsets, cross ? ends : offsets));
+      check_same(leaves, layer(x, {offsets, &encoded, pass}),
+                 composed(layer, x, cross ? encoder_rows : x, offsets, cross ? ends : offsets));
     }
   }
 }
 
 BOOST_AUTO_TEST_CASE(scores_far_from_zero_neither_overflow_nor_vanish) {
-  Init init = some_init();
-  const MultiHeadAttention layer = attention_of(6, 2, Sees::past, 0, init);
+  Init init = test_init();
+  const MultiHeadAttention layer = attention_of(6, 2, AttentionScope::past, 0, init);
   randomise(layer.parameters());
   const std::vector<std::int32_t> offsets{0, 5};
   const Tensor x = Tensor::variable(normal({5, 6}, 1, 1e3));
@@ -102,13 +103,14 @@ BOOST_AUTO_TEST_CASE(wrong_inputs_are_errors) {
   const auto about = [](const std::string& text) {
     return [text](const Error& e) { return std::string(e.what()).find(text) != std::string::npos; };
   };
-  Init init = some_init();
-  const MultiHeadAttention cross = attention_of(6, 2, Sees::memory, 0, init),
-                           self = attention_of(6, 2, Sees::past, 0, init);
+  Init init = test_init();
+  const MultiHeadAttention cross = attention_of(6, 2, AttentionScope::encoder_output, 0, init),
+                           self = attention_of(6, 2, AttentionScope::past, 0, init);
   const Tensor x(normal({1, 6}, 1));
   const std::vector<std::int32_t> offsets{0, 1};
   Pass pass;
-  BOOST_CHECK_EXCEPTION(cross(x, {offsets, nullptr, pass}), Error, about("expected a memory"));
+  BOOST_CHECK_EXCEPTION(cross(x, {offsets, nullptr, pass}), Error,
+                        about("expected the output of an encoder"));
   Cache cache(1);
   cache.layers.resize(1);
   cache.grow();

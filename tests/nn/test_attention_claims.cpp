@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(at_initialisation_the_variance_is_a_quarter_of_the_length) 
     constexpr int draws = 5;
     for (std::uint64_t seed = 1; seed <= draws; ++seed) {
       Init init(seed);
-      const MultiHeadAttention layer = attention_of(d, 1, Sees::all, 0, init);
+      const MultiHeadAttention layer = attention_of(d, 1, AttentionScope::all, 0, init);
       const Tensor q(normal({1000, d}, 1)), k(normal({1000, d}, 2));
       const Tensor zeros(Array::zeros({3 * d}));
       ratio += variance_of_products(affine_rows(q, layer.in_proj_weight, zeros, 0, d).value(),

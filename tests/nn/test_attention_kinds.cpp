@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
     BOOST_TEST(gradcheck_parameters(
         [&] {
           Pass pass;
-          return model->loss(pairs.rows(), {0.1, 7.0}, pass);
+          return model->loss(pairs.input(), {0.1, 7.0}, pass);
         },
         model->parameters(), {.directions = 3}));
   });
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_prompt_read_in_one_pass_equals_single_steps) {
     const std::vector<std::int32_t> text{3, 4, 8, 5, 5, 7, 3};
     for (const bool cached : {true, false}) {
       const auto at_once = model->decode({}, 3, cached), stepwise = model->decode({}, 3);
-      at_once->read(text);
+      at_once->prefill(text);
       for (const std::int32_t id : text) stepwise->step(std::vector<std::int32_t>(3, id));
       for (int step = 0; step < 4; ++step) {
         const std::vector<std::int32_t> tokens{3 + step, 4, 5};
@@ -129,13 +129,13 @@ BOOST_AUTO_TEST_CASE(a_prompt_read_in_one_pass_equals_single_steps) {
         at_once->select(parents);
         stepwise->select(parents);
       }
-      EXPECT_FAIL(at_once->read(text), "[decoding] a prompt must be read before the first step");
+      EXPECT_FAIL(at_once->prefill(text), "[decoding] a prompt must be read before the first step");
     }
-    model->decode({}, 1)->read({});  // no tokens: nothing to do
+    model->decode({}, 1)->prefill({});  // no tokens: nothing to do
   });
   const std::unique_ptr<Generative> translator = model_of(small_options(), false);
   const Pairs pairs = some_pairs(false, {5});
-  EXPECT_FAIL(translator->decode(pairs.source_side(), 1)->read(std::vector<std::int32_t>{3}),
+  EXPECT_FAIL(translator->decode(pairs.source_side(), 1)->prefill(std::vector<std::int32_t>{3}),
               "by a model without a source");
 }
 
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_model_learns) {
     double first = 0, last = 0;
     for (int step = 1; step <= 60; ++step) {
       Pass pass;
-      const Tensor loss = model->loss(pairs.rows(), {0, labels}, pass);
+      const Tensor loss = model->loss(pairs.input(), {0, labels}, pass);
       last = loss.item();
       if (step == 1) first = last;
       Gradients all = backward(loss);
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_token_outside_the_window_has_no_influence) {
   const std::int64_t n = 9;
   const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(n)};
   for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal}) {
-    Init init = some_init();
+    Init init = test_init();
     const Stack stack(o, 1, kind, init);
     randomise(stack.parameters());
     for (std::int64_t i = 0; i < n; ++i) {
@@ -197,8 +197,8 @@ BOOST_AUTO_TEST_CASE(alibi_sets_no_limit_and_adds_no_parameter) {
     // Without positions, an encoder ignores the order; ALiBi encodes it.
     const Pairs pairs = some_pairs(lm, {6});
     Pass pass;
-    BOOST_TEST(difference(with->logits(pairs.rows(), pass).value(),
-                          without->logits(pairs.rows(), pass).value()) > 1e-6);
+    BOOST_TEST(difference(with->logits(pairs.input(), pass).value(),
+                          without->logits(pairs.input(), pass).value()) > 1e-6);
   }
 }
 

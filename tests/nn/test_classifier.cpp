@@ -15,7 +15,7 @@ constexpr std::int64_t vocabulary = 7, labels = 5;
 /// Labels of three lines, one for each token.
 struct Labelled {
   Pairs pairs{{3, 1, 4}, {3, 1, 4}, labels};
-  Rows rows() const { return {pairs.source_side(), {}, pairs.target_out}; }
+  ModelInput input() const { return {pairs.source_side(), {}, pairs.target_out}; }
 };
 
 }  // namespace
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(every_parameter_has_the_right_gradient) {
       randomise(model->parameters());
       const auto loss = [&] {
         Pass pass{dropout > 0, 5, 17, 2};
-        return model->loss(lines.rows(), {0.1, 7.0}, pass);
+        return model->loss(lines.input(), {0.1, 7.0}, pass);
       };
       BOOST_TEST(gradcheck_parameters(loss, model->parameters()));
     }
@@ -48,8 +48,8 @@ BOOST_AUTO_TEST_CASE(the_loss_is_the_cross_entropy_of_the_logits) {
   randomise(model->parameters());
   Pass pass;
   LossCounts counts, plain_counts;
-  const Tensor loss = model->loss(lines.rows(), {0.1, 3.0, &counts}, pass);
-  const Tensor logits = model->logits(lines.rows(), pass);
+  const Tensor loss = model->loss(lines.input(), {0.1, 3.0, &counts}, pass);
+  const Tensor logits = model->logits(lines.input(), pass);
   BOOST_TEST((logits.shape() == Shape{8, labels}));
   const Tensor plain =
       cross_entropy(logits, lines.pairs.target_out, static_cast<real>(0.1), 3.0, &plain_counts);
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(the_labels_of_a_line_do_not_depend_on_the_batch) {
       make_classifier(small_options(), Labelling::rows, vocabulary, labels, 1);
   randomise(model->parameters());
   Pass pass;
-  const Array together = model->logits(lines.rows(), pass).value();
+  const Array together = model->logits(lines.input(), pass).value();
   for (std::int64_t i = 0; i < 3; ++i) {
     const Pairs one = lines.pairs.only(i);
     const Array alone = model->logits({one.source_side(), {}, one.target_out}, pass).value();
@@ -126,11 +126,11 @@ BOOST_AUTO_TEST_CASE(labels_of_sequences_have_the_right_gradients) {
       randomise(model->parameters());
       const auto loss = [&] {
         Pass pass{dropout > 0, 5, 17, 2};
-        return model->loss(lines.rows(), {0.1, 3.0}, pass);
+        return model->loss(lines.input(), {0.1, 3.0}, pass);
       };
       BOOST_TEST(gradcheck_parameters(loss, model->parameters()));
       Pass pass;
-      BOOST_TEST((model->logits(lines.rows(), pass).shape() == Shape{3, labels}));
+      BOOST_TEST((model->logits(lines.input(), pass).shape() == Shape{3, labels}));
     }
   }
 }
@@ -145,8 +145,8 @@ BOOST_AUTO_TEST_CASE(a_line_is_its_first_row_or_the_mean_of_its_rows) {
     randomise(rows->parameters());
     randomise(whole->parameters());  // the same values
     Pass pass;
-    const Array each = rows->logits(lines.rows(), pass).value(),
-                one = whole->logits(lines.rows(), pass).value();
+    const Array each = rows->logits(lines.input(), pass).value(),
+                one = whole->logits(lines.input(), pass).value();
     for (std::int64_t s = 0; s < 3; ++s) {
       const std::int64_t begin = lines.pairs.source_offsets[s],
                          end = pool == Pool::first ? begin + 1 : lines.pairs.source_offsets[s + 1];
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(hidden_tokens_have_the_right_gradients) {
     randomise(model->parameters());
     const auto loss = [&] {
       Pass pass{true, 5, 17, 2};
-      return model->loss(lines.rows(), {0.1, 3.0}, pass);
+      return model->loss(lines.input(), {0.1, 3.0}, pass);
     };
     BOOST_TEST(gradcheck_parameters(loss, model->parameters()));
     const auto has_output = [](const NamedTensor& t) { return t.name.starts_with("output"); };
@@ -192,8 +192,8 @@ BOOST_AUTO_TEST_CASE(rows_without_labels_do_not_count) {
   randomise(model->parameters());
   Pass pass;
   LossCounts counts;
-  const double loss = model->loss(lines.rows(), {0.1, 3.0, &counts}, pass).item();
-  const Array logits = model->logits(lines.rows(), pass).value();
+  const double loss = model->loss(lines.input(), {0.1, 3.0, &counts}, pass).item();
+  const Array logits = model->logits(lines.input(), pass).value();
   Array three({3, labels});
   const std::vector<std::int32_t> at{1, 3, 6}, right{3, 1, 4};
   for (std::size_t i = 0; i < 3; ++i)
@@ -228,10 +228,10 @@ BOOST_AUTO_TEST_CASE(rows_of_features_have_the_right_gradients) {
   randomise(seq2seq->parameters());
   const auto whole = [&] {
     Pass pass;
-    Rows rows = lines.pairs.rows();
-    rows.source = features.side();
-    rows.labels = rows.labels.first(rows.target.ids.size());
-    return seq2seq->loss(rows, {0.1, 7.0}, pass);
+    ModelInput input = lines.pairs.input();
+    input.source = features.side();
+    input.labels = input.labels.first(input.target.ids.size());
+    return seq2seq->loss(input, {0.1, 7.0}, pass);
   };
   lines.pairs.target_out.resize(lines.pairs.target_in.size(), 2);
   BOOST_TEST(gradcheck_parameters(whole, seq2seq->parameters()));

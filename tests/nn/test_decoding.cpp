@@ -21,8 +21,8 @@ Array forward_row(const Generative& model, const Pairs& sources, const Path& pat
   Pass pass;
   const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(path.tokens.size())};
   const Pairs one = lm ? sources : sources.only(path.source);
-  const Rows rows{lm ? SideView{} : one.source_side(), {path.tokens, offsets}};
-  const Array logits = model.logits(rows, pass).value();
+  const ModelInput input{lm ? SideView{} : one.source_side(), {path.tokens, offsets}};
+  const Array logits = model.logits(input, pass).value();
   return logits.sliced(logits.rows() - 1, logits.rows());
 }
 

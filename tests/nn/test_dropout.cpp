@@ -14,7 +14,7 @@ ModelOptions with_dropout(double rate) {
 }
 
 Array run(const Generative& model, const Pairs& pairs, Pass pass) {
-  return model.hidden(pairs.rows(), pass).value();
+  return model.hidden(pairs.input(), pass).value();
 }
 
 }  // namespace
@@ -42,10 +42,10 @@ BOOST_AUTO_TEST_CASE(each_rate_acts_only_in_its_place) {
        {&DropoutRates::residual, &DropoutRates::attention, &DropoutRates::activation}) {
     ModelOptions o = with_dropout(0);
     o.dropout.*rate = 0.5;
-    Init init = some_init();
+    Init init = test_init();
     const TransformerBlock encoder(o, BlockKind::encoder, init);
     const TransformerBlock decoder(o, BlockKind::decoder, init);
-    const Memory memory{x, offsets};
+    const EncoderOutput encoded{x, offsets};
     const auto changed = [&](const auto& run) {
       Pass training{true, 5, 17, 2}, at_rest;
       return !same_bits(run(training).value(), run(at_rest).value());
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(each_rate_acts_only_in_its_place) {
                (rate == &DropoutRates::activation));
     const bool attention = rate == &DropoutRates::attention;
     const auto changed_by = [&](const auto& layer) {
-      return changed([&](Pass& pass) { return layer(x, {offsets, &memory, pass}); });
+      return changed([&](Pass& pass) { return layer(x, {offsets, &encoded, pass}); });
     };
     BOOST_TEST(changed_by(*decoder.mixer) == attention);
     BOOST_TEST(changed_by(*decoder.cross_attention) == attention);
@@ -65,15 +65,16 @@ BOOST_AUTO_TEST_CASE(each_rate_acts_only_in_its_place) {
 
 BOOST_AUTO_TEST_CASE(each_dropout_takes_its_own_key_from_the_pass) {
   const ModelOptions o = with_dropout(0.5);
-  Init init = some_init();
+  Init init = test_init();
   const FeedForward feed(o, init);
-  const MultiHeadAttention self(o, Sees::past, init), cross(o, Sees::memory, init);
+  const MultiHeadAttention self(o, AttentionScope::past, init),
+      cross(o, AttentionScope::encoder_output, init);
   const Residual around(o, init);
   for (const Parameters& all : {feed.parameters(), self.parameters(), cross.parameters()})
     randomise(all);
   const Tensor x(normal({9, 6}, 1));
   const std::vector<std::int32_t> offsets{0, 4, 9};
-  const Memory memory{x, offsets};
+  const EncoderOutput encoded{x, offsets};
   const auto check = [](auto layer) {
     const auto run = [&](std::uint64_t seed, std::uint64_t step, std::uint32_t shard) {
       Pass pass{true, seed, step, shard};
@@ -89,7 +90,7 @@ BOOST_AUTO_TEST_CASE(each_dropout_takes_its_own_key_from_the_pass) {
   };
   check([&](Pass& pass) { return feed(x, pass).value(); });
   for (const MultiHeadAttention& attend : {self, cross})
-    check([&](Pass& pass) { return attend(x, {offsets, &memory, pass}).value(); });
+    check([&](Pass& pass) { return attend(x, {offsets, &encoded, pass}).value(); });
   check(
       [&](Pass& pass) { return around(x, pass, [](const Tensor& rows) { return rows; }).value(); });
 }
@@ -114,7 +115,7 @@ BOOST_AUTO_TEST_CASE(every_dropout_of_a_run_has_its_own_key) {
 
 // Each dropout of a layer is tested alone.
 BOOST_AUTO_TEST_CASE(the_residual_drops_at_its_rate_and_keeps_the_mean) {
-  Init init = some_init();
+  Init init = test_init();
   const Tensor x(Array::zeros({400, 50}));
   for (const double p : {0.1, 0.5, 0.9}) {
     ModelOptions o = with_dropout(p);
@@ -138,14 +139,15 @@ BOOST_AUTO_TEST_CASE(the_residual_drops_at_its_rate_and_keeps_the_mean) {
 BOOST_AUTO_TEST_CASE(attention_and_feed_forward_keep_their_mean) {
   // Over many masks, the mean of a linear function of values equals that without dropout.
   ModelOptions o = with_dropout(0.25);
-  Init init = some_init();
+  Init init = test_init();
   const FeedForward feed(o, init);
-  const MultiHeadAttention self(o, Sees::all, init), cross(o, Sees::memory, init);
+  const MultiHeadAttention self(o, AttentionScope::all, init),
+      cross(o, AttentionScope::encoder_output, init);
   for (const Parameters& all : {feed.parameters(), self.parameters(), cross.parameters()})
     randomise(all);
   const Tensor x(normal({3, 6}, 1));
   const std::vector<std::int32_t> offsets{0, 3};
-  const Memory memory{x, offsets};
+  const EncoderOutput encoded{x, offsets};
   const auto average = [&](auto layer) {
     Pass plain;
     const Array without = layer(plain);
@@ -167,7 +169,7 @@ BOOST_AUTO_TEST_CASE(attention_and_feed_forward_keep_their_mean) {
   };
   average([&](Pass& pass) { return feed(x, pass).value(); });
   for (const MultiHeadAttention& attend : {self, cross})
-    average([&](Pass& pass) { return attend(x, {offsets, &memory, pass}).value(); });
+    average([&](Pass& pass) { return attend(x, {offsets, &encoded, pass}).value(); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

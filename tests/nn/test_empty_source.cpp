@@ -15,8 +15,8 @@ struct Outcome {
 Outcome outcome_of(const Generative& model, const Pairs& pairs) {
   Pass pass, again;
   Outcome outcome;
-  outcome.logits = model.logits(pairs.rows(), pass).value();
-  const Tensor loss = model.loss(pairs.rows(), {0.1}, again);
+  outcome.logits = model.logits(pairs.input(), pass).value();
+  const Tensor loss = model.loss(pairs.input(), {0.1}, again);
   outcome.loss = loss.value();
   const Gradients all = backward(loss);
   for (const NamedTensor& p : model.parameters()) outcome.gradients.push_back(all[p.tensor]);

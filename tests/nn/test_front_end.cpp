@@ -71,13 +71,13 @@ Array convolved(const Array& x, std::int64_t height, std::int64_t width, const L
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(convolutions_are_those_of_plain_loops) {
-  Init init = some_init();
+  Init init = test_init();
   for (const std::int64_t depth : {1, 2, 3}) {
     const FrontEnd layer(conv_options(depth), init);
     randomise(layer.parameters());
     const Source source({9, 0, 1, 2, 12});
     const Array y = layer(Tensor(source.rows()), source.offsets).value();
-    const OwnOffsets offsets = layer.offsets_after(source.offsets);
+    const ComputedOffsets offsets = layer.offsets_after(source.offsets);
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
       const std::int64_t n = source.offsets[i + 1] - source.offsets[i];
       BOOST_TEST(offsets[i + 1] - offsets[i] == rows_after(conv_options(depth).front_end, n));
@@ -91,13 +91,13 @@ BOOST_AUTO_TEST_CASE(convolutions_are_those_of_plain_loops) {
 }
 
 BOOST_AUTO_TEST_CASE(convolutions_over_pictures_are_those_of_plain_loops) {
-  Init init = some_init();
+  Init init = test_init();
   for (const auto& [height, width] : {std::pair(4, 4), {5, 7}, {1, 6}, {6, 1}}) {
     const FrontEnd layer(conv_options(2, height, width), init);
     randomise(layer.parameters());
     const Source source({height * width, height * width});
     const Array y = layer(Tensor(source.rows()), source.offsets).value();
-    const OwnOffsets offsets = layer.offsets_after(source.offsets);
+    const ComputedOffsets offsets = layer.offsets_after(source.offsets);
     for (std::size_t i = 0; i < 2; ++i) {
       Array expected = source.only(i).rows();
       expected = convolved(expected, height, width, layer.layers[0], true);
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(convolutions_over_pictures_are_those_of_plain_loops) {
 }
 
 BOOST_AUTO_TEST_CASE(gradients) {
-  Init init = some_init();
+  Init init = test_init();
   for (const auto& [o, lengths] :
        {std::pair(conv_options(2), std::vector<std::int32_t>{5, 0, 1, 4}),
         std::pair(conv_options(1), std::vector<std::int32_t>{3}),
@@ -161,9 +161,9 @@ BOOST_AUTO_TEST_CASE(whole_models_have_the_right_gradients) {
           [&] {
             Pass pass;
             pass.recompute = recompute;
-            Rows rows = pairs.rows();
-            rows.source = read.side();
-            return seq2seq->loss(rows, {0.1, 6.0}, pass);
+            ModelInput input = pairs.input();
+            input.source = read.side();
+            return seq2seq->loss(input, {0.1, 6.0}, pass);
           },
           seq2seq->parameters()));
     }

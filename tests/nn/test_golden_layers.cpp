@@ -40,14 +40,14 @@ struct Subject {
 };
 
 Subject linear(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const Shape shape = c.array("w/weight").shape();
   const Linear layer(shape[1], shape[0], init, c.has("w/bias"));
   return {layer.parameters(), [layer](const auto& x) { return layer(x[0]); }};
 }
 
 Subject embedding_layer(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const Shape shape = c.array("w/weight").shape();
   const double scale = c.attributes().at("scale");
   BOOST_TEST(std::abs(scale - std::sqrt(static_cast<double>(shape[1]))) < 1e-15);
@@ -60,34 +60,37 @@ Subject norm(const GoldenCase& c) {
   o.d_model = c.array("w/weight").size();
   o.norm_kind = c.attributes().at("layer") == "layer_norm" ? NormKind::layer : NormKind::rms;
   o.norm_eps = c.attributes().at("eps");
-  Init init = some_init();
+  Init init = test_init();
   const Norm layer(o, init);
   return {layer.parameters(), [layer](const auto& x) { return layer(x[0], Pass()); }};
 }
 
 Subject attention_layer(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const bool cross = c.has("x1");
-  const Sees sees = cross ? Sees::memory : c.attributes().at("causal") ? Sees::past : Sees::all;
-  const MultiHeadAttention layer(options_of(c.attributes()), sees, init);
+  const AttentionScope scope = cross                         ? AttentionScope::encoder_output
+                               : c.attributes().at("causal") ? AttentionScope::past
+                                                             : AttentionScope::all;
+  const MultiHeadAttention layer(options_of(c.attributes()), scope, init);
   return {layer.parameters(), [layer, cross, c](const std::vector<Tensor>& x) {
             Pass pass;
             const std::vector<std::int32_t> offsets = c.ids("offsets0"),
                                             ends = c.ids(cross ? "offsets1" : "offsets0");
-            const Memory memory{x.back(), ends};
-            return layer(x[0], {offsets, &memory, pass});
+            const EncoderOutput encoded{x.back(), ends};
+            return layer(x[0], {offsets, &encoded, pass});
           }};
 }
 
 Subject mixer(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   ModelOptions o = options_of(c.attributes());
   const std::string name = c.attributes().at("mixer");
   o.mixer = static_cast<MixerKind>(std::ranges::find(names_of(MixerKind{}), name) -
                                    names_of(MixerKind{}).begin());
   o.conv_width = c.attributes().value("conv_width", std::int64_t{1});
-  const Sees sees = c.attributes().at("causal") ? Sees::past : Sees::all;
-  const std::shared_ptr<const Mixer> layer = make_mixer(o, sees, init);
+  const AttentionScope scope =
+      c.attributes().at("causal") ? AttentionScope::past : AttentionScope::all;
+  const std::shared_ptr<const Mixer> layer = make_mixer(o, scope, init);
   return {layer->parameters(), [layer, offsets = c.ids("offsets0")](const auto& x) {
             Pass pass;
             return (*layer)(x[0], {offsets, nullptr, pass});
@@ -95,7 +98,7 @@ Subject mixer(const GoldenCase& c) {
 }
 
 Subject feed_forward(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const FeedForward layer(options_of(c.attributes()), init);
   return {layer.parameters(), [layer](const auto& x) {
             Pass pass;
@@ -104,7 +107,7 @@ Subject feed_forward(const GoldenCase& c) {
 }
 
 Subject encoder_layer(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const TransformerBlock layer(options_of(c.attributes()), BlockKind::encoder, init);
   return {layer.parameters(), [layer, offsets = c.ids("offsets0")](const auto& x) {
             Pass pass;
@@ -113,20 +116,20 @@ Subject encoder_layer(const GoldenCase& c) {
 }
 
 Subject decoder_layer(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const TransformerBlock layer(options_of(c.attributes()), BlockKind::decoder, init);
   return {layer.parameters(),
           [layer, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
             Pass pass;
-            const Memory memory{x[0], ends};
-            return layer(x[1], {offsets, &memory, pass});
+            const EncoderOutput encoded{x[0], ends};
+            return layer(x[1], {offsets, &encoded, pass});
           }};
 }
 
 /// A stack of one layer without a final norm: nn.TransformerEncoder(layer, 1, norm=None), or the
 /// same for a decoder, equals its layer.
 Subject stack_of_one(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   ModelOptions o = options_of(c.attributes());
   o.final_norm = false;
   const bool decoder = c.has("x1");
@@ -136,13 +139,13 @@ Subject stack_of_one(const GoldenCase& c) {
             Pass pass;
             const std::vector<std::int32_t> ends = c.ids("offsets0"),
                                             offsets = c.ids(decoder ? "offsets1" : "offsets0");
-            const Memory memory{x[0], ends};
-            return stack(x.back(), {offsets, &memory, pass});
+            const EncoderOutput encoded{x[0], ends};
+            return stack(x.back(), {offsets, &encoded, pass});
           }};
 }
 
 Subject encoder(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const Stack stack(options_of(c.attributes()), c.attributes().at("layers"),
                     c.attributes().at("causal") ? BlockKind::causal : BlockKind::encoder, init);
   return {stack.parameters(), [stack, offsets = c.ids("offsets0")](const auto& x) {
@@ -152,7 +155,7 @@ Subject encoder(const GoldenCase& c) {
 }
 
 Subject front_end(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   ModelOptions o = options_of(c.attributes());
   o.input_width = c.array("x0").cols();
   o.front_end = {FrontEndKind::conv, c.attributes().at("depth")};
@@ -208,18 +211,18 @@ Subject vit(const GoldenCase& c) {
 }
 
 Subject transformer(const GoldenCase& c) {
-  Init init = some_init();
+  Init init = test_init();
   const ModelOptions o = options_of(c.attributes());
-  const Stack reading(o, o.encoder_layers, BlockKind::encoder, init);
-  const Stack writing(o, o.decoder_layers, BlockKind::decoder, init);
+  const Stack encoder(o, o.encoder_layers, BlockKind::encoder, init);
+  const Stack decoder(o, o.decoder_layers, BlockKind::decoder, init);
   Parameters all;
-  append(all, "encoder", reading);
-  append(all, "decoder", writing);
+  append(all, "encoder", encoder);
+  append(all, "decoder", decoder);
   return {all,
-          [reading, writing, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
+          [encoder, decoder, ends = c.ids("offsets0"), offsets = c.ids("offsets1")](const auto& x) {
             Pass pass;
-            const Memory memory{reading(x[0], {ends, nullptr, pass}), ends};
-            return writing(x[1], {offsets, &memory, pass});
+            const EncoderOutput encoded{encoder(x[0], {ends, nullptr, pass}), ends};
+            return decoder(x[1], {offsets, &encoded, pass});
           }};
 }
 

@@ -4,7 +4,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "tests/nn/golden.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/loop/step.h"
 
 BOOST_AUTO_TEST_SUITE(golden)
@@ -66,10 +66,10 @@ BOOST_AUTO_TEST_CASE(the_first_step_in_detail) {
   c.load("weights/", model->parameters());
   const Batch batch = batch_of(c, 1);
   Pass pass{true, 1, 1, 0};
-  BOOST_TEST(difference(model->logits(rows_of(batch), pass).value(), c.array("first_logits")) <
+  BOOST_TEST(difference(model->logits(model_input(batch), pass).value(), c.array("first_logits")) <
              1e-11);
   const Tensor loss =
-      model->loss(rows_of(batch),
+      model->loss(model_input(batch),
                   {setting.step.label_smoothing, static_cast<double>(batch.labels.size())}, pass);
   const Gradients gradients = backward(loss);
   for (const NamedTensor& p : model->parameters()) {

@@ -25,7 +25,7 @@ const std::vector<std::vector<std::int32_t>> length_lists{{3, 1, 5}, {1}, {0, 2,
 BOOST_AUTO_TEST_CASE(linear) {
   for (const auto& [in, out] : {std::pair{5, 3}, {1, 1}, {3, 1}, {1, 4}}) {
     for (const bool bias : {true, false}) {
-      Init init = some_init();
+      Init init = test_init();
       const Linear layer(in, out, init, bias);
       const auto f = layered(layer.parameters(), [&](const Tensor& x) { return layer(x); });
       for (const Shape& shape :
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(linear) {
 
 BOOST_AUTO_TEST_CASE(embedding_scaled_and_unscaled) {
   for (const bool scaled : {true, false}) {
-    Init init = some_init();
+    Init init = test_init();
     const Embedding layer(7, 5, scaled, init);
     const auto f = layered(layer.parameters(), [&] {
       return layer(
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(norms) {
       ModelOptions o = small_options();
       o.d_model = d;
       o.norm_kind = kind;
-      Init init = some_init();
+      Init init = test_init();
       const Norm layer(o, init);
       for (const bool training : {true, false}) {
         const auto f = layered(layer.parameters(), [&](const Tensor& x) {
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(feed_forward_with_each_activation) {
       ModelOptions o = small_options();
       o.activation = activation;
       o.dropout = dropout;
-      Init init = some_init();
+      Init init = test_init();
       const FeedForward layer(o, init);
       const auto f = layered(layer.parameters(), [&](const Tensor& x) {
         Pass pass = pass_of(dropout);
@@ -99,17 +99,18 @@ BOOST_AUTO_TEST_CASE(feed_forward_with_each_activation) {
 
 BOOST_AUTO_TEST_CASE(self_attention_with_any_heads_and_lengths) {
   for (const std::int64_t heads : {1, 2, 3}) {
-    for (const Sees sees : {Sees::all, Sees::past}) {
+    for (const AttentionScope scope : {AttentionScope::all, AttentionScope::past}) {
       for (const double dropout : dropouts) {
-        Init init = some_init();
-        const MultiHeadAttention layer = attention_of(6, heads, sees, dropout, init);
+        Init init = test_init();
+        const MultiHeadAttention layer = attention_of(6, heads, scope, dropout, init);
         for (const auto& lengths : length_lists) {
           const std::vector<std::int32_t> offsets = offsets_of(lengths);
           const auto f = layered(layer.parameters(), [&](const Tensor& x) {
             Pass pass = pass_of(dropout);
             return layer(x, {offsets, nullptr, pass});
           });
-          BOOST_TEST_CONTEXT(heads << " heads, " << (sees == Sees::past ? "causal, " : "")
+          BOOST_TEST_CONTEXT(heads << " heads, "
+                                   << (scope == AttentionScope::past ? "causal, " : "")
                                    << "dropout " << dropout << ", " << offsets.back() << " rows") {
             BOOST_TEST(right_or_empty(gradcheck(f, normal({offsets.back(), 6}, 4))));
           }
@@ -124,15 +125,17 @@ BOOST_AUTO_TEST_CASE(cross_attention_with_any_heads_and_lengths) {
       {{3, 1, 5}, {2, 4, 1}}, {{1}, {7}}, {{0, 2}, {3, 1}}, {{2, 2}, {1, 0}}};
   for (const std::int64_t heads : {1, 2, 3}) {
     for (const double dropout : dropouts) {
-      Init init = some_init();
-      const MultiHeadAttention layer = attention_of(6, heads, Sees::memory, dropout, init);
+      Init init = test_init();
+      const MultiHeadAttention layer =
+          attention_of(6, heads, AttentionScope::encoder_output, dropout, init);
       for (const auto& [asking, answering] : sides) {
         const std::vector<std::int32_t> offsets = offsets_of(asking), ends = offsets_of(answering);
-        const auto f = layered(layer.parameters(), [&](const Tensor& x, const Tensor& memory) {
-          Pass pass = pass_of(dropout);
-          const Memory seen{memory, ends};
-          return layer(x, {offsets, &seen, pass});
-        });
+        const auto f =
+            layered(layer.parameters(), [&](const Tensor& x, const Tensor& encoder_rows) {
+              Pass pass = pass_of(dropout);
+              const EncoderOutput encoded{encoder_rows, ends};
+              return layer(x, {offsets, &encoded, pass});
+            });
         BOOST_TEST_CONTEXT(heads << " heads, dropout " << dropout << ", " << offsets.back()
                                  << " to " << ends.back()) {
           BOOST_TEST(right_or_empty(
@@ -149,7 +152,7 @@ BOOST_AUTO_TEST_CASE(positions) {
     ModelOptions o = small_options();
     o.positions = kind;
     o.d_model = 5;
-    Init init = some_init();
+    Init init = test_init();
     const Positions layer(o, false, init);
     const std::vector<std::int32_t> offsets = offsets_of({3, 0, 4, 1});
     const auto f = layered(layer.parameters(), [&](const Tensor& x) { return layer(x, offsets); });
@@ -165,7 +168,7 @@ BOOST_AUTO_TEST_CASE(residuals_before_and_after) {
       o.d_model = 5;
       o.norm = place;
       o.dropout = dropout;
-      Init init = some_init();
+      Init init = test_init();
       const Residual around(o, init);
       const auto f = layered(
           around.norm ? around.norm->parameters() : Parameters{},
@@ -193,8 +196,9 @@ BOOST_AUTO_TEST_CASE(blocks_of_every_kind) {
           o.norm_kind = activation == Activation::silu ? NormKind::rms : NormKind::layer;
           o.dropout = dropout;
           o.activation = activation;
-          Init init = some_init();
-          const Tensor x = normal({offsets.back(), 6}, 9), memory = normal({ends.back(), 6}, 10);
+          Init init = test_init();
+          const Tensor x = normal({offsets.back(), 6}, 9),
+                       encoder_rows = normal({ends.back(), 6}, 10);
           for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal}) {
             const TransformerBlock block(o, kind, init);
             const auto f = layered(block.parameters(), [&](const Tensor& rows) {
@@ -206,10 +210,10 @@ BOOST_AUTO_TEST_CASE(blocks_of_every_kind) {
           const TransformerBlock block(o, BlockKind::decoder, init);
           const auto g = layered(block.parameters(), [&](const Tensor& rows, const Tensor& read) {
             Pass pass = pass_of(dropout);
-            const Memory seen{read, ends};
-            return block(rows, {offsets, &seen, pass});
+            const EncoderOutput encoded{read, ends};
+            return block(rows, {offsets, &encoded, pass});
           });
-          BOOST_TEST(gradcheck(g, x, memory));
+          BOOST_TEST(gradcheck(g, x, encoder_rows));
         }
       }
     }
@@ -225,8 +229,8 @@ BOOST_AUTO_TEST_CASE(stacks_with_and_without_a_final_norm) {
       o.dropout = dropout;
       o.norm = final_norm ? NormPlace::pre : NormPlace::post;
       o.final_norm = final_norm;
-      Init init = some_init();
-      const Tensor x = normal({5, 6}, 11), memory = normal({5, 6}, 12);
+      Init init = test_init();
+      const Tensor x = normal({5, 6}, 11), encoder_rows = normal({5, 6}, 12);
       for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal}) {
         const Stack stack(o, 2, kind, init);
         BOOST_TEST(gradcheck(layered(stack.parameters(),
@@ -240,10 +244,10 @@ BOOST_AUTO_TEST_CASE(stacks_with_and_without_a_final_norm) {
       BOOST_TEST(gradcheck(layered(decoder.parameters(),
                                    [&](const Tensor& rows, const Tensor& read) {
                                      Pass pass = pass_of(dropout);
-                                     const Memory seen{read, ends};
-                                     return decoder(rows, {offsets, &seen, pass});
+                                     const EncoderOutput encoded{read, ends};
+                                     return decoder(rows, {offsets, &encoded, pass});
                                    }),
-                           x, memory));
+                           x, encoder_rows));
     }
   }
 }

@@ -18,7 +18,7 @@ GradcheckResult check_loss(const Model& model, const Pairs& pairs, double dropou
   return gradcheck_parameters(
       [&] {
         Pass pass{training || dropout > 0, 5, 17, 2};
-        return model.loss(pairs.rows(), {0.1, 7.0}, pass);
+        return model.loss(pairs.input(), {0.1, 7.0}, pass);
       },
       model.parameters());
 }
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(two_layers_per_side_in_random_directions) {
   BOOST_TEST(gradcheck_parameters(
       [&] {
         Pass pass{true, 5, 17, 2};
-        return model->loss(pairs.rows(), {0.1, 7.0}, pass);
+        return model->loss(pairs.input(), {0.1, 7.0}, pass);
       },
       model->parameters(), {.directions = 3}));
 }

@@ -108,10 +108,10 @@ std::vector<Mistake> guards() {
   add("a language model longer than its context", [&] {
     const std::vector<std::int32_t> ids{1, 2, 3, 4, 5}, offsets{0, 5};
     Pass pass;
-    Rows rows;
-    rows.target.ids = ids;
-    rows.target.offsets = offsets;
-    model->logits(rows, pass);
+    ModelInput input;
+    input.target.ids = ids;
+    input.target.offsets = offsets;
+    model->logits(input, pass);
   });
   add("`Decoding::step` with a wrong count", [&] {
     const NoGrad no_grad;

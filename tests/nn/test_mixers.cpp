@@ -18,8 +18,9 @@ enum class Habit { none, reads_ahead, reads_others, widens, divides_by_zero, for
 
 /// The mean of the rows so far (or of all), times a weight. Without a step of its own.
 struct MeanMixer : Mixer {
-  MeanMixer(const ModelOptions& options, Sees which, Init& init, Habit its_habit = Habit::none)
-      : proj(options.d_model, options.d_model, init), sees(which), habit(its_habit) {}
+  MeanMixer(const ModelOptions& options, AttentionScope which, Init& init,
+            Habit its_habit = Habit::none)
+      : proj(options.d_model, options.d_model, init), scope(which), habit(its_habit) {}
 
   Tensor operator()(const Tensor& x, const Context& context) const override {
     std::vector<std::int32_t> offsets(context.offsets.begin(), context.offsets.end());
@@ -28,7 +29,7 @@ struct MeanMixer : Mixer {
     for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
       const std::int64_t n = offsets[s + 1] - offsets[s];
       if (n == 0) continue;
-      const bool past = sees == Sees::past && habit != Habit::reads_ahead;
+      const bool past = scope == AttentionScope::past && habit != Habit::reads_ahead;
       const Tensor weights = softmax(Array::zeros({n, n}), past ? causal_mask(n) : Array());
       means.push_back(matmul(weights, slice(x, 0, offsets[s], offsets[s + 1])));
     }
@@ -44,32 +45,32 @@ struct MeanMixer : Mixer {
   }
 
   Linear proj;
-  Sees sees;
+  AttentionScope scope;
   Habit habit;
 };
 
-/// The same with a step that adds up rows: own[t] holds the sum of the rows up to t.
+/// The same with a step that adds up rows: entries[t] holds the sum of the rows up to t.
 struct RunningMean final : MeanMixer {
   using MeanMixer::MeanMixer;
 
   Tensor step(const Tensor& x, const Context& context) const override {
     const Cache& cache = *context.cache;
-    std::vector<Array>& own = context.cache->layers[context.layer].own;
+    std::vector<Array>& entries = context.cache->layers[context.layer].entries;
     Array sums = x.value().clone();
-    for (std::int64_t i = 0; i < sums.rows() && !own.empty(); ++i) {
-      const std::size_t before = own.size() - 1;
+    for (std::int64_t i = 0; i < sums.rows() && !entries.empty(); ++i) {
+      const std::size_t before = entries.size() - 1;
       const auto row = habit == Habit::forgets_in_steps ? i : cache.paths[i][before];
-      for (std::int64_t k = 0; k < sums.cols(); ++k) sums.row(i)[k] += own[before].row(row)[k];
+      for (std::int64_t k = 0; k < sums.cols(); ++k) sums.row(i)[k] += entries[before].row(row)[k];
     }
-    own.push_back(sums);
-    return proj(scale(Tensor(sums), real(1) / static_cast<real>(own.size())));
+    entries.push_back(sums);
+    return proj(scale(Tensor(sums), real(1) / static_cast<real>(entries.size())));
   }
 };
 
 template <class Type>
 MixerKind registered(const std::string& name, Habit habit) {
-  add_mixer(name, [habit](const ModelOptions& o, Sees sees, Init& init) {
-    return std::make_unique<Type>(o, sees, init, habit);
+  add_mixer(name, [habit](const ModelOptions& o, AttentionScope scope, Init& init) {
+    return std::make_unique<Type>(o, scope, init, habit);
   });
   return static_cast<MixerKind>(names_of(MixerKind{}).size() - 1);
 }
@@ -130,13 +131,13 @@ BOOST_AUTO_TEST_CASE(names_need_a_dot_and_are_registered_once) {
 
 BOOST_AUTO_TEST_CASE(a_name_of_the_other_build_is_refused) {
   const std::size_t number = open_names(MixerKind{}).registered("test.elsewhere");
-  Init init = some_init();
-  EXPECT_FAIL(make_mixer(options_with(static_cast<MixerKind>(number)), Sees::all, init),
+  Init init = test_init();
+  EXPECT_FAIL(make_mixer(options_with(static_cast<MixerKind>(number)), AttentionScope::all, init),
               "mixer test.elsewhere is not registered");
 }
 
 BOOST_AUTO_TEST_CASE(parameters_of_a_mixer_have_its_prefix) {
-  Init init = some_init(), same = some_init();
+  Init init = test_init(), same = test_init();
   const TransformerBlock block(options_with(mean_mixer()), BlockKind::decoder, init);
   std::vector<std::string> names;
   for (const NamedTensor& p : block.parameters()) names.push_back(p.name);
@@ -159,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_model_has_the_right_gradients) {
     BOOST_TEST(gradcheck_parameters(
         [&] {
           Pass pass{true, 3, 1, 0};
-          return model->loss(pairs.rows(), {0.1, 7.0}, pass);
+          return model->loss(pairs.input(), {0.1, 7.0}, pass);
         },
         model->parameters(), {.directions = 3}));
   }
@@ -194,8 +195,8 @@ BOOST_AUTO_TEST_CASE(cached_decoding_equals_plain) {
 
 BOOST_AUTO_TEST_CASE(a_step_records_no_gradients) {
   for (const MixerKind kind : {mean_mixer(), MixerKind::lstm, MixerKind::gru, MixerKind::conv}) {
-    Init init = some_init();
-    const auto mixer = make_mixer(options_with(kind), Sees::past, init);
+    Init init = test_init();
+    const auto mixer = make_mixer(options_with(kind), AttentionScope::past, init);
     Pass pass;
     Cache cache(1);
     cache.layers.resize(1);
@@ -206,8 +207,8 @@ BOOST_AUTO_TEST_CASE(a_step_records_no_gradients) {
 
 BOOST_AUTO_TEST_CASE(a_running_state_does_not_grow) {
   for (const MixerKind kind : running) {
-    Init init = some_init();
-    const auto mixer = make_mixer(options_with(kind), Sees::past, init);
+    Init init = test_init();
+    const auto mixer = make_mixer(options_with(kind), AttentionScope::past, init);
     const NoGrad no_grad;
     Pass pass;
     Cache cache(3);
@@ -215,10 +216,10 @@ BOOST_AUTO_TEST_CASE(a_running_state_does_not_grow) {
     for (std::uint32_t t = 0; t < 4; ++t) {
       cache.grow();
       mixer->step(Tensor(normal({3, 6}, t)), {{}, nullptr, pass, &cache});
-      const std::vector<Array>& own = cache.layers[0].own;
-      BOOST_TEST(own.size() == t + 1);
-      BOOST_TEST(std::ranges::count_if(own, &Array::defined) == 1);
-      BOOST_TEST(own.back().size() == 3 * 6 * (kind == MixerKind::gru ? 1 : 2));
+      const std::vector<Array>& entries = cache.layers[0].entries;
+      BOOST_TEST(entries.size() == t + 1);
+      BOOST_TEST(std::ranges::count_if(entries, &Array::defined) == 1);
+      BOOST_TEST(entries.back().size() == 3 * 6 * (kind == MixerKind::gru ? 1 : 2));
     }
   }
 }
@@ -227,19 +228,19 @@ BOOST_AUTO_TEST_CASE(two_directions_need_an_even_width) {
   for (const MixerKind kind : {MixerKind::lstm, MixerKind::gru}) {
     ModelOptions o = options_with(kind);
     o.d_model = 5;
-    Init init = some_init();
-    EXPECT_FAIL(make_mixer(o, Sees::all, init),
+    Init init = test_init();
+    EXPECT_FAIL(make_mixer(o, AttentionScope::all, init),
                 fmt::format("[{}] two directions of half the width need an even d_model, got 5",
                             name_of(kind)));
-    BOOST_TEST(make_mixer(o, Sees::past, init)->parameters().size() == 4u);
+    BOOST_TEST(make_mixer(o, AttentionScope::past, init)->parameters().size() == 4u);
   }
 }
 
 BOOST_AUTO_TEST_CASE(names_of_both_directions_are_those_of_pytorch) {
-  Init init = some_init();
+  Init init = test_init();
   std::vector<std::string> names;
   for (const NamedTensor& p :
-       make_mixer(options_with(MixerKind::gru), Sees::all, init)->parameters())
+       make_mixer(options_with(MixerKind::gru), AttentionScope::all, init)->parameters())
     names.push_back(fmt::format("{} {}", p.name, p.tensor.shape()));
   BOOST_TEST(
       names == (std::vector<std::string>{
@@ -254,7 +255,7 @@ BOOST_AUTO_TEST_CASE(a_registered_activation_is_what_it_composes) {
   static const Activation plain = registered_activation("test.relu", relu);
   ModelOptions o = small_options();
   o.dropout = 0.5;
-  Init init = some_init();
+  Init init = test_init();
   FeedForward fused(o, init), composed = fused;
   composed.activation = plain;
   composed.registered = registered_function(plain);
@@ -272,39 +273,40 @@ BOOST_AUTO_TEST_CASE(a_registered_activation_is_what_it_composes) {
 }
 
 BOOST_AUTO_TEST_CASE(mistakes_of_a_mixer_are_named) {
-  const auto verdict = [](MixerKind mixer, Sees sees) -> std::string {
+  const auto verdict = [](MixerKind mixer, AttentionScope scope) -> std::string {
     try {
-      check_mixer(options_with(mixer), sees);
+      check_mixer(options_with(mixer), scope);
     } catch (const Error& error) {
       BOOST_TEST((error.code == Exit::failed));
       return error.what();
     }
     return "accepted";
   };
-  for (const Sees sees : {Sees::all, Sees::past}) {
+  for (const AttentionScope scope : {AttentionScope::all, AttentionScope::past}) {
     for (std::size_t i = 0; i < open_names(MixerKind{}).built_in(); ++i)
-      BOOST_TEST(verdict(static_cast<MixerKind>(i), sees) == "accepted");
-    BOOST_TEST(verdict(mean_mixer(), sees) == "accepted");
-    BOOST_TEST(verdict(running_mean(), sees) == "accepted");
+      BOOST_TEST(verdict(static_cast<MixerKind>(i), scope) == "accepted");
+    BOOST_TEST(verdict(mean_mixer(), scope) == "accepted");
+    BOOST_TEST(verdict(running_mean(), scope) == "accepted");
   }
   const MixerKind ahead = registered<MeanMixer>("test.ahead", Habit::reads_ahead);
-  BOOST_TEST(verdict(ahead, Sees::all) == "accepted");
-  BOOST_TEST(verdict(ahead, Sees::past) ==
+  BOOST_TEST(verdict(ahead, AttentionScope::all) == "accepted");
+  BOOST_TEST(verdict(ahead, AttentionScope::past) ==
              "mixer test.ahead: row 0 of a sequence changes with rows 1 and later; in a decoder "
-             "(Sees::past) a row reads only itself and those before it");
+             "(AttentionScope::past) a row reads only itself and those before it");
   const MixerKind others = registered<MeanMixer>("test.others", Habit::reads_others);
-  for (const Sees sees : {Sees::all, Sees::past})
-    BOOST_TEST(verdict(others, sees) ==
+  for (const AttentionScope scope : {AttentionScope::all, AttentionScope::past})
+    BOOST_TEST(verdict(others, scope) ==
                "mixer test.others: a sequence changes with another one of its batch; "
                "context.offsets holds where each begins");
   const MixerKind wide = registered<MeanMixer>("test.wide", Habit::widens);
-  BOOST_TEST(verdict(wide, Sees::all).find("expected the same shape") != std::string::npos);
+  BOOST_TEST(verdict(wide, AttentionScope::all).find("expected the same shape") !=
+             std::string::npos);
   const MixerKind endless = registered<MeanMixer>("test.endless", Habit::divides_by_zero);
-  BOOST_TEST(verdict(endless, Sees::all) ==
+  BOOST_TEST(verdict(endless, AttentionScope::all) ==
              "mixer test.endless: its output is not finite for finite rows");
   const MixerKind forgetful = registered<RunningMean>("test.forgetful", Habit::forgets_in_steps);
-  BOOST_TEST(verdict(forgetful, Sees::all) == "accepted");
-  BOOST_TEST(verdict(forgetful, Sees::past) ==
+  BOOST_TEST(verdict(forgetful, AttentionScope::all) == "accepted");
+  BOOST_TEST(verdict(forgetful, AttentionScope::past) ==
              "mixer test.forgetful: decoding step by step differs from whole sequences at position "
              "4; check its function step");
 }

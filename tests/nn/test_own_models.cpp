@@ -1,7 +1,7 @@
-// The parts from which a user of the library builds a model: lists of parameters, a tower, losses.
+// The parts from which a user of the library builds a model: lists of parameters, a backbone, losses.
 #include "autograd/gradcheck.h"
 #include "nn/losses.h"
-#include "nn/models/tower.h"
+#include "nn/models/backbone.h"
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
@@ -24,37 +24,37 @@ BOOST_AUTO_TEST_CASE(offsets_of_lengths) {
   BOOST_TEST(offsets_of({}).size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_tower_has_the_depth_of_its_side) {
+BOOST_AUTO_TEST_CASE(a_backbone_has_the_depth_of_its_side) {
   ModelOptions o = small_options();
   o.encoder_layers = 2;
   o.decoder_layers = 3;
   Init init(1);
-  BOOST_TEST(Tower(o, 5, BlockKind::encoder, init).stack.blocks.size() == 2u);
-  BOOST_TEST(Tower(o, 5, BlockKind::causal, init).stack.blocks.size() == 3u);
+  BOOST_TEST(Backbone(o, 5, BlockKind::encoder, init).stack.blocks.size() == 2u);
+  BOOST_TEST(Backbone(o, 5, BlockKind::causal, init).stack.blocks.size() == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(a_tower_has_the_gradients_of_all_its_parameters) {
+BOOST_AUTO_TEST_CASE(a_backbone_has_the_gradients_of_all_its_parameters) {
   ModelOptions o = small_options();
   o.positions = PositionKind::learned;
   o.activation = Activation::gelu;
   Init init(1);
-  const Tower tower(o, 7, BlockKind::causal, init);
+  const Backbone backbone(o, 7, BlockKind::causal, init);
   const std::vector<std::int32_t> ids = random_ids(5, 7, 1), offsets = offsets_of({3, 2});
-  const auto f = layered(tower.parameters(), [&] { return tower(ids, offsets); });
+  const auto f = layered(backbone.parameters(), [&] { return backbone(ids, offsets); });
   BOOST_TEST(gradcheck(f));
 }
 
-BOOST_AUTO_TEST_CASE(a_tower_drops_values_only_when_it_trains) {
+BOOST_AUTO_TEST_CASE(a_backbone_drops_values_only_when_it_trains) {
   ModelOptions o = small_options();
   o.dropout = 0.5;
   Init init(1);
-  const Tower tower(o, 7, BlockKind::encoder, init);
+  const Backbone backbone(o, 7, BlockKind::encoder, init);
   const std::vector<std::int32_t> ids = random_ids(5, 7, 1), offsets = offsets_of({3, 2});
   Pass evaluation, training{.training = true, .seed = 3, .step = 1};
-  const Array plain = tower(ids, offsets).value();
-  BOOST_TEST(same_bits(tower(ids, offsets, evaluation).value(), plain));
-  BOOST_TEST(same_bits(tower(ids, {offsets, nullptr, evaluation}).value(), plain));
-  BOOST_TEST(!same_bits(tower(ids, offsets, training).value(), plain));
+  const Array plain = backbone(ids, offsets).value();
+  BOOST_TEST(same_bits(backbone(ids, offsets, evaluation).value(), plain));
+  BOOST_TEST(same_bits(backbone(ids, {offsets, nullptr, evaluation}).value(), plain));
+  BOOST_TEST(!same_bits(backbone(ids, offsets, training).value(), plain));
 }
 
 BOOST_AUTO_TEST_CASE(wrong_sequences_are_refused_by_the_first_layer_that_sees_them) {
@@ -65,14 +65,14 @@ BOOST_AUTO_TEST_CASE(wrong_sequences_are_refused_by_the_first_layer_that_sees_th
   for (const PositionKind kind :
        {PositionKind::sinusoidal, PositionKind::learned, PositionKind::none}) {
     o.positions = kind;
-    const Tower tower(o, 7, BlockKind::encoder, init);
+    const Backbone backbone(o, 7, BlockKind::encoder, init);
     const std::string op = kind == PositionKind::none ? "[self_attention]" : "[positions]";
     using List = std::vector<std::int32_t>;
     for (const List& wrong : {List{0, 4}, List{0, 6}, List{1, 5}, List{0, 6, 5}, List{}})
-      EXPECT_FAIL(tower(ids, wrong), op + " expected offsets rising from 0 to 5 rows, got");
+      EXPECT_FAIL(backbone(ids, wrong), op + " expected offsets rising from 0 to 5 rows, got");
   }
   o.positions = PositionKind::learned;
-  EXPECT_FAIL(Tower(o, 7, BlockKind::encoder, init)(ids, offsets_of({5})),
+  EXPECT_FAIL(Backbone(o, 7, BlockKind::encoder, init)(ids, offsets_of({5})),
               "[positions] a sequence of 5 rows exceeds the table of 4 positions");
 }
 

@@ -88,8 +88,8 @@ const Array& value(const Model& model, const std::string& name) {
 
 BOOST_AUTO_TEST_CASE(layers_have_pytorchs_names) {
   ModelOptions o = small_options();
-  Init init = some_init();
-  check_names(MultiHeadAttention(o, Sees::all, init).parameters(), attention_names);
+  Init init = test_init();
+  check_names(MultiHeadAttention(o, AttentionScope::all, init).parameters(), attention_names);
   check_names(FeedForward(o, init).parameters(), feed_forward_names);
   check_names(Linear(6, 4, init).parameters(), {"weight [4, 6]", "bias [4]"});
   check_names(Linear(6, 4, init, false).parameters(), {"weight [4, 6]"});
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_models_state_is_its_parameters_and_its_buffers) {
     Tensor weight = Tensor::variable(normal({2, 2}, 1)), count = Tensor(Array::zeros({1}));
     Parameters parameters() const override { return {{"weight", weight}}; }
     Parameters buffers() const override { return {{"count", count}}; }
-    Tensor loss(const Rows&, const LossOptions&, Pass&) const override { return sum(weight); }
+    Tensor loss(const ModelInput&, const LossOptions&, Pass&) const override { return sum(weight); }
     std::int64_t position_limit() const override { return 0; }
   };
   check_names(Counting().state(), {"weight [2, 2]", "count [1]"});

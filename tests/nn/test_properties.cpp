@@ -21,7 +21,7 @@ ModelOptions two_layers() {
 
 Array logits_of(const Generative& model, const Pairs& pairs) {
   Pass pass;
-  return model.logits(pairs.rows(), pass).value();
+  return model.logits(pairs.input(), pass).value();
 }
 
 }  // namespace
@@ -86,12 +86,12 @@ BOOST_AUTO_TEST_CASE(losses_of_parts_add_up) {
   const Pairs pairs({4, 1, 7, 3}, {2, 6, 1, 5}, 11);
   Pass pass;
   LossCounts whole, parts;
-  const double loss = model->loss(pairs.rows(), {0.1, 14.0, &whole}, pass).item();
+  const double loss = model->loss(pairs.input(), {0.1, 14.0, &whole}, pass).item();
   double sum = 0;
   for (std::int64_t i = 0; i < pairs.sequences(); ++i) {
     const Pairs one = pairs.only(i);
     LossCounts part;
-    sum += model->loss(one.rows(), {0.1, 14.0, &part}, pass).item();
+    sum += model->loss(one.input(), {0.1, 14.0, &part}, pass).item();
     parts.loss += part.loss;
     parts.nll += part.nll;
     parts.tokens += part.tokens;
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(losses_of_parts_add_up) {
 
 BOOST_AUTO_TEST_CASE(without_positions_the_encoder_ignores_the_order) {
   const ModelOptions o = two_layers();
-  Init init = some_init();
+  Init init = test_init();
   const Stack encoder(o, 2, BlockKind::encoder, init);
   randomise(encoder.parameters());
   const Array x = normal({7, 12}, 1);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(positions_make_the_order_matter) {
 
 BOOST_AUTO_TEST_CASE(positions_restart_in_each_sequence_and_may_begin_late) {
   for (const PositionKind kind : {PositionKind::sinusoidal, PositionKind::learned}) {
-    Init init = some_init();
+    Init init = test_init();
     ModelOptions o = small_options();
     o.positions = kind;
     o.d_model = 5;
@@ -182,10 +182,10 @@ BOOST_AUTO_TEST_CASE(a_sequence_without_tokens_is_allowed) {
 
 BOOST_AUTO_TEST_CASE(heads_must_divide_the_width) {
   ModelOptions o = small_options();
-  Init init = some_init();
+  Init init = test_init();
   for (const std::int64_t heads : {4, 0}) {
     o.heads = heads;
-    BOOST_CHECK_THROW(MultiHeadAttention(o, Sees::all, init), Error);
+    BOOST_CHECK_THROW(MultiHeadAttention(o, AttentionScope::all, init), Error);
   }
 }
 

@@ -7,10 +7,10 @@ HEED_BEGIN
 
 namespace {
 
-std::vector<Array> outcome(const Generative& model, const Rows& rows, bool recompute) {
+std::vector<Array> outcome(const Generative& model, const ModelInput& input, bool recompute) {
   Pass pass{true, 3, 4, 1};
   pass.recompute = recompute;
-  const Tensor loss = model.loss(rows, {0.1, 7}, pass);
+  const Tensor loss = model.loss(input, {0.1, 7}, pass);
   Gradients g = backward(loss);
   std::vector<Array> all{loss.value()};
   for (const NamedTensor& p : model.parameters()) all.push_back(g[p.tensor]);
@@ -31,8 +31,8 @@ BOOST_AUTO_TEST_CASE(bits_are_the_same_for_every_position_scheme_and_block) {
       o.encoder_layers = o.decoder_layers = 3;
       const auto model = make_seq2seq(o, 9, 9, true, 1);
       randomise(model->parameters());
-      const std::vector<Array> kept = outcome(*model, pairs.rows(), false),
-                               again = outcome(*model, pairs.rows(), true);
+      const std::vector<Array> kept = outcome(*model, pairs.input(), false),
+                               again = outcome(*model, pairs.input(), true);
       BOOST_TEST_CONTEXT(name_of(positions) << ", " << name_of(form)) {
         for (std::size_t i = 0; i < kept.size(); ++i)
           BOOST_TEST(same_bits(kept[i], again[i]), "result " << i);

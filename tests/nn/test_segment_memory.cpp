@@ -36,8 +36,8 @@ struct Segment {
       offsets.push_back(static_cast<std::int32_t>(ids.size()));
     }
   }
-  Rows rows(Lanes lanes = {}) const {
-    Rows all{{}, {ids, offsets}, labels};
+  ModelInput input(Lanes lanes = {}) const {
+    ModelInput all{{}, {ids, offsets}, labels};
     all.lanes = lanes;
     return all;
   }
@@ -60,7 +60,7 @@ Array in_segments(const Generative& model, const std::vector<std::int32_t>& text
     const Segment segment({text}, begin, end);
     memory->begin(begin > 0, 1, static_cast<std::int64_t>(end - begin));
     Pass pass;
-    const Array logits = model.logits(segment.rows({&*memory, 0}), pass).value();
+    const Array logits = model.logits(segment.input({&*memory, 0}), pass).value();
     std::copy_n(logits.data(), logits.size(), all.row(static_cast<std::int64_t>(begin)));
     memory->advance();
     begin = end;
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(segments_with_memory_equal_one_long_window) {
         const auto model = make_language_model(o, vocabulary, 1);
         randomise(model->parameters());
         Pass pass;
-        const Array whole = model->logits(Segment({text}, 0, 13).rows(), pass).value();
+        const Array whole = model->logits(Segment({text}, 0, 13).input(), pass).value();
         BOOST_TEST_CONTEXT(name_of(positions) << ", " << name_of(pattern)) {
           BOOST_TEST(difference(in_segments(*model, text, {4, 8, 12, 13}), whole) < 1e-11);
           BOOST_TEST(difference(in_segments(*model, text, {1, 7, 13}), whole) < 1e-11);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(no_more_tokens_are_remembered_than_the_options_say) {
     const std::int64_t from = (row < 10 ? 5 : 10) - 3;
     Pass pass;
     const Array logits =
-        model->logits(Segment({text}, from, static_cast<std::size_t>(row) + 1).rows(), pass)
+        model->logits(Segment({text}, from, static_cast<std::size_t>(row) + 1).input(), pass)
             .value();
     BOOST_TEST(difference(found.sliced(row, row + 1), logits.sliced(row - from, row - from + 1)) <
                1e-11);
@@ -151,12 +151,12 @@ BOOST_AUTO_TEST_CASE(gradients_with_a_memory_agree_and_recomputing_gives_the_sam
     const Segment first(both, 0, 5), second(both, 5, 8);
     Pass pass;
     memory->begin(false, 2, 5);
-    model->loss(first.rows({&*memory, 0}), {}, pass);
+    model->loss(first.input({&*memory, 0}), {}, pass);
     memory->advance();
     memory->begin(true, 2, 3);
     const auto loss = [&](bool recompute) {
       Pass again{.recompute = recompute};
-      return model->loss(second.rows({&*memory, 0}), {0.1, 6.0}, again);
+      return model->loss(second.input({&*memory, 0}), {0.1, 6.0}, again);
     };
     BOOST_TEST(
         gradcheck_parameters([&] { return loss(false); }, model->parameters(), {.directions = 3}));
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(gradients_with_a_memory_agree_and_recomputing_gives_the_sam
     std::optional<SegmentMemory> alone = model->segment_memory();
     for (const auto& [begin, end] : {std::pair{0, 5}, std::pair{5, 8}}) {
       alone->begin(begin > 0, 2, end - begin);
-      model->loss(Segment({both[1]}, begin, end).rows({&*alone, 1}), {}, pass);
+      model->loss(Segment({both[1]}, begin, end).input({&*alone, 1}), {}, pass);
       alone->advance();
     }
     for (std::size_t i = 0; i < after.size(); ++i)

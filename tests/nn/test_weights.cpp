@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "nn/layers/linear.h"
-#include "nn/models/tower.h"
+#include "nn/models/backbone.h"
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 #include "tests/train/support.h"
@@ -47,16 +47,16 @@ Linear linear(std::int64_t in, std::int64_t out, std::uint64_t seed) {
 BOOST_AUTO_TEST_CASE(a_saved_model_is_restored_to_the_bit) {
   const TempFolder folder;
   Init init(1), other(2);
-  const Tower saved(small_options(), 5, BlockKind::causal, init),
-      tower(small_options(), 5, BlockKind::causal, other);
+  const Backbone saved(small_options(), 5, BlockKind::causal, init),
+      backbone(small_options(), 5, BlockKind::causal, other);
   save_weights(folder / "w", saved.parameters());
-  const LoadedWeights names = load_weights(folder / "w", tower.parameters());
+  const LoadedWeights names = load_weights(folder / "w", backbone.parameters());
   BOOST_TEST(names.loaded.size() == saved.parameters().size());
   BOOST_TEST((names.missing.empty() && names.extra.empty()));
   for (std::size_t i = 0; i < saved.parameters().size(); ++i) {
     BOOST_TEST(saved.parameters()[i].name == names.loaded[i]);
     BOOST_TEST(
-        same_bits(saved.parameters()[i].tensor.value(), tower.parameters()[i].tensor.value()));
+        same_bits(saved.parameters()[i].tensor.value(), backbone.parameters()[i].tensor.value()));
   }
 }
 

@@ -6,7 +6,7 @@ import signal
 import batch_order
 import decoding
 from harness import PATIENCE, digest, metrics_without_clocks, note
-from interrupt import finish, go_on, linked_step, outcome, stop, stopped_at, told
+from interrupt import finish, linked_step, outcome, resume_run, stop, stopped_at, told
 
 KINDS = ("seq2seq", "lm", "synthetic")
 THREADS = (1, 2, 3, 4, 8)
@@ -98,7 +98,7 @@ def go_on_until(ground, kind, run, step, number, overrides):
     if step:
         status = stopped_at(ground, kind, run, step, number, *overrides)
     else:
-        status, _ = stop(go_on(ground, kind, run, *overrides), number)
+        status, _ = stop(resume_run(ground, kind, run, *overrides), number)
     if status not in (0, 128 + number):
         raise RuntimeError(f"{kind}: stopped at step {step} by signal {number}: exit {status}")
     return status != 0

@@ -16,9 +16,9 @@ namespace heed::relcheck {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr double kMostYardsticks = 10;
-constexpr double kMostMilliseconds = 500;  // depends on the machine: long form only
-constexpr std::int64_t kMostMebibytes = 512;
+constexpr double kMaxYardsticks = 10;
+constexpr double kMaxMilliseconds = 500;  // depends on the machine: long form only
+constexpr std::int64_t kMaxMebibytes = 512;
 
 /// The result of reading one case. `status`: an exit code of heed, −1 if the file was accepted,
 /// −2 for an exception other than Error, −3 if the process was killed or hung.
@@ -104,21 +104,21 @@ class Times {
       return;
     }
     double seconds = outcome.seconds;
-    for (int i = 0; i < 4 && seconds > most_seconds(); ++i)  // the machine may have been busy
+    for (int i = 0; i < 4 && seconds > max_seconds(); ++i)  // the machine may have been busy
       seconds = std::min(seconds, reading_seconds(broken, broken.make));
-    if (seconds > most_seconds())
+    if (seconds > max_seconds())
       Measures::note(fmt::format("{}: {}: {:.0f} ms", kind_, broken.name, 1e3 * seconds));
     if (seconds > slowest_) slowest_ = seconds, slowest_name_ = broken.name;
     if (broken.make_eighth) look_at_growth(broken);
   }
 
-  void tell(Measures& measures) const {
+  void report(Measures& measures) const {
     Measures::note(fmt::format("{}: slowest: {}, {:.1f} ms; grows most: {}", kind_, slowest_name_,
                                1e3 * slowest_, steepest_name_));
     measures.line(fmt::format("broken {}: slowest, in yardsticks", kind_),
                   fmt::format("{:.2f}", slowest_ / test::yardstick()),
-                  fmt::format("<= {}", kMostYardsticks),
-                  slowest_ <= kMostYardsticks * test::yardstick());
+                  fmt::format("<= {}", kMaxYardsticks),
+                  slowest_ <= kMaxYardsticks * test::yardstick());
     measures.line(fmt::format("broken {}: largest growth of time for 8 times the size", kind_),
                   fmt::format("{:.1f} times, of {}", steepest_, grown_),
                   fmt::format("<= {} times", test::growth_limit),
@@ -126,14 +126,14 @@ class Times {
     if (timed_) {
       measures.line(fmt::format("broken {}: slowest", kind_),
                     fmt::format("{:.1f} ms", 1e3 * slowest_), "<= 500 ms",
-                    1e3 * slowest_ <= kMostMilliseconds);
+                    1e3 * slowest_ <= kMaxMilliseconds);
     }
   }
 
  private:
-  double most_seconds() const {
-    const double most = kMostYardsticks * test::yardstick();
-    return timed_ ? std::min(most, 1e-3 * kMostMilliseconds) : most;
+  double max_seconds() const {
+    const double most = kMaxYardsticks * test::yardstick();
+    return timed_ ? std::min(most, 1e-3 * kMaxMilliseconds) : most;
   }
 
   void look_at_growth(const BrokenCase& broken) {
@@ -207,14 +207,14 @@ void measure(Measures& measures, const std::string& kind, Exit code,
           lacks.empty() ? "" : ", does not say \"" + lacks + "\"", short_form(outcome.message)));
     }
     times.look_at(broken, outcome);
-    in_bounds += outcome.mebibytes <= kMostMebibytes;
+    in_bounds += outcome.mebibytes <= kMaxMebibytes;
     if (outcome.mebibytes > largest.mebibytes) largest = outcome, largest_name = broken.name;
   }
   measures.line(fmt::format("broken {}: kinds", kind), fmt::format("{}", cases.size()),
                 fmt::format(">= {}", least), cases.size() >= least);
   measures.all_of(fmt::format("broken {}: refused, naming file and place", kind), refused,
                   cases.size());
-  times.tell(measures);
+  times.report(measures);
   Measures::note(fmt::format("{}: largest: {}", kind, largest_name));
   measures.line(fmt::format("broken {}: largest", kind), fmt::format("{} MiB", largest.mebibytes),
                 "<= 512 MiB", in_bounds == cases.size());

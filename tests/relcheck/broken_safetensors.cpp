@@ -8,7 +8,7 @@ namespace heed::relcheck {
 namespace {
 
 const std::string kName = "m.safetensors";
-const std::string kTooLong = fmt::format("at most {}", safetensors_longest_header);
+const std::string kTooLong = fmt::format("at most {}", safetensors_max_header);
 
 /// A header length in the file's format, then the rest.
 std::string framed(std::uint64_t length, const std::string& rest) {
@@ -62,8 +62,8 @@ void frames(Cases& cases) {
   cases.file("a length of 2^63 - 1", framed((std::uint64_t{1} << 63) - 1, good), kTooLong);
   cases.file("a length of 2^64 - 8", framed(~std::uint64_t{7}, good), kTooLong);
   cases.file("a length of 2^32", framed(std::uint64_t{1} << 32, good), kTooLong);
-  cases.file("a length too large by 1", framed(safetensors_longest_header + 1, good), kTooLong);
-  cases.file("the largest length in a short file", framed(safetensors_longest_header, good),
+  cases.file("a length too large by 1", framed(safetensors_max_header + 1, good), kTooLong);
+  cases.file("the largest length in a short file", framed(safetensors_max_header, good),
              "but only");
   cases.file("a length one too small", framed(good.size() - 1, good + "\7\7\7\7"),
              "not valid JSON");
@@ -256,7 +256,7 @@ void several_tensors(Cases& cases) {
         return many;
       },
       4, "(an overlap)");
-  constexpr std::size_t longest = safetensors_longest_header - 200;
+  constexpr std::size_t longest = safetensors_max_header - 200;
   cases.sized(
       "the longest header, with an error at its end", longest,
       [](std::size_t size) {

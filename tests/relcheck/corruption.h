@@ -15,8 +15,8 @@ inline const std::vector<std::string> kCheckpointFiles = {"model.safetensors",
 
 /// Exit status and output of the program.
 struct Done {
-  int status = -1;        ///< −1: killed by a signal, or hung
-  std::string talk = "";  ///< standard output and standard error
+  int status = -1;          ///< −1: killed by a signal, or hung
+  std::string output = "";  ///< standard output and standard error
 };
 
 /// Runs heed in this folder, without a shell.

@@ -52,7 +52,7 @@ class Count {
   void operator()(bool right, const std::string& how, const Done& done) {
     ++tried_;
     right_ += right;
-    if (!right) Measures::note(fmt::format("{}: exit {}: {}", how, done.status, done.talk));
+    if (!right) Measures::note(fmt::format("{}: exit {}: {}", how, done.status, done.output));
   }
   void report(Measures& measures, const std::string& name) const {
     measures.all_of(name, right_, tried_);
@@ -73,7 +73,7 @@ void measure_readers(Measures& measures, const fs::path& run, const std::string&
       std::vector<std::string> arguments{command, copy.path().string(), "--weights", "last"};
       arguments.insert(arguments.end(), more.begin(), more.end());
       const Done done = copy.heed(arguments);
-      count(done.status == static_cast<int>(Exit::bad_input) && contains(done.talk, file),
+      count(done.status == static_cast<int>(Exit::bad_input) && contains(done.output, file),
             fmt::format("{}, {}: {}", command, file, damage.name), done);
     }
   }
@@ -89,7 +89,7 @@ void measure_best(Measures& measures, const fs::path& run) {
     damage.make(checkpoint_of(copy.path(), kPartner) / "model.safetensors");
     const Done done = copy.heed({"eval", copy.path().string()});
     count((done.status == 0 || done.status == static_cast<int>(Exit::bad_input)) &&
-              contains(done.talk, "best"),
+              contains(done.output, "best"),
           "eval, best/model.safetensors: " + damage.name, done);
   }
   count.report(measures, "damage: heed eval: no other weights without a message");
@@ -115,9 +115,9 @@ void measure_resume(Measures& measures, const fs::path& run) {
       damage.make(newest / file);
       const Done done = copy.heed({"resume", copy.path().string()});
       const std::string how = fmt::format("resume, {}: {}", file, damage.name);
-      warned(done.status == 0 && contains(done.talk, "skipped a damaged checkpoint: ") &&
-                 contains(done.talk, (folder ? newest : newest / file).string()) &&
-                 contains(done.talk, fmt::format("continuing from step {}", kOlder)),
+      warned(done.status == 0 && contains(done.output, "skipped a damaged checkpoint: ") &&
+                 contains(done.output, (folder ? newest : newest / file).string()) &&
+                 contains(done.output, fmt::format("continuing from step {}", kOlder)),
              how, done);
       same(same_weights(run, copy.path()), how + ": other weights", done);
     }
@@ -136,9 +136,9 @@ void measure_nothing_left(Measures& measures, const fs::path& run) {
   const std::string metrics = get(copy.path() / "metrics.jsonl");
   const Done done = copy.heed({"resume", copy.path().string()});
   for (const std::int64_t step : {kPartner, kOlder, kNewest})
-    named = named && contains(done.talk, fmt::format("step-{:08}/model.safetensors", step));
+    named = named && contains(done.output, fmt::format("step-{:08}/model.safetensors", step));
   count(named && done.status == static_cast<int>(Exit::bad_input) &&
-            contains(done.talk, "every checkpoint is damaged") &&
+            contains(done.output, "every checkpoint is damaged") &&
             get(copy.path() / "metrics.jsonl") == metrics,
         "resume, nothing left", done);
   count.report(measures, "damage: heed resume: all damaged, all named, exit 3");

@@ -28,11 +28,11 @@ seed: 5
 )";
 
 [[noreturn]] void become_heed(const fs::path& folder, const std::vector<std::string>& arguments,
-                              const fs::path& talk) {
+                              const fs::path& output) {
   std::vector<char*> words{const_cast<char*>(HEED_PROGRAM)};
   for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  const int out = ::open(talk.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (out < 0 || in < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0 ||
       ::chdir(folder.c_str()) != 0)
@@ -44,10 +44,10 @@ seed: 5
 }  // namespace
 
 Done run_heed(const fs::path& folder, const std::vector<std::string>& arguments) {
-  const fs::path talk = folder / "talk.txt";
+  const fs::path output = folder / "talk.txt";
   const pid_t child = fork();
   if (child < 0) throw_io("start", HEED_PROGRAM, errno);
-  if (child == 0) become_heed(folder, arguments, talk);
+  if (child == 0) become_heed(folder, arguments, output);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(test::patience);
   int ended = 0;
   bool late = false;
@@ -58,7 +58,7 @@ Done run_heed(const fs::path& folder, const std::vector<std::string>& arguments)
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  return {WIFEXITED(ended) ? WEXITSTATUS(ended) : -1, get(talk)};
+  return {WIFEXITED(ended) ? WEXITSTATUS(ended) : -1, get(output)};
 }
 
 fs::path train_small_run(const fs::path& folder, bool large) {
@@ -67,7 +67,7 @@ fs::path train_small_run(const fs::path& folder, bool large) {
   put(folder / "lm.yaml", fmt::format(kConfig, width, 4 * width, large ? 2 : 1));
   const fs::path run = folder / "run";
   const Done done = run_heed(folder, {"train", "lm.yaml", "--run", run.string()});
-  if (done.status != 0) throw Error(Exit::failed, "no run to damage: " + done.talk);
+  if (done.status != 0) throw Error(Exit::failed, "no run to damage: " + done.output);
   return run;
 }
 

@@ -18,7 +18,7 @@ def shell_status(returncode):
     return returncode if returncode >= 0 else 128 - returncode
 
 
-def go_on(ground, kind, run, *overrides, **keywords):
+def resume_run(ground, kind, run, *overrides, **keywords):
     """Starts the next command of a user: train if there is no run yet, otherwise resume."""
     if (run / "config.yaml").exists():
         return ground.start("resume", run, *overrides, **keywords)
@@ -103,13 +103,13 @@ def stopped_at(ground, kind, run, step, number, *overrides):
     """Continues a run, which sends itself a signal when it records this step or a later one, so that timing does
     not matter. Returns the exit status as a shell shows it."""
     environment = Shim(ground).signals(run, max(step, newest_record(run) + 1), number)
-    process = go_on(ground, kind, run, *overrides, env=environment)
+    process = resume_run(ground, kind, run, *overrides, env=environment)
     return shell_status(process.wait(PATIENCE))
 
 
 def finish(ground, kind, run, *overrides):
     """Continues a run to its end; returns the exit status and standard error."""
-    process = go_on(ground, kind, run, *overrides, stderr=-1)
+    process = resume_run(ground, kind, run, *overrides, stderr=-1)
     said = process.communicate(timeout=PATIENCE)[1]
     return shell_status(process.returncode), said
 

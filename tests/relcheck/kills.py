@@ -7,8 +7,8 @@ import signal
 import time
 
 from harness import note
-from interrupt import (broken_lines, copy_run, finish, go_on, let_run, linked_step, names_in, newest_record,
-                       outcome, stop, told, wait_for_link, wait_until)
+from interrupt import (broken_lines, copy_run, finish, let_run, linked_step, names_in, newest_record, outcome,
+                       resume_run, stop, told, wait_for_link, wait_until)
 
 KINDS = ("seq2seq", "lm", "synthetic")
 STEPS = 20
@@ -74,7 +74,7 @@ def timed(ground, kind):
     """An uninterrupted run, its seconds, and the mean seconds of a save."""
     run = ground.folder(f"whole-{kind}")
     began = time.monotonic()
-    process = go_on(ground, kind, run, *OVERRIDES)
+    process = resume_run(ground, kind, run, *OVERRIDES)
     looks = saving = 0
     while process.poll() is None:
         looks += 1
@@ -98,7 +98,7 @@ def killed_chain(ground, kind, run, aim, tally):
         before, records, traces = linked_step(run), written(run / "metrics.jsonl"), traces_of_saving(run)
         words = ground.path / "words"
         with open(words, "wb") as file:
-            process = go_on(ground, kind, run, *OVERRIDES, stderr=file)
+            process = resume_run(ground, kind, run, *OVERRIDES, stderr=file)
             choice = tally["aims"] % 8
             tally["aims"] += 1
             kill_when = aim.in_a_save if choice % 2 else aim.any_moment if choice else aim.at_the_start

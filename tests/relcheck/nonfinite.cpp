@@ -86,10 +86,10 @@ Outcome outcome_of(Fault fault, Random& random) {
   try {
     trial.step.run(trial.batch, 4, 1e-3);
   } catch (const Error& e) {
-    const bool told = std::string_view(e.what()).find("first: ") != std::string_view::npos;
+    const bool reported = std::string_view(e.what()).find("first: ") != std::string_view::npos;
     // A weight that does not affect the loss is found when it is updated, and is NaN as before.
     const bool kept = same_bits(trial.bits(), before) || fault == Fault::weight;
-    return e.code == Exit::non_finite && told && kept ? Outcome::caught : Outcome::missed;
+    return e.code == Exit::non_finite && reported && kept ? Outcome::caught : Outcome::missed;
   }
   // For example in the gradient of a value that a relu hides.
   return same_bits(trial.bits(), clean_bits()) ? Outcome::without_effect : Outcome::missed;
@@ -131,8 +131,8 @@ bool checkpoints_are_finite(const std::filesystem::path& run, std::size_t& check
 /// it.
 bool run_with_fault(const Config& config, const std::filesystem::path& folder, Random& random) {
   const ExperimentData data = load_data(config);
-  Talk talk;
-  Trainer trainer(config, {folder}, data, talk);
+  RunLog run_log;
+  Trainer trainer(config, {folder}, data, run_log);
   Injector injector;
   injector.results = injector.gradients_seen = 1 << 30;  // the fault occurs once in the run
   injector.place = {random.below(2) == 0, static_cast<std::int64_t>(random.below(600)),
@@ -174,10 +174,10 @@ void the_watch_is_cheap(Measures& measures) {
   const std::int64_t looks = trial.injector.results + trial.injector.gradients_seen;
   OpObserver* const observer = std::exchange(OpObserver::active, nullptr);
   std::int64_t t = 3;
-  const double step = least_seconds(200, [&] { trial.step.run(trial.batch, ++t, 1e-3); });
+  const double step = min_seconds(200, [&] { trial.step.run(trial.batch, ++t, 1e-3); });
   volatile bool any = false;
   constexpr int times = 1'000'000;
-  const double look = least_seconds(10, [&] {
+  const double look = min_seconds(10, [&] {
     for (int i = 0; i < times; ++i) any = any || OpObserver::active != nullptr;
   });
   OpObserver::active = observer;

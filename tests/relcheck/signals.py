@@ -10,8 +10,8 @@ import time
 
 import one_winner
 from harness import check_seconds, note
-from interrupt import (ENDLESS, finish, go_on, let_run, linked_step, names_in, newest_record, outcome, shell_status,
-                       stop, stop_watching, told, wait_for_link, wait_for_step, wait_until)
+from interrupt import (ENDLESS, finish, let_run, linked_step, names_in, newest_record, outcome, resume_run,
+                       shell_status, stop, stop_watching, told, wait_for_link, wait_for_step, wait_until)
 
 # Checkpoints of 60 MB, steps of a few tenths of a second.
 LARGE = ("model.d_model=256", "model.d_ff=1024", "model.layers=3", "train.batch_tokens=1500",
@@ -36,7 +36,7 @@ def moments(check, ground):
         run = ground.folder("signalled")
         for _ in range(8):
             number = (signal.SIGINT, signal.SIGTERM)[done % 2]
-            process = go_on(ground, "synthetic", run, *LARGE)
+            process = resume_run(ground, "synthetic", run, *LARGE)
             if not let_run(process, ground.random.uniform(0.01, 0.4) * all_of_it):
                 break
             status, seconds, before, after = stop_watching(process, number, lambda path=run: newest_record(path))
@@ -60,7 +60,7 @@ def saved_at_the_step(check, ground):
     for step in (1, 7, 13, 22, 31):
         for number in (signal.SIGINT, signal.SIGTERM):
             run = ground.folder("signalled")
-            process = go_on(ground, "synthetic", run, *ENDLESS)
+            process = resume_run(ground, "synthetic", run, *ENDLESS)
             if not wait_for_step(process, run, step):
                 raise RuntimeError(f"no step {step}")
             status, _ = stop(process, number)
@@ -72,7 +72,7 @@ def saved_at_the_step(check, ground):
 def slow_run(ground, times):
     """Starts a slow run and waits until it is in its second step."""
     run = ground.folder("slow")
-    process = go_on(ground, "synthetic", run, *slow(times))
+    process = resume_run(ground, "synthetic", run, *slow(times))
     if not wait_for_step(process, run, 1):
         raise RuntimeError("slow: no first step")
     time.sleep(0.1)
@@ -120,7 +120,7 @@ def during_validation(check, ground):
     """A stop does not wait for a long validation; resume repeats an abandoned one."""
     for sentences in (4000, 16_000, 64_000):  # longer if the validation ended before the signal
         run = ground.folder("signalled")
-        process = go_on(ground, "synthetic", run, *LARGE, "train.validate_every=1", "threads=1",
+        process = resume_run(ground, "synthetic", run, *LARGE, "train.validate_every=1", "threads=1",
                         f"data.synthetic.valid={sentences}")
         if not wait_for_step(process, run, 1):
             raise RuntimeError("no first step")
@@ -134,7 +134,7 @@ def during_validation(check, ground):
     small = [*LARGE, "train.validate_every=1", "train.steps=2", "threads=1", "data.synthetic.valid=300"]
     whole = ground.train("synthetic", "whole", *small)
     run = ground.folder("signalled")
-    process = go_on(ground, "synthetic", run, *small)
+    process = resume_run(ground, "synthetic", run, *small)
     if wait_for_step(process, run, 1):
         stop(process, signal.SIGTERM)
     status, said = finish(ground, "synthetic", run)
@@ -149,7 +149,7 @@ def checkpoints_on_request(check, ground):
     overrides = ("train.save_every=100000", "train.validate_every=100000", "train.keep=100")
     wanted = 20 if ground.long else 5
     run = ground.folder("asked")
-    process = go_on(ground, "synthetic", run, *ENDLESS, "train.keep=100")
+    process = resume_run(ground, "synthetic", run, *ENDLESS, "train.keep=100")
     steps = set()
     for _ in range(wanted):
         before = linked_step(run)
@@ -177,7 +177,7 @@ def request_at_other_times(check, ground):
     ends, rounds = {"at the start": [], "in the last evaluation": []}, 30 if ground.long else 6
     for i in range(rounds):
         run = ground.folder("asked")
-        process = go_on(ground, "synthetic", run, *overrides)
+        process = resume_run(ground, "synthetic", run, *overrides)
         if i % 2:
             ready = wait_for_link(process, run, 2) and let_run(process, 0.03)
         else:

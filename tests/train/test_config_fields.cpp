@@ -49,14 +49,14 @@ std::string random_value(const Field& field, Random& random) {
     return std::string(text);
   };
   switch (field.kind) {
-    case FieldKind::whole: {
+    case FieldKind::integer: {
       const auto low = static_cast<std::int64_t>(field.range.low);
       const auto high = static_cast<std::int64_t>(std::min(field.range.high, 9e15));
       return std::to_string(std::uniform_int_distribution(low, high)(random));
     }
     case FieldKind::number:
       return number();
-    case FieldKind::truth:
+    case FieldKind::boolean:
       return random() % 2 == 0 ? "true" : "false";
     case FieldKind::text:
       return heed::yaml_text(random_text(random));
@@ -71,7 +71,7 @@ std::string random_value(const Field& field, Random& random) {
       return field.choices[random() % field.choices.size()];
     case FieldKind::pair:
       return "[" + number() + ", " + number() + "]";
-    case FieldKind::wholes: {
+    case FieldKind::integers: {
       std::string list;
       for (std::size_t n = 1 + random() % 4; n > 0; --n)
         list += (list.empty() ? "" : ", ") + std::to_string(1 + random() % 1000);

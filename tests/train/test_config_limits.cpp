@@ -30,13 +30,13 @@ std::string yaml_refusal(const std::string& text) {
 }
 
 const std::string copy_override = "data.synthetic.name=copy";
-using heed::yaml_most_bytes;
+using heed::yaml_max_bytes;
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_largest_size) {
   const std::string comment = copy + "#";
-  const std::string full = comment + std::string(yaml_most_bytes - comment.size(), 'x');
+  const std::string full = comment + std::string(yaml_max_bytes - comment.size(), 'x');
   BOOST_TEST(refusal(full) == "accepted");
   BOOST_TEST(refusal(full + "x") == "exp.yaml:1:1: larger than 128 KiB");
   BOOST_TEST(refusal("\xEF\xBB\xBF" + full) == "accepted");
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(anchors_within_anchors) {  // each counts its whole content
 
 BOOST_AUTO_TEST_CASE(aliases_of_a_long_text) {
   const std::string bomb =
-      "- &a " + std::string(yaml_most_bytes / 2, 'x') + "\n" + repeat("- *a\n", 1000);
+      "- &a " + std::string(yaml_max_bytes / 2, 'x') + "\n" + repeat("- *a\n", 1000);
   BOOST_TEST(yaml_refusal(bomb) == "exp.yaml:3:3: aliases expand to more than 128 KiB");
 }
 
@@ -122,9 +122,9 @@ BOOST_AUTO_TEST_CASE(time_grows_linearly_with_the_size) {
       [](std::size_t bytes) { return copy + "name: " + std::string(bytes / 2, 'x') + ": 1"; },
   };
   for (const auto& text : texts) {
-    const std::string small = text(yaml_most_bytes / 8), large = text(yaml_most_bytes);
+    const std::string small = text(yaml_max_bytes / 8), large = text(yaml_max_bytes);
     const auto seconds = [](const std::string& of) {
-      return heed::test::least_seconds(1, [&] { BOOST_TEST(refusal(of) != "accepted"); });
+      return heed::test::min_seconds(1, [&] { BOOST_TEST(refusal(of) != "accepted"); });
     };
     BOOST_TEST_CONTEXT(large.substr(0, 40)) {
       BOOST_TEST(heed::test::growth([&] { return seconds(small); },

@@ -12,7 +12,7 @@
 #include "nn/models/model.h"
 #include "optim/optimizer.h"
 #include "tests/train/flops_formula.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/loop/step.h"
 #include "train/report/product_replay.h"
 #include "train/report/step_profile.h"
@@ -79,7 +79,7 @@ ProductFlops forward_only(const Model& model, const Batch& batch) {
   const NoGrad no_grad;
   const ProductLog log(counted);
   Pass pass;
-  model.loss(rows_of(batch), {}, pass);
+  model.loss(model_input(batch), {}, pass);
   return counted;
 }
 

@@ -106,7 +106,7 @@ void check_drawing(const Config& config, const Vocabulary& vocabulary) {
   const Numbers drawn = numbers_of(config, vocabulary);
   std::int64_t values = 0;
   std::size_t repeated = 0;
-  for (const NamedTensor& p : build_unfilled(config, vocabulary.sizes)->parameters()) {
+  for (const NamedTensor& p : build_uninitialised(config, vocabulary.sizes)->parameters()) {
     values += p.tensor.size();
     const std::size_t layers = p.name.find(".layers.");
     if (layers != std::string::npos && !p.name.substr(layers).starts_with(".layers.0.") &&
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_tape_is_drawn_whole) {
 BOOST_AUTO_TEST_CASE(a_tape_that_is_too_long_is_refused) {
   const Tensor w = Tensor::variable(Array::full({1}, 1));
   Tensor y = w;
-  for (std::size_t i = 1; i < most_drawn_nodes; ++i) y = add(y, y);
+  for (std::size_t i = 1; i < max_drawn_nodes; ++i) y = add(y, y);
   BOOST_TEST(!tape_drawing(y, {}, {}).empty());
   y = add(y, y);
   HEED_CHECK_ERROR(Exit::usage, "the tape has 401 nodes, and a drawing shows at most 400",

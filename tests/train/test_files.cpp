@@ -340,15 +340,15 @@ BOOST_AUTO_TEST_CASE(the_lock_has_one_holder_and_names_it) {
 
 BOOST_AUTO_TEST_CASE(the_lock_records_that_heed_held_it) {
   const TempFolder folder;
-  BOOST_TEST(!RunLock::left_in(folder.path, true));
+  BOOST_TEST(!RunLock::has_mark(folder.path, true));
   put(folder / ".lock", "");
-  BOOST_TEST(RunLock::left_in(folder.path, true));  // an empty lock: the disk may have been full
-  BOOST_TEST(!RunLock::left_in(folder.path, false));
+  BOOST_TEST(RunLock::has_mark(folder.path, true));  // an empty lock: the disk may have been full
+  BOOST_TEST(!RunLock::has_mark(folder.path, false));
   put(folder / ".lock", "4711\n");
-  BOOST_TEST(!RunLock::left_in(folder.path, true));
+  BOOST_TEST(!RunLock::has_mark(folder.path, true));
   fs::remove(folder / ".lock");
   { const RunLock lock(folder.path); }
-  BOOST_TEST(RunLock::left_in(folder.path, false));
+  BOOST_TEST(RunLock::has_mark(folder.path, false));
 }
 
 BOOST_AUTO_TEST_CASE(any_cut_of_a_lock_is_free_and_names_nobody) {
@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(any_cut_of_a_lock_is_free_and_names_nobody) {
       const TempFolder folder;
       put(folder / ".lock", line.substr(0, size));
       BOOST_TEST_INFO("the first " << size << " bytes of " << line);
-      BOOST_TEST(RunLock::left_in(folder.path, true));
+      BOOST_TEST(RunLock::has_mark(folder.path, true));
       BOOST_CHECK_NO_THROW(RunLock::refuse_if_held(folder.path));
       BOOST_CHECK_NO_THROW(refuse_existing_run({folder.path}));
       const FileDescriptor holder = open_file(folder / ".lock", O_RDONLY);

@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(refuses_too_many_names) {
     return header;
   };
   const std::string empty = R"({"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
-  const std::size_t most = safetensors_most_names;
+  const std::size_t most = safetensors_max_names;
   check_refused("{" + names(most + 1, empty) + "}", 0, "more than 65536 names");
   check_refused(R"({"__metadata__":{)" + names(most + 1, R"("")") + "}}", 0,
                 "more than 65536 names");

@@ -16,7 +16,7 @@ struct Run {
   Config config;
   std::filesystem::path folder;
   ExperimentData data;
-  Talk talk;
+  RunLog run_log;
 
   Run(const Config& c, const std::filesystem::path& path)
       : config(c), folder(path), data(load_data(c)) {
@@ -27,7 +27,7 @@ struct Run {
 
   /// Trains to the end, optionally from the newest checkpoint. Returns the signal that stopped it.
   int train(bool restore) {
-    Trainer trainer(config, paths(), data, talk);
+    Trainer trainer(config, paths(), data, run_log);
     if (restore) trainer.restore();
     return trainer.train();
   }

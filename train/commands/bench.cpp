@@ -26,7 +26,7 @@
 #include "train/tasks/model.h"
 #include "train/tasks/task.h"
 #include "train/tasks/token_cost.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -54,11 +54,11 @@ double median(std::vector<double> values) {
 }
 
 /// Sequences of random tokens, all with the config's bench lengths.
-Batch random_batch(const Task& task, std::uint64_t number) {
+Batch batch_of_random_tokens(const Task& task, std::uint64_t number) {
   const BenchOptions& bench = task.config().bench;
   Random random({task.config().seed, Stream::data, number, 0});
   const std::int64_t rows = task.picture_rows();
-  return task.made_up_batch(
+  return task.random_batch(
       bench.sequences, rows > 0 ? rows : bench.source_length, bench.target_length,
       {bench.vocabulary, bench.vocabulary, true}, [&](std::int64_t known) {
         return static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(known)));
@@ -84,7 +84,7 @@ class Bench {
     if (const std::string note =
             bf16_note(config.train.precision == Precision::bf16, "train.precision");
         !note.empty()) {
-      tell("heed: " + note);
+      print_message("heed: " + note);
     }
     VocabularySizes vocabulary{config.bench.vocabulary, config.bench.vocabulary, true};
     if (config.bench.sequences == 0) {
@@ -97,7 +97,8 @@ class Bench {
     if (stream_)
       teacher_ = make_teacher(config, data_);
     else if (!config.train.distill.teacher.empty())
-      tell("heed: note: random tokens have no teacher: the step is that of a run without one");
+      print_message(
+          "heed: note: random tokens have no teacher: the step is that of a run without one");
     options_ = with_teacher(step_options(config), teacher_.get());
     optimizer_.emplace(config.optim, not_frozen(*model_, config.train.freeze));
     step_.emplace(*model_, *optimizer_, team_, options_);
@@ -111,10 +112,10 @@ class Bench {
 
   /// Seconds of a step on the next batch.
   double step() {
-    const Batch batch = stream_ ? stream_->next() : random_batch(*task_, number_);
+    const Batch batch = stream_ ? stream_->next() : batch_of_random_tokens(*task_, number_);
     shards_ = shard(batch, config_.train.shards, cost_);
     tokens_ = static_cast<double>(batch.label_count());
-    arena_forget_peak();
+    arena_reset_peak();
     const std::int64_t allocations = arena_counters().system_allocations;
     const double start = seconds_now();
     step_->run(shards_, static_cast<std::int64_t>(++number_), 1e-6);

@@ -10,7 +10,7 @@
 #include "train/run/checkpoint_folder.h"
 #include "train/run/jsonl.h"
 #include "train/run/run_lock.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -59,7 +59,7 @@ void report_derived_run(const DerivedRun& run, nlohmann::json record, const std:
   } else {
     fmt::print("{}", text);
   }
-  tell(fmt::format("the {} run is in {}", kind, run.to.path.string()));
+  print_message(fmt::format("the {} run is in {}", kind, run.to.path.string()));
 }
 
 }  // namespace heed

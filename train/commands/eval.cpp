@@ -15,7 +15,7 @@
 #include "train/distributed/launch.h"
 #include "train/loop/rank_start.h"
 #include "train/run/run_folder.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -149,7 +149,7 @@ int eval_command(const EvalCommand& options) {
   Team team(threads_of(trained.config.threads, world));
   Evaluation e;
   const auto evaluate = [&] {
-    Trained all = trained.with(team);
+    LoadedModel all = trained.with(team);
     all.world = world;
     e = task.evaluate(all, data, {.pretokenised = options.pretokenised});
   };
@@ -161,7 +161,7 @@ int eval_command(const EvalCommand& options) {
       for (const std::string& line : e.outputs) sink(one_line(line) + "\n");
     });
   }
-  if (world != nullptr) world->agree_to_end();
+  if (world != nullptr) world->confirm_end();
   if (!first) return std::isfinite(e.loss()) ? 0 : static_cast<int>(Exit::non_finite);
   options.json ? print_record(e, subject, trained) : print_for_people(e, subject);
   if (!std::isfinite(e.loss())) {

@@ -4,7 +4,7 @@
 
 #include "train/commands/commands.h"
 #include "train/fetch/fetch.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -13,9 +13,9 @@ int fetch_command(const FetchCommand& options) {
   FetchOptions how = default_fetch_options(set);
   if (!options.to.empty()) how.to = options.to;
   if (!options.from.empty()) how.from = options.from;
-  const FetchResult result = fetch(set, how, tell);
-  tell(fmt::format("{}: {} files fetched, {} already present, in {}", set.name, result.fetched,
-                   result.present, how.to.string()));
+  const FetchResult result = fetch(set, how, print_message);
+  print_message(fmt::format("{}: {} files fetched, {} already present, in {}", set.name,
+                            result.fetched, result.present, how.to.string()));
   return 0;
 }
 

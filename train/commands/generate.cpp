@@ -60,18 +60,18 @@ class Prefixes {
 };
 
 /// Lines of "number<tab>score<tab>text".
-std::string nbest_lines(const std::vector<std::vector<Answer>>& all, std::int64_t first) {
+std::string nbest_lines(const std::vector<std::vector<GeneratedText>>& all, std::int64_t first) {
   std::string text;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    for (const Answer& answer : all[i])
+    for (const GeneratedText& output : all[i])
       text += fmt::format("{}\t{:.6f}\t{}\n", first + static_cast<std::int64_t>(i) + 1,
-                          answer.score, answer.text);
+                          output.score, output.text);
   }
   return text;
 }
 
-void answer_all(Answers& answers, LineReader& reader, const GenerateCommand& options,
-                const Sink& sink) {
+void generate_lines(Generator& generator, LineReader& reader, const GenerateCommand& options,
+                    const Sink& sink) {
   const std::int64_t chunk = options.chunk > 0 ? options.chunk : reader.terminal() ? 1 : 2048;
   Prefixes prefixes(options.prefix);
   std::vector<std::string> lines;
@@ -80,22 +80,23 @@ void answer_all(Answers& answers, LineReader& reader, const GenerateCommand& opt
     const std::vector<std::string> begin = prefixes.next(lines.size());
     std::string text;
     if (options.nbest > 0) {
-      text = nbest_lines(answers.nbest({lines, begin, first, options.nbest}), first);
+      text = nbest_lines(generator.nbest({lines, begin, first, options.nbest}), first);
     } else if (!options.prefix.empty()) {
-      for (const std::vector<Answer>& found : answers.nbest({lines, begin, first, 1}))
+      for (const std::vector<GeneratedText>& found : generator.nbest({lines, begin, first, 1}))
         text += found.front().text + "\n";
     } else {
-      for (const std::string& line : answers.lines(lines, first)) text += line + "\n";
+      for (const std::string& line : generator.lines(lines, first)) text += line + "\n";
     }
     sink(text);
   }
   prefixes.check_end();
 }
 
-void answer_prompt(Answers& answers, const std::string& prompt, std::int64_t nbest,
-                   const Sink& sink) {
-  if (nbest > 0) return sink(nbest_lines(answers.nbest({std::span(&prompt, 1), {}, 0, nbest}), 0));
-  if (!answers.continuation(prompt, sink).ends_with('\n')) sink("\n");
+void continue_prompt(Generator& generator, const std::string& prompt, std::int64_t nbest,
+                     const Sink& sink) {
+  if (nbest > 0)
+    return sink(nbest_lines(generator.nbest({std::span(&prompt, 1), {}, 0, nbest}), 0));
+  if (!generator.continuation(prompt, sink).ends_with('\n')) sink("\n");
 }
 
 }  // namespace
@@ -116,17 +117,17 @@ int generate_command(const GenerateCommand& options) {
   if (!options.prefix.empty()) read.push_back(options.prefix);
   refuse_output_over_input(options.output, read);
   Team team(trained.config.threads);
-  const std::unique_ptr<Answers> answers =
-      trained.task->answers(trained.with(team), options.seed.value_or(trained.config.seed));
+  const std::unique_ptr<Generator> generator =
+      trained.task->make_generator(trained.with(team), options.seed.value_or(trained.config.seed));
   if (options.prompt) {
     write_output(options.output, [&](const Sink& sink) {
-      answer_prompt(*answers, *options.prompt, options.nbest, sink);
+      continue_prompt(*generator, *options.prompt, options.nbest, sink);
     });
     return 0;
   }
   LineReader reader(options.input);  // before the output: a missing file leaves nothing behind
   write_output(options.output,
-               [&](const Sink& sink) { answer_all(*answers, reader, options, sink); });
+               [&](const Sink& sink) { generate_lines(*generator, reader, options, sink); });
   return 0;
 }
 

@@ -9,12 +9,12 @@
 #include "data/batches/batcher.h"
 #include "train/commands/commands.h"
 #include "train/config/plugins.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/report/gradcheck_table.h"
 #include "train/tasks/data.h"
 #include "train/tasks/model.h"
 #include "train/terminal/progress.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 #ifndef HEED_DOUBLE
 #error "gradients are checked in float64: this file belongs to heed_train_f64"
@@ -27,7 +27,7 @@ namespace {
 constexpr double allowed_seconds = 40;
 constexpr std::int64_t stencil = 4;  // forward passes per entry or direction, if it is correct
 constexpr int directions = 2;
-constexpr std::int64_t fewest_entries = 4, most_entries = 256;
+constexpr std::int64_t min_entries = 4, max_entries = 256;
 
 /// A few sequences of the training data: among the first batches of three, the one whose number of
 /// tokens is nearest to forty. More would only take longer, as the loss is computed thousands of
@@ -91,7 +91,7 @@ class ModelCheck {
     loss_();
     const double passes = allowed_seconds / std::max(seconds_now() - begin, 1e-6) / stencil;
     const double each = passes / static_cast<double>(parameters_.size()) - directions;
-    return std::clamp(static_cast<std::int64_t>(each), fewest_entries, most_entries);
+    return std::clamp(static_cast<std::int64_t>(each), min_entries, max_entries);
   }
 
   std::function<Tensor()> loss_;
@@ -113,10 +113,10 @@ int gradcheck_command(const GradcheckCommand& options) {
   // As in the first training step: dropout on, with that step's keys.
   const auto loss = [&] {
     Pass pass{true, config.seed, 1, 0};
-    return model->loss(rows_of(batch), {config.train.label_smoothing}, pass);
+    return model->loss(model_input(batch), {config.train.label_smoothing}, pass);
   };
-  tell(fmt::format("{}: the loss of {} sequences, {} labels, in float64", config.name,
-                   batch.sequences(), batch.label_count()));
+  print_message(fmt::format("{}: the loss of {} sequences, {} labels, in float64", config.name,
+                            batch.sequences(), batch.label_count()));
   const double begin = seconds_now();
   const GradcheckTable table = ModelCheck(loss, model->parameters(), options.entries).run();
   if (options.json) {

@@ -20,7 +20,7 @@
 #include "train/distributed/launch.h"
 #include "train/run/blas_choice.h"
 #include "train/run/version.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace {
 
@@ -48,7 +48,7 @@ bool reader_left() {
 /// that of a program ended by SIGPIPE, without a message.
 int output_failed(std::string_view message) {
   if (reader_left()) return 128 + SIGPIPE;
-  tell_error(message);
+  print_error(message);
   return static_cast<int>(Exit::io);
 }
 
@@ -69,18 +69,18 @@ int run(const Job& job) {
   } catch (const Error& e) {
     if (std::string_view(e.what()).starts_with(no_output)) return output_failed(e.what());
     // Without a message: another rank of a distributed run has the same error.
-    if (*e.what() != '\0') tell_error(rank_prefix() + e.what());
+    if (*e.what() != '\0') print_error(rank_prefix() + e.what());
     return static_cast<int>(e.code);
   } catch (const std::bad_alloc&) {
-    tell_error(rank_prefix() + "out of memory");
+    print_error(rank_prefix() + "out of memory");
     return static_cast<int>(Exit::io);
   } catch (const std::system_error& e) {  // fmt's when it cannot print, the file system's, threads'
     if (std::ferror(stdout))
       return output_failed(fmt::format("{}: {}", no_output, e.code().message()));
-    tell_error(rank_prefix() + e.what());
+    print_error(rank_prefix() + e.what());
     return static_cast<int>(Exit::io);
   } catch (const std::exception& e) {
-    tell_error(rank_prefix() + e.what());
+    print_error(rank_prefix() + e.what());
     return static_cast<int>(Exit::failed);
   }
 }
@@ -108,14 +108,14 @@ int main(int argc, char** argv) {
   Job job;
   add_commands(app, job, {argv, argv + argc});
   if (argc == 1) {
-    tell(app.help());
+    print_message(app.help());
     return static_cast<int>(Exit::usage);
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() != 0 && argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
-      tell_error(unknown_command(app, argv[1]));
+      print_error(unknown_command(app, argv[1]));
       return static_cast<int>(Exit::usage);
     }
     std::ostringstream help;

@@ -51,8 +51,8 @@ class Unfinished {
 
  private:
   static void remove(int number) {
-    struct stat there {};  // after the rename, another process may have created one
-    if (::stat(path, &there) == 0 && same_file(there, ours)) ::unlink(path);
+    struct stat status {};  // after the rename, another process may have created one
+    if (::stat(path, &status) == 0 && same_file(status, ours)) ::unlink(path);
     ::raise(number);
   }
 
@@ -107,9 +107,9 @@ class Claim {
       if (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         throw Error(Exit::io,
                     fmt::format("{}: another process is writing it", unfinished.string()));
-      struct stat there {};
-      if (::fstat(file_.get(), &about_) == 0 && ::stat(unfinished.c_str(), &there) == 0 &&
-          same_file(about_, there))
+      struct stat status {};
+      if (::fstat(file_.get(), &about_) == 0 && ::stat(unfinished.c_str(), &status) == 0 &&
+          same_file(about_, status))
         return;  // not one that has just been finished and renamed
     }
   }
@@ -154,9 +154,10 @@ void write_special(const std::string& path, const std::function<void(const Sink&
 bool is_standard_output(const std::string& path) {
   if (path == "-") return true;
   struct stat about {};
-  const bool there = ::stat(path.c_str(), &about) == 0;
-  if (there && S_ISCHR(about.st_mode) && about.st_rdev == makedev(1, 3)) return false;  // /dev/null
-  return there && open_already(path, about) == STDOUT_FILENO;
+  const bool exists = ::stat(path.c_str(), &about) == 0;
+  if (exists && S_ISCHR(about.st_mode) && about.st_rdev == makedev(1, 3))
+    return false;  // /dev/null
+  return exists && open_already(path, about) == STDOUT_FILENO;
 }
 
 void refuse_output_over_input(const std::string& output, const std::vector<std::string>& inputs) {
@@ -190,10 +191,10 @@ void write_output(const std::string& path, const std::function<void(const Sink&)
   if (path.empty()) throw Error(Exit::usage, "--output: expected a file name or -");
   if (path == "-") return write_to(STDOUT_FILENO, "standard output");
   struct stat about {};
-  const bool there = ::stat(path.c_str(), &about) == 0;
-  if (const int number = there ? open_already(path, about) : -1; number >= 0) {
+  const bool exists = ::stat(path.c_str(), &about) == 0;
+  if (const int number = exists ? open_already(path, about) : -1; number >= 0) {
     write_to(number, path);
-  } else if (there && !S_ISREG(about.st_mode)) {
+  } else if (exists && !S_ISREG(about.st_mode)) {
     write_special(path, produce);
   } else {
     write_whole_file(behind_links(path), produce);

@@ -9,13 +9,13 @@
 #include "train/commands/derived_run.h"
 #include "train/commands/trained_model.h"
 #include "train/loop/pruning.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
 namespace {
 
-constexpr std::int64_t most_sequences = 1000;
+constexpr std::int64_t max_sequences = 1000;
 
 nlohmann::json json_of(const HeadImportance& head) {
   return {{"attention", head.attention}, {"head", head.head}, {"importance", head.importance}};
@@ -33,9 +33,10 @@ std::string prune_heads(const TrainedModel& trained, const ExperimentData& data,
                         nlohmann::json& record) {
   Team team(trained.config.threads);
   const bool valid = !data.valid.empty();
-  if (!valid) tell("heed: without validation data, importance is measured on the training data");
+  if (!valid)
+    print_message("heed: without validation data, importance is measured on the training data");
   const std::vector<HeadImportance> heads = by_importance(importance_of_heads(
-      *trained.model, trained.config, valid ? data.valid : data.train, most_sequences, team));
+      *trained.model, trained.config, valid ? data.valid : data.train, max_sequences, team));
   if (heads.empty())
     throw Error(Exit::usage, "--heads: the model has no attention heads; use --share");
   if (count > std::ssize(heads))

@@ -5,7 +5,7 @@
 #include "autograd/base/error.h"
 #include "train/commands/commands.h"
 #include "train/report/runs/report_page.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -29,7 +29,7 @@ void show_results(const SweepCommand& options, const SweepOptions& sweep,
   }
   const std::filesystem::path page = sweep.folder / "report.html";
   write_file_durably(page, report_page(histories, {}));
-  tell(fmt::format("heed: the report is {}", page.string()));
+  print_message(fmt::format("heed: the report is {}", page.string()));
 }
 
 }  // namespace
@@ -47,14 +47,15 @@ int sweep_command(const SweepCommand& options) {
   const SweepOptions sweep{options.config, folder, options.jobs, plan.halving};
   const std::vector<SweepMember> members = members_of(plan, options.config);
   claim_folder(sweep, members);
-  tell(fmt::format("heed: {} runs in {}", members.size(), folder));
-  const SweepResult result = run_sweep(sweep, members, [](const std::string& line) { tell(line); });
+  print_message(fmt::format("heed: {} runs in {}", members.size(), folder));
+  const SweepResult result =
+      run_sweep(sweep, members, [](const std::string& line) { print_message(line); });
   if (result.signal != 0) {
-    tell(fmt::format("heed: stopped; the same command continues the sweep in {}", folder));
+    print_message(fmt::format("heed: stopped; the same command continues the sweep in {}", folder));
     return 128 + result.signal;
   }
   for (const FailedRun& run : result.failed)
-    tell(fmt::format("heed: {} failed: {}", run.name, run.reason));
+    print_message(fmt::format("heed: {} failed: {}", run.name, run.reason));
   if (!result.finished.empty()) show_results(options, sweep, result.finished);
   return result.failed.empty() ? 0 : static_cast<int>(Exit::failed);
 }

@@ -31,29 +31,29 @@ std::int64_t count_values(const Parameters& parameters) {
   return n;
 }
 
-void show_examples(Trainer& trainer, const Dataset& split, const Evaluation& e, Talk& talk) {
-  const std::vector<std::string> lines = trainer.task().examples(trainer.trained(), split, e);
-  if (!lines.empty()) talk.line("examples:");
-  for (const std::string& line : lines) talk.line("  " + line);
+void show_examples(Trainer& trainer, const Dataset& split, const Evaluation& e, RunLog& run_log) {
+  const std::vector<std::string> lines = trainer.task().examples(trainer.loaded_model(), split, e);
+  if (!lines.empty()) run_log.line("examples:");
+  for (const std::string& line : lines) run_log.line("  " + line);
 }
 
-void explain_precision(const Config& config, Talk& talk) {
+void explain_precision(const Config& config, RunLog& run_log) {
   for (const std::string& note :
        {bf16_note(config.train.precision == Precision::bf16, "train.precision"),
         bf16_note(config.decode.precision == DecodePrecision::bf16, "decode.precision")}) {
-    if (!note.empty()) talk.line(note);
+    if (!note.empty()) run_log.line(note);
   }
 }
 
 /// Runs `work`; a failure is also logged.
 template <class Work>
-int logged(Talk& talk, const Work& work) {
+int logged(RunLog& run_log, const Work& work) {
   try {
     return work();
   } catch (const std::exception& e) {
-    talk.end_progress();
+    run_log.end_progress();
     try {
-      talk.log(fmt::format("ended by an error: {}", e.what()));
+      run_log.log(fmt::format("ended by an error: {}", e.what()));
     } catch (const std::exception&) {  // perhaps a full disk; the first error matters
     }
     throw;
@@ -71,11 +71,11 @@ void print_record(const std::optional<Evaluation>& e, const std::string& split,
 }
 
 /// Trains from the trainer's current state to the end.
-int train_and_test(Trainer& trainer, const RunFolder& run, const ExperimentData& data, Talk& talk,
-                   bool json) {
+int train_and_test(Trainer& trainer, const RunFolder& run, const ExperimentData& data,
+                   RunLog& run_log, bool json) {
   if (const int signal = trainer.train(); signal != 0) {
-    talk.line(fmt::format("stopped by {}; to continue: heed resume {}", signal_text(signal),
-                          run.path.string()));
+    run_log.line(fmt::format("stopped by {}; to continue: heed resume {}", signal_text(signal),
+                             run.path.string()));
     return 128 + signal;
   }
   const WeightsInfo weights = trainer.choose_weights();
@@ -83,8 +83,8 @@ int train_and_test(Trainer& trainer, const RunFolder& run, const ExperimentData&
   const bool test = !data.test.empty();
   if (json) print_record(e, test ? "test" : "valid", weights, run);
   if (e) {
-    talk.line(fmt::format("{}  {}", test ? "test" : "valid", e->text()));
-    show_examples(trainer, test ? data.test : data.valid, *e, talk);
+    run_log.line(fmt::format("{}  {}", test ? "test" : "valid", e->text()));
+    show_examples(trainer, test ? data.test : data.valid, *e, run_log);
     if (!std::isfinite(e->loss())) {
       throw Error(Exit::non_finite,
                   fmt::format("the loss of the {} split is not finite: the weights are unusable; "
@@ -92,13 +92,13 @@ int train_and_test(Trainer& trainer, const RunFolder& run, const ExperimentData&
                               test ? "test" : "validation", run.path.string()));
     }
   }
-  talk.line(fmt::format("the run is in {}", run.path.string()));
+  run_log.line(fmt::format("the run is in {}", run.path.string()));
   return 0;
 }
 
-int run_to_end(Trainer& trainer, const RunFolder& run, const ExperimentData& data, Talk& talk,
+int run_to_end(Trainer& trainer, const RunFolder& run, const ExperimentData& data, RunLog& run_log,
                bool json) {
-  const int status = train_and_test(trainer, run, data, talk, json);
+  const int status = train_and_test(trainer, run, data, run_log, json);
   trainer.end(status);
   return status;
 }
@@ -117,38 +117,38 @@ int follow(World& world, const Config& config) {
 
 /// Builds the trainer of rank 0 or of a run of one process. Throws on all ranks if the model does not fit.
 void make_trainer(std::optional<Trainer>& trainer, const Config& config, const RunFolder& run,
-                  const ExperimentData& data, Talk& talk, World* world) {
+                  const ExperimentData& data, RunLog& run_log, World* world) {
   if (world != nullptr) require_equal_ranks(*world, config, data);
-  together(world, [&] { trainer.emplace(config, run, data, talk, world); });
+  together(world, [&] { trainer.emplace(config, run, data, run_log, world); });
 }
 
-void tell_ranks(World* world, Trainer& trainer, const Config& config, Talk& talk) {
+void log_ranks(World* world, Trainer& trainer, const Config& config, RunLog& run_log) {
   if (world == nullptr) return;
   for (const std::string& line : describe(*world, trainer.team().threads(), config.train.shards))
-    talk.line(line);
+    run_log.line(line);
 }
 
-int go_on(const Config& config, const RunFolder& run, const ResumeCommand& options, Talk& talk,
-          World* world) {
+int resume_run(const Config& config, const RunFolder& run, const ResumeCommand& options,
+               RunLog& run_log, World* world) {
   const std::vector<std::string> changed =
       changes_on_resume(read_run_config(run, {}, PluginUse::leave), config);
-  for (const std::string& warning : config.warnings) talk.line("warning: " + warning);
-  for (const std::string& note : check_files(run)) talk.line("warning: " + note);
+  for (const std::string& warning : config.warnings) run_log.line("warning: " + warning);
+  for (const std::string& note : check_files(run)) run_log.line("warning: " + note);
   const Tokenizers tokenizers = load_tokenizers(run.path, config);
   const ExperimentData data = load_data_together(world, config, &tokenizers);
-  for (const std::string& change : changed_surroundings(run, config, data.sums)) {
-    talk.line(fmt::format(
+  for (const std::string& change : environment_changes(run, config, data.sums)) {
+    run_log.line(fmt::format(
         "warning: differs from what the run was started with, so its bits may differ: {}", change));
   }
-  explain_precision(config, talk);
+  explain_precision(config, run_log);
   std::optional<Trainer> trainer;
-  make_trainer(trainer, config, run, data, talk, world);
-  tell_ranks(world, *trainer, config, talk);
+  make_trainer(trainer, config, run, data, run_log, world);
+  log_ranks(world, *trainer, config, run_log);
   trainer->restore();
   for (const std::string& change : changed)
-    talk.line(fmt::format("note: {}; recorded in the run's config.yaml", change));
+    run_log.line(fmt::format("note: {}; recorded in the run's config.yaml", change));
   if (!changed.empty()) adopt_config(run, config, data.sums);
-  return run_to_end(*trainer, run, data, talk, options.json);
+  return run_to_end(*trainer, run, data, run_log, options.json);
 }
 
 RunFolder folder_of(const TrainCommand& options, const Config& config) {
@@ -185,24 +185,24 @@ int train_command(const TrainCommand& options) {
   });
   if (!is_first(world)) return follow(*world, config);
   const RunFolder run = folder_of(options, config);
-  Talk talk;
-  for (const std::string& warning : config.warnings) talk.line("warning: " + warning);
+  RunLog run_log;
+  for (const std::string& warning : config.warnings) run_log.line("warning: " + warning);
   const ExperimentData data = load_data_together(world, config);  // bad data leaves nothing behind
   std::optional<Trainer> trainer;
-  make_trainer(trainer, config, run, data, talk, world);  // nor does a model that does not fit
+  make_trainer(trainer, config, run, data, run_log, world);  // nor does a model that does not fit
   trainer->initialise();
   const RunLock lock = lock_new_run(run, options.overwrite);
   begin_run(run, config, data.tokenizers, data.sums, options.command);
-  talk.log_to(run.log());
-  talk.line(trainer->task().describe(data));
-  talk.line(
+  run_log.log_to(run.log());
+  run_log.line(trainer->task().describe(data));
+  run_log.line(
       fmt::format("model: {} parameters; {}, {}; run folder {}",
                   format_quantity(static_cast<double>(count_values(trainer->model().parameters()))),
                   counted(trainer->team().threads(), "thread"),
                   counted(config.train.shards, "shard"), run.path.string()));
-  tell_ranks(world, *trainer, config, talk);
-  explain_precision(config, talk);
-  return logged(talk, [&] { return run_to_end(*trainer, run, data, talk, options.json); });
+  log_ranks(world, *trainer, config, run_log);
+  explain_precision(config, run_log);
+  return logged(run_log, [&] { return run_to_end(*trainer, run, data, run_log, options.json); });
 }
 
 int resume_command(const ResumeCommand& options) {
@@ -217,21 +217,21 @@ int resume_command(const ResumeCommand& options) {
   const RunFolder run{options.run};
   std::optional<RunLock> lock;
   const Config config = together(world, [&] {
-    if (!RunLock::left_in(run.path, false)) {
+    if (!RunLock::has_mark(run.path, false)) {
       try {
         require_run(run, options.overrides);
       } catch (const Error&) {
         // Another process may have taken the lock since then, and may be replacing the run.
-        if (!RunLock::left_in(run.path, false)) throw;
+        if (!RunLock::has_mark(run.path, false)) throw;
       }
     }
     lock.emplace(run.path);  // before reading: a run that is being replaced has no config
     return read_run_config(run, options.overrides);
   });
   if (world != nullptr) world->broadcast(write_yaml(config));
-  Talk talk;
-  talk.log_to(run.log());
-  return logged(talk, [&] { return go_on(config, run, options, talk, world); });
+  RunLog run_log;
+  run_log.log_to(run.log());
+  return logged(run_log, [&] { return resume_run(config, run, options, run_log, world); });
 }
 
 }  // namespace heed

@@ -9,7 +9,7 @@
 #include "train/run/checkpoint_folder.h"
 #include "train/run/run_record.h"
 #include "train/tasks/model.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 HEED_BEGIN
 
@@ -21,7 +21,7 @@ WeightsInfo check_weights(const RunFolder& run, const std::filesystem::path& wei
     return {weights, check_file(weights, "model.safetensors")};
   } catch (const Error& e) {
     if (e.code != Exit::bad_input) throw;
-    const std::string others = weights_there(run);
+    const std::string others = available_weights(run);
     throw Error(e.code, others.empty() ? e.what()
                                        : fmt::format("{}\n--weights chooses other weights{}",
                                                      e.what(), others));
@@ -37,15 +37,15 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   trained.config = read_run_config(folder, overrides);
   const bool bf16 = trained.config.decode.precision == DecodePrecision::bf16;
   if (const std::string note = bf16_note(bf16, "decode.precision"); !note.empty()) {
-    tell("heed: " + note);
+    print_message("heed: " + note);
   }
   const std::filesystem::path weights = find_weights(folder, name);
-  for (const std::string& note : check_files(folder)) tell("heed: note: " + note);
+  for (const std::string& note : check_files(folder)) print_message("heed: note: " + note);
   for (const std::string& changed : changed_plugins(folder, trained.config))
-    tell(fmt::format("heed: note: {} from those that the run was started with", changed));
+    print_message(fmt::format("heed: note: {} from those that the run was started with", changed));
   trained.tokenizers = load_tokenizers(folder.path, trained.config);
   trained.task = make_task(trained.config);
-  trained.model = build_unfilled(trained.config, sizes_of(trained.tokenizers));
+  trained.model = build_uninitialised(trained.config, sizes_of(trained.tokenizers));
   const std::filesystem::path file = weights / "model.safetensors";
   // A folder from elsewhere, given by its path, may contain only weights.
   std::error_code ignored;
@@ -57,7 +57,7 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   trained.weights = own || has_state ? check_weights(folder, weights) : WeightsInfo(weights);
   trained.quantised =
       load_weights(SafetensorsFile::read(file), trained.model->state(), file.string()).quantised;
-  tell("heed: weights: " + trained.weights.text());
+  print_message("heed: weights: " + trained.weights.text());
   return trained;
 }
 

@@ -23,7 +23,7 @@ struct TrainedModel {
   static TrainedModel open(const std::string& run, const std::vector<std::string>& overrides,
                            const std::string& name);
 
-  Trained with(Team& team) const { return {*model, tokenizers, team}; }
+  LoadedModel with(Team& team) const { return {*model, tokenizers, team}; }
 };
 
 HEED_END

@@ -11,8 +11,8 @@
 #include "data/tokenizers/tokenizer.h"
 #include "nn/layers/mixer.h"
 #include "nn/layers/positions.h"
-#include "train/config/complaints.h"
 #include "train/config/fields.h"
+#include "train/config/key_checks.h"
 
 namespace heed {
 namespace {
@@ -22,10 +22,10 @@ std::string value_of(const Config& config, std::string_view key) {
   return find_field(key)->print(config);
 }
 
-class Checker : Complaints {
+class Checker : KeyChecks {
  public:
   Checker(Config& config, const Config& file, const YamlNode& tree, Problems& problems)
-      : Complaints(tree, problems), config_(config), file_(file) {}
+      : KeyChecks(tree, problems), config_(config), file_(file) {}
 
   void run() {
     settle_architecture();
@@ -55,13 +55,13 @@ class Checker : Complaints {
     for (const Condition& condition : field.conditions) {
       if (!condition.of.empty() && !contains(condition.of, value)) continue;
       if (contains(condition.values, value_of(config_, condition.chooser))) continue;
-      const bool nobody_gave_it = !field.in_old_runs.is_null() && !tree_.place_of(field.key).whole;
-      if (nobody_gave_it || (field.resettable && from_command_line(condition.chooser) &&
-                             !from_command_line(field.key))) {
+      const bool not_given = !field.in_old_runs.is_null() && !tree_.place_of(field.key).complete;
+      if (not_given || (field.resettable && from_command_line(condition.chooser) &&
+                        !from_command_line(field.key))) {
         return field.set(config_, field.get(Config{}));
       }
-      complain({field.key, condition.chooser},
-               (condition.of.empty() ? "" : value + " is ") + field.sentence(condition));
+      add_error({field.key, condition.chooser},
+                (condition.of.empty() ? "" : value + " is ") + field.sentence(condition));
     }
   }
 
@@ -83,10 +83,10 @@ class Checker : Complaints {
     const std::string& name = config_.name;
     if (name.empty() || name.size() > 200 || name.front() == '.' || name.front() == '-' ||
         name.find('/') != std::string::npos || shown(name, 1000) != name) {
-      complain({"name"},
-               fmt::format("\"{}\" cannot be a folder's name: it needs 1 to 200 bytes, no "
-                           "slash, and no dot or dash in front",
-                           shown(name)));
+      add_error({"name"},
+                fmt::format("\"{}\" cannot be a folder's name: it needs 1 to 200 bytes, no "
+                            "slash, and no dot or dash in front",
+                            shown(name)));
     }
   }
 
@@ -95,48 +95,48 @@ class Checker : Complaints {
     check_split("data.valid", config_.data.valid);
     check_split("data.test", config_.data.test);
     if (synthetic() || any_file(config_.data.train) || config_.bench.sequences > 0) return;
-    complain({"data.train", "data.synthetic.name", "task"},
-             fmt::format("missing: nothing to train on (give {})",
-                         task().reads != Reads::pairs
-                             ? "text files"
-                             : "source and target files, or data.synthetic.name"));
+    add_error({"data.train", "data.synthetic.name", "task"},
+              fmt::format("missing: nothing to train on (give {})",
+                          task().reads != Reads::pairs
+                              ? "text files"
+                              : "source and target files, or data.synthetic.name"));
   }
 
   /// Source and target need the same number of files.
   void check_split(const std::string& split, const FilesOptions& files) {
     const std::string source = split + ".source", target = split + ".target";
     if (files.source.empty() && !files.target.empty()) {
-      complain({source, target}, "missing, but target is given");
+      add_error({source, target}, "missing, but target is given");
     } else if (config_.data.input != InputKind::text && files.target.empty() &&
                std::ranges::all_of(files.source, holds_both_sides)) {
       return;
     } else if (files.target.empty() && !files.source.empty()) {
-      complain({target, source}, "missing, but source is given");
+      add_error({target, source}, "missing, but source is given");
     } else if (files.source.size() != files.target.size()) {
-      complain({source, target}, fmt::format("{} files, but target has {}", files.source.size(),
-                                             files.target.size()));
+      add_error({source, target}, fmt::format("{} files, but target has {}", files.source.size(),
+                                              files.target.size()));
     }
   }
 
   void check_fractions() {
     const DataOptions& data = config_.data;
     if (data.valid_fraction > 0 && any_file(data.valid)) {
-      complain({"data.valid_fraction", "data.valid"},
-               "data.valid names files: use one or the other");
+      add_error({"data.valid_fraction", "data.valid"},
+                "data.valid names files: use one or the other");
     }
     if (data.test_fraction > 0 && any_file(data.test)) {
-      complain({"data.test_fraction", "data.test"}, "data.test names files: use one or the other");
+      add_error({"data.test_fraction", "data.test"}, "data.test names files: use one or the other");
     }
     if (data.valid_fraction + data.test_fraction > 0 && !data.mixture.prefixes.empty()) {
-      complain({"data.mixture.prefixes",
-                data.valid_fraction > 0 ? "data.valid_fraction" : "data.test_fraction"},
-               "fractions are cut from the end of train, which is its last part; give files for "
-               "valid and test");
+      add_error({"data.mixture.prefixes",
+                 data.valid_fraction > 0 ? "data.valid_fraction" : "data.test_fraction"},
+                "fractions are cut from the end of train, which is its last part; give files for "
+                "valid and test");
     }
     if (data.valid_fraction + data.test_fraction >= 1.0) {
-      complain({"data.valid_fraction", "data.test_fraction"},
-               fmt::format("{} and test_fraction {} leave nothing to train on", data.valid_fraction,
-                           data.test_fraction));
+      add_error({"data.valid_fraction", "data.test_fraction"},
+                fmt::format("{} and test_fraction {} leave nothing to train on",
+                            data.valid_fraction, data.test_fraction));
     }
   }
 
@@ -146,50 +146,51 @@ class Checker : Complaints {
                                        std::pair(&config_.data.valid, "data.valid"),
                                        std::pair(&config_.data.test, "data.test")}) {
       if (any_file(*files)) {
-        complain({split, "data.synthetic.name"},
-                 "data.synthetic names a task: use one or the other");
+        add_error({split, "data.synthetic.name"},
+                  "data.synthetic names a task: use one or the other");
       }
     }
     const SyntheticOptions& synthetic = config_.data.synthetic;
     if (synthetic.min_length > synthetic.max_length) {
-      complain({"data.synthetic.min_length", "data.synthetic.max_length"},
-               fmt::format("{} is more than max_length: {}", synthetic.min_length,
-                           synthetic.max_length));
+      add_error({"data.synthetic.min_length", "data.synthetic.max_length"},
+                fmt::format("{} is more than max_length: {}", synthetic.min_length,
+                            synthetic.max_length));
     }
     if (synthetic.name == SyntheticKind::mixture) check_mixture(synthetic);
     if (synthetic.name != SyntheticKind::recall) return;
     if (synthetic.symbols > 52)
-      complain({"data.synthetic.symbols"}, fmt::format("{} is more than the 52 keys of recall, a-z "
-                                                       "and A-Z",
-                                                       synthetic.symbols));
+      add_error({"data.synthetic.symbols"},
+                fmt::format("{} is more than the 52 keys of recall, a-z "
+                            "and A-Z",
+                            synthetic.symbols));
     if (synthetic.max_length > synthetic.symbols) {
-      complain({"data.synthetic.max_length", "data.synthetic.symbols"},
-               fmt::format("{} is more than symbols: {}, and the keys of a line differ",
-                           synthetic.max_length, synthetic.symbols));
+      add_error({"data.synthetic.max_length", "data.synthetic.symbols"},
+                fmt::format("{} is more than symbols: {}, and the keys of a line differ",
+                            synthetic.max_length, synthetic.symbols));
     }
     if (synthetic.distance > synthetic.min_length) {
-      complain({"data.synthetic.distance", "data.synthetic.min_length"},
-               fmt::format("{} is more than min_length: {}, so a line may lack the key",
-                           synthetic.distance, synthetic.min_length));
+      add_error({"data.synthetic.distance", "data.synthetic.min_length"},
+                fmt::format("{} is more than min_length: {}, so a line may lack the key",
+                            synthetic.distance, synthetic.min_length));
     }
   }
 
   void check_mixture(const SyntheticOptions& synthetic) {
     const auto& kinds = names_of(SyntheticKind{});
     if (!config_.data.mixture.prefixes.empty())
-      complain({"data.mixture.prefixes", "data.synthetic.name"},
-               "the lines of a synthetic mixture begin with the names of their tasks");
+      add_error({"data.mixture.prefixes", "data.synthetic.name"},
+                "the lines of a synthetic mixture begin with the names of their tasks");
     if (synthetic.of.empty())
-      complain({"data.synthetic.of", "data.synthetic.name"}, "missing: a mixture of which tasks?");
+      add_error({"data.synthetic.of", "data.synthetic.name"}, "missing: a mixture of which tasks?");
     for (auto name = synthetic.of.begin(); name != synthetic.of.end(); ++name) {
       const bool known = std::ranges::find(kinds, *name) != kinds.end() && *name != "none" &&
                          *name != "mixture" && *name != "captions" && *name != "tones" &&
                          *name != "motion";
       if (!known)
-        complain({"data.synthetic.of"},
-                 fmt::format("\"{}\" is not a synthetic task", shown(*name)));
+        add_error({"data.synthetic.of"},
+                  fmt::format("\"{}\" is not a synthetic task", shown(*name)));
       if (std::find(synthetic.of.begin(), name, *name) != name)
-        complain({"data.synthetic.of"}, fmt::format("{} is given twice", *name));
+        add_error({"data.synthetic.of"}, fmt::format("{} is given twice", *name));
     }
   }
 
@@ -197,22 +198,22 @@ class Checker : Complaints {
     const SpanOptions& spans = config_.data.spans;
     const double most = static_cast<double>(config_.data.max_length) * spans.rate / spans.length;
     if (!task().hides_spans || most + 1 <= static_cast<double>(span_marks)) return;
-    complain({"data.spans.length", "data.spans.rate", "data.max_length"},
-             fmt::format("a line of data.max_length: {} tokens has {:.0f} hidden stretches, but "
-                         "there are {} pieces <extra_id_...> to mark them",
-                         config_.data.max_length, most, span_marks));
+    add_error({"data.spans.length", "data.spans.rate", "data.max_length"},
+              fmt::format("a line of data.max_length: {} tokens has {:.0f} hidden stretches, but "
+                          "there are {} pieces <extra_id_...> to mark them",
+                          config_.data.max_length, most, span_marks));
   }
 
   void check_tokenizer() {
     const TokenizerOptions& tokenizer = config_.tokenizer;
     if (const std::string wrong = wrong_specials(tokenizer.specials); !wrong.empty())
-      complain({"tokenizer.specials"}, wrong);
+      add_error({"tokenizer.specials"}, wrong);
     if (tokenizer.shared || tokenizer.source_model.empty() == tokenizer.target_model.empty())
       return;
     const bool source = tokenizer.source_model.empty();
-    complain({source ? "tokenizer.source_model" : "tokenizer.target_model",
-              source ? "tokenizer.target_model" : "tokenizer.source_model"},
-             "missing, but the other side has one");
+    add_error({source ? "tokenizer.source_model" : "tokenizer.target_model",
+               source ? "tokenizer.target_model" : "tokenizer.source_model"},
+              "missing, but the other side has one");
   }
 
   void check_input() {
@@ -221,16 +222,16 @@ class Checker : Complaints {
                              : moves()  ? InputKind::video
                                         : InputKind::text;
     if (synthetic() && config_.data.input != needed) {
-      complain({"data.synthetic.name", "data.input"},
-               fmt::format("{} is for data.input: {}", value_of(config_, "data.synthetic.name"),
-                           name_of(needed)));
+      add_error({"data.synthetic.name", "data.input"},
+                fmt::format("{} is for data.input: {}", value_of(config_, "data.synthetic.name"),
+                            name_of(needed)));
     }
     if (config_.data.input == InputKind::text) return;
     if (config_.model.segments > 1)
-      complain({"model.segments", "data.input"}, "a source that is not text has no segments");
+      add_error({"model.segments", "data.input"}, "a source that is not text has no segments");
     if (config_.tokenizer.sample.alpha > 0)
-      complain({"tokenizer.sample.alpha", "data.input"}, "only for text");
-    if (config_.data.cutoff > 0) complain({"data.cutoff", "data.input"}, "only for text");
+      add_error({"tokenizer.sample.alpha", "data.input"}, "only for text");
+    if (config_.data.cutoff > 0) add_error({"data.cutoff", "data.input"}, "only for text");
     if (config_.data.input == InputKind::features) return check_features();
     check_image();
     if (config_.data.input == InputKind::video) check_video();
@@ -240,11 +241,11 @@ class Checker : Complaints {
     const FeatureOptions& features = config_.data.features;
     const double window = features.window * static_cast<double>(features.rate) / 1000;
     if (window < 16 || window > 65536)
-      complain({"data.features.window", "data.features.rate"},
-               fmt::format("{} ms are {:.0f} samples; a frame needs 16 to 65536", features.window,
-                           window));
+      add_error({"data.features.window", "data.features.rate"},
+                fmt::format("{} ms are {:.0f} samples; a frame needs 16 to 65536", features.window,
+                            window));
     if (features.hop * static_cast<double>(features.rate) < 1000)
-      complain({"data.features.hop", "data.features.rate"}, "shorter than a sample");
+      add_error({"data.features.hop", "data.features.rate"}, "shorter than a sample");
   }
 
   void check_image() {
@@ -252,32 +253,32 @@ class Checker : Complaints {
     for (const auto& [key, side] : {std::pair("data.image.height", image.height),
                                     std::pair("data.image.width", image.width)}) {
       if (side % image.patch != 0)
-        complain({key, "data.image.patch"},
-                 fmt::format("{} is not a multiple of patch: {}", side, image.patch));
+        add_error({key, "data.image.patch"},
+                  fmt::format("{} is not a multiple of patch: {}", side, image.patch));
     }
-    if (image.channels == 2) complain({"data.image.channels"}, "2: pictures have 1 or 3");
+    if (image.channels == 2) add_error({"data.image.channels"}, "2: pictures have 1 or 3");
     if ((draws() || moves()) && image.flip)
-      complain({"data.image.flip", "data.synthetic.name"},
-               fmt::format("the targets of {} name left and right, which mirroring exchanges",
-                           value_of(config_, "data.synthetic.name")));
+      add_error({"data.image.flip", "data.synthetic.name"},
+                fmt::format("the targets of {} name left and right, which mirroring exchanges",
+                            value_of(config_, "data.synthetic.name")));
     if (draws() && std::min(image.height, image.width) < 16)
-      complain({"data.image.height", "data.image.width", "data.synthetic.name"},
-               "two shapes need a picture of at least 16 x 16 pixels");
+      add_error({"data.image.height", "data.image.width", "data.synthetic.name"},
+                "two shapes need a picture of at least 16 x 16 pixels");
   }
 
   void check_video() {
     const VideoOptions& video = config_.data.video;
     const ImageOptions& image = config_.data.image;
     if (video.frames % video.tubelet != 0)
-      complain({"data.video.frames", "data.video.tubelet"},
-               fmt::format("{} is not a multiple of tubelet: {}", video.frames, video.tubelet));
+      add_error({"data.video.frames", "data.video.tubelet"},
+                fmt::format("{} is not a multiple of tubelet: {}", video.frames, video.tubelet));
     if (!moves()) return;
     if (video.frames < motion_frames)
-      complain(
+      add_error(
           {"data.video.frames", "data.synthetic.name"},
           fmt::format("{} is less than {}, which three turns need", video.frames, motion_frames));
     if (std::min(image.height, image.width) < motion_side)
-      complain(
+      add_error(
           {"data.image.height", "data.image.width", "data.synthetic.name"},
           fmt::format("a moving square needs frames of at least {0} x {0} pixels", motion_side));
   }
@@ -302,7 +303,7 @@ class Checker : Complaints {
     if (has_decoder(architecture)) return;
     config_.model.decoder_layers = 0;
     if (architecture == Architecture::encoder_of_tokens || !text) return;
-    if (config_.tokenizer.shared && tree_.place_of("tokenizer.shared").whole)
+    if (config_.tokenizer.shared && tree_.place_of("tokenizer.shared").complete)
       warn({"tokenizer.shared", "task"}, "labels have their own vocabulary");
     config_.tokenizer.shared = false;
   }
@@ -315,8 +316,8 @@ class Checker : Complaints {
     const std::vector<std::int64_t>& depths = config_.model.swin.depths;
     const std::int64_t blocks = std::accumulate(depths.begin(), depths.end(), std::int64_t{0});
     if (blocks > 1000)
-      complain({"model.swin.depths"},
-               fmt::format("{} blocks in all; at most 1000 are possible", blocks));
+      add_error({"model.swin.depths"},
+                fmt::format("{} blocks in all; at most 1000 are possible", blocks));
     settle("model.positions", "none", "none");
     settle("model.pool", "mean", "mean");
     settle("model.layers.encoder", blocks, fmt::format("the sum of model.swin.depths, {}", blocks));
@@ -328,11 +329,11 @@ class Checker : Complaints {
     const Field& field = *find_field(key);
     const bool changed = from_command_line("model.kind") || from_command_line("model.swin.depths");
     const bool layers = key == "model.layers.encoder";
-    const bool given = tree_.place_of(key).whole || (layers && one_number_for_layers());
+    const bool given = tree_.place_of(key).complete || (layers && one_number_for_layers());
     const bool typed = from_command_line(key) || (layers && from_command_line("model.layers"));
     if (given && field.get(config_) != value && (typed || !changed))
-      complain({key, "model.kind"},
-               fmt::format("{}, but kind: swin needs {}", field.print(config_), needed));
+      add_error({key, "model.kind"},
+                fmt::format("{}, but kind: swin needs {}", field.print(config_), needed));
     field.set(config_, value);
   }
 
@@ -349,14 +350,15 @@ class Checker : Complaints {
     const std::int64_t stages = std::ssize(model.swin.depths),
                        divisor = std::int64_t{1} << std::min<std::int64_t>(stages - 1, 30);
     if (model.grid_height % divisor != 0 || model.grid_width % divisor != 0) {
-      complain(
+      add_error(
           {"model.swin.depths", "data.image.patch", "model.kind"},
           fmt::format(
               "{} stages need both sides of a picture divisible by {} patches, but it has {} x {}",
               stages, divisor, model.grid_height, model.grid_width));
     }
     if (config_.train.recompute)
-      complain({"train.recompute", "model.kind"}, "has no effect with kind: swin; set it to false");
+      add_error({"train.recompute", "model.kind"},
+                "has no effect with kind: swin; set it to false");
   }
 
   void check_model() {
@@ -365,7 +367,7 @@ class Checker : Complaints {
     const Architecture architecture = task().architecture;
     if (model.front_end.kind == FrontEndKind::conv && model.pool == Pool::first &&
         architecture == Architecture::encoder_of_sequences) {
-      complain(
+      add_error(
           {"model.pool", "model.front_end.kind"},
           "first, but front_end.kind: conv needs mean: the first row of an input would be part "
           "of the first windows");
@@ -374,18 +376,18 @@ class Checker : Complaints {
                          (has_encoder(architecture) && has_decoder(architecture)),
                recurrent = model.mixer == MixerKind::lstm || model.mixer == MixerKind::gru;
     if (attends && model.d_model % model.heads != 0) {
-      complain({"model.d_model", "model.heads"},
-               fmt::format("{} is not a multiple of heads: {}", model.d_model, model.heads));
+      add_error({"model.d_model", "model.heads"},
+                fmt::format("{} is not a multiple of heads: {}", model.d_model, model.heads));
     }
     if (attends && model.attention.kv_heads > 0 && model.heads % model.attention.kv_heads != 0) {
-      complain({"model.attention.kv_heads", "model.heads"},
-               fmt::format("{} does not divide heads: {}", model.attention.kv_heads, model.heads));
+      add_error({"model.attention.kv_heads", "model.heads"},
+                fmt::format("{} does not divide heads: {}", model.attention.kv_heads, model.heads));
     }
     if (recurrent && has_encoder(architecture) && model.d_model % 2 != 0) {
-      complain({"model.d_model", "model.mixer"},
-               fmt::format("{} is odd, but mixer: {} has two directions in an encoder, each of "
-                           "half the width",
-                           model.d_model, name_of(model.mixer)));
+      add_error({"model.d_model", "model.mixer"},
+                fmt::format("{} is odd, but mixer: {} has two directions in an encoder, each of "
+                            "half the width",
+                            model.d_model, name_of(model.mixer)));
     }
   }
 
@@ -395,14 +397,14 @@ class Checker : Complaints {
     const bool sinusoids =
         model.positions == PositionKind::sinusoidal || model.positions == PositionKind::relative_xl;
     if (sinusoids && model.d_model % 2 != 0) {
-      complain(
+      add_error(
           {"model.d_model", "model.positions"},
           fmt::format("{} is odd, but positions: {} needs an even width", model.d_model, name));
     }
     if (model.positions == PositionKind::rotary && model.d_model / model.heads % 2 != 0) {
-      complain({"model.heads", "model.d_model", "model.positions"},
-               fmt::format("{} heads of {} columns, but positions: rotary needs an even width",
-                           model.heads, model.d_model / model.heads));
+      add_error({"model.heads", "model.d_model", "model.positions"},
+                fmt::format("{} heads of {} columns, but positions: rotary needs an even width",
+                            model.heads, model.d_model / model.heads));
     }
     if (model.positions == PositionKind::relative_t5) check_buckets(model);
     if (model.positions != PositionKind::learned) return;
@@ -412,8 +414,9 @@ class Checker : Complaints {
                                    : special == 1
                                        ? ", and one for the end token"
                                        : fmt::format(", and {} for special tokens", special);
-      complain({"model.max_positions", key},
-               fmt::format("{} is less than {}: {}{}", model.max_positions, key, length, specials));
+      add_error(
+          {"model.max_positions", key},
+          fmt::format("{} is less than {}: {}{}", model.max_positions, key, length, specials));
     };
     if (task().reads == Reads::text) return fit("model.context", model.context, 0);
     const bool two_lines = config_.data.mask.next_sentence;
@@ -425,10 +428,10 @@ class Checker : Complaints {
     if (model.front_end.kind == FrontEndKind::conv) {
       const std::int64_t rows = rows_after(model.front_end, config_.data.max_length);
       if (rows > model.max_positions)
-        complain({"model.max_positions", "data.max_length", "model.front_end.layers"},
-                 fmt::format("{} is less than the {} rows that front_end makes of "
-                             "data.max_length: {}",
-                             model.max_positions, rows, config_.data.max_length));
+        add_error({"model.max_positions", "data.max_length", "model.front_end.layers"},
+                  fmt::format("{} is less than the {} rows that front_end makes of "
+                              "data.max_length: {}",
+                              model.max_positions, rows, config_.data.max_length));
       return;
     }
     if (config_.data.input == InputKind::features)  // and the row of zeros of classify
@@ -459,26 +462,27 @@ class Checker : Complaints {
                                      : patches_of(config_.data),
                        needed = patches + (class_row ? 1 : 0);
     if (needed <= model.max_positions) return;
-    complain({"model.max_positions", "data.image.patch"},
-             fmt::format("{} is less than the {} rows of a {}", model.max_positions, needed,
-                         video ? "clip" : "picture"));
+    add_error({"model.max_positions", "data.image.patch"},
+              fmt::format("{} is less than the {} rows of a {}", model.max_positions, needed,
+                          video ? "clip" : "picture"));
   }
 
   void check_buckets(const ModelOptions& model) {
     if (model.t5_buckets % 4 != 0)
-      complain({"model.t5_buckets"}, fmt::format("{} is not a multiple of 4", model.t5_buckets));
+      add_error({"model.t5_buckets"}, fmt::format("{} is not a multiple of 4", model.t5_buckets));
     if (model.t5_distance <= model.t5_buckets / 2) {
-      complain({"model.t5_distance", "model.t5_buckets"},
-               fmt::format("{} must be more than half of t5_buckets: {}", model.t5_distance,
-                           model.t5_buckets));
+      add_error({"model.t5_distance", "model.t5_buckets"},
+                fmt::format("{} must be more than half of t5_buckets: {}", model.t5_distance,
+                            model.t5_buckets));
     }
   }
 
   void check_decoding() {
     const DecodeOptions& decode = config_.decode;
     if (decode.min_length > decode.max_length) {
-      complain({"decode.min_length", "decode.max_length"},
-               fmt::format("{} is more than max_length: {}", decode.min_length, decode.max_length));
+      add_error(
+          {"decode.min_length", "decode.max_length"},
+          fmt::format("{} is more than max_length: {}", decode.min_length, decode.max_length));
     }
   }
 
@@ -490,21 +494,21 @@ class Checker : Complaints {
                            steps = "optim.schedule.steps";
     if (schedule.name == ScheduleKind::noam || schedule.name == ScheduleKind::inverse_sqrt) {
       if (schedule.warmup == 0)
-        complain({warmup, chooser}, fmt::format("0, but {} needs at least 1", name));
+        add_error({warmup, chooser}, fmt::format("0, but {} needs at least 1", name));
     }
     if (schedule.name != ScheduleKind::cosine && schedule.name != ScheduleKind::linear) return;
     const std::int64_t end = end_of_decay(config_);
     if (end == 0 && config_.train.epochs == 0.0) {
-      complain({steps, chooser, "train.steps"},
-               fmt::format("missing: {} needs to know where it ends, and train.steps is 0", name));
+      add_error({steps, chooser, "train.steps"},
+                fmt::format("missing: {} needs to know where it ends, and train.steps is 0", name));
     } else if (end > 0 && schedule.warmup >= end && !shorten_warmup(end)) {
-      complain({warmup, steps, chooser, "train.steps"},
-               fmt::format("{}, but {} ends at step {}; give a shorter warmup too", schedule.warmup,
-                           name, end));
+      add_error({warmup, steps, chooser, "train.steps"},
+                fmt::format("{}, but {} ends at step {}; give a shorter warmup too",
+                            schedule.warmup, name, end));
     }
     if (schedule.min_lr > optim.lr) {
-      complain({"optim.schedule.min_lr", "optim.lr"},
-               fmt::format("{} is more than optim.lr: {}", schedule.min_lr, optim.lr));
+      add_error({"optim.schedule.min_lr", "optim.lr"},
+                fmt::format("{} is more than optim.lr: {}", schedule.min_lr, optim.lr));
     }
   }
 
@@ -531,31 +535,31 @@ class Checker : Complaints {
   void check_train() {
     const TrainOptions& train = config_.train;
     if (train.steps == 0 && train.epochs == 0.0 && train.minutes == 0.0) {
-      complain({"train.steps", "train.epochs", "train.minutes"},
-               "nothing ends the run: steps, epochs and minutes are all 0");
+      add_error({"train.steps", "train.epochs", "train.minutes"},
+                "nothing ends the run: steps, epochs and minutes are all 0");
     }
     const DataOptions& data = config_.data;
     const bool validates =
         synthetic() ? data.synthetic.valid > 0 : data.valid_fraction > 0 || any_file(data.valid);
     if (train.early_stopping.metric && !validates)
-      complain({"train.early_stopping.metric", "data.valid"}, "needs validation data");
+      add_error({"train.early_stopping.metric", "data.valid"}, "needs validation data");
     if (train.rdrop > 0 && config_.model.memory > 0) {
-      complain({"train.rdrop", "model.memory"},
-               "runs each sequence twice, which a segment memory does not allow; set model.memory "
-               "or train.rdrop to 0");
+      add_error({"train.rdrop", "model.memory"},
+                "runs each sequence twice, which a segment memory does not allow; set model.memory "
+                "or train.rdrop to 0");
     }
     if (train.distill.teacher.empty()) {
       const DistillOptions usual;
       for (const auto& [key, changed] :
            {std::pair("train.distill.weight", train.distill.weight != usual.weight),
             std::pair("train.distill.temperature", train.distill.temperature != usual.temperature)})
-        if (changed) complain({key, "train.distill.teacher"}, "only with train.distill.teacher");
+        if (changed) add_error({key, "train.distill.teacher"}, "only with train.distill.teacher");
     }
     if (!train.distill.teacher.empty() && (train.rdrop > 0 || config_.model.memory > 0)) {
       const bool twice = train.rdrop > 0;
-      complain({"train.distill.teacher", twice ? "train.rdrop" : "model.memory"},
-               fmt::format("distillation cannot be combined with {0}; set {0} to 0",
-                           twice ? "train.rdrop" : "model.memory"));
+      add_error({"train.distill.teacher", twice ? "train.rdrop" : "model.memory"},
+                fmt::format("distillation cannot be combined with {0}; set {0} to 0",
+                            twice ? "train.rdrop" : "model.memory"));
     }
     const std::int64_t averaged = (train.steps + 4) / 5;  // the run's last fifth, rounded up
     if (train.average > 1 && train.steps > 0 && (train.average - 1) * train.save_every > averaged) {

@@ -18,7 +18,7 @@ namespace {
 /// The file's text; of a file that is too large, just enough to tell.
 std::string read_text_file(const std::string& path) {
   constexpr std::size_t byte_order_mark = 3;
-  std::string text(yaml_most_bytes + byte_order_mark + 1, '\0');
+  std::string text(yaml_max_bytes + byte_order_mark + 1, '\0');
   std::size_t have = 0;
   try {
     FileReader file(std::filesystem::absolute(path), FileReader::Kinds::also_devices);
@@ -40,10 +40,10 @@ void report_unknown(const YamlEntry& entry, const std::string& section, const st
   std::string message = "unknown key", hint;
   if (!problems.full()) hint = nearest(entry.key, names_in(section));
   if (!hint.empty()) {
-    const std::string whole = section.empty() ? hint : section + "." + hint;
-    problems.taint(whole);
-    if (entry.place.source > 0) hint = whole;  // the command line takes full keys
-  } else {                                     // perhaps the key belongs to another section
+    const std::string full_key = section.empty() ? hint : section + "." + hint;
+    problems.mark_invalid(full_key);
+    if (entry.place.source > 0) hint = full_key;  // the command line takes full keys
+  } else {                                        // perhaps the key belongs to another section
     const std::string end = "." + entry.key;
     for (const Field& field : fields()) {
       if (field.key.ends_with(end)) hint += (hint.empty() ? "" : " or ") + field.key;
@@ -56,10 +56,10 @@ void report_unknown(const YamlEntry& entry, const std::string& section, const st
 void read_field(const Field& field, const YamlNode& node, Config& config, Problems& problems) {
   try {
     field.set(config, field.read(node));
-  } catch (const Complaint& complaint) {
+  } catch (const ValueError& error) {
     std::string hint;
     if (field.kind == FieldKind::choice &&
-        complaint.message.find("did you mean") == std::string::npos) {
+        error.message.find("did you mean") == std::string::npos) {
       const std::string section = field.key.substr(0, field.key.rfind('.') + 1);
       for (const Field& other : fields()) {  // kind: bpe, where algorithm: bpe is meant
         if (other.key.starts_with(section) &&
@@ -68,7 +68,7 @@ void read_field(const Field& field, const YamlNode& node, Config& config, Proble
               fmt::format(" (did you mean {}: {}?)", other.key.substr(section.size()), node.text);
       }
     }
-    problems.add(complaint.place, field.key, complaint.message + hint);
+    problems.add(error.place, field.key, error.message + hint);
   }
 }
 
@@ -80,8 +80,8 @@ void read_shorthand(const std::string& section, const YamlNode& node, Config& co
       const Field& field = *find_field(fmt::format("{}.{}", section, name));
       field.set(config, field.read(node));
     }
-  } catch (const Complaint& complaint) {
-    problems.add(complaint.place, section, complaint.message);
+  } catch (const ValueError& error) {
+    problems.add(error.place, section, error.message);
   }
 }
 
@@ -126,7 +126,7 @@ void load_plugins(const YamlNode& tree, const Problems& problems) {
   std::vector<std::string> files;
   try {
     files = find_field("plugins")->read(entry->value).get<std::vector<std::string>>();
-  } catch (const Complaint&) {  // reported when the key is read
+  } catch (const ValueError&) {  // reported when the key is read
   }
   if (!files.empty()) problems.raise();
   for (const std::string& file : files) {
@@ -153,7 +153,7 @@ Config parse_config(std::string_view text, const std::string& file,
   if (plugins == PluginUse::load) load_plugins(*tree, problems);
   Config start;
   for (const Field& field : fields()) {
-    if (of_a_run && !field.in_old_runs.is_null() && !tree->place_of(field.key).whole)
+    if (of_a_run && !field.in_old_runs.is_null() && !tree->place_of(field.key).complete)
       field.set(start, field.in_old_runs);
   }
   Config file_alone = start;  // the config without the command line
@@ -190,13 +190,13 @@ std::vector<std::string> changes_on_resume(const Config& run, const Config& now)
   for (const std::string& key : differences(run, now)) {
     const Field& field = *find_field(key);
     const std::string before = field.print(run), after = field.print(now);
-    const auto is_alike = [&](const std::string& value) {
-      return std::ranges::find(field.alike, value) != field.alike.end();
+    const auto is_interchangeable = [&](const std::string& value) {
+      return std::ranges::find(field.interchangeable, value) != field.interchangeable.end();
     };
-    if (!field.kept_because.empty() && !(is_alike(before) && is_alike(after)))
+    if (!field.resume_refusal.empty() && !(is_interchangeable(before) && is_interchangeable(after)))
       throw Error(Exit::usage, fmt::format("{}: {}; to change it, start a new run with heed train",
-                                           key, field.kept_because));
-    if (field.told_on_resume)
+                                           key, field.resume_refusal));
+    if (field.reported_on_resume)
       changes.push_back(fmt::format("{} is now {} (it was {})", key, after, before));
   }
   return changes;

@@ -46,14 +46,14 @@ void set_from(const nlohmann::json& json, std::optional<E>& value) {
 }
 
 inline FieldKind kind_of(double) { return FieldKind::number; }
-inline FieldKind kind_of(bool) { return FieldKind::truth; }
+inline FieldKind kind_of(bool) { return FieldKind::boolean; }
 inline FieldKind kind_of(const std::string&) { return FieldKind::text; }
 inline FieldKind kind_of(const std::vector<std::string>&) { return FieldKind::files; }
 inline FieldKind kind_of(const std::array<double, 2>&) { return FieldKind::pair; }
-inline FieldKind kind_of(const std::vector<std::int64_t>&) { return FieldKind::wholes; }
+inline FieldKind kind_of(const std::vector<std::int64_t>&) { return FieldKind::integers; }
 template <class T>
 FieldKind kind_of(T) {
-  if constexpr (std::is_integral_v<T>) return FieldKind::whole;
+  if constexpr (std::is_integral_v<T>) return FieldKind::integer;
   return FieldKind::choice;
 }
 
@@ -104,12 +104,12 @@ Field row(std::string key, T& (*member_of)(Config&), std::string help) {
 /// What a value may be, in words.
 inline std::string type_of(const Field& field) {
   switch (field.kind) {
-    case FieldKind::whole:
+    case FieldKind::integer:
     case FieldKind::number:
       return fmt::format(
           "{}{}{}, {}", fmt::join(field.choices, ", "), field.choices.empty() ? "" : ", or a ",
-          field.kind == FieldKind::whole ? "whole number" : "number", field.range_text());
-    case FieldKind::truth:
+          field.kind == FieldKind::integer ? "whole number" : "number", field.range_text());
+    case FieldKind::boolean:
       return "true or false";
     case FieldKind::text:
       return "text";
@@ -120,7 +120,7 @@ inline std::string type_of(const Field& field) {
                          field.open ? " | a plugin's" : "");
     case FieldKind::pair:
       return "two numbers, each " + field.range_text();
-    case FieldKind::wholes:
+    case FieldKind::integers:
       return "a list of whole numbers, each " + field.range_text();
   }
   return "";
@@ -141,7 +141,7 @@ inline std::vector<std::string> all_but(const Field& field, const std::string& v
   return others;
 }
 
-inline std::string fits_no_other(const std::string& part) {
+inline std::string fixed_by_weights(const std::string& part) {
   return fmt::format("a run keeps its {}, because its weights fit no other", part);
 }
 

@@ -31,10 +31,10 @@ void add_run(Table& table) {
               "Shared libraries of your own that register tasks, mixers and activations by name "
               "(docs/PLUGINS.md). They are code: heed loads these files and no others.")
               .in_words("a library or a list of libraries"),
-          row(HEED_KEY(task), tasks + ".").keep_on_resume(fits_no_other("task")),
+          row(HEED_KEY(task), tasks + ".").keep_on_resume(fixed_by_weights("task")),
       });
   Field& threads = find(table, "threads");
-  threads.told_on_resume = false;
+  threads.reported_on_resume = false;
   threads.choices = {"auto"};
   threads.get = [](const Config& config) -> nlohmann::json {
     return config.threads == 0 ? nlohmann::json("auto") : nlohmann::json(config.threads);
@@ -413,11 +413,11 @@ void add_task_conditions(Table& table) {
        {"data.mixture.prefixes", "data.mixture.limit", "data.mixture.temperature"})
     needs(key, mixes);
   needs("data.synthetic.name", mixes, "mixture");
-  const auto reads_inputs_whole = [](const TaskInfo& task) {  // not row by row
+  const auto reads_complete_inputs = [](const TaskInfo& task) {  // not row by row
     return task.inputs && task.architecture != Architecture::encoder;
   };
-  needs("data.synthetic.name", reads_inputs_whole, "motion");
-  needs("model.front_end.kind", reads_inputs_whole, "conv");
+  needs("data.synthetic.name", reads_complete_inputs, "motion");
+  needs("model.front_end.kind", reads_complete_inputs, "conv");
   for (const char* kind : {"captions", "tones"}) {
     needs(
         "data.synthetic.name", [&](const TaskInfo& task) { return task.inputs && decodes(task); },
@@ -484,7 +484,7 @@ Table make_table() {
     for (const std::string part : {"tokenizer", "model"}) {
       if (field.key.starts_with(part + ".") && !field.key.starts_with("model.dropout.") &&
           !field.key.starts_with("tokenizer.sample."))
-        field.keep_on_resume(fits_no_other(part));
+        field.keep_on_resume(fixed_by_weights(part));
     }
   }
   return table;
@@ -512,8 +512,8 @@ Field& Field::only(std::string chooser, std::vector<std::string> values, std::st
 }
 
 Field& Field::keep_on_resume(std::string reason, std::vector<std::string> values) {
-  kept_because = std::move(reason);
-  alike = std::move(values);
+  resume_refusal = std::move(reason);
+  interchangeable = std::move(values);
   return *this;
 }
 

@@ -16,7 +16,7 @@
 
 namespace heed {
 
-enum class FieldKind { whole, number, truth, text, files, choice, pair, wholes };
+enum class FieldKind { integer, number, boolean, text, files, choice, pair, integers };
 
 /// Bounds of a number.
 struct Range {
@@ -43,10 +43,11 @@ struct Field {
   std::vector<std::string> choices = {};   ///< of a choice; of a number, a word that may replace it
   bool open = false;                       ///< of a choice: plugins may register further values
   std::vector<Condition> conditions = {};  ///< all of them must hold
-  bool resettable = true;         ///< may be reset if the command line makes it ineffective
-  std::string kept_because = {};  ///< why `heed resume` refuses another value; "": it does not
-  std::vector<std::string> alike = {};  ///< values that may nevertheless replace one another
-  bool told_on_resume = true;           ///< `resume` reports a changed value
+  bool resettable = true;           ///< may be reset if the command line makes it ineffective
+  std::string resume_refusal = {};  ///< why `heed resume` refuses another value; "": it does not
+  std::vector<std::string> interchangeable =
+      {};                          ///< values that may nevertheless replace one another
+  bool reported_on_resume = true;  ///< `resume` reports a changed value
   nlohmann::json in_old_runs =
       {};  ///< its value in a run's config that lacks it; null: the default
 
@@ -54,7 +55,7 @@ struct Field {
   std::function<nlohmann::json(const Config&)> get = {};
   std::function<void(Config&, const nlohmann::json&)> set = {};
 
-  /// The value that a node holds; throws Complaint.
+  /// The value that a node holds; throws ValueError.
   nlohmann::json read(const YamlNode& node) const;
   /// The member as YAML on one line.
   std::string print(const Config& config) const;
@@ -66,7 +67,7 @@ struct Field {
 
   // For the table's rows.
   Field& only(std::string chooser, std::vector<std::string> values, std::string remark = "");
-  Field& keep_on_resume(std::string reason, std::vector<std::string> alike = {});
+  Field& keep_on_resume(std::string reason, std::vector<std::string> interchangeable = {});
   Field& in_words(std::string type);
 };
 

@@ -14,7 +14,7 @@ bool is_key(std::string_view key) {
   };
   return !key.empty() && std::ranges::all_of(key, is_part) && key.front() != '.' &&
          key.back() != '.' && key.find("..") == std::string_view::npos &&
-         std::ranges::count(key, '.') < yaml_most_depth;
+         std::ranges::count(key, '.') < yaml_max_depth;
 }
 
 /// Turns a node into a map if that loses nothing: an empty node, or the one value that stands for
@@ -80,7 +80,7 @@ void apply_overrides(YamlNode& root, std::span<const std::string> overrides, Pro
       if (!put(root, key, std::move(*value)))
         problems.add({source}, std::string(key), "unknown key");
     } else {
-      problems.taint(std::string(key));
+      problems.mark_invalid(std::string(key));
     }
   }
 }

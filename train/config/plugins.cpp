@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 30;
 constexpr std::string_view float32_stamp = HEED_PLUGIN_STAMP("float"),
                            float64_stamp = HEED_PLUGIN_STAMP("double");
 
@@ -89,7 +89,7 @@ void check_stamp(const std::string& file, std::string_view bytes, bool float64) 
 std::string read_library(const std::string& file, const fs::path& place, bool float64) {
   std::string bytes;
   try {
-    bytes = read_bytes(place, most_bytes);
+    bytes = read_bytes(place, max_bytes);
   } catch (const Error& error) {
     throw Error(error.code, fmt::format("plugin {}: {}", shown(file, 1000), error.what()));
   }

@@ -99,13 +99,13 @@ Json registered_name() {
 
 Json type_schema(const Field& field) {
   switch (field.kind) {
-    case FieldKind::whole:
+    case FieldKind::integer:
     case FieldKind::number: {
-      Json schema = number_in(field.kind == FieldKind::whole ? "integer" : "number", field.range);
+      Json schema = number_in(field.kind == FieldKind::integer ? "integer" : "number", field.range);
       if (field.choices.empty()) return schema;
       return {{"anyOf", Json::array({{{"enum", field.choices}}, schema})}};
     }
-    case FieldKind::truth:
+    case FieldKind::boolean:
       return {{"type", "boolean"}};
     case FieldKind::text:
       return plain_text;
@@ -123,7 +123,7 @@ Json type_schema(const Field& field) {
               {"items", number_in("number", field.range)},
               {"minItems", 2},
               {"maxItems", 2}};
-    case FieldKind::wholes:
+    case FieldKind::integers:
       return {{"type", "array"}, {"items", number_in("integer", field.range)}, {"minItems", 1}};
   }
   return {};
@@ -237,7 +237,7 @@ std::string values_text(const Field& field) {
     if (!condition.of.empty()) text += fmt::format("{} ", fmt::join(condition.of, ", "));
     text += field.sentence(condition);
   }
-  if (!field.kept_because.empty()) text += "; kept on resume";
+  if (!field.resume_refusal.empty()) text += "; kept on resume";
   return text;
 }
 

@@ -25,7 +25,7 @@ void Problems::add(Place place, std::string key, std::string message) {
   if (!full()) {
     list_.push_back({place, std::move(key), std::move(message)});
   } else {
-    ++left_out_;
+    ++omitted_;
   }
 }
 
@@ -39,14 +39,14 @@ std::vector<std::string> Problems::warnings() const {
   return lines;
 }
 
-void Problems::taint(std::string key) {
-  if (tainted_.size() < most) tainted_.push_back(std::move(key));
+void Problems::mark_invalid(std::string key) {
+  if (invalid_.size() < max_problems) invalid_.push_back(std::move(key));
 }
 
 bool Problems::about(std::string_view key) const {
   const auto is_about = [&](const std::string& other) { return related(key, other); };
   return std::ranges::any_of(list_, is_about, &Problem::key) ||
-         std::ranges::any_of(tainted_, is_about);
+         std::ranges::any_of(invalid_, is_about);
 }
 
 std::string Problems::show(Place place) const {
@@ -72,7 +72,7 @@ void Problems::raise() const {
     const std::string text = line(problem);
     if (lines.empty() || lines.back() != text) lines.push_back(text);
   }
-  if (left_out_ > 0) lines.push_back(fmt::format("{}: and {} more errors", file_, left_out_));
+  if (omitted_ > 0) lines.push_back(fmt::format("{}: and {} more errors", file_, omitted_));
   throw Error(Exit::usage, fmt::format("{}", fmt::join(lines, "\n")));
 }
 

@@ -17,7 +17,7 @@ struct Place {
 };
 
 /// What is wrong with a value, and where (in a list: at the item).
-struct Complaint {
+struct ValueError {
   Place place;
   std::string message;
 };
@@ -33,7 +33,7 @@ class Problems {
   void warn(Place place, std::string key, std::string message);
 
   /// Marks a key as known to be wrong without a message of its own (a misspelling was reported).
-  void taint(std::string key);
+  void mark_invalid(std::string key);
 
   /// True if a problem is known with this key, with a section it is in, or with a key in it.
   bool about(std::string_view key) const;
@@ -42,7 +42,7 @@ class Problems {
   std::vector<std::string> warnings() const;  ///< one line each
 
   /// True if further problems would only be counted.
-  bool full() const { return list_.size() >= most; }
+  bool full() const { return list_.size() >= max_problems; }
 
   /// `exp.yaml:17:5`, or `command line: train.steps=x`.
   std::string show(Place place) const;
@@ -57,15 +57,19 @@ class Problems {
     std::string key;
     std::string message;
   };
-  static constexpr std::size_t most = 100;
+  static constexpr std::size_t max_problems = 100;
 
   std::string line(const Problem& problem) const;
 
   std::string file_;
   std::vector<std::string> overrides_;
   std::vector<Problem> list_, warnings_;
-  std::vector<std::string> tainted_;
-  std::size_t left_out_ = 0;  ///< problems beyond `most` are only counted
+  std::vector<std::string> invalid_;
+  std::size_t omitted_ = 0;  ///< problems beyond `max_problems` are only counted
 };
+
+// ---- former names, for one release ---------------------------------------------------------
+
+using Complaint [[deprecated("use ValueError")]] = ValueError;
 
 }  // namespace heed

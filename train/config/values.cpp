@@ -23,7 +23,7 @@ std::size_t take_digits(std::string_view& text) {
 
 /// Removes -?(0|[1-9][0-9]*) from the front: YAML 1.1 would read 010 as octal and 1_000 as 1000, so
 /// neither counts as a number here.
-bool take_whole(std::string_view& text) {
+bool take_integer_part(std::string_view& text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   const bool leading_zero = text.starts_with('0');
   const std::size_t digits = take_digits(text);
@@ -41,7 +41,7 @@ bool is_bare(const YamlNode& node) { return node.kind == YamlNode::Kind::scalar 
       : node.kind == Kind::null ? "nothing"
       : node.kind == Kind::list ? "a list"
                                 : "keys and values";
-  throw Complaint{node.place, fmt::format("expected {}, got {}{}", what, got, hint)};
+  throw ValueError{node.place, fmt::format("expected {}, got {}{}", what, got, hint)};
 }
 
 /// The value of a decimal text (is_decimal, so all of it is read); nothing if it does not fit into
@@ -56,7 +56,7 @@ std::optional<T> parse(std::string_view text) {
 
 /// A whole number however it is written: 10000, 1e4, 1.0e4. The value is exact; null if it is too
 /// large to be.
-nlohmann::json read_whole(const YamlNode& node, const std::string& what) {
+nlohmann::json read_integer(const YamlNode& node, const std::string& what) {
   if (!is_bare(node) || !is_decimal(node.text)) refuse(node, what);
   if (node.text.find_first_of(".eE") == std::string::npos) {
     if (const auto value = parse<std::int64_t>(node.text)) return *value;
@@ -73,7 +73,7 @@ nlohmann::json read_whole(const YamlNode& node, const std::string& what) {
 nlohmann::json read_number(const YamlNode& node, const std::string& what = "a number") {
   if (!is_bare(node) || !is_decimal(node.text)) refuse(node, what);
   const std::optional<double> value = parse<double>(node.text);
-  if (!value) throw Complaint{node.place, shown(node.text) + " is too large or too small"};
+  if (!value) throw ValueError{node.place, shown(node.text) + " is too large or too small"};
   return *value;
 }
 
@@ -82,8 +82,8 @@ nlohmann::json in_range(nlohmann::json value, const Field& field, const YamlNode
   const auto [low, high, low_in, high_in] = field.range;
   const double x = value.is_null() ? NAN : value.get<double>();
   if ((low_in ? x >= low : x > low) && (high_in ? x <= high : x < high)) return value;
-  throw Complaint{node.place, fmt::format("{} is out of range (allowed: {})", shown(node.text),
-                                          field.range_text())};
+  throw ValueError{node.place, fmt::format("{} is out of range (allowed: {})", shown(node.text),
+                                           field.range_text())};
 }
 
 std::string read_text(const YamlNode& node) {
@@ -110,7 +110,7 @@ nlohmann::json read_files(const YamlNode& node, const std::string& what) {
   nlohmann::json names = nlohmann::json::array();
   for (const YamlNode& item : one ? std::vector{node} : node.items) {
     const std::string name = read_text(item);
-    if (name.empty()) throw Complaint{item.place, "a name is empty"};
+    if (name.empty()) throw ValueError{item.place, "a name is empty"};
     names.push_back(name);
   }
   return names;
@@ -119,20 +119,20 @@ nlohmann::json read_files(const YamlNode& node, const std::string& what) {
 nlohmann::json read_pair(const YamlNode& node, const Field& field) {
   if (node.kind != YamlNode::Kind::list) refuse(node, "two numbers, as in [0.9, 0.98]");
   if (node.items.size() != 2) {
-    throw Complaint{node.place,
-                    fmt::format("expected two numbers, got a list of {}", node.items.size())};
+    throw ValueError{node.place,
+                     fmt::format("expected two numbers, got a list of {}", node.items.size())};
   }
   nlohmann::json pair = nlohmann::json::array();
   for (const YamlNode& item : node.items) pair.push_back(in_range(read_number(item), field, item));
   return pair;
 }
 
-nlohmann::json read_wholes(const YamlNode& node, const Field& field) {
+nlohmann::json read_integers(const YamlNode& node, const Field& field) {
   if (node.kind != YamlNode::Kind::list) refuse(node, "a list of whole numbers, as in [2, 2]");
-  if (node.items.empty()) throw Complaint{node.place, "expected at least one number"};
+  if (node.items.empty()) throw ValueError{node.place, "expected at least one number"};
   nlohmann::json all = nlohmann::json::array();
   for (const YamlNode& item : node.items)
-    all.push_back(in_range(read_whole(item, "a whole number"), field, item));
+    all.push_back(in_range(read_integer(item, "a whole number"), field, item));
   return all;
 }
 
@@ -154,7 +154,7 @@ std::string yaml_of(const nlohmann::json& value) {
 }  // namespace
 
 bool is_decimal(std::string_view text) {
-  if (!take_whole(text)) return false;
+  if (!take_integer_part(text)) return false;
   if (text.starts_with('.')) {
     text.remove_prefix(1);
     if (take_digits(text) == 0) return false;
@@ -181,16 +181,16 @@ std::string Field::range_text() const {
 
 nlohmann::json Field::read(const YamlNode& node) const {
   switch (kind) {
-    case FieldKind::whole:
+    case FieldKind::integer:
     case FieldKind::number: {
       if (std::ranges::find(choices, node.text) != choices.end()) return node.text;
-      const bool whole = kind == FieldKind::whole;
+      const bool integer = kind == FieldKind::integer;
       std::vector<std::string> expected = choices;
-      expected.emplace_back(whole ? "a whole number" : "a number");
+      expected.emplace_back(integer ? "a whole number" : "a number");
       const std::string what = either(expected);
-      return in_range(whole ? read_whole(node, what) : read_number(node, what), *this, node);
+      return in_range(integer ? read_integer(node, what) : read_number(node, what), *this, node);
     }
-    case FieldKind::truth:
+    case FieldKind::boolean:
       if (!is_bare(node) || (node.text != "true" && node.text != "false"))
         refuse(node, "true or false");
       return node.text == "true";
@@ -202,8 +202,8 @@ nlohmann::json Field::read(const YamlNode& node) const {
       return read_choice(node, *this);
     case FieldKind::pair:
       return read_pair(node, *this);
-    case FieldKind::wholes:
-      return read_wholes(node, *this);
+    case FieldKind::integers:
+      return read_integers(node, *this);
   }
   return {};
 }

@@ -17,16 +17,16 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t most_missing = 100;  ///< missing colons remembered
+constexpr std::size_t max_missing = 100;  ///< missing colons remembered
 
-// A Complaint that is thrown ends the parse: what follows could not be trusted, or would cost too
+// A ValueError that is thrown ends the parse: what follows could not be trusted, or would cost too
 // much.
 
 // ---- what yaml-cpp accepts or misreports -----------------------------------------------------
 
 /// The first byte that no config may contain: broken UTF-8, or a control character other than a tab
 /// and line ends. yaml-cpp accepts most of them.
-std::optional<Complaint> find_flaw(std::string_view text, int source) {
+std::optional<ValueError> find_flaw(std::string_view text, int source) {
   const auto is_flaw = [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return (byte < 0x20 && byte != '\t' && byte != '\n') || byte == 0x7F;
@@ -42,7 +42,7 @@ std::optional<Complaint> find_flaw(std::string_view text, int source) {
   const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
   const int line = static_cast<int>(std::ranges::count(before, '\n')) + 1;
   const auto column = std::ranges::count_if(before.substr(before.rfind('\n') + 1), begins) + 1;
-  return Complaint{
+  return ValueError{
       {source, line, static_cast<int>(column)},
       broken ? "invalid UTF-8"
              : fmt::format("control character 0x{:02x}", static_cast<unsigned char>(text[at]))};
@@ -155,8 +155,8 @@ class Builder : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     // Refused before its content is read: yaml-cpp may otherwise loop forever here (",").
     if (++documents_ == 2) {
-      throw Complaint{place_of(mark),
-                      "text after the end of the document (a config is one document)"};
+      throw ValueError{place_of(mark),
+                       "text after the end of the document (a config is one document)"};
     }
   }
   void OnDocumentEnd() override {}
@@ -171,7 +171,7 @@ class Builder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) {
-      throw Complaint{place_of(mark), "an alias inside its own anchor"};
+      throw ValueError{place_of(mark), "an alias inside its own anchor"};
     }
     scalar_end_ = text_.find_first_of(" \t\r\n", begin_of(mark));
     count(place_of(mark), found->second.extent);
@@ -191,7 +191,7 @@ class Builder : public YAML::EventHandler {
     const std::size_t begin = begin_of(mark);
     scalar_end_ = node.quoted ? skip_quoted(text_, begin) : begin + value.size();
     if (scalar_end_ == std::string_view::npos) {
-      throw Complaint{node.place, "a quote that is never closed"};
+      throw ValueError{node.place, "a quote that is never closed"};
     }
     count(node.place, {1, value.size(), 1});
     finish(std::move(node), anchor);
@@ -228,15 +228,15 @@ class Builder : public YAML::EventHandler {
   void count(Place place, Extent extent) {
     nodes_ += extent.nodes;
     bytes_ += extent.bytes;
-    if (nodes_ > yaml_most_nodes) {
-      throw Complaint{
-          place, fmt::format("more than {} values, aliases counted each time", yaml_most_nodes)};
+    if (nodes_ > yaml_max_nodes) {
+      throw ValueError{
+          place, fmt::format("more than {} values, aliases counted each time", yaml_max_nodes)};
     }
-    if (bytes_ > yaml_most_bytes)
-      throw Complaint{place,
-                      fmt::format("aliases expand to more than {} KiB", yaml_most_bytes / 1024)};
-    if (static_cast<int>(frames_.size()) + extent.depth - 1 > yaml_most_depth) {
-      throw Complaint{place, fmt::format("nested deeper than {}", yaml_most_depth)};
+    if (bytes_ > yaml_max_bytes)
+      throw ValueError{place,
+                       fmt::format("aliases expand to more than {} KiB", yaml_max_bytes / 1024)};
+    if (static_cast<int>(frames_.size()) + extent.depth - 1 > yaml_max_depth) {
+      throw ValueError{place, fmt::format("nested deeper than {}", yaml_max_depth)};
     }
   }
 
@@ -287,7 +287,7 @@ class Builder : public YAML::EventHandler {
       if (node.kind == YamlNode::Kind::null) {
         node.place = frame.key_place;  // it has none itself
         if (!colon_follows(frame.key_end)) {
-          if (no_colon_.size() < most_missing) no_colon_.emplace_back(frame.key_place, path());
+          if (no_colon_.size() < max_missing) no_colon_.emplace_back(frame.key_place, path());
           frame.keep = false;
         }
       }
@@ -302,8 +302,8 @@ class Builder : public YAML::EventHandler {
   void keep(const YamlNode& node, YAML::anchor_t anchor) {
     const Extent extent = extent_of(node);
     kept_ += extent.nodes;
-    if (kept_ > yaml_most_nodes) {
-      throw Complaint{node.place, fmt::format("anchors hold more than {} values", yaml_most_nodes)};
+    if (kept_ > yaml_max_nodes) {
+      throw ValueError{node.place, fmt::format("anchors hold more than {} values", yaml_max_nodes)};
     }
     anchors_[anchor] = {node, extent};
   }
@@ -390,8 +390,8 @@ std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& 
                                    std::string_view key) {
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-  if (text.size() > yaml_most_bytes) {
-    problems.add({source, 1, 1}, "", fmt::format("larger than {} KiB", yaml_most_bytes / 1024));
+  if (text.size() > yaml_max_bytes) {
+    problems.add({source, 1, 1}, "", fmt::format("larger than {} KiB", yaml_max_bytes / 1024));
     return std::nullopt;
   }
   if (const auto flaw = find_flaw(text, source)) {
@@ -405,7 +405,7 @@ std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& 
     while (parser.HandleNextDocument(builder)) {
     }
     builder.report_missing_colons();
-  } catch (const Complaint& flaw) {
+  } catch (const ValueError& flaw) {
     problems.add(flaw.place, "", flaw.message);
     return std::nullopt;
   } catch (const YAML::Exception& error) {

@@ -32,7 +32,7 @@ struct YamlNode {
   struct Found {
     Place place;        ///< of the last key on the path that is given, or of its value
     std::size_t depth;  ///< bytes of the path that are given; npos if all are
-    bool whole;         ///< all of the path is given
+    bool complete;      ///< all of the path is given
   };
   /// Where the key at a dotted path is given.
   Found place_of(std::string_view path) const;
@@ -46,9 +46,9 @@ struct YamlEntry {
 
 /// Ten times the reference page. yaml-cpp takes about 0.4 s for 1 MiB between brackets, which it
 /// reads to the end before it reports the beginning.
-inline constexpr std::size_t yaml_most_bytes = std::size_t{128} << 10;
-inline constexpr std::size_t yaml_most_nodes = 50'000;
-inline constexpr int yaml_most_depth = 32;
+inline constexpr std::size_t yaml_max_bytes = std::size_t{128} << 10;
+inline constexpr std::size_t yaml_max_nodes = 50'000;
+inline constexpr int yaml_max_depth = 32;
 
 /// The one document in `text`; a text without any is a null node. What is wrong goes to `problems`;
 /// nullopt if no tree could be built at all. `key` is the dotted path whose value the

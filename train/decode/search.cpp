@@ -10,7 +10,7 @@
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows.h"
 #include "data/tokenizers/tokenizer.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 
 HEED_BEGIN
 
@@ -262,7 +262,7 @@ namespace {
 std::vector<Hypothesis> continued(const Generative& model, std::span<const std::int32_t> fed,
                                   Search& search, bool cached) {
   const std::unique_ptr<Decoding> decoding = model.decode({}, 1, cached);
-  decoding->read(fed.first(fed.size() - 1));
+  decoding->prefill(fed.first(fed.size() - 1));
   return search.run(*decoding, {fed.back()}).front();
 }
 
@@ -333,7 +333,7 @@ std::vector<double> score_targets(const FrozenModel& frozen, std::span<const Bat
     Pass pass;
     const Generative& model = frozen.model;
     const Batch& batch = batches[number];
-    const Tensor hidden = model.hidden(rows_of(batch), pass);
+    const Tensor hidden = model.hidden(model_input(batch), pass);
     for (std::size_t s = 0; s < batch.samples.size(); ++s) {
       const std::int32_t begin = batch.target.offsets[s], end = batch.target.offsets[s + 1];
       LossCounts counts;

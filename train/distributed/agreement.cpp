@@ -25,9 +25,9 @@ Outcome outcome_of(const std::function<void()>& work) {
   }
 }
 
-void require_all(World& world, const Outcome& own) {
-  const std::vector<int> statuses = world.all_gather_values(own.status);
-  const std::vector<std::string> messages = world.all_gather(own.message);
+void require_all(World& world, const Outcome& local) {
+  const std::vector<int> statuses = world.all_gather_values(local.status);
+  const std::vector<std::string> messages = world.all_gather(local.message);
   std::vector<std::string> names;
   std::size_t first = messages.size();
   for (std::size_t r = 0; r < messages.size(); ++r) {
@@ -37,19 +37,19 @@ void require_all(World& world, const Outcome& own) {
       names.push_back(world.name_of(static_cast<std::int64_t>(r)));
   }
   if (first == messages.size()) return;
-  world.agree_to_end();
+  world.confirm_end();
   const auto code = static_cast<Exit>(statuses[first]);
   if (!world.first()) throw Error(code, "");
   if (names.size() == messages.size()) throw Error(code, messages[first]);
   throw Error(code, fmt::format("{}: {}", fmt::join(names, ", "), messages[first]));
 }
 
-void require_equal(World& world, const std::vector<Fact>& own) {
+void require_equal(World& world, const std::vector<Fact>& local) {
   std::string all_values, problems;
-  for (const Fact& fact : own) all_values += fact.value + '\n';
+  for (const Fact& fact : local) all_values += fact.value + '\n';
   const std::vector<std::string> sums = world.all_gather(sha256_hex(all_values));
   if (std::ranges::all_of(sums, [&](const std::string& sum) { return sum == sums[0]; })) return;
-  for (const auto& [name, value] : own) {
+  for (const auto& [name, value] : local) {
     const std::vector<std::string> values = world.all_gather(value);
     for (std::size_t r = 1; r < values.size(); ++r) {
       if (values[r] == values[0]) continue;
@@ -58,7 +58,7 @@ void require_equal(World& world, const std::vector<Fact>& own) {
                       name, values[r], values[0], world.name_of(0));
     }
   }
-  world.agree_to_end();
+  world.confirm_end();
   throw Error(Exit::usage,
               world.first()
                   ? "the ranks differ; start all with the same build, config and data:" + problems

@@ -22,7 +22,7 @@ struct Outcome {
 Outcome outcome_of(const std::function<void()>& work);
 /// Throws on every rank if the outcome of any is an error: on rank 0 the first error and who had it, on
 /// the others one with the same status and no message.
-void require_all(World& world, const Outcome& own);
+void require_all(World& world, const Outcome& local);
 
 /// Runs `work` on every rank and returns its result; see require_all. Without a world, just runs it.
 template <class Work>
@@ -44,6 +44,6 @@ struct Fact {
 };
 /// Throws as require_all, with Exit::usage, naming each rank that differs from rank 0, and in what.
 /// All ranks have the same facts in the same order.
-void require_equal(World& world, const std::vector<Fact>& own);
+void require_equal(World& world, const std::vector<Fact>& local);
 
 }  // namespace heed

@@ -56,8 +56,8 @@ void ParameterExchange::reduce(const std::vector<std::vector<Array>>& sums, cons
   for (std::int64_t r = 0; r < ranks; ++r)
     trees.push_back(subtrees(part_of(shards, r, ranks), shards));
   for (std::int64_t round = 0; round < rounds(); ++round) {
-    const Part own = chunk(me, round);
-    const std::int64_t own_values = values_of(own).size();
+    const Part local = chunk(me, round);
+    const std::int64_t own_values = values_of(local).size();
     std::int64_t out_values = 0, in_values = 0;
     for (std::int64_t r = 0; r < ranks; ++r) {
       if (r == me) continue;
@@ -90,17 +90,17 @@ void ParameterExchange::reduce(const std::vector<std::vector<Array>>& sums, cons
       }
     }
     world_.exchange(sent, received);
-    if (own.size() > 0) add(own, parts);
+    if (local.size() > 0) add(local, parts);
   }
 }
 
 void ParameterExchange::gather_weights() {
   const std::int64_t ranks = world_.size(), me = world_.rank();
   for (std::int64_t round = 0; round < rounds(); ++round) {
-    const Part own = chunk(me, round);
-    out_.resize(static_cast<std::size_t>(values_of(own).size()));
+    const Part local = chunk(me, round);
+    out_.resize(static_cast<std::size_t>(values_of(local).size()));
     real* out = out_.data();
-    for (std::int64_t i = own.begin; i < own.end; ++i) {
+    for (std::int64_t i = local.begin; i < local.end; ++i) {
       const real* const w = parameters_[pieces_[i].parameter].tensor.value().data();
       out = std::copy_n(w + pieces_[i].begin, pieces_[i].size(), out);
     }
@@ -134,16 +134,17 @@ void ParameterExchange::gather_weights() {
 
 void ParameterExchange::move_moments(const Optimizer& optimizer, std::vector<NamedTensor>& whole,
                                      bool collect) {
-  std::vector<NamedTensor> own = optimizer.state();
-  const std::size_t kinds = own.size() / parameters_.size();  // m and v, or momentum
+  std::vector<NamedTensor> local = optimizer.state();
+  const std::size_t kinds = local.size() / parameters_.size();  // m and v, or momentum
   const auto move = [&](std::size_t i, std::int64_t owner, ValueRange values) {
-    real* const here = own[i].tensor.mutable_value().data();
-    real* const there =
+    real* const local_values = local[i].tensor.mutable_value().data();
+    real* const full_values =
         world_.first() ? whole[i].tensor.mutable_value().data() + values.begin : nullptr;
     if (owner == 0 && world_.first())
-      collect ? std::copy_n(here, values.size(), there) : std::copy_n(there, values.size(), here);
+      collect ? std::copy_n(local_values, values.size(), full_values)
+              : std::copy_n(full_values, values.size(), local_values);
     if (owner == 0 || (!world_.first() && world_.rank() != owner)) return;
-    real* const mine = world_.first() ? there : here;
+    real* const mine = world_.first() ? full_values : local_values;
     const std::int64_t peer = world_.first() ? owner : 0;
     if (collect == world_.first()) {
       const Received message{peer, bytes(mine, values.size())};
@@ -157,7 +158,7 @@ void ParameterExchange::move_moments(const Optimizer& optimizer, std::vector<Nam
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     const std::int64_t n = parameters_[p].tensor.size();
     for (std::int64_t r = 0; r < world_.size(); ++r) {
-      const ValueRange owned = ValueRange{place, place + n}.both(values_of(owned_by(r)));
+      const ValueRange owned = ValueRange{place, place + n}.intersection(values_of(owned_by(r)));
       for (std::size_t k = 0; k < kinds && owned.size() > 0; ++k)
         move(p * kinds + k, r, {owned.begin - place, owned.end - place});
     }
@@ -167,10 +168,10 @@ void ParameterExchange::move_moments(const Optimizer& optimizer, std::vector<Nam
 
 std::vector<NamedTensor> ParameterExchange::gather_moments(const Optimizer& optimizer) {
   std::vector<NamedTensor> whole;
-  const std::vector<NamedTensor> own = optimizer.state();
-  for (std::size_t i = 0; world_.first() && i < own.size(); ++i) {
-    const NamedTensor& of = parameters_[i / (own.size() / parameters_.size())];
-    whole.push_back({own[i].name, Tensor(Array::zeros(of.tensor.shape()))});
+  const std::vector<NamedTensor> local = optimizer.state();
+  for (std::size_t i = 0; world_.first() && i < local.size(); ++i) {
+    const NamedTensor& of = parameters_[i / (local.size() / parameters_.size())];
+    whole.push_back({local[i].name, Tensor(Array::zeros(of.tensor.shape()))});
   }
   move_moments(optimizer, whole, true);
   return whole;

@@ -24,12 +24,12 @@ inline Part part_of(std::int64_t count, std::int64_t rank, std::int64_t ranks) {
 /// The sums that a rank can make alone: the shards of a step are added in a binary tree, ((0+1)+(2+3))+…,
 /// and these are its largest subtrees below the root whose leaves all lie in `own`; each is named by its
 /// first shard.
-inline std::vector<std::int64_t> subtrees(Part own, std::int64_t shards) {
+inline std::vector<std::int64_t> subtrees(Part local, std::int64_t shards) {
   std::vector<std::int64_t> first;
-  for (std::int64_t at = own.begin; at < own.end;) {
+  for (std::int64_t at = local.begin; at < local.end;) {
     std::int64_t width = 1;
     while (2 * width < shards && at % (2 * width) == 0 &&
-           std::min(at + 2 * width, shards) <= own.end)
+           std::min(at + 2 * width, shards) <= local.end)
       width *= 2;
     first.push_back(at);
     at += width;

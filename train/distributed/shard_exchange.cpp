@@ -4,21 +4,21 @@
 
 HEED_BEGIN
 
-std::vector<double> statistics_of_shards(std::span<const double> own, std::int64_t shards,
+std::vector<double> statistics_of_shards(std::span<const double> local, std::int64_t shards,
                                          World& world) {
-  const Part here = part_of(shards, world.rank(), world.size());
-  const std::int64_t each = std::ssize(own) / here.size();
+  const Part local_part = part_of(shards, world.rank(), world.size());
+  const std::int64_t each = std::ssize(local) / local_part.size();
   std::vector<double> all(static_cast<std::size_t>(each * shards));
-  std::ranges::copy(own, all.begin() + here.begin * each);
+  std::ranges::copy(local, all.begin() + local_part.begin * each);
   std::vector<Sent> sent;
   std::vector<Received> received;
   for (std::int64_t r = 0; r < world.size(); ++r) {
-    const Part there = part_of(shards, r, world.size());
-    if (r == world.rank() || there.size() == 0) continue;
-    sent.push_back({r, std::as_bytes(own)});
+    const Part remote_part = part_of(shards, r, world.size());
+    if (r == world.rank() || remote_part.size() == 0) continue;
+    sent.push_back({r, std::as_bytes(local)});
     received.push_back({r, std::as_writable_bytes(std::span(all).subspan(
-                               static_cast<std::size_t>(there.begin * each),
-                               static_cast<std::size_t>(there.size() * each)))});
+                               static_cast<std::size_t>(remote_part.begin * each),
+                               static_cast<std::size_t>(remote_part.size() * each)))});
   }
   world.exchange(sent, received);
   return all;

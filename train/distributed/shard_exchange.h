@@ -28,7 +28,7 @@ void gather_from_shards(std::span<T> of_shard, World& world) {
 
 /// `own`: equally many numbers from each of this rank's shards, end to end. Returns those of all shards.
 /// Called by the ranks that have shards.
-std::vector<double> statistics_of_shards(std::span<const double> own, std::int64_t shards,
+std::vector<double> statistics_of_shards(std::span<const double> local, std::int64_t shards,
                                          World& world);
 
 /// Gives every rank the lanes that the others' shards have written.

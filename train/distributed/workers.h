@@ -21,17 +21,17 @@ struct Workers {
 };
 
 /// Whether it is so on any rank; the ranks then also know of stop signals.
-inline bool any_rank(World* world, bool here) {
-  if (world == nullptr) return here;
+inline bool any_rank(World* world, bool local) {
+  if (world == nullptr) return local;
   struct Rank {
-    bool so;
+    bool value;
     int stop;
   };
-  for (const Rank& rank : world->all_gather_values(Rank{here, world->stop()})) {
-    here |= rank.so;
+  for (const Rank& rank : world->all_gather_values(Rank{local, world->stop()})) {
+    local |= rank.value;
     world->note_stop(rank.stop);
   }
-  return here;
+  return local;
 }
 
 /// job(i) for i = 0 … count − 1. Every rank receives all results, and makes those of i = rank,
@@ -54,12 +54,12 @@ std::vector<Result> results_of(const Workers& workers, std::int64_t count, const
   } catch (const Team::Interrupted&) {
     interrupted = true;
   }
-  std::string own;
-  pack(own, interrupted);
-  pack(own, world.stop());
-  for (std::int64_t i = world.rank(); i < count; i += ranks) pack(own, all[i]);
-  const World::LongWait wait(world);  // another rank may still run its last job
-  const std::vector<std::string> packed = world.all_gather(own);
+  std::string local;
+  pack(local, interrupted);
+  pack(local, world.stop());
+  for (std::int64_t i = world.rank(); i < count; i += ranks) pack(local, all[i]);
+  const World::ExtendedTimeout wait(world);  // another rank may still run its last job
+  const std::vector<std::string> packed = world.all_gather(local);
   for (std::int64_t r = 0; r < ranks; ++r) {
     std::string_view bytes = packed[r];
     bool ended_early = false;

@@ -14,7 +14,7 @@ namespace heed {
 namespace {
 
 /// Libraries count the bytes of a message in an int.
-constexpr std::size_t longest_message = std::size_t{1} << 28;
+constexpr std::size_t max_message_bytes = std::size_t{1} << 28;
 
 template <class Message, class Bytes>
 std::vector<Message> in_parts_of(std::span<const Message> messages, Bytes Message::*bytes) {
@@ -22,7 +22,7 @@ std::vector<Message> in_parts_of(std::span<const Message> messages, Bytes Messag
   for (const Message& message : messages) {
     for (Bytes rest = message.*bytes; !rest.empty();) {
       Message part = message;
-      part.*bytes = rest.first(std::min(rest.size(), longest_message));
+      part.*bytes = rest.first(std::min(rest.size(), max_message_bytes));
       rest = rest.subspan((part.*bytes).size());
       parts.push_back(part);
     }
@@ -55,7 +55,7 @@ std::string World::name_of(std::int64_t rank) const {
 
 void World::leave(int status) {
   std::fflush(nullptr);  // libraries end a process without it
-  if (!agreed_) return transport_->abort(status);
+  if (!end_confirmed_) return transport_->abort(status);
   try {  // A launcher kills the other ranks when one ends with an error, so none ends early.
     all_gather_values(status);
   } catch (const Error& missing) {
@@ -118,12 +118,12 @@ void World::all_gather(std::span<std::byte> all, std::span<const std::int64_t> b
   exchange(sent, received);
 }
 
-std::vector<std::string> World::all_gather(std::string_view own) {
-  const std::vector<std::int64_t> lengths = all_gather_values(std::ssize(own));
+std::vector<std::string> World::all_gather(std::string_view local) {
+  const std::vector<std::int64_t> lengths = all_gather_values(std::ssize(local));
   std::vector<std::int64_t> bounds{0};
   for (const std::int64_t n : lengths) bounds.push_back(bounds.back() + n);
   std::string all(static_cast<std::size_t>(bounds.back()), '\0');
-  std::ranges::copy(own, all.begin() + bounds[rank()]);
+  std::ranges::copy(local, all.begin() + bounds[rank()]);
   all_gather(std::as_writable_bytes(std::span(all)), bounds);
   std::vector<std::string> texts;
   for (std::int64_t r = 0; r < size(); ++r) {

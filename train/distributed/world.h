@@ -44,12 +44,12 @@ class World {
   void set_timeout(double seconds) { timeout_ = seconds; }
   /// While one exists, this rank waits ten times as long, because another works alone: loads data, trains a
   /// tokenizer, saves.
-  class LongWait {
+  class ExtendedTimeout {
    public:
-    explicit LongWait(World& world) : world_(world) { world_.timeout_ *= 10; }
-    LongWait(const LongWait&) = delete;
-    LongWait& operator=(const LongWait&) = delete;
-    ~LongWait() { world_.timeout_ /= 10; }
+    explicit ExtendedTimeout(World& world) : world_(world) { world_.timeout_ *= 10; }
+    ExtendedTimeout(const ExtendedTimeout&) = delete;
+    ExtendedTimeout& operator=(const ExtendedTimeout&) = delete;
+    ~ExtendedTimeout() { world_.timeout_ /= 10; }
 
    private:
     World& world_;
@@ -61,7 +61,7 @@ class World {
   }
   const Traffic& traffic() const { return traffic_; }
   /// Marks the exit as agreed: every rank ends with the same status.
-  void agree_to_end() { agreed_ = true; }
+  void confirm_end() { end_confirmed_ = true; }
   /// The last call. Ends this rank in step with the others if they agreed to end, else all at once.
   void leave(int status);
 
@@ -73,19 +73,19 @@ class World {
   /// Part r of the bytes, [bounds[r], bounds[r + 1]), is rank r's; every rank gets all parts.
   void all_gather(std::span<std::byte> all, std::span<const std::int64_t> bounds);
   /// A text from each rank.
-  std::vector<std::string> all_gather(std::string_view own);
+  std::vector<std::string> all_gather(std::string_view local);
 
   template <class T>
   requires std::is_trivially_copyable_v<T>
   void broadcast(T& value) { broadcast(std::as_writable_bytes(std::span(&value, 1))); }
   /// One value from each rank.
   template <class T>
-  requires std::is_trivially_copyable_v<T> std::vector<T> all_gather_values(const T& own) {
+  requires std::is_trivially_copyable_v<T> std::vector<T> all_gather_values(const T& local) {
     std::vector<T> all(static_cast<std::size_t>(size()));
     std::vector<std::int64_t> bounds;
     for (std::int64_t r = 0; r <= size(); ++r)
       bounds.push_back(r * static_cast<std::int64_t>(sizeof(T)));
-    std::memcpy(&all[static_cast<std::size_t>(rank())], &own, sizeof(T));
+    std::memcpy(&all[static_cast<std::size_t>(rank())], &local, sizeof(T));
     all_gather(std::as_writable_bytes(std::span(all)), bounds);
     return all;
   }
@@ -98,7 +98,7 @@ class World {
   Traffic traffic_;
   std::atomic<int> stop_{0};
   bool timed_out_ = false;  // messages are still under way
-  bool agreed_ = false;
+  bool end_confirmed_ = false;
 };
 
 }  // namespace heed

@@ -56,7 +56,7 @@ void Column::box_at(const Box& box, double at_x, double bottom, double wide) {
   for (std::size_t i = 0; i < box.lines.size(); ++i)
     text(at_x, y + 28 + 12 * static_cast<double>(i), "more", box.lines[i]);
   body += "</g>\n";
-  if (box.reads_beside) readers.emplace_back(at_x - wide / 2, y + high / 2);
+  if (box.reads_side_box) readers.emplace_back(at_x - wide / 2, y + high / 2);
 }
 
 void Column::boxes(const std::vector<Box>& boxes) {
@@ -88,7 +88,7 @@ void Column::add_from(double from) {
   plus();
 }
 
-void Column::add_beside(const Box& box) {
+void Column::add_side_box(const Box& box) {
   constexpr double wide = 124;
   const double bottom = top - 24 + box.height() / 2;
   rise("", 16 + std::max(bottom - beside + 6, 0.0));
@@ -99,7 +99,7 @@ void Column::add_beside(const Box& box) {
   plus();
 }
 
-void Column::give_beside(const Box& box) {
+void Column::feed_from_side(const Box& box) {
   rise("", std::max(top - beside + 6, 0.0), false);
   const double edge = top - box.height();
   box_at(box, x + side * (half() + 38), top, 124);

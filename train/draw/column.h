@@ -12,7 +12,7 @@ struct Box {
   std::vector<std::string> lines = {};  ///< below the name
   std::string tooltip = {};
   int tint = 1;  ///< level of the fill (drawing_style)
-  bool reads_beside = false;
+  bool reads_side_box = false;
 
   double height() const { return 20 + 12 * static_cast<double>(lines.size()); }
 };
@@ -27,7 +27,7 @@ struct Column {
   double top = 0;
   double beside = 0;  ///< top of the last box beside the column
   std::string body = {};
-  std::vector<std::pair<double, double>> readers = {};  ///< left edges of boxes with reads_beside
+  std::vector<std::pair<double, double>> readers = {};  ///< left edges of boxes with reads_side_box
 
   /// The width of `n` boxes side by side.
   static double width_of(int n) { return n * box_width + (n - 1) * gap; }
@@ -48,9 +48,9 @@ struct Column {
   /// A residual connection from y = `from` to the current top.
   void add_from(double from);
   /// A box beside the column, whose output is added to the column's.
-  void add_beside(const Box& box);
+  void add_side_box(const Box& box);
   /// A box beside the column, whose output the frame above reads.
-  void give_beside(const Box& box);
+  void feed_from_side(const Box& box);
   /// A frame around what `draw` draws, with lines of text beside it.
   void frame(const std::vector<std::string>& beside, const std::function<void()>& draw);
   /// A dashed line outside all frames that joins two uses of the same matrix.

@@ -33,17 +33,18 @@ float nth_largest(const HeatMap& map, std::int64_t row, std::int64_t n) {
   return values[n - 1];
 }
 
-double longest_of(std::span<const std::string> names, std::size_t most) {
+double longest_of(std::span<const std::string> names, std::size_t max_length) {
   double longest = 0;
   for (const std::string& name : names)
-    longest = std::max(longest, label_length(excerpt(name, most)));
+    longest = std::max(longest, label_length(excerpt(name, max_length)));
   return longest;
 }
 
 }  // namespace
 
-HeatMap reduced(const HeatMap& map, std::int64_t most) {
-  const std::int64_t rows = std::min(map.rows, most), columns = std::min(map.columns, most);
+HeatMap reduced(const HeatMap& map, std::int64_t max_extent) {
+  const std::int64_t rows = std::min(map.rows, max_extent),
+                     columns = std::min(map.columns, max_extent);
   if (rows == map.rows && columns == map.columns) return map;
   HeatMap small{rows, columns, {}, 0};
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -86,21 +87,22 @@ std::string heat_cells(const HeatMap& map, double width, double height) {
 Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
                      std::span<const std::string> columns) {
   constexpr double cell = 14, gap = 4;
-  constexpr std::size_t most = 24;  // characters of a label
-  const double left = longest_of(rows, most) + gap, slanted = 0.71 * longest_of(columns, most),
-               top = slanted + 12;
+  constexpr std::size_t max_label = 24;  // characters of a label
+  const double left = longest_of(rows, max_label) + gap,
+               slanted = 0.71 * longest_of(columns, max_label), top = slanted + 12;
   const double width = cell * static_cast<double>(map.columns),
                height = cell * static_cast<double>(map.rows);
   std::string body;
   for (std::int64_t c = 0; c < map.columns; ++c) {
     body += fmt::format("<text transform=\"translate({} {}) rotate(-45)\">{}</text>\n",
                         svg_number(left + (static_cast<double>(c) + 0.7) * cell),
-                        svg_number(top - gap), xml_text(excerpt(columns[c], most)));
+                        svg_number(top - gap), xml_text(excerpt(columns[c], max_label)));
   }
   for (std::int64_t r = 0; r < map.rows; ++r) {
-    body += fmt::format(
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", svg_number(left - gap),
-        svg_number(top + (static_cast<double>(r) + 0.75) * cell), xml_text(excerpt(rows[r], most)));
+    body += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n",
+                        svg_number(left - gap),
+                        svg_number(top + (static_cast<double>(r) + 0.75) * cell),
+                        xml_text(excerpt(rows[r], max_label)));
   }
   body += fmt::format("<g transform=\"translate({} {})\">\n{}", svg_number(left), svg_number(top),
                       heat_cells(map, cell, cell));

@@ -18,9 +18,9 @@ struct HeatMap {
   float at(std::int64_t row, std::int64_t column) const { return values[row * columns + column]; }
 };
 
-/// A map of at most `most` rows and columns: each of its values is the mean of a block of the given
+/// A map of at most `max_extent` rows and columns: each of its values is the mean of a block of the given
 /// ones. `largest` becomes the largest of the means. The same map if it is small enough.
-HeatMap reduced(const HeatMap& map, std::int64_t most);
+HeatMap reduced(const HeatMap& map, std::int64_t max_extent);
 
 /// The cells alone, each width × height, in one path for each level of opacity; nothing for values
 /// that would be nearly invisible.

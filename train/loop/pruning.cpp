@@ -5,7 +5,7 @@
 
 #include "autograd/base/error.h"
 #include "data/batches/batcher.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/tasks/data.h"
 
 HEED_BEGIN
@@ -55,12 +55,13 @@ std::vector<double> gate_gradients(const Attention& attention, const Array& grad
 }
 
 /// At most that many sequences, evenly spaced, as evaluation sees them.
-std::vector<Batch> sequences_of(const Config& config, const Dataset& data, std::int64_t most) {
+std::vector<Batch> sequences_of(const Config& config, const Dataset& data,
+                                std::int64_t max_sequences) {
   BatchOptions options;
   options.batch_sequences = 1;
   options.context = batch_options(config).context;
   std::vector<Batch> all = evaluation_batches(data, options), some;
-  const std::int64_t n = std::ssize(all), wanted = std::min(n, most);
+  const std::int64_t n = std::ssize(all), wanted = std::min(n, max_sequences);
   for (std::int64_t i = 0; i < wanted; ++i) some.push_back(std::move(all[i * n / wanted]));
   return some;
 }
@@ -68,17 +69,17 @@ std::vector<Batch> sequences_of(const Config& config, const Dataset& data, std::
 }  // namespace
 
 std::vector<HeadImportance> importance_of_heads(const Model& model, const Config& config,
-                                                const Dataset& data, std::int64_t most,
+                                                const Dataset& data, std::int64_t max_sequences,
                                                 Team& team) {
   const std::vector<Attention> attentions = attentions_of(model, config);
-  const std::vector<Batch> sequences = sequences_of(config, data, most);
+  const std::vector<Batch> sequences = sequences_of(config, data, max_sequences);
   std::vector<std::vector<double>> found(sequences.size());  // of each sequence, all heads
   team.run(std::ssize(sequences), [&](std::int64_t i) {
     const Batch& batch = sequences[i];
     if (batch.label_count() == 0) return;
     Pass evaluation;
     const LossOptions loss{0, static_cast<double>(batch.label_count())};
-    Gradients gradients = backward(model.loss(rows_of(batch), loss, evaluation));
+    Gradients gradients = backward(model.loss(model_input(batch), loss, evaluation));
     for (const Attention& attention : attentions) {
       const Array gradient = gradients.take(attention.weight);
       const std::vector<double> own = gradient.defined() ? gate_gradients(attention, gradient)

@@ -22,11 +22,12 @@ struct HeadImportance {
 ///   I_h = mean over sequences of |∂L/∂ξ_h| at ξ_h = 1, where ξ_h multiplies what the head computes
 /// divided by the Euclidean norm of its attention's importances. The gate ξ_h scales the columns of
 /// out_proj.weight that the head owns, so ∂L/∂ξ_h = ⟨W_h, ∂L/∂W_h⟩. L: the loss of one sequence,
-/// without dropout or augmentation; of at most `most` sequences, evenly spaced. Throws
+/// without dropout or augmentation; of at most `max_sequences` sequences, evenly spaced. Throws
 /// Error(non_finite) if a gradient is not finite.
 /// Source: Michel, Levy and Neubig, "Are sixteen heads really better than one?", 2019, section 4.1.
 std::vector<HeadImportance> importance_of_heads(const Model& model, const Config& config,
-                                                const Dataset& data, std::int64_t most, Team& team);
+                                                const Dataset& data, std::int64_t max_sequences,
+                                                Team& team);
 
 /// Sets the head's columns of out_proj.weight to zero: no output depends on the head any longer.
 void remove_head(Model& model, const Config& config, const HeadImportance& head);

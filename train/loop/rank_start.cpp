@@ -87,15 +87,16 @@ std::vector<Fact> facts_of(const Config& config) {
 
 }  // namespace
 
-ExperimentData load_data_together(World* world, const Config& config, const Tokenizers* own) {
-  if (world == nullptr) return load_data(config, own);
+ExperimentData load_data_together(World* world, const Config& config, const Tokenizers* given) {
+  if (world == nullptr) return load_data(config, given);
   world->set_timeout(config.distributed.timeout);
-  const World::LongWait wait(*world);  // rank 0 loads first, because it may train the tokenizers
+  const World::ExtendedTimeout wait(
+      *world);  // rank 0 loads first, because it may train the tokenizers
   std::optional<ExperimentData> data;
   std::vector<NamedBytes> files;
   require_all(*world, outcome_of([&] {
     if (!world->first()) return;
-    data = load_data(config, own);
+    data = load_data(config, given);
     files = files_of(data->tokenizers);
   }));
   std::size_t count = files.size();

@@ -8,11 +8,11 @@
 
 namespace heed {
 
-/// load_data on every rank, with the tokenizers of rank 0, where they are trained or (`own`) given. Each
+/// load_data on every rank, with the tokenizers of rank 0, where they are trained or `given`. Each
 /// rank reads the data files itself. Without a world, load_data. Throws on all ranks if it fails on one.
 /// Sets the world's timeout.
 ExperimentData load_data_together(World* world, const Config& config,
-                                  const Tokenizers* own = nullptr);
+                                  const Tokenizers* given = nullptr);
 
 /// Throws Error(usage) on all ranks, naming those that differ, unless all would compute the same bits:
 /// program, config, data, BLAS and its code, vectors, bf16, plugins, teacher.

@@ -48,14 +48,14 @@ Replica::Replica(const Config& config, const ExperimentData& data, World* world)
       stream_(data.train, batch_options(config)),
       cost_(token_cost(*task_, *model_)) {}
 
-void Replica::tell(const Order& order) {
+void Replica::broadcast_order(const Order& order) {
   if (world_ == nullptr) return;
   Order copy = order;
   world_->broadcast(copy);
 }
 
 void Replica::begin(Position position) {
-  tell({.kind = Order::begin, .number = optimizer_.steps(), .position = position});
+  broadcast_order({.kind = Order::begin, .number = optimizer_.steps(), .position = position});
   receive_weights();
   share_memory();
   stream_.seek(position);
@@ -65,8 +65,8 @@ void Replica::begin(Position position) {
 StepResult Replica::step(std::int64_t number, double lr) {
   const double begin = seconds_now();
   const Traffic before = world_ != nullptr ? world_->traffic() : Traffic();
-  tell({.kind = Order::step, .number = number, .lr = lr});
-  const StepResult result = take_step(number, lr);
+  broadcast_order({.kind = Order::step, .number = number, .lr = lr});
+  const StepResult result = run_step(number, lr);
   if (world_ != nullptr) {
     steps_traffic_ += world_->traffic() - before;
     step_seconds_ += seconds_now() - begin;
@@ -86,13 +86,13 @@ std::string Replica::traffic() const {
       100 * steps_traffic_.seconds / step_seconds_, 1000 * step_seconds_ / n);
 }
 
-StepResult Replica::take_step(std::int64_t number, double lr) {
+StepResult Replica::run_step(std::int64_t number, double lr) {
   const Batch batch = batches_->next();
   return step_.run(shard(batch, config_.train.shards, cost_), number, lr);
 }
 
 void Replica::share_weights() {
-  tell({.kind = Order::weights});
+  broadcast_order({.kind = Order::weights});
   receive_weights();
 }
 
@@ -118,31 +118,32 @@ void Replica::share_memory() {
 }
 
 Evaluation Replica::evaluate(bool test, const EvaluationRequest& request, bool interruptible) {
-  tell({.kind = Order::evaluate, .test = test, .interruptible = interruptible, .request = request});
+  broadcast_order(
+      {.kind = Order::evaluate, .test = test, .interruptible = interruptible, .request = request});
   return evaluate_together(test, request);
 }
 
 Evaluation Replica::evaluate_together(bool test, const EvaluationRequest& request) {
-  Trained own = trained();
-  own.world = world_;
-  return task_->evaluate(own, test ? data_.test : data_.valid, request);
+  LoadedModel model = loaded_model();
+  model.world = world_;
+  return task_->evaluate(model, test ? data_.test : data_.valid, request);
 }
 
 std::vector<NamedTensor> Replica::moments() {
   if (!exchange_) return optimizer_.state();
-  tell({.kind = Order::collect});
+  broadcast_order({.kind = Order::collect});
   return exchange_->gather_moments(optimizer_);
 }
 
-void Replica::set_moments(std::vector<NamedTensor>& whole) {
+void Replica::set_moments(std::vector<NamedTensor>& moments) {
   if (!exchange_) return;
-  tell({.kind = Order::spread});
-  exchange_->scatter_moments(whole, optimizer_);
+  broadcast_order({.kind = Order::spread});
+  exchange_->scatter_moments(moments, optimizer_);
 }
 
 void Replica::end(int status) {
-  tell({.kind = Order::end, .number = status});
-  if (world_ != nullptr) world_->agree_to_end();
+  broadcast_order({.kind = Order::end, .number = status});
+  if (world_ != nullptr) world_->confirm_end();
 }
 
 int Replica::follow() {
@@ -156,7 +157,7 @@ int Replica::follow() {
   while (true) {
     Order order{};
     {
-      const World::LongWait wait(*world_);  // rank 0 may be saving
+      const World::ExtendedTimeout wait(*world_);  // rank 0 may be saving
       world_->broadcast(order);
     }
     switch (order.kind) {
@@ -170,7 +171,7 @@ int Replica::follow() {
       case Order::step:
         stop_here();
         try {
-          take_step(order.number, order.lr);
+          run_step(order.number, order.lr);
         } catch (const Error& error) {
           if (error.code != Exit::non_finite) throw;  // else every rank has it, and rank 0 decides
         }
@@ -193,7 +194,7 @@ int Replica::follow() {
         exchange_->scatter_moments(none, optimizer_);
         break;
       case Order::end:
-        world_->agree_to_end();
+        world_->confirm_end();
         return static_cast<int>(order.number);
     }
   }

@@ -37,11 +37,11 @@ class Replica {
   /// Team::Interrupted if a rank other than this one has received a stop signal, or as the team does.
   Evaluation evaluate(bool test, const EvaluationRequest& request, bool interruptible = false);
   /// A stop signal that another rank has received, or 0.
-  int stop_elsewhere() const { return world_ != nullptr ? world_->stop() : 0; }
+  int remote_stop_signal() const { return world_ != nullptr ? world_->stop() : 0; }
   /// The optimizer's moments, whole: those in use, or in a distributed run a copy.
   std::vector<NamedTensor> moments();
   /// Makes these, which came from moments(), the moments in use.
-  void set_moments(std::vector<NamedTensor>& whole);
+  void set_moments(std::vector<NamedTensor>& moments);
   /// Lets follow() return this status on the other ranks.
   void end(int status);
 
@@ -49,7 +49,7 @@ class Replica {
   /// Executes the orders of rank 0 until the run ends. Returns its exit status.
   int follow();
 
-  Trained trained() { return {*model_, data_.tokenizers, team_}; }
+  LoadedModel loaded_model() { return {*model_, data_.tokenizers, team_}; }
   const Task& task() const { return *task_; }
   Team& team() { return team_; }
   Model& model() { return *model_; }
@@ -66,8 +66,8 @@ class Replica {
 
  private:
   struct Order;
-  void tell(const Order& order);
-  StepResult take_step(std::int64_t number, double lr);
+  void broadcast_order(const Order& order);
+  StepResult run_step(std::int64_t number, double lr);
   void receive_weights();
   void share_memory();
   Evaluation evaluate_together(bool test, const EvaluationRequest& request);

@@ -18,11 +18,11 @@ void visit_members(P& p, Visit visit) {
   visit("/target_tokens", p.target_tokens, true);
   visit("/seconds", p.seconds, true);
   visit("/skipped", p.skipped, false);
-  visit("/skipped_in_a_row", p.skipped_in_a_row, false);
+  visit("/skipped_in_a_row", p.consecutive_skips, false);
   visit("/validation_due", p.validation_due, false);
   visit("/best_step", p.best_step, true);
-  visit("/without_better", p.without_better, true);
-  visit("/judged_by", p.judged_by, false);
+  visit("/without_better", p.validations_without_improvement, true);
+  visit("/judged_by", p.best_criterion, false);
   visit("/batches", p.batches, false);
   visit("/window/loss", p.window.loss, false);
   visit("/window/nll", p.window.nll, false);

@@ -14,7 +14,7 @@
 #include "autograd/kernels/reduce.h"
 #include "nn/layer_name.h"
 #include "optim/clip.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/distributed/shard_exchange.h"
 #include "train/distributed/workers.h"
 #include "train/loop/augment.h"
@@ -79,27 +79,28 @@ std::string explain(const Model& model, std::span<const NamedTensor> parameters,
 }  // namespace
 
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
-                  double normalizer, const StepOptions& options, LossCounts* counts,
+                  double divisor, const StepOptions& options, LossCounts* counts,
                   const ShardContext& context) {
   const kernels::Bf16Scope scope(options.bf16);
   Pass pass{true, options.seed, static_cast<std::uint64_t>(step),
             static_cast<std::uint32_t>(number)};
   pass.recompute = options.recompute;
   pass.all_reduce = context.all_reduce;
-  LossOptions loss{options.label_smoothing, normalizer, counts};
+  LossOptions loss{options.label_smoothing, divisor, counts};
   if (options.rdrop > 0) loss.rdrop = options.rdrop;
-  const Rows rows = rows_of(shard, context.lanes);
-  if (options.teacher) loss.distillation = options.teacher(rows);
-  return model.loss(rows, loss, pass);
+  const ModelInput input = model_input(shard, context.lanes);
+  if (options.teacher) loss.distillation = options.teacher(input);
+  return model.loss(input, loss, pass);
 }
 
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
-                          std::int64_t step, double normalizer, const StepOptions& options,
+                          std::int64_t step, double divisor, const StepOptions& options,
                           LossCounts* counts, const ShardContext& context) {
   const kernels::Bf16Scope scope(options.bf16);
   const std::optional<Batch> changed = augmented(shard, number, step, options);
-  const Batch& own = changed ? *changed : shard;
-  return backward(shard_loss(model, own, number, step, normalizer, options, counts, context));
+  const Batch& augmented_shard = changed ? *changed : shard;
+  return backward(
+      shard_loss(model, augmented_shard, number, step, divisor, options, counts, context));
 }
 
 TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
@@ -125,10 +126,11 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   for (GradientList& list : gradients_) list.resize(optimizer_.parameters().size());
   drop_gradients();  // of an unfinished step
   counts_.assign(shards.size(), LossCounts{});
-  one_half_.assign(shards.size(), false);
-  own_ = {0, std::ssize(shards)};
+  half_ready_.assign(shards.size(), false);
+  local_shards_ = {0, std::ssize(shards)};
   if (exchange_ != nullptr)
-    own_ = part_of(own_.end, exchange_->world().rank(), exchange_->world().size());
+    local_shards_ =
+        part_of(local_shards_.end, exchange_->world().rank(), exchange_->world().size());
 
   // 2. Each shard runs forward and backward alone, on one thread.
   const LaneList lanes = lanes_of(shards, memory_);
@@ -137,10 +139,12 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
     merge_into_tree(static_cast<std::size_t>(i));
   };
   if (statistics_.empty()) {
-    team_.run(own_.size(), [&](std::int64_t i) { run_shard(own_.begin + i, nullptr); });
+    team_.run(local_shards_.size(),
+              [&](std::int64_t i) { run_shard(local_shards_.begin + i, nullptr); });
   } else {
-    run_concurrently(
-        [&](std::int64_t i, AllReduce& all_reduce) { run_shard(own_.begin + i, &all_reduce); });
+    run_concurrently([&](std::int64_t i, AllReduce& all_reduce) {
+      run_shard(local_shards_.begin + i, &all_reduce);
+    });
   }
 
   // 3. Their gradients are summed in a fixed tree, started above, together with the sum's norm.
@@ -170,12 +174,12 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
 }
 
 void TrainStep::run_concurrently(const std::function<void(std::int64_t, AllReduce&)>& job) {
-  const std::int64_t shards = own_.size();
+  const std::int64_t shards = local_shards_.size();
   if (shards == 0) return;
-  AllReduce all_reduce(shards, own_.begin);
+  AllReduce all_reduce(shards, local_shards_.begin);
   if (exchange_ != nullptr) {
-    all_reduce.across([this](std::span<const double> own) {
-      return statistics_of_shards(own, std::ssize(gradients_), exchange_->world());
+    all_reduce.across([this](std::span<const double> local) {
+      return statistics_of_shards(local, std::ssize(gradients_), exchange_->world());
     });
   }
   std::mutex mutex;
@@ -209,7 +213,7 @@ void TrainStep::run_concurrently(const std::function<void(std::int64_t, AllReduc
 
 void TrainStep::refuse(std::span<const Batch> shards, std::span<const Lanes> lanes,
                        std::int64_t step, double loss, double gradient_norm) {
-  agree(false);
+  all_ranks_finite(false);
   drop_gradients();  // the search for the cause needs the memory
   throw Error(
       Exit::non_finite,
@@ -230,11 +234,11 @@ void TrainStep::drop_gradients() {
 }
 
 void TrainStep::forward_backward(const Batch& shard, const ShardContext& context,
-                                 std::int64_t number, std::int64_t step, double normalizer) {
+                                 std::int64_t number, std::int64_t step, double divisor) {
   if (shard.label_count() == 0 && context.all_reduce == nullptr) return;
   const auto i = static_cast<std::size_t>(number);
   Gradients gradients =
-      shard_gradients(model_, shard, number, step, normalizer, options_, &counts_[i], context);
+      shard_gradients(model_, shard, number, step, divisor, options_, &counts_[i], context);
   for (std::size_t p = 0; p < optimizer_.parameters().size(); ++p) {
     gradients_[i][p] = gradients.take(optimizer_.parameters()[p].tensor);
   }
@@ -245,15 +249,15 @@ void TrainStep::merge_into_tree(std::size_t i) {
   // A sum of 2 width shards combines two of width shards; the right one may have fewer.
   for (std::size_t width = 1; 2 * width < count; width *= 2) {
     const std::size_t left = i / (2 * width) * (2 * width), right = left + width;
-    if (!own_.has(static_cast<std::int64_t>(left)) ||
-        std::min(right + width, count) > static_cast<std::size_t>(own_.end))
+    if (!local_shards_.has(static_cast<std::int64_t>(left)) ||
+        std::min(right + width, count) > static_cast<std::size_t>(local_shards_.end))
       return;  // the other ranks have the rest
     i = left;
     if (right >= count) continue;  // no partner: it is the sum
     {
       const std::lock_guard lock(tree_mutex_);
-      one_half_[right] = !one_half_[right];
-      if (one_half_[right]) return;  // the thread with the other half continues
+      half_ready_[right] = !half_ready_[right];
+      if (half_ready_[right]) return;  // the thread with the other half continues
     }
     add_to(left, right);
   }
@@ -274,7 +278,7 @@ void TrainStep::add_to(std::size_t left, std::size_t right) {
   }
 }
 
-Part TrainStep::pieces_here() const {
+Part TrainStep::local_pieces() const {
   return exchange_ != nullptr ? exchange_->owned() : Part{0, std::ssize(pieces_)};
 }
 
@@ -291,9 +295,10 @@ void TrainStep::for_pieces(Part pieces, const Job& job) {
 double TrainStep::sum_shards() {
   // What no shard used has a zero gradient; what only later shards used needs an array for the sum.
   // −0 + x is x, to the bit, for every x.
-  if (own_.begin == std::ssize(gradients_)) own_ = {0, 0};  // no shards here, but pieces
+  if (local_shards_.begin == std::ssize(gradients_))
+    local_shards_ = {0, 0};  // no shards here, but pieces
   GradientList& sums = total();
-  for (std::int64_t i = pieces_here().begin; i < pieces_here().end; ++i) {
+  for (std::int64_t i = local_pieces().begin; i < local_pieces().end; ++i) {
     Array& sum = sums[pieces_[i].parameter];
     if (!sum.defined())
       sum = Array::full(optimizer_.parameters()[pieces_[i].parameter].tensor.shape(), real(-0.0));
@@ -301,7 +306,7 @@ double TrainStep::sum_shards() {
   }
   if (exchange_ == nullptr) {
     const std::vector<real*, ArenaAllocator<real*>> none(gradients_.size());
-    sum_pieces(pieces_here(), none);
+    sum_pieces(local_pieces(), none);
   } else {
     exchange_->reduce(gradients_, [&](Part pieces, std::span<real* const> received) {
       sum_pieces(pieces, received);
@@ -357,17 +362,17 @@ std::map<std::string, double> TrainStep::gradient_norms() const {
 bool TrainStep::update(double lr, double grad_scale) {
   optimizer_.begin_step(lr, grad_scale);
   std::atomic<bool> all_finite{true};
-  for_pieces(pieces_here(), [&](std::int64_t i) {
+  for_pieces(local_pieces(), [&](std::int64_t i) {
     const Piece& piece = pieces_[i];
     if (!optimizer_.update(piece.parameter, piece.begin, piece.end,
                            total()[piece.parameter].data()))
       all_finite = false;
   });
   if (exchange_ != nullptr) exchange_->gather_weights();
-  return agree(all_finite);
+  return all_ranks_finite(all_finite);
 }
 
-bool TrainStep::agree(bool finite) {
+bool TrainStep::all_ranks_finite(bool finite) {
   return exchange_ == nullptr ? finite : !any_rank(&exchange_->world(), !finite);
 }
 

@@ -31,7 +31,7 @@ struct StepOptions {
   double rdrop = 0;        ///< weight of R-Drop's divergence; 0: one pass (train/loop/augment.h)
   double cutoff = 0;       ///< probability that a token becomes <unk>
   /// Gives the teacher's logits of a batch (train/loop/teacher.h); empty: no distillation.
-  std::function<Distillation(const Rows&)> teacher = {};
+  std::function<Distillation(const ModelInput&)> teacher = {};
   bool bf16 = false;  ///< large products in bf16 (autograd/kernels/gemm/bf16.h), if available
 };
 
@@ -72,7 +72,7 @@ class TrainStep {
 
  private:
   void forward_backward(const Batch& shard, const ShardContext& context, std::int64_t number,
-                        std::int64_t step, double normalizer);
+                        std::int64_t step, double divisor);
   /// Calls job(i, all_reduce) for each of this rank's shards, each on its own thread, because they wait
   /// for one another.
   void run_concurrently(const std::function<void(std::int64_t, AllReduce&)>& job);
@@ -91,15 +91,15 @@ class TrainStep {
   /// Gives every rank the counts of all shards and the squares of all pieces.
   void share_counts();
   /// The list that receives the sums of this rank's pieces.
-  GradientList& total() { return gradients_[static_cast<std::size_t>(own_.begin)]; }
-  Part pieces_here() const;  ///< that this rank owns
+  GradientList& total() { return gradients_[static_cast<std::size_t>(local_shards_.begin)]; }
+  Part local_pieces() const;  ///< that this rank owns
   /// Calls job(i) for these pieces, on the team.
   template <class Job>
   void for_pieces(Part pieces, const Job& job);
   /// Returns whether all weights were finite before.
   bool update(double lr, double grad_scale);
   /// Whether it is finite on every rank. Also spreads stop signals (World::stop).
-  bool agree(bool finite);
+  bool all_ranks_finite(bool finite);
   void drop_gradients();  ///< keeps the lists for the next step
 
   const Model& model_;
@@ -109,24 +109,24 @@ class TrainStep {
   Team& team_;
   StepOptions options_;
   ParameterExchange* exchange_;
-  Part own_;  ///< the shards of this rank
+  Part local_shards_;  ///< the shards of this rank
   std::vector<Piece> pieces_;
   std::vector<std::string> layers_;      ///< of each parameter
   std::vector<GradientList> gradients_;  ///< of each shard; the sum ends up in total()
-  std::vector<bool> one_half_;  ///< of each sum, indexed by its right half: one half is ready
+  std::vector<bool> half_ready_;  ///< of each sum, indexed by its right half: one half is ready
   std::mutex tree_mutex_;
   std::vector<LossCounts> counts_;  ///< of each shard
   std::vector<double> squares_;     ///< of each piece: its contribution to the squared norm
 };
 
-/// The loss of shard number `number` of a step, divided by `normalizer`. The shard has been
+/// The loss of shard number `number` of a step, divided by `divisor`. The shard has been
 /// augmented.
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
-                  double normalizer, const StepOptions& options, LossCounts* counts,
+                  double divisor, const StepOptions& options, LossCounts* counts,
                   const ShardContext& context = {});
 /// Augments the shard, computes its loss and runs backward.
 Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t number,
-                          std::int64_t step, double normalizer, const StepOptions& options,
+                          std::int64_t step, double divisor, const StepOptions& options,
                           LossCounts* counts, const ShardContext& context = {});
 
 HEED_END

@@ -10,7 +10,7 @@
 #include "train/run/checkpoint_folder.h"
 #include "train/run/run_folder.h"
 #include "train/tasks/model.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 HEED_BEGIN
 
@@ -79,7 +79,7 @@ Teacher::Teacher(const Config& student, const ExperimentData& data)
   const Config config = read_run_config(run);
   const Tokenizers taught = load_tokenizers(run.path, config);
   require_alike(student, data.tokenizers, config, taught);
-  model_ = build_unfilled(config, sizes_of(taught));
+  model_ = build_uninitialised(config, sizes_of(taught));
   const std::int64_t limit = model_->position_limit(),
                      longest =
                          longest_sequence(student, data.train, rows_per_position(config.model));
@@ -88,19 +88,19 @@ Teacher::Teacher(const Config& student, const ExperimentData& data)
            fmt::format("reads at most {} positions, but a sequence has {}", limit, longest));
   const std::filesystem::path folder = find_weights(run, ""), file = folder / "model.safetensors";
   const WeightsInfo weights(folder, check_file(folder, "model.safetensors"));
-  tell("heed: teacher: " + weights.text());
+  print_message("heed: teacher: " + weights.text());
   load_weights(SafetensorsFile::read(file), model_->state(), file.string());
 }
 
-Distillation Teacher::of(const Rows& rows) const {
+Distillation Teacher::of(const ModelInput& input) const {
   const NoGrad no_grad;
   Pass evaluation;
-  return {model_->projected(rows, evaluation), options_.weight, options_.temperature};
+  return {model_->deferred_logits(input, evaluation), options_.weight, options_.temperature};
 }
 
 StepOptions with_teacher(StepOptions options, const Teacher* teacher) {
   if (teacher != nullptr)
-    options.teacher = [teacher](const Rows& rows) { return teacher->of(rows); };
+    options.teacher = [teacher](const ModelInput& input) { return teacher->of(input); };
   return options;
 }
 

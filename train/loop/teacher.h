@@ -19,7 +19,7 @@ class Teacher {
   Teacher(const Config& student, const ExperimentData& data);
 
   /// The teacher's logits of a batch, without a graph, in the caller's precision (Bf16Scope).
-  Distillation of(const Rows& rows) const;
+  Distillation of(const ModelInput& input) const;
   const Model& model() const { return *model_; }
 
  private:

@@ -10,7 +10,7 @@
 #include "autograd/kernels/reduce.h"
 #include "nn/weights.h"
 #include "optim/schedule.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/loop/transfer.h"
 #include "train/run/average.h"
 #include "train/run/outputs.h"
@@ -64,12 +64,12 @@ StepOptions step_options(const Config& config) {
           .bf16 = config.train.precision == Precision::bf16};
 }
 
-Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk,
-                 World* world)
+Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentData& data,
+                 RunLog& run_log, World* world)
     : config_(config),
       run_(run),
       data_(data),
-      talk_(talk),
+      run_log_(run_log),
       replica_(config, data, world),
       total_steps_(steps_in_all(config, replica_.stream())),
       checkpoints_(run.path) {
@@ -77,13 +77,14 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
   refuse_itself(run, config.train.init_from, "model.init_from");
   if (config.train.ema > 0) ema_.emplace(config.train.ema, replica_.optimizer().parameters());
   progress_.batches = batches_of(config, data);
-  progress_.judged_by = fmt::format("{} {}", static_cast<int>(deciding_metric()), data.sums.valid);
+  progress_.best_criterion =
+      fmt::format("{} {}", static_cast<int>(deciding_metric()), data.sums.valid);
 }
 
 void Trainer::initialise() {
   if (config_.train.init_from.empty()) return;
-  for (const std::string& line : take_weights(config_.train.init_from, replica_.model()).text())
-    talk_.line(line);
+  for (const std::string& line : transfer_weights(config_.train.init_from, replica_.model()).text())
+    run_log_.line(line);
   if (ema_) ema_->restart();
 }
 
@@ -97,7 +98,7 @@ double Trainer::deciding_value(const Evaluation& e) const {
 }
 
 int Trainer::stop() const {
-  return signals_ && signals_->stop() != 0 ? signals_->stop() : replica_.stop_elsewhere();
+  return signals_ && signals_->stop() != 0 ? signals_->stop() : replica_.remote_stop_signal();
 }
 
 double Trainer::share_done() {
@@ -123,11 +124,11 @@ std::string Trainer::reached_limit() {
   return fmt::format("train.minutes={}", config_.train.minutes);
 }
 
-void Trainer::tell_where_it_stands() {
+void Trainer::log_resume_status() {
   if (progress_.step == 0) return;
-  if (!finished()) return talk_.line(fmt::format("continuing from step {}", progress_.step));
+  if (!finished()) return run_log_.line(fmt::format("continuing from step {}", progress_.step));
   const std::string limit = reached_limit(), key = limit.substr(0, limit.find('='));
-  talk_.line(fmt::format(
+  run_log_.line(fmt::format(
       "already finished, at step {} ({}); its weights are chosen and tested again. To train "
       "further, raise {}: heed resume {} {}=…",
       progress_.step, limit, key, run_.path.string(), key));
@@ -139,7 +140,7 @@ void Trainer::tell_where_it_stands() {
 int Trainer::train() {
   if (!metrics_) metrics_.emplace(run_, config_, progress_.step);
   replica_.begin(progress_.position);
-  tell_where_it_stands();
+  log_resume_status();
   if (!finished()) {  // they will be outdated
     remove_average();
     write_outputs(run_, {});
@@ -151,15 +152,15 @@ int Trainer::train() {
     // too.
     if (progress_.step % config_.train.validate_every == 0 || finished()) validate();
     if (progress_.step % config_.train.save_every == 0) save(false);
-    if (signals_->take_save()) save(false, true);
+    if (signals_->consume_save_request()) save(false, true);
   }
   if (stop() == 0 && last_validated_ != progress_.step) validate();
   if (last_saved_ != progress_.step) save(false, !finished());
-  talk_.end_progress();
-  if (const std::string traffic = replica_.traffic(); !traffic.empty()) talk_.line(traffic);
+  run_log_.end_progress();
+  if (const std::string traffic = replica_.traffic(); !traffic.empty()) run_log_.line(traffic);
   if (progress_.skipped > 0) {
-    talk_.line(fmt::format("{} of {} steps were skipped because they were not finite",
-                           progress_.skipped, progress_.step));
+    run_log_.line(fmt::format("{} of {} steps were skipped because they were not finite",
+                              progress_.skipped, progress_.step));
   }
   const int signal = stop();
   signals_.reset();  // everything is saved: a stop signal now ends the process
@@ -172,11 +173,11 @@ void Trainer::one_step() {
   StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // of a skipped step
   try {
     result = replica_.step(progress_.step + 1, lr);
-    progress_.skipped_in_a_row = 0;
+    progress_.consecutive_skips = 0;
     if (ema_) ema_->update(replica_.optimizer().steps(), replica_.team());
   } catch (const Error& error) {
     if (error.code != Exit::non_finite) throw;
-    give_up_step(error);
+    handle_nonfinite_step(error);
   }
   const double seconds = seconds_now() - begin;
   ++progress_.step;
@@ -198,9 +199,9 @@ std::string Trainer::advice(std::int64_t from, bool skipping) const {
       restart);
 }
 
-void Trainer::give_up_step(const Error& error) {
-  constexpr std::int64_t most_in_a_row = 20;
-  const bool many = progress_.skipped_in_a_row >= most_in_a_row;
+void Trainer::handle_nonfinite_step(const Error& error) {
+  constexpr std::int64_t max_consecutive_skips = 20;
+  const bool many = progress_.consecutive_skips >= max_consecutive_skips;
   if (config_.train.on_nonfinite == OnNonFinite::stop || many) {
     std::int64_t from = progress_.step;
     try {
@@ -209,15 +210,16 @@ void Trainer::give_up_step(const Error& error) {
       if (unsaved.code != Exit::non_finite) throw;
       from = std::max<std::int64_t>(last_saved_, 0);  // the weights themselves are lost
     }
-    talk_.end_progress();
-    const std::string before =
-        many ? fmt::format("{} steps in a row were not finite; the last, ", most_in_a_row + 1) : "";
+    run_log_.end_progress();
+    const std::string before = many ? fmt::format("{} steps in a row were not finite; the last, ",
+                                                  max_consecutive_skips + 1)
+                                    : "";
     throw Error(error.code, fmt::format("{}{}\n{}", before, error.what(), advice(from, many)));
   }
   ++progress_.skipped;
-  ++progress_.skipped_in_a_row;
+  ++progress_.consecutive_skips;
   record("skipped", {{"step", progress_.step + 1}, {"reason", error.what()}});
-  talk_.line(fmt::format("skipped {}", error.what()));
+  run_log_.line(fmt::format("skipped {}", error.what()));
 }
 
 void Trainer::report(const StepResult& result, double lr) {
@@ -226,8 +228,9 @@ void Trainer::report(const StepResult& result, double lr) {
   const double tokens = static_cast<double>(window.tokens),
                tokens_per_second = tokens / progress_.window_seconds;
   const double done = std::min(share_done(), 1.0);
-  talk_.progress({progress_.step, total_steps_, window.loss / tokens, lr, tokens_per_second,
-                  done > 0 ? std::optional(progress_.seconds * (1 - done) / done) : std::nullopt});
+  run_log_.progress(
+      {progress_.step, total_steps_, window.loss / tokens, lr, tokens_per_second,
+       done > 0 ? std::optional(progress_.seconds * (1 - done) / done) : std::nullopt});
   if (progress_.step % config_.train.log_every != 0) return;
   record("train", {{"epoch", replica_.batches().epochs_done()},
                    {"loss", window.loss / tokens},
@@ -237,7 +240,7 @@ void Trainer::report(const StepResult& result, double lr) {
                    {"gradient_norms", replica_.steps().gradient_norms()},
                    {"target_tokens", progress_.target_tokens},
                    {"tokens_per_s", tokens_per_second}});
-  talk_.add_to_curve(window.loss / tokens);
+  run_log_.add_to_curve(window.loss / tokens);
   progress_.window = {};
   progress_.window_seconds = 0;
 }
@@ -251,7 +254,7 @@ void Trainer::validate() {
   if (data_.valid.empty()) return;
   std::optional<Evaluation> e;
   {
-    const UseMeans means(ema_);
+    const ScopedEma ema(ema_);
     share_weights();
     e = validation_figures();
   }
@@ -264,20 +267,20 @@ void Trainer::validate() {
   if (better) {
     progress_.best = value;
     progress_.best_step = progress_.step;
-    progress_.without_better = 0;
+    progress_.validations_without_improvement = 0;
   } else {
-    ++progress_.without_better;
+    ++progress_.validations_without_improvement;
   }
   record("valid", figures_of(*e, data_.valid_lines));
-  talk_.line(
+  run_log_.line(
       fmt::format("step {:>6}  valid  {}{}", progress_.step, e->text(), better ? "  (best)" : ""));
   if (better) save(true);
   if (config_.train.early_stopping.metric &&
-      progress_.without_better >= config_.train.early_stopping.patience) {
-    talk_.line(fmt::format(
+      progress_.validations_without_improvement >= config_.train.early_stopping.patience) {
+    run_log_.line(fmt::format(
         "step {:>6}  stopping early: no improvement in {} validation{} (best at step {})",
-        progress_.step, progress_.without_better, progress_.without_better == 1 ? "" : "s",
-        progress_.best_step));
+        progress_.step, progress_.validations_without_improvement,
+        progress_.validations_without_improvement == 1 ? "" : "s", progress_.best_step));
     stopped_early_ = true;
   }
 }
@@ -307,7 +310,7 @@ void Trainer::save(bool is_best, bool on_request) {
   if (last_saved_ == progress_.step) return;
   const std::vector<NamedTensor> moments = replica_.moments();
   check_finite(moments);
-  const UseMeans means(ema_);
+  const ScopedEma ema(ema_);
   std::vector<NamedTensor> training = moments;
   if (ema_) training.insert(training.end(), ema_->other().begin(), ema_->other().end());
   std::vector<CheckpointFile> files{
@@ -329,7 +332,7 @@ void Trainer::save(bool is_best, bool on_request) {
   if (on_request) state["on_request"] = true;
   checkpoints_.save(progress_.step, files, state,
                     is_best || (progress_.best && progress_.best_step == progress_.step));
-  tell_what_stays(checkpoints_.prune(std::max(config_.train.keep, config_.train.average)));
+  warn_undeleted(checkpoints_.prune(std::max(config_.train.keep, config_.train.average)));
   last_saved_ = progress_.step;
 }
 
@@ -376,10 +379,10 @@ void Trainer::load_memory(const std::filesystem::path& folder) {
   memory->restore(std::move(layers));
 }
 
-void Trainer::tell_what_stays(const std::vector<std::string>& reasons) {
+void Trainer::warn_undeleted(const std::vector<std::string>& reasons) {
   for (const std::string& reason : reasons)
-    if (stays_.insert(reason).second)
-      talk_.line("warning: an old checkpoint was not removed: " + reason);
+    if (undeleted_warnings_.insert(reason).second)
+      run_log_.line("warning: an old checkpoint was not removed: " + reason);
 }
 
 void Trainer::check_finite(std::span<const NamedTensor> moments) {
@@ -408,11 +411,11 @@ void Trainer::restore() {
   checkpoints_.check_links();
   const CheckpointFolder::Newest newest = checkpoints_.newest_valid();
   for (const std::string& skipped : newest.skipped)
-    talk_.line("skipped a damaged checkpoint: " + skipped);
+    run_log_.line("skipped a damaged checkpoint: " + skipped);
   checkpoints_.refuse_loss(newest);
   if (!newest.checkpoint) {
     repair_metrics();
-    talk_.line("no checkpoint to continue from: starting at step 0");
+    run_log_.line("no checkpoint to continue from: starting at step 0");
     return initialise();
   }
   const std::filesystem::path folder = newest.checkpoint->folder;
@@ -439,9 +442,9 @@ void Trainer::restore() {
   // The process may have been killed after the checkpoint was named and before its links were set.
   checkpoints_.link("last", progress_.step);
   find_best();
-  tell_what_stays(checkpoints_.remove_unfinished());
+  warn_undeleted(checkpoints_.remove_unfinished());
   if (config_.train.early_stopping.metric &&
-      progress_.without_better >= config_.train.early_stopping.patience) {
+      progress_.validations_without_improvement >= config_.train.early_stopping.patience) {
     stopped_early_ = true;
   }
 }
@@ -449,7 +452,7 @@ void Trainer::restore() {
 void Trainer::adapt_progress(const Progress& now) {
   Progress& p = progress_;
   if (!p.batches.empty() && p.batches != now.batches && p.position.batch > 0) {
-    talk_.line(
+    run_log_.line(
         fmt::format("note: the data, the seed or the batch size differ, so epoch {} starts "
                     "again; {} of its batches were done",
                     p.position.epoch, p.position.batch));
@@ -457,15 +460,15 @@ void Trainer::adapt_progress(const Progress& now) {
   }
   p.batches = now.batches;
   if (data_.sums.valid.empty()) return;  // nothing to validate on
-  if (p.best && !p.judged_by.empty() && p.judged_by != now.judged_by) {
-    talk_.line(
+  if (p.best && !p.best_criterion.empty() && p.best_criterion != now.best_criterion) {
+    run_log_.line(
         "note: the deciding metric or the validation data differ, so the best checkpoint is chosen "
         "again from this step on");
     p.best.reset();
-    p.without_better = 0;
+    p.validations_without_improvement = 0;
     p.validation_due = true;
   }
-  p.judged_by = now.judged_by;
+  p.best_criterion = now.best_criterion;
 }
 
 void Trainer::repair_metrics() {
@@ -479,7 +482,7 @@ void Trainer::repair_metrics() {
   };
   const JsonlRepair repair = repair_jsonl(run_.metrics(), keep);
   if (repair.damaged_line > 0) {
-    talk_.line(
+    run_log_.line(
         fmt::format("{}: line {} is damaged; the file now ends before it, and all of it is kept as "
                     "metrics.jsonl.damaged",
                     run_.metrics().string(), repair.damaged_line));
@@ -494,7 +497,7 @@ void Trainer::find_best() {
       open_checkpoint(checkpoints_.folder_of(progress_.best_step));
   } catch (const Error& lost) {
     if (lost.code != Exit::bad_input) throw;
-    talk_.line(
+    run_log_.line(
         fmt::format("the best checkpoint, of step {}, is lost; the best of the next validations "
                     "replaces it, or the last checkpoint if there are none: {}",
                     progress_.best_step, lost.what()));
@@ -542,7 +545,7 @@ WeightsInfo Trainer::choose_weights() {
   }
   figures.update({{"weights_name", weights.name}, {"weights_steps", weights.steps}});
   record("weights", figures);
-  talk_.line("weights: " + weights.text());
+  run_log_.line("weights: " + weights.text());
   return weights;
 }
 
@@ -551,9 +554,9 @@ bool Trainer::mean_is_better(nlohmann::json& figures) {
   std::vector<std::string> damaged;
   const std::vector<std::int64_t> steps =
       load_average(checkpoints_, config_.train.average, first, replica_.model().state(), damaged);
-  for (const std::string& why : damaged) talk_.line("left out of the mean: " + why);
+  for (const std::string& why : damaged) run_log_.line("left out of the mean: " + why);
   if (std::ssize(steps) < config_.train.average) {
-    talk_.line(fmt::format(
+    run_log_.line(fmt::format(
         "train.average={}, but the last fifth of the run (from step {}) has {} "
         "intact checkpoint{} (train.save_every={}): {}",
         config_.train.average, first, steps.size(), steps.size() == 1 ? "" : "s",
@@ -566,7 +569,7 @@ bool Trainer::mean_is_better(nlohmann::json& figures) {
     const double value = deciding_value(validation_figures().value());
     figures["average"] = value;
     const bool better = is_better(deciding_metric(), value, progress_.best);
-    talk_.line(
+    run_log_.line(
         fmt::format("the mean of {} checkpoints has {} {:.7g} on the validation data, the best "
                     "checkpoint {}: the {} is used",
                     steps.size(), info_of(deciding_metric()).name, value,

@@ -21,15 +21,15 @@
 #include "train/run/run_folder.h"
 #include "train/run/run_metrics.h"
 #include "train/tasks/task.h"
+#include "train/terminal/run_log.h"
 #include "train/terminal/signals.h"
-#include "train/terminal/talk.h"
 
 HEED_BEGIN
 
 class Trainer {
  public:
   /// `world`: the ranks of a distributed run, in which the others follow this one (Replica::follow).
-  Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, Talk& talk,
+  Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, RunLog& run_log,
           World* world = nullptr);
 
   /// Before a new run: takes the weights that model.init_from names, if any.
@@ -54,7 +54,7 @@ class Trainer {
   const Model& model() const { return replica_.model(); }
   Team& team() { return replica_.team(); }
   const Task& task() const { return replica_.task(); }
-  Trained trained() { return replica_.trained(); }
+  LoadedModel loaded_model() { return replica_.loaded_model(); }
   std::int64_t optimizer_steps() const { return replica_.optimizer().steps(); }  ///< updates made
 
  private:
@@ -63,15 +63,15 @@ class Trainer {
   int stop() const;
   /// The key that ended a finished run: "train.steps=2000".
   std::string reached_limit();
-  void tell_where_it_stands();  ///< of a resumed run
-  double share_done();          ///< of the run, 0 to 1
+  void log_resume_status();  ///< of a resumed run
+  double share_done();       ///< of the run, 0 to 1
   void one_step();
   /// Called for a non-finite step: skips it, or saves and ends the run.
-  void give_up_step(const Error& error);
+  void handle_nonfinite_step(const Error& error);
   /// Advice for the user after that; the run was saved as of step `from`.
   std::string advice(std::int64_t from, bool skipping) const;
   /// Warns of each reason once.
-  void tell_what_stays(const std::vector<std::string>& reasons);
+  void warn_undeleted(const std::vector<std::string>& reasons);
   /// Throws Error(non_finite) if a weight or moment is not finite.
   void check_finite(std::span<const NamedTensor> moments);
   void report(const StepResult& result, double lr);
@@ -105,7 +105,7 @@ class Trainer {
   const Config& config_;
   RunFolder run_;
   const ExperimentData& data_;
-  Talk& talk_;
+  RunLog& run_log_;
   Replica replica_;
   std::optional<WeightEma> ema_;
   std::int64_t total_steps_;  ///< the end of schedules; 0: only time limits the run
@@ -114,7 +114,7 @@ class Trainer {
   std::optional<SignalRequests> signals_{std::in_place};  ///< until training is over
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;
-  std::set<std::string> stays_;  // warnings about old checkpoints that cannot be removed
+  std::set<std::string> undeleted_warnings_;  // about old checkpoints that cannot be removed
   bool stopped_early_ = false;
 };
 

@@ -40,32 +40,33 @@ bool has_other_labels(const SafetensorsFile& file, const NamedTensor& t) {
 
 }  // namespace
 
-std::vector<std::string> TakenWeights::text() const {
+std::vector<std::string> TransferReport::text() const {
   std::vector<std::string> lines;
-  for (const auto& [what, names] :
-       {std::pair("taken", &taken), std::pair("new", &fresh), std::pair("left", &left)}) {
+  for (const auto& [what, names] : {std::pair("taken", &transferred),
+                                    std::pair("new", &initialised), std::pair("left", &unused)}) {
     if (!names->empty())
       lines.push_back(fmt::format("model.init_from: {}: {}", what, listed(*names)));
   }
   return lines;
 }
 
-TakenWeights take_weights(const std::string& run, Model& model) {
+TransferReport transfer_weights(const std::string& run, Model& model) {
   const std::filesystem::path folder = find_weights(RunFolder{run}, ""),
                               path = folder / "model.safetensors";
   check_file(folder, "model.safetensors");
   const SafetensorsFile file = SafetensorsFile::read(path);
   Parameters fit;
-  TakenWeights result;
+  TransferReport result;
   for (NamedTensor& t : model.state()) {
     const bool other = has_other_labels(file, t);
-    (other || file.find(t.name) == nullptr ? result.fresh : result.taken).push_back(t.name);
+    (other || file.find(t.name) == nullptr ? result.initialised : result.transferred)
+        .push_back(t.name);
     if (!other) fit.push_back(std::move(t));
   }
   for (const TensorView& view : file.tensors()) {
-    if (std::ranges::find(result.taken, view.name) == result.taken.end() &&
+    if (std::ranges::find(result.transferred, view.name) == result.transferred.end() &&
         !is_scale(file, view.name))
-      result.left.push_back(view.name);
+      result.unused.push_back(view.name);
   }
   try {
     load_weights(file, fit, path.string(), {.strict = false});

@@ -57,19 +57,23 @@ class WeightEma {
 };
 
 /// During its lifetime the model holds the means, if there are any.
-class UseMeans {
+class ScopedEma {
  public:
-  explicit UseMeans(std::optional<WeightEma>& ema) : ema_(ema) {
+  explicit ScopedEma(std::optional<WeightEma>& ema) : ema_(ema) {
     if (ema_) ema_->swap();
   }
-  UseMeans(const UseMeans&) = delete;
-  UseMeans& operator=(const UseMeans&) = delete;
-  ~UseMeans() {
+  ScopedEma(const ScopedEma&) = delete;
+  ScopedEma& operator=(const ScopedEma&) = delete;
+  ~ScopedEma() {
     if (ema_) ema_->swap();
   }
 
  private:
   std::optional<WeightEma>& ema_;
 };
+
+// ---- former names, for one release ---------------------------------------------------------
+
+using UseMeans [[deprecated("use ScopedEma")]] = ScopedEma;
 
 HEED_END

@@ -59,7 +59,7 @@ double Confusion::macro_f1() const {
 }
 
 std::vector<std::string> Confusion::text_of(const std::vector<std::string>& labels) const {
-  constexpr std::size_t most_columns = 12;
+  constexpr std::size_t max_columns = 12;
   const std::vector<Class> all = classes();
   std::int64_t width = 5;
   for (const std::string& label : labels) width = std::max(width, width_of(label));
@@ -70,7 +70,7 @@ std::vector<std::string> Confusion::text_of(const std::vector<std::string>& labe
                                 padded(labels[i], width, true), all[i].precision(), all[i].recall(),
                                 all[i].f1(), all[i].occurrences));
   }
-  if (all.size() > most_columns) return lines;
+  if (all.size() > max_columns) return lines;
   lines.emplace_back("right label (rows) and given label (columns):");
   const std::int64_t column = std::max<std::int64_t>(width, 6);
   std::string heading = padded("", width, true);

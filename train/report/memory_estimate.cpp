@@ -36,7 +36,7 @@ struct Probe {
 };
 
 Probe probe(const Config& config, const Model& model, const Batch& batch) {
-  arena_forget_peak();
+  arena_reset_peak();
   const MemoryCounters before = arena_counters();
   Probe m;
   kernels::ProductFlops flops;
@@ -80,7 +80,7 @@ MemoryEstimate probe_training(const Task& task, const Model& model,
                affordable = std::floor(probe_flops / std::max(of_sequence, 1.0));
   const auto sequences = std::llround(std::clamp(affordable, 1.0, std::ceil(of_shard)));
   std::int64_t token = 0;  // which tokens does not matter
-  const Batch batch = task.made_up_batch(
+  const Batch batch = task.random_batch(
       sequences, source_length, target_length, vocabulary,
       [&](std::int64_t known) { return static_cast<std::int32_t>(token++ % known); });
   const double scale = of_shard / static_cast<double>(sequences);

@@ -17,12 +17,12 @@ struct StepWork {
 };
 
 /// Bytes.
-struct MemoryEstimate : LeastMemory {
+struct MemoryEstimate : MinMemory {
   std::optional<double> activations;  ///< none: not measured
-  double total() const { return LeastMemory::total() + activations.value_or(0); }
+  double total() const { return MinMemory::total() + activations.value_or(0); }
 };
 inline MemoryEstimate at_least(const Config& config, const Model& model) {
-  return {least_memory(config, model), std::nullopt};
+  return {min_memory(config, model), std::nullopt};
 }
 
 /// Runs a shard of sequences of average length (a smaller one if that would take long). Sets

@@ -63,7 +63,7 @@ class ModelDrawing {
         o_(config.model),
         architecture_(info_of(config.task).architecture),
         vocabulary_(vocabulary),
-        parameters_(build_unfilled(config, vocabulary.sizes)->parameters()),
+        parameters_(build_uninitialised(config, vocabulary.sizes)->parameters()),
         both_(has_encoder(architecture_) && has_decoder(architecture_)) {}
 
   std::string file() {
@@ -103,11 +103,11 @@ class ModelDrawing {
     return fmt::format("{} parameters", values);
   }
   Box box(const std::string& name, Texts lines, const Texts& parts, int tint,
-          bool reads_beside = false) const {
+          bool reads_side_box = false) const {
     std::string list;
     const std::string count = counted(parts, list);
     if (!list.empty()) lines.push_back(count);
-    return {name, std::move(lines), list, tint, reads_beside};
+    return {name, std::move(lines), list, tint, reads_side_box};
   }
 
   // ---- blocks
@@ -245,17 +245,17 @@ class ModelDrawing {
     c.rise(fmt::format("[{}]", rows));
     embedding_ = c.top - embedding.height() / 2;
     c.box(embedding);
-    if (has("segments")) c.add_beside(box("Segments", {"of a line"}, {"segments"}, weights));
+    if (has("segments")) c.add_side_box(box("Segments", {"of a line"}, {"segments"}, weights));
   }
 
   void draw_positions(Column& c, const std::string& prefix, std::int64_t longest) const {
     const Texts part{prefix + "positions"};
     if (o_.positions == PositionKind::sinusoidal)
-      c.add_beside({"Positions", {"sinusoids"}, "", weights});
+      c.add_side_box({"Positions", {"sinusoids"}, "", weights});
     if (o_.positions == PositionKind::learned)
-      c.add_beside(box("Positions", {fmt::format("learned, up to {}", longest)}, part, weights));
+      c.add_side_box(box("Positions", {fmt::format("learned, up to {}", longest)}, part, weights));
     if (o_.positions == PositionKind::relative_t5)
-      c.give_beside(box("Distances", {"biases of all layers"}, part, weights));
+      c.feed_from_side(box("Distances", {"biases of all layers"}, part, weights));
   }
 
   /// Describes a source that is not text, and its rows.

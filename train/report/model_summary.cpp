@@ -8,7 +8,7 @@
 #include "nn/layer_name.h"
 #include "train/tasks/task.h"
 #include "train/terminal/progress.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -47,7 +47,7 @@ StepWork equal_sequences(const Task& task, std::int64_t count, std::int64_t sour
   work.basis = std::move(basis);
   add_batch(
       work,
-      task.made_up_batch(count, source_length, target_length, {}, [](std::int64_t) { return 0; }),
+      task.random_batch(count, source_length, target_length, {}, [](std::int64_t) { return 0; }),
       1);
   return work;
 }
@@ -77,15 +77,16 @@ StepWork real_work(const Task& task, const Split& train, const Tokenizers& token
 }
 
 /// Vocabulary and work, as far as the data on this machine determine them.
-void look_at_data(const Task& task, const std::optional<Tokenizers>& own, ModelSummary& summary) {
+void look_at_data(const Task& task, const std::optional<Tokenizers>& run_tokenizers,
+                  ModelSummary& summary) {
   const Config& config = task.config();
   std::string why = "SentencePiece learns from the training files when training begins";
-  std::optional<Tokenizers> tokenizers = own;
-  if (own) summary.vocabulary = {sizes_of(*own), "the run's tokenizer"};
+  std::optional<Tokenizers> tokenizers = run_tokenizers;
+  if (run_tokenizers) summary.vocabulary = {sizes_of(*run_tokenizers), "the run's tokenizer"};
   try {
-    if (!own && learns_slowly(config.tokenizer)) throw Error(Exit::failed, why);
+    if (!run_tokenizers && learns_slowly(config.tokenizer)) throw Error(Exit::failed, why);
     const Split train = task.read().train;
-    if (!own) {
+    if (!run_tokenizers) {
       tokenizers = task.find_tokenizers(train);
       summary.vocabulary = {sizes_of(*tokenizers), "from the training data"};
     }
@@ -152,18 +153,19 @@ std::string megabytes(double bytes) { return fmt::format("{:10.1f} MB", bytes / 
 
 }  // namespace
 
-ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& own) {
+ModelSummary summarize_model(const Config& config,
+                             const std::optional<Tokenizers>& run_tokenizers) {
   ModelSummary s;
   const std::unique_ptr<Task> task = make_task(config);
-  if (!own && config.bench.sequences > 0) {
+  if (!run_tokenizers && config.bench.sequences > 0) {
     s.vocabulary = {{config.bench.vocabulary, config.bench.vocabulary, true}, "bench.vocabulary"};
     s.work = equal_sequences(*task, config.bench.sequences, config.bench.source_length,
                              config.bench.target_length, "the synthetic batch of heed bench");
   } else {
-    look_at_data(*task, own, s);
+    look_at_data(*task, run_tokenizers, s);
   }
   {
-    const std::unique_ptr<Model> model = build_unfilled(config, s.vocabulary.sizes);
+    const std::unique_ptr<Model> model = build_uninitialised(config, s.vocabulary.sizes);
     s.layers = layers_of(model->parameters());
     s.memory = at_least(config, *model);
   }  // freed, so that the model below uses the same memory

@@ -41,6 +41,6 @@ struct ModelSummary {
 
 /// `own`: the tokenizers of a run, if there is one. Without them, tokenizers are built from the
 /// training data if that is quick; unknown values are estimated, and `basis` says so.
-ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& own);
+ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& run_tokenizers);
 
 }  // namespace heed

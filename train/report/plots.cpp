@@ -10,7 +10,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/utf8.h"
-#include "autograd/kernels/maps.h"
+#include "autograd/kernels/unary_functions.h"
 #include "autograd/ops/attention/alibi.h"
 #include "autograd/ops/attention/distance_bias.h"
 #include "nn/layers/patterns.h"
@@ -258,12 +258,12 @@ std::vector<Drawing> activation_plots(const Config&, std::int64_t) {
   slopes.title = "their derivatives";
   for (Chart* const chart : {&values, &slopes}) chart->x_label = "x";
   for (std::size_t i = 0; i < activation_count; ++i) {
-    const auto f = static_cast<Map>(i);
+    const auto f = static_cast<UnaryFunction>(i);
     Line value{std::string(name_of(f)), static_cast<int>(i), false, {}}, slope = value;
     for (int k = -80; k <= 80; ++k) {
-      const double x = k / 20.0, y = map_value(f, x);
+      const double x = k / 20.0, y = unary_value(f, x);
       value.points.push_back({x, y});
-      slope.points.push_back({x, map_derivative(f, x, y)});
+      slope.points.push_back({x, unary_derivative(f, x, y)});
     }
     values.lines.push_back(std::move(value));
     slopes.lines.push_back(std::move(slope));

@@ -91,13 +91,13 @@ class TapeDrawing {
       for (const NodeRef& input : found[i]->inputs())
         if (input && index_.emplace(input.get(), 0).second) found.push_back(input.get());
     }
-    if (found.size() > most_drawn_nodes) {
+    if (found.size() > max_drawn_nodes) {
       throw Error(
           Exit::usage,
           fmt::format("--tape: the tape has {} nodes, and a drawing shows at most {}: draw a "
                       "smaller model, as with model.layers=1 (widths, lengths and the "
                       "vocabulary do not matter)",
-                      found.size(), most_drawn_nodes));
+                      found.size(), max_drawn_nodes));
     }
     std::ranges::stable_sort(found, {}, &Node::order);
     for (std::size_t i = 0; i < found.size(); ++i) index_[found[i]] = i;

@@ -14,9 +14,9 @@ HEED_BEGIN
 /// The rows are those of Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical
 /// System Structures", 1981: the longest path from a parameter, and barycenters within a row.
 ///
-/// Throws Error(usage) if there are more than `most_drawn_nodes`.
+/// Throws Error(usage) if there are more than `max_drawn_nodes`.
 std::string tape_drawing(const Tensor& result, const Parameters& parameters,
                          const std::vector<std::string>& head);
-inline constexpr std::size_t most_drawn_nodes = 400;
+inline constexpr std::size_t max_drawn_nodes = 400;
 
 HEED_END

@@ -7,7 +7,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/kernels/gemm/blas_kernel.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -53,9 +53,9 @@ void use_best_blas_kernel(char** argv, bool quiet) {
     ::unsetenv("OPENBLAS_CORETYPE");
   }
   if (quiet) return;
-  if (!diagnosis.problem.empty()) return tell_note("warning: " + diagnosis.problem);
+  if (!diagnosis.problem.empty()) return print_note("warning: " + diagnosis.problem);
   if (!restart.chosen.empty() && kernel.is_requested()) {
-    tell_note(
+    print_note(
         fmt::format("OpenBLAS chose its kernel {}, which is slow on this processor; heed uses {}",
                     restart.before, restart.chosen));
   }

@@ -349,7 +349,7 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
                             run_.string()));
   for (const fs::path& path : entries_of(run_ / "checkpoints")) {
     if (path.filename().string().starts_with(fmt::format(".{}", kPrefix)) &&
-        path.extension() == ".old" && is_there(path / kState))
+        path.extension() == ".old" && path_exists(path / kState))
       throw Error(Exit::bad_input,
                   fmt::format("no checkpoint exists except {}, which was about to be replaced or "
                               "removed and may be intact: rename it to step-…, or remove it",

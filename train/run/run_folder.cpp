@@ -39,10 +39,10 @@ bool is_record(const std::filesystem::path& file) {
 }
 
 /// The first of these names, or of the names of a run, that exists; empty if none does.
-std::filesystem::path first_there(const RunFolder& run, std::vector<std::string> names) {
+std::filesystem::path first_existing(const RunFolder& run, std::vector<std::string> names) {
   for (std::string& name : names_of_a_run()) names.push_back(std::move(name));
   for (const std::string& name : names)
-    if (is_there(run.path / name)) return run.path / name;
+    if (path_exists(run.path / name)) return run.path / name;
   return {};
 }
 
@@ -55,16 +55,16 @@ std::filesystem::path first_there(const RunFolder& run, std::vector<std::string>
 /// Whether the folder is a run's: it has a run's lock, which remains if clearing was interrupted or
 /// if an older heed's record is broken; or a run's record.
 bool is_run(const RunFolder& run) {
-  return RunLock::left_in(run.path, false) || is_record(run.path / "run.json");
+  return RunLock::has_mark(run.path, false) || is_record(run.path / "run.json");
 }
 
 /// The refusal of a folder that --overwrite does not replace; the same without --overwrite.
-[[noreturn]] void refuse_foreign(const RunFolder& run, const std::filesystem::path& there) {
-  const bool resumable = is_there(run.config()) && !CheckpointFolder(run.path).steps().empty();
+[[noreturn]] void refuse_foreign(const RunFolder& run, const std::filesystem::path& found) {
+  const bool resumable = path_exists(run.config()) && !CheckpointFolder(run.path).steps().empty();
   refuse(run, fmt::format("{} is not known to belong to a run (there is no run.json), so heed does "
                           "not replace it, even with --overwrite: {}choose another folder with "
                           "--run, or move it away",
-                          there.string(),
+                          found.string(),
                           resumable ? fmt::format("continue the run with `heed resume {}`, ",
                                                   run.path.string())
                                     : ""));
@@ -78,7 +78,7 @@ void refuse_nested(const RunFolder& run) {
   for (auto part = folder; !error && part != part.root_path(); part = part.parent_path()) {
     const std::string name = part.filename().string();
     const std::filesystem::path outer = part.parent_path();
-    if ((name != "checkpoints" && name != "average") || !is_there(outer / "run.json")) continue;
+    if ((name != "checkpoints" && name != "average") || !path_exists(outer / "run.json")) continue;
     throw Error(Exit::usage,
                 fmt::format("{} is inside the run {}: choose another folder with --run",
                             run.path.string(), outer.string()));
@@ -90,10 +90,10 @@ void refuse_nested(const RunFolder& run) {
 void refuse_existing_run(const RunFolder& run) {
   refuse_nested(run);
   const std::string where = run.path.string();
-  for (const std::filesystem::path& there : {run.config(), run.path / "checkpoints"}) {
-    if (!is_there(there)) continue;
-    if (!is_run(run)) refuse_foreign(run, there);
-    if (there == run.config())
+  for (const std::filesystem::path& found : {run.config(), run.path / "checkpoints"}) {
+    if (!path_exists(found)) continue;
+    if (!is_run(run)) refuse_foreign(run, found);
+    if (found == run.config())
       refuse(run, fmt::format("{} already holds a run: continue it with `heed resume {}`, choose "
                               "another folder with --run, or replace it with --overwrite",
                               where, where));
@@ -101,20 +101,20 @@ void refuse_existing_run(const RunFolder& run) {
                             "replace the run with --overwrite, which removes them",
                             where));
   }
-  const std::filesystem::path there = first_there(run, {".lock"});
+  const std::filesystem::path found = first_existing(run, {".lock"});
   // Only now: another process may have started in the meantime, and a run that had barely started
   // leaves a lock too.
-  if (there.empty() || RunLock::left_in(run.path, true)) return;
-  refuse_foreign(run, there);
+  if (found.empty() || RunLock::has_mark(run.path, true)) return;
+  refuse_foreign(run, found);
 }
 
 void refuse_foreign_folder(const RunFolder& run) {
   refuse_nested(run);
-  const std::filesystem::path there = first_there(run, {"config.yaml", "checkpoints"});
+  const std::filesystem::path found = first_existing(run, {"config.yaml", "checkpoints"});
   if (is_run(run)) return;
-  const bool foreign_lock = is_there(run.path / ".lock") && !RunLock::left_in(run.path, true);
-  if (there.empty() && !foreign_lock) return;
-  refuse_foreign(run, there.empty() ? run.path / ".lock" : there);
+  const bool foreign_lock = path_exists(run.path / ".lock") && !RunLock::has_mark(run.path, true);
+  if (found.empty() && !foreign_lock) return;
+  refuse_foreign(run, found.empty() ? run.path / ".lock" : found);
 }
 
 void clear_run(const RunFolder& run) {
@@ -149,7 +149,7 @@ std::vector<std::string> files_of(const RunFolder& run) {
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides,
                        PluginUse plugins) {
   std::error_code ignored;
-  if (!is_there(run.config())) {
+  if (!path_exists(run.config())) {
     throw Error(Exit::usage,
                 fmt::format("{}: no run here (there is no config.yaml)",
                             std::filesystem::absolute(run.path).lexically_normal().string()));
@@ -161,7 +161,7 @@ Config read_run_config(const RunFolder& run, const std::vector<std::string>& ove
 }
 
 /// "; available: best, last, 100, 200"
-std::string weights_there(const RunFolder& run) {
+std::string available_weights(const RunFolder& run) {
   std::vector<std::string> names;
   for (const char* name : {"average", "best", "last"}) {
     if (std::filesystem::exists(run.path / name)) names.emplace_back(name);
@@ -188,7 +188,7 @@ std::filesystem::path find_weights(const RunFolder& run, const std::string& name
   }
   throw Error(Exit::bad_input,
               fmt::format("{}: no weights{}{}", run.path.string(),
-                          name.empty() ? " yet" : " called " + name, weights_there(run)));
+                          name.empty() ? " yet" : " called " + name, available_weights(run)));
 }
 
 }  // namespace heed

@@ -39,9 +39,15 @@ Config read_run_config(const RunFolder& run, const std::vector<std::string>& ove
 void require_run(const RunFolder& run, const std::vector<std::string>& overrides);
 /// The weights that --weights can name here, for a message: "; available: best, last, 100, 200", or
 /// nothing.
-std::string weights_there(const RunFolder& run);
+std::string available_weights(const RunFolder& run);
 /// The folder of weights that NAME means: best, last, average, a step number, or a path.
 /// Empty: the average if there is one, else best, else last.
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name);
+
+// ---- former names, for one release ---------------------------------------------------------
+
+[[deprecated("use available_weights")]] inline std::string weights_there(const RunFolder& run) {
+  return available_weights(run);
+}
 
 }  // namespace heed

@@ -63,18 +63,18 @@ RunLock::RunLock(const std::filesystem::path& run) {
     static_cast<void>(::pwrite(file_.get(), number.data(), number.size(), 0) == 0);
 }
 
-bool RunLock::left_in(const std::filesystem::path& run, bool even_cut) {
+bool RunLock::has_mark(const std::filesystem::path& run, bool accept_cut) {
   const std::filesystem::path path = run / ".lock";
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored)))
     return false;
   const std::string text = text_of(open_file(path, O_RDONLY | O_NOFOLLOW).get());
-  return text.starts_with(mark) || (even_cut && mark.starts_with(text));
+  return text.starts_with(mark) || (accept_cut && mark.starts_with(text));
 }
 
 bool RunLock::is_held(const std::filesystem::path& run) {
   const std::filesystem::path path = run / ".lock";
-  if (!is_there(path)) return false;
+  if (!path_exists(path)) return false;
   const FileDescriptor file = open_file(path, O_RDONLY | O_NOFOLLOW);
   return try_lock(file.get(), LOCK_SH) < 0 && errno == EWOULDBLOCK;
 }

@@ -20,9 +20,9 @@ class RunLock {
   static bool is_held(const std::filesystem::path& run);
   /// Throws as the constructor does if another process holds it; does not take the lock.
   static void refuse_if_held(const std::filesystem::path& run);
-  /// Whether heed has ever held the lock: its mark stays. With `even_cut`, a beginning of the mark counts
+  /// Whether heed has ever held the lock: its mark stays. With `accept_cut`, a beginning of the mark counts
   /// too, and so does an empty file: a full disk leaves them.
-  static bool left_in(const std::filesystem::path& run, bool even_cut);
+  static bool has_mark(const std::filesystem::path& run, bool accept_cut);
 
  private:
   FileDescriptor file_;

@@ -117,7 +117,7 @@ std::string teacher_sum(const Config& config) {
 }
 
 nlohmann::json read_run_json(const RunFolder& run) {
-  return is_there(record_of(run)) ? read_record(run) : nlohmann::json();
+  return path_exists(record_of(run)) ? read_record(run) : nlohmann::json();
 }
 
 void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tokenizers,
@@ -179,17 +179,17 @@ std::vector<std::string> changed_plugins(const RunFolder& run, const Config& con
   return changed;
 }
 
-std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config,
-                                              const SplitSums& sums) {
+std::vector<std::string> environment_changes(const RunFolder& run, const Config& config,
+                                             const SplitSums& sums) {
   std::string why;
   const auto then = find_record(run, why);
   if (!then) return {};
   const nlohmann::json now = describe(config, sums);
   std::vector<std::string> changed = changed_plugins(run, config);
   for (const char* key : {"version", "compiler", "flags", "cpu", "blas"}) {
-    const std::string before = text_at(*then, {key}), here = text_at(now, {key});
-    if (!before.empty() && before != here)
-      changed.push_back(fmt::format("{}: {}; it was {}", key, here, before));
+    const std::string before = text_at(*then, {key}), current = text_at(now, {key});
+    if (!before.empty() && before != current)
+      changed.push_back(fmt::format("{}: {}; it was {}", key, current, before));
   }
   if (text_at(*then, {"teacher"}) != text_at(now, {"teacher"}))
     changed.emplace_back("train.distill.teacher: its weights differ");

@@ -42,7 +42,14 @@ std::vector<std::string> changed_plugins(const RunFolder& run, const Config& con
 /// How program, plugins, machine and data differ from those in run.json, one difference per line: the bits
 /// of a resumed run may then differ from those of an uninterrupted one. Empty if run.json is
 /// missing.
-std::vector<std::string> changed_surroundings(const RunFolder& run, const Config& config,
-                                              const SplitSums& sums);
+std::vector<std::string> environment_changes(const RunFolder& run, const Config& config,
+                                             const SplitSums& sums);
+
+// ---- former names, for one release ---------------------------------------------------------
+
+[[deprecated("use environment_changes")]] inline std::vector<std::string> changed_surroundings(
+    const RunFolder& run, const Config& config, const SplitSums& sums) {
+  return environment_changes(run, config, sums);
+}
 
 }  // namespace heed

@@ -18,7 +18,7 @@ namespace heed {
 
 namespace {
 
-constexpr std::size_t most_runs = 10'000;
+constexpr std::size_t max_runs = 10'000;
 
 /// A value of a config as YAML on one line.
 std::string flow_text(const YamlNode& node) {
@@ -44,7 +44,7 @@ bool read_count(const std::string& text, std::int64_t least, std::int64_t& value
   const char* const end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
   return error == std::errc() && at == end && value >= least &&
-         value <= static_cast<std::int64_t>(most_runs);
+         value <= static_cast<std::int64_t>(max_runs);
 }
 
 void read_entry(const YamlEntry& entry, SweepPlan& plan, Problems& problems) {
@@ -54,7 +54,7 @@ void read_entry(const YamlEntry& entry, SweepPlan& plan, Problems& problems) {
     const bool seeds = entry.key == "seeds";
     if (!read_count(value.text, seeds ? 1 : 0, seeds ? plan.seeds : plan.random))
       problems.add(value.place, key,
-                   fmt::format("expected a whole number, {} to {}", seeds ? 1 : 0, most_runs));
+                   fmt::format("expected a whole number, {} to {}", seeds ? 1 : 0, max_runs));
   } else if (entry.key == "halving") {
     if (value.text != "true" && value.text != "false")
       problems.add(value.place, key, "expected true or false");
@@ -109,7 +109,7 @@ std::vector<std::size_t> chosen_points(const SweepPlan& plan, std::uint64_t seed
   std::size_t all = 1;
   for (const SweepAxis& axis : plan.axes) {
     all *= axis.values.size();
-    if (all > most_runs * 100)
+    if (all > max_runs * 100)
       throw Error(Exit::usage, "the grid of the sweep has more than 1,000,000 points");
   }
   std::vector<std::size_t> points(all);
@@ -142,7 +142,7 @@ std::string folder_name(std::size_t number, const std::vector<std::string>& over
 /// Every run reads the file anew, so it has to be a regular one.
 std::string text_of(const std::string& path) {
   try {
-    return read_bytes(path, yaml_most_bytes);
+    return read_bytes(path, yaml_max_bytes);
   } catch (const Error& error) {
     throw Error(error.code == Exit::io ? Exit::io : Exit::usage,
                 fmt::format("cannot read the config: {}", error.what()));
@@ -218,10 +218,10 @@ std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& co
   std::vector<SweepMember> members;
   std::map<std::string, std::string> names;  // of runs, by their settings
   const std::vector<std::size_t> points = chosen_points(plan, seed);
-  if (points.size() * static_cast<std::size_t>(plan.seeds) > most_runs)
+  if (points.size() * static_cast<std::size_t>(plan.seeds) > max_runs)
     throw Error(Exit::usage,
                 fmt::format("the sweep has {} runs, more than {}; --random draws some",
-                            points.size() * static_cast<std::size_t>(plan.seeds), most_runs));
+                            points.size() * static_cast<std::size_t>(plan.seeds), max_runs));
   for (const std::size_t number : points) {
     for (std::int64_t s = 0; s < plan.seeds; ++s) {
       std::vector<std::string> varied = point_of(plan, number);

@@ -52,8 +52,8 @@ std::string reason_of(const ProgramResult& result) {
 class Sweep {
  public:
   Sweep(const SweepOptions& options, const std::vector<SweepMember>& members,
-        const std::function<void(const std::string&)>& tell)
-      : options_(options), members_(members), tell_(tell), state_(members.size()) {}
+        const std::function<void(const std::string&)>& on_message)
+      : options_(options), members_(members), on_message_(on_message), state_(members.size()) {}
 
   SweepResult run() {
     if (options_.halving)
@@ -160,7 +160,7 @@ class Sweep {
 
   void say(const std::string& line) {
     const std::lock_guard lock(mutex_);
-    tell_(line);
+    on_message_(line);
   }
 
   void run_one(std::size_t i, const Round& round) {
@@ -274,7 +274,7 @@ class Sweep {
 
   const SweepOptions& options_;
   const std::vector<SweepMember>& members_;
-  const std::function<void(const std::string&)>& tell_;
+  const std::function<void(const std::string&)>& on_message_;
   std::vector<State> state_;
   SignalRequests signals_;
   std::atomic<bool> passed_on_ = false;
@@ -339,8 +339,8 @@ void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& m
 }
 
 SweepResult run_sweep(const SweepOptions& options, const std::vector<SweepMember>& members,
-                      const std::function<void(const std::string&)>& tell) {
-  return Sweep(options, members, tell).run();
+                      const std::function<void(const std::string&)>& on_message) {
+  return Sweep(options, members, on_message).run();
 }
 
 }  // namespace heed

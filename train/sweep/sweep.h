@@ -30,7 +30,7 @@ struct SweepResult {
 /// Throws Error(usage) if it holds something else already, or the config was edited since.
 void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& members);
 
-/// Trains each run, or continues it; finished ones stay. `tell` receives a line about each as it
+/// Trains each run, or continues it; finished ones stay. `on_message` receives a line about each as it
 /// ends. A stop signal is passed on to the runs, which save and end.
 ///
 /// With halving, all points are trained for a part of train.steps, the better half of them for
@@ -38,6 +38,6 @@ void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& m
 /// and Talwalkar 2016). Points are judged by the mean over their seeds of the last validation's
 /// train.best. The learning rate follows train.steps throughout.
 SweepResult run_sweep(const SweepOptions& options, const std::vector<SweepMember>& members,
-                      const std::function<void(const std::string&)>& tell);
+                      const std::function<void(const std::string&)>& on_message);
 
 }  // namespace heed

@@ -92,11 +92,11 @@ class ClassifyTask final : public LabelTask {
       require_one_label(first, i, what);
       const std::int64_t length = first.source.length(i) + second.source.length(i);
       if (training && length == 0) {
-        ++data.left_out_empty;
+        ++data.skipped_empty;
         continue;
       }
       if (training && length > config_.data.max_length) {
-        ++data.left_out_long;
+        ++data.skipped_long;
         continue;
       }
       data.source.push(joined(first.source[i], second.source[i]));

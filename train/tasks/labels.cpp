@@ -9,15 +9,15 @@
 #include "autograd/base/utf8.h"
 #include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/metrics/confusion.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 HEED_BEGIN
 
 namespace {
 
-constexpr std::int64_t longest_line = 4096;  // tokens
+constexpr std::int64_t max_line_tokens = 4096;  // tokens
 
 using Labels = std::vector<std::int32_t>;
 
@@ -36,7 +36,7 @@ struct Labelled {
 
 /// The likeliest labels of each sample of a dataset, specials excluded: one for each row, or one in
 /// all.
-std::vector<Labelled> likeliest_labels(const Trained& trained, const Dataset& data,
+std::vector<Labelled> likeliest_labels(const LoadedModel& trained, const Dataset& data,
                                        const std::vector<Batch>& batches) {
   const auto& model = dynamic_cast<const Classifier&>(trained.model);
   const std::int32_t first = trained.tokenizers.target->first_ordinary();
@@ -47,7 +47,7 @@ std::vector<Labelled> likeliest_labels(const Trained& trained, const Dataset& da
     const Batch& batch = batches[number];
     OfBatch found(batch.samples.size());
     if (batch.source.rows() == 0) return found;
-    const Array logits = model.logits(rows_of(batch), pass).value();
+    const Array logits = model.logits(model_input(batch), pass).value();
     std::int64_t row = 0;
     for (std::int64_t i = 0; i < batch.sequences(); ++i) {
       const std::int64_t length = batch.source.offsets[i + 1] - batch.source.offsets[i],
@@ -69,9 +69,10 @@ std::vector<Labelled> likeliest_labels(const Trained& trained, const Dataset& da
   return all;
 }
 
-class LabelledLines final : public Answers {
+class LabelledLines final : public Generator {
  public:
-  LabelledLines(const LabelTask& task, const Trained& trained) : task_(task), trained_(trained) {}
+  LabelledLines(const LabelTask& task, const LoadedModel& trained)
+      : task_(task), trained_(trained) {}
   std::vector<std::string> lines(const std::vector<std::string>& input,
                                  std::int64_t first) override {
     return task_.label(trained_, input, first);
@@ -79,12 +80,12 @@ class LabelledLines final : public Answers {
 
  private:
   const LabelTask& task_;
-  const Trained trained_;
+  const LoadedModel trained_;
 };
 
 }  // namespace
 
-Evaluation LabelTask::evaluate(const Trained& trained, const Dataset& data,
+Evaluation LabelTask::evaluate(const LoadedModel& trained, const Dataset& data,
                                const EvaluationRequest& request) const {
   Evaluation e = evaluate_loss(trained, data);
   if (request.only && e.has(*request.only)) return e;
@@ -114,12 +115,13 @@ Evaluation LabelTask::evaluate(const Trained& trained, const Dataset& data,
   return e;
 }
 
-std::vector<std::string> LabelTask::examples(const Trained&, const Dataset& data,
+std::vector<std::string> LabelTask::examples(const LoadedModel&, const Dataset& data,
                                              const Evaluation& e) const {
   return example_pairs(data, e);
 }
 
-std::unique_ptr<Answers> LabelTask::answers(const Trained& trained, std::uint64_t) const {
+std::unique_ptr<Generator> LabelTask::make_generator(const LoadedModel& trained,
+                                                     std::uint64_t) const {
   return std::make_unique<LabelledLines>(*this, trained);
 }
 
@@ -131,7 +133,7 @@ Batch LabelTask::batch_of_line(const Tokenizers& tokenizers, const std::string& 
   return make_batch(data, {0});
 }
 
-std::vector<LineScore> LabelTask::score(const Trained& trained, const std::string& source,
+std::vector<LineScore> LabelTask::score(const LoadedModel& trained, const std::string& source,
                                         const std::string& target) const {
   const Dataset data = encode(read_scored(source, target), trained.tokenizers, false);
   check_evaluable(data, "score");
@@ -141,13 +143,13 @@ std::vector<LineScore> LabelTask::score(const Trained& trained, const std::strin
     Pass pass;
     LossCounts counts;
     const Batch one = make_batch(data, {i});
-    if (one.label_count() > 0) trained.model.loss(rows_of(one), {.counts = &counts}, pass);
+    if (one.label_count() > 0) trained.model.loss(model_input(one), {.counts = &counts}, pass);
     scores[i] = {0 - counts.nll, counts.tokens};  // 0, not -0, for an empty line
   });
   return scores;
 }
 
-std::vector<std::string> LabelTask::label(const Trained& trained,
+std::vector<std::string> LabelTask::label(const LoadedModel& trained,
                                           const std::vector<std::string>& input,
                                           std::int64_t first) const {
   std::vector<std::string> prepared_lines;
@@ -162,14 +164,14 @@ std::vector<std::string> LabelTask::label(const Trained& trained,
 std::int64_t LabelTask::line_limit() const {
   return config_.model.positions == PositionKind::learned
              ? std::min(config_.model.max_positions * rows_per_position(config_.model),
-                        longest_line)
-             : longest_line;
+                        max_line_tokens)
+             : max_line_tokens;
 }
 
 void LabelTask::shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line) {
   if (std::ssize(ids) <= limit) return;
-  tell(fmt::format("heed: note: line {} has {} tokens; only its first {} are read", line + 1,
-                   ids.size(), limit));
+  print_message(fmt::format("heed: note: line {} has {} tokens; only its first {} are read",
+                            line + 1, ids.size(), limit));
   ids.resize(static_cast<std::size_t>(limit));
 }
 
@@ -180,14 +182,14 @@ void LabelTask::check_longest(const Dataset& data, const std::string& what) cons
     throw Error(Exit::bad_input,
                 fmt::format("{}: line {} has {} tokens; the model takes at most {}{}", what, i + 1,
                             data.source_rows(i), limit,
-                            limit < longest_line ? " (model.max_positions)" : ""));
+                            limit < max_line_tokens ? " (model.max_positions)" : ""));
   }
 }
 
 void LabelTask::note_unknown(const Dataset& data, const std::string& what) {
   const auto unknown = std::ranges::count(data.target.ids, Tokenizer::unk);
   if (unknown == 0) return;
-  tell_note(
+  print_note(
       fmt::format("{}: {} of {} labels are not in the vocabulary of labels, so the model "
                   "cannot predict them",
                   what, unknown, data.target.ids.size()));

@@ -11,19 +11,20 @@ class LabelTask : public Task {
  public:
   using Task::Task;
 
-  Evaluation evaluate(const Trained& trained, const Dataset& data,
+  Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                       const EvaluationRequest& request) const override;
-  std::vector<std::string> examples(const Trained& trained, const Dataset& data,
+  std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
                                     const Evaluation& e) const override;
-  std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t seed) const override;
+  std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
+                                            std::uint64_t seed) const override;
   Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                       const std::string& output) const override;
-  std::vector<LineScore> score(const Trained& trained, const std::string& source,
+  std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                const std::string& target) const override;
 
   /// The labels that the model gives to lines of text, a line each; `first` is the number of the
   /// first line.
-  std::vector<std::string> label(const Trained& trained, const std::vector<std::string>& input,
+  std::vector<std::string> label(const LoadedModel& trained, const std::vector<std::string>& input,
                                  std::int64_t first) const;
 
  protected:

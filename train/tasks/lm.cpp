@@ -15,9 +15,9 @@ HEED_BEGIN
 
 namespace {
 
-class Continuations final : public Answers {
+class Continuations final : public Generator {
  public:
-  Continuations(const Trained& trained, const Config& config, std::uint64_t seed)
+  Continuations(const LoadedModel& trained, const Config& config, std::uint64_t seed)
       : trained_(trained),
         config_(config),
         model_(trained.model, config.decode.precision),
@@ -34,12 +34,12 @@ class Continuations final : public Answers {
     return all;
   }
 
-  std::vector<std::vector<Answer>> nbest(const AnswerRequest& request) override {
+  std::vector<std::vector<GeneratedText>> nbest(const GenerationRequest& request) override {
     if (!request.prefixes.empty()) {
       throw Error(Exit::usage,
                   "--prefix is for translations; a language model continues its input lines");
     }
-    std::vector<std::vector<Answer>> all(request.input.size());
+    std::vector<std::vector<GeneratedText>> all(request.input.size());
     trained_.team.run(std::ssize(request.input), [&](std::int64_t i) {
       const Prompt prompt = prompt_of(request.input[i]);
       const std::int64_t searches = config_.decode.sample ? request.nbest : 1;
@@ -107,7 +107,7 @@ class Continuations final : public Answers {
     return one_line(shown);
   }
 
-  const Trained trained_;
+  const LoadedModel trained_;
   const Config& config_;
   FrozenModel model_;
   std::uint64_t seed_;
@@ -196,7 +196,7 @@ class LanguageModelTask final : public Task {
                        data.tokenizers.target->size());
   }
 
-  Evaluation evaluate(const Trained& trained, const Dataset& data,
+  Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                       const EvaluationRequest&) const override {
     LossCounts total;
     LossByPosition positions;
@@ -214,15 +214,15 @@ class LanguageModelTask final : public Task {
   }
 
   /// A text that begins at a line's start, cut to a few lines.
-  std::vector<std::string> examples(const Trained& trained, const Dataset&,
+  std::vector<std::string> examples(const LoadedModel& trained, const Dataset&,
                                     const Evaluation&) const override {
-    constexpr std::size_t most_lines = 10;
-    constexpr std::int64_t most_tokens = 400;
+    constexpr std::size_t max_lines = 10;
+    constexpr std::int64_t max_tokens = 400;
     Config shorter = config_;
-    shorter.decode.max_length = std::min(config_.decode.max_length, most_tokens);
+    shorter.decode.max_length = std::min(config_.decode.max_length, max_tokens);
     const std::string text = Continuations(trained, shorter, config_.seed).continuation("", {});
     std::vector<std::string> shown;
-    for (std::size_t at = 0; at < text.size() && shown.size() < most_lines;) {
+    for (std::size_t at = 0; at < text.size() && shown.size() < max_lines;) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       shown.push_back(excerpt(std::string_view(text).substr(at, end - at)));
       at = end + 1;
@@ -230,7 +230,8 @@ class LanguageModelTask final : public Task {
     return shown;
   }
 
-  std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t seed) const override {
+  std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
+                                            std::uint64_t seed) const override {
     return std::make_unique<Continuations>(trained, config_, seed);
   }
 
@@ -251,7 +252,7 @@ class LanguageModelTask final : public Task {
 
   /// Each line follows a newline, so that its first token is scored as well. Longer lines continue
   /// in further windows, as in evaluation.
-  std::vector<LineScore> score(const Trained& trained, const std::string& source,
+  std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                const std::string& target) const override {
     if (!source.empty()) {
       throw Error(Exit::usage,

@@ -9,9 +9,9 @@
 #include "data/batches/masking.h"
 #include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/tasks/task.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 HEED_BEGIN
 
@@ -56,9 +56,10 @@ Batch read_line(const Config& config, const Tokenizer& tokenizer, const std::str
 }
 
 /// Fills in the <mask> of each line.
-class FilledLines final : public Answers {
+class FilledLines final : public Generator {
  public:
-  FilledLines(const Trained& trained, const Config& config) : trained_(trained), config_(config) {}
+  FilledLines(const LoadedModel& trained, const Config& config)
+      : trained_(trained), config_(config) {}
 
   std::vector<std::string> lines(const std::vector<std::string>& input, std::int64_t) override {
     std::vector<std::string> all(input.size());
@@ -75,7 +76,7 @@ class FilledLines final : public Answers {
     const NoGrad no_grad;
     Pass pass;
     const auto& model = dynamic_cast<const Classifier&>(trained_.model);
-    const Array logits = model.logits(rows_of(batch), pass).value();
+    const Array logits = model.logits(model_input(batch), pass).value();
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] != mask_of(tokenizer)) continue;
       const real* const z = logits.row(static_cast<std::int64_t>(i));
@@ -85,7 +86,7 @@ class FilledLines final : public Answers {
     return one_line(tokenizer.decode(std::span(ids).subspan(1, ids.size() - 2)));
   }
 
-  const Trained trained_;
+  const LoadedModel trained_;
   const Config& config_;
 };
 
@@ -110,7 +111,7 @@ class MaskedModelTask final : public Task {
       const std::int64_t length = lines.source.length(i);
       if (length == 0) continue;  // between two documents
       if (training && length > config_.data.max_length) {
-        ++data.left_out_long;
+        ++data.skipped_long;
         continue;
       }
       if (!masking.followed.empty()) masking.followed.back() = before == i - 1;
@@ -139,7 +140,7 @@ class MaskedModelTask final : public Task {
     return describe_pairs(data, "lines");
   }
 
-  Evaluation evaluate(const Trained& trained, const Dataset& data,
+  Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                       const EvaluationRequest& request) const override {
     Evaluation e = evaluate_loss(trained, data);
     if (!config_.data.mask.next_sentence || request.only) return e;
@@ -161,7 +162,7 @@ class MaskedModelTask final : public Task {
   }
 
   /// Lines whose middle token is hidden, and what the model puts there.
-  std::vector<std::string> examples(const Trained& trained, const Dataset& data,
+  std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
                                     const Evaluation&) const override {
     constexpr std::int64_t most = 10;
     const Tokenizer& tokenizer = *trained.tokenizers.source;
@@ -174,12 +175,13 @@ class MaskedModelTask final : public Task {
                         end = tokenizer.decode({middle + 1, ids.end()}),
                         line = fmt::format("{}{}<mask> {}", begin, begin.empty() ? "" : " ", end);
       lines.push_back(fmt::format("{}  ->  {}", excerpt(line),
-                                  excerpt(answers(trained, 0)->lines({line}, 0).front())));
+                                  excerpt(make_generator(trained, 0)->lines({line}, 0).front())));
     }
     return lines;
   }
 
-  std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t) const override {
+  std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
+                                            std::uint64_t) const override {
     return std::make_unique<FilledLines>(trained, config_);
   }
 
@@ -188,7 +190,7 @@ class MaskedModelTask final : public Task {
     return read_line(config_, *tokenizers.source, line);
   }
 
-  std::vector<LineScore> score(const Trained&, const std::string&,
+  std::vector<LineScore> score(const LoadedModel&, const std::string&,
                                const std::string&) const override {
     throw Error(Exit::usage, "a masked language model gives no probability of a whole line");
   }

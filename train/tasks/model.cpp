@@ -45,18 +45,18 @@ double machine_memory() {
   return std::min(unit * static_cast<double>(all.totalram), group_memory()) + swap;
 }
 
-LeastMemory least_memory(const Config& config, const Model& model) {
+MinMemory min_memory(const Config& config, const Model& model) {
   double values = 0;
   for (const NamedTensor& p : model.parameters()) values += static_cast<double>(p.tensor.size());
   const bool sgd = config.optim.name == OptimizerKind::sgd;
-  LeastMemory e;
+  MinMemory e;
   e.program = 12e6;
   e.weights = e.gradients = values * sizeof(float);
   e.moments = e.weights * (sgd ? 1 : 2) + (config.train.ema > 0 ? e.weights : 0);
   return e;
 }
 
-std::unique_ptr<Model> build_unfilled(Config config, const VocabularySizes& vocabulary) {
+std::unique_ptr<Model> build_uninitialised(Config config, const VocabularySizes& vocabulary) {
   config.model.init = InitKind::none;
   try {
     return build_model(config, vocabulary);
@@ -69,7 +69,7 @@ std::unique_ptr<Model> build_unfilled(Config config, const VocabularySizes& voca
 }
 
 std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySizes& vocabulary) {
-  const double needed = least_memory(config, *build_unfilled(config, vocabulary)).total(),
+  const double needed = min_memory(config, *build_uninitialised(config, vocabulary)).total(),
                available = machine_memory();
   if (needed > available) {
     throw Error(Exit::io, fmt::format("model: its weights, gradients and moments alone take {:.1f} "

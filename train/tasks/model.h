@@ -1,6 +1,7 @@
 #pragma once
 /// Models as a config describes them.
 #include <memory>
+#include <utility>
 
 #include "nn/layers/mixer_check.h"
 #include "nn/models/model.h"
@@ -14,14 +15,14 @@ inline std::unique_ptr<Model> build_model(const Config& config, const Vocabulary
   return make_model(info_of(config.task).architecture, config.model, vocabulary, config.seed);
 }
 /// The same with uninitialised weights, which take no memory until they are written.
-std::unique_ptr<Model> build_unfilled(Config config, const VocabularySizes& vocabulary);
+std::unique_ptr<Model> build_uninitialised(Config config, const VocabularySizes& vocabulary);
 /// Checks a registered mixer in the roles that it has in this model (nn/layers/mixer_check.h); throws
 /// Error(failed). The tests check those that are built in. Inline for the same reason.
 inline void check_mixers(const Config& config) {
   if (is_built_in(config.model.mixer)) return;
   const Architecture architecture = info_of(config.task).architecture;
-  if (has_encoder(architecture)) check_mixer(config.model, Sees::all);
-  if (has_decoder(architecture)) check_mixer(config.model, Sees::past);
+  if (has_encoder(architecture)) check_mixer(config.model, AttentionScope::all);
+  if (has_decoder(architecture)) check_mixer(config.model, AttentionScope::past);
 }
 /// A model to train, after check_mixers. Throws Error(io), before allocating, if weights, gradients and moments alone
 /// need more memory than the machine has.
@@ -29,14 +30,27 @@ std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySize
 
 /// The least memory for training a model, in bytes, whatever its batches: no activations, and
 /// gradients of one shard.
-struct LeastMemory {
+struct MinMemory {
   double program = 0;  ///< code, libraries, the BLAS's buffers
   double weights = 0, gradients = 0, moments = 0;
   double total() const { return program + weights + gradients + moments; }
 };
-LeastMemory least_memory(const Config& config, const Model& model);
+MinMemory min_memory(const Config& config, const Model& model);
 
 /// Bytes of this machine, swap included, or the limit of its container.
 double machine_memory();
+
+// ---- former names, for one release ---------------------------------------------------------
+
+[[deprecated("use build_uninitialised")]] inline std::unique_ptr<Model> build_unfilled(
+    Config config, const VocabularySizes& vocabulary) {
+  return build_uninitialised(std::move(config), vocabulary);
+}
+
+using LeastMemory [[deprecated("use MinMemory")]] = MinMemory;
+[[deprecated("use min_memory")]] inline MinMemory least_memory(const Config& config,
+                                                               const Model& model) {
+  return min_memory(config, model);
+}
 
 HEED_END

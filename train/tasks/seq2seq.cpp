@@ -7,13 +7,13 @@
 #include "autograd/base/error.h"
 #include "autograd/base/utf8.h"
 #include "nn/layers/positions.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/decode/search.h"
 #include "train/metrics/bleu.h"
 #include "train/metrics/chrf.h"
 #include "train/metrics/rouge.h"
 #include "train/tasks/task.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 HEED_BEGIN
 
@@ -23,12 +23,13 @@ namespace {
 /// others: only this much of it is translated.
 constexpr std::int64_t longest_source = 4096;  // tokens
 
-class Translations final : public Answers {
+class Translations final : public Generator {
  public:
   /// Makes the sources of lines that are not text.
   using InputsOf = std::function<std::shared_ptr<const Inputs>(std::span<const std::string>)>;
 
-  Translations(const Trained& trained, const Config& config, std::uint64_t seed, InputsOf inputs_of)
+  Translations(const LoadedModel& trained, const Config& config, std::uint64_t seed,
+               InputsOf inputs_of)
       : trained_(trained),
         config_(config),
         model_(trained.model, config.decode.precision),
@@ -38,12 +39,12 @@ class Translations final : public Answers {
   std::vector<std::string> lines(const std::vector<std::string>& input,
                                  std::int64_t first) override {
     std::vector<std::string> all;
-    for (std::vector<Answer>& answers : nbest({.input = input, .first = first}))
-      all.push_back(std::move(answers.front().text));
+    for (std::vector<GeneratedText>& outputs : nbest({.input = input, .first = first}))
+      all.push_back(std::move(outputs.front().text));
     return all;
   }
 
-  std::vector<std::vector<Answer>> nbest(const AnswerRequest& request) override {
+  std::vector<std::vector<GeneratedText>> nbest(const GenerationRequest& request) override {
     Dataset source;
     source.inputs = inputs_of_(request.input);
     std::vector<std::vector<std::int32_t>> prefixes;
@@ -75,7 +76,8 @@ class Translations final : public Answers {
     const std::vector<std::vector<Hypothesis>> found =
         translate(model_, source, config_.decode, seed_, trained_.team,
                   {numbers, prefixes, request.nbest, batches()});
-    std::vector<std::vector<Answer>> all(request.input.size(), {Answer{}});  // of an empty line
+    std::vector<std::vector<GeneratedText>> all(request.input.size(),
+                                                {GeneratedText{}});  // of an empty line
     for (std::size_t k = 0; k < found.size(); ++k) {
       all[places[k]].clear();
       for (const Hypothesis& h : found[k]) {
@@ -100,12 +102,12 @@ class Translations final : public Answers {
     const std::int64_t limit =
         (positions > 0 ? std::min(positions, longest_source) : longest_source) - 1;
     if (static_cast<std::int64_t>(ids.size()) <= limit) return;
-    tell(fmt::format("heed: note: line {} has {} tokens; only its first {} are translated",
-                     number + 1, ids.size(), limit));
+    print_message(fmt::format("heed: note: line {} has {} tokens; only its first {} are translated",
+                              number + 1, ids.size(), limit));
     ids.resize(static_cast<std::size_t>(limit));
   }
 
-  const Trained trained_;
+  const LoadedModel trained_;
   const Config& config_;
   FrozenModel model_;
   std::uint64_t seed_;
@@ -148,7 +150,7 @@ class Seq2SeqTask : public Task {
     return describe_pairs(data, "pairs");
   }
 
-  Evaluation evaluate(const Trained& trained, const Dataset& data,
+  Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                       const EvaluationRequest& request) const override {
     Evaluation e = evaluate_loss(trained, data);
     if (request.only && e.has(*request.only)) return e;
@@ -169,12 +171,13 @@ class Seq2SeqTask : public Task {
     return e;
   }
 
-  std::vector<std::string> examples(const Trained&, const Dataset& data,
+  std::vector<std::string> examples(const LoadedModel&, const Dataset& data,
                                     const Evaluation& e) const override {
     return example_pairs(data, e);
   }
 
-  std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t seed) const override {
+  std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
+                                            std::uint64_t seed) const override {
     return std::make_unique<Translations>(
         trained, config_, seed,
         [this](std::span<const std::string> lines) { return inputs_of(lines, "input"); });
@@ -187,7 +190,7 @@ class Seq2SeqTask : public Task {
     return make_batch(data, {0});
   }
 
-  std::vector<LineScore> score(const Trained& trained, const std::string& source,
+  std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                const std::string& target) const override {
     const Dataset data = encode(read_scored(source, target), trained.tokenizers, false);
     check_evaluable(data, "score");
@@ -252,8 +255,8 @@ class DenoiseTask final : public Seq2SeqTask {
     for (std::int64_t i = 0; i < lines.size(); ++i) {
       const std::int64_t length = lines.source.length(i);
       const bool empty = length < 2, long_one = training && length > config_.data.max_length;
-      data.left_out_empty += empty ? 1 : 0;
-      data.left_out_long += long_one ? 1 : 0;
+      data.skipped_empty += empty ? 1 : 0;
+      data.skipped_long += long_one ? 1 : 0;
       if (empty || long_one) continue;
       data.source.push(lines.source[i]);
       data.target.push({});
@@ -271,13 +274,13 @@ class DenoiseTask final : public Seq2SeqTask {
     return describe_pairs(data, "lines");
   }
 
-  Evaluation evaluate(const Trained& trained, const Dataset& data,
+  Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                       const EvaluationRequest&) const override {
     return evaluate_loss(trained, data);
   }
 
   /// Lines as the model reads them, and what it writes.
-  std::vector<std::string> examples(const Trained& trained, const Dataset& data,
+  std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
                                     const Evaluation&) const override {
     constexpr std::int64_t most = 10;
     const Tokenizer& tokenizer = *trained.tokenizers.source;
@@ -285,7 +288,7 @@ class DenoiseTask final : public Seq2SeqTask {
     std::vector<std::string> read;
     for (std::int64_t i = 0; i < shown; ++i)
       read.push_back(tokenizer.decode_with_specials(make_batch(data, {i * n / shown}).source.ids));
-    std::vector<std::string> lines = answers(trained, config_.seed)->lines(read, 0);
+    std::vector<std::string> lines = make_generator(trained, config_.seed)->lines(read, 0);
     for (std::size_t i = 0; i < lines.size(); ++i)
       lines[i] = fmt::format("{}  ->  {}", excerpt(read[i]), excerpt(lines[i]));
     return lines;
@@ -303,7 +306,7 @@ class DenoiseTask final : public Seq2SeqTask {
     return make_batch(data, {0});
   }
 
-  std::vector<LineScore> score(const Trained&, const std::string&,
+  std::vector<LineScore> score(const LoadedModel&, const std::string&,
                                const std::string&) const override {
     throw Error(Exit::usage, "a model of hidden stretches gives no probability of a whole line");
   }

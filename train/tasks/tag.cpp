@@ -44,7 +44,7 @@ class TagTask final : public LabelTask {
     Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
     data.batching = &labelled();
     if (training) {
-      if (data.left_out_long + data.left_out_empty > 0 || !is_even(data)) {
+      if (data.skipped_long + data.skipped_empty > 0 || !is_even(data)) {
         options.training = false;  // all lines, for the number of an uneven one
         check_even(tokenize(split, *tokenizers.source, *tokenizers.target, options, threads()),
                    "data.train");

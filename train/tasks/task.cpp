@@ -12,9 +12,9 @@
 #include "data/inputs/clips.h"
 #include "data/inputs/features.h"
 #include "data/inputs/pictures.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/run/run_folder.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 HEED_BEGIN
 
@@ -121,7 +121,7 @@ Tokenizers Task::find_tokenizers(const Split& train) const {
   }
   const bool text = config_.data.input == InputKind::text;
   return make_tokenizers(options, text ? learned_from(train) : Split{.target = train.target},
-                         config_.seed, tell_note, target_kind(config_));
+                         config_.seed, print_note, target_kind(config_));
 }
 
 void Task::use_tokenizers_of(const std::string& run, TokenizerOptions& options) const {
@@ -170,10 +170,9 @@ Split Task::read_scored(const std::string& source, const std::string& target) co
 
 std::string Task::describe_pairs(const ExperimentData& data, std::string_view noun) {
   std::vector<std::string> reasons;
-  if (const auto n = data.train.left_out_long; n > 0)
+  if (const auto n = data.train.skipped_long; n > 0)
     reasons.push_back(fmt::format("{} too long", n));
-  if (const auto n = data.train.left_out_empty; n > 0)
-    reasons.push_back(fmt::format("{} empty", n));
+  if (const auto n = data.train.skipped_empty; n > 0) reasons.push_back(fmt::format("{} empty", n));
   const std::string left_out =
       reasons.empty() ? "" : fmt::format(" ({} left out)", fmt::join(reasons, " and "));
   return fmt::format(
@@ -233,7 +232,7 @@ std::vector<Batch> Task::batches_of(const Dataset& data) const {
   return evaluation_batches(data, options);
 }
 
-Evaluation Task::evaluate_loss(const Trained& trained, const Dataset& data, LossCounts* totals,
+Evaluation Task::evaluate_loss(const LoadedModel& trained, const Dataset& data, LossCounts* totals,
                                const LossesCallback& on_losses) const {
   return evaluate_batches(trained, batches_of(data), totals, on_losses);
 }
@@ -249,7 +248,7 @@ struct BatchLoss {
 
 }  // namespace
 
-Evaluation Task::evaluate_batches(const Trained& trained, std::span<const Batch> batches,
+Evaluation Task::evaluate_batches(const LoadedModel& trained, std::span<const Batch> batches,
                                   LossCounts* totals, const LossesCallback& on_losses) const {
   LossCounts total;
   Evaluation e;
@@ -261,7 +260,7 @@ Evaluation Task::evaluate_batches(const Trained& trained, std::span<const Batch>
       const NoGrad no_grad;
       Pass pass;
       if (some[i].label_count() > 0)
-        trained.model.loss(rows_of(some[i], lanes[i]), {.counts = &loss.counts}, pass);
+        trained.model.loss(model_input(some[i], lanes[i]), {.counts = &loss.counts}, pass);
       loss.counts.each = nullptr;
       return loss;
     };
@@ -301,9 +300,9 @@ Batch Task::batch_of_line(const Tokenizers&, const std::string&, const std::stri
   refuse(fmt::format("task {} cannot show how its model reads a line", name_of(config_.task)));
 }
 
-Batch Task::made_up_batch(std::int64_t sequences, std::int64_t source_length,
-                          std::int64_t target_length, const VocabularySizes& vocabulary,
-                          const std::function<std::int32_t(std::int64_t)>& id) const {
+Batch Task::random_batch(std::int64_t sequences, std::int64_t source_length,
+                         std::int64_t target_length, const VocabularySizes& vocabulary,
+                         const std::function<std::int32_t(std::int64_t)>& id) const {
   const auto ids = [&](std::int64_t n, std::int64_t known) {
     std::vector<std::int32_t> all;
     for (std::int64_t i = 0; i < n; ++i) all.push_back(id(known));
@@ -343,13 +342,13 @@ Batch Task::made_up_batch(std::int64_t sequences, std::int64_t source_length,
   return batch;
 }
 
-std::vector<std::vector<Answer>> Answers::nbest(const AnswerRequest&) {
+std::vector<std::vector<GeneratedText>> Generator::nbest(const GenerationRequest&) {
   refuse(
       "--nbest and --prefix are for tasks that generate text; this task has one answer for each "
       "line");
 }
 
-std::string Answers::continuation(const std::string&, const TextCallback&) {
+std::string Generator::continuation(const std::string&, const TextCallback&) {
   refuse("--prompt is for language models; this model answers the lines of --input");
 }
 

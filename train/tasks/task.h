@@ -18,8 +18,8 @@
 
 HEED_BEGIN
 
-/// A model and what is needed to use it. All must outlive the call.
-struct Trained {
+/// A model that is ready for use, with its tokenizers and threads. All must outlive the call.
+struct LoadedModel {
   const Model& model;
   const Tokenizers& tokenizers;
   Team& team;
@@ -42,12 +42,12 @@ struct LineScore {
 };
 
 /// One output of a generator. score: as in Hypothesis (train/decode/search.h).
-struct Answer {
+struct GeneratedText {
   std::string text;
   double score = 0;
 };
 
-struct AnswerRequest {
+struct GenerationRequest {
   std::span<const std::string> input;
   std::span<const std::string> prefixes = {};  ///< the beginning of each line's outputs
   std::int64_t first = 0;                      ///< number of the first line, from 0
@@ -56,15 +56,15 @@ struct AnswerRequest {
 
 using TextCallback = std::function<void(std::string_view)>;
 
-/// The generator behind `heed generate`.
-class Answers {
+/// Generates the outputs of a model: what `heed generate` runs.
+class Generator {
  public:
-  virtual ~Answers() = default;
+  virtual ~Generator() = default;
   /// One output line per input line; `first` is the number of the first, from 0.
   virtual std::vector<std::string> lines(const std::vector<std::string>& input,
                                          std::int64_t first) = 0;
   /// Several outputs for each line, the best first. Throws Error(usage) if the task has one only.
-  virtual std::vector<std::vector<Answer>> nbest(const AnswerRequest& request);
+  virtual std::vector<std::vector<GeneratedText>> nbest(const GenerationRequest& request);
   /// The prompt and its continuation. `on_text`, if given, receives the text in parts, each as soon
   /// as it is final. Throws Error(usage) if the task has no prompts.
   virtual std::string continuation(const std::string& prompt, const TextCallback& on_text);
@@ -101,26 +101,33 @@ class Task {
   /// Synthetic sequences of equal length: `id(n)` gives a token id below n. For benchmarks. A model
   /// that reads grids of patches (Swin, a front end of convolutions) gets whole pictures, whatever
   /// the source length.
-  Batch made_up_batch(std::int64_t sequences, std::int64_t source_length,
-                      std::int64_t target_length, const VocabularySizes& vocabulary,
-                      const std::function<std::int32_t(std::int64_t)>& id) const;
+  Batch random_batch(std::int64_t sequences, std::int64_t source_length, std::int64_t target_length,
+                     const VocabularySizes& vocabulary,
+                     const std::function<std::int32_t(std::int64_t)>& id) const;
+  [[deprecated("use random_batch")]] Batch made_up_batch(
+      std::int64_t sequences, std::int64_t source_length, std::int64_t target_length,
+      const VocabularySizes& vocabulary,
+      const std::function<std::int32_t(std::int64_t)>& id) const {
+    return random_batch(sequences, source_length, target_length, vocabulary, id);
+  }
   /// Rows of a source, if sources are pictures or clips; else 0.
   std::int64_t picture_rows() const;
 
   // ---- a trained model
-  virtual Evaluation evaluate(const Trained& trained, const Dataset& data,
+  virtual Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                               const EvaluationRequest& request) const = 0;
   /// Examples of the model's outputs, one per line, human-readable; `e` is its evaluation.
-  virtual std::vector<std::string> examples(const Trained& trained, const Dataset& data,
+  virtual std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
                                             const Evaluation& e) const = 0;
-  virtual std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t seed) const = 0;
+  virtual std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
+                                                    std::uint64_t seed) const = 0;
   /// A batch of one line as the model reads it, with the output that belongs to it: the target, or
   /// labels (empty: any labels). Throws Error(usage) if the task cannot tell, Error(bad_input) if the
   /// model cannot process the line.
   virtual Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                               const std::string& output) const;
   /// Throws Error(usage) if the files are not of the kind that this task scores.
-  virtual std::vector<LineScore> score(const Trained& trained, const std::string& source,
+  virtual std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                        const std::string& target) const = 0;
 
  protected:
@@ -141,11 +148,11 @@ class Task {
   using LossesCallback = std::function<void(const Batch& batch, std::span<const double> losses)>;
   /// Teacher-forced loss, and perplexity and token accuracy if the task has them. `totals`, if
   /// given, receives the sums.
-  Evaluation evaluate_loss(const Trained& trained, const Dataset& data,
+  Evaluation evaluate_loss(const LoadedModel& trained, const Dataset& data,
                            LossCounts* totals = nullptr,
                            const LossesCallback& on_losses = {}) const;
   /// The same for given batches.
-  Evaluation evaluate_batches(const Trained& trained, std::span<const Batch> batches,
+  Evaluation evaluate_batches(const LoadedModel& trained, std::span<const Batch> batches,
                               LossCounts* totals = nullptr,
                               const LossesCallback& on_losses = {}) const;
   /// Sets the files of a run's tokenizers.
@@ -163,5 +170,12 @@ using TaskFactory = std::unique_ptr<Task> (*)(const Config& config);
 /// has no dot.
 void add_task(std::string_view name, const TaskInfo& info, TaskFactory make);
 std::unique_ptr<Task> make_task(const Config& config);
+
+// ---- former names, for one release ---------------------------------------------------------
+
+using Trained [[deprecated("use LoadedModel")]] = LoadedModel;
+using Answer [[deprecated("use GeneratedText")]] = GeneratedText;
+using AnswerRequest [[deprecated("use GenerationRequest")]] = GenerationRequest;
+using Answers [[deprecated("use Generator")]] = Generator;
 
 HEED_END

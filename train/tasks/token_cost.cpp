@@ -3,19 +3,19 @@
 #include <algorithm>
 
 #include "autograd/kernels/gemm/product_log.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 
 HEED_BEGIN
 
 TokenCost token_cost(const Task& task, const Model& model) {
   const auto flops = [&](std::int64_t source_length, std::int64_t target_length) {
     const Batch batch =
-        task.made_up_batch(1, source_length, target_length, {}, [](std::int64_t) { return 0; });
+        task.random_batch(1, source_length, target_length, {}, [](std::int64_t) { return 0; });
     const NoGrad no_grad;
     Pass pass;
     kernels::ProductFlops counted;
     const kernels::ProductLog log(counted);
-    model.loss(rows_of(batch), {}, pass);
+    model.loss(model_input(batch), {}, pass);
     const std::int64_t rows = batch.source.rows() + batch.target.rows();
     return counted.model / static_cast<double>(std::max<std::int64_t>(rows, 1));
   };

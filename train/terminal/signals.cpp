@@ -83,6 +83,6 @@ SignalRequests::~SignalRequests() {
 }
 
 int SignalRequests::stop() const { return stop_signal; }
-bool SignalRequests::take_save() const { return save_wanted.exchange(false); }
+bool SignalRequests::consume_save_request() const { return save_wanted.exchange(false); }
 
 }  // namespace heed

@@ -16,8 +16,8 @@ class SignalRequests {
   SignalRequests(const SignalRequests&) = delete;
   SignalRequests& operator=(const SignalRequests&) = delete;
 
-  int stop() const;        ///< the signal that requested a stop, or 0
-  bool take_save() const;  ///< whether a checkpoint was requested since the last call
+  int stop() const;                   ///< the signal that requested a stop, or 0
+  bool consume_save_request() const;  ///< whether a checkpoint was requested since the last call
 };
 
 }  // namespace heed

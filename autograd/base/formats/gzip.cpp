@@ -13,7 +13,7 @@ namespace {
 
 /// Text shrinks to a tenth at best. A file that grows by this factor, beyond the first bytes, is
 /// designed to exhaust memory.
-constexpr std::uint64_t kMostTimes = 200, kNoBomb = std::uint64_t{8} << 20;
+constexpr std::uint64_t kMaxTimes = 200, kNoBomb = std::uint64_t{8} << 20;
 
 constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, with gzip's header and trailer
 
@@ -66,8 +66,8 @@ void GzipUnpacker::unpack(std::string_view packed, std::string& into) {
     into.append(piece.data(), made);
     state_->unpacked += made;
     const std::uint64_t used = state_->packed - stream.avail_in;
-    if (state_->kept && state_->unpacked > kNoBomb + kMostTimes * used)
-      fail(fmt::format("unpacks to more than {} times its size", kMostTimes));
+    if (state_->kept && state_->unpacked > kNoBomb + kMaxTimes * used)
+      fail(fmt::format("unpacks to more than {} times its size", kMaxTimes));
     if (state_->unpacked > state_->limit)
       fail(fmt::format("unpacks to more than {} bytes", state_->limit));
     if (status == Z_STREAM_END) {  // what inflate has not used belongs to the next member

@@ -60,7 +60,7 @@ HeaderEntry read_entry(const std::string& name, const nlohmann::json& about,
   const auto known = std::ranges::find(names, type.is_string() ? type.get<std::string>() : "");
   if (known == names.end()) fail(fmt::format("unknown dtype {}", shown(type.dump())));
   const auto dtype = static_cast<DType>(known - names.begin());
-  std::vector<std::int64_t> shape = numbers("shape", 0, safetensors_highest_rank);
+  std::vector<std::int64_t> shape = numbers("shape", 0, safetensors_max_rank);
   const std::vector<std::int64_t> offsets = numbers("data_offsets", 2, 2);
   if (offsets[0] > offsets[1])
     fail(fmt::format("begins at byte {} and ends at {}", offsets[0], offsets[1]));
@@ -84,8 +84,8 @@ TensorMetadata read_metadata(const nlohmann::json& about, const std::string& fil
     throw Error(Exit::bad_input, fmt::format("{}: header: __metadata__ {}", file, what));
   };
   if (!about.is_object()) fail("must be an object");
-  if (about.size() > safetensors_most_names)
-    fail(fmt::format("has more than {} names", safetensors_most_names));
+  if (about.size() > safetensors_max_names)
+    fail(fmt::format("has more than {} names", safetensors_max_names));
   for (const auto& [key, value] : about.items()) {
     if (!value.is_string())
       fail(fmt::format("must hold strings; \"{}\" is not one", shown(key, 200)));
@@ -179,9 +179,9 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
   std::uint64_t header_length = 0;
   take(std::as_writable_bytes(std::span(&header_length, 1)));
   size -= kLengthBytes;
-  if (header_length > safetensors_longest_header)
+  if (header_length > safetensors_max_header)
     fail(fmt::format("header of {} bytes; at most {} are allowed (is it a safetensors file?)",
-                     header_length, safetensors_longest_header));
+                     header_length, safetensors_max_header));
   if (header_length > size)
     fail(fmt::format("header of {} bytes, but only {} follow (truncated?)", header_length, size));
   std::string json(header_length, '\0');
@@ -192,8 +192,8 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
   SafetensorsFile file;
   std::vector<HeaderEntry> entries;
   const nlohmann::json header = parse_json(json, name + ": header", depth);
-  if (header.size() > safetensors_most_names)
-    fail(fmt::format("header: more than {} names", safetensors_most_names));
+  if (header.size() > safetensors_max_names)
+    fail(fmt::format("header: more than {} names", safetensors_max_names));
   for (const auto& [key, about] : header.items()) {
     if (key == "__metadata__")
       file.metadata_ = read_metadata(about, name);

@@ -30,9 +30,9 @@ constexpr std::size_t size_of(DType dtype) {
 }
 
 /// Limits of a file's contents, checked before memory is allocated.
-inline constexpr std::uint64_t safetensors_longest_header = std::uint64_t{4} << 20;  // bytes
-inline constexpr std::size_t safetensors_highest_rank = 8;
-inline constexpr std::size_t safetensors_most_names = 65'536;  // tensors; also keys of metadata
+inline constexpr std::uint64_t safetensors_max_header = std::uint64_t{4} << 20;  // bytes
+inline constexpr std::size_t safetensors_max_rank = 8;
+inline constexpr std::size_t safetensors_max_names = 65'536;  // tensors; also keys of metadata
 
 /// One tensor; it does not own its bytes.
 struct TensorView {

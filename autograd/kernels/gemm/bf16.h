@@ -17,7 +17,7 @@ const std::string& bf16_obstacle();
 /// products with alpha 1 and beta 0 or 1.
 class Bf16Scope {
  public:
-  explicit Bf16Scope(bool wanted);
+  explicit Bf16Scope(bool enabled);
   ~Bf16Scope();
   Bf16Scope(const Bf16Scope&) = delete;
   Bf16Scope& operator=(const Bf16Scope&) = delete;
@@ -27,7 +27,7 @@ class Bf16Scope {
 };
 
 /// True if gemm currently uses bf16 for a product of this size.
-bool takes_bf16(std::int64_t m, std::int64_t n, std::int64_t k, real alpha, real beta);
+bool supports_bf16(std::int64_t m, std::int64_t n, std::int64_t k, real alpha, real beta);
 /// C = op(A) op(B), or C += op(A) op(B); shapes and strides as for gemm.
 void gemm_bf16(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
                const real* a, std::int64_t lda, const real* b, std::int64_t ldb, bool accumulate,

@@ -48,10 +48,10 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
   (void)ready;
   if (m == 0 || n == 0) return;
   if (k == 0) return scale(m, n, beta, c, ldc);
-  const bool bf16 = takes_bf16(m, n, k, alpha, beta);
+  const bool bf16 = supports_bf16(m, n, k, alpha, beta);
   const bool packable = !bf16 && trans_a == Trans::no && trans_b == Trans::yes && alpha == 1 &&
                         beta == 0 && lda == k && ldb == k && ldc == n;
-  const PackedMatrix* const packed = packable ? packed_here(b, n, k) : nullptr;
+  const PackedMatrix* const packed = packable ? find_packed(b, n, k) : nullptr;
   if (ProductLog::active != nullptr) {
     ProductLog::active->add({trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
                              bf16                ? Multiplier::bf16

@@ -18,20 +18,20 @@ HEED_BEGIN
 namespace kernels {
 
 namespace {
-thread_local bool wanted_here = false;
+thread_local bool enabled_here = false;
 /// Below this many multiplications, rounding the operands costs more than the product gains.
-constexpr std::int64_t least_work = std::int64_t{1} << 22;
-constexpr std::int64_t least_extent = 16;
+constexpr std::int64_t min_work = std::int64_t{1} << 22;
+constexpr std::int64_t min_extent = 16;
 }  // namespace
 
-Bf16Scope::Bf16Scope(bool wanted) : before_(wanted_here) {
-  wanted_here = wanted && bf16_obstacle().empty();
+Bf16Scope::Bf16Scope(bool enabled) : before_(enabled_here) {
+  enabled_here = enabled && bf16_obstacle().empty();
 }
-Bf16Scope::~Bf16Scope() { wanted_here = before_; }
+Bf16Scope::~Bf16Scope() { enabled_here = before_; }
 
-bool takes_bf16(std::int64_t m, std::int64_t n, std::int64_t k, real alpha, real beta) {
-  return wanted_here && alpha == 1 && (beta == 0 || beta == 1) && m >= least_extent &&
-         n >= least_extent && k >= least_extent && m * n * k >= least_work;
+bool supports_bf16(std::int64_t m, std::int64_t n, std::int64_t k, real alpha, real beta) {
+  return enabled_here && alpha == 1 && (beta == 0 || beta == 1) && m >= min_extent &&
+         n >= min_extent && k >= min_extent && m * n * k >= min_work;
 }
 
 #ifdef HEED_BF16_GEMM

@@ -139,10 +139,10 @@ HWY_INLINE void tile(const Block& it) {
     HWY_ALIGN real part[panel_width];
     const bool whole = it.width == panel_width;
     real* const c = it.c + r * it.ldc;
-    const Vector own = set(it.a_scales[r]);
-    hn::StoreU(hn::Mul(hn::Mul(hn::ConvertTo(Tag(), left[r]), scale0), own), Tag(),
+    const Vector row_scale = set(it.a_scales[r]);
+    hn::StoreU(hn::Mul(hn::Mul(hn::ConvertTo(Tag(), left[r]), scale0), row_scale), Tag(),
                whole ? c : part);
-    hn::StoreU(hn::Mul(hn::Mul(hn::ConvertTo(Tag(), right[r]), scale1), own), Tag(),
+    hn::StoreU(hn::Mul(hn::Mul(hn::ConvertTo(Tag(), right[r]), scale1), row_scale), Tag(),
                (whole ? c : part) + lanes);
     if (!whole) std::copy_n(part, it.width, c);
   }
@@ -163,8 +163,8 @@ void multiply_int8(const real* a, const Int8Weights::Layout& b, std::int64_t m, 
   Int8Weights::Layout::Values<Number> rows(static_cast<std::size_t>(most * lda));
   Int8Weights::Layout::Values<float> scales(static_cast<std::size_t>(most));
   for (std::int64_t top = 0; top < m; top += block_rows) {
-    const std::int64_t here = std::min(block_rows, m - top);
-    for (std::int64_t r = 0; r < here; ++r)
+    const std::int64_t rows_in_block = std::min(block_rows, m - top);
+    for (std::int64_t r = 0; r < rows_in_block; ++r)
       scales[static_cast<std::size_t>(r)] =
           quantise_row(a + (top + r) * b.k, b.k, rows.data() + r * lda);
     for (std::int64_t column = 0; column < b.n; column += panel_width) {
@@ -179,8 +179,8 @@ void multiply_int8(const real* a, const Int8Weights::Layout& b, std::int64_t m, 
                   b.n,
                   std::min(panel_width, b.n - column)};
       std::int64_t i = 0;
-      for (; i + tall <= here; i += tall, block = block.below(tall)) tile<tall>(block);
-      some_rows<tall - 1>(here - i, block);
+      for (; i + tall <= rows_in_block; i += tall, block = block.below(tall)) tile<tall>(block);
+      some_rows<tall - 1>(rows_in_block - i, block);
     }
   }
 }
@@ -256,12 +256,12 @@ void multiply_int8(const real* a, const std::int8_t* b, const float* scales, std
                    std::int64_t n, std::int64_t k, real* c) {
   std::vector<std::int8_t> row(static_cast<std::size_t>(k));
   for (std::int64_t i = 0; i < m; ++i) {
-    float own = 0;
-    quantise_rows(a + i * k, 1, k, row.data(), &own);
+    float row_scale = 0;
+    quantise_rows(a + i * k, 1, k, row.data(), &row_scale);
     for (std::int64_t j = 0; j < n; ++j) {
       std::int32_t sum = 0;
       for (std::int64_t p = 0; p < k; ++p) sum += row[p] * b[j * k + p];
-      c[i * n + j] = real(static_cast<float>(sum) * scales[j] * own);
+      c[i * n + j] = real(static_cast<float>(sum) * scales[j] * row_scale);
     }
   }
 }

@@ -28,9 +28,9 @@ void dequantise_rows(const std::int8_t* q, const float* scales, std::int64_t row
 float scale_for(std::uint32_t magnitude_bits);
 
 /// Sums of more products could exceed 31 bits.
-constexpr std::int64_t longest_int8_row = std::int64_t{1} << 17;
+constexpr std::int64_t max_int8_row = std::int64_t{1} << 17;
 
-/// B [n, k], quantised and laid out for products on this processor; k from 1 to longest_int8_row.
+/// B [n, k], quantised and laid out for products on this processor; k from 1 to max_int8_row.
 class Int8Weights {
  public:
   Int8Weights() = default;

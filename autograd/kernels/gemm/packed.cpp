@@ -159,7 +159,7 @@ const PackedMatrix* PackedWeights::find(const real* rows, std::int64_t n, std::i
   const Array& matrix = std::prev(after)->second;
   const std::int64_t offset = rows - matrix.data();
   if (matrix.cols() != k || offset % k != 0 || offset / k + n > matrix.rows()) return nullptr;
-  const bool as_int8 = int8_ && k <= longest_int8_row;
+  const bool as_int8 = int8_ && k <= max_int8_row;
   if (!as_int8 && packed_size(n, k) == 0) return nullptr;
   Packed* packed = nullptr;
   {
@@ -175,7 +175,7 @@ PackedScope::PackedScope(PackedWeights& weights) : before_(weights_here) {
 }
 PackedScope::~PackedScope() { weights_here = before_; }
 
-const PackedMatrix* packed_here(const real* b, std::int64_t n, std::int64_t k) {
+const PackedMatrix* find_packed(const real* b, std::int64_t n, std::int64_t k) {
   return weights_here == nullptr ? nullptr : weights_here->find(b, n, k);
 }
 

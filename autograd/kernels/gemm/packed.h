@@ -29,7 +29,7 @@ struct PackedMatrix {
 /// packed on first use. Their values must not change during its lifetime. Threads may share one.
 class PackedWeights {
  public:
-  /// int8: rows of up to longest_int8_row values are quantised.
+  /// int8: rows of up to max_int8_row values are quantised.
   explicit PackedWeights(bool int8 = false) : int8_(int8) {}
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
@@ -64,7 +64,7 @@ class PackedScope {
 };
 
 /// The packed layout of B [n, k] for gemm to use, or nullptr.
-const PackedMatrix* packed_here(const real* b, std::int64_t n, std::int64_t k);
+const PackedMatrix* find_packed(const real* b, std::int64_t n, std::int64_t k);
 
 /// The number of values in the packed layout of [n, k], including zeros that fill the last panel.
 /// 0: there is none.

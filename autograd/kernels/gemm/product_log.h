@@ -54,39 +54,41 @@ class ProductLog {
 
   void add(const Product& product) {
     flops_.executed += product.flops();
-    if (whole_ == 0) flops_.model += product.flops();
+    if (declared_ == 0) flops_.model += product.flops();
     if (products_ != nullptr) products_->push_back(product);
   }
 
   constinit static inline thread_local ProductLog* active = nullptr;
 
  private:
-  friend class CountedAsWhole;
+  friend class DeclaredFlops;
   ProductFlops& flops_;
   std::vector<Product>* products_;
   ProductLog* before_;
-  int whole_ = 0;  ///< unfinished computations that have declared their model FLOPs
+  int declared_ = 0;  ///< unfinished computations that have declared their model FLOPs
 };
 
 /// For a computation whose products differ from those of its definition: while one is alive, they
 /// count only as executed, and `flops()` gives the model FLOPs of the computation. `flops` is
 /// called only if there is a log.
-class CountedAsWhole {
+class DeclaredFlops {
  public:
   template <class Flops>
-  explicit CountedAsWhole(const Flops& flops) : log_(ProductLog::active) {
+  explicit DeclaredFlops(const Flops& flops) : log_(ProductLog::active) {
     if (log_ == nullptr) return;
-    if (log_->whole_++ == 0) log_->flops_.model += flops();
+    if (log_->declared_++ == 0) log_->flops_.model += flops();
   }
-  ~CountedAsWhole() {
-    if (log_ != nullptr) --log_->whole_;
+  ~DeclaredFlops() {
+    if (log_ != nullptr) --log_->declared_;
   }
-  CountedAsWhole(const CountedAsWhole&) = delete;
-  CountedAsWhole& operator=(const CountedAsWhole&) = delete;
+  DeclaredFlops(const DeclaredFlops&) = delete;
+  DeclaredFlops& operator=(const DeclaredFlops&) = delete;
 
  private:
   ProductLog* log_;
 };
+
+using CountedAsWhole [[deprecated("use DeclaredFlops")]] = DeclaredFlops;  // for one release
 
 }  // namespace kernels
 HEED_END

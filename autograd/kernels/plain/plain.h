@@ -38,26 +38,26 @@ inline void scale(real alpha, const real* x, real* y, std::int64_t n) {
 inline void axpy(real alpha, const real* x, real* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = std::fma(alpha, x[i], y[i]);
 }
-inline void map(Map f, const real* x, real* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<real>(map_value(f, double{x[i]}));
+inline void unary(UnaryFunction f, const real* x, real* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<real>(unary_value(f, double{x[i]}));
 }
-inline void map_grad(Map f, const real* x, const real* y, const real* dy, real* dx,
-                     std::int64_t n) {
+inline void unary_grad(UnaryFunction f, const real* x, const real* y, const real* dy, real* dx,
+                       std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
-    const double xi = map_needs_x(f) ? x[i] : 0, yi = map_needs_y(f) ? y[i] : 0;
-    dx[i] = static_cast<real>(dy[i] * map_derivative(f, xi, yi));
+    const double xi = unary_needs_x(f) ? x[i] : 0, yi = unary_needs_y(f) ? y[i] : 0;
+    dx[i] = static_cast<real>(dy[i] * unary_derivative(f, xi, yi));
   }
 }
 inline void add_bias(const real* x, const real* bias, real* y, std::int64_t rows,
                      std::int64_t cols) {
   for (std::int64_t i = 0; i < rows * cols; ++i) y[i] = x[i] + bias[i % cols];
 }
-inline void add_bias_map(Map f, const real* x, const real* bias, real* h, real* y,
-                         std::int64_t rows, std::int64_t cols) {
+inline void add_bias_unary(UnaryFunction f, const real* x, const real* bias, real* h, real* y,
+                           std::int64_t rows, std::int64_t cols) {
   for (std::int64_t i = 0; i < rows * cols; ++i) {
     const real hi = x[i] + bias[i % cols];
     if (h) h[i] = hi;
-    y[i] = static_cast<real>(map_value(f, double{hi}));
+    y[i] = static_cast<real>(unary_value(f, double{hi}));
   }
 }
 

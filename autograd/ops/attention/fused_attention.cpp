@@ -265,7 +265,7 @@ struct FusedAttention {
     const Inputs in = operands<const real>(x);
     output = Array({query_offsets.back(), d});
     if (d == 0) return output;
-    const kernels::CountedAsWhole counted([&] { return model_flops(); });
+    const kernels::DeclaredFlops counted([&] { return model_flops(); });
     lse = Array({query_offsets.back(), layout.heads});
     AttentionLog* const log = AttentionLog::active;
     if (log != nullptr) {
@@ -307,7 +307,7 @@ struct FusedAttention {
   void run_backward(const Array& dy, const InputGradients& g, std::span<const Grad> dterms) const {
     const std::int64_t d = columns(), size = layout.size;
     if (d == 0) return;
-    const kernels::CountedAsWhole counted([&] { return 2 * model_flops(); });
+    const kernels::DeclaredFlops counted([&] { return 2 * model_flops(); });
     const Inputs in = operands<const real>(x);
     const std::int64_t largest = largest_tile();
     Scratch scratch{
@@ -325,9 +325,9 @@ struct FusedAttention {
     });
   }
   /// The five products of a tile. dO is [rows, size]; dS is left in scratch.dp.
-  void tile_backward(const Tile& t, bool first, const Inputs& own, View<const real> dout,
+  void tile_backward(const Tile& t, bool first, const Inputs& tile_inputs, View<const real> dout,
                      const InputGradients& g, Scratch& scratch, const Inputs& in) const {
-    const auto [q, k, v] = own;
+    const auto [q, k, v] = tile_inputs;
     const auto [dq, dk, dv] = g;
     const std::int64_t rows = t.rows, keys = t.keys, size = layout.size;
     const real* const sums = lse.row(t.query_row) + t.head;
@@ -392,9 +392,9 @@ struct FusedAttention {
   void backward(const Array& dy, std::span<const Grad> dx) const {
     std::array<Array, 2> g{Array::zeros(x[0].shape())};
     if (!self) g[1] = Array::zeros(x[1].shape());
-    const std::size_t own = self ? 1 : 2;
-    run_backward(dy, operands<real>(g), dx.subspan(own));
-    for (std::size_t i = 0; i < own; ++i) {
+    const std::size_t operand_count = self ? 1 : 2;
+    run_backward(dy, operands<real>(g), dx.subspan(operand_count));
+    for (std::size_t i = 0; i < operand_count; ++i) {
       if (dx[i]) dx[i].add(std::move(g[i]));
     }
   }
@@ -407,14 +407,15 @@ struct CrossAttention : FusedAttention {};
 template <class Op>
 Tensor apply_attention(Op op, const HeadLayout& layout, const AttentionOptions& options,
                        std::span<const std::int32_t> query_offsets,
-                       std::span<const std::int32_t> key_offsets, std::span<const Tensor> own) {
+                       std::span<const std::int32_t> key_offsets,
+                       std::span<const Tensor> projected) {
   op.options = options;
   op.layout = layout;
   op.scale = options.scale_for(layout);
   op.query_offsets.assign(query_offsets.begin(), query_offsets.end());
   op.key_offsets.assign(key_offsets.begin(), key_offsets.end());
-  op.self = own.size() == 1;
-  std::vector<Tensor, ArenaAllocator<Tensor>> inputs(own.begin(), own.end());
+  op.self = projected.size() == 1;
+  std::vector<Tensor, ArenaAllocator<Tensor>> inputs(projected.begin(), projected.end());
   for (const ScoreTermPtr& term : options.terms) {
     for (const Tensor& x : term->inputs()) inputs.push_back(x);
   }

@@ -17,7 +17,7 @@ namespace {
 /// φ'(x) = 1 above 0, eˣ below = min(φ(x), 1)
 real phi(real x) { return x > 0 ? x + 1 : std::exp(x); }
 
-constexpr real least_total = real(1e-6);  // added to n, which may vanish where all φ do
+constexpr real epsilon = real(1e-6);  // added to n, which may vanish where all φ do
 
 /// With Q = φ(q), K = φ(k) and V' = [V, 1], per sequence and head:
 ///   N'_i = [N_i, n_i] = Q_i Σ_j K_jᵀ V'_j,   O_i = N_i / n_i         j: all keys or, if causal, j ≤ i
@@ -136,7 +136,7 @@ struct LinearAttention {
       const Head h = head_of(sequence, head);
       const Array n = mixed(h.q, h.k, h.v, false, Trans::no);  // N' [rows, size + 1]
       for (std::int64_t r = 0; r < n.rows(); ++r) {
-        const real total = n.row(r)[size] + least_total;
+        const real total = n.row(r)[size] + epsilon;
         totals.row(sequence.begin + r)[head] = total;
         real* const o = output.row(sequence.begin + r) + head * size;
         for (std::int64_t c = 0; c < size; ++c) o[c] = n.row(r)[c] / total;
@@ -213,7 +213,7 @@ void LinearAttentionStep::operator()(const real* q, const real* kv, real* state,
     const real* const sums = state + layout_.key_head(h) * size * wide;
     real* const o = out + h * size;
     std::fill_n(o, size, real(0));
-    real total = least_total;
+    real total = epsilon;
     for (std::int64_t a = 0; a < size; ++a) {
       const real weight = phi(q[h * size + a]);
       const real* const sum = sums + a * wide;

@@ -28,8 +28,8 @@ struct MaskPattern final : Pattern {
     }
     for (std::size_t n = 0; n < most; ++n) {
       into.add(block, [&](std::int64_t i) {
-        const std::vector<KeyRange>& own = runs[i - block.first];
-        return n < own.size() ? own[n] : KeyRange{};
+        const std::vector<KeyRange>& row_runs = runs[i - block.first];
+        return n < row_runs.size() ? row_runs[n] : KeyRange{};
       });
     }
   }

@@ -69,15 +69,15 @@ void RelativeKeys::backward(const ScoreBlock& block, const real* ds, real* dq,
   Array g = Array::zeros({block.rows, all.count});  // of the products
   for (std::int64_t r = 0; r < block.rows; ++r)
     std::copy_n(ds + r * block.keys, block.keys, g.row(r) + all.first(r));
-  Array own({block.rows, size});  // c g R
+  Array product({block.rows, size});  // c g R
   gemm(Trans::no, Trans::no, block.rows, size, all.count, block.scale, g.data(), all.count,
-       keys.data(), size, 0, own.data(), size);
+       keys.data(), size, 0, product.data(), size);
   for (std::int64_t r = 0; r < block.rows; ++r) {
     real* const to = dq + r * block.q_stride;
-    kernels::add(to, own.row(r), to, size);
+    kernels::add(to, product.row(r), to, size);
     if (!shifted() || !dinputs[1]) continue;
     real* const dw = dinputs[1].sum().data() + block.head * size;
-    kernels::add(dw, own.row(r), dw, size);
+    kernels::add(dw, product.row(r), dw, size);
   }
   if (!dinputs[0]) return;
   const Array q = queries_of(block);

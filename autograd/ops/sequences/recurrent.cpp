@@ -74,11 +74,11 @@ struct LstmCell {
   static void forward(const real* u, const Row<real>& at, std::int64_t d) {
     real *const i = at.gates, *const f = i + d, *const g = f + d, *const o = g + d;
     kernels::add(i, u, i, gates * d);
-    kernels::map(Map::sigmoid, i, i, 2 * d);  // i and f
-    kernels::map(Map::tanh, g, g, d);
-    kernels::map(Map::sigmoid, o, o, d);
+    kernels::unary(UnaryFunction::sigmoid, i, i, 2 * d);  // i and f
+    kernels::unary(UnaryFunction::tanh, g, g, d);
+    kernels::unary(UnaryFunction::sigmoid, o, o, d);
     for (std::int64_t k = 0; k < d; ++k) at.kept[k] = f[k] * at.kept_before[k] + i[k] * g[k];
-    kernels::map(Map::tanh, at.kept, at.h, d);
+    kernels::unary(UnaryFunction::tanh, at.kept, at.h, d);
     kernels::mul(o, at.h, at.h, d);
   }
 
@@ -86,7 +86,7 @@ struct LstmCell {
     const real *const i = at.gates, *const f = i + d, *const g = f + d, *const o = g + d;
     real *const dx_i = to.dx, *const dx_f = dx_i + d, *const dx_g = dx_f + d,
                 *const dx_o = dx_g + d;
-    kernels::map(Map::tanh, at.kept, dx_o, d);  // tanh(c), until dx_o replaces it
+    kernels::unary(UnaryFunction::tanh, at.kept, dx_o, d);  // tanh(c), until dx_o replaces it
     for (std::int64_t k = 0; k < d; ++k) {
       const real tanh_c = dx_o[k], dh = to.dh[k];
       const real dc = to.dkept[k] + dh * o[k] * (1 - tanh_c * tanh_c);
@@ -115,10 +115,10 @@ struct GruCell {
   static void forward(const real* u, const Row<real>& at, std::int64_t d) {
     real *const r = at.gates, *const z = r + d, *const n = z + d;
     kernels::add(r, u, r, 2 * d);
-    kernels::map(Map::sigmoid, r, r, 2 * d);  // r and z
+    kernels::unary(UnaryFunction::sigmoid, r, r, 2 * d);  // r and z
     std::copy_n(u + 2 * d, d, at.kept);
     for (std::int64_t k = 0; k < d; ++k) n[k] += r[k] * at.kept[k];
-    kernels::map(Map::tanh, n, n, d);
+    kernels::unary(UnaryFunction::tanh, n, n, d);
     for (std::int64_t k = 0; k < d; ++k) at.h[k] = (1 - z[k]) * n[k] + z[k] * at.h_before[k];
   }
 

@@ -11,8 +11,8 @@ namespace {
 
 /// The extent of x on an axis of a shape of the given rank, to which x is aligned at the end.
 std::int64_t aligned_extent(const Shape& x, int rank, int axis) {
-  const int own = axis - (rank - x.rank());
-  return own < 0 ? 1 : x[own];
+  const int x_axis = axis - (rank - x.rank());
+  return x_axis < 0 ? 1 : x[x_axis];
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ struct Direction {
 };
 constexpr std::array<Direction, 4> directions{
     {{'u', "up", 0, -1}, {'r', "right", 1, 0}, {'d', "down", 0, 1}, {'l', "left", -1, 0}}};
-constexpr std::int64_t most_turns = 3, shortest_run = 2;
-static_assert(motion_frames == 1 + (most_turns + 1) * shortest_run);
+constexpr std::int64_t max_turns = 3, min_run = 2;
+static_assert(motion_frames == 1 + (max_turns + 1) * min_run);
 
 struct Path {
   std::int64_t left = 0, top = 0, size = 1;
@@ -87,13 +87,13 @@ Motion make_motion(std::int64_t frames, std::int64_t height, std::int64_t width,
   const auto below = [&](std::int64_t n) {
     return static_cast<std::int64_t>(random.below(static_cast<std::uint32_t>(n)));
   };
-  const std::int64_t turns = below(most_turns + 1), first = below(std::ssize(directions)),
+  const std::int64_t turns = below(max_turns + 1), first = below(std::ssize(directions)),
                      size = 2 + below(std::min(height, width) / 4 - 1), left = below(width),
                      top = below(height);
   // Moves beyond the shortest runs go to random ones.
-  std::array<std::int64_t, most_turns + 1> runs{};
-  std::fill_n(runs.begin(), turns + 1, shortest_run);
-  for (std::int64_t i = (turns + 1) * shortest_run; i < frames - 1; ++i) ++runs[below(turns + 1)];
+  std::array<std::int64_t, max_turns + 1> runs{};
+  std::fill_n(runs.begin(), turns + 1, min_run);
+  for (std::int64_t i = (turns + 1) * min_run; i < frames - 1; ++i) ++runs[below(turns + 1)];
   std::string moves;
   std::int64_t direction = first;
   for (std::int64_t run = 0; run <= turns; ++run) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <heed/nn/models/classifier.h>
-#include <heed/train/decode/rows.h>
+#include <heed/train/decode/model_input.h>
 #include <heed/train/tasks/plugin.h>
 
 namespace {
@@ -44,35 +44,36 @@ class EchoTask final : public Task {
     return describe_pairs(data, "echoes");
   }
 
-  Evaluation evaluate(const Trained& trained, const Dataset& data,
+  Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                       const EvaluationRequest&) const override {
     return evaluate_loss(trained, data);
   }
-  std::vector<std::string> examples(const Trained&, const Dataset&,
+  std::vector<std::string> examples(const LoadedModel&, const Dataset&,
                                     const Evaluation&) const override {
     return {};
   }
 
-  std::unique_ptr<Answers> answers(const Trained& trained, std::uint64_t) const override {
-    struct Echoes final : Answers {
-      explicit Echoes(const Trained& t) : trained(t) {}
+  std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
+                                            std::uint64_t) const override {
+    struct Echoes final : Generator {
+      explicit Echoes(const LoadedModel& t) : trained(t) {}
       std::vector<std::string> lines(const std::vector<std::string>& input, std::int64_t) override {
         std::vector<std::string> all;
         for (const std::string& line : input) all.push_back(echo(trained, line));
         return all;
       }
-      const Trained trained;
+      const LoadedModel trained;
     };
     return std::make_unique<Echoes>(trained);
   }
 
-  std::vector<LineScore> score(const Trained&, const std::string&,
+  std::vector<LineScore> score(const LoadedModel&, const std::string&,
                                const std::string&) const override {
     throw Error(Exit::usage, "an echo has no score");
   }
 
  private:
-  static std::string echo(const Trained& trained, const std::string& line) {
+  static std::string echo(const LoadedModel& trained, const std::string& line) {
     const std::vector<std::int32_t> ids = trained.tokenizers.source->encode(line);
     if (ids.empty()) return "";
     const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(ids.size())};

@@ -7,7 +7,7 @@ namespace {
 #ifdef AHEAD
 /// Reads the row after each one, in a decoder too.
 struct Ahead final : heed::Mixer {
-  Ahead(const heed::ModelOptions&, heed::Sees, heed::Init& init) : gain(init.ones(1)) {}
+  Ahead(const heed::ModelOptions&, heed::AttentionScope, heed::Init& init) : gain(init.ones(1)) {}
   heed::Tensor operator()(const heed::Tensor& x, const heed::Context& context) const override {
     std::vector<heed::Tensor> rows;
     for (std::size_t s = 0; s + 1 < context.offsets.size(); ++s) {

@@ -23,7 +23,7 @@ fault("affine: rows used twice keep only the last gradient", "autograd/ops/affin
       "real beta = 0;",
       "autograd_f64:op_table_suite", "nn_f64:gradcheck_*")
 
-fault("affine_map: relu's gradient without dropout's scale", "autograd/ops/affine.cpp",
+fault("affine_activation: relu's gradient without dropout's scale", "autograd/ops/affine.cpp",
       "kernels::scale(kernels::dropout_factor(p), dh.data(), dh.data(), dh.size());",
       "",
       "autograd_f64:op_table_suite,ops")
@@ -131,8 +131,8 @@ fault("UTF-8: U+10000 is written in three bytes", "autograd/base/utf8.cpp",
       "data:utf8")
 
 fault("lines: a line of the greatest length ends before its \\r", "autograd/base/lines.cpp",
-      "if (looked > longest_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;",
-      "if (looked > longest_ || !source_.read(text_)) break;",
+      "if (looked > max_bytes_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;",
+      "if (looked > max_bytes_ || !source_.read(text_)) break;",
       "data:lines")
 
 fault("arena: a block stays with the thread that frees it", "autograd/memory/arena.cpp",
@@ -203,8 +203,8 @@ fault("top-k: of equal scores, too many are kept", "autograd/ops/attention/keep_
       "autograd_f64:attention_kinds")
 
 fault("recomputation: begins without the gradients so far", "autograd/recompute.cpp",
-      "started.push_back({leaves[i], dx[i].take()});",
-      "started.push_back({leaves[i], {}});",
+      "partial.push_back({leaves[i], dx[i].take()});",
+      "partial.push_back({leaves[i], {}});",
       "autograd_f64:recomputation")
 
 fault("softmax: gradient with the sum of dy, not ⟨dy, y⟩", "autograd/kernels/softmax.cpp",
@@ -222,7 +222,7 @@ fault("layer norm: gradient without mean(g)", "autograd/kernels/norm.cpp",
       "gained(dy, gain, c, io);",
       "kernels_f64:kernels_rows")
 
-fault("relu: slope 1 at zero", "autograd/kernels/simd/maps-inl.h",
+fault("relu: slope 1 at zero", "autograd/kernels/simd/unary_functions-inl.h",
       "hn::IfThenZeroElse(hn::Le(y, zero()), dy)",
       "hn::IfThenZeroElse(hn::Lt(y, zero()), dy)",
       "autograd_f64:ops", "kernels_f64:kernels_elementwise")

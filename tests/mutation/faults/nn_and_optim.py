@@ -9,8 +9,8 @@ fault("residual: post-norm also normalises first", "nn/layers/block.h",
       "nn_f64:golden")
 
 fault("decoder: reads later tokens", "nn/layers/block.cpp",
-      "Sees::all : Sees::past",
-      "Sees::all : Sees::all",
+      "AttentionScope::all : AttentionScope::past",
+      "AttentionScope::all : AttentionScope::all",
       "nn_f64:properties")
 
 fault("positions: begin at 1", "nn/layers/positions.cpp",

@@ -55,7 +55,7 @@ fault("run lock: a process that only looks at it stops a starting run", "train/r
       "train:files")
 
 fault("run lock: an empty file always counts as heed's", "train/run/run_lock.cpp",
-      "|| (even_empty && text.empty());",
+      "|| (accept_empty && text.empty());",
       "|| text.empty();",
       "train:files")
 
@@ -105,7 +105,7 @@ fault("n-best: the worst first", "train/decode/search.cpp",
       "training:searching")
 
 fault("moving average: the weights are validated instead", "train/loop/trainer.cpp",
-      "const UseMeans means(ema_);\n  std::vector<NamedTensor> training",
+      "const ScopedEma ema(ema_);\n  std::vector<NamedTensor> training",
       "std::vector<NamedTensor> training",
       "training:regularisers")
 
@@ -175,13 +175,13 @@ fault("chrF: a hypothesis counts for an order that its reference is too short fo
       "train:chrf")
 
 fault("config: a key of the command line is reset without a word", "train/config/checks.cpp",
-      "(condition.chooser) &&\n                             !from_command_line(field.key))) {",
+      "(condition.chooser) &&\n                        !from_command_line(field.key))) {",
       "(condition.chooser))) {",
       "train:config_checks")
 
 fault("resume: one value that may be replaced is enough", "train/config/config.cpp",
-      "!(is_alike(before) && is_alike(after))",
-      "!(is_alike(before) || is_alike(after))",
+      "!(is_interchangeable(before) && is_interchangeable(after))",
+      "!(is_interchangeable(before) || is_interchangeable(after))",
       "train:config")
 
 fault("pruning: a head's importance has a sign", "train/loop/pruning.cpp",

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(registered_names_become_choices) {
              "exp.yaml:2:16: model.mixer: expected one of attention, lstm, gru, conv, got "
              "\"open.gate\" (a name with "
              "a dot is a plugin's: does plugins list its library?)");
-  add_mixer("open.gate", [](const ModelOptions&, Sees, Init&) { return nullptr; });
+  add_mixer("open.gate", [](const ModelOptions&, AttentionScope, Init&) { return nullptr; });
   add_activation("open.same", [](const Tensor& x) { return x; });
   add_task("open.lines",
            {.name = "open.lines",

@@ -5,7 +5,7 @@
 #include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
 #include "tests/train/trainer_support.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/loop/trainer.h"
 #include "train/report/attention/maps.h"
 
@@ -17,7 +17,7 @@ BOOST_AUTO_TEST_SUITE(attention_claims)
 namespace {
 
 AttentionMaps maps_of(Trainer& trainer, const std::string& line, const std::string& output) {
-  const Trained trained = trainer.trained();
+  const LoadedModel trained = trainer.loaded_model();
   return attention_maps(trained, trainer.task().config(),
                         trainer.task().batch_of_line(trained.tokenizers, line, output));
 }
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(cross_attention_of_reverse_is_the_anti_diagonal) {
   c.train.batch_tokens = 1024;
   c.train.validate_every = c.train.save_every = c.train.steps;
   Run run(c, folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
   // Of the mean of the heads, over lines that training has not seen.
   std::int64_t right = 0, rows = 0, bad = 0;
@@ -102,15 +102,15 @@ BOOST_AUTO_TEST_CASE(without_positions_permuted_tokens_give_permuted_outputs) {
       c.model.encoder_layers = 2;
       c.model.positions = kind;
       Run run(c, folder / std::string(name_of(kind)));
-      Trainer trainer(run.config, run.paths(), run.data, run.talk);
+      Trainer trainer(run.config, run.paths(), run.data, run.run_log);
       trainer.train();
-      const Trained trained = trainer.trained();
+      const LoadedModel trained = trainer.loaded_model();
       const auto& model = dynamic_cast<const Classifier&>(trained.model);
       const auto logits = [&](const std::string& line) {
         const Batch batch = trainer.task().batch_of_line(trained.tokenizers, line, "");
         Pass pass;
         const NoGrad no_grad;
-        return model.logits(rows_of(batch), pass).value();
+        return model.logits(model_input(batch), pass).value();
       };
       BOOST_TEST(not_convex(maps_of(trainer, "a b c d", "")) == 0);
       const Array plain = logits("a b c d a"), permuted = logits("c a d a b");

@@ -97,7 +97,7 @@ void add_shares(const AttentionMaps& maps, const std::string& drawing, Shares& s
 }
 
 AttentionMaps maps_of(Trainer& trainer, const std::string& line, const std::string& output) {
-  const Trained trained = trainer.trained();
+  const LoadedModel trained = trainer.loaded_model();
   return attention_maps(trained, trainer.task().config(),
                         trainer.task().batch_of_line(trained.tokenizers, line, output));
 }
@@ -107,7 +107,7 @@ AttentionMaps maps_of(Trainer& trainer, const std::string& line, const std::stri
 BOOST_AUTO_TEST_CASE(cross_attention_lies_on_the_object_named) {
   const TempFolder folder;
   Run run(captions_run(2500), folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
   Shares shares;
   const Dataset& test = run.data.test;
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(rows_are_those_behind_the_front_end) {
   c.model.grid_height = c.model.grid_width = 8;
   c.model.front_end = {FrontEndKind::conv, 2};
   Run run(c, folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
   const std::string drawing = run.data.test.source_lines[0];
   const AttentionMaps maps = maps_of(trainer, drawing, "a red square");
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(rows_are_those_behind_the_front_end) {
   c.model.grid_height = c.model.grid_width = 0;
   c.model.max_positions = 256;
   Run sound(c, folder / "sound");
-  Trainer listener(sound.config, sound.paths(), sound.data, sound.talk);
+  Trainer listener(sound.config, sound.paths(), sound.data, sound.run_log);
   listener.train();
   const AttentionMaps heard = maps_of(listener, sound.data.test.source_lines[0], "1");
   const std::int64_t frames = sound.data.test.source_rows(0);
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(tubelets_have_places_in_time) {
   c.model.input_width = 5 * 16;
   c.model.pool = Pool::first;
   Run run(c, folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
   const AttentionMaps maps = maps_of(trainer, run.data.test.source_lines[0], "");
   const std::vector<std::string> names{"class", "1:1,1", "1:1,2", "1:2,1", "1:2,2",
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(the_maps_of_text) {
     }
     BOOST_TEST_CONTEXT(info_of(task).name) {
       Run run(c, folder / std::string(info_of(task).name));
-      Trainer trainer(run.config, run.paths(), run.data, run.talk);
+      Trainer trainer(run.config, run.paths(), run.data, run.run_log);
       trainer.train();
       const AttentionMaps maps = maps_of(trainer, "a b c a b", "");
       const bool lm = task == TaskKind::lm;
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(models_without_weights_are_refused) {
   c.tokenizer.kind = TokenizerKind::words;
   c.model.attention.pattern = PatternKind::linear;
   Run run(c, folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_CHECK_EXCEPTION(maps_of(trainer, "a b", ""), Error, [](const Error& e) {
     return e.code == Exit::usage &&
            std::string(e.what()).find("no attention weights") != std::string::npos;

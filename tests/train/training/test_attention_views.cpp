@@ -21,8 +21,8 @@ Array random_array(const Shape& shape, std::uint64_t seed) {
 }
 
 /// An encoder of given size with random queries and keys.
-AttentionMaps made_up(std::int64_t layers, std::int64_t heads, std::int64_t size,
-                      const std::vector<std::string>& tokens) {
+AttentionMaps random_maps(std::int64_t layers, std::int64_t heads, std::int64_t size,
+                          const std::vector<std::string>& tokens) {
   AttentionMaps maps;
   maps.source = tokens;
   const auto n = std::ssize(tokens);
@@ -73,11 +73,11 @@ BOOST_AUTO_TEST_CASE(names_match_in_whole_parts) {
 }
 
 BOOST_AUTO_TEST_CASE(a_page_of_a_large_model_stays_small) {
-  const std::string page = attention_page(made_up(12, 12, 64, tokens(60)), {"large", {}});
+  const std::string page = attention_page(random_maps(12, 12, 64, tokens(60)), {"large", {}});
   BOOST_TEST(page.size() < 5'000'000u);
   BOOST_TEST(page.size() > 1'000'000u);  // it holds the weights of all heads
   BOOST_TEST(page.find("there are too many heads to draw") != std::string::npos);
-  const std::string longer = attention_page(made_up(2, 2, 8, tokens(300)), {"long", {}});
+  const std::string longer = attention_page(random_maps(2, 2, 8, tokens(300)), {"long", {}});
   BOOST_TEST(longer.size() < 1'000'000u);
   BOOST_TEST(longer.find("are reduced") != std::string::npos);
   BOOST_TEST(longer.find("Queries and keys of 2 of 2 layers are left out") != std::string::npos);
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_page_of_a_large_model_stays_small) {
 BOOST_AUTO_TEST_CASE(hostile_tokens_stay_text) {
   std::vector<std::string> names{"<script>alert(1)</script>", "\"'><img src=x>", "</svg>", "&lt;",
                                  std::string(10'000, 'x'),    "\x01\x1b[31m\xff"};
-  const AttentionMaps maps = made_up(1, 1, 4, names);
+  const AttentionMaps maps = random_maps(1, 1, 4, names);
   const std::string page = attention_page(maps, {names[0], {{names[1], names[4]}}});
   BOOST_TEST(count(page, "<script") == 2u);  // the data and heed's own
   BOOST_TEST(count(page, "</script>") == 2u);
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(hostile_tokens_stay_text) {
 }
 
 BOOST_AUTO_TEST_CASE(neurons_add_up_to_the_product) {
-  const AttentionMaps maps = made_up(1, 2, 4, tokens(3));
+  const AttentionMaps maps = random_maps(1, 2, 4, tokens(3));
   const LayerWeights& layer = maps.layers[0];
   const std::string drawn = neurons_view(maps, layer, 1, 2).body;
   for (std::int64_t j = 0; j < 3; ++j) {
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(neurons_add_up_to_the_product) {
 }
 
 BOOST_AUTO_TEST_CASE(graphs_hold_the_weights_above_the_threshold) {
-  AttentionMaps maps = made_up(2, 1, 4, tokens(3));
+  AttentionMaps maps = random_maps(2, 1, 4, tokens(3));
   for (LayerWeights& layer : maps.layers)
     layer.heads[0].weights = Array({{1, 0, 0}, {0.3F, 0.7F, 0}, {0, 0, 1}});
   const auto edges = [](const Drawing& map) { return count(map.body, "L"); };
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(graphs_hold_the_weights_above_the_threshold) {
 }
 
 BOOST_AUTO_TEST_CASE(blocks_of_a_long_input_share_the_weight_of_a_row) {
-  AttentionMaps maps = made_up(1, 1, 4, tokens(128));
+  AttentionMaps maps = random_maps(1, 1, 4, tokens(128));
   Array& p = maps.layers[0].heads[0].weights;
   for (std::int64_t i = 0; i < 128; ++i) {  // each token reads the one before it
     std::fill_n(p.row(i), 128, real(0));
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(blocks_of_a_long_input_share_the_weight_of_a_row) {
 }
 
 BOOST_AUTO_TEST_CASE(weights_of_both_signs_have_no_entropy) {
-  AttentionMaps maps = made_up(1, 1, 4, tokens(3));
+  AttentionMaps maps = random_maps(1, 1, 4, tokens(3));
   maps.layers[0].heads[0].weights = Array({{2, -1, 0}, {-0.5F, 0.5F, 1}, {0, 0, 1}});
   maps.layers[0].heads[0].distance = -3;
   BOOST_TEST(attention_page(maps, {"", {}}).find("entropy 1.00, distance -3.0") !=
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(weights_of_both_signs_have_no_entropy) {
 }
 
 BOOST_AUTO_TEST_CASE(a_width_on_paper_is_in_millimetres) {
-  const AttentionMaps maps = made_up(1, 1, 4, tokens(5));
+  const AttentionMaps maps = random_maps(1, 1, 4, tokens(5));
   const std::string file = attention_figure(maps, {.view = "lines", .millimetres = 84});
   std::smatch found;
   BOOST_REQUIRE(std::regex_search(

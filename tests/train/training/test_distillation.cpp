@@ -39,9 +39,9 @@ BOOST_AUTO_TEST_CASE(a_student_learns_from_its_teacher_alone) {
   std::optional<Run> first;
   Config c = student_of(teacher_in(folder, first), 1);
   Run student(c, folder / "student");
-  Trainer trainer(student.config, student.paths(), student.data, student.talk);
+  Trainer trainer(student.config, student.paths(), student.data, student.run_log);
   BOOST_TEST(trainer.train() == 0);
-  const Evaluation e = trainer.task().evaluate(trainer.trained(), student.data.valid, {});
+  const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), student.data.valid, {});
   BOOST_TEST(e.value(Metric::token_accuracy) > 0.75, e.text());
   c.train.label_smoothing = 0.9;
   Run smooth(c, folder / "smooth");
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_teacher_of_another_kind_is_refused) {
   c = first->config;
   c.train.distill.teacher = (folder / "teacher").string();
   HEED_CHECK_ERROR(Exit::usage, "teacher is the folder of the run itself",
-                   Trainer(c, first->paths(), first->data, first->talk));
+                   Trainer(c, first->paths(), first->data, first->run_log));
   c.train.distill.teacher = (folder / "none").string();
   HEED_CHECK_ERROR(Exit::usage, "none", Teacher(c, first->data));
 }

@@ -106,9 +106,9 @@ const NamedTensor& named(const Parameters& all, const std::string& name) {
 BOOST_AUTO_TEST_CASE(a_classifier_learns_to_compare_two_texts) {
   const TempFolder folder;
   Run run(classify_run(folder, 800), folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
-  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
   BOOST_TEST(e.value(Metric::accuracy) > 0.95);
   BOOST_TEST(e.value(Metric::f1) > 0.95);
   std::int64_t right = 0;
@@ -116,8 +116,9 @@ BOOST_AUTO_TEST_CASE(a_classifier_learns_to_compare_two_texts) {
     right += e.outputs[i] == run.data.valid.target_lines[i];
   BOOST_TEST(e.value(Metric::accuracy) == static_cast<double>(right) / 200);
   BOOST_TEST(e.json()["confusion"]["yes"]["yes"].get<int>() > 100);
-  BOOST_TEST((trainer.task().answers(trainer.trained(), 1)->lines({"red red\tred blue"}, 0) ==
-              std::vector<std::string>{"yes"}));
+  BOOST_TEST(
+      (trainer.task().make_generator(trainer.loaded_model(), 1)->lines({"red red\tred blue"}, 0) ==
+       std::vector<std::string>{"yes"}));
 }
 
 BOOST_AUTO_TEST_CASE(a_classifier_repeats_its_bits) {
@@ -141,13 +142,13 @@ BOOST_AUTO_TEST_CASE(a_line_has_one_label) {
 BOOST_AUTO_TEST_CASE(a_masked_model_learns_what_goes_together) {
   const TempFolder folder;
   Run run(mlm_run(folder, 800), folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
-  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
   BOOST_TEST(e.value(Metric::token_accuracy) > 0.95);
   BOOST_TEST(e.value(Metric::perplexity) == std::exp(e.value(Metric::loss)));
   BOOST_TEST((trainer.task()
-                  .answers(trainer.trained(), 1)
+                  .make_generator(trainer.loaded_model(), 1)
                   ->lines({"a1 b1 a7 <mask> a3 b3", "no mask here"}, 0) ==
               std::vector<std::string>{"a1 b1 a7 b7 a3 b3", "no mask here"}));
 }
@@ -174,21 +175,21 @@ BOOST_AUTO_TEST_CASE(a_run_begins_with_the_weights_of_another) {
   Run second(c, folder / "second");
   BOOST_TEST(second.data.tokenizers.source->size() == first.data.tokenizers.source->size());
   const auto model = build_model(c, sizes_of(second.data.tokenizers));
-  const TakenWeights weights = take_weights(c.train.init_from, *model);
-  BOOST_TEST((weights.fresh ==
+  const TransferReport weights = transfer_weights(c.train.init_from, *model);
+  BOOST_TEST((weights.initialised ==
               std::vector<std::string>{"segments.weight", "output.weight", "output.bias"}));
-  BOOST_TEST(weights.left.empty());  // the masked model projects with its embedding
+  BOOST_TEST(weights.unused.empty());  // the masked model projects with its embedding
   BOOST_TEST(weights.text().size() == 2u);
   BOOST_TEST(weights.text()[0] ==
              "model.init_from: taken: embedding.weight, positions.weight, encoder.layers.0.*, "
              "encoder.layers.1.*, encoder.norm.weight, encoder.norm.bias");
-  Trainer before(first.config, first.paths(), first.data, first.talk);
+  Trainer before(first.config, first.paths(), first.data, first.run_log);
   before.restore();
   const auto bits = [](const Tensor& t) {
     const auto values = t.value().values();
     return std::vector<float>(values.begin(), values.end());
   };
-  for (const std::string& name : weights.taken)
+  for (const std::string& name : weights.transferred)
     BOOST_TEST((bits(named(model->parameters(), name).tensor) ==
                 bits(named(before.model().parameters(), name).tensor)),
                name);
@@ -204,9 +205,9 @@ BOOST_AUTO_TEST_CASE(weights_that_do_not_fit_are_refused) {
   c.model.d_ff = 40;
   const auto model = build_model(c, sizes_of(first.data.tokenizers));
   HEED_CHECK_ERROR(Exit::bad_input, "model.init_from: the weights do not fit this config's model",
-                   take_weights(c.train.init_from, *model));
+                   transfer_weights(c.train.init_from, *model));
   HEED_CHECK_ERROR(Exit::bad_input, "none: no weights yet",
-                   take_weights((folder / "none").string(), *model));
+                   transfer_weights((folder / "none").string(), *model));
   c.tokenizer.kind = TokenizerKind::characters;
   HEED_CHECK_ERROR(Exit::usage, "has a tokenizer of kind word; set tokenizer.kind to it",
                    load_data(c));
@@ -220,7 +221,7 @@ BOOST_AUTO_TEST_CASE(frozen_parameters_keep_their_bits) {
   c.train.ema = 0.9;
   Run run(c, folder / "run");
   const auto untrained = build_model(c, sizes_of(run.data.tokenizers));
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
   const Parameters before = untrained->parameters(), after = trainer.model().parameters();
   int same = 0;
@@ -286,12 +287,13 @@ BOOST_AUTO_TEST_CASE(each_frame_gets_a_label) {
   c.model.segments = 1;
   c.model.input_width = 3;
   Run run(c, folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
-  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
   BOOST_TEST(e.value(Metric::f1) > 0.95, e.text());
-  BOOST_TEST((trainer.task().answers(trainer.trained(), 1)->lines(run.data.valid.source_lines, 0) ==
-              e.outputs));
+  BOOST_TEST((trainer.task()
+                  .make_generator(trainer.loaded_model(), 1)
+                  ->lines(run.data.valid.source_lines, 0) == e.outputs));
   Config again = run.config;
   again.train.steps = 20;
   again.model.dropout = 0.1;

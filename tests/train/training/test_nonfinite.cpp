@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_run_stops_with_all_earlier_steps_saved) {
 BOOST_AUTO_TEST_CASE(weights_that_are_not_finite_are_not_saved) {
   TempFolder temp;
   Run run(small_run(10), temp.path / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   Tensor table = trainer.model().parameters().front().tensor;
   table.mutable_value().data()[0] = infinity;  // even if no sentence contains this token
   BOOST_CHECK_EXCEPTION(trainer.train(), Error,
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(weights_that_are_not_finite_are_not_saved) {
 BOOST_AUTO_TEST_CASE(a_weight_hidden_by_a_relu_is_found_in_its_step) {
   TempFolder temp;
   Run run(small_run(10), temp.path / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   for (const NamedTensor& p : trainer.model().parameters()) {
     if (!p.name.ends_with("layers.0.linear1.bias")) continue;
     Tensor bias = p.tensor;
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(skipped_steps_are_counted_and_recorded) {
   BOOST_TEST(plain.train(false) == 0);
   {
     Injector injector;
-    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    Trainer trainer(run.config, run.paths(), run.data, run.run_log);
     injector.place = {true, 1000, 0, not_a_number};
     injector.results = 1 << 30;  // a place in the whole run, not in each step
     BOOST_TEST(trainer.train() == 0);
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(skipped_steps_are_counted_and_recorded) {
   // Both have read the same batches; Adam has taken one step fewer.
   BOOST_TEST(run.state(30).at("batch") == plain.state(30).at("batch"));
   Run again(c, temp.path / "run");
-  Trainer resumed(again.config, again.paths(), again.data, again.talk);
+  Trainer resumed(again.config, again.paths(), again.data, again.run_log);
   resumed.restore();
   BOOST_TEST(resumed.optimizer_steps() == 29);
 }

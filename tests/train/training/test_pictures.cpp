@@ -130,14 +130,14 @@ BOOST_AUTO_TEST_CASE(an_encoder_of_tubelets_sees_which_way_a_spot_moves) {
     const Config c = clip_run(folder, task, 400);
     Run run(c, folder / std::string(info_of(task).name));
     BOOST_TEST(run.data.train.source_rows(0) == (task == TaskKind::classify ? 9 : 8));
-    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    Trainer trainer(run.config, run.paths(), run.data, run.run_log);
     BOOST_TEST(trainer.train() == 0);
-    const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+    const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
     const Metric metric = task == TaskKind::classify ? Metric::accuracy : Metric::exact_match;
     BOOST_TEST(e.value(metric) > 0.95, e.text());
-    BOOST_TEST(
-        (trainer.task().answers(trainer.trained(), 1)->lines(run.data.valid.source_lines, 0) ==
-         e.outputs));
+    BOOST_TEST((trainer.task()
+                    .make_generator(trainer.loaded_model(), 1)
+                    ->lines(run.data.valid.source_lines, 0) == e.outputs));
   }
 }
 
@@ -184,9 +184,9 @@ BOOST_AUTO_TEST_CASE(convolutions_find_the_spot) {
     c.model.max_positions = 10;  // 8 × 8 pixels become 2 × 2 rows
     c.train.batch_tokens = 2000;
     Run run(with_convolutions(c, 2), folder / std::string(info_of(task).name));
-    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    Trainer trainer(run.config, run.paths(), run.data, run.run_log);
     BOOST_TEST(trainer.train() == 0);
-    const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+    const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
     const Metric metric = task == TaskKind::classify ? Metric::accuracy : Metric::exact_match;
     BOOST_TEST(e.value(metric) > 0.95, e.text());
   }
@@ -210,14 +210,14 @@ BOOST_AUTO_TEST_CASE(a_vision_transformer_finds_the_spot) {
     c.model.pool = pool;
     Run run(c, folder / std::string(name_of(pool)));
     BOOST_TEST(run.data.train.source_rows(0) == (pool == Pool::first ? 17 : 16));
-    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    Trainer trainer(run.config, run.paths(), run.data, run.run_log);
     BOOST_TEST(trainer.train() == 0);
-    const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+    const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
     BOOST_TEST(e.value(Metric::accuracy) > 0.95);
     const std::vector<std::string> asked{run.data.valid.source_lines[7],
                                          run.data.valid.source_lines[3]};
     const std::vector<std::string> given =
-        trainer.task().answers(trainer.trained(), 1)->lines(asked, 0);
+        trainer.task().make_generator(trainer.loaded_model(), 1)->lines(asked, 0);
     BOOST_TEST((given == std::vector<std::string>{e.outputs[7], e.outputs[3]}));
   }
 }
@@ -235,21 +235,22 @@ Config swin_run(const TempFolder& folder, std::int64_t steps) {
 BOOST_AUTO_TEST_CASE(a_swin_transformer_finds_the_spot) {
   const TempFolder folder;
   Run run(swin_run(folder, 400), folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
-  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
   BOOST_TEST(e.value(Metric::accuracy) > 0.95);
 }
 
 BOOST_AUTO_TEST_CASE(a_decoder_says_where_the_spot_is) {
   const TempFolder folder;
   Run run(picture_run(folder, TaskKind::seq2seq, 900), folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
-  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
   BOOST_TEST(e.value(Metric::exact_match) > 0.95);
-  BOOST_TEST((trainer.task().answers(trainer.trained(), 1)->lines(run.data.valid.source_lines, 0) ==
-              e.outputs));
+  BOOST_TEST((trainer.task()
+                  .make_generator(trainer.loaded_model(), 1)
+                  ->lines(run.data.valid.source_lines, 0) == e.outputs));
   Team team(2);
   DecodeOptions slow = run.config.decode;
   slow.cached = false;
@@ -285,12 +286,13 @@ BOOST_AUTO_TEST_CASE(a_decoder_writes_the_digits_of_tones) {
   c.model.input_width = row_width(c.data);
   c.model.positions = PositionKind::sinusoidal;
   Run run(c, folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
-  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
   BOOST_TEST(e.value(Metric::exact_match) > 0.9, e.text());
-  BOOST_TEST((trainer.task().answers(trainer.trained(), 1)->lines(run.data.valid.source_lines, 0) ==
-              e.outputs));
+  BOOST_TEST((trainer.task()
+                  .make_generator(trainer.loaded_model(), 1)
+                  ->lines(run.data.valid.source_lines, 0) == e.outputs));
 }
 
 BOOST_AUTO_TEST_CASE(convolutions_hear_the_digits_of_tones) {
@@ -304,12 +306,13 @@ BOOST_AUTO_TEST_CASE(convolutions_hear_the_digits_of_tones) {
   c.model.positions = PositionKind::sinusoidal;
   c.train.batch_tokens = 2000;
   Run run(with_convolutions(c, 2), folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
-  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
   BOOST_TEST(e.value(Metric::exact_match) > 0.9, e.text());
-  BOOST_TEST((trainer.task().answers(trainer.trained(), 1)->lines(run.data.valid.source_lines, 0) ==
-              e.outputs));
+  BOOST_TEST((trainer.task()
+                  .make_generator(trainer.loaded_model(), 1)
+                  ->lines(run.data.valid.source_lines, 0) == e.outputs));
 }
 
 BOOST_AUTO_TEST_CASE(long_sounds_are_left_out_of_training) {
@@ -323,8 +326,8 @@ BOOST_AUTO_TEST_CASE(long_sounds_are_left_out_of_training) {
       .name = SyntheticKind::tones, .train = 50, .valid = 5, .test = 5, .max_length = 3};
   c.model.input_width = row_width(c.data);
   const ExperimentData data = load_data(c);
-  BOOST_TEST(data.train.left_out_long > 0);
-  BOOST_TEST(data.train.size() + data.train.left_out_long == 50);
+  BOOST_TEST(data.train.skipped_long > 0);
+  BOOST_TEST(data.train.size() + data.train.skipped_long == 50);
   for (std::int64_t i = 0; i < data.train.size(); ++i) BOOST_TEST(data.train.source_rows(i) <= 40);
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tests/train/trainer_support.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 
 using namespace heed;
 using namespace heed::test;
@@ -23,7 +23,7 @@ struct Subject {
   Subject() {
     config.model.encoder_layers = 2;
     run.emplace(config, folder / "run");
-    trainer.emplace(run->config, run->paths(), run->data, run->talk);
+    trainer.emplace(run->config, run->paths(), run->data, run->run_log);
     BOOST_TEST(trainer->train() == 0);
   }
   /// The trainer's model, which the functions under test change.
@@ -37,7 +37,7 @@ struct Subject {
     Pass evaluation;
     return double{
         model()
-            .loss(rows_of(batch), {0, static_cast<double>(batch.label_count())}, evaluation)
+            .loss(model_input(batch), {0, static_cast<double>(batch.label_count())}, evaluation)
             .item()};
   }
 };

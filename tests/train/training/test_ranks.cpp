@@ -22,7 +22,7 @@ namespace {
 void run_on(Run& run, std::int64_t ranks, const std::function<int(Trainer&)>& lead,
             bool unequal_threads = false) {
   const auto first = [&](World* world) {
-    Trainer trainer(run.config, run.paths(), run.data, run.talk, world);
+    Trainer trainer(run.config, run.paths(), run.data, run.run_log, world);
     const int status = lead(trainer);
     trainer.end(status);
     return status;

@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(the_model_that_is_saved_is_the_mean_of_the_weights) {
   c.train.save_every = 1;
   Run run(c, folder / "run");
   {
-    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    Trainer trainer(run.config, run.paths(), run.data, run.run_log);
     std::map<std::string, std::vector<real>> mean;
     for (const NamedTensor& p : trainer.model().parameters()) {
       const auto values = p.tensor.value().values();
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(the_model_that_is_saved_is_the_mean_of_the_weights) {
   const auto weights = tensors(run, 3, "training.safetensors");
   run.config.train.ema = 0;
   {
-    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    Trainer trainer(run.config, run.paths(), run.data, run.run_log);
     trainer.restore();
     for (const NamedTensor& p : trainer.model().parameters()) {
       const auto values = p.tensor.value().values();

@@ -8,7 +8,7 @@
 #include "nn/layer_name.h"
 #include "tests/train/support.h"
 #include "tests/train/training.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 
 using namespace heed;
 using namespace heed::test;
@@ -27,7 +27,7 @@ std::vector<Batch> some_shards(const Dataset& data, std::int64_t count = 4) {
 std::map<std::string, double> norms_of(const Model& model, const Batch& batch, double smoothing) {
   Pass pass;
   const Tensor loss =
-      model.loss(rows_of(batch), {smoothing, static_cast<double>(batch.labels.size())}, pass);
+      model.loss(model_input(batch), {smoothing, static_cast<double>(batch.labels.size())}, pass);
   const Gradients gradients = backward(loss);
   std::map<std::string, double> norms;
   for (const NamedTensor& p : model.parameters()) {
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(counts_and_norm_are_those_of_the_whole_batch) {
   const Batch batch = some_shards(data, 1).front();
   Pass pass;
   LossCounts whole;
-  model->loss(rows_of(batch), {0.1, 1, &whole}, pass);
+  model->loss(model_input(batch), {0.1, 1, &whole}, pass);
   const std::map<std::string, double> norms = norms_of(*model, batch, 0.1);
   Optimizer optimizer({}, model->parameters());
   Team team(2);

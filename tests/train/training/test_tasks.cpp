@@ -8,7 +8,7 @@
 #include "autograd/base/utf8.h"
 #include "nn/weights.h"
 #include "tests/train/trainer_support.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/tasks/model.h"
 
 using namespace heed;
@@ -78,8 +78,8 @@ BOOST_AUTO_TEST_CASE(an_evaluation_has_every_metric_of_its_task) {
   text.model.context = 8;
   for (const Config& c : {small_run(), tag_run(), text}) {
     Run run(c, folder / std::string(info_of(c.task).name));
-    Trainer trainer(run.config, run.paths(), run.data, run.talk);
-    const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+    Trainer trainer(run.config, run.paths(), run.data, run.run_log);
+    const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
     for (const Metric metric : info_of(c.task).metrics)
       BOOST_TEST(e.has(metric), info_of(c.task).name << " does not set " << info_of(metric).name);
   }
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_tagger_learns_how_deep_brackets_are) {
   c.train.validate_every = c.train.save_every = 200;
   c.train.best = Metric::exact_match;
   Run run(c, folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
   trainer.choose_weights();
   const Evaluation e = trainer.final_evaluation().value();
@@ -146,8 +146,9 @@ BOOST_AUTO_TEST_CASE(a_tagger_learns_how_deep_brackets_are) {
   BOOST_TEST(e.value(Metric::token_accuracy) ==
              static_cast<double>(right) / static_cast<double>(labels));
   BOOST_TEST(
-      (task.answers(trainer.trained(), 1)->lines(run.data.test.source_lines, 0) == e.outputs));
-  BOOST_TEST(task.examples(trainer.trained(), run.data.test, e).size() == 10u);
+      (task.make_generator(trainer.loaded_model(), 1)->lines(run.data.test.source_lines, 0) ==
+       e.outputs));
+  BOOST_TEST(task.examples(trainer.loaded_model(), run.data.test, e).size() == 10u);
   BOOST_TEST(e.json().contains("exact_match"));
   BOOST_TEST(!e.json().contains("bleu"));
   BOOST_TEST(run.count("valid") == 4);
@@ -162,7 +163,7 @@ BOOST_AUTO_TEST_CASE(batch_norm_has_the_statistics_of_the_whole_batch) {
     c.optim.name = OptimizerKind::sgd;
     c.train.shards = shards;
     Run run(c, folder / std::to_string(shards));
-    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    Trainer trainer(run.config, run.paths(), run.data, run.run_log);
     trainer.train();
     trained.push_back(values_of(trainer.model()));
   }
@@ -200,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_tagger_with_batch_norm_learns) {
   c.train.batch_tokens = 400;
   c.train.validate_every = c.train.save_every = 500;
   Run run(c, folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
   BOOST_TEST(trainer.final_evaluation()->value(Metric::token_accuracy) > 0.9);
 }
@@ -230,9 +231,9 @@ BOOST_AUTO_TEST_CASE(a_special_piece_is_never_a_label) {
   for (const std::uint64_t seed : {1, 2, 3}) {  // untrained, so that every id could be predicted
     c.seed = seed;
     Run run(c, folder / std::to_string(seed));
-    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    Trainer trainer(run.config, run.paths(), run.data, run.run_log);
     const std::vector<std::string>& source = run.data.test.source_lines;
-    const auto labels = trainer.task().answers(trainer.trained(), 1)->lines(source, 0);
+    const auto labels = trainer.task().make_generator(trainer.loaded_model(), 1)->lines(source, 0);
     for (std::size_t i = 0; i < source.size(); ++i)
       BOOST_TEST(std::ranges::count(labels[i], ' ') == std::ranges::count(source[i], ' '));
   }
@@ -290,7 +291,7 @@ BOOST_AUTO_TEST_CASE(synthetic_batches_have_the_sides_of_the_model) {
     c.task = static_cast<TaskKind>(i);
     const std::unique_ptr<Task> task = make_task(c);
     std::int64_t most = 0;
-    const Batch batch = task->made_up_batch(3, 4, 5, {10, 6, false}, [&](std::int64_t known) {
+    const Batch batch = task->random_batch(3, 4, 5, {10, 6, false}, [&](std::int64_t known) {
       most = std::max(most, known);
       return static_cast<std::int32_t>(known - 1);
     });

@@ -66,9 +66,9 @@ Config denoise_run(const TempFolder& folder, std::int64_t steps) {
 BOOST_AUTO_TEST_CASE(one_model_learns_two_tasks) {
   const TempFolder folder;
   Run run(mixture_run(900), folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
-  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.test, {});
+  const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.test, {});
   for (const char* task : {"copy", "reverse"}) {
     const nlohmann::json part = e.json()["parts"][task];
     BOOST_TEST(part["sentences"] == 60);
@@ -88,16 +88,16 @@ BOOST_AUTO_TEST_CASE(a_mixture_repeats_its_bits) {
 BOOST_AUTO_TEST_CASE(hidden_stretches_are_found_from_their_neighbours) {
   const TempFolder folder;
   Run run(denoise_run(folder, 400), folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
-  const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
+  const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
   BOOST_TEST(e.value(Metric::token_accuracy) > 0.98, e.text());  // 0.125 for each word by chance
-  const auto answers = trainer.task().answers(trainer.trained(), 1);
+  const auto generator = trainer.task().make_generator(trainer.loaded_model(), 1);
   const std::vector<std::string> filled =
-      answers->lines({"w1 w2 <extra_id_0> w5 w6 <extra_id_1>", ""}, 0);
+      generator->lines({"w1 w2 <extra_id_0> w5 w6 <extra_id_1>", ""}, 0);
   BOOST_TEST(filled[0] == "<extra_id_0> w3 w4 <extra_id_1> w7 w0");
   BOOST_TEST(filled[1].empty());
-  for (const std::string& line : trainer.task().examples(trainer.trained(), run.data.valid, e))
+  for (const std::string& line : trainer.task().examples(trainer.loaded_model(), run.data.valid, e))
     BOOST_TEST((line.find("<extra_id_0>") < line.find("  ->  <extra_id_0>")), line);
 }
 

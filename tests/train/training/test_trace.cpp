@@ -9,7 +9,7 @@
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
 #include "tests/train/trainer_support.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 #include "train/loop/trainer.h"
 #include "train/report/attention/trace_page.h"
 
@@ -224,15 +224,15 @@ struct Line {
 /// Works through every head of every layer of a model that has been trained for some steps.
 void check_model(const Config& c, const std::filesystem::path& folder, const Line& line) {
   Run run(c, folder);
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
-  const Trained trained = trainer.trained();
+  const LoadedModel trained = trainer.loaded_model();
   const Config& config = trainer.task().config();
   const Batch batch = trainer.task().batch_of_line(trained.tokenizers, line.input, line.target);
   Pass pass;
   const double labels = static_cast<double>(batch.label_count());
   const Tensor loss =
-      trained.model.loss(rows_of(batch), {config.train.label_smoothing, labels}, pass);
+      trained.model.loss(model_input(batch), {config.train.label_smoothing, labels}, pass);
   Gradients gradients = backward(loss);
   for (const std::string& layer : attention_layers(trained.model, config)) {
     BOOST_TEST_CONTEXT(layer) {
@@ -341,9 +341,9 @@ BOOST_AUTO_TEST_CASE(text_and_page_name_what_they_show) {
   Config c = reversing();
   c.model.d_model = 64;
   Run run(c, folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
-  const Trained trained = trainer.trained();
+  const LoadedModel trained = trainer.loaded_model();
   const Batch batch = trainer.task().batch_of_line(trained.tokenizers, "abc", "cba");
   const AttentionTrace trace = trace_attention(trained, trainer.task().config(), batch,
                                                {"decoder.layers.0.self_attn", 1, true});
@@ -370,9 +370,9 @@ BOOST_AUTO_TEST_CASE(heads_that_share_keys_show_their_shares) {
   c.model.attention.kv_heads = 2;
   c.model.positions = PositionKind::alibi;
   Run run(c, folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
-  const Trained trained = trainer.trained();
+  const LoadedModel trained = trainer.loaded_model();
   const auto text = [&](const std::string& input, const std::string& layer) {
     const Batch batch = trainer.task().batch_of_line(trained.tokenizers, input, input);
     return trace_text(trace_attention(trained, trainer.task().config(), batch, {layer, 3, true}),
@@ -394,9 +394,9 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_worked_through_is_refused) {
   Config c = reversing();
   c.model.attention.map = ScoreMap::hard;
   Run run(c, folder / "hard");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
-  const Trained trained = trainer.trained();
+  const LoadedModel trained = trainer.loaded_model();
   const Batch batch = trainer.task().batch_of_line(trained.tokenizers, "abc", "cba");
   const auto trace = [&](const Config& config, const Batch& of, bool backward) {
     return error_of(Exit::usage, [&] {

@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_SUITE(trainer)
 BOOST_AUTO_TEST_CASE(the_output_of_a_run) {
   const TempFolder folder;
   Run run(small_run(), folder / "run");
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
   BOOST_TEST(run.checkpoints().steps() == (std::vector<std::int64_t>{10, 20, 30, 40}),
              boost::test_tools::per_element());
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(the_average_is_the_mean_of_the_last_checkpoints) {
   c.train.keep = 1;
   Run run(c, folder / "run");
   run.data.valid = {};  // without validation data the mean is always used
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
   trainer.choose_weights();
   std::vector<SafetensorsFile> files;
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(the_mean_omits_a_damaged_checkpoint) {
   c.train.save_every = 2;
   Run run(c, folder / "run");
   run.data.valid = {};
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
   std::ofstream(run.checkpoints().folder_of(38) / "model.safetensors", std::ios::app) << "x";
   trainer.choose_weights();
@@ -310,7 +310,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_made_on_request_changes_neither_keep_nor_the_m
   run.data.valid = {};
   run.train(false);
   run.config.train.steps = 40;
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.restore();
   std::raise(SIGUSR1);  // the next step is 37, at which no checkpoint is due
   BOOST_TEST(trainer.train() == 0);
@@ -330,7 +330,7 @@ BOOST_AUTO_TEST_CASE(further_training_removes_an_old_mean) {
   Run run(c, folder / "run");
   run.data.valid = {};
   {
-    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    Trainer trainer(run.config, run.paths(), run.data, run.run_log);
     trainer.train();
     trainer.choose_weights();
   }
@@ -343,8 +343,8 @@ BOOST_AUTO_TEST_CASE(further_training_removes_an_old_mean) {
 
 /// Trains, chooses weights, and checks that the record agrees with the choice.
 nlohmann::json chosen(Run& run) {
-  run.talk.log_to(run.paths().log());
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  run.run_log.log_to(run.paths().log());
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
   const WeightsInfo weights = trainer.choose_weights();
   const nlohmann::json record = run.metrics().back();
@@ -389,7 +389,7 @@ BOOST_AUTO_TEST_CASE(a_mean_that_is_better_than_the_best_is_used) {
   BOOST_TEST(record.at("weights_name") == "average");
   BOOST_TEST(record.at("average").get<double>() < record.at("best").get<double>());
   const auto before = run.metrics();
-  Trainer again(run.config, run.paths(), run.data, run.talk);  // resuming makes the same choice
+  Trainer again(run.config, run.paths(), run.data, run.run_log);  // resuming makes the same choice
   again.restore();
   again.train();
   BOOST_TEST(again.choose_weights().name == "average");
@@ -415,7 +415,7 @@ BOOST_AUTO_TEST_CASE(a_run_stopped_before_the_first_step_has_no_best) {
   const TempFolder folder;
   Run run(small_run(), folder / "run");
   run.data.valid = {};
-  Trainer trainer(run.config, run.paths(), run.data, run.talk);
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   std::raise(SIGTERM);
   BOOST_TEST(trainer.train() == SIGTERM);
   BOOST_TEST(run.checkpoints().linked("last").value() == 0);

@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_best_is_reported_and_replaced_at_the_next_validat
   std::string weights = run.file(30, "model.safetensors");
   weights[weights.size() / 2] ^= 1;
   put(run.checkpoints().folder_of(30) / "model.safetensors", weights);
-  run.talk.log_to(run.paths().log());
+  run.run_log.log_to(run.paths().log());
   run.config.train.steps = 50;
   BOOST_TEST(run.train(true) == 0);
   const std::string log = get(run.paths().log());
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(other_batches_restart_the_epoch) {
     Config other = small_run(21);
     change(other);
     Run copy(other, folder / "copy");
-    copy.talk.log_to(copy.paths().log());
+    copy.run_log.log_to(copy.paths().log());
     BOOST_TEST(copy.train(true) == 0);
     const Progress after = Progress::from(copy.state_with_clocks(21));
     BOOST_TEST(after.position.epoch == before.position.epoch);
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(another_deciding_metric_forgets_the_best) {
   run.train(false);
   run.config.train.best = Metric::token_accuracy;
   run.config.train.steps = 40;
-  run.talk.log_to(run.paths().log());
+  run.run_log.log_to(run.paths().log());
   BOOST_TEST(run.train(true) == 0);
   BOOST_TEST(contains(get(run.paths().log()), "the deciding metric or the validation data differ"));
   const Progress end = Progress::from(run.state_with_clocks(40));
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_newer_unreadable_checkpoint_is_an_error) {
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
-  run.talk.log_to(run.paths().log());
+  run.run_log.log_to(run.paths().log());
   run.config.train.steps = 40;
   const std::filesystem::path weights = run.checkpoints().folder_of(20) / "model.safetensors";
   const std::filesystem::path older = run.checkpoints().folder_of(10);
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(resuming_a_finished_run_does_not_repeat_its_figures) {
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   const auto to_the_end = [&run](bool restore) {
-    Trainer trainer(run.config, run.paths(), run.data, run.talk);
+    Trainer trainer(run.config, run.paths(), run.data, run.run_log);
     if (restore) trainer.restore();
     trainer.train();
     trainer.choose_weights();

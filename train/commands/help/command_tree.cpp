@@ -98,7 +98,7 @@ CommandTree command_tree(const CLI::App& app) {
 }
 
 Words words_of(const Field& field) {
-  if (field.kind == FieldKind::truth) return {WordKind::choice, {"true", "false"}};
+  if (field.kind == FieldKind::boolean) return {WordKind::choice, {"true", "false"}};
   if (!field.choices.empty()) return {WordKind::choice, field.choices};
   if (field.type.find("run folder") != std::string::npos) return {WordKind::run};
   if (field.kind == FieldKind::files || field.type == "a file") return {WordKind::file};

@@ -10,7 +10,7 @@
 #include "train/commands/views/line.h"
 #include "train/report/attention/page.h"
 #include "train/run/run_folder.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -102,15 +102,17 @@ int attention_command(const AttentionCommand& options) {
   check_figure(options, layers);
   millimetres(options.width);
   Team team(trained.config.threads);
-  const Trained model = trained.with(team);
+  const LoadedModel model = trained.with(team);
   std::string output = options.target;
   if (output.empty() && trained.task->info().architecture != Architecture::decoder)
-    output = trained.task->answers(model, trained.config.seed)->lines({options.input}, 0).front();
+    output =
+        trained.task->make_generator(model, trained.config.seed)->lines({options.input}, 0).front();
   AttentionMaps maps = attention_maps(
       model, trained.config,
       trained.task->batch_of_line(trained.tokenizers, options.input, has_target ? output : ""));
   const std::string read = tokens_read(trained, options.input);
-  if (!read.empty()) tell(fmt::format("heed: the model reads {} tokens (model.context)", read));
+  if (!read.empty())
+    print_message(fmt::format("heed: the model reads {} tokens (model.context)", read));
   select(maps, layers, options.head);
   if (std::ranges::any_of(maps.layers,
                           [&](const LayerWeights& layer) { return maps.queries(layer).empty(); }))
@@ -133,7 +135,7 @@ int attention_command(const AttentionCommand& options) {
       sink(attention_page(maps, head));
     }
   });
-  if (!is_standard_output(options.output)) tell("heed: written to " + options.output);
+  if (!is_standard_output(options.output)) print_message("heed: written to " + options.output);
   return 0;
 }
 

@@ -15,7 +15,7 @@
 #include "train/report/model_summary.h"
 #include "train/report/runs/report_page.h"
 #include "train/run/run_lock.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -38,8 +38,8 @@ std::string entropies(const AttentionMaps& maps) {
   for (const LayerWeights& layer : maps.layers) {
     rows.push_back(layer.name);
     for (std::int64_t head = 0; head < map.columns; ++head) {
-      const bool there = head < std::ssize(layer.heads);
-      map.values.push_back(there ? static_cast<float>(layer.heads[head].entropy) : 0);
+      const bool exists = head < std::ssize(layer.heads);
+      map.values.push_back(exists ? static_cast<float>(layer.heads[head].entropy) : 0);
       map.largest = std::max(map.largest, map.values.back());
     }
   }
@@ -143,7 +143,7 @@ int report_command(const ReportCommand& options) {
   };
   bool running = any_is_running();
   write_page(options, running);
-  if (!is_standard_output(options.output)) tell("heed: written to " + options.output);
+  if (!is_standard_output(options.output)) print_message("heed: written to " + options.output);
   while (options.follow && running) {
     std::this_thread::sleep_for(std::chrono::seconds(options.every));
     running = any_is_running();  // before reading, so that the last page holds the last figures

@@ -31,9 +31,9 @@ std::string_view name_of(RunState state) { return state_names.at(static_cast<std
 // ------------------------------------------------------------------------------------
 
 bool is_run(const std::filesystem::path& folder) {
-  if (!is_there(folder / "config.yaml") && !is_there(folder / "run.json")) return false;
-  return is_there(folder / "checkpoints") || is_there(folder / "metrics.jsonl") ||
-         RunLock::left_in(folder, true);
+  if (!path_exists(folder / "config.yaml") && !path_exists(folder / "run.json")) return false;
+  return path_exists(folder / "checkpoints") || path_exists(folder / "metrics.jsonl") ||
+         RunLock::has_mark(folder, true);
 }
 
 /// Adds the runs in `folder` and its subfolders; `seen` holds the folders already visited.
@@ -80,7 +80,7 @@ void take_records(RunLine& line, std::vector<nlohmann::json> records) {
     if (record.contains("step")) line.step = whole_number(record.at("step"));
     line.seconds = record.value("seconds", line.seconds);
   }
-  take_figures(line.result, std::move(records));
+  set_results(line.result, std::move(records));
 }
 
 /// Whether run.json says that the run uses plugins.

@@ -4,7 +4,7 @@
 
 #include "train/commands/commands.h"
 #include "train/commands/views/run_list.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -14,7 +14,7 @@ int runs_command(const RunsCommand& options) {
     fmt::print("{}\n",
                json_of(runs).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else if (runs.empty()) {
-    tell_note(
+    print_note(
         fmt::format("{}: no run in this folder or up to four levels below it", options.folder));
   } else {
     fmt::print("{}", text_of(runs, std::time(nullptr)));

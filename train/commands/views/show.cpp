@@ -16,7 +16,7 @@
 #include "train/report/tape_drawing.h"
 #include "train/run/run_folder.h"
 #include "train/tasks/task.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -46,7 +46,7 @@ std::string drawn_tape(const Config& config, const ModelSummary& summary) {
     return std::max<std::int64_t>(std::llround(tokens / std::max(summary.work.sequences, 1.0)), 1);
   };
   std::int64_t token = 0;  // which tokens does not matter
-  const Batch batch = task->made_up_batch(
+  const Batch batch = task->random_batch(
       1, length(summary.work.source_tokens), length(summary.work.target_tokens), sizes,
       [&](std::int64_t known) { return static_cast<std::int32_t>(token++ % known); });
   const StepOptions options = step_options(config);
@@ -93,7 +93,7 @@ std::string drawn_model(const ShowCommand& options) {
   if (options.schema) return json_schema();
   if (options.config == "reference") return reference_yaml();  // printed from the field table
   const Config config = shown_config(options);
-  for (const std::string& warning : config.warnings) tell("warning: " + warning);
+  for (const std::string& warning : config.warnings) print_message("warning: " + warning);
   return shown_text(options, config);
 }
 
@@ -117,7 +117,7 @@ int show_command(const ShowCommand& options) {
   }
   const std::string text = drawn_model(options);
   write_output(options.output, [&](const Sink& sink) { sink(text); });
-  if (!is_standard_output(options.output)) tell("heed: written to " + options.output);
+  if (!is_standard_output(options.output)) print_message("heed: written to " + options.output);
   return 0;
 }
 

@@ -8,7 +8,7 @@
 #include "train/commands/views/line.h"
 #include "train/report/attention/trace_page.h"
 #include "train/tasks/model.h"
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -25,7 +25,7 @@ TrainedModel untrained(const std::string& path, const std::vector<std::string>& 
 }
 
 /// The input of the decoder, or the labels, if --target is not given.
-std::string default_target(const TrainedModel& trained, const Trained& model,
+std::string default_target(const TrainedModel& trained, const LoadedModel& model,
                            const TraceCommand& options, bool is_run) {
   const bool labels = trained.task->info().architecture == Architecture::encoder;
   if (trained.task->info().architecture == Architecture::decoder) return "";
@@ -33,7 +33,9 @@ std::string default_target(const TrainedModel& trained, const Trained& model,
     throw Error(Exit::usage,
                 "--backward needs --target: the model of a CONFIG is untrained and has no output");
   if (!is_run || (labels && !options.backward)) return "";
-  return trained.task->answers(model, trained.config.seed)->lines({options.input}, 0).front();
+  return trained.task->make_generator(model, trained.config.seed)
+      ->lines({options.input}, 0)
+      .front();
 }
 
 }  // namespace
@@ -58,7 +60,7 @@ int trace_command(const TraceCommand& options) {
   const std::string layer =
       chosen_layers(*trained.model, trained.config, options.layer, options.head).front();
   Team team(trained.config.threads);
-  const Trained model = trained.with(team);
+  const LoadedModel model = trained.with(team);
   const std::string target =
       options.target.empty() ? default_target(trained, model, options, is_run) : options.target;
   const Batch batch = trained.task->batch_of_line(trained.tokenizers, options.input, target);
@@ -85,7 +87,7 @@ int trace_command(const TraceCommand& options) {
       sink(page ? trace_page(trace, head) : trace_text(trace, head));
     }
   });
-  if (!is_standard_output(options.output)) tell("heed: written to " + options.output);
+  if (!is_standard_output(options.output)) print_message("heed: written to " + options.output);
   return 0;
 }
 

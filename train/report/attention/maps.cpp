@@ -8,7 +8,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/message_text.h"
 #include "nn/layers/patterns.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 
 HEED_BEGIN
 
@@ -158,7 +158,7 @@ bool has_parts(std::string_view name, std::string_view parts) {
   return ("." + std::string(name) + ".").find("." + std::string(parts) + ".") != std::string::npos;
 }
 
-AttentionMaps attention_maps(const Trained& trained, const Config& config, const Batch& batch,
+AttentionMaps attention_maps(const LoadedModel& trained, const Config& config, const Batch& batch,
                              const std::function<void()>& run) {
   const std::vector<std::string> names = attention_layers(trained.model, config);
   std::vector<AttentionRecord> records;
@@ -169,7 +169,7 @@ AttentionMaps attention_maps(const Trained& trained, const Config& config, const
     } else {
       const NoGrad no_grad;
       Pass pass;
-      static_cast<void>(trained.model.projected(rows_of(batch), pass));
+      static_cast<void>(trained.model.deferred_logits(model_input(batch), pass));
     }
   }
   AttentionMaps maps;

@@ -67,7 +67,7 @@ bool has_parts(std::string_view name, std::string_view parts);
 
 /// Runs the model, without dropout, on a batch of one sequence (Task::batch_of_line). `run`, if given, runs
 /// it instead. Throws as attention_layers does.
-AttentionMaps attention_maps(const Trained& trained, const Config& config, const Batch& batch,
+AttentionMaps attention_maps(const LoadedModel& trained, const Config& config, const Batch& batch,
                              const std::function<void()>& run = {});
 
 /// How much of each row of the source or target reaches each other row through the self-attention of

@@ -20,7 +20,7 @@ constexpr double picture_side = 128;  // pixels, the longer one
 constexpr double gap = 8;
 
 bool is_reduced(const AttentionMaps& maps) {
-  return std::max(std::ssize(maps.source), std::ssize(maps.target)) > most_cells;
+  return std::max(std::ssize(maps.source), std::ssize(maps.target)) > max_cells;
 }
 
 /// A map as an image of one pixel for each cell, in a few shades so that it stays small.
@@ -188,13 +188,13 @@ std::string drawn(const Drawing& map) {
 /// A map of every head, with the tokens on both axes; for large models and long inputs, of each
 /// layer's mean.
 std::string large_maps(const AttentionMaps& maps) {
-  constexpr std::int64_t most_values = 40'000;
+  constexpr std::int64_t max_values = 40'000;
   std::int64_t values = 0;
   for (const LayerWeights& layer : maps.layers) {
     for (const HeadWeights& head : layer.heads) values += std::ssize(map_of(head.weights).values);
   }
   std::string body = "<h2>Layer by layer</h2>\n";
-  if (values > most_values)
+  if (values > max_values)
     body +=
         "<p>The mean of the heads of each layer; there are too many heads to draw each of them "
         "here.</p>\n";
@@ -202,7 +202,7 @@ std::string large_maps(const AttentionMaps& maps) {
     const LayerWeights& layer = maps.layers[l];
     body += fmt::format("<details{}><summary>{}</summary>\n", l == 0 ? " open" : "",
                         xml_text(layer.name));
-    if (values > most_values) {
+    if (values > max_values) {
       body += drawn(map_view(maps, layer, mean_of_heads(layer)));
     } else {
       for (const HeadWeights& head : layer.heads)
@@ -266,7 +266,7 @@ std::string attention_page(const AttentionMaps& maps, const PageHead& head) {
     body += fmt::format(
         "<p>Maps with more than {} rows or columns are reduced: a cell is the weight of a block of "
         "keys, its mean over a block of queries.</p>\n",
-        most_cells);
+        max_cells);
   }
   constexpr std::string_view style =
       "table{border-spacing:8px}th{text-align:left;font-weight:normal;padding-right:1em}\n"

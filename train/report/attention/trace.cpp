@@ -12,7 +12,7 @@
 #include "autograd/profile.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
-#include "train/decode/rows.h"
+#include "train/decode/model_input.h"
 
 HEED_BEGIN
 
@@ -173,10 +173,10 @@ class Calculation {
       return sharing == 1 ? "∂loss / ∂" + symbol
                           : fmt::format("{}{}, which {} heads share", about, symbol, sharing);
     };
-    const std::string memory = self_ ? "X" : "M";
+    const std::string key_rows = self_ ? "X" : "M";
     add("dW_Q", "Xᵀ dQ", "∂loss / ∂W_Q", {}, {}, product(transposed(at("X")), dQ));
-    add("dW_K", memory + "ᵀ dK", whose("W_K"), {}, {}, product(transposed(at(memory)), dK));
-    add("dW_V", memory + "ᵀ dV", whose("W_V"), {}, {}, product(transposed(at(memory)), dV));
+    add("dW_K", key_rows + "ᵀ dK", whose("W_K"), {}, {}, product(transposed(at(key_rows)), dK));
+    add("dW_V", key_rows + "ᵀ dV", whose("W_V"), {}, {}, product(transposed(at(key_rows)), dV));
   }
 
   AttentionTrace result() { return std::move(trace_); }
@@ -227,7 +227,7 @@ class Calculation {
   void forward(const Array& model_weights) {
     trace_.forward.reserve(32);  // `at` gives references
     const std::int64_t width = r_.layout.heads * size_, kv = r_.layout.key_heads * size_;
-    const std::string memory = self_ ? "X" : "M";
+    const std::string key_rows = self_ ? "X" : "M";
     const auto array = [](const Array& a) {
       return rows_at(a.rows(), a.cols(), [&](auto i) { return a.row(i); });
     };
@@ -235,13 +235,13 @@ class Calculation {
         options_.norm == NormPlace::pre ? "the rows that enter the layer, after its norm"
                                         : "the rows that enter the layer",
         queries_, {}, array(r_.input));
-    if (!self_) add("M", "", "the encoder's rows", keys_, {}, array(r_.memory));
+    if (!self_) add("M", "", "the encoder's rows", keys_, {}, array(r_.encoder_output));
     add_projection("Q", h_ * size_);
     add_projection("K", width + kh_ * size_);
     add_projection("V", width + kv + kh_ * size_);
     project("Q", "X", "a query for each row", queries_);
-    project("K", memory, "a key for each row", keys_);
-    project("V", memory, "a value for each row", keys_);
+    project("K", key_rows, "a key for each row", keys_);
+    project("V", key_rows, "a value for each row", keys_);
     if (r_.layout.key_heads < r_.layout.heads)
       trace_.notes.push_back(
           fmt::format("{} heads of queries share {} of keys and values; this one reads number {} "
@@ -421,7 +421,7 @@ std::string without_loss(TaskKind task) {
 
 }  // namespace
 
-AttentionTrace trace_attention(const Trained& trained, const Config& config, const Batch& batch,
+AttentionTrace trace_attention(const LoadedModel& trained, const Config& config, const Batch& batch,
                                const TraceRequest& request) {
   if (config.model.attention.map != ScoreMap::softmax) {
     refuse(fmt::format("model.attention.map is {}: heed trace works through softmax only",
@@ -434,7 +434,7 @@ AttentionTrace trace_attention(const Trained& trained, const Config& config, con
   const auto run = [&] {
     Pass pass;
     const Tensor y = trained.model.loss(
-        rows_of(batch), {config.train.label_smoothing, static_cast<double>(labels)}, pass);
+        model_input(batch), {config.train.label_smoothing, static_cast<double>(labels)}, pass);
     loss = double{y.item()};
     backward(y);
   };

@@ -56,7 +56,7 @@ struct TraceRequest {
 
 /// Throws Error(usage) as attention_layers does, if model.attention.map is not softmax, and if backward is
 /// requested for a batch without labels.
-AttentionTrace trace_attention(const Trained& trained, const Config& config, const Batch& batch,
+AttentionTrace trace_attention(const LoadedModel& trained, const Config& config, const Batch& batch,
                                const TraceRequest& request);
 
 /// Every number at full precision; null in place of −∞.

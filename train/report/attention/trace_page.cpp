@@ -14,9 +14,9 @@ HEED_BEGIN
 
 namespace {
 
-constexpr std::int64_t most_rows = 24, most_page_columns = 20;
-constexpr std::int64_t most_weights = 512;
-constexpr std::size_t text_width = 100, most_name = 12;
+constexpr std::int64_t max_rows = 24, max_page_columns = 20;
+constexpr std::int64_t max_weights = 512;
+constexpr std::size_t text_width = 100, max_name = 12;
 
 /// The rows or columns to show, −1 where some are left out.
 std::vector<std::int64_t> chosen(std::int64_t n, std::int64_t most) {
@@ -62,7 +62,7 @@ struct Shown {
   }
   bool weights() const {
     return step.formula.empty() && step.symbol.find('_') != std::string::npos &&
-           std::ssize(step.matrix.values) > most_weights;
+           std::ssize(step.matrix.values) > max_weights;
   }
   std::string title() const {
     return step.formula.empty() ? step.symbol
@@ -85,7 +85,7 @@ struct Shown {
   }
   static std::string name(const std::vector<std::string>& names, std::int64_t i) {
     if (i < 0) return "…";
-    return names.empty() ? fmt::format("{}", i) : excerpt(label_of(names[i]), most_name);
+    return names.empty() ? fmt::format("{}", i) : excerpt(label_of(names[i]), max_name);
   }
   std::string row(std::int64_t r) const { return name(step.rows, r); }
   std::string column(std::int64_t c) const { return name(step.columns, c); }
@@ -108,7 +108,7 @@ std::int64_t count_of(const std::vector<std::int64_t>& some) {
 
 std::string matrix_text(const Shown& s) {
   const Matrix& m = s.step.matrix;
-  const std::vector<std::int64_t> rows = chosen(m.rows, most_rows);
+  const std::vector<std::int64_t> rows = chosen(m.rows, max_rows);
   std::size_t left = 0, width = 1;
   for (const std::int64_t r : rows) left = std::max(left, width_of(s.row(r)));
   for (std::int64_t c = 0; c < m.columns; ++c) {
@@ -146,8 +146,8 @@ std::string steps_text(const std::vector<TraceStep>& steps) {
 
 std::string matrix_table(const Shown& s) {
   const Matrix& m = s.step.matrix;
-  const std::vector<std::int64_t> rows = chosen(m.rows, most_rows),
-                                  columns = chosen(m.columns, most_page_columns);
+  const std::vector<std::int64_t> rows = chosen(m.rows, max_rows),
+                                  columns = chosen(m.columns, max_page_columns);
   std::string table = "<div class=\"wide\"><table>\n<tr><th></th>";
   for (const std::int64_t c : columns) table += fmt::format("<th>{}</th>", xml_text(s.column(c)));
   table += "</tr>\n";

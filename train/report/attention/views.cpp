@@ -18,7 +18,7 @@ HeatMap map_of(const Array& weights) {
     map.values.push_back(static_cast<float>(w));
     map.largest = std::max(map.largest, map.values.back());
   }
-  HeatMap small = reduced(map, most_cells);
+  HeatMap small = reduced(map, max_cells);
   // A block of keys has the sum of their weights, or those of long inputs would be too faint to see.
   // One factor for all blocks, although some have one key more, avoids stripes.
   const float keys = static_cast<float>(map.columns) /
@@ -40,7 +40,7 @@ Array mean_of_heads(const LayerWeights& layer) {
 std::string label_of(const std::string& name) { return name == " " ? "␣" : name; }
 
 std::vector<std::string> names_of_blocks(const std::vector<std::string>& names) {
-  const std::int64_t n = std::ssize(names), blocks = std::min(n, most_cells);
+  const std::int64_t n = std::ssize(names), blocks = std::min(n, max_cells);
   std::vector<std::string> some;
   for (std::int64_t i = 0; i < blocks; ++i)
     some.push_back(label_of(names[i * n / blocks]) + (blocks < n ? " …" : ""));
@@ -153,7 +153,7 @@ Drawing rollout_view(const AttentionMaps& maps, bool target, double threshold) {
 
 namespace {
 
-constexpr std::int64_t most_neurons = 900'000;  // values of queries and keys: two bytes each
+constexpr std::int64_t max_neurons = 900'000;  // values of queries and keys: two bytes each
 
 /// Values from low to high as numbers below 4096, each as two digits of base64.
 template <class Values>
@@ -185,12 +185,12 @@ nlohmann::json neurons_of(const AttentionRecord& record, std::int64_t head) {
 /// What the script draws; `left_out` counts the layers without neurons.
 nlohmann::json viewer_data(const AttentionMaps& maps, std::int64_t& left_out) {
   nlohmann::json layers = nlohmann::json::array();
-  std::int64_t room = most_neurons;
+  std::int64_t room = max_neurons;
   for (const LayerWeights& layer : maps.layers) {
     const Array& first = layer.heads.front().weights;
     const std::int64_t size = layer.record.layout.size,
                        neurons = std::ssize(layer.heads) * size * (first.rows() + first.cols());
-    const bool fits = neurons <= room && std::max(first.rows(), first.cols()) <= most_cells;
+    const bool fits = neurons <= room && std::max(first.rows(), first.cols()) <= max_cells;
     if (fits) room -= neurons;
     left_out += fits ? 0 : 1;
     nlohmann::json heads = nlohmann::json::array();

@@ -10,7 +10,7 @@ HEED_BEGIN
 
 /// Rows and columns of a map. Longer ones are reduced: a cell is the weight of a block of keys, its
 /// mean over a block of queries, so that rows still sum to about 1.
-constexpr std::int64_t most_cells = 64;
+constexpr std::int64_t max_cells = 64;
 
 HeatMap map_of(const Array& weights);
 Array mean_of_heads(const LayerWeights& layer);

@@ -131,7 +131,7 @@ std::vector<nlohmann::json> read_metrics(const RunFolder& run) {
   return records;
 }
 
-void take_figures(RunResult& result, std::vector<nlohmann::json> records) {
+void set_results(RunResult& result, std::vector<nlohmann::json> records) {
   std::int64_t step = -1;
   for (nlohmann::json& record : records) {
     try {
@@ -153,7 +153,7 @@ void take_figures(RunResult& result, std::vector<nlohmann::json> records) {
 
 RunResult result_of(const std::string& folder, std::vector<nlohmann::json> records) {
   RunResult result{folder, read_run_config(RunFolder{folder}), {}, ""};
-  take_figures(result, std::move(records));
+  set_results(result, std::move(records));
   return result;
 }
 

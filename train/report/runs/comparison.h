@@ -31,7 +31,7 @@ std::vector<nlohmann::json> read_metrics(const RunFolder& run);
 
 /// Sets `record` and `where` from the records of metrics.jsonl, if they have figures yet. Throws
 /// Error(bad_input) for a record without kind or step.
-void take_figures(RunResult& result, std::vector<nlohmann::json> records);
+void set_results(RunResult& result, std::vector<nlohmann::json> records);
 /// Reads a run folder. Throws Error(usage) if it is none, Error(bad_input) if it has no figures yet.
 RunResult read_result(const std::string& folder);
 /// The same from the records of its metrics.jsonl; without figures, its record is null.

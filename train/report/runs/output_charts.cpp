@@ -17,7 +17,7 @@ namespace heed {
 
 namespace {
 
-constexpr std::size_t most_samples = 6;  // samples under a title
+constexpr std::size_t max_samples = 6;  // samples under a title
 
 bool is_right(const SampleOutput& sample) { return sample.output == sample.target; }
 
@@ -46,7 +46,7 @@ std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
   for (const SampleOutput& sample : outputs) values.push_back(goodness(sample));
   std::vector<std::size_t> order = numbers(outputs.size());
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return values[i]; });
-  const auto n = static_cast<std::ptrdiff_t>(std::min(most_samples, order.size()));
+  const auto n = static_cast<std::ptrdiff_t>(std::min(max_samples, order.size()));
   const std::vector<std::size_t> worst(order.begin(), order.begin() + n),
       best(order.rbegin(), order.rbegin() + n);
   std::vector<std::size_t> some;
@@ -57,13 +57,13 @@ std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
 }
 
 std::vector<std::size_t> most_confident_mistakes(std::span<const SampleOutput> outputs,
-                                                 std::size_t most) {
+                                                 std::size_t max_count) {
   std::vector<std::size_t> wrong;
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (!is_right(outputs[i])) wrong.push_back(i);
   std::ranges::stable_sort(wrong, std::greater<>(),
                            [&](std::size_t i) { return outputs[i].probability.value_or(0); });
-  wrong.resize(std::min(wrong.size(), most));
+  wrong.resize(std::min(wrong.size(), max_count));
   return wrong;
 }
 
@@ -139,7 +139,7 @@ Chart calibration(std::span<const SampleOutput> outputs) {
 }
 
 Drawing confusion_map(std::span<const SampleOutput> outputs) {
-  constexpr std::size_t most = 40;
+  constexpr std::size_t max_labels = 40;
   std::map<std::string, std::size_t> counts;
   for (const SampleOutput& sample : outputs) {
     ++counts[sample.target];
@@ -149,7 +149,7 @@ Drawing confusion_map(std::span<const SampleOutput> outputs) {
   for (const auto& [name, n] : counts) names.push_back(name);
   std::ranges::stable_sort(names, std::greater<>(),
                            [&](const std::string& name) { return counts[name]; });
-  names.resize(std::min(names.size(), most));
+  names.resize(std::min(names.size(), max_labels));
   std::ranges::sort(names);
   const auto n = static_cast<std::int64_t>(names.size());
   HeatMap map{n, n, std::vector<float>(names.size() * names.size()), 1};

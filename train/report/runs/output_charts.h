@@ -17,9 +17,9 @@ double sample_score(const SampleOutput& sample);
 std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
     std::span<const SampleOutput> outputs);
 
-/// The wrong labels with the highest probabilities, at most `most`.
+/// The wrong labels with the highest probabilities, at most `max_count`.
 std::vector<std::size_t> most_confident_mistakes(std::span<const SampleOutput> outputs,
-                                                 std::size_t most);
+                                                 std::size_t max_count);
 
 struct LengthSeries {
   std::string name;

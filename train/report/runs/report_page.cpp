@@ -77,9 +77,9 @@ class Report {
         comparison_(results_),
         notes_(extras.notes) {
     for (const History& h : histories_) {
-      samples_.push_back(statistics_of(judged_by(), h.outputs, h.result.config.decode.bleu));
+      samples_.push_back(statistics_of(reported_metric(), h.outputs, h.result.config.decode.bleu));
       // Outputs that do not give the run's figures come from other weights or data.
-      const std::optional<double> value = figure(h.result, judged_by());
+      const std::optional<double> value = figure(h.result, reported_metric());
       if (samples_.back() && !(value && is_same(whole(*samples_.back()), *value))) {
         samples_.back().reset();
         if (value)
@@ -97,7 +97,7 @@ class Report {
     std::vector<Chart> charts{
         chart_of("negative log-likelihood per token, nats", {"train.nll", "valid.loss"})};
     add_best(charts[0], Metric::loss);
-    if (const Metric metric = judged_by(); metric != Metric::loss) {
+    if (const Metric metric = reported_metric(); metric != Metric::loss) {
       const MetricInfo& info = info_of(metric);
       charts.push_back(chart_of(std::string(info.label), {fmt::format("valid.{}", info.name)}));
       add_best(charts[1], metric);
@@ -161,7 +161,7 @@ class Report {
   const History& history_of(const RunResult* run) const { return histories_[number_of(run)]; }
   /// The metric of the verdict: the one that chose the best checkpoint, or, where that is the loss,
   /// the last of those that judge outputs.
-  Metric judged_by() const {
+  Metric reported_metric() const {
     const Metric main = comparison_.main();
     if (main != Metric::loss) return main;
     for (const Metric metric : {Metric::bleu, Metric::exact_match, Metric::accuracy})
@@ -174,27 +174,29 @@ class Report {
   std::string interval_text(std::size_t run) const {
     if (scores_[run].empty()) return "";
     const Interval i = interval_of(scores_[run]);
-    return fmt::format("{} to {}", text_of(judged_by(), i.low), text_of(judged_by(), i.high));
+    return fmt::format("{} to {}", text_of(reported_metric(), i.low),
+                       text_of(reported_metric(), i.high));
   }
 
   std::string verdict_line(const RunGroup& group) const {
-    const auto judged = std::ranges::find_if(
-        group.runs, [&](const RunResult* run) { return figure(*run, judged_by()).has_value(); });
+    const auto judged = std::ranges::find_if(group.runs, [&](const RunResult* run) {
+      return figure(*run, reported_metric()).has_value();
+    });
     const RunResult* const shown = judged != group.runs.end() ? *judged : group.runs.front();
     const History& h = history_of(shown);
     std::vector<std::string> parts;
-    const Spread spread = comparison_.spread(group, judged_by());
+    const Spread spread = comparison_.spread(group, reported_metric());
     if (spread.count > 0) {
-      std::string text =
-          fmt::format("{} {}", info_of(judged_by()).label, data_element(judged_by(), spread.mean));
+      std::string text = fmt::format("{} {}", info_of(reported_metric()).label,
+                                     data_element(reported_metric(), spread.mean));
       if (spread.count > 1)
-        text += fmt::format(" ± {} ({} runs)", xml_text(text_of(judged_by(), spread.deviation)),
-                            spread.count);
+        text += fmt::format(" ± {} ({} runs)",
+                            xml_text(text_of(reported_metric(), spread.deviation)), spread.count);
       const std::string interval = interval_text(number_of(shown));
       if (spread.count == 1 && !interval.empty())
         text += fmt::format(" <span class=\"quiet\">(95 % interval {})</span>", xml_text(interval));
       parts.push_back(text + " on " + xml_text(h.result.where));
-      if (judged_by() == Metric::bleu && h.result.record.contains("bleu_signature"))
+      if (reported_metric() == Metric::bleu && h.result.record.contains("bleu_signature"))
         parts.push_back(
             fmt::format("<span class=\"quiet\">{}</span>",
                         xml_text(h.result.record["bleu_signature"].get<std::string>())));
@@ -240,7 +242,8 @@ class Report {
     for (const Metric metric : comparison_.metrics()) head.emplace_back(info_of(metric).label);
     const bool intervals =
         std::ranges::any_of(scores_, [](const auto& scores) { return !scores.empty(); });
-    if (intervals) head.push_back(fmt::format("95 % interval of {}", info_of(judged_by()).label));
+    if (intervals)
+      head.push_back(fmt::format("95 % interval of {}", info_of(reported_metric()).label));
     head.insert(head.end(), {"minutes", "target tokens/s"});
     Rows rows{head};
     for (std::size_t i = 0; i < histories_.size(); ++i) {
@@ -271,13 +274,13 @@ class Report {
   }
 
   std::string paired_tests() const {
-    Rows rows{{"run", fmt::format("{} of the first run", info_of(judged_by()).label), "of this run",
-               "p"}};
+    Rows rows{{"run", fmt::format("{} of the first run", info_of(reported_metric()).label),
+               "of this run", "p"}};
     for (std::size_t i = 1; i < histories_.size(); ++i) {
       if (!can_pair(i)) continue;
       const double base = whole(*samples_[0]), own = whole(*samples_[i]);
-      rows.push_back({xml_text(histories_[i].result.folder), data_element(judged_by(), base),
-                      data_element(judged_by(), own),
+      rows.push_back({xml_text(histories_[i].result.folder), data_element(reported_metric(), base),
+                      data_element(reported_metric(), own),
                       fmt::format("{:.3f}", p_value(scores_[0], scores_[i], own - base))});
     }
     if (rows.size() == 1) return "";
@@ -401,20 +404,20 @@ class Report {
     std::string body;
     if (!labels && samples_[0]) {
       std::vector<LengthSeries> series;
-      for (std::size_t i = 0; i < histories_.size() && i < most_beside; ++i) {
+      for (std::size_t i = 0; i < histories_.size() && i < max_beside; ++i) {
         if (i == 0 || can_pair(i))
           series.push_back({histories_.size() > 1 ? short_name(histories_[i]) : "", &*samples_[i]});
       }
-      body += svg_element(drawn(score_by_length(judged_by(), first().outputs, series)));
+      body += svg_element(drawn(score_by_length(reported_metric(), first().outputs, series)));
     }
     return body + examples(labels);
   }
 
-  static constexpr std::size_t most_beside = 4;  // runs whose outputs are shown side by side
+  static constexpr std::size_t max_beside = 4;  // runs whose outputs are shown side by side
 
   std::string examples(bool labels) const {
     std::vector<const History*> runs{&first()};
-    for (std::size_t i = 1; i < histories_.size() && runs.size() < most_beside; ++i)
+    for (std::size_t i = 1; i < histories_.size() && runs.size() < max_beside; ++i)
       if (can_pair(i)) runs.push_back(&histories_[i]);
     std::string body;
     for (const auto& [title, chosen] : chosen_samples(first().outputs)) {
@@ -426,10 +429,10 @@ class Report {
       for (const std::size_t sample : chosen) {
         const SampleOutput& own = first().outputs[sample];
         rows.push_back(
-            {xml_text(excerpt(own.source, most_text)), xml_text(excerpt(own.target, most_text))});
+            {xml_text(excerpt(own.source, max_text)), xml_text(excerpt(own.target, max_text))});
         for (const History* run : runs) {
           const SampleOutput& theirs = run->outputs[sample];
-          rows.back().push_back(xml_text(excerpt(theirs.output, most_text)));
+          rows.back().push_back(xml_text(excerpt(theirs.output, max_text)));
           rows.back().push_back(fmt::format("{:.{}f}", sample_score(theirs), labels ? 3 : 1));
         }
       }
@@ -439,7 +442,7 @@ class Report {
     return body;
   }
 
-  static constexpr std::size_t most_text = 400;  // characters of a cell
+  static constexpr std::size_t max_text = 400;  // characters of a cell
 
   // ---- labels of lines --------------------------------------------------------------------------
 
@@ -482,8 +485,8 @@ class Report {
     const Config& config = first().result.config;
     for (const Field& field : fields()) {
       if (field.is_default(config)) continue;
-      rows.push_back({xml_text(field.key), xml_text(excerpt(field.print(config), most_text)),
-                      xml_text(excerpt(field.print(Config{}), most_text))});
+      rows.push_back({xml_text(field.key), xml_text(excerpt(field.print(config), max_text)),
+                      xml_text(excerpt(field.print(Config{}), max_text))});
     }
     return fmt::format(
         "<details><summary>{} keys of {} differ from their defaults</summary>\n"
@@ -535,7 +538,7 @@ class Report {
   const ReportExtras extras_;
   std::vector<RunResult> results_;
   Comparison comparison_;
-  std::vector<std::optional<SampleStatistics>> samples_;  // of judged_by(), for each run
+  std::vector<std::optional<SampleStatistics>> samples_;  // of reported_metric(), for each run
   std::vector<std::vector<double>> scores_;               // of resampled test sets
   std::vector<std::string> notes_;                        // what is left out, and why
 };

@@ -11,9 +11,9 @@
 
 namespace heed {
 
-class Complaints {
+class KeyChecks {
  public:
-  Complaints(const YamlNode& tree, Problems& problems) : tree_(tree), problems_(problems) {}
+  KeyChecks(const YamlNode& tree, Problems& problems) : tree_(tree), problems_(problems) {}
 
  protected:
   using Keys = std::initializer_list<std::string_view>;
@@ -21,7 +21,7 @@ class Complaints {
   /// Reports `message` about the first key, at the place of the key whose path is given most
   /// completely, on the command line rather than in the file. Does nothing if any of the keys is
   /// already known to be wrong.
-  void complain(Keys keys, const std::string& message) {
+  void add_error(Keys keys, const std::string& message) {
     if (!any_wrong(keys)) problems_.add(place_of(keys), std::string(*keys.begin()), message);
   }
 
@@ -47,7 +47,7 @@ class Complaints {
 
   bool from_command_line(std::string_view key) const {
     const YamlNode::Found found = tree_.place_of(key);
-    return found.whole && found.place.source > 0;
+    return found.complete && found.place.source > 0;
   }
 
   const YamlNode& tree_;

@@ -11,7 +11,7 @@ namespace heed {
 /// Suppresses all messages of this process except errors: in a distributed run, only rank 0 prints.
 void silence();
 
-class Talk {
+class RunLog {
  public:
   /// From now on, also appends each line to this file. Throws Error(io) if that fails.
   void log_to(const std::filesystem::path& file);
@@ -32,10 +32,19 @@ class Talk {
 
 /// Writes a line to standard error, for a command without a log. A failed write is ignored: it
 /// could not be reported, and does not change the exit status.
-void tell(std::string_view line);
+void print_message(std::string_view line);
 /// The same, prefixed with "heed: ".
-void tell_note(std::string_view line);
+void print_note(std::string_view line);
 /// The same for an error, silence or not.
-void tell_error(std::string_view line);
+void print_error(std::string_view line);
+
+// ---- former names, for one release ---------------------------------------------------------
+
+using Talk [[deprecated("use RunLog")]] = RunLog;
+[[deprecated("use print_message")]] inline void tell(std::string_view line) { print_message(line); }
+[[deprecated("use print_note")]] inline void tell_note(std::string_view line) { print_note(line); }
+[[deprecated("use print_error")]] inline void tell_error(std::string_view line) {
+  print_error(line);
+}
 
 }  // namespace heed

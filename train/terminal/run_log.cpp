@@ -1,4 +1,4 @@
-#include "train/terminal/talk.h"
+#include "train/terminal/run_log.h"
 
 #include <fcntl.h>
 #include <fmt/chrono.h>
@@ -18,32 +18,32 @@ void print(std::string_view line) { std::fputs(fmt::format("{}\n", line).c_str()
 
 void silence() { silent = true; }
 
-void Talk::progress(const ProgressState& state) {
+void RunLog::progress(const ProgressState& state) {
   if (!silent) bar_.update(state);
 }
 
-void Talk::log_to(const std::filesystem::path& file) {
+void RunLog::log_to(const std::filesystem::path& file) {
   log_ = open_file(file, O_WRONLY | O_CREAT | O_APPEND);
   log_path_ = file;
 }
 
-void Talk::line(const std::string& text) {
+void RunLog::line(const std::string& text) {
   if (!silent) bar_.note(text);
   log(text);
 }
 
-void Talk::log(const std::string& text) {
+void RunLog::log(const std::string& text) {
   if (log_.get() < 0) return;
   const std::string line = fmt::format("{:%F %T}  {}\n", fmt::localtime(std::time(nullptr)), text);
   write_all(log_.get(), as_bytes(line), log_path_);
 }
 
-void tell(std::string_view line) {
+void print_message(std::string_view line) {
   if (!silent) print(line);
 }
 
-void tell_note(std::string_view line) { tell(fmt::format("heed: {}", line)); }
+void print_note(std::string_view line) { print_message(fmt::format("heed: {}", line)); }
 
-void tell_error(std::string_view line) { print(fmt::format("heed: {}", line)); }
+void print_error(std::string_view line) { print(fmt::format("heed: {}", line)); }
 
 }  // namespace heed

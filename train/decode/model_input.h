@@ -11,18 +11,18 @@ HEED_BEGIN
 
 static_assert(no_label == ignored_target);
 
-/// A batch as a model reads it: views, so the batch must outlive them.
+/// A side or a batch as the input of a model: views, so the batch must outlive them.
 inline SideView side_view(const Side& side) {
   return {side.ids, side.offsets, side.features, side.width};
 }
-inline Rows rows_of(const Batch& batch) {
+inline ModelInput model_input(const Batch& batch) {
   return {side_view(batch.source), side_view(batch.target), batch.labels};
 }
 /// The same for a shard whose sequences continue those of the previous batch.
-inline Rows rows_of(const Batch& shard, Lanes lanes) {
-  Rows rows = rows_of(shard);
-  rows.lanes = lanes;
-  return rows;
+inline ModelInput model_input(const Batch& shard, Lanes lanes) {
+  ModelInput input = model_input(shard);
+  input.lanes = lanes;
+  return input;
 }
 using LaneList = std::vector<Lanes, ArenaAllocator<Lanes>>;
 /// Starts a batch in the memory and returns the lanes of each shard; without a memory, empty ones.
@@ -47,6 +47,12 @@ inline void add_counts(LossCounts& total, const LossCounts& part) {
   total.nll += part.nll;
   total.tokens += part.tokens;
   total.correct += part.correct;
+}
+
+// ---- former names, for one release ---------------------------------------------------------
+
+[[deprecated("use model_input")]] inline ModelInput rows_of(const Batch& batch) {
+  return model_input(batch);
 }
 
 HEED_END

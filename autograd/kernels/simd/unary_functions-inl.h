@@ -1,14 +1,14 @@
-/// The functions of maps.h and their derivatives, on vectors of `real`. `value(x)` is f(x)
+/// The functions of unary_functions.h and their derivatives, on vectors of `real`. `value(x)` is f(x)
 /// and `gradient(x, y, dy)` is dy f'(x), from the one of x and y = f(x) that the function needs.
-#if defined(HEED_KERNELS_MAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef HEED_KERNELS_MAPS_INL_H_
-#undef HEED_KERNELS_MAPS_INL_H_
+#if defined(HEED_KERNELS_UNARY_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_KERNELS_UNARY_FUNCTIONS_INL_H_
+#undef HEED_KERNELS_UNARY_FUNCTIONS_INL_H_
 #else
-#define HEED_KERNELS_MAPS_INL_H_
+#define HEED_KERNELS_UNARY_FUNCTIONS_INL_H_
 #endif
 
-#include "autograd/kernels/maps.h"
 #include "autograd/kernels/simd/exp-inl.h"
+#include "autograd/kernels/unary_functions.h"
 #include "hwy/contrib/math/math-inl.h"
 
 #if HEED_SIMD
@@ -221,37 +221,37 @@ struct GeluTanh {
   }
 };
 
-template <Map f, class F, class Body>
+template <UnaryFunction f, class F, class Body>
 HWY_INLINE void with_struct(const Body& body) {
-  static_assert(F::needs_x == map_needs_x(f) && F::needs_y == map_needs_y(f),
-                "map_needs_x and map_needs_y (maps.h) say something else");
+  static_assert(F::needs_x == unary_needs_x(f) && F::needs_y == unary_needs_y(f),
+                "unary_needs_x and unary_needs_y (unary_functions.h) say something else");
   body(F());
 }
 
 /// Calls body(F()) with the struct above that belongs to f.
 template <class Body>
-HWY_INLINE void with_map(Map f, const Body& body) {
+HWY_INLINE void with_unary_function(UnaryFunction f, const Body& body) {
   switch (f) {
-    case Map::neg:
-      return with_struct<Map::neg, Neg>(body);
-    case Map::exp:
-      return with_struct<Map::exp, Exp>(body);
-    case Map::log:
-      return with_struct<Map::log, Log>(body);
-    case Map::sqrt:
-      return with_struct<Map::sqrt, Sqrt>(body);
-    case Map::tanh:
-      return with_struct<Map::tanh, Tanh>(body);
-    case Map::relu:
-      return with_struct<Map::relu, Relu>(body);
-    case Map::gelu:
-      return with_struct<Map::gelu, Gelu>(body);
-    case Map::gelu_tanh:
-      return with_struct<Map::gelu_tanh, GeluTanh>(body);
-    case Map::sigmoid:
-      return with_struct<Map::sigmoid, Sigmoid>(body);
-    case Map::silu:
-      return with_struct<Map::silu, Silu>(body);
+    case UnaryFunction::neg:
+      return with_struct<UnaryFunction::neg, Neg>(body);
+    case UnaryFunction::exp:
+      return with_struct<UnaryFunction::exp, Exp>(body);
+    case UnaryFunction::log:
+      return with_struct<UnaryFunction::log, Log>(body);
+    case UnaryFunction::sqrt:
+      return with_struct<UnaryFunction::sqrt, Sqrt>(body);
+    case UnaryFunction::tanh:
+      return with_struct<UnaryFunction::tanh, Tanh>(body);
+    case UnaryFunction::relu:
+      return with_struct<UnaryFunction::relu, Relu>(body);
+    case UnaryFunction::gelu:
+      return with_struct<UnaryFunction::gelu, Gelu>(body);
+    case UnaryFunction::gelu_tanh:
+      return with_struct<UnaryFunction::gelu_tanh, GeluTanh>(body);
+    case UnaryFunction::sigmoid:
+      return with_struct<UnaryFunction::sigmoid, Sigmoid>(body);
+    case UnaryFunction::silu:
+      return with_struct<UnaryFunction::silu, Silu>(body);
   }
 }
 

@@ -1,0 +1,113 @@
+#pragma once
+#include <algorithm>
+#include <optional>
+
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/dropout.h"
+#include "nn/layers/block.h"
+#include "nn/layers/embedding.h"
+#include "nn/layers/positions.h"
+#include "nn/models/front_end.h"
+#include "nn/models/model.h"
+
+HEED_BEGIN
+
+/// From token ids, or rows of features, to rows: embedding or front end, positions, dropout, a
+/// stack of blocks. A model with other parameter
+/// names (those of torch.nn.Transformer) or a shared table builds and lists the parts itself.
+struct Backbone {
+  static constexpr std::int32_t end_token = 2;  ///< </s>, in every vocabulary of heed
+
+  Embedding embedding;
+  std::optional<FrontEnd> input;      ///< of rows of features, in place of the embedding
+  std::optional<Embedding> segments;  ///< added to the embedding (segments_of)
+  Positions positions;
+  double dropout_rate = 0;
+  Stack stack;
+
+  Backbone() = default;
+  /// The number of blocks is options.encoder_layers for kind encoder, else options.decoder_layers.
+  Backbone(const ModelOptions& options, std::int64_t vocabulary, BlockKind kind, Init& init)
+      : embedding(reads_features(options, kind)
+                      ? Embedding()
+                      : Embedding(vocabulary, options.d_model, options.scale_embeddings, init)),
+        input(input_of(options, kind, init)),
+        positions(options, kind != BlockKind::encoder, init),
+        dropout_rate(options.dropout.residual),
+        stack(options, kind == BlockKind::encoder ? options.encoder_layers : options.decoder_layers,
+              kind, init) {
+    if (options.segments > 1)
+      segments.emplace(options.segments, options.d_model, options.scale_embeddings, init);
+  }
+
+  /// The front end of an encoder's rows of features; none if its rows are token ids.
+  static std::optional<FrontEnd> input_of(const ModelOptions& options, BlockKind kind, Init& init) {
+    if (!reads_features(options, kind)) return std::nullopt;
+    return FrontEnd(options, init);
+  }
+  /// Where the rows of each sequence of a side begin.
+  ComputedOffsets row_offsets(Offsets offsets) const {
+    if (input) return input->offsets_after(offsets);
+    return {offsets.begin(), offsets.end()};
+  }
+  /// A side of n rows → [n, d], or fewer (row_offsets); the context's offsets are those of the side.
+  Tensor operator()(const SideView& side, const Context& context) const {
+    Tensor x = input ? (*input)(rows_of_features(side), context.offsets) : embedding(side.ids);
+    if (segments) x = add(x, (*segments)(segments_of(side.ids, context.offsets)));
+    const ComputedOffsets offsets = row_offsets(context.offsets);
+    Pass& pass = context.pass;
+    const auto p = static_cast<real>(pass.rate(dropout_rate));
+    Context inner = context;
+    inner.offsets = offsets;
+    inner.terms = positions.terms;
+    x = positions(x, offsets, context.first_position());
+    return stack(dropout(x, p, pass.next_key()), inner);
+  }
+  /// n ids → [n, d]
+  Tensor operator()(std::span<const std::int32_t> ids, const Context& context) const {
+    return (*this)(SideView{ids, context.offsets}, context);
+  }
+  /// The same without an encoder's output and without a cache.
+  Tensor operator()(std::span<const std::int32_t> ids, Offsets offsets, Pass& pass) const {
+    return (*this)(ids, {offsets, nullptr, pass});
+  }
+  /// Outside of training: no dropout.
+  Tensor operator()(std::span<const std::int32_t> ids, Offsets offsets) const {
+    Pass evaluation;
+    return (*this)(ids, offsets, evaluation);
+  }
+  /// Of the embedding or of the front end.
+  Parameters input_parameters() const {
+    return input ? parameters_of("input", *input) : parameters_of("embedding", embedding);
+  }
+  Parameters parameters() const {
+    Parameters all = input_parameters();
+    if (segments) append(all, "segments", *segments);
+    append(all, "positions", positions);
+    append(all, "", stack);
+    return all;
+  }
+
+ private:
+  static bool reads_features(const ModelOptions& options, BlockKind kind) {
+    return options.input_width > 0 && kind == BlockKind::encoder;
+  }
+  /// The segment of each row: the number of </s> before it in its sequence, as in BERT's
+  /// "<s> A </s> B </s>", where A is segment 0 and B segment 1.
+  std::vector<std::int32_t> segments_of(std::span<const std::int32_t> ids, Offsets offsets) const {
+    const auto last = static_cast<std::int32_t>(segments->weight.shape()[0]) - 1;
+    std::vector<std::int32_t> all(ids.size());
+    for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+      std::int32_t segment = 0;
+      for (std::int32_t row = offsets[s]; row < offsets[s + 1]; ++row) {
+        all[static_cast<std::size_t>(row)] = segment;
+        if (ids[static_cast<std::size_t>(row)] == end_token) segment = std::min(segment + 1, last);
+      }
+    }
+    return all;
+  }
+};
+
+using Tower [[deprecated("use Backbone")]] = Backbone;
+
+HEED_END
