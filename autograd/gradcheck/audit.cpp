@@ -131,8 +131,7 @@ std::string reads_unwritten(const Arrays& first) {
     if (const std::string at = poisoned_at(first[i]); !at.empty()) {
       return fmt::format(
           "leaves the gradient of input {} at {} unwritten, or computes it from values that were "
-          "never "
-          "written (a new Array is not filled with zeros)",
+          "never written (a new Array is not filled with zeros)",
           i, at);
     }
   }
@@ -223,8 +222,7 @@ void Audit::result(const std::type_info& op, const Array& y, std::span<const Nod
   if (const std::string at = poisoned_at(y); !at.empty()) {
     problem_ = fmt::format(
         "the forward of {} leaves its result at {} unwritten, or computes it from values that were "
-        "never "
-        "written (a new Array is not filled with zeros)",
+        "never written (a new Array is not filled with zeros)",
         op_name(op), at);
   }
 }

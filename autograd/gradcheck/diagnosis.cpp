@@ -182,8 +182,7 @@ std::optional<std::string> statistic_of_each_line(const Evidence& e) {
     if (axis.extent < 4 || axis.lines < 2 || !multiples_of_each_line(e, axis)) continue;
     return fmt::format(
         "each line along axis {} has a factor of its own: a statistic of the line (a norm, its "
-        "epsilon, a "
-        "count) differs from forward's",
+        "epsilon, a count) differs from forward's",
         k);
   }
   return {};
@@ -241,8 +240,7 @@ std::optional<std::string> product_rule(const Evidence& e) {
   }
   if (same(outer, e.analytic)) {
     return "missing term of a product: the analytic gradient is dy y / x, as if only one of two "
-           "factors "
-           "depended on x";
+           "factors depended on x";
   }
   if (same(minus(e.numeric, outer), e.analytic))
     return "missing term of a product: dy y / x is missing, as of y = x g(x)";
@@ -419,8 +417,7 @@ std::optional<std::string> precision(const Values& a, const Values& n) {
   if (worst > 1e-3 * largest(n)) return {};
   return fmt::format(
       "precision: right to about {:.0f} digits; a constant (an epsilon?) that differs from "
-      "forward's, an "
-      "approximate derivative, or float32 inside backward?",
+      "forward's, an approximate derivative, or float32 inside backward?",
       -std::log10(worst / largest(n)));
 }
 

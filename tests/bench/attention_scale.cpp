@@ -31,7 +31,8 @@ struct Probe final : ScoreTerm {
   void add(const ScoreBlock& block, real* s) const override {
     for (std::int64_t r = 0; r < block.rows; ++r) {
       const std::int64_t n = block.query + r - block.key + 1;  // keys up to the query itself
-      if (block.key != 0 || n > block.keys) fail("[probe] expected all keys of a query in one block");
+      if (block.key != 0 || n > block.keys)
+        fail("[probe] expected all keys of a query in one block");
       const real* const row = s + r * block.keys;
       const double m = *std::max_element(row, row + n);
       double sum = 0, weighted = 0;

@@ -167,11 +167,7 @@ BOOST_AUTO_TEST_CASE(descriptions_by_hand) {
     drawn += clip.values[i] == 255 ? '#' : '.';
     if (i % 5 == 4) drawn += i % 15 == 14 ? ' ' : '/';
   }
-  BOOST_TEST(drawn ==
-             "...##/...##/..... "
-             "#...#/#...#/..... "
-             "...../#...#/#...# "
-             "...../...##/...## ");
+  BOOST_TEST(drawn == "...##/...##/..... #...#/#...#/..... ...../#...#/#...# ...../...##/...## ");
   BOOST_TEST(draw_motion("clip:0 0 9 ", 3, 5, 3).values.size() == 45u);  // one frame, all white
   BOOST_TEST((is_motion("clip:x") && !is_motion("clip.npy")));
   for (const char* wrong :

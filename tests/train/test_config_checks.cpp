@@ -106,13 +106,11 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "exp.yaml:2:32: data.synthetic.of: only for name: mixture"},
       {mixture + "data: {synthetic: {name: mixture, of: sort}, mixture: {prefixes: [a]}}\n",
        "exp.yaml:2:56: data.mixture.prefixes: the lines of a synthetic mixture begin with the "
-       "names "
-       "of their tasks"},
+       "names of their tasks"},
       {mixture + "data: {train: {source: a, target: b}, valid_fraction: 0.1, mixture: {prefixes: "
                  "a}}\n",
        "exp.yaml:2:80: data.mixture.prefixes: fractions are cut from the end of train, which is "
-       "its "
-       "last part; give files for valid and test"},
+       "its last part; give files for valid and test"},
       {"data: {synthetic: {name: copy}, mixture: {limit: 3}}\n",
        "exp.yaml:1:50: data.mixture.limit: only for task: text2text"},
       {"task: denoise\ndata: {train: {text: t}, max_length: 900}\n", "accepted"},
@@ -183,34 +181,28 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {"data: {synthetic: {name: tones}, input: features, features: {hop: 0.01}}\n",
        "exp.yaml:1:67: data.features.hop: shorter than a sample"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
-       "swin: "
-       "{depths: [1]}}\n",
+       "swin: {depths: [1]}}\n",
        "accepted"},
       {"data: {synthetic: {name: copy}}\nmodel: {kind: swin}\n",
        "exp.yaml:2:15: model.kind: only for data.input: image"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin}\n",
        "exp.yaml:3:15: model.swin.depths: 2 stages need both sides of a picture divisible by 2 "
-       "patches, but "
-       "it has 7 x 7"},
+       "patches, but it has 7 x 7"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
-       "swin: "
-       "{depths: [2.5]}}\n",
+       "swin: {depths: [2.5]}}\n",
        "exp.yaml:3:37: model.swin.depths: expected a whole number, got \"2.5\""},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
-       "swin: "
-       "{depths: 2}}\n",
+       "swin: {depths: 2}}\n",
        "exp.yaml:3:36: model.swin.depths: expected a list of whole numbers, as in [2, 2], got "
        "\"2\""},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
-       "swin: "
-       "{depths: [2]}, layers: 3, positions: learned, pool: first}\n",
+       "swin: {depths: [2]}, layers: 3, positions: learned, pool: first}\n",
        "exp.yaml:3:15: model.layers.encoder: 3, but kind: swin needs the sum of model.swin.depths, "
        "2\n"
        "exp.yaml:3:64: model.positions: learned, but kind: swin needs none\n"
        "exp.yaml:3:79: model.pool: first, but kind: swin needs mean"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
-       "swin: "
-       "{depths: [2]}}\ntrain: {recompute: true}\n",
+       "swin: {depths: [2]}}\ntrain: {recompute: true}\n",
        "exp.yaml:4:20: train.recompute: has no effect with kind: swin; set it to false"},
       {"data: {synthetic: {name: copy}}\ntrain: {distill: {weight: 0.3}}\n",
        "exp.yaml:2:27: train.distill.weight: only with train.distill.teacher"},
@@ -226,8 +218,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "line differ"},
       {"data: {synthetic: {name: recall, distance: 4, min_length: 3}}\n",
        "exp.yaml:1:44: data.synthetic.distance: 4 is more than min_length: 3, so a line may lack "
-       "the "
-       "key"},
+       "the key"},
       {"data: {trian: {source: a, target: b}}\n",
        "exp.yaml:1:8: data.trian: unknown key (did you mean train?)"},
       {copy + "tokenizer: {shared: false, model: x.model}\n",
@@ -273,8 +264,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "exp.yaml:2:17: model.memory: " + for_windows},
       {lm + "model: {memory: 64}\n",
        "exp.yaml:3:17: model.memory: only for positions: rotary, alibi, relative_shaw, "
-       "relative_t5, "
-       "relative_xl or none"},
+       "relative_t5, relative_xl or none"},
       {lm + "model: {memory: 64, mixer: gru, positions: none}\n",
        "exp.yaml:3:17: model.memory: only for mixer: attention"},
       {copy + "model: {rotary_base: 500}\n",
@@ -462,8 +452,7 @@ BOOST_AUTO_TEST_CASE(the_command_line) {
       {copy, "command line: train.steps: expected key=value, as in decode.beam=4", {"train.steps"}},
       {copy,
        "command line: test.de: expected key=value, as in decode.beam=4; files are given by "
-       "options, "
-       "as in --input FILE",
+       "options, as in --input FILE",
        {"test.de"}},
       {copy + "", "command line: =3: expected key=value, as in decode.beam=4", {"=3"}},
       {copy + "", "command line: .a=3: expected key=value, as in decode.beam=4", {".a=3"}},

@@ -93,7 +93,9 @@ Field row(std::string key, T& (*member_of)(Config&), Range range, std::string he
   field.get = [=](const Config& config) {
     return json_of(std::as_const(member_of(const_cast<Config&>(config))));  // which is only read
   };
-  field.set = [=](Config& config, const nlohmann::json& json) { set_from(json, member_of(config)); };
+  field.set = [=](Config& config, const nlohmann::json& json) {
+    set_from(json, member_of(config));
+  };
   return field;
 }
 template <class T>
@@ -157,9 +159,11 @@ void add_model(Table& table);
 
 /// Expands to a key and an accessor of its member; the key is the member's path in Config.
 #define HEED_KEY(member) \
-#member, +[](Config& config) -> auto& { return config.member; }
+#member, +[](Config & config) -> auto& { return config.member; }
 /// Only the accessor, for the few keys that differ from their member's path.
-#define HEED_MEMBER(member) \
-  +[](Config& config) -> auto& { return config.member; }  // NOLINT(bugprone-macro-parentheses)
+#define HEED_MEMBER(member)       \
+  +[](Config & config) -> auto& { \
+    return config.member;         \
+  }  // NOLINT(bugprone-macro-parentheses)
 
 }  // namespace heed

@@ -74,11 +74,9 @@ void add_data(Table& table) {
               "brackets: the nesting depth of each bracket; recall: keys with values, then a key "
               "whose value is asked; summary: the first clause of each sentence; mixture: several "
               "of these, each line with its task's name in front; captions: pictures of two "
-              "shapes, "
-              "and where the first one is; tones: sounds of digits; motion: clips of a moving "
-              "square, and which way it begins to move and how often it turns; grammar: sentences "
-              "and "
-              "the part of speech of each word."),
+              "shapes, and where the first one is; tones: sounds of digits; motion: clips of a "
+              "moving square, and which way it begins to move and how often it turns; grammar: "
+              "sentences and the part of speech of each word."),
           row(HEED_KEY(data.synthetic.of), "The tasks of a mixture.")
               .in_words("a name or a list of names")
               .only(name, {"mixture"}),
@@ -95,17 +93,15 @@ void add_data(Table& table) {
               "most pairs; recall: most keys; summary: most sentences; tones: most digits."),
           row(HEED_KEY(data.synthetic.symbols), Range{1, 62},
               "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9); recall: number of "
-              "different "
-              "keys (at most 52)."),
+              "different keys (at most 52)."),
           row(HEED_KEY(data.synthetic.distance), Range{0, million},
               "Place of the key in question, counted from the end (1: the last key); 0: any.")
               .only(name, {"recall"}),
           row(HEED_KEY(data.input),
               "What the lines of a source are: text, or pictures: an IDX file, a list of PNG, "
-              "JPEG, "
-              "PGM or PPM files, or a .csv file of FILE,TARGET; or features: a list (or .csv) of "
-              ".npy files with a row for each frame, or of .wav files; or video: an IDX file or a "
-              "list (or .csv) of .npy files of bytes."),
+              "JPEG, PGM or PPM files, or a .csv file of FILE,TARGET; or features: a list (or "
+              ".csv) of .npy files with a row for each frame, or of .wav files; or video: an IDX "
+              "file or a list (or .csv) of .npy files of bytes."),
           row(HEED_KEY(data.image.height), side, "Pixels, from top to bottom."),
           row(HEED_KEY(data.image.width), side, "Pixels, from left to right."),
           row(HEED_KEY(data.image.channels), Range{1, 3}, "1: grey; 3: red, green, blue."),
@@ -140,8 +136,8 @@ void add_data(Table& table) {
               "Probability that an input token, of either side, becomes <unk> in training."),
           row(HEED_KEY(data.mask.rate), {0.0, 1.0, false, true},
               "Share of the tokens of a line that are hidden and must be predicted, at least one: "
-              "80 "
-              "% as <mask>, 10 % as random tokens, 10 % as themselves. Each epoch hides others."),
+              "80 % as <mask>, 10 % as random tokens, 10 % as themselves. Each epoch hides "
+              "others."),
           row(HEED_KEY(data.mask.whole_words), "Hide all pieces of a word together.")
               .only("tokenizer.kind", {"sentencepiece", "word"}),
           row(HEED_KEY(data.mask.next_sentence),
@@ -153,8 +149,7 @@ void add_data(Table& table) {
           row(HEED_KEY(data.spans.length), {1.0, 1000.0}, "Mean length of a hidden stretch."),
           row(HEED_KEY(data.mixture.prefixes),
               "How each line of a source file begins, for example \"translate: \": one text for "
-              "each "
-              "file of source, in each split.")
+              "each file of source, in each split.")
               .in_words("a text or a list of texts"),
           row(HEED_KEY(data.mixture.limit), Range{0, billion},
               "Samples of a part (a file or a synthetic task) are drawn in proportion to its size, "
@@ -193,9 +188,8 @@ void add_tokenizer(Table& table) {
               .in_words("a name or a list of names"),
           row(HEED_KEY(tokenizer.sample.alpha), fraction,
               "Each epoch draws a new segmentation of each line. unigram: one of the likeliest, "
-              "with "
-              "probability proportional to p^alpha; bpe: each possible merge is dropped from a "
-              "merge step with probability alpha; 0: always the usual segmentation.")
+              "with probability proportional to p^alpha; bpe: each possible merge is dropped from "
+              "a merge step with probability alpha; 0: always the usual segmentation.")
               .only(kind, {"sentencepiece"}),
           row(HEED_KEY(tokenizer.sample.nbest), Range{2, 10000},
               "unigram: the number of likeliest segmentations to draw from.")
@@ -283,12 +277,10 @@ void add_train(Table& table) {
               "Probability taken from the right token and spread over all."),
           row(HEED_KEY(train.rdrop), Range{0.0, 1000.0},
               "R-Drop: each step runs the model twice with different dropout and adds this times "
-              "the "
-              "divergence of both outputs to the loss; 0: once."),
+              "the divergence of both outputs to the loss; 0: once."),
           row(HEED_KEY(train.distill.teacher),
               "A run whose outputs this one imitates (knowledge distillation); it has the same "
-              "task and "
-              "vocabulary.")
+              "task and vocabulary.")
               .in_words("a run folder"),
           row(HEED_KEY(train.distill.weight), Range{0.0, 1.0},
               "Weight λ of the divergence from the teacher; the loss of the labels has weight 1 - "

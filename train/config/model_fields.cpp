@@ -25,10 +25,9 @@ void add_model(Table& table) {
       {
           row(HEED_KEY(model.kind),
               "transformer: each block reads whole sequences. swin: blocks read a picture window "
-              "by "
-              "window, and later stages have fewer and wider patches (Swin Transformer); d_model, "
-              "heads and "
-              "d_ff are those of the first stage, and each further stage doubles them.")
+              "by window, and later stages have fewer and wider patches (Swin Transformer); "
+              "d_model, heads and d_ff are those of the first stage, and each further stage "
+              "doubles them.")
               .only("data.input", {"image"})
               .only("model.mixer", {"attention"})
               .only("model.attention.pattern", {"full", "topk"})
@@ -42,8 +41,7 @@ void add_model(Table& table) {
               .only("model.kind", {"swin"}),
           row(HEED_KEY(model.front_end.kind),
               "linear: a matrix for each row; conv: convolutions with a kernel of 3 and a stride "
-              "of "
-              "2, which halve the rows of sound and features, and both sides of the grid of a "
+              "of 2, which halve the rows of sound and features, and both sides of the grid of a "
               "picture's patches.")
               .only("data.input", {"image", "features"})
               .only("model.kind", {"transformer"}),
@@ -94,8 +92,7 @@ void add_model(Table& table) {
           row(HEED_KEY(model.attention.pattern),
               "Which tokens of its own sequence a token attends to: all (in a decoder, those up to "
               "itself); those in a window; those in nearby, global and random blocks (BigBird); "
-              "those "
-              "with the largest scores; or all, without softmax, in linear time.")
+              "those with the largest scores; or all, without softmax, in linear time.")
               .only("model.mixer", {"attention"}),
           row(HEED_KEY(model.attention.window), Range{1, billion},
               "Tokens in the window: the token itself and those before it; in an encoder, as many "
@@ -123,8 +120,7 @@ void add_model(Table& table) {
               "head's width; none: 1."),
           row(HEED_KEY(model.attention.map),
               "How scores become weights. sum: each score divided by the sum of all; hard: 1 for "
-              "the "
-              "largest score and 0 for the others, with softmax's gradient.")
+              "the largest score and 0 for the others, with softmax's gradient.")
               .only("model.attention.pattern", {"full", "window"}),
           row(HEED_KEY(model.block),
               "serial: attention, then feed-forward, each with its norm and residual; parallel: "

@@ -10,8 +10,7 @@ BigBirdPattern::BigBirdPattern(const BigBirdOptions& options) : options_(options
   if (block < 1 || global < 0 || side < 0 || random < 0)
     fail(
         "[bigbird_pattern] expected blocks of at least 1 position and counts of at least 0, got "
-        "{}; "
-        "{}, {} and {}",
+        "{}; {}, {} and {}",
         block, global, side, random);
 }
 

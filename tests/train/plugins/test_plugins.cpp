@@ -62,8 +62,7 @@ BOOST_AUTO_TEST_CASE(registered_names_become_choices) {
   BOOST_TEST(!find_field("model.norm")->open);
   BOOST_TEST(refusal(copy + "model: {mixer: open.gate}\n", Exit::usage) ==
              "exp.yaml:2:16: model.mixer: expected one of attention, lstm, gru, conv, got "
-             "\"open.gate\" (a name with "
-             "a dot is a plugin's: does plugins list its library?)");
+             "\"open.gate\" (a name with a dot is a plugin's: does plugins list its library?)");
   add_mixer("open.gate", [](const ModelOptions&, AttentionScope, Init&) { return nullptr; });
   add_activation("open.same", [](const Tensor& x) { return x; });
   add_task("open.lines",
@@ -126,9 +125,7 @@ BOOST_AUTO_TEST_CASE(files_that_are_no_plugins) {
                  .starts_with("exp.yaml:1:10: plugin /nowhere/mine.so: "));
   BOOST_TEST(refused(File("text")) == "not a shared library");
   BOOST_TEST(refused(File("")) == "not a shared library");
-  const std::string elf =
-      "\x7f"
-      "ELF and more ";
+  const std::string elf = "\x7fELF and more ";
   BOOST_TEST(refused(File(elf)).starts_with("it registers nothing"));
   const std::string ours = HEED_PLUGIN_MARK "heed " HEED_VERSION " (headers ";
   BOOST_TEST(

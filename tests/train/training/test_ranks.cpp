@@ -365,8 +365,8 @@ BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named) {
     require_equal_ranks(world, other, run.data);
   });
   BOOST_TEST(found == (Texts{"2 the ranks differ; start all with the same build, config and "
-                             "data:\n  rank 1 on host 1: "
-                             "optim.lr is 0.5, but 0.004 on rank 0 on host 0",
+                             "data:\n  rank 1 on host 1: optim.lr is 0.5, but 0.004 on rank 0 on "
+                             "host 0",
                              "2 ", "2 "}),
              boost::test_tools::per_element());
 }

@@ -55,13 +55,11 @@ void add_attention(CLI::App& app, Job& job) {
              "the width of a drawing on paper, such as 84mm");
   add_json(command, options->json, "the weights");
   command->footer(
-      "The page is self-contained. Weights are those of evaluation, without "
-      "dropout. A\n"
+      "The page is self-contained. Weights are those of evaluation, without dropout. A\n"
       "drawing shows the mean of the heads, or --head. Views: a map of queries and keys; lines "
       "from each\n"
       "query to the keys; neurons, the products q ⊙ k of a query with each key, which add up to "
-      "the "
-      "score;\n"
+      "the score;\n"
       "a graph of the layers of a stack; rollout, what reaches its last layer (mean of all heads; "
       "Abnar and\n"
       "Zuidema 2020).\n"
@@ -123,12 +121,10 @@ void add_compare(CLI::App& app, Job& job) {
   add_choice(command, results, "--output", options->output, "FILE",
              "where the table goes (default: -, standard output)");
   command->footer(
-      "Runs that differ only in their seed share a row: mean ± standard deviation. The columns "
-      "are "
+      "Runs that differ only in their seed share a row: mean ± standard deviation. The columns are "
       "the keys\n"
       "whose values differ, and the figures of the test, or of the last validation. A difference "
-      "from "
-      "the first\n"
+      "from the first\n"
       "row is judged by whether the ranges of the two rows overlap.\n"
       "Example:\n"
       "  heed compare runs/pre-1 runs/pre-2 runs/post-1 runs/post-2");
@@ -212,11 +208,9 @@ void add_report(CLI::App& app, Job& job) {
   });
   command->footer(
       "The page is self-contained. Runs that differ only in their seed are drawn as one line, "
-      "their "
-      "mean, with\n"
+      "their mean, with\n"
       "a band from the minimum to the maximum. Outputs come from the run's final evaluation. To "
-      "show "
-      "attention,\n"
+      "show attention,\n"
       "the run's weights must be available; to show pictures, its data.\n"
       "Examples:\n"
       "  heed report runs/dates\n"

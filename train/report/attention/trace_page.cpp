@@ -216,10 +216,11 @@ std::string trace_page(const AttentionTrace& trace, const PageHead& head) {
   constexpr std::string_view style =
       "section{display:inline-block;vertical-align:top;max-width:100%;margin-right:2em}\n"
       "h3{margin:.8em 0 0;font-size:15px}p{margin:.2em 0}\n"
-      "table{border-spacing:1px;font:11px ui-monospace,monospace}th{font-weight:normal;"
-      "color:var(--quiet);text-align:right;padding:0 .4em;white-space:pre}\n"
-      "td{text-align:right;padding:0 .3em;"
-      "background:color-mix(in srgb,var(--heat) var(--a,0%),transparent)}\n"
+      "table{border-spacing:1px;font:11px "
+      "ui-monospace,monospace}th{font-weight:normal;color:var(--quiet);text-align:right;padding:0 "
+      ".4em;white-space:pre}\n"
+      "td{text-align:right;padding:0 .3em;background:color-mix(in srgb,var(--heat) "
+      "var(--a,0%),transparent)}\n"
       "td.n{background:color-mix(in srgb,var(--cold) var(--a,0%),transparent)}\n";
   std::string body = page_head(head);
   body += fmt::format(

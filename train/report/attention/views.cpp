@@ -338,13 +338,12 @@ std::string viewer(const AttentionMaps& maps) {
                           left_out, maps.layers.size());
   return fmt::format(
       "<h2 id=\"viewer\">One head</h2>\n<p>Lines lead from each query, at the left, to the keys "
-      "that "
-      "it reads. Neurons are the products of a query's values with those of a key; their sum times "
-      "the scale is the score, before what positions add.{}</p>\n"
-      "<form id=\"choose\" hidden><label>layer <select name=\"layer\"></select></label>"
-      "<label>head <select name=\"head\"></select></label>"
-      "<label>view <select name=\"view\"><option>lines<option>map<option>neurons</select></label>"
-      "<label>query <select name=\"query\"></select></label></form>\n"
+      "that it reads. Neurons are the products of a query's values with those of a key; their sum "
+      "times the scale is the score, before what positions add.{}</p>\n"
+      "<form id=\"choose\" hidden><label>layer <select name=\"layer\"></select></label><label>head "
+      "<select name=\"head\"></select></label><label>view <select "
+      "name=\"view\"><option>lines<option>map<option>neurons</select></label><label>query <select "
+      "name=\"query\"></select></label></form>\n"
       "<div id=\"drawing\"><p>{}, the mean of its heads. With JavaScript, this part shows any "
       "layer and head.</p>\n{}</div>\n"
       "<script type=\"application/json\" id=\"weights\">{}</script>\n<script>{}</script>\n",

@@ -287,9 +287,8 @@ class Report {
     return "<h3>Paired bootstrap</h3>\n" +
            paragraph(
                "p: the probability of a difference at least this large if both models were equally "
-               "good, "
-               "estimated on 1,000 bootstrap samples of the test set. It does not account for the "
-               "variation between seeds.") +
+               "good, estimated on 1,000 bootstrap samples of the test set. It does not account "
+               "for the variation between seeds.") +
            html_table(rows);
   }
 
@@ -454,8 +453,7 @@ class Report {
                     svg_element(drawn(calibration(outputs))), svg_element(confusion_map(outputs)));
     return paragraph(
                "The charts show the first run. Each row of the confusion matrix is a true label; "
-               "its "
-               "cells are the fractions of the predicted labels.") +
+               "its cells are the fractions of the predicted labels.") +
            body + worst_pictures();
   }
 
@@ -468,8 +466,7 @@ class Report {
       if (!picture) continue;
       shots += fmt::format(
           "<div><img width=\"96\" height=\"96\" alt=\"\" src=\"data:image/png;base64,{}\">{} "
-          "predicted "
-          "as {}<br><span class=\"quiet\">{:.3f}</span></div>\n",
+          "predicted as {}<br><span class=\"quiet\">{:.3f}</span></div>\n",
           base64(png_of(*picture)), xml_text(own.target), xml_text(own.output),
           own.probability.value_or(0));
     }
