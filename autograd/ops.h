@@ -1,6 +1,6 @@
 #pragma once
 /// All ops. Each family has a header in ops/, with one line for each op; the source file of the same name
-/// holds its struct: formula, forward and backward. Errors read "[op] expected …, got …". To rebuild less,
+/// holds its struct: formula, forward and backward. Errors read "[op] expected …, got …". For shorter rebuilds,
 /// include only the families that you use.
 #include "autograd/ops/affine.h"                      // IWYU pragma: export
 #include "autograd/ops/arithmetic.h"                  // IWYU pragma: export

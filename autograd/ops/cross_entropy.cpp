@@ -57,7 +57,7 @@ void check(const char* op, std::int64_t rows, std::int64_t classes,
   if (!(divisor > 0)) fail("[{}] expected a divisor above 0, got {}", op, divisor);
 }
 
-/// The same for R-Drop (rdrop_cross_entropy): rows r and r + n / 2 belong to target r.
+/// The losses of a chunk for R-Drop (rdrop_cross_entropy): rows r and r + n / 2 belong to target r.
 LossCounts paired_chunk_loss(Array& logits, const std::int32_t* targets, real smoothing, real alpha,
                              real factor, bool with_grad, std::vector<double>* each) {
   const std::int64_t half = logits.rows() / 2, classes = logits.cols();
@@ -89,7 +89,7 @@ LossCounts paired_chunk_loss(Array& logits, const std::int32_t* targets, real sm
   return counts;
 }
 
-/// The same for distillation. `taught`: the teacher's logits, which are overwritten.
+/// The losses of a chunk for distillation. `taught` contains the teacher's logits and is overwritten.
 LossCounts distilled_chunk_loss(Array& logits, Array& taught, const std::int32_t* targets,
                                 real smoothing, const TeacherLogits& teacher, real factor,
                                 bool with_grad, std::vector<double>* each) {
@@ -135,7 +135,7 @@ Array scaled(const Array& x, real factor) {
 
 /// loss = 1/N Σ_r [(1 − ε)(−log p_r[t_r]) + ε/n Σ_j (−log p_r[j])],   p_r = softmax(z_r)
 /// dz_r = dloss/N (p_r − (1 − ε) onehot(t_r) − ε/n)                  z: [rows, n]
-/// where r runs over the rows whose target is not ignored_target; the others have dz_r = 0.
+/// where r runs over the rows whose target is not ignored_target; all other rows have dz_r = 0.
 /// The loss ends the graph, so the gradient is computed while the row is in cache.
 /// Source: Szegedy et al., "Rethinking the Inception architecture", 2016, section 7.
 struct CrossEntropy {
@@ -164,11 +164,11 @@ struct CrossEntropy {
 
 /// The same loss of logits z = x Wᵀ + b, in chunks of rows. Each chunk's dz is used at once for
 ///   dx = dz W,  dW += dzᵀ x,  db += Σ dz
-/// so neither the whole logits nor their gradients ever exist. With R-Drop (`alpha`), a chunk
+/// so the whole logits and their gradients never exist in memory. With R-Drop (`alpha`), a chunk
 /// contains both rows of every target; with a teacher, its logits are computed chunk by chunk too.
 /// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
-  /// Logits held at a time: enough rows to keep gemm busy, few enough to stay in the outer cache.
+  /// Logits per chunk: enough rows to keep gemm busy, few enough to fit in the outer cache.
   static constexpr std::int64_t chunk_values = std::int64_t{1} << 21;
 
   std::span<const std::int32_t> targets;
@@ -220,7 +220,7 @@ struct ProjectedCrossEntropy {
              begin == 0 ? real(0) : real(1), dweight.data(), in);
       }
       if (want_bias) kernels::add_column_sums(z.data(), z.rows(), classes, dbias.data());
-      if (want_x) {  // `inputs` is no longer needed; it takes dx of both passes
+      if (want_x) {  // `inputs` is reused: it receives dx of both passes
         gemm(Trans::no, Trans::no, z.rows(), in, classes, 1, z.data(), classes, weight.data(), in,
              0, alpha ? inputs.data() : dx.row(begin), in);
         if (alpha) {
@@ -255,7 +255,7 @@ struct ProjectedCrossEntropy {
       kernels::add_bias(z.data(), teacher->bias.data(), z.data(), n, classes);
     return z;
   }
-  /// With R-Drop, the rows [begin, begin + n) of both passes, so that a product takes all of them.
+  /// R-Drop: the rows [begin, begin + n) of both passes together, so that one product covers them.
   Array paired_rows(const Array& x, std::int64_t begin, std::int64_t n, std::int64_t rows) const {
     if (!alpha) return {};
     Array both({2 * n, x.cols()});
