@@ -22,8 +22,8 @@ struct AttentionRecord {
   Array q = {};       ///< [query rows, heads · size]; self-attention: q, k and v side by side
   Array kv = {};      ///< [key rows, 2 · key_heads · size]: k and v; cross-attention only
   Array output = {};  ///< [query rows, heads · size]: O, with dropout
-  Array input = {},
-        encoder_output = {};  ///< the rows from which a layer computed q; cross-attention: k and v
+  /// The rows from which a layer computed q; cross-attention: k and v.
+  Array input = {}, encoder_output = {};
   /// [queries, keys] of each sequence: 1 where the pattern permits the query to read the key, else 0.
   std::vector<Array> reads = {};
   /// P [queries, keys], before dropout, for each sequence and each of its heads. Masked

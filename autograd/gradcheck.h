@@ -95,8 +95,8 @@ struct GradcheckEntry {
   double numeric = 0;
   /// |analytic − numeric| / (abs/rel + max(|analytic|, |numeric|)); correct if at most rel.
   double error = 0;
-  double uncertainty =
-      0;  ///< error bound of the numeric value: difference of two step sizes, or rounding
+  /// Error bound of the numeric value: difference of two step sizes, or rounding.
+  double uncertainty = 0;
   double left = 0, right = 0;  ///< one-sided slopes (kinks)
   GradcheckStatus status = GradcheckStatus::ok;
 };

@@ -44,8 +44,8 @@ struct Recompute {
       leaves.push_back(dx[i] ? Tensor::variable(inputs[i]) : Tensor(inputs[i]));
     Tensor y;
     {
-      const kernels::DeclaredFlops counted(
-          [] { return 0.0; });  // the model's FLOPs exclude recomputation
+      // The model's FLOPs exclude recomputation.
+      const kernels::DeclaredFlops counted([] { return 0.0; });
       y = f(leaves);
     }
     leaves.insert(leaves.end(), variables.begin(), variables.end());

@@ -225,8 +225,8 @@ Gradients run_backward(const Tensor& y, Array cotangent, bool keep_graph,
       if (!input) {
         dx.push_back(Grad::not_required(dx.size()));
       } else {
-        dx.emplace_back(&slots[input.get()], &input->shape(),
-                        dx.size());  // addresses of map values are stable
+        // Addresses of map values are stable.
+        dx.emplace_back(&slots[input.get()], &input->shape(), dx.size());
         if (input->leaf()) gradients.leaves_.push_back(input);
       }
     }

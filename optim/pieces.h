@@ -1,5 +1,5 @@
 #pragma once
-/// The parameters of a model, end to end, in pieces.
+/// The concatenated parameters of a model, in pieces.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@ HEED_BEGIN
 struct Piece {
   std::size_t parameter;
   std::int64_t begin, end;  ///< within the parameter
-  std::int64_t place;       ///< of its first value, counted over all parameters
+  std::int64_t place;       ///< index of its first value over all parameters
 
   std::int64_t size() const { return end - begin; }
 };

@@ -34,10 +34,10 @@ bool path_exists(const fs::path& path) {
 }
 
 Exit exit_of_reading(int error, bool named) {
-  constexpr std::array nowhere{ENOENT, ENOTDIR, ELOOP, EISDIR,
-                               ENOTSUP};  // ENOTSUP: fs::file_size of a pipe
-  constexpr std::array mistaken{EACCES, ENAMETOOLONG,
-                                ENXIO};  // the user's mistake, if the user chose the path
+  // ENOTSUP: fs::file_size of a pipe.
+  constexpr std::array nowhere{ENOENT, ENOTDIR, ELOOP, EISDIR, ENOTSUP};
+  // The user's mistake, if the user chose the path.
+  constexpr std::array mistaken{EACCES, ENAMETOOLONG, ENXIO};
   const bool theirs = std::ranges::find(nowhere, error) != nowhere.end() ||
                       (named && std::ranges::find(mistaken, error) != mistaken.end());
   return theirs ? Exit::bad_input : Exit::io;
@@ -125,8 +125,8 @@ void sync_folder(const fs::path& folder) {
 
 FileReader::FileReader(const fs::path& path, Kinds kinds) : name_(shown_path(path)) {
   const bool named = kinds != Kinds::files, standard = named && path == "-";
-  const int wait =
-      named ? 0 : O_NONBLOCK;  // opens a pipe without a writer at once; it is refused below
+  // Opens a pipe without a writer at once; it is refused below.
+  const int wait = named ? 0 : O_NONBLOCK;
   if (!standard) {
     file_ = FileDescriptor(
         uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | wait); }));

@@ -143,8 +143,8 @@ Array permuted(const Array& x, const Axes& axes) {
   const Shape& from = x.shape();
   const int rank = from.rank();
   Shape shape;
-  std::array<std::int64_t, Shape::max_rank> stride{},
-      index{};  // strides and index of y's axes, in x
+  // Strides and index of y's axes, in x.
+  std::array<std::int64_t, Shape::max_rank> stride{}, index{};
   for (int k = 0; k < rank; ++k) {
     shape.push_back(from[axes[k]]);
     stride[k] = product(from, axes[k] + 1, rank);

@@ -231,12 +231,12 @@ BOOST_AUTO_TEST_CASE(a_kink_does_not_excuse_a_wrong_value) {
 
 BOOST_AUTO_TEST_CASE(a_check_only_at_kinks_proves_nothing) {
   EXPECT_WRONG(gradcheck([](const Tensor& x) { return relu(x); }, Array::zeros({3})),
-               "every entry sits on a kink");
+               "every entry is at a kink");
   const auto absolute = elementwise([](real v) { return std::abs(v); },
                                     [](real v) { return v < 0   ? -1
                                                         : v > 0 ? 1
                                                                 : 0; });
-  EXPECT_WRONG(gradcheck(absolute, Array::zeros({3})), "every entry sits on a kink");
+  EXPECT_WRONG(gradcheck(absolute, Array::zeros({3})), "every entry is at a kink");
 }
 
 BOOST_AUTO_TEST_CASE(directions_check_a_model_with_few_calls) {

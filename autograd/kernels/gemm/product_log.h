@@ -1,11 +1,11 @@
 #pragma once
-/// Counts matrix products as they are executed. Off by default; gemm then only tests one pointer.
+/// Counts matrix products as they are executed. Off by default; the cost is then one pointer test per product.
 ///
 /// There are two counts. A product of m x k and k x n has 2 m n k FLOPs:
 ///   executed  what gemm multiplies: attention skips blocks that a mask hides, and recomputes some
 ///             scores instead of storing them
 ///   model     what the definition of the model requires: attention counts in full, masked or not,
-///             however it is computed. Papers and other programs report this count.
+///             for any way to compute it. Papers and other programs report this count.
 #include <cstdint>
 #include <vector>
 
@@ -14,7 +14,7 @@
 HEED_BEGIN
 namespace kernels {
 
-/// Who multiplies: BLAS, oneDNN in bf16 (bf16.h), or heed with packed weights (packed.h).
+/// The code that multiplies: BLAS, oneDNN in bf16 (bf16.h), or heed with packed weights (packed.h).
 enum class Multiplier { blas, bf16, packed };
 
 /// A product as gemm executes it: C = alpha op(A) op(B) + beta C.
@@ -65,11 +65,11 @@ class ProductLog {
   ProductFlops& flops_;
   std::vector<Product>* products_;
   ProductLog* before_;
-  int declared_ = 0;  ///< unfinished computations that have declared their model FLOPs
+  int declared_ = 0;  ///< number of unfinished computations with declared model FLOPs
 };
 
-/// For a computation whose products differ from those of its definition: while one is alive, they
-/// count only as executed, and `flops()` gives the model FLOPs of the computation. `flops` is
+/// Declares a computation whose products differ from those of its definition: while one is alive, they
+/// count only as executed, and `flops()` returns the model FLOPs of the computation. `flops` is
 /// called only if there is a log.
 class DeclaredFlops {
  public:

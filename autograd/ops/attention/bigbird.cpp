@@ -56,13 +56,13 @@ void BigBirdPattern::stretches(const QueryBlock& block, Stretches& into) const {
     return (options_.causal && keys > queries) ||
            std::ranges::binary_search(read[queries - first], keys);
   };
-  const auto equally_read =
-      [&](std::int64_t a, std::int64_t b) {  // whether each block of queries reads both or neither
-        for (std::int64_t q = first; q <= last; ++q) {
-          if (reads(q, a) != reads(q, b)) return false;
-        }
-        return true;
-      };
+  // Whether each block of queries reads both or neither.
+  const auto equally_read = [&](std::int64_t a, std::int64_t b) {
+    for (std::int64_t q = first; q <= last; ++q) {
+      if (reads(q, a) != reads(q, b)) return false;
+    }
+    return true;
+  };
   for (std::size_t i = 0; i < all.size();) {  // one stretch per run of equally read blocks
     std::size_t end = i + 1;
     while (end < all.size() && all[end] == all[end - 1] + 1 && equally_read(all[end], all[i]))

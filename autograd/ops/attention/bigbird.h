@@ -7,8 +7,8 @@ HEED_BEGIN
 
 struct BigBirdOptions {
   std::int64_t block = 64;  ///< number of positions in a block
-  std::int64_t global_blocks =
-      2;  ///< number of global blocks: the first ones, which read all keys and are read by all queries
+  /// Number of global blocks: the first ones, which read all keys and are read by all queries.
+  std::int64_t global_blocks = 2;
   std::int64_t side_blocks = 1;    ///< number of neighbour blocks read on each side
   std::int64_t random_blocks = 3;  ///< number of random blocks read, equal for every sequence
   bool causal = false;  ///< queries read earlier keys, and random blocks are earlier ones

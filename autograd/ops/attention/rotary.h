@@ -19,8 +19,8 @@ HEED_BEGIN
 
 struct RotaryOptions {
   std::int64_t size = 0;  ///< size of a head; even
-  std::int64_t columns =
-      0;  ///< number of columns to rotate, a multiple of `size`; the rest is copied
+  /// Number of columns to rotate, a multiple of `size`; the rest is copied.
+  std::int64_t columns = 0;
   RotaryPairs pairs = RotaryPairs::halves;
   double base = 10000;  ///< pair i turns by position · base^(−2i/size)
 };

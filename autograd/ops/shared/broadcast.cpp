@@ -35,8 +35,8 @@ Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
 
 BroadcastWalk::BroadcastWalk(const Shape& y, const Shape& a_shape, const Shape& b_shape)
     : size(y.size()) {
-  std::array<bool, Shape::max_rank> repeats_a{},
-      repeats_b{};  // whether a, b repeats along each merged axis
+  // Whether a, b repeats along each merged axis.
+  std::array<bool, Shape::max_rank> repeats_a{}, repeats_b{};
   for (int i = 0; i < y.rank(); ++i) {
     if (y[i] == 1) continue;
     const bool of_a = aligned_extent(a_shape, y.rank(), i) == 1,

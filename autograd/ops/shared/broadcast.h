@@ -32,8 +32,8 @@ struct BroadcastWalk {
 
   int rank = 0;  ///< at least 1
   std::int64_t size = 0;
-  std::array<std::int64_t, Shape::max_rank> extent{}, a{},
-      b{};  ///< strides of a and b; 0 on repeated axes
+  /// Strides of a and b; 0 on repeated axes.
+  std::array<std::int64_t, Shape::max_rank> extent{}, a{}, b{};
 
   std::int64_t run() const { return extent[static_cast<std::size_t>(rank - 1)]; }
   bool repeats_a() const {
