@@ -1,5 +1,5 @@
 #pragma once
-/// A table of mistakes and the messages that they get, in a page of docs/, made from real runs.
+/// A table of mistakes and their messages in a page of docs/, from real runs.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -13,7 +13,7 @@ struct Mistake {
   std::string kind, message;
 };
 
-/// Compares the first table after `heading` with these rows. With HEED_UPDATE_DOCS=1, writes it instead.
+/// Compares the first table after `heading` with these rows. With HEED_UPDATE_DOCS=1, writes the table.
 inline void check_doc_table(const std::string& page, const std::string& heading,
                             const std::vector<Mistake>& rows) {
   std::string now = "| mistake | message |\n|---|---|\n";

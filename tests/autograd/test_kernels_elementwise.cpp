@@ -21,10 +21,10 @@ const auto all_unary_functions = [] {
 }();
 
 /// The plain twins compute in double: in the float build they are exact enough; in the double build
-/// they have errors of their own, of about x² units in gelu's tail.
+/// they have errors of about x² units in gelu's tail.
 const double tolerance = in_float ? 5e-7 : 1e-12;
 
-/// Difficult values first, then random ones.
+/// Difficult values, then random ones.
 std::vector<real> inputs(std::int64_t n) {
   std::vector<real> x = awkward_values(), rest = normal_values(n, 3, 7);
   if (n < 200) std::rotate(x.begin(), x.begin() + n % static_cast<std::int64_t>(x.size()), x.end());
@@ -49,14 +49,14 @@ void check_binary(Binary fast, Binary twin) {
     Guarded x(a, 1), z(b, 2), y(a, 3);
     fast(x.data(), z.data(), y.data(), n);
     check_same(y.values(), want);
-    fast(x.data(), z.data(), x.data(), n);  // in place
+    fast(x.data(), z.data(), x.data(), n);  // runs in place
     check_same(x.values(), want);
   }
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(sums_and_products) {
+BOOST_AUTO_TEST_CASE(arithmetic_equals_its_plain_twins) {
   for_each_target([](const std::string&) {
     check_binary(kernels::add, plain::add);
     check_binary(kernels::sub, plain::sub);
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(sums_and_products) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(scaled) {
+BOOST_AUTO_TEST_CASE(scale_and_axpy_equal_their_plain_twins) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       const std::vector<real> x = inputs(n), start = normal_values(n, 1, 3);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(scaled) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(maps_equal_their_plain_twins) {
+BOOST_AUTO_TEST_CASE(unary_functions_equal_their_plain_twins) {
   for_each_target([](const std::string&) {
     for (const UnaryFunction f : all_unary_functions) {
       BOOST_TEST_CONTEXT(name_of(f))
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(maps_equal_their_plain_twins) {
         kernels::unary(f, in.data(), out.data(), n);
         check_close(out.values(), want, tolerance);
         kernels::unary(f, in.data(), in.data(), n);
-        check_same(in.values(), out.values());  // at any alignment
+        check_same(in.values(), out.values());  // alignment has no effect
       }
     }
   });
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(unary_gradients_equal_their_plain_twins) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(nan_stays_in_its_place) {
+BOOST_AUTO_TEST_CASE(nan_remains_in_its_place) {
   for_each_target([](const std::string&) {
     const std::vector<real> x = awkward_values();
     const auto n = static_cast<std::int64_t>(x.size());
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(nan_stays_in_its_place) {
       kernels::unary(f, x.data(), y.data(), n);
       kernels::unary_grad(f, x.data(), y.data(), one.data(), dx.data(), n);
       for (std::size_t i = 0; i < x.size(); ++i) {
-        if (f == UnaryFunction::relu && std::isnan(x[i])) continue;  // passes dy on
+        if (f == UnaryFunction::relu && std::isnan(x[i])) continue;  // relu's gradient is dy or 0
         BOOST_CHECK_MESSAGE(std::isnan(dx[i]) == std::isnan(x[i]),
                             name_of(f) << "'(" << x[i] << ") = " << dx[i]);
       }
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(nan_stays_in_its_place) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(biases) {
+BOOST_AUTO_TEST_CASE(bias_kernels_equal_their_plain_twins) {
   for_each_target([](const std::string&) {
     for (const std::int64_t cols : {1, 3, 16, 17, 64, 100}) {
       const std::int64_t rows = 5, n = rows * cols;
@@ -155,8 +155,8 @@ BOOST_AUTO_TEST_CASE(biases) {
       for (const UnaryFunction f : all_unary_functions) {
         const std::vector<real> want = applied(f, sum);
         Guarded h(x, 2), z(x, 3);
-        kernels::add_bias_unary(f, h.data(), bias.data(), h.data(), z.data(), rows,
-                                cols);  // h is x
+        // h and x are one array.
+        kernels::add_bias_unary(f, h.data(), bias.data(), h.data(), z.data(), rows, cols);
         check_same(h.values(), sum);
         check_close(z.values(), want, tolerance);
         Guarded in_place(x);

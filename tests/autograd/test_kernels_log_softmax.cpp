@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(gradients_equal_their_plain_twin) {
   });
 }
 
-// The limit, as in softmax: values of +inf share the row, and the others have probability 0.
+// As in softmax, values of +inf share the row in the limit, and all others have probability 0.
 BOOST_AUTO_TEST_CASE(infinite_values_share_the_row) {
   for_each_target([](const std::string&) {
     Row x(40, 1), y(40), dx(40);

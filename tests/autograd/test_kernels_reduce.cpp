@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_propagate) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(column_sums) {
+BOOST_AUTO_TEST_CASE(column_sums_equal_their_plain_twin) {
   for_each_target([](const std::string&) {
     for (const std::int64_t cols : {1, 5, 16, 31, 64, 130}) {
       for (const std::int64_t rows : {0, 1, 7, 8, 9, 40}) {
@@ -99,11 +99,11 @@ BOOST_AUTO_TEST_CASE(column_sums) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(trees) {
+BOOST_AUTO_TEST_CASE(tree_sums_equal_their_plain_twin) {
   for_each_target([](const std::string&) {
     for (std::int64_t count = 0; count <= 17; ++count) {
       for (const std::int64_t n : {1, 15, 512, 513, 1500}) {
-        // Every set of missing entries for a few arrays, some sets for many.
+        // Every set of missing entries for few arrays, some sets for many.
         const std::int64_t sets = count <= 4 ? std::int64_t{1} << count : 3;
         for (std::int64_t missing = 0; missing < sets; ++missing) {
           std::vector<std::vector<real>> arrays;
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(trees) {
           Guarded y(normal_values(n, 1, 6));
           kernels::tree_sum(x.data(), count, y.data(), n);
           BOOST_REQUIRE(y.values() == want);
-          if (count > 0 && x[0]) {  // y may be x_0
+          if (count > 0 && x[0]) {  // in place: y is x_0
             kernels::tree_sum(x.data(), count, arrays[0].data(), n);
             BOOST_REQUIRE(arrays[0] == want);
           }

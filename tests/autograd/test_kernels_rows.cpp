@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(softmax_equals_its_plain_twin) {
                             log_sum << ", expected " << want_log);
         BOOST_CHECK(same(kernels::log_sum_exp_row(in.data(), n), log_sum));
         check_close(out.values(), want, in_float ? 4 * epsilon : 1e-13);
-        BOOST_CHECK(same(kernels::softmax_row(in.data(), in.data(), n), log_sum));  // in place
+        BOOST_CHECK(same(kernels::softmax_row(in.data(), in.data(), n), log_sum));  // runs in place
         check_same(in.values(), out.values());
 
         const std::vector<real> dy = normal_values(n, 1, 3);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(cross_entropy_equals_its_plain_twin) {
             Guarded logits(x, 1);
             const auto bare =
                 kernels::cross_entropy_row(logits.data(), n, t, smoothing, real(0.25), false);
-            check_same(logits.values(), x);  // unchanged without a gradient
+            check_same(logits.values(), x);  // logits are unchanged without a gradient
             const auto fast =
                 kernels::cross_entropy_row(logits.data(), n, t, smoothing, real(0.25), true);
             check_close(logits.values(), want, in_float ? 4 * epsilon : 1e-13,
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(symmetric_kl_equals_its_plain_twin) {
       const double tolerance = in_float ? 1e-5 : 1e-12;
       BOOST_CHECK_SMALL(kernels::symmetric_kl_row(p.data(), q.data(), n, real(0.5), false) - want,
                         tolerance);
-      check_same(p.values(), log_p);  // unchanged without a gradient
+      check_same(p.values(), log_p);  // rows are unchanged without a gradient
       BOOST_CHECK_SMALL(kernels::symmetric_kl_row(p.data(), q.data(), n, real(0.5), true) - want,
                         tolerance);
       check_close(p.values(), want_p, in_float ? 1e-5 : 1e-12, 1);
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(the_first_of_equal_logits_is_the_prediction) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_infinite_logit_gives_an_infinite_loss) {
+BOOST_AUTO_TEST_CASE(an_infinite_logit_has_an_infinite_loss) {
   for_each_target([](const std::string&) {
     for (const std::size_t at : {0, 7, 49}) {
       std::vector<real> x(50, 1);

@@ -1,5 +1,5 @@
 // Kinds of mistakes in a backward, each planted in an op or layer: the checker must catch and name
-// them. docs/GRADCHECK.md shows the table, with the messages of these very runs.
+// them. docs/GRADCHECK.md shows the table, with the messages of these runs.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 
 using Values = std::vector<Array>;
 
-/// An op of any number of inputs, given by functions. `backward` may add to each Grad.
+/// An op with any number of inputs, defined by functions. `backward` may add to each Grad.
 struct Custom {
   struct Functions {
     std::function<Array(std::span<const Array>)> forward;
@@ -56,7 +56,7 @@ template <class Backward>
 auto square(Backward backward) {
   return custom([](std::span<const Array> x) { return value(mul(x[0], x[0])); }, backward);
 }
-/// 2 x dy.
+/// The correct backward: 2 x dy.
 Array right(const Values& x, const Array& dy) { return value(scale(mul(x[0], dy), 2)); }
 
 /// Normalises rows of x by sqrt(mean x² + eps); backward uses the given root.
@@ -99,7 +99,7 @@ struct Gate {
 
 struct Bug {
   std::string kind;
-  std::string name;  ///< what the report must say
+  std::string name;  ///< text that the report must contain
   std::function<GradcheckResult()> check;
 };
 
@@ -192,7 +192,7 @@ std::vector<Bug> bugs() {
             return value(div(x, heed::add(sum(mul(x, x), -1, true), Array::scalar(real(0.01)))));
           },
           [](D x, D, D dy) {
-            // As if the sum were of another tensor, so that only its epsilon is wrong.
+            // Uses the correct sum, so that only the epsilon is wrong.
             const Array s = value(heed::add(sum(mul(x, x), -1, true), Array::scalar(real(0.01))));
             const Array wrong =
                 value(heed::add(sum(mul(x, x), -1, true), Array::scalar(real(0.1))));
@@ -372,7 +372,7 @@ std::vector<Bug> bugs() {
   return all;
 }
 
-/// The message that names the mistake: the likely cause, or what is wrong as a whole.
+/// The message that names the mistake: the likely cause, or the problem of the whole check.
 std::string message(const GradcheckResult& result) {
   if (!result.problem.empty()) return result.problem;
   for (const ParameterCheck& c : result.parameters) {

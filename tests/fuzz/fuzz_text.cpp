@@ -1,6 +1,6 @@
-/// Texts to train on: letters for the options, a newline, then the source and, after a line "====",
+/// Training texts: letters for the options, a newline, then the source and, after a line "====",
 /// the target. The letters:
-///   t  a continuous text; the target is not read   l  lowercase
+///   t  a continuous text; the target is ignored   l  lowercase
 ///   s  the source is packed with gzip first        v  a tenth is split off for validation
 #include "autograd/base/formats/gzip.h"
 #include "autograd/base/lines.h"
@@ -50,7 +50,7 @@ void require_sound(const Split& split) {
   Tokenizers tokenizers;
   try {
     tokenizers = make_tokenizers(options, split, 1);
-  } catch (const Error& error) {  // lines without any character
+  } catch (const Error& error) {  // the lines have no characters
     return require_refusal(error, Exit::bad_input, "tokenizer: ");
   }
   require_sound(split.source, *tokenizers.source);
@@ -80,12 +80,13 @@ void target(std::string_view input) {
   try {
     corpus = read_corpus(options, wants('t') ? Reads::text : Reads::pairs, 1);
   } catch (const Error& error) {
-    const bool of_data = std::string_view(error.what()).starts_with("data.");  // too few to split
+    // Too few lines to split.
+    const bool of_data = std::string_view(error.what()).starts_with("data.");
     const bool of_both = std::string_view(error.what()).starts_with("source and target differ");
     require_refusal(error, Exit::bad_input, of_data || of_both ? "" : scratch().string());
     throw;
   }
-  require(!corpus.train.empty(), "something is left to train on");
+  require(!corpus.train.empty(), "the training data are not empty");
   require(corpus.valid.empty() != wants('v'), "validation data exist if requested");
   must_work([&] { require_sound(corpus.train); });
 }
