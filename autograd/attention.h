@@ -84,7 +84,7 @@ class Stretches {
   std::vector<KeyRange, ArenaAllocator<KeyRange>> rows_;
 };
 
-/// Which keys the queries of a sequence read.
+/// The rule that determines which keys the queries of a sequence read.
 class Pattern {
  public:
   virtual ~Pattern() = default;
@@ -157,7 +157,7 @@ struct AttentionOptions {
 };
 
 /// Attention for one new row at a time, in decoding: the row that the op computes for a query
-/// at that position, with keys and values at any address. No gradient, no dropout.
+/// at that position, with keys and values at any address. It has neither a gradient nor dropout.
 class AttentionStep {
  public:
   /// `q_columns` is heads · size.

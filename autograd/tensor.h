@@ -69,7 +69,7 @@ class Grad {
   Array& sum() const;
   /// The sum so far; nullptr if there is none or it is not needed.
   const Array* value() const { return slot_ != nullptr && slot_->defined() ? slot_ : nullptr; }
-  /// For kernels that compute target = beta * target + …: sets beta to 0 for the first contribution
+  /// The target of kernels that compute target = beta * target + …: sets beta to 0 for the first contribution
   /// (the target's values are then not initialised), to 1 for later ones.
   Array& target(real& beta) const;
   /// Moves the sum so far out, for a computation that continues it and adds it back; undefined if
@@ -203,7 +203,7 @@ class Gradients {
 /// this pass needs is freed during the pass, so a graph can be used once, unless `keep_graph`
 /// is set.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
-/// As above; begins with the partial gradients of some variables.
+/// The gradients, starting from the partial gradients of some variables.
 Gradients backward(const Tensor& y, Array cotangent, std::vector<PartialGradient> partial);
 
 /// While one is alive, this thread's ops are not recorded.
@@ -376,7 +376,7 @@ Tensor apply(Op op, std::span<const Tensor> inputs) {
   return record<0>(std::move(op), std::move(y), nodes, saved);
 }
 
-// With a std::vector, the unqualified call would otherwise find std::apply, which takes tuples.
+// Otherwise the unqualified call with a std::vector would find std::apply, which expects tuples.
 template <class Op>
 Tensor apply(Op op, const std::vector<Tensor>& inputs) {
   return apply(std::move(op), std::span<const Tensor>(inputs));

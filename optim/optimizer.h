@@ -36,7 +36,7 @@ class Optimizer {
   /// schedule ends with the run and schedule.steps is 0; Error(non_finite), naming the first
   /// parameter, if a gradient is NaN or infinite.
   OptimizerStep step(Gradients gradients);
-  /// As step(gradients), with this learning rate instead of the schedule's.
+  /// A full step with this learning rate instead of the schedule's.
   OptimizerStep step(Gradients gradients, double lr);
 
   /// Starts the next step: its learning rate, and the factor applied to the gradients first (clipping).

@@ -143,7 +143,7 @@ bool is_refusal(int error);
 /// Removes a file or a folder with its contents, if it exists.
 void remove_tree(const std::filesystem::path& path);
 
-/// As remove_all, but returns the reason for a refusal (is_refusal) instead of throwing; "" on success.
+/// As remove_tree, but returns the reason for a refusal (is_refusal) instead of throwing; "" on success.
 std::string remove_tree_if_allowed(const std::filesystem::path& path);
 
 /// The temporary name of `path` in the same folder: `.NAME.tmp`.

@@ -9,7 +9,7 @@
 ///     return names;
 ///   }
 ///   inline auto names_of(MixerKind kind) { return open_names(kind).all(); }
-///   OpenTable<MixerKind, MixerFactory>& mixers();    // in a .cpp
+///   OpenTable<MixerKind, MixerFactory>& mixers();    // defined in a .cpp
 ///
 /// Names are registered before any thread reads them, and are never removed.
 #include <fmt/format.h>

@@ -25,7 +25,7 @@ class Team {
 
   std::int64_t threads() const { return static_cast<std::int64_t>(workers_.size()) + 1; }
   struct Interrupted {};
-  /// From now on run() calls this before each job and throws Interrupted if it returns true. An
+  /// Makes run() call this before each job and throw Interrupted if it returns true. An
   /// empty function disables this.
   void interrupt_when(std::function<bool()> requested) {
     interrupt_requested_ = std::move(requested);

@@ -143,8 +143,8 @@ std::string differs_when_repeated(const Trial& trial, const Arrays& first) {
   for (std::size_t i = 0; i < first.size(); ++i) {
     if (!close(first[i], second[i], largest(first[i]))) {
       return fmt::format(
-          "gives another gradient of input {} when it runs again: it changes what forward "
-          "has kept for it",
+          "computes another gradient of input {} when it runs again: it changes values that "
+          "forward saved",
           i);
     }
   }
@@ -189,7 +189,8 @@ std::string needs_every_gradient(const Trial& trial, const Arrays& first,
     }
     for (std::size_t k = 0; k < first.size(); ++k) {
       if (k == i || close(rest[k], first[k], largest(first[k]))) continue;
-      return fmt::format("gives another gradient of input {} where input {} is a constant", k, i);
+      return fmt::format("computes another gradient of input {} where input {} is a constant", k,
+                         i);
     }
   }
   return {};
@@ -202,8 +203,8 @@ std::string needs_different_inputs(const Trial& trial, const Arrays& first,
       if (!dx[i] || !dx[j] || dx[i].shape() != dx[j].shape()) continue;
       if (!close(trial.of_both(i, j), sum_of(first[i], first[j]),
                  largest(first[i]) + largest(first[j]))) {
-        return fmt::format("gives a wrong gradient where inputs {} and {} are the same tensor", i,
-                           j);
+        return fmt::format("computes a wrong gradient where inputs {} and {} are the same tensor",
+                           i, j);
       }
     }
   }

@@ -181,7 +181,7 @@ std::optional<std::string> statistic_of_each_line(const Evidence& e) {
     const Axis axis(e.shape, k);
     if (axis.extent < 4 || axis.lines < 2 || !multiples_of_each_line(e, axis)) continue;
     return fmt::format(
-        "each line along axis {} has a factor of its own: a statistic of the line (a norm, its "
+        "each line along axis {} has a different factor: a statistic of the line (a norm, its "
         "epsilon, a count) differs from forward's",
         k);
   }

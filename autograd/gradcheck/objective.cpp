@@ -126,7 +126,7 @@ std::string Objective::repeat() {
     return "f is not a function: " + random_result +
            " (a dropout without a fixed key? a state that f changes?)";
   }
-  return unlike.empty() ? unlike : "f gives another result under NoGrad: " + unlike;
+  return unlike.empty() ? unlike : "f returns another result under NoGrad: " + unlike;
 }
 
 /// The difference between the first result and another one for the same values, or "". Rounding

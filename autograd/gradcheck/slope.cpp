@@ -9,7 +9,7 @@ HEED_BEGIN
 
 namespace {
 
-constexpr int halvings = 20;  // from ε^(1/5) down to about 1e-9 in float64
+constexpr int halvings = 20;  // reduces ε^(1/5) to about 1e-9 in float64
 constexpr int patience = 12;  // number of halvings without progress before the search ends
 constexpr int doublings = 5;
 // Number of halvings in a row that leave the gap between the slopes from both sides unchanged at a kink.

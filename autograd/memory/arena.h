@@ -12,7 +12,7 @@
 
 HEED_BEGIN
 
-/// At least `bytes` bytes, not initialised, with one reference. Throws Error(Exit::io) if the
+/// Returns a block of at least `bytes` bytes, uninitialised, with one reference. Throws Error(Exit::io) if the
 /// system has no more.
 Block* arena_allocate(std::size_t bytes);
 /// Frees a block, from any thread. Its reference count is ignored.

@@ -38,7 +38,7 @@ class Heap {
 
   std::mutex mutex_;
   std::array<Block*, bins> free_{};
-  Block* lowest_ = nullptr;  ///< at the start of the memory last obtained from the system
+  Block* lowest_ = nullptr;  ///< first block of the memory last obtained from the system
   MemoryCounters counters_;
 };
 

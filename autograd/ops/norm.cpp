@@ -53,7 +53,7 @@ struct LayerNorm {
     Array gx = dx ? Array(dx.shape()) : Array();
     Array ggain = dgain ? Array::zeros(dgain.shape()) : Array();
     Array gbias = dbias ? Array::zeros(dbias.shape()) : Array();
-    if (dy.size() > 0) {  // else dx is empty, and dgain and dbias are zeros
+    if (dy.size() > 0) {  // an empty dy has an empty dx, and zeros as dgain and dbias
       kernels::layer_norm_grad(x.data(), gain.data(), mean.data(), rstd.data(), dy.data(),
                                gx.data(), ggain.data(), gbias.data(), x.rows(), x.cols());
     }

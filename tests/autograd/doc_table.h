@@ -18,10 +18,10 @@ inline void check_doc_table(const std::string& page, const std::string& heading,
                             const std::vector<Mistake>& rows) {
   std::string now = "| mistake | message |\n|---|---|\n";
   for (const Mistake& row : rows) {
-    std::string said = row.message;
-    for (std::size_t at = 0; (at = said.find('|', at)) != std::string::npos; at += 2)
-      said.insert(at, "\\");
-    now += "| " + row.kind + " | " + said + " |\n";
+    std::string reported = row.message;
+    for (std::size_t at = 0; (at = reported.find('|', at)) != std::string::npos; at += 2)
+      reported.insert(at, "\\");
+    now += "| " + row.kind + " | " + reported + " |\n";
   }
   const std::string path = std::string(HEED_SOURCE_DIR) + "/docs/" + page;
   std::ostringstream read;

@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(alibi_slopes_equal_the_papers) {
   for (std::int64_t h = 0; h < 8; ++h)
     BOOST_TEST(Alibi::slope(h, 8) == static_cast<real>(std::exp2(-static_cast<double>(h + 1))));
   BOOST_TEST(Alibi::slope(0, 1) == static_cast<real>(std::exp2(-8.0)));
-  // Not a power of two: the values of the published code.
+  // If the number of heads is not a power of two, the slopes equal those of the published code.
   const double three[] = {std::exp2(-4.0), std::exp2(-8.0), std::exp2(-2.0)};
   for (std::int64_t h = 0; h < 3; ++h)
     BOOST_TEST(Alibi::slope(h, 3) == static_cast<real>(three[h]));

@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(tree_sums_equal_their_plain_twin) {
           Guarded y(normal_values(n, 1, 6));
           kernels::tree_sum(x.data(), count, y.data(), n);
           BOOST_REQUIRE(y.values() == want);
-          if (count > 0 && x[0]) {  // in place: y is x_0
+          if (count > 0 && x[0]) {  // y = x_0 runs in place
             kernels::tree_sum(x.data(), count, arrays[0].data(), n);
             BOOST_REQUIRE(arrays[0] == want);
           }

@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(uniform_and_normal_numbers_have_their_moments) {
     normal_squares += z * z;
     normal_fourth += z * z * z * z;
   }
-  // Within five standard deviations of each mean.
+  // The tolerance is five standard deviations of each mean.
   BOOST_TEST(std::abs(sum / n - 0.5) < 5 * std::sqrt(1.0 / 12 / n));
   BOOST_TEST(std::abs(squares / n - 1.0 / 3) < 5 * std::sqrt(4.0 / 45 / n));
   BOOST_TEST(std::abs(normal_sum / n) < 5 * std::sqrt(1.0 / n));

@@ -100,7 +100,7 @@ class Graph {
       require(a.shape() == x.shape() && b.shape() == x.shape(), "a gradient has its shape");
       for (std::int64_t i = 0; i < a.size(); ++i)
         require(a.data()[i] == b.data()[i] || std::isnan(a.data()[i]), "backward is repeatable");
-      // In float a correct product of many factors may overflow.
+      // A correct product of many factors may overflow in float.
       const bool wide = sizeof(real) == sizeof(double);
       require(!wide || !y.tame || all_finite(a), "a gradient is finite");
     }

@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_step_from_gradients_follows_the_schedule_and_clips) {
 BOOST_AUTO_TEST_CASE(a_step_uses_the_given_learning_rate) {
   const Parameters one = some_parameters(), other = some_parameters();
   OptimOptions o = options_of(OptimizerKind::adam);
-  o.schedule = {.name = ScheduleKind::linear};  // without a last step, it has no rate
+  o.schedule = {.name = ScheduleKind::linear};  // linear has no rate without a last step
   Optimizer a(o, one), b(o, other);
   const Array g = normal({7, 11}, 1);
   // The loss is independent of "b".

@@ -60,7 +60,7 @@ using TensorMetadata = std::map<std::string, std::string>;
 class SafetensorsFile {
  public:
   static SafetensorsFile read(const std::filesystem::path& path);
-  /// From bytes in memory; messages name the file `name`.
+  /// Parses bytes in memory; messages name the file `name`.
   static SafetensorsFile parse(std::string_view bytes, const std::string& name);
 
   /// The tensors in the order of their bytes.

@@ -112,7 +112,7 @@ struct OneDnn {
     find(primitive_desc_destroy, "dnnl_primitive_desc_destroy");
     find(primitive_destroy, "dnnl_primitive_destroy");
     find(stream_destroy, "dnnl_stream_destroy");
-    // From the OpenMP library that oneDNN loaded.
+    // This function belongs to the OpenMP library that oneDNN loaded.
     find(set_threads, "omp_set_num_threads");
     if (!obstacle.empty()) return;
     constexpr auto needed = static_cast<unsigned>(dnnl_cpu_isa_avx512_core_bf16);

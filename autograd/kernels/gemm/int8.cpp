@@ -29,7 +29,7 @@ using Ints = hn::Vec<IntTag>;
 using Number = std::uint8_t;  // a number of A
 constexpr std::int64_t group = 4;
 constexpr std::int32_t raised = 128;
-/// In assembly, because Highway 1.0 compiles this target without avx512vnni, although it selects it
+/// This is assembly, because Highway 1.0 compiles this target without avx512vnni, although it selects it
 /// only for processors that have it.
 HWY_INLINE Ints add_products(Ints sum, Ints a, const std::int8_t* b) {
   const Ints four = hn::BitCast(IntTag(), hn::LoadU(hn::Repartition<std::int8_t, IntTag>(), b));

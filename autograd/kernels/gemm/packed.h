@@ -45,7 +45,7 @@ class PackedWeights {
     PackedMatrix matrix;
   };
   bool int8_;
-  std::map<const real*, Array> matrices_;  // by start address
+  std::map<const real*, Array> matrices_;  // the key is the start address
   std::mutex mutex_;                       // guards packed_
   std::map<std::pair<const real*, std::int64_t>, Packed> packed_;
 };

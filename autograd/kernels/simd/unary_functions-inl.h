@@ -46,7 +46,7 @@ struct Log {
     Vector y = hn::Log(Tag(), x);
     y = hn::IfThenElse(hn::Eq(x, set(real_infinity)), x, y);
     y = hn::IfThenElse(hn::Eq(x, zero()), set(-real_infinity), y);
-    const Mask in_domain = hn::Ge(x, zero());  // also false for NaN
+    const Mask in_domain = hn::Ge(x, zero());  // NaN is outside the domain
     return hn::IfThenElse(in_domain, y, hn::NaN(Tag()));
   }
   static HWY_INLINE Vector gradient(Vector x, Vector, Vector dy) { return hn::Div(dy, x); }

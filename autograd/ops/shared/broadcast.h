@@ -30,7 +30,7 @@ Array sum_to(const Array& x, const Shape& shape);
 struct BroadcastWalk {
   BroadcastWalk(const Shape& y, const Shape& a, const Shape& b);
 
-  int rank = 0;  ///< at least 1
+  int rank = 0;  ///< number of merged axes, minimum 1
   std::int64_t size = 0;
   /// Strides of a and b; 0 on repeated axes.
   std::array<std::int64_t, Shape::max_rank> extent{}, a{}, b{};
