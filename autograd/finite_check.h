@@ -21,7 +21,7 @@ struct NonFinite {
   std::string text() const;
 };
 
-/// x; the meaningless sign of a NaN is removed for printing.
+/// x, without the meaningless sign of a NaN.
 inline double unsigned_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
 
 /// The first value of x that is not finite.

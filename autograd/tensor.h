@@ -116,9 +116,8 @@ class Node {
   /// that descending order is a valid and deterministic order for backward.
   std::uint64_t order() const { return order_; }
   bool consumed() const { return consumed_; }
-  void save(SavedValues values) {
-    saved_ = std::move(values);
-  }  ///< sets what require_unchanged checks
+  /// Sets the values that require_unchanged checks.
+  void save(SavedValues values) { saved_ = std::move(values); }
   /// Throws Error if a value that backward needs has been overwritten since forward.
   void require_unchanged() const;
 

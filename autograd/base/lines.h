@@ -55,9 +55,8 @@ class LineReader {
   /// False at the end. Throws for invalid UTF-8, a NUL byte and a line of more than `max_bytes`
   /// bytes, each with its line number.
   bool next(std::string& line);
-  std::int64_t number() const {
-    return number_;
-  }  ///< number of the last line that next() returned, from 1
+  /// The number of the last line that next() returned, from 1.
+  std::int64_t number() const { return number_; }
   /// Whether the input is a terminal, whose user waits for the answer to each line.
   bool terminal() const { return source_.file().terminal(); }
 

@@ -15,7 +15,7 @@ HEED_BEGIN
 struct OtherTensor {
   std::string name;
   Shape shape;
-  std::vector<double> values, gradient;  ///< its analytic gradient
+  std::vector<double> values, gradient;  ///< its values and its analytic gradient
 };
 
 /// The evidence about one tensor x with a wrong gradient. Entry k of the vectors `analytic`,
@@ -27,7 +27,7 @@ struct Evidence {
   std::vector<double> analytic;
   std::vector<double> numeric;
   std::vector<bool> wrong;
-  std::vector<double> x, y;       ///< all values of the tensor; of f's output
+  std::vector<double> x, y;       ///< all values of the tensor and of f's output
   std::vector<double> cotangent;  ///< the weight of each value of f's output
   std::vector<OtherTensor> other_tensors;
   bool output_has_graph = true;  ///< f's result depends on a variable

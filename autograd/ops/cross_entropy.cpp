@@ -176,7 +176,7 @@ struct ProjectedCrossEntropy {
   double divisor = 1;
   std::optional<real> alpha = std::nullopt;
   const TeacherLogits* teacher = nullptr;  // read in forward only
-  bool want_x = false, want_weight = false, want_bias = false;
+  bool needs_x = false, needs_weight = false, needs_bias = false;
   LossCounts* counts = nullptr;
   Array dx, dweight, dbias;
 
@@ -187,9 +187,9 @@ struct ProjectedCrossEntropy {
     if (x.rows() % times != 0)
       fail("[{}] expected an even number of rows, got {}", name(), x.rows());
     check(name(), rows, classes, targets, smoothing, divisor);
-    if (want_x) dx = Array(x.shape());
-    if (want_weight) dweight = rows == 0 ? Array::zeros(weight.shape()) : Array(weight.shape());
-    if (want_bias) dbias = Array::zeros(bias.shape());
+    if (needs_x) dx = Array(x.shape());
+    if (needs_weight) dweight = rows == 0 ? Array::zeros(weight.shape()) : Array(weight.shape());
+    if (needs_bias) dbias = Array::zeros(bias.shape());
     const std::int64_t chunk =
         std::clamp<std::int64_t>(chunk_values / std::max<std::int64_t>(classes, 1), 64, 4096) /
         times;
@@ -201,7 +201,7 @@ struct ProjectedCrossEntropy {
       gemm(Trans::no, Trans::yes, z.rows(), classes, in, 1, input, in, weight.data(), in, 0,
            z.data(), classes);
       if (bias.defined()) kernels::add_bias(z.data(), bias.data(), z.data(), z.rows(), classes);
-      const bool with_grad = want_x || want_weight || want_bias;
+      const bool with_grad = needs_x || needs_weight || needs_bias;
       const auto factor = static_cast<real>(1 / divisor);
       const std::int32_t* const chunk_targets = targets.data() + begin;
       std::vector<double>* const each = counts != nullptr ? counts->each : nullptr;
@@ -215,12 +215,12 @@ struct ProjectedCrossEntropy {
       } else {
         accumulate(total, chunk_loss(z, chunk_targets, smoothing, factor, with_grad, each));
       }
-      if (want_weight) {
+      if (needs_weight) {
         gemm(Trans::yes, Trans::no, classes, in, z.rows(), 1, z.data(), classes, input, in,
              begin == 0 ? real(0) : real(1), dweight.data(), in);
       }
-      if (want_bias) kernels::add_column_sums(z.data(), z.rows(), classes, dbias.data());
-      if (want_x) {  // `inputs` is reused: it receives dx of both passes
+      if (needs_bias) kernels::add_column_sums(z.data(), z.rows(), classes, dbias.data());
+      if (needs_x) {  // `inputs` is reused: it receives dx of both passes
         gemm(Trans::no, Trans::no, z.rows(), in, classes, 1, z.data(), classes, weight.data(), in,
              0, alpha ? inputs.data() : dx.row(begin), in);
         if (alpha) {
@@ -320,9 +320,9 @@ Tensor projected(const Tensor& x, const Tensor& weight, const Tensor& bias,
   op.smoothing = smoothing;
   op.divisor = divisor;
   op.alpha = alpha;
-  op.want_x = recording() && x.needs_grad();
-  op.want_weight = recording() && weight.needs_grad();
-  op.want_bias = recording() && bias.needs_grad();
+  op.needs_x = recording() && x.needs_grad();
+  op.needs_weight = recording() && weight.needs_grad();
+  op.needs_bias = recording() && bias.needs_grad();
   op.counts = counts;
   return apply(std::move(op), x, weight, bias);
 }

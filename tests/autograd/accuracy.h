@@ -41,17 +41,17 @@ class MaxError {
     BOOST_CHECK_GT(count_, 0);
   }
   /// `largest`: the unit is that of this term if it is larger than the result.
-  void check(real got, big want, double at = 0, big slack = 0, big largest = 0) {
+  void check(real got, big expected, double at = 0, big slack = 0, big largest = 0) {
     ++count_;
-    double error = ulps(got, want);
-    if (std::isfinite(got) && !std::isnan(want)) {
-      const big apart = std::abs(got - want);
-      if (largest > std::abs(want)) error = static_cast<double>(apart / unit_at(largest));
+    double error = ulps(got, expected);
+    if (std::isfinite(got) && !std::isnan(expected)) {
+      const big apart = std::abs(got - expected);
+      if (largest > std::abs(expected)) error = static_cast<double>(apart / unit_at(largest));
       if (apart <= slack) error = 0;
     }
     worst_ = std::max(worst_, error);
     if (error > allowed_ && ++failures_ <= 5) {  // print at most five failures
-      BOOST_ERROR(what_ << " at " << at << ": " << got << ", expected " << want << ", " << error
+      BOOST_ERROR(what_ << " at " << at << ": " << got << ", expected " << expected << ", " << error
                         << " ulp");
     }
   }
@@ -184,32 +184,33 @@ struct ExactRow {
 
 /// Normalisation with limits for infinities, as in the kernels.
 struct ExactNorm {
-  std::vector<big> seen;
+  std::vector<big> norm_input;
   big mean = 0, variance = 0, square = 0, largest = 0, eps;
 
-  ExactNorm(const Row& x, big eps_) : seen(x.begin(), x.end()), eps(eps_) {
+  ExactNorm(const Row& x, big eps_) : norm_input(x.begin(), x.end()), eps(eps_) {
     const bool infinity = std::any_of(x.begin(), x.end(), [](real v) { return std::isinf(v); });
     if (infinity) {
       eps = 0;
-      for (big& v : seen) v = std::isnan(v) ? v : std::isinf(v) ? std::copysign(big{1}, v) : 0;
+      for (big& v : norm_input)
+        v = std::isnan(v) ? v : std::isinf(v) ? std::copysign(big{1}, v) : 0;
     }
     const auto n = static_cast<big>(x.size());
-    for (const big v : seen) {
+    for (const big v : norm_input) {
       mean += v;
       square += v * v / n;
       largest = std::max(largest, std::abs(v));
     }
     mean /= n;
     big error = 0;  // a long double cannot represent a sum of 65,536 doubles exactly
-    for (const big v : seen) error += (v - mean) / n;
+    for (const big v : norm_input) error += (v - mean) / n;
     mean += error;
-    for (const big v : seen) variance += (v - mean) * (v - mean) / n;
+    for (const big v : norm_input) variance += (v - mean) * (v - mean) / n;
   }
   static big over_root(big v, big s) { return s == 0 ? 0 : v / std::sqrt(s); }
   big layer_root() const { return over_root(1, variance + eps); }
   big rms_root() const { return over_root(1, square + eps); }
-  big layer(std::size_t i) const { return over_root(seen[i] - mean, variance + eps); }
-  big rms(std::size_t i) const { return over_root(seen[i], square + eps); }
+  big layer(std::size_t i) const { return over_root(norm_input[i] - mean, variance + eps); }
+  big rms(std::size_t i) const { return over_root(norm_input[i], square + eps); }
 };
 
 }  // namespace testing

@@ -108,10 +108,10 @@ BOOST_AUTO_TEST_CASE(a_new_thread_reuses_the_arena_of_an_ended_one) {
 }
 
 /// An object that outlives its thread's arena and allocates in its destructor.
-struct LastOfItsThread {
+struct AllocatesInDestructor {
   Block* early = nullptr;
   bool* alone = nullptr;
-  ~LastOfItsThread() {
+  ~AllocatesInDestructor() {
     Block* late = arena_allocate(5000);
     std::memset(late->memory(), 1, 5000);
     std::thread([&] {
@@ -127,7 +127,7 @@ struct LastOfItsThread {
 BOOST_AUTO_TEST_CASE(a_thread_that_returned_its_arena_acquires_another) {
   bool alone = false;
   std::thread([&] {
-    thread_local LastOfItsThread last;  // constructed first, destroyed last
+    thread_local AllocatesInDestructor last;  // constructed first, destroyed last
     last.alone = &alone;
     last.early = arena_allocate(5000);
   }).join();

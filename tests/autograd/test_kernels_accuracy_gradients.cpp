@@ -166,14 +166,14 @@ BOOST_AUTO_TEST_CASE(gradients_of_gain_and_bias_over_many_rows_are_accurate) {
   Row x = normal_values(rows * cols, 1, 1);
   const Row dy = normal_values(rows * cols, 1, 2);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += i % 2 ? real(1000) : dy[i];
-  std::vector<big> want_gain(cols), want_bias(cols), want_rms(cols), largest(cols);
+  std::vector<big> expected_gain(cols), expected_bias(cols), expected_rms(cols), largest(cols);
   for (std::int64_t r = 0; r < rows; ++r) {
     const ExactNorm exact(Row(x.begin() + r * cols, x.begin() + (r + 1) * cols), eps);
-    for (std::size_t c = 0; c < want_gain.size(); ++c) {
+    for (std::size_t c = 0; c < expected_gain.size(); ++c) {
       const big d = dy[static_cast<std::size_t>(r * cols) + c];
-      want_gain[c] += d * exact.layer(c);
-      want_rms[c] += d * exact.rms(c);
-      want_bias[c] += d;
+      expected_gain[c] += d * exact.layer(c);
+      expected_rms[c] += d * exact.rms(c);
+      expected_bias[c] += d;
       largest[c] = std::max(largest[c], std::abs(d) * std::max(big{1}, std::abs(exact.layer(c))));
     }
   }
@@ -189,9 +189,9 @@ BOOST_AUTO_TEST_CASE(gradients_of_gain_and_bias_over_many_rows_are_accurate) {
     kernels::rms_norm_grad(x.data(), nullptr, rrms.data(), dy.data(), nullptr, drms.data(), rows,
                            cols);
     for (std::size_t c = 0; c < dgain.size(); ++c) {
-      gains.check(dgain[c], want_gain[c], static_cast<double>(c), 0, largest[c]);
-      biases.check(dbias[c], want_bias[c], static_cast<double>(c), in_sum * rows);
-      rms.check(drms[c], want_rms[c], static_cast<double>(c), 0, largest[c]);
+      gains.check(dgain[c], expected_gain[c], static_cast<double>(c), 0, largest[c]);
+      biases.check(dbias[c], expected_bias[c], static_cast<double>(c), in_sum * rows);
+      rms.check(drms[c], expected_rms[c], static_cast<double>(c), 0, largest[c]);
     }
   });
 }

@@ -31,14 +31,14 @@ BOOST_AUTO_TEST_CASE(dropout_equals_its_plain_twin) {
             (std::int64_t{1} << 35) - 256}) {
         for (const real p : {real(0), real(1e-6), real(0.1), real(0.5), real(0.999), real(1)}) {
           const std::vector<real> x = normal_values(n, 1, 1), r = normal_values(n, 1, 2);
-          std::vector<real> want(x.size()), want_sum(x.size());
-          plain::dropout(key, first, p, x.data(), want.data(), n);
-          plain::dropout_add(key, first, p, x.data(), r.data(), want_sum.data(), n);
+          std::vector<real> expected(x.size()), expected_sum(x.size());
+          plain::dropout(key, first, p, x.data(), expected.data(), n);
+          plain::dropout_add(key, first, p, x.data(), r.data(), expected_sum.data(), n);
           Guarded y(x), z(r, 2);
           kernels::dropout_add(key, first, p, y.data(), z.data(), z.data(), n);
           kernels::dropout(key, first, p, y.data(), y.data(), n);
-          BOOST_REQUIRE(y.values() == want);
-          BOOST_REQUIRE(z.values() == want_sum);
+          BOOST_REQUIRE(y.values() == expected);
+          BOOST_REQUIRE(z.values() == expected_sum);
         }
       }
     }

@@ -44,13 +44,13 @@ using Binary = void (*)(const real*, const real*, real*, std::int64_t);
 void check_binary(Binary fast, Binary twin) {
   for (const std::int64_t n : lengths()) {
     const std::vector<real> a = inputs(n), b = normal_values(n, 2, 9);
-    std::vector<real> want(a.size());
-    twin(a.data(), b.data(), want.data(), n);
+    std::vector<real> expected(a.size());
+    twin(a.data(), b.data(), expected.data(), n);
     Guarded x(a, 1), z(b, 2), y(a, 3);
     fast(x.data(), z.data(), y.data(), n);
-    check_same(y.values(), want);
+    check_same(y.values(), expected);
     fast(x.data(), z.data(), x.data(), n);  // runs in place
-    check_same(x.values(), want);
+    check_same(x.values(), expected);
   }
 }
 
@@ -69,13 +69,13 @@ BOOST_AUTO_TEST_CASE(scale_and_axpy_equal_their_plain_twins) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       const std::vector<real> x = inputs(n), start = normal_values(n, 1, 3);
-      std::vector<real> want(x.size()), sum = start;
-      plain::scale(real(1.7), x.data(), want.data(), n);
+      std::vector<real> expected(x.size()), sum = start;
+      plain::scale(real(1.7), x.data(), expected.data(), n);
       plain::axpy(real(-0.3), x.data(), sum.data(), n);
       Guarded y(x), z(start, 2);
       kernels::axpy(real(-0.3), y.data(), z.data(), n);
       kernels::scale(real(1.7), y.data(), y.data(), n);
-      check_same(y.values(), want);
+      check_same(y.values(), expected);
       check_same(z.values(), sum);
     }
   });
@@ -86,10 +86,10 @@ BOOST_AUTO_TEST_CASE(unary_functions_equal_their_plain_twins) {
     for (const UnaryFunction f : all_unary_functions) {
       BOOST_TEST_CONTEXT(name_of(f))
       for (const std::int64_t n : lengths()) {
-        const std::vector<real> x = inputs(n), want = applied(f, x);
-        Guarded in(x, n % 5), out(want, n % 3);
+        const std::vector<real> x = inputs(n), expected = applied(f, x);
+        Guarded in(x, n % 5), out(expected, n % 3);
         kernels::unary(f, in.data(), out.data(), n);
-        check_close(out.values(), want, tolerance);
+        check_close(out.values(), expected, tolerance);
         kernels::unary(f, in.data(), in.data(), n);
         check_same(in.values(), out.values());  // alignment has no effect
       }
@@ -103,14 +103,14 @@ BOOST_AUTO_TEST_CASE(unary_gradients_equal_their_plain_twins) {
       BOOST_TEST_CONTEXT(name_of(f))
       for (const std::int64_t n : lengths()) {
         const std::vector<real> x = inputs(n), y = applied(f, x), dy = normal_values(n, 1, 5);
-        std::vector<real> want(x.size());
-        plain::unary_grad(f, x.data(), y.data(), dy.data(), want.data(), n);
+        std::vector<real> expected(x.size());
+        plain::unary_grad(f, x.data(), y.data(), dy.data(), expected.data(), n);
         Guarded dx(dy, 3);
         kernels::unary_grad(f, kernels::unary_needs_x(f) ? x.data() : nullptr,
                             kernels::unary_needs_y(f) ? y.data() : nullptr, dx.data(), dx.data(),
                             n);
         // A slope may be near 0, so the scale is that of dy.
-        check_close(dx.values(), want, 2 * tolerance, 1);
+        check_close(dx.values(), expected, 2 * tolerance, 1);
       }
     }
   });
@@ -153,12 +153,12 @@ BOOST_AUTO_TEST_CASE(bias_kernels_equal_their_plain_twins) {
       kernels::add_bias(y.data(), bias.data(), y.data(), rows, cols);
       check_same(y.values(), sum);
       for (const UnaryFunction f : all_unary_functions) {
-        const std::vector<real> want = applied(f, sum);
+        const std::vector<real> expected = applied(f, sum);
         Guarded h(x, 2), z(x, 3);
         // h and x are one array.
         kernels::add_bias_unary(f, h.data(), bias.data(), h.data(), z.data(), rows, cols);
         check_same(h.values(), sum);
-        check_close(z.values(), want, tolerance);
+        check_close(z.values(), expected, tolerance);
         Guarded in_place(x);
         kernels::add_bias_unary(f, in_place.data(), bias.data(), nullptr, in_place.data(), rows,
                                 cols);

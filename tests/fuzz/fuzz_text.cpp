@@ -64,13 +64,13 @@ void require_sound(const Split& split) {
 void target(std::string_view input) {
   Bytes bytes(input);
   const std::string_view letters = bytes.until("\n");
-  const auto wants = [&](char letter) { return letters.find(letter) != std::string_view::npos; };
+  const auto requests = [&](char letter) { return letters.find(letter) != std::string_view::npos; };
   std::string source(bytes.until("\n====\n"));
-  if (wants('s')) source = pack_gzip(source);
-  DataOptions options{.valid_fraction = wants('v') ? 0.1 : 0.0, .lowercase = wants('l')};
+  if (requests('s')) source = pack_gzip(source);
+  DataOptions options{.valid_fraction = requests('v') ? 0.1 : 0.0, .lowercase = wants('l')};
   const std::string source_path = put("x.src", source).string();
   if (is_gzip(source)) require_same_unpacked(source, source_path);
-  if (wants('t')) {
+  if (requests('t')) {
     options.train.text = {source_path};
   } else {
     options.train.source = {source_path};
@@ -78,7 +78,7 @@ void target(std::string_view input) {
   }
   Corpus corpus;
   try {
-    corpus = read_corpus(options, wants('t') ? Reads::text : Reads::pairs, 1);
+    corpus = read_corpus(options, requests('t') ? Reads::text : Reads::pairs, 1);
   } catch (const Error& error) {
     // Too few lines to split.
     const bool of_data = std::string_view(error.what()).starts_with("data.");
@@ -87,7 +87,7 @@ void target(std::string_view input) {
     throw;
   }
   require(!corpus.train.empty(), "the training data are not empty");
-  require(corpus.valid.empty() != wants('v'), "validation data exist if requested");
+  require(corpus.valid.empty() != requests('v'), "validation data exist if requested");
   must_work([&] { require_sound(corpus.train); });
 }
 

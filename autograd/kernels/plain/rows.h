@@ -118,7 +118,7 @@ inline double symmetric_kl_row(real* log_p, real* log_q, std::int64_t n, real sc
 
 /// The value that the norms use: x, or, in a row with infinities, its limit as these grow
 /// together: ±1 for them and 0 for all others. NaN remains.
-inline double seen(double x, bool row_has_infinity) {
+inline double norm_input(double x, bool row_has_infinity) {
   if (!row_has_infinity || std::isnan(x)) return x;
   return std::isinf(x) ? std::copysign(1.0, x) : 0;
 }
@@ -134,14 +134,14 @@ inline void layer_norm(const real* x, const real* gain, const real* bias, real e
     const bool inf = has_infinity(x, cols);
     const double n = static_cast<double>(cols);
     double mu = 0, error = 0, var = 0;
-    for (std::int64_t c = 0; c < cols; ++c) mu += seen(x[c], inf) / n;
-    for (std::int64_t c = 0; c < cols; ++c) error += seen(x[c], inf) - mu;
+    for (std::int64_t c = 0; c < cols; ++c) mu += norm_input(x[c], inf) / n;
+    for (std::int64_t c = 0; c < cols; ++c) error += norm_input(x[c], inf) - mu;
     mu += error / n;  // equal values then have no variance
-    for (std::int64_t c = 0; c < cols; ++c) var += std::pow(seen(x[c], inf) - mu, 2);
+    for (std::int64_t c = 0; c < cols; ++c) var += std::pow(norm_input(x[c], inf) - mu, 2);
     var /= n;
     const double root = reciprocal_root(var + (inf ? 0 : eps));
     for (std::int64_t c = 0; c < cols; ++c) {
-      const double z = (seen(x[c], inf) - mu) * root;
+      const double z = (norm_input(x[c], inf) - mu) * root;
       y[c] = static_cast<real>(z * (gain ? gain[c] : 1) + (bias ? bias[c] : 0));
     }
     mean[r] = static_cast<real>(inf ? mu * infinity : mu);
@@ -180,11 +180,11 @@ inline void rms_norm(const real* x, const real* gain, real eps, real* y, real* r
   for (std::int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
     const bool inf = has_infinity(x, cols);
     double mean_square = 0;
-    for (std::int64_t c = 0; c < cols; ++c) mean_square += std::pow(seen(x[c], inf), 2);
+    for (std::int64_t c = 0; c < cols; ++c) mean_square += std::pow(norm_input(x[c], inf), 2);
     mean_square /= static_cast<double>(cols);
     const double root = reciprocal_root(mean_square + (inf ? 0 : eps));
     for (std::int64_t c = 0; c < cols; ++c) {
-      y[c] = static_cast<real>(seen(x[c], inf) * root * (gain ? gain[c] : 1));
+      y[c] = static_cast<real>(norm_input(x[c], inf) * root * (gain ? gain[c] : 1));
     }
     rrms[r] = static_cast<real>(inf ? root * 0 : root);
   }

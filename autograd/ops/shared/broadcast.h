@@ -36,9 +36,8 @@ struct BroadcastWalk {
   std::array<std::int64_t, Shape::max_rank> extent{}, a{}, b{};
 
   std::int64_t run() const { return extent[static_cast<std::size_t>(rank - 1)]; }
-  bool repeats_a() const {
-    return a[static_cast<std::size_t>(rank - 1)] == 0;
-  }  ///< whether a repeats within a run
+  /// Whether a repeats its value within a run.
+  bool repeats_a() const { return a[static_cast<std::size_t>(rank - 1)] == 0; }
   bool repeats_b() const { return b[static_cast<std::size_t>(rank - 1)] == 0; }
 
   /// Calls visit(offset in a, in b, in y) for each run of the last axis.
