@@ -88,8 +88,8 @@ class Stretches {
 class Pattern {
  public:
   virtual ~Pattern() = default;
-  /// Adds the stretches of keys that a block reads. It is called for every block of queries, so its cost
-  /// should be proportional to the keys in the stretches.
+  /// Adds the stretches of keys that a block reads. It is called for every block of queries, so its
+  /// cost should be proportional to the keys in the stretches.
   virtual void stretches(const QueryBlock& block, Stretches& into) const = 0;
 };
 using PatternPtr = std::shared_ptr<const Pattern>;

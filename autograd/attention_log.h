@@ -24,7 +24,8 @@ struct AttentionRecord {
   Array output = {};  ///< [query rows, heads · size]: O, with dropout
   /// The rows from which a layer computed q; cross-attention: k and v.
   Array input = {}, encoder_output = {};
-  /// [queries, keys] of each sequence: 1 where the pattern permits the query to read the key, else 0.
+  /// [queries, keys] of each sequence: 1 where the pattern permits the query to read the key, else
+  /// 0.
   std::vector<Array> reads = {};
   /// P [queries, keys], before dropout, for each sequence and each of its heads. Masked
   /// keys have weight 0.
@@ -79,8 +80,8 @@ class AttentionLog {
     records_.push_back(std::move(record));
   }
   /// Adds p [rows, keys] to the newest call, for queries from `query` and keys from `key`, which count
-  /// from the beginning of their sequence. The weights are summed because the stretches of a pattern may overlap:
-  /// where a query does not read a key of a stretch, p is 0.
+  /// from the beginning of their sequence. The weights are summed because the stretches of a
+  /// pattern may overlap: where a query does not read a key of a stretch, p is 0.
   void add(std::int64_t sequence, std::int64_t head, std::int64_t query, std::int64_t rows,
            std::int64_t key, std::int64_t keys, const kernels::Visible& visible, const real* p) {
     AttentionRecord& record = records_.back();

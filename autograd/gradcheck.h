@@ -21,12 +21,13 @@
 /// (Abramowitz and Stegun 1964, 25.3.6). If they disagree, h is halved until two step sizes agree,
 /// so strong curvature, or a kink near x, causes no failure. A kink at x itself (left and right
 /// slopes converge to different values, as for relu at 0) is reported as such and accepted if the
-/// analytic value is one of the slopes or lies between them; a tensor whose entries are all at kinks
-/// fails.
+/// analytic value is one of the slopes or lies between them; a tensor whose entries are all at
+/// kinks fails.
 ///
 /// Differences miss some faults of a backward, so every op that f runs is also
-/// checked separately (autograd/gradcheck/audit.h): it must add to the gradients of its inputs, leave dy
-/// unchanged, work without the gradients of constants, be deterministic, and read only initialised values.
+/// checked separately (autograd/gradcheck/audit.h): it must add to the gradients of its inputs,
+/// leave dy unchanged, work without the gradients of constants, be deterministic, and read only
+/// initialised values.
 ///
 /// If an op declares a straight-through gradient (Op::straight_through, autograd/tensor.h), finite
 /// differences cannot agree: tensors whose gradient passes through it are listed but not compared.
@@ -59,8 +60,8 @@ struct GradcheckOptions {
   std::uint64_t seed = 1;  ///< seed of the cotangent, the directions and the choice of entries
   std::vector<std::string> names = {};  ///< names of the inputs; default "input 0", "input 1", …
   std::int64_t max_entries = 0;         ///< maximum of entries per tensor, chosen at random; 0: all
-  /// Above 0, for large models: the number of random directions d per tensor, instead of single entries:
-  /// <gradient, d> against the slope of s(x + t d). A few calls of f per tensor.
+  /// Above 0, for large models: the number of random directions d per tensor, instead of single
+  /// entries: <gradient, d> against the slope of s(x + t d). A few calls of f per tensor.
   int directions = 0;
   /// Outputs that remain ±inf (a masked log-softmax has some) are ignored.
   /// If false, they fail. NaN always fails.

@@ -1,7 +1,8 @@
 #pragma once
 /// Reverse-mode automatic differentiation. A Tensor is a value and, if it requires a gradient, the
-/// node that computed it. Nodes point to the nodes of their inputs: that graph is the tape. `backward`
-/// visits it from the newest node to the oldest and returns the gradients as a separate value.
+/// node that computed it. Nodes point to the nodes of their inputs: that graph is the tape.
+/// `backward` visits it from the newest node to the oldest and returns the gradients as a separate
+/// value.
 ///
 ///   Tensor w = Tensor::variable(Array::full({3}, 2));
 ///   Tensor loss = sum(mul(w, w));
@@ -69,8 +70,8 @@ class Grad {
   Array& sum() const;
   /// The sum so far; nullptr if there is none or it is not needed.
   const Array* value() const { return slot_ != nullptr && slot_->defined() ? slot_ : nullptr; }
-  /// The target of kernels that compute target = beta * target + …: sets beta to 0 for the first contribution
-  /// (the target's values are then not initialised), to 1 for later ones.
+  /// The target of kernels that compute target = beta * target + …: sets beta to 0 for the first
+  /// contribution (the target's values are then not initialised), to 1 for later ones.
   Array& target(real& beta) const;
   /// Moves the sum so far out, for a computation that continues it and adds it back; undefined if
   /// there is none.
@@ -147,8 +148,8 @@ class Tensor {
   bool defined() const { return value_.defined(); }
   const Array& value() const& { return value_; }
   Array value() && { return value_; }  ///< overload for temporaries
-  /// Writable values, for optimizers, initialisers and checkers; all copies change. Call it again for each
-  /// change, so that backward can detect a graph that needs the former value.
+  /// Writable values, for optimizers, initialisers and checkers; all copies change. Call it again
+  /// for each change, so that backward can detect a graph that needs the former value.
   Array& mutable_value() {
     value_.mark_written();
     return value_;
@@ -218,8 +219,8 @@ class NoGrad {
 };
 bool recording();  ///< whether this thread records ops
 
-/// Observes the ops that this thread runs (finite_check.h has an example). By default there is none, and the
-/// cost is one pointer test per op.
+/// Observes the ops that this thread runs (finite_check.h has an example). By default there is
+/// none, and the cost is one pointer test per op.
 class OpObserver {
  public:
   virtual ~OpObserver() = default;
@@ -239,7 +240,8 @@ class OpObserver {
 
 // ---- how an op becomes a node --------------------------------------------------------------
 
-/// The type that names an op in messages and profiles: Op itself, or Op::Named where a template wraps it.
+/// The type that names an op in messages and profiles: Op itself, or Op::Named where a template
+/// wraps it.
 template <class Op>
 const std::type_info& type_of() {
   if constexpr (requires { typename Op::Named; })
@@ -249,8 +251,8 @@ const std::type_info& type_of() {
 }
 
 /// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy,
-/// Grad...) const`; its members are what backward needs. An op whose backward deliberately returns another
-/// function's gradient declares that to gradcheck with `bool straight_through() const`.
+/// Grad...) const`; its members are what backward needs. An op whose backward deliberately returns
+/// another function's gradient declares that to gradcheck with `bool straight_through() const`.
 template <class Op, std::size_t n>
 class OpNode final : public Node {
  public:
@@ -302,7 +304,8 @@ inline bool recorded(std::span<const NodeRef> inputs) {
 }
 
 /// Finds the values that an op saves: those with more owners after forward than before, not counting the
-/// results. Another thread that copies or frees a shared value meanwhile may cause a false or missed find.
+/// results. Another thread that copies or frees a shared value meanwhile may cause a false or
+/// missed find.
 class SavedValueFinder {
  public:
   /// Searches these values, which must outlive the search.

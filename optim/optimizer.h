@@ -1,5 +1,6 @@
 #pragma once
-/// Updates weights from their gradients: Adam, AdamW, SGD with momentum (formulas in kernels/update.h).
+/// Updates weights from their gradients: Adam, AdamW, SGD with momentum (formulas in
+/// kernels/update.h).
 ///
 ///   Optimizer optimizer({.lr = 1e-3, .schedule = {.warmup = 100}}, model.parameters());
 ///   optimizer.step(backward(loss));
@@ -39,7 +40,8 @@ class Optimizer {
   /// A full step with this learning rate instead of the schedule's.
   OptimizerStep step(Gradients gradients, double lr);
 
-  /// Starts the next step: its learning rate, and the factor applied to the gradients first (clipping).
+  /// Starts the next step: its learning rate, and the factor applied to the gradients first
+  /// (clipping).
   void begin_step(double lr, double grad_scale);
   /// Updates values [begin, end) of a parameter from its gradient (the whole array's data). Ranges
   /// are independent: threads may share the work without changing the result. Returns whether the

@@ -1,6 +1,6 @@
 #pragma once
-/// The settings of the optimizer, as plain values. They are read from the YAML section `optim` and used by both
-/// builds.
+/// The settings of the optimizer, as plain values. They are read from the YAML section `optim` and
+/// used by both builds.
 #include <array>
 #include <cstdint>
 

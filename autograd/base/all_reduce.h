@@ -18,8 +18,8 @@ class AllReduce {
   explicit AllReduce(std::int64_t ranks, std::int64_t first = 0)
       : first_(first), values_(static_cast<std::size_t>(ranks)) {}
 
-  /// Includes the ranks of other processes: `gather` receives the concatenated values of the local ranks
-  /// and returns those of all ranks.
+  /// Includes the ranks of other processes: `gather` receives the concatenated values of the local
+  /// ranks and returns those of all ranks.
   using Gather = std::function<std::vector<double>(std::span<const double> local)>;
   void across(Gather gather) { gather_ = std::move(gather); }
   /// Replaces the values by their sum over all ranks, added in the order of the ranks, so that the bits do

@@ -143,18 +143,20 @@ bool is_refusal(int error);
 /// Removes a file or a folder with its contents, if it exists.
 void remove_tree(const std::filesystem::path& path);
 
-/// As remove_tree, but returns the reason for a refusal (is_refusal) instead of throwing; "" on success.
+/// As remove_tree, but returns the reason for a refusal (is_refusal) instead of throwing; "" on
+/// success.
 std::string remove_tree_if_allowed(const std::filesystem::path& path);
 
 /// The temporary name of `path` in the same folder: `.NAME.tmp`.
 std::filesystem::path temporary_name(const std::filesystem::path& path);
 
-/// Whether a file of any kind has this name, even a dangling link. Throws Error(io) if the disk fails.
+/// Whether a file of any kind has this name, even a dangling link. Throws Error(io) if the disk
+/// fails.
 bool path_exists(const std::filesystem::path& path);
 
-/// The exit status for a failed open or stat: bad_input if the path leads to no file; io if the file may be
-/// intact and another attempt may succeed. For a file that the user `named`, a lack of read
-/// permission is bad_input too.
+/// The exit status for a failed open or stat: bad_input if the path leads to no file; io if the
+/// file may be intact and another attempt may succeed. For a file that the user `named`, a lack of
+/// read permission is bad_input too.
 Exit exit_of_reading(int error, bool named = false);
 
 /// The error for a failed open, read or stat: "PATH: no such file".

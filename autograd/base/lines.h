@@ -72,8 +72,8 @@ class LineReader {
 /// TextSource does.
 std::string read_file(const std::string& path, std::uint64_t limit = UINT64_MAX);
 
-/// All lines of a file, or of several in sequence (LineReader), each of at most max_line_bytes bytes. An
-/// empty file has no lines.
+/// All lines of a file, or of several in sequence (LineReader), each of at most max_line_bytes
+/// bytes. An empty file has no lines.
 std::vector<std::string> read_lines(const std::string& path, std::uint64_t limit = UINT64_MAX);
 std::vector<std::string> read_lines(const std::vector<std::string>& paths);
 

@@ -49,8 +49,8 @@ class OpenNames {
   std::size_t built_in() const { return built_in_; }
   const std::string& what() const { return what_; }
 
-  /// The value with this name; registers a new name. Throws Error(bad_input) if the name lacks the form
-  /// that is_registered_name describes.
+  /// The value with this name; registers a new name. Throws Error(bad_input) if the name lacks the
+  /// form that is_registered_name describes.
   std::size_t registered(std::string_view name) {
     if (!is_registered_name(name)) {
       throw Error(Exit::bad_input,
@@ -92,7 +92,8 @@ class OpenTable {
 
   static bool is_built_in(E e) { return static_cast<std::size_t>(e) < open_names(e).built_in(); }
 
-  /// The Value of a registered enum value. Throws Error(failed) if it is registered only for the other `real` type.
+  /// The Value of a registered enum value. Throws Error(failed) if it is registered only for the
+  /// other `real` type.
   const Value& of(E e) const {
     const OpenNames& names = open_names(e);
     const std::size_t i = static_cast<std::size_t>(e) - names.built_in();

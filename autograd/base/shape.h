@@ -39,7 +39,8 @@ class Shape {
   std::int64_t size() const { return size_; }
   /// Extent of an axis; negative axes count from the end.
   std::int64_t operator[](int axis) const { return extents_[normalize(axis)]; }
-  /// The last extent (1 for a scalar) and the product of all other extents: any array as [rows, cols].
+  /// The last extent (1 for a scalar) and the product of all other extents: any array as [rows,
+  /// cols].
   std::int64_t cols() const { return rank_ == 0 ? 1 : extents_[rank_ - 1]; }
   std::int64_t rows() const {
     std::int64_t n = 1;

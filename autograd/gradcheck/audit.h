@@ -1,6 +1,6 @@
 #pragma once
-/// Checks of an op's backward that finite differences miss, because the given graph does not need them:
-/// it adds instead of overwriting; it leaves dy unchanged; constants among its inputs
+/// Checks of an op's backward that finite differences miss, because the given graph does not need
+/// them: it adds instead of overwriting; it leaves dy unchanged; constants among its inputs
 /// change no other gradient; it is deterministic; it reads only initialised values.
 #include <span>
 #include <string>
@@ -13,8 +13,8 @@
 HEED_BEGIN
 
 /// While one is alive, it runs every op of this thread, forward once and backward several
-/// times, and keeps the first fault. New arrays are poisoned (PoisonNewArrays). An observer installed
-/// earlier is called too.
+/// times, and keeps the first fault. New arrays are poisoned (PoisonNewArrays). An observer
+/// installed earlier is called too.
 class Audit final : public OpObserver {
  public:
   explicit Audit(std::span<const NamedTensor> checked);

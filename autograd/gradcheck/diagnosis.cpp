@@ -188,7 +188,8 @@ std::optional<std::string> statistic_of_each_line(const Evidence& e) {
   return {};
 }
 
-/// The values of a tensor whose shape is the end of another, repeated to the size of that other shape.
+/// The values of a tensor whose shape is the end of another, repeated to the size of that other
+/// shape.
 std::optional<Values> repeated_to(const Shape& shape, const OtherTensor& other) {
   const int skipped = shape.rank() - other.shape.rank();
   if (skipped < 0 || other.values.empty()) return {};
@@ -230,7 +231,8 @@ std::optional<std::string> factor_of_each_entry(const Evidence& e) {
   return {};
 }
 
-/// Detects, for y = x g(x), that one of the product's two terms, dy g(x) = dy y / x, is alone or missing.
+/// Detects, for y = x g(x), that one of the product's two terms, dy g(x) = dy y / x, is alone or
+/// missing.
 std::optional<std::string> product_rule(const Evidence& e) {
   if (e.shape != e.output_shape) return {};
   Values outer(e.x.size());

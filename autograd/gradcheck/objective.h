@@ -1,5 +1,6 @@
 #pragma once
-/// The quantities that the gradient checker measures: s = <u, f()>, its analytic gradient and its differences.
+/// The quantities that the gradient checker measures: s = <u, f()>, its analytic gradient and its
+/// differences.
 #include <cstdint>
 #include <functional>
 #include <string>

@@ -12,7 +12,8 @@ namespace {
 constexpr int halvings = 20;  // reduces ε^(1/5) to about 1e-9 in float64
 constexpr int patience = 12;  // number of halvings without progress before the search ends
 constexpr int doublings = 5;
-// Number of halvings in a row that leave the gap between the slopes from both sides unchanged at a kink.
+// Number of halvings in a row that leave the gap between the slopes from both sides unchanged at a
+// kink.
 constexpr int halvings_of_a_kink = 3;
 // Number of halvings in a row that shrink this gap if the function is smooth.
 constexpr int halvings_of_a_curve = 2;

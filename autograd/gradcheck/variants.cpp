@@ -149,8 +149,8 @@ Tensor shortened(const Tensor& x, std::int64_t from, std::int64_t to) {
   return Tensor(all.sliced(0, shape.size()).reshaped(shape));
 }
 
-/// The fault of a gradient check with another extent of the inputs. f may throw, and its results may
-/// be non-finite, such as the mean of no values.
+/// The fault of a gradient check with another extent of the inputs. f may throw, and its results
+/// may be non-finite, such as the mean of no values.
 std::string Variants::with_extent(std::int64_t from, std::int64_t to) const {
   std::vector<Tensor> x;
   for (const Tensor& input : inputs) {

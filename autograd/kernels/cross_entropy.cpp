@@ -33,8 +33,9 @@ HWY_INLINE void add_sums(RowSums& sums, real* x, real m, std::int64_t n, bool sm
   }
 }
 
-/// Three passes: the largest logit, the sums, the gradient. The first largest logit is excluded from
-/// the sum of exponentials, because its 1 would swamp the rest, and a loss near 0 is that rest.
+/// Three passes: the largest logit, the sums, the gradient. The first largest logit is excluded
+/// from the sum of exponentials, because its 1 would swamp the rest, and a loss near 0 is that
+/// rest.
 RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                           real scale, bool with_grad) {
   const real m = row_max(logits, n);

@@ -68,7 +68,8 @@ HWY_INLINE void philox_chunk(const RandomKey& key, std::uint32_t position, std::
 /// The mask of the kept values among [e, e + lanes) of a chunk: those whose 16 bits reach the
 /// threshold, which the caller shifts to the upper half of a word.
 HWY_INLINE Mask kept(const std::uint32_t* words, std::int64_t e, std::uint32_t threshold) {
-  // lanes divides 16 and e is a multiple of lanes, so a vector never crosses the boundary of a half.
+  // lanes divides 16 and e is a multiple of lanes, so a vector never crosses the boundary of a
+  // half.
   using BitsTag = hn::Rebind<std::uint32_t, Tag>;
   const BitsTag d;
   auto bits = hn::LoadU(d, words + e / 32 * 16 + e % 16);

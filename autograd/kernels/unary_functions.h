@@ -1,7 +1,8 @@
 #pragma once
 /// Functions of one value: their names and, in double, their formulas and derivatives. These are
 /// the plain twins of simd/unary_functions-inl.h. A new activation goes into HEED_ACTIVATIONS, any
-/// other function into the enum and its names; both need a case in each function below; the tests then cover it.
+/// other function into the enum and its names; both need a case in each function below; the tests
+/// then cover it.
 #include <cmath>
 
 #include "autograd/base/enum_names.h"

@@ -164,8 +164,8 @@ struct ArenaReturner {
 };
 
 Arena* my_arena() {
-  // A plain pointer stays valid until the thread ends. Objects destroyed after ArenaReturner that still
-  // create or free arrays acquire another arena, which is never returned.
+  // A plain pointer stays valid until the thread ends. Objects destroyed after ArenaReturner that
+  // still create or free arrays acquire another arena, which is never returned.
   thread_local Arena* arena = nullptr;
   if (arena == nullptr) {
     arena = take_arena();

@@ -12,13 +12,13 @@
 
 HEED_BEGIN
 
-/// Returns a block of at least `bytes` bytes, uninitialised, with one reference. Throws Error(Exit::io) if the
-/// system has no more.
+/// A block of at least `bytes` bytes, uninitialised, with one reference. Throws Error(Exit::io) if
+/// the system has no more.
 Block* arena_allocate(std::size_t bytes);
 /// Frees a block, from any thread. Its reference count is ignored.
 void arena_release(Block* block) noexcept;
-MemoryCounters
-arena_counters();         ///< sums over all threads; small blocks count as the memory of the arenas
+/// Sums over all threads. Small blocks count as the memory that the arenas hold.
+MemoryCounters arena_counters();
 void arena_reset_peak();  ///< resets the peak to the memory in use
 
 /// Lets standard containers use the arena.

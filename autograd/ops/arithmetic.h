@@ -9,8 +9,8 @@ Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
 Tensor scale(const Tensor& x, real factor);  ///< factor · x
-/// The larger and the smaller of two values, or NaN if either is NaN. Equal values each receive half of the
-/// gradient.
+/// The larger and the smaller of two values, or NaN if either is NaN. Equal values each receive
+/// half of the gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
 /// a where the condition is not 0, else b. All three broadcast.

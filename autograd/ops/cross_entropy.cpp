@@ -89,7 +89,8 @@ LossCounts paired_chunk_loss(Array& logits, const std::int32_t* targets, real sm
   return counts;
 }
 
-/// The losses of a chunk for distillation. `taught` contains the teacher's logits and is overwritten.
+/// The losses of a chunk for distillation. `taught` contains the teacher's logits and is
+/// overwritten.
 LossCounts distilled_chunk_loss(Array& logits, Array& taught, const std::int32_t* targets,
                                 real smoothing, const TeacherLogits& teacher, real factor,
                                 bool with_grad, std::vector<double>* each) {

@@ -16,8 +16,8 @@ struct LossCounts {
   std::int64_t correct = 0;             ///< number of tokens whose target had the largest logit
   std::vector<double>* each = nullptr;  ///< receives −log p[target] of each token; may be null
 };
-/// A row with this target is excluded from a loss, its gradient and its counts: padding, or the words
-/// of a prompt. PyTorch's ignore_index has the same value.
+/// A row with this target is excluded from a loss, its gradient and its counts: padding, or the
+/// words of a prompt. PyTorch's ignore_index has the same value.
 inline constexpr std::int32_t ignored_target = -100;
 /// The mean of label-smoothed cross-entropy over the rows that are not ignored, from logits [rows,
 /// classes]. Throws if all rows are ignored.
@@ -47,8 +47,8 @@ struct TeacherLogits {
   real temperature = 1;  ///< T
 };
 /// Distillation: the loss of a target is (1 − λ) CE(p) + λ T² KL(q_T ‖ p_T), with p_T = softmax(z /
-/// T) of the student's logits z, and q_T that of the teacher's logits, which are constant. T² keeps the
-/// gradient of the divergence at the same scale for every T.
+/// T) of the student's logits z, and q_T that of the teacher's logits, which are constant. T² keeps
+/// the gradient of the divergence at the same scale for every T.
 /// Source: Hinton, Vinyals and Dean, "Distilling the knowledge in a neural network", 2015, section
 /// 2.
 Tensor distilled_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,

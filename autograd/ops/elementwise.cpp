@@ -29,7 +29,8 @@ namespace {
 ///              u = √(2/π) (x + 0.044715 x³)         u' = √(2/π) (1 + 0.134145 x²)
 ///
 /// Φ and φ are the standard normal distribution and density. gelu: Hendrycks and Gimpel 2016;
-/// silu: also there and in Elfwing et al. 2017. The loops are kernels::unary and kernels::unary_grad.
+/// silu: also there and in Elfwing et al. 2017. The loops are kernels::unary and
+/// kernels::unary_grad.
 struct Elementwise {
   const char* name = "";
   kernels::UnaryFunction f = kernels::UnaryFunction::neg;

@@ -1,7 +1,7 @@
 #pragma once
 /// The patterns and score terms that the attention tests use, each with a reference definition. A
-/// new one needs a row of these tables: it is then checked against finite differences and composed ops,
-/// and in decoding.
+/// new one needs a row of these tables: it is then checked against finite differences and composed
+/// ops, and in decoding.
 #include <cmath>
 #include <functional>
 #include <string>

@@ -13,7 +13,8 @@ struct Mistake {
   std::string kind, message;
 };
 
-/// Compares the first table after `heading` with these rows. With HEED_UPDATE_DOCS=1, writes the table.
+/// Compares the first table after `heading` with these rows. With HEED_UPDATE_DOCS=1, writes the
+/// table.
 inline void check_doc_table(const std::string& page, const std::string& heading,
                             const std::vector<Mistake>& rows) {
   std::string now = "| mistake | message |\n|---|---|\n";

@@ -25,7 +25,8 @@ constexpr bool in_float = sizeof(real) == 4;
 constexpr real inf = Limits::infinity();
 constexpr real not_a_number = Limits::quiet_NaN();
 
-/// Runs body(name) once for each instruction set; `further` is one for which only some kernels are built.
+/// Runs body(name) once for each instruction set; `further` is one for which only some kernels are
+/// built.
 template <class Body>
 void for_each_target(const Body& body, std::int64_t further = 0) {
   struct Restore {

@@ -1,6 +1,6 @@
 #pragma once
-/// The gradcheck table: every op of autograd/ops/ has a row, and every row has a list of cases. An op
-/// without a row fails test_op_table.cpp.
+/// The gradcheck table: every op of autograd/ops/ has a row, and every row has a list of cases. An
+/// op without a row fails test_op_table.cpp.
 #include <functional>
 #include <string>
 #include <vector>

@@ -42,7 +42,8 @@ Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const HeadLay
   return concat(heads, 1);
 }
 
-/// One case (q, k and v of some sequences, a pattern and terms), computed by the op, by composed ops and in steps.
+/// One case (q, k and v of some sequences, a pattern and terms), computed by the op, by composed
+/// ops and in steps.
 struct Case {
   HeadLayout layout;
   PatternCase pattern;
@@ -137,7 +138,8 @@ void for_each_case(const Ids& offsets, Body body) {
   }
 }
 
-/// Checks that decoding, one row at a time, returns the rows of `expected`, for causal attention with one head.
+/// Checks that decoding, one row at a time, returns the rows of `expected`, for causal attention
+/// with one head.
 void check_steps(const AttentionOptions& options, const Array& q, const Array& k, const Array& v,
                  const Array& expected) {
   const std::int64_t size = q.cols();

@@ -12,7 +12,8 @@ BOOST_AUTO_TEST_SUITE(heap)
 
 namespace {
 
-/// Heaps are never destroyed, because blocks may be released at any time; the list avoids leak reports.
+/// Heaps are never destroyed, because blocks may be released at any time; the list avoids leak
+/// reports.
 Heap& new_heap() {
   static auto* all = new std::vector<Heap*>;
   return *all->emplace_back(new Heap);

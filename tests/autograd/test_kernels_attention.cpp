@@ -14,7 +14,8 @@ namespace {
 
 const double epsilon = Limits::epsilon();
 
-/// The size of a tile and the keys that its rows read: one range for all, or one that moves by one key per row.
+/// The size of a tile and the keys that its rows read: one range for all, or one that moves by one
+/// key per row.
 struct Sizes {
   std::int64_t rows, cols;
   std::vector<KeyRange> reads;

@@ -1,5 +1,5 @@
-/// Images, matrices of features, sound and video: a letter for the kind of file, a newline, then the
-/// file.
+/// Images, matrices of features, sound and video: a letter for the kind of file, a newline, then
+/// the file.
 ///   p  a colour image   g  an image, read in grey   i  an IDX file   n  a .npy file   w  a WAV file
 ///   v  a .npy file of a video   m  no file: the description of a video
 #include <cmath>

@@ -88,8 +88,8 @@ class Graph {
     if (variable) variables_.push_back(made_.back().tensor);
   }
 
-  /// Checks that backward returns the same bits twice while the graph is kept, gradients of the right shapes, and
-  /// an Error once the graph is consumed.
+  /// Checks that backward returns the same bits twice while the graph is kept, gradients of the
+  /// right shapes, and an Error once the graph is consumed.
   void check_backward(const Made& y) {
     if (!y.tensor.needs_grad()) return;
     const Array ones = Array::full(y.tensor.shape(), 1);

@@ -67,7 +67,7 @@ void target(std::string_view input) {
   const auto requests = [&](char letter) { return letters.find(letter) != std::string_view::npos; };
   std::string source(bytes.until("\n====\n"));
   if (requests('s')) source = pack_gzip(source);
-  DataOptions options{.valid_fraction = requests('v') ? 0.1 : 0.0, .lowercase = wants('l')};
+  DataOptions options{.valid_fraction = requests('v') ? 0.1 : 0.0, .lowercase = requests('l')};
   const std::string source_path = put("x.src", source).string();
   if (is_gzip(source)) require_same_unpacked(source, source_path);
   if (requests('t')) {

@@ -15,7 +15,8 @@ namespace heed::fuzz {
 /// Any other outcome is a finding.
 void target(std::string_view input);
 
-/// True if target() accepted the input, false if it refused it. Any other outcome aborts the program.
+/// True if target() accepted the input, false if it refused it. Any other outcome aborts the
+/// program.
 bool accepts(std::string_view input);
 
 /// Aborts the program with a message if the condition is false.

@@ -11,8 +11,8 @@
 namespace heed {
 namespace {
 
-/// Text shrinks to a tenth of its size at best. A file that grows by this factor, beyond the first bytes, is
-/// designed to exhaust memory.
+/// Text shrinks to a tenth of its size at best. A file that grows by this factor, beyond the first
+/// bytes, is designed to exhaust memory.
 constexpr std::uint64_t kMaxTimes = 200, kNoBomb = std::uint64_t{8} << 20;
 
 constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, with gzip's header and trailer

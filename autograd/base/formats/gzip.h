@@ -20,7 +20,8 @@ class GzipUnpacker {
   GzipUnpacker(std::string name, std::uint64_t limit, bool kept);
   ~GzipUnpacker();
 
-  /// Appends the unpacked content of the next bytes. Throws if they are damaged or outside of a member.
+  /// Appends the unpacked content of the next bytes. Throws if they are damaged or outside of a
+  /// member.
   void unpack(std::string_view packed, std::string& into);
   /// Throws if the last member is incomplete.
   void finish() const;
@@ -30,8 +31,8 @@ class GzipUnpacker {
   std::unique_ptr<State> state_;
 };
 
-/// The unpacked content. Throws Error(bad_input), beginning with `name`, if it is damaged, truncated,
-/// followed by something else, or longer than `limit` bytes.
+/// The unpacked content. Throws Error(bad_input), beginning with `name`, if it is damaged,
+/// truncated, followed by something else, or longer than `limit` bytes.
 std::string unpack_gzip(std::string_view bytes, std::uint64_t limit, const std::string& name);
 
 /// Packs the content. Equal content has equal packed bytes: the header has no time and no name.

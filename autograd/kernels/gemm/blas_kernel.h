@@ -1,6 +1,6 @@
 #pragma once
-/// The kernel that OpenBLAS runs. OpenBLAS chooses it when it is loaded, by the processor's family and
-/// model, and uses its oldest (Prescott, 2004) on a processor that is newer than the library.
+/// The kernel that OpenBLAS runs. OpenBLAS chooses it when it is loaded, by the processor's family
+/// and model, and uses its oldest (Prescott, 2004) on a processor that is newer than the library.
 /// The processor's instruction sets determine which kernel it could run.
 #include <atomic>
 #include <string>
@@ -36,14 +36,15 @@ struct BlasDiagnosis {
   bool crashes = false;  ///< the kernel needs vectors that the processor lacks
   std::string problem;   ///< one line, with the remedy; empty if there is none
 };
-/// A requested kernel is diagnosed only if it crashes or is far too slow (no AVX2, although the processor has
-/// it). A kernel of unknown name has no problem.
+/// A requested kernel is diagnosed only if it crashes or is far too slow (no AVX2, although the
+/// processor has it). A kernel of unknown name has no problem.
 BlasDiagnosis diagnose(const BlasKernel& kernel, BlasVectors processor);
-/// The diagnosis of this process; empty on processors other than x86 and with an OpenBLAS of a single kernel.
+/// The diagnosis of this process; empty on processors other than x86 and with an OpenBLAS of a
+/// single kernel.
 BlasDiagnosis diagnose_blas_kernel();
 
-/// Prints the problem, if there is one, to stderr, once per process, except if blas_kernel_checked: for programs that
-/// use heed as a library.
+/// Prints the problem, if there is one, to stderr, once per process, except if blas_kernel_checked:
+/// for programs that use heed as a library.
 void warn_about_blas_kernel();
 
 }  // namespace kernels

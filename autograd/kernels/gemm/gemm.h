@@ -12,7 +12,8 @@ enum class Trans : bool { no, yes };
 /// C = alpha op(A) op(B) + beta C, all row-major; op(A) is m x k, op(B) is k x n, C is m x n.
 /// lda, ldb, ldc are the strides of the stored rows. beta = 0 never reads C.
 /// In a Bf16Scope (bf16.h) large products round their operands; in a PackedScope (packed.h) weights
-/// are packed once, in int8 if it requests that (int8.h). A ProductLog (product_log.h) counts the products.
+/// are packed once, in int8 if it requests that (int8.h). A ProductLog (product_log.h) counts the
+/// products.
 void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k, real alpha,
           const real* a, std::int64_t lda, const real* b, std::int64_t ldb, real beta, real* c,
           std::int64_t ldc);

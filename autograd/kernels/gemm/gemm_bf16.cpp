@@ -129,7 +129,8 @@ void check(dnnl_status_t status, const char* what) {
   throw Error(Exit::failed, std::string("oneDNN: ") + what + " failed");
 }
 
-/// A matrix [rows, cols], stored transposed or not; while the size is unknown, it says only which stride is 1.
+/// A matrix [rows, cols], stored transposed or not; while the size is unknown, it says only which
+/// stride is 1.
 class MatrixDescription {
  public:
   MatrixDescription(dnnl_data_type_t type, Trans stored, std::int64_t rows, std::int64_t cols,

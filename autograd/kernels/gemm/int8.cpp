@@ -29,8 +29,8 @@ using Ints = hn::Vec<IntTag>;
 using Number = std::uint8_t;  // a number of A
 constexpr std::int64_t group = 4;
 constexpr std::int32_t raised = 128;
-/// This is assembly, because Highway 1.0 compiles this target without avx512vnni, although it selects it
-/// only for processors that have it.
+/// This is assembly, because Highway 1.0 compiles this target without avx512vnni, although it
+/// selects it only for processors that have it.
 HWY_INLINE Ints add_products(Ints sum, Ints a, const std::int8_t* b) {
   const Ints four = hn::BitCast(IntTag(), hn::LoadU(hn::Repartition<std::int8_t, IntTag>(), b));
   asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(four.raw));
@@ -49,7 +49,8 @@ HWY_INLINE Ints add_products(Ints sum, Ints a, const std::int8_t* b) {
 }
 #endif
 
-// Tiles as in packed.cpp, but a sum covers all of k, because a panel of bytes is a quarter as large.
+// Tiles as in packed.cpp, but a sum covers all of k, because a panel of bytes is a quarter as
+// large.
 constexpr std::int64_t panel_width = 2 * lanes;
 constexpr int tall = HWY_TARGET == HWY_AVX2 ? 6 : 12;
 constexpr std::int64_t block_rows = 21 * 12;

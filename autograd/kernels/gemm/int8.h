@@ -4,9 +4,10 @@
 /// Scales are rounded up to 17 significant bits, so that s q is exact in float32: quantising s q
 /// returns s and q. An error is at most s / 2.
 ///   (A Bᵀ)[i, j] ≈ sᵃᵢ sᵇⱼ Σ qᵃ[i, p] qᵇ[j, p]
-/// The sums are exact, so a value depends only on its two rows, and is independent of the other rows and the
-/// instruction set. A row with NaN, with an infinity or with a magnitude of 2^127 or above has the scale
-/// NaN, as do the products with it. A row of magnitudes below 127 · 2^-126 counts as zeros.
+/// The sums are exact, so a value depends only on its two rows, and is independent of the other
+/// rows and the instruction set. A row with NaN, with an infinity or with a magnitude of 2^127 or
+/// above has the scale NaN, as do the products with it. A row of magnitudes below 127 · 2^-126
+/// counts as zeros.
 /// Source: Wu, Judd, Zhang, Isaev and Micikevicius, "Integer quantization for deep learning
 /// inference", 2020, sections 3.1 and 3.2 (scale quantisation, per-channel weights).
 #include <cstdint>
@@ -39,8 +40,8 @@ class Int8Weights {
   void multiply(const real* a, std::int64_t m, real* c) const;
 
   /// B in the order of an instruction set's loops. Each panel contains w rows of B: for each
-  /// group of g columns, those columns of the first row, of the second, … (w and g depend on the instruction set);
-  /// zeros fill the last panel and the last group.
+  /// group of g columns, those columns of the first row, of the second, … (w and g depend on the
+  /// instruction set); zeros fill the last panel and the last group.
   struct Layout {
     template <class T>
     using Values = std::vector<T, ArenaAllocator<T>>;

@@ -17,8 +17,8 @@ HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
-// A tile of C remains in registers throughout the loop over k: `tall` rows of two vectors, with room
-// for two vectors of B and one value of A (Goto and van de Geijn 2008, "Anatomy of
+// A tile of C remains in registers throughout the loop over k: `tall` rows of two vectors, with
+// room for two vectors of B and one value of A (Goto and van de Geijn 2008, "Anatomy of
 // High-Performance Matrix Multiplication", section 6).
 constexpr std::int64_t panel_width = 2 * lanes;
 constexpr int tall = HWY_TARGET == HWY_AVX2 ? 6 : 12;  // there are 16 or 32 registers

@@ -69,11 +69,12 @@ const PackedMatrix* find_packed(const real* b, std::int64_t n, std::int64_t k);
 /// The number of values in the packed layout of [n, k], including zeros that fill the last panel.
 /// 0 if there is no packed layout.
 std::int64_t packed_size(std::int64_t n, std::int64_t k);
-/// B as consecutive panels of w rows: panel p contains, for each of the k columns of B, that column's
-/// values in rows [p w, (p + 1) w).
+/// B as consecutive panels of w rows: panel p contains, for each of the k columns of B, that
+/// column's values in rows [p w, (p + 1) w).
 void pack(const real* b, std::int64_t n, std::int64_t k, real* panels);
 /// C = A Bᵀ with B packed: A is [m, k], B [n, k], C [m, n], all row-major without gaps, k > 0. Each
-/// value is one chain of fused multiply-adds in the order of k, independent of m and the vector width.
+/// value is one chain of fused multiply-adds in the order of k, independent of m and the vector
+/// width.
 void multiply_packed(const real* a, const real* panels, std::int64_t m, std::int64_t n,
                      std::int64_t k, real* c);
 namespace plain {

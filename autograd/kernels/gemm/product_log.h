@@ -1,5 +1,6 @@
 #pragma once
-/// Counts matrix products as they are executed. Off by default; the cost is then one pointer test per product.
+/// Counts matrix products as they are executed. Off by default; the cost is then one pointer test
+/// per product.
 ///
 /// There are two counts. A product of m x k and k x n has 2 m n k FLOPs:
 ///   executed  what gemm multiplies: attention skips blocks that a mask hides, and recomputes some
@@ -68,9 +69,9 @@ class ProductLog {
   int declared_ = 0;  ///< number of unfinished computations with declared model FLOPs
 };
 
-/// Declares a computation whose products differ from those of its definition: while one is alive, they
-/// count only as executed, and `flops()` returns the model FLOPs of the computation. `flops` is
-/// called only if there is a log.
+/// Declares a computation whose products differ from those of its definition: while one is alive,
+/// they count only as executed, and `flops()` returns the model FLOPs of the computation. `flops`
+/// is called only if there is a log.
 class DeclaredFlops {
  public:
   template <class Flops>

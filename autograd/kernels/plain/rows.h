@@ -14,8 +14,8 @@ inline double largest(const real* x, std::int64_t n) {
   }
   return m;
 }
-/// exp(x − m) where m is the largest value of the row. For an infinite m it is the limit: values that
-/// are +inf share the row evenly; if all are -inf, all weights are 0.
+/// exp(x − m) where m is the largest value of the row. For an infinite m it is the limit: values
+/// that are +inf share the row evenly; if all are -inf, all weights are 0.
 inline double weight(double x, double m) {
   if (x == -infinity) return 0;
   return x == m ? 1 : std::exp(x - m);
@@ -68,8 +68,9 @@ inline void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::i
   }
 }
 
-/// With an infinite largest logit the loss is +inf, so that training stops; the gradient remains that
-/// of softmax's limit. A class at -inf has p = 0: its loss is +inf as target or under smoothing.
+/// With an infinite largest logit the loss is +inf, so that training stops; the gradient remains
+/// that of softmax's limit. A class at -inf has p = 0: its loss is +inf as target or under
+/// smoothing.
 inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                                  real scale, bool with_grad) {
   const double m = largest(logits, n), t = logits[target], eps = smoothing;

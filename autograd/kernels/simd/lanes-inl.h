@@ -16,8 +16,8 @@
 #include "hwy/highway.h"
 
 /// 1 if the target has partial loads and vectors with fused multiply-add, which exp and related
-/// functions need for their last digits: on x86, AVX2 and later. On other targets the plain twins are the
-/// kernels (packed.cpp: BLAS).
+/// functions need for their last digits: on x86, AVX2 and later. On other targets the plain twins
+/// are the kernels (packed.cpp: BLAS).
 #undef HEED_SIMD
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2)
 #define HEED_SIMD 0
@@ -52,8 +52,8 @@ HWY_INLINE Wide widen(hn::Vec<NarrowTag> v) { return hn::PromoteTo(WideTag(), v)
 HWY_INLINE hn::Vec<NarrowTag> narrow(Wide v) { return hn::DemoteTo(NarrowTag(), v); }
 #endif
 
-/// Access to a whole vector (Whole) and to the partial one at the end of a loop (Part): lanes beyond
-/// the end are read as 0 (or as `rest`) and never written.
+/// Access to a whole vector (Whole) and to the partial one at the end of a loop (Part): lanes
+/// beyond the end are read as 0 (or as `rest`) and never written.
 template <class D>
 struct Whole {
   using T = hn::TFromD<D>;

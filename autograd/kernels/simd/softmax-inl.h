@@ -1,5 +1,5 @@
-/// Functions shared by softmax, log-sum-exp and cross-entropy: the largest value of a row and the sum of
-/// exp(x − m).
+/// Functions shared by softmax, log-sum-exp and cross-entropy: the largest value of a row and the
+/// sum of exp(x − m).
 #if defined(HEED_KERNELS_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KERNELS_SOFTMAX_INL_H_
 #undef HEED_KERNELS_SOFTMAX_INL_H_

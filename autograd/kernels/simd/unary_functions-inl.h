@@ -1,5 +1,6 @@
 /// The functions of unary_functions.h and their derivatives, on vectors of `real`. `value(x)` is f(x)
-/// and `gradient(x, y, dy)` is dy f'(x), computed from x or from y = f(x), whichever the function needs.
+/// and `gradient(x, y, dy)` is dy f'(x), computed from x or from y = f(x), whichever the function
+/// needs.
 #if defined(HEED_KERNELS_UNARY_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KERNELS_UNARY_FUNCTIONS_INL_H_
 #undef HEED_KERNELS_UNARY_FUNCTIONS_INL_H_
@@ -93,8 +94,8 @@ HWY_INLINE Vector times_sigmoid(Vector x, Power<Vector> e) {
   const SigmoidParts s(e);
   return hn::IfThenElse(negative(x), s.small(x), hn::Mul(x, s.c));
 }
-/// σ(u) + x σ(u) σ(−u) u', the derivative of x σ(u); `far` marks lanes where the second term vanishes
-/// (and might be inf · 0).
+/// σ(u) + x σ(u) σ(−u) u', the derivative of x σ(u); `far` marks lanes where the second term
+/// vanishes (and might be inf · 0).
 HWY_INLINE Vector times_sigmoid_slope(Vector x, Power<Vector> e, Vector du, Mask far) {
   const SigmoidParts s(e);
   const Vector small = s.small(set(1));

@@ -14,8 +14,8 @@ struct BigBirdOptions {
   bool causal = false;  ///< queries read earlier keys, and random blocks are earlier ones
 };
 
-/// Sparse attention by blocks: global, window and random. Cost and memory are linear in the tokens, except
-/// for the few global queries. With enough blocks it equals full attention to the bit.
+/// Sparse attention by blocks: global, window and random. Cost and memory are linear in the tokens,
+/// except for the few global queries. With enough blocks it equals full attention to the bit.
 /// Source: Zaheer et al., "Big Bird", 2020, section 2 and appendix D (internal global tokens).
 class BigBirdPattern final : public Pattern {
  public:

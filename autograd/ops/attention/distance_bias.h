@@ -8,9 +8,10 @@ HEED_BEGIN
 
 /// A trained bias for each bucket of distances and each head:   S_ij += B[bucket(i − j), head]
 ///   dB[b, head] = Σ dS_ij over all i, j with bucket(i − j) = b
-/// Half of the buckets contain one short distance each; the other buckets grow with the logarithm of the
-/// distance, up to `farthest`; the last one contains all longer distances. Attention in both directions
-/// uses the first half of the table for keys at or before the query and the second for keys after it.
+/// Half of the buckets contain one short distance each; the other buckets grow with the logarithm
+/// of the distance, up to `farthest`; the last one contains all longer distances. Attention in both
+/// directions uses the first half of the table for keys at or before the query and the second for
+/// keys after it.
 /// Source: Raffel et al., "Exploring the Limits of Transfer Learning" (T5), 2020, section 2.1, and its
 /// published code (32 buckets, distances to 128).
 struct DistanceBias final : ScoreTerm {

@@ -47,11 +47,11 @@ using InputGradients = Operands<real>;
 ///   dV = P'ᵀ dO,  dP = dropout(dO Vᵀ),  dS = P ⊙ (dP − D),  dQ = c dS K,  dK = c dSᵀ Q
 /// For the other maps from S to P (kernels/score_map.h), sum has dS = (dP − D) / Σ S, and hard has softmax's dS, with
 /// D_i = Σ_j P_ij dP_ij of softmax's P.
-/// Queries are processed in blocks, and the keys of long sequences in tiles, so only a tile of S exists
-/// at a time. Backward recomputes P from S and the log-sum-exp of its rows, as does forward if a
-/// block has several tiles. A query that reads no key has the output 0 and no gradient.
-/// Memory is linear in the number of tokens. Source: Vaswani et al. 2017, section 3.2; recomputation after
-/// Dao et al., "FlashAttention", 2022.
+/// Queries are processed in blocks, and the keys of long sequences in tiles, so only a tile of S
+/// exists at a time. Backward recomputes P from S and the log-sum-exp of its rows, as does forward
+/// if a block has several tiles. A query that reads no key has the output 0 and no gradient.
+/// Memory is linear in the number of tokens. Source: Vaswani et al. 2017, section 3.2;
+/// recomputation after Dao et al., "FlashAttention", 2022.
 struct FusedAttention {
   /// Query rows per block: causal attention skips the blocks above the diagonal.
   static constexpr std::int64_t block_rows = 64;

@@ -8,8 +8,8 @@
 
 namespace heed {
 
-/// The pairs of a head's values that are rotated together: i and i + size/2 (as in Llama), or 2i and 2i + 1 (as
-/// in the paper). The two differ by a permutation of a head's columns.
+/// The pairs of a head's values that are rotated together: i and i + size/2 (as in Llama), or 2i
+/// and 2i + 1 (as in the paper). The two differ by a permutation of a head's columns.
 enum class RotaryPairs { halves, adjacent };
 constexpr auto names_of(RotaryPairs) { return enum_names<RotaryPairs>("halves", "adjacent"); }
 

@@ -45,15 +45,16 @@ struct Steps {
   }
 };
 
-/// The values of one sequence at one step, and of the step before, which are zeros at the first step.
+/// The values of one sequence at one step, and of the step before, which are zeros at the first
+/// step.
 template <class T>
 struct Row {
   T *gates, *kept, *h;  ///< gates contains x on entry to forward
   const real *kept_before, *h_before;
 };
 
-/// dh and dkept: on entry to backward, those of this step; on return, of the step before, where dh lacks
-/// the term Wᵀ du. If du_is_dx, both are one array and only dx is written.
+/// dh and dkept: on entry to backward, those of this step; on return, of the step before, where dh
+/// lacks the term Wᵀ du. If du_is_dx, both are one array and only dx is written.
 struct RowGradient {
   real *dh, *dkept, *dx, *du;
 };

@@ -9,8 +9,8 @@
 HEED_BEGIN
 
 /// x: [rows, 4 d] (gates i, f, g, o), weight: W_hh [4 d, d], bias: b_hh [4 d] or undefined → h: [rows, d].
-/// offsets: [sequences + 1], the first row of each sequence. `reverse`: from the last row of a sequence to the
-/// first.
+/// offsets: [sequences + 1], the first row of each sequence. `reverse`: from the last row of a
+/// sequence to the first.
 Tensor lstm(const Tensor& x, const Tensor& weight, const Tensor& bias,
             std::span<const std::int32_t> offsets, bool reverse = false);
 /// The GRU with x: [rows, 3 d] (gates r, z, n), weight: [3 d, d], bias: [3 d] or undefined.

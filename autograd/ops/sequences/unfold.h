@@ -21,7 +21,8 @@ struct UnfoldWindow {
 };
 
 /// x: [rows, d] → [windows, height · width, d]: the rows of each window, line by line, with zeros
-/// outside of the sequence and of its lines. offsets: [sequences + 1], the first row of each sequence.
+/// outside of the sequence and of its lines. offsets: [sequences + 1], the first row of each
+/// sequence.
 Tensor unfold(const Tensor& x, std::span<const std::int32_t> offsets, const UnfoldWindow& window);
 
 /// The first window of each sequence.

@@ -25,8 +25,8 @@ Array broadcast_to(const Array& x, const Shape& shape);
 Array sum_to(const Array& x, const Shape& shape);
 
 /// Iterates over the values of y in order, and over the matching values of a and b.
-/// Adjacent axes that both a and b repeat, or neither, are merged: equal shapes become one axis, a matrix
-/// plus a row two.
+/// Adjacent axes that both a and b repeat, or neither, are merged: equal shapes become one axis, a
+/// matrix plus a row two.
 struct BroadcastWalk {
   BroadcastWalk(const Shape& y, const Shape& a, const Shape& b);
 
