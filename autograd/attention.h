@@ -163,7 +163,7 @@ class AttentionStep {
   /// `q_columns` is heads · size.
   AttentionStep(const AttentionOptions& options, std::int64_t q_columns);
 
-  /// q, out: [heads · size], the query at `position` of sequence `sequence`, which has `keys`
+  /// q, out: [heads · size], the query and the result at `position` of sequence `sequence`, which has `keys`
   /// keys. row(t): the address of the keys [key_heads · size] of position t, followed by its
   /// values. out is 0 if the query reads no key.
   template <class Row>

@@ -9,9 +9,9 @@
 ///   GradcheckResult r =
 ///       gradcheck_parameters([&] { return loss(model, batch); }, model.parameters());
 ///
-/// The result is true if every gradient agrees; printed, it is a report of what is wrong, where, by
-/// size and, if the numbers show one, likely cause. The library depends on no test
-/// framework.
+/// The result is true if every gradient agrees; printed, it is a report of each error with
+/// its place, its size and, if the numbers show one, the likely cause. The library depends on no
+/// test framework.
 ///
 /// Method: f's outputs y are reduced to s = <u, y> with random weights u (the cotangent), because a
 /// plain sum hides errors: the gradient of sum(softmax(x)) is zero, so an empty backward would
@@ -78,7 +78,7 @@ struct GradcheckOptions {
 enum class GradcheckStatus {
   ok,
   empty,       ///< the tensor has no entries: nothing to check
-  declared,    ///< not compared: the gradient passes through a straight-through op
+  declared,    ///< the gradient passes through a straight-through op: no comparison
   kink,        ///< s is not differentiable at x; the analytic value is a valid subgradient
   unstable,    ///< the numeric derivative converges at no step size: fails
   wrong,       ///< fails
@@ -142,7 +142,7 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
 
 namespace gradcheck_detail {
 
-/// Lists its parameters as a range of NamedTensors. A type that cannot does not compile, so no
+/// Lists its parameters as a range of NamedTensors. Any other `parameters()` does not compile, so no
 /// parameter remains unchecked.
 template <class F>
 concept HasParameters = requires(F& f) {

@@ -13,8 +13,8 @@ HEED_BEGIN
 using Recomputed = std::function<Tensor(std::span<const Tensor>)>;
 
 /// f(inputs), of which only the inputs are kept: backward runs f again, this time recorded, and
-/// then backward through it. The gradients are equal to the bit to those of f(inputs) itself.
-/// `variables` lists those that f reads besides its inputs; backward throws for any other variable.
+/// then the backward of that graph. The gradients are equal to the bit to those of f(inputs) itself.
+/// `variables` lists the variables that f reads besides its inputs; backward throws for any other.
 /// Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016.
 Tensor recompute(Recomputed f, std::span<const Tensor> inputs, std::span<const Tensor> variables);
 

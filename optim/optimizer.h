@@ -26,7 +26,7 @@ inline constexpr ValueRange all_values{0, std::numeric_limits<std::int64_t>::max
 class Optimizer {
  public:
   /// Keeps handles to the parameters' values and allocates their moments, initially zero.
-  /// Throws if a parameter is no variable or is listed twice, or an option is out of range.
+  /// Throws if a parameter is not a variable or is listed twice, or an option is out of range.
   /// Only the values `owned`, an index range over all parameters, have moments and may be updated.
   Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters,
             ValueRange owned = all_values);

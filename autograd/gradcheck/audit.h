@@ -12,7 +12,7 @@
 
 HEED_BEGIN
 
-/// While one is alive, it runs every op of this thread, forward once and backward several
+/// While one is alive, it checks every op of this thread, forward once and backward several
 /// times, and keeps the first fault. New arrays are poisoned (PoisonNewArrays). An observer
 /// installed earlier is called too.
 class Audit final : public OpObserver {

@@ -3,8 +3,7 @@
 /// - softmax: P = exp(S) / Σ exp(S)
 /// - sum: P = S / Σ S. Weights may be negative, and are unbounded as Σ S approaches 0.
 /// - hard: P = 1 for the largest score (the first of equal ones), 0 for all others. The true
-/// gradient
-///   is 0 almost everywhere, so backward uses softmax's (a straight-through estimator: Bengio, Léonard
+///   gradient is 0 almost everywhere, so backward uses softmax's (a straight-through estimator: Bengio, Léonard
 ///   and Courville 2013; Jang et al. 2017).
 #include <algorithm>
 #include <cmath>

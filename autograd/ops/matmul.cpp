@@ -87,7 +87,7 @@ struct Matmul {
   }
 
   /// Calls visit(which matrix of a, which of b, which of y) for each matrix of a result y that has
-  /// values. (A loop over empty matrices might never end.)
+  /// values. (The number of empty matrices may be huge.)
   template <class Visit>
   void for_each_matrix(const Shape& y, Visit visit) const {
     if (y.size() == 0) return;

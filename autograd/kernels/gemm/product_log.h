@@ -6,7 +6,7 @@
 ///   executed  what gemm multiplies: attention skips blocks that a mask hides, and recomputes some
 ///             scores instead of storing them
 ///   model     what the definition of the model requires: attention counts in full, masked or not,
-///             for any way to compute it. Papers and other programs report this count.
+///             however it is computed. Papers and other programs report this count.
 #include <cstdint>
 #include <vector>
 

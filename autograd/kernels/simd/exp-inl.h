@@ -48,7 +48,7 @@ struct ExpConstants<double> {
       1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
 };
 
-/// e^x as (1 + m) 2^n with m in [-0.3, 0.42] and n an integer. Separate so that a factor can be
+/// e^x as (1 + m) 2^n with m in [-0.3, 0.42] and n an integer. Both are kept so that a factor can be
 /// applied before rounding: `times` applies one to 1 + m, times_power handles denormal results.
 template <class V>
 struct Power {

@@ -22,8 +22,8 @@ Array causal_mask(std::int64_t t);
 /// One op for concatenated sequences; attention.h has its options: heads, the keys that a
 /// query reads, terms of the scores. offsets: [sequences + 1], the first row of each sequence. The
 /// op never stores a T × T matrix: its memory is linear in the number of tokens. With `size`
-/// columns per head: Self-attention: qkv [tokens, (heads + 2 key_heads) size] = q, k, v → [tokens,
-/// heads size].
+/// columns per head:
+/// Self-attention: qkv [tokens, (heads + 2 key_heads) size] = q, k, v → [tokens, heads size].
 Tensor self_attention(const Tensor& qkv, std::span<const std::int32_t> offsets,
                       const AttentionOptions& options);
 /// Sequence i of q [query tokens, heads size] reads sequence i of kv [key tokens, 2 key_heads size]

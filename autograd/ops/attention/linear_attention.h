@@ -9,9 +9,9 @@
 
 HEED_BEGIN
 
-/// qkv [tokens, (heads + 2 key_heads) size] = q, k, v, concatenated sequences → [tokens, heads
-/// size]. causal: a row reads its own row and earlier ones; otherwise its whole sequence. Of the
-/// options only options heads and key_heads apply.
+/// qkv [tokens, (heads + 2 key_heads) size] = q, k, v of concatenated sequences
+/// → [tokens, heads size]. causal: a row reads itself and earlier rows; otherwise its whole
+/// sequence. Only the options heads and key_heads apply.
 Tensor linear_attention(const Tensor& qkv, std::span<const std::int32_t> offsets, bool causal,
                         const AttentionOptions& options);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Recurrent layers over concatenated sequences: x holds the product of the inputs and its bias,
+/// Recurrent layers over concatenated sequences: x contains the product of the inputs and its bias,
 /// the op adds the contribution of the step before. Each sequence starts from a state of zeros.
 #include <cstdint>
 #include <span>
