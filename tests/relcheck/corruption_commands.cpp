@@ -30,7 +30,7 @@ std::vector<Damage> damages_of(const std::string& file) {
   return all;
 }
 
-/// A fresh copy of the run, to be damaged.
+/// A copy of the run, which a measure may damage.
 class Copy {
  public:
   explicit Copy(const fs::path& run) {

@@ -39,7 +39,7 @@ def check_kinds(check, ground, lines, count):
 
 
 def write_lines(ground, count):
-    """Writes random sentences of the training words."""
+    """Writes sentences of random words of the training data; returns the path."""
     words = sorted(set((ground.path / "train.src").read_text().split()))
     chance = random.Random(13)
     path = ground.path / "alone.src"

@@ -64,7 +64,7 @@ class Recording:
         return true
 
     def points(self, lies=False):
-        """Yields after every call: the disk, the steps that must exist, and how metrics.jsonl must begin."""
+        """Yields after every call: the disk, the steps that must exist, and the required beginning of metrics.jsonl."""
         disk, reports, records, synced = Disk(self.scenario.base, lies), reported(self.calls), b"", b""
         for number, call in enumerate(self.calls, 1):
             self.play(disk, call)
