@@ -184,7 +184,7 @@ def standard_error(check, runs):
         os.close(stream)
         why = f"exit {done.returncode}" if done.returncode != 0 else ""
         tally.add(f"stderr is {name}", why or ("" if digest(run) == runs.end else "different bits"))
-    tally.line(check, "stderr is /dev/full or a closed pipe: training continues")
+    tally.line(check, "stderr full or a closed pipe: training continues")
 
 
 def head(check, runs):
