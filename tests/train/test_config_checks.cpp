@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {"task: denoise\ndata: {train: {text: t}, max_length: 900}\n", "accepted"},
       {"task: denoise\ndata: {train: {text: t}, max_length: 900, spans: {length: 1}}\n",
        "exp.yaml:2:59: data.spans.length: a line of data.max_length: 900 tokens has 135 hidden "
-       "stretches, but there are 100 pieces <extra_id_...> to mark them"},
+       "spans, but there are 100 pieces <extra_id_...> to mark them"},
       {"data: {synthetic: {name: captions}}\n",
        "exp.yaml:1:26: data.synthetic.name: captions is for data.input: image"},
       {"data: {synthetic: {name: tones}, input: image}\n",
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {"data: {synthetic: {name: copy}, input: features}\n",
        "exp.yaml:1:26: data.synthetic.name: copy is for data.input: text"},
       {"data: {synthetic: {name: captions}, input: image, image: {height: 12, patch: 4}}\n",
-       "exp.yaml:1:67: data.image.height: two shapes need a picture of at least 16 x 16 pixels"},
+       "exp.yaml:1:67: data.image.height: two shapes need an image of at least 16 x 16 pixels"},
       {"data: {synthetic: {name: motion}, input: image}\n",
        "exp.yaml:1:26: data.synthetic.name: motion is for data.input: video"},
       {"data: {synthetic: {name: motion}, input: video, image: {height: 14, width: 6, patch: 2}}\n",
@@ -147,17 +147,17 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "exp.yaml:3:27: model.front_end.kind: conv is only for task: seq2seq or classify"},
       {"data: {train: {source: a, target: b}, input: video}\nmodel: {positions: learned, "
        "max_positions: 391}\n",
-       "exp.yaml:2:44: model.max_positions: 391 is less than the 392 rows of a clip"},
+       "exp.yaml:2:44: model.max_positions: 391 is less than the 392 rows of a video"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: video}\nmodel: {positions: "
        "learned, max_positions: 392}\n",
-       "exp.yaml:3:44: model.max_positions: 392 is less than the 393 rows of a clip"},
+       "exp.yaml:3:44: model.max_positions: 392 is less than the 393 rows of a video"},
       {"data: {train: {source: a, target: b}, input: video}\nmodel: {front_end: {kind: conv}}\n",
        "exp.yaml:2:27: model.front_end.kind: only for data.input: image or features"},
       {"task: tag\ndata: {train: {source: a, target: b}}\nmodel: {front_end: {kind: conv}}\n",
        "exp.yaml:3:27: model.front_end.kind: only for data.input: image or features"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
        "front_end: {kind: conv}}\n",
-       "exp.yaml:3:15: model.swin.depths: 2 stages need both sides of a picture divisible by 2 "
+       "exp.yaml:3:15: model.swin.depths: 2 stages need both sides of an image divisible by 2 "
        "patches, but it has 7 x 7\n"
        "exp.yaml:3:39: model.front_end.kind: only for model.kind: transformer"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {front_end: "
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "exp.yaml:2:29: model.front_end.layers: only for kind: conv"},
       {"data: {train: {source: a, target: b}, input: image}\nmodel: {front_end: {kind: conv, "
        "layers: 1}, positions: learned, max_positions: 15}\ndecode: {max_length: 9}\n",
-       "exp.yaml:2:80: model.max_positions: 15 is less than the 16 rows of a picture"},
+       "exp.yaml:2:80: model.max_positions: 15 is less than the 16 rows of an image"},
       {"data: {train: {source: a, target: b}, input: features, max_length: 100}\nmodel: "
        "{front_end: {kind: conv}, positions: learned, max_positions: 24}\n",
        "exp.yaml:2:69: model.max_positions: 24 is less than the 25 rows that front_end makes of "
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {"data: {synthetic: {name: copy}}\nmodel: {kind: swin}\n",
        "exp.yaml:2:15: model.kind: only for data.input: image"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin}\n",
-       "exp.yaml:3:15: model.swin.depths: 2 stages need both sides of a picture divisible by 2 "
+       "exp.yaml:3:15: model.swin.depths: 2 stages need both sides of an image divisible by 2 "
        "patches, but it has 7 x 7"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
        "swin: {depths: [2.5]}}\n",
