@@ -36,7 +36,7 @@ std::string for_metric(Metric metric) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(inconsistent_values) {
+BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
   check_all({
       {copy + "model: {d_model: 100, heads: 3}\n",
        "exp.yaml:2:18: model.d_model: 100 is not a multiple of heads: 3"},
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_shorter_run_needs_a_shorter_warmup) {
+BOOST_AUTO_TEST_CASE(run_shortened_by_override_has_shorter_warmup) {
   const std::string text =
       copy + "optim: {schedule: {name: cosine, warmup: 100}}\ntrain: {steps: 1000}\n";
   const auto read = [&](const std::string& file, const std::vector<std::string>& overrides) {
@@ -357,10 +357,10 @@ BOOST_AUTO_TEST_CASE(a_shorter_run_needs_a_shorter_warmup) {
   BOOST_TEST(config.warnings == std::vector{says}, boost::test_tools::per_element());
   BOOST_TEST(read(text, {"train={steps: 2}"}).optim.schedule.warmup == 0);
   BOOST_TEST(read(text, {"optim.schedule.steps=50"}).optim.schedule.warmup == 5);
-  // The default warmup, if the command line also chooses the schedule.
+  // The default warmup is shortened if the command line also chooses the schedule.
   BOOST_TEST(read(copy, {"train.steps=20", "optim.schedule.name=linear"}).optim.schedule.warmup ==
              2);
-  // Long enough: no change.
+  // The run is long enough: the warmup is unchanged.
   BOOST_TEST(read(text, {"train.steps=101"}).optim.schedule.warmup == 100);
   BOOST_TEST(read(text, {"train.steps=101"}).warnings.empty());
   const std::string late = ", but cosine ends at step 2; give a shorter warmup too";
@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(a_shorter_run_needs_a_shorter_warmup) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_mean_over_more_than_the_last_fifth_gives_a_warning) {
+BOOST_AUTO_TEST_CASE(mean_over_more_than_the_last_fifth_causes_a_warning) {
   const auto warnings = [&](const std::string& train) {
     return heed::parse_config(copy + "train: " + train, "exp.yaml", {}).warnings;
   };
@@ -389,13 +389,15 @@ BOOST_AUTO_TEST_CASE(a_mean_over_more_than_the_last_fifth_gives_a_warning) {
              boost::test_tools::per_element());
   BOOST_TEST(warnings("{steps: 2000, average: 5, save_every: 100}").empty());
   BOOST_TEST(warnings("{steps: 2000, average: 5, save_every: 101}").size() == 1u);
-  BOOST_TEST(warnings("{steps: 11, average: 2, save_every: 3}").empty());  // a fifth, rounded up
+  BOOST_TEST(
+      warnings("{steps: 11, average: 2, save_every: 3}").empty());  // the fifth is rounded up
   BOOST_TEST(warnings("{steps: 11, average: 2, save_every: 4}").size() == 1u);
   BOOST_TEST(warnings("{steps: 100, average: 1}").empty());
-  BOOST_TEST(warnings("{steps: 0, epochs: 2, average: 9}").empty());  // unknown number of steps
+  BOOST_TEST(
+      warnings("{steps: 0, epochs: 2, average: 9}").empty());  // the number of steps is unknown
 }
 
-BOOST_AUTO_TEST_CASE(numbers_and_text_that_few_people_write) {
+BOOST_AUTO_TEST_CASE(unusual_numbers_and_text_are_read_or_refused) {
   const std::string tag = "task: tag\ndata: {synthetic: {name: brackets}}\n";
   const std::string steps = "is out of range (allowed: 0 to 1000000000000)";
   check_all({
@@ -419,7 +421,7 @@ BOOST_AUTO_TEST_CASE(numbers_and_text_that_few_people_write) {
   BOOST_REQUIRE(shared.warnings.size() == 1u);
   BOOST_TEST(shared.warnings[0] ==
              "exp.yaml:3:33: tokenizer.shared: labels have their own vocabulary");
-  // A whole number is printed as one, however large, and the sign of zero is kept.
+  // A whole number of any size and the sign of zero are kept in JSON.
   for (const double lr : {1e20, 1e3, 0.5}) {
     heed::Config config;
     config.optim.lr = lr;
@@ -430,7 +432,7 @@ BOOST_AUTO_TEST_CASE(numbers_and_text_that_few_people_write) {
   BOOST_TEST(std::signbit(heed::find_field("optim.momentum")->get(config).get<double>()));
 }
 
-BOOST_AUTO_TEST_CASE(the_command_line) {
+BOOST_AUTO_TEST_CASE(broken_overrides_are_refused) {
   check_all({
       {copy,
        "command line: train.stepz=3: unknown key (did you mean train.steps?)",
@@ -440,8 +442,8 @@ BOOST_AUTO_TEST_CASE(the_command_line) {
        {"trian.steps=3"}},
       {copy + "train: {steps: 9}\n",
        "command line: train.steps.x=3: unknown key",
-       {"train.steps.x=3"}},  // inside a value of the file
-      {copy, "command line: seed.x=3: unknown key", {"seed=1", "seed.x=3"}},  // of an override
+       {"train.steps.x=3"}},  // the path leads through a value of the file
+      {copy, "command line: seed.x=3: unknown key", {"seed=1", "seed.x=3"}},  // through an override
       {copy + "train: [1]\n",
        "exp.yaml:2:8: train: expected keys and values, such as steps: ..., "
        "got a list",
@@ -495,7 +497,7 @@ BOOST_AUTO_TEST_CASE(the_command_line) {
       {copy + "", "command line: optim.momentum=0.5: only for name: sgd", {"optim.momentum=0.5"}},
       {copy,
        "command line: tokenizer.algorithm=bpe: only for kind: sentencepiece",
-       {"tokenizer.kind=char", "tokenizer.algorithm=bpe"}},  // both were asked for
+       {"tokenizer.kind=char", "tokenizer.algorithm=bpe"}},  // the command line sets both
       {copy,
        "command line: seed.x=1: seed: expected a whole number, got keys and values",
        {"seed.x=1"}},
