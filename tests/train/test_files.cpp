@@ -17,6 +17,7 @@
 
 #include "tests/train/support.h"
 #include "train/run/checkpoint_folder.h"
+#include "train/run/run_folder.h"
 #include "train/run/run_lock.h"
 
 using namespace heed;
