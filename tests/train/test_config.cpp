@@ -85,16 +85,16 @@ decode: {beam: 19, length_penalty: 0, max_length: 20, batch_sequences: 21, sampl
   BOOST_TEST(config.data.max_length == 99);
   BOOST_TEST((config.tokenizer.kind == heed::TokenizerKind::words));
   BOOST_TEST(config.tokenizer.target_model == "t.txt");
-  BOOST_TEST(config.model.encoder_layers == 1);
-  BOOST_TEST(config.model.decoder_layers == 5);
-  BOOST_TEST((config.model.activation == heed::Activation::gelu_tanh));
-  BOOST_TEST((config.model.positions == heed::PositionKind::learned));
-  BOOST_TEST((config.model.attention.pattern == heed::PatternKind::window));
-  BOOST_TEST(config.model.attention.window == 40);
-  BOOST_TEST((config.model.norm == heed::NormPlace::post));
-  BOOST_TEST(!config.model.final_norm);
-  BOOST_TEST((config.model.norm_kind == heed::NormKind::rms));
-  BOOST_TEST((config.model.init == heed::InitKind::normal));
+  BOOST_TEST(config.model->encoder_layers == 1);
+  BOOST_TEST(config.model->decoder_layers == 5);
+  BOOST_TEST((config.model->activation == heed::Activation::gelu_tanh));
+  BOOST_TEST((config.model->positions == heed::PositionKind::learned));
+  BOOST_TEST((config.model->attention.pattern == heed::PatternKind::window));
+  BOOST_TEST(config.model->attention.window == 40);
+  BOOST_TEST((config.model->norm == heed::NormPlace::post));
+  BOOST_TEST(!config.model->final_norm);
+  BOOST_TEST((config.model->norm_kind == heed::NormKind::rms));
+  BOOST_TEST((config.model->init == heed::InitKind::normal));
   BOOST_TEST((config.optim.name == heed::OptimizerKind::adamw));
   BOOST_TEST(config.optim.lr == 5e-4);
   BOOST_TEST(config.optim.betas[1] == 0.9);
@@ -169,9 +169,9 @@ BOOST_AUTO_TEST_CASE(config_of_a_benchmark_needs_no_data) {
 BOOST_AUTO_TEST_CASE(a_language_model_has_no_encoder) {
   const Config config =
       parse("task: lm\ndata: {train: {text: t}}\nmodel: {layers: 4, context: 64}");
-  BOOST_TEST(config.model.encoder_layers == 0);
-  BOOST_TEST(config.model.decoder_layers == 4);
-  BOOST_TEST(config.model.context == 64);
+  BOOST_TEST(config.model->encoder_layers == 0);
+  BOOST_TEST(config.model->decoder_layers == 4);
+  BOOST_TEST(config.model->context == 64);
 }
 
 BOOST_AUTO_TEST_CASE(one_dropout_applies_to_all_or_each_is_set) {
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(an_override_may_leave_keys_of_the_file_without_effect) {
   const Config config = parse(text, {"optim.name=sgd", "model.positions=sinusoidal"});
   BOOST_TEST(config.optim.betas[1] == heed::OptimOptions{}.betas[1]);
   BOOST_TEST(config.optim.weight_decay == 0.1);
-  BOOST_TEST(config.model.max_positions == heed::ModelOptions{}.max_positions);
+  BOOST_TEST(config.model->max_positions == heed::ModelOptions{}.max_positions);
   const Config again = parse(heed::write_yaml(config));  // the resolved file is consistent
   BOOST_TEST(heed::differences(config, again).empty());
 }

@@ -13,6 +13,8 @@
 #include "train/config/plugins.h"
 
 namespace heed {
+
+template class Boxed<ModelOptions>;
 namespace {
 
 /// The file's text; if the file is too large, one byte more than the limit.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
+#include "nn/options.h"
 #include "nn/weights.h"
 #include "train/config/fields.h"
 #include "train/run/checkpoint_folder.h"

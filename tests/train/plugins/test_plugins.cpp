@@ -79,8 +79,8 @@ BOOST_AUTO_TEST_CASE(registered_names_become_choices) {
   const Config config = parse_config(
       copy + "task: open.lines\nmodel: {mixer: open.gate, activation: open.same}\n", "exp.yaml");
   BOOST_TEST(name_of(config.task) == "open.lines");
-  BOOST_TEST(name_of(config.model.mixer) == "open.gate");
-  BOOST_TEST(name_of(config.model.activation) == "open.same");
+  BOOST_TEST(name_of(config.model->mixer) == "open.gate");
+  BOOST_TEST(name_of(config.model->activation) == "open.same");
   BOOST_TEST((info_of(config.task).metrics == std::vector{Metric::loss}));
   const Config again = parse_config(write_yaml(config), "exp.yaml");
   BOOST_TEST(differences(config, again).empty());

@@ -238,7 +238,7 @@ void check_model(const Config& c, const std::filesystem::path& folder, const Lin
     BOOST_TEST_CONTEXT(layer) {
       const bool self = !layer.ends_with("multihead_attn");
       std::vector<Read> heads;
-      for (std::int64_t h = 0; h < config.model.heads; ++h) {
+      for (std::int64_t h = 0; h < config.model->heads; ++h) {
         const AttentionTrace trace = trace_attention(trained, config, batch, {layer, h, true});
         BOOST_TEST(trace.difference < 1e-5);
         BOOST_TEST(trace.loss == double{loss.value().item()});
@@ -249,8 +249,8 @@ void check_model(const Config& c, const std::filesystem::path& folder, const Lin
       }
       for (const NamedTensor& p : trained.model.parameters()) {
         if (p.name != layer + ".in_proj_weight") continue;
-        const std::int64_t given = config.model.attention.kv_heads;
-        check_gradients(heads, gradients[p.tensor], given == 0 ? config.model.heads : given);
+        const std::int64_t given = config.model->attention.kv_heads;
+        check_gradients(heads, gradients[p.tensor], given == 0 ? config.model->heads : given);
       }
     }
   }
