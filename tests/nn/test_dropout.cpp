@@ -1,9 +1,9 @@
 // Dropout masks are a function of (seed, step, shard, dropout's index) and have the right rate.
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(dropout_in_layers)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(dropout_in_layers)
 
 namespace {
 

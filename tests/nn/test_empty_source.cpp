@@ -1,9 +1,9 @@
 // Sentences without source tokens: the decoder attends to nothing, and all values are finite.
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(empty_source)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(empty_source)
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(own_models)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(own_models)
 
 BOOST_AUTO_TEST_CASE(parameters_of_several_parts_have_their_names_in_order) {
   Init init(1);

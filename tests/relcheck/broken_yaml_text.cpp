@@ -17,8 +17,8 @@ void YamlCases::text(const std::string& name, const std::string& text, const std
 void YamlCases::sized(const std::string& name,
                       const std::function<std::string(std::size_t bytes)>& of_size,
                       const std::string& says) {
-  text(name, of_size(yaml_most_bytes), says);
-  all.back().make_eighth = [small = of_size(yaml_most_bytes / 8)](const fs::path& folder) {
+  text(name, of_size(yaml_max_bytes), says);
+  all.back().make_eighth = [small = of_size(yaml_max_bytes / 8)](const fs::path& folder) {
     put(folder / "exp.yaml", small);
   };
 }
@@ -87,7 +87,7 @@ void places(YamlCases& cases) {
         fs::resize_file(folder / "exp.yaml", std::uintmax_t{1} << 40);
       },
       "larger than ");
-  cases.text("one byte too many", kRuns + "#" + std::string(yaml_most_bytes - kRuns.size(), 'x'),
+  cases.text("one byte too many", kRuns + "#" + std::string(yaml_max_bytes - kRuns.size(), 'x'),
              "1:1: larger than ");
 }
 
@@ -173,7 +173,7 @@ std::vector<BrokenCase> sound_yaml() {
              "\xEF\xBB\xBF---\r\n" + kRuns + "seed: 3\r\n...\r\n", "");
   cases.text("anchors and aliases", kRuns + "train: {steps: &n 5, keep: *n}\n", "");
   cases.text("as large as may be",
-             kRuns + "#" + std::string(yaml_most_bytes - kRuns.size() - 1, 'x'), "");
+             kRuns + "#" + std::string(yaml_max_bytes - kRuns.size() - 1, 'x'), "");
   cases.text("brackets in quotes and comments",
              kRuns + "name: '" + std::string(100, '[') + "' # " + std::string(100, '{') + "\n", "");
   return cases.all;

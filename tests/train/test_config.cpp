@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(choices_map_to_their_enum_values) {
   BOOST_TEST((metric("bleu") == heed::Metric::bleu));
   BOOST_TEST((metric("chrf") == heed::Metric::chrf));
   const auto activation = [](const char* name) {
-    return parse(minimal, {std::string("model.activation=") + name}).model.activation;
+    return parse(minimal, {std::string("model.activation=") + name}).model->activation;
   };
   BOOST_TEST((activation("relu") == heed::Activation::relu));
   BOOST_TEST((activation("gelu") == heed::Activation::gelu));
@@ -175,28 +175,28 @@ BOOST_AUTO_TEST_CASE(a_language_model_has_no_encoder) {
 }
 
 BOOST_AUTO_TEST_CASE(one_dropout_applies_to_all_or_each_is_set) {
-  const heed::DropoutRates shared = parse(minimal + "model: {dropout: 0.25}\n").model.dropout;
+  const heed::DropoutRates shared = parse(minimal + "model: {dropout: 0.25}\n").model->dropout;
   BOOST_TEST(shared.residual == 0.25);
   BOOST_TEST(shared.attention == 0.25);
   BOOST_TEST(shared.activation == 0.25);
   const std::string text = minimal + "model: {dropout: {residual: 0.3, attention: 0}}\n";
-  const heed::DropoutRates separate = parse(text, {"model.dropout.activation=0.2"}).model.dropout;
+  const heed::DropoutRates separate = parse(text, {"model.dropout.activation=0.2"}).model->dropout;
   BOOST_TEST(separate.residual == 0.3);
   BOOST_TEST(separate.attention == 0);
   BOOST_TEST(separate.activation == 0.2);
-  BOOST_TEST(parse(text, {"model.dropout=0"}).model.dropout.residual == 0);
+  BOOST_TEST(parse(text, {"model.dropout=0"}).model->dropout.residual == 0);
 }
 
 BOOST_AUTO_TEST_CASE(overrides_replace_the_files_values) {
   const std::string text = minimal + "model: {layers: 6, d_model: 512}\ntrain: {steps: 5}\n";
   BOOST_TEST(parse(text, {"train.steps=200"}).train.steps == 200);
   BOOST_TEST(parse(text, {"train.steps=200", "train.steps=300"}).train.steps == 300);
-  BOOST_TEST(parse(text, {"model.layers=2"}).model.encoder_layers == 2);
-  BOOST_TEST(parse(text, {"model.layers={encoder: 1, decoder: 2}"}).model.decoder_layers == 2);
+  BOOST_TEST(parse(text, {"model.layers=2"}).model->encoder_layers == 2);
+  BOOST_TEST(parse(text, {"model.layers={encoder: 1, decoder: 2}"}).model->decoder_layers == 2);
   const Config one = parse(text, {"model.layers.decoder=1"});
-  BOOST_TEST(one.model.decoder_layers == 1);
-  BOOST_TEST(one.model.encoder_layers == 6);
-  BOOST_TEST(one.model.d_model == 512);
+  BOOST_TEST(one.model->decoder_layers == 1);
+  BOOST_TEST(one.model->encoder_layers == 6);
+  BOOST_TEST(one.model->d_model == 512);
   BOOST_TEST(
       (parse(text, {"data.train.source=[a, b]", "data.train.target=[c,d]"}).data.train.source ==
        Strings{"a", "b"}));
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(overrides_replace_the_files_values) {
   BOOST_TEST((parse(text, {"optim.betas=[0.5, 0.6]"}).optim.betas[0] == 0.5));
   BOOST_TEST(parse(text, {"tokenizer.model=\"\""}).tokenizer.model.empty());
   // A whole section replaces the file's section.
-  BOOST_TEST(parse(text, {"model={heads: 2}"}).model.d_model == heed::ModelOptions{}.d_model);
+  BOOST_TEST(parse(text, {"model={heads: 2}"}).model->d_model == heed::ModelOptions{}.d_model);
   // With an empty file, the command line can supply every key.
   BOOST_TEST(parse("", {"data.synthetic.name=copy"}).name == "exp");
 }
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(differences_lists_the_changed_keys) {
   const Config a = parse(minimal);
   Config b = a;
   BOOST_TEST(heed::differences(a, b).empty());
-  b.model.encoder_layers = 9;
+  b.model->encoder_layers = 9;
   b.seed = 7;
   b.train.early_stopping.metric = heed::Metric::loss;
   BOOST_TEST((heed::differences(a, b) ==

@@ -8,6 +8,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
 #include "autograd/base/message_text.h"
+#include "nn/options.h"
 #include "train/config/fields.h"
 #include "train/config/overrides.h"
 #include "train/config/plugins.h"

@@ -1,4 +1,5 @@
 // Heads and weights that a trained model can do without.
+#include "nn/options.h"
 #include "train/loop/pruning.h"
 
 #include <algorithm>
