@@ -39,7 +39,7 @@ if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "unshare", "mpirun.open
 
 home = os.getcwd()
 work = pathlib.Path(tempfile.mkdtemp(prefix="heed-hosts-"))
-shared = work / "shared"  # on each host, a different folder is mounted at this path
+shared = work / "shared"  # each host mounts a different folder at this path
 hosts = [f"heedtest{i}" for i in range(2)]
 address = ["10.213.7.1", "10.213.7.2"]
 

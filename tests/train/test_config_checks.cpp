@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
        "warmup too"},
       {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, epochs: 3}\n", "accepted"},
       {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, minutes: 3}\n",
-       "exp.yaml:2:26: optim.schedule.steps: missing: cosine needs to know where it ends, and "
+       "exp.yaml:2:26: optim.schedule.steps: missing: cosine needs an end step, and "
        "train.steps is 0"},
       {copy + "optim: {lr: 1.0e-4, schedule: {name: cosine, min_lr: 1.0e-3}}\n",
        "exp.yaml:2:54: optim.schedule.min_lr: 0.001 is more than optim.lr: 0.0001"},
@@ -351,10 +351,10 @@ BOOST_AUTO_TEST_CASE(run_shortened_by_override_has_shorter_warmup) {
   };
   const heed::Config config = read(text, {"train.steps=20"});
   BOOST_TEST(config.optim.schedule.warmup == 2);
-  const std::string says =
+  const std::string warning =
       "command line: train.steps=20: optim.schedule.warmup: shortened from 100 "
       "to 2 steps, in proportion to the run";
-  BOOST_TEST(config.warnings == std::vector{says}, boost::test_tools::per_element());
+  BOOST_TEST(config.warnings == std::vector{warning}, boost::test_tools::per_element());
   BOOST_TEST(read(text, {"train={steps: 2}"}).optim.schedule.warmup == 0);
   BOOST_TEST(read(text, {"optim.schedule.steps=50"}).optim.schedule.warmup == 5);
   // The default warmup is shortened if the command line also chooses the schedule.
@@ -381,11 +381,11 @@ BOOST_AUTO_TEST_CASE(mean_over_more_than_the_last_fifth_causes_a_warning) {
   const auto warnings = [&](const std::string& train) {
     return heed::parse_config(copy + "train: " + train, "exp.yaml", {}).warnings;
   };
-  const std::string says =
+  const std::string warning =
       "exp.yaml:2:31: train.average: 5 checkpoints, 500 steps apart, reach back over more than the "
       "last fifth of the 2000 steps, and only those within it are averaged; lower average or "
       "save_every";
-  BOOST_TEST(warnings("{steps: 2000, average: 5}") == std::vector{says},
+  BOOST_TEST(warnings("{steps: 2000, average: 5}") == std::vector{warning},
              boost::test_tools::per_element());
   BOOST_TEST(warnings("{steps: 2000, average: 5, save_every: 100}").empty());
   BOOST_TEST(warnings("{steps: 2000, average: 5, save_every: 101}").size() == 1u);
@@ -420,7 +420,7 @@ BOOST_AUTO_TEST_CASE(unusual_numbers_and_text_are_read_or_refused) {
       heed::parse_config(tag + "tokenizer: {kind: char, shared: true}\n", "exp.yaml", {});
   BOOST_REQUIRE(shared.warnings.size() == 1u);
   BOOST_TEST(shared.warnings[0] ==
-             "exp.yaml:3:33: tokenizer.shared: labels have their own vocabulary");
+             "exp.yaml:3:33: tokenizer.shared: labels have a separate vocabulary");
   // A whole number of any size and the sign of zero are kept in JSON.
   for (const double lr : {1e20, 1e3, 0.5}) {
     heed::Config config;
@@ -443,7 +443,9 @@ BOOST_AUTO_TEST_CASE(broken_overrides_are_refused) {
       {copy + "train: {steps: 9}\n",
        "command line: train.steps.x=3: unknown key",
        {"train.steps.x=3"}},  // the path leads through a value of the file
-      {copy, "command line: seed.x=3: unknown key", {"seed=1", "seed.x=3"}},  // through an override
+      {copy,
+       "command line: seed.x=3: unknown key",
+       {"seed=1", "seed.x=3"}},  // the path leads through an override
       {copy + "train: [1]\n",
        "exp.yaml:2:8: train: expected keys and values, such as steps: ..., "
        "got a list",

@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(runs_are_found_in_a_folder_and_its_subfolders) {
   const std::filesystem::path run = runs.run("done", config, chosen, 40);
   BOOST_REQUIRE(list_runs(run.string()).size() == 1);
   BOOST_TEST(list_runs(run.string())[0].result.folder == run.string());
-  runs.run("a/b/c/d", config, chosen, 40);  // at the maximum depth, four levels
+  runs.run("a/b/c/d", config, chosen, 40);  // four levels, the maximum depth
   runs.run("a/b/c/d/e", config, chosen, 40);
   BOOST_TEST(list_runs(runs.folder.path.string()).size() == 2);
 }

@@ -23,7 +23,7 @@ BEYOND = {
                          r"|does not divide|needs an even width|must be more than"
                          r"|\d+ files, but|hidden spans, but|samples; a frame needs|shorter than a sample"
                          r"|need an image of at least|needs frames of at least|divisible by \d+ patches|blocks in all",
-    "depends on several keys": r"missing: nothing to train on|missing, but|use one or the other|needs to know where it ends"
+    "depends on several keys": r"missing: nothing to train on|missing, but|use one or the other|needs an end step"
                                r"|needs validation data|nothing ends the run|needs at least 1"
                                r"|is for data\.input|only for text|a mixture of which tasks|begin with the names of their tasks"
                                r"|fractions are cut from|but kind: swin needs|but front_end\.kind: conv needs|which mirroring exchanges|has no effect with kind: swin"

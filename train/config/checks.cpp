@@ -306,7 +306,7 @@ class Checker : KeyChecks {
     config_.model->decoder_layers = 0;
     if (architecture == Architecture::encoder_of_tokens || !text) return;
     if (config_.tokenizer.shared && tree_.place_of("tokenizer.shared").complete)
-      warn({"tokenizer.shared", "task"}, "labels have their own vocabulary");
+      warn({"tokenizer.shared", "task"}, "labels have a separate vocabulary");
     config_.tokenizer.shared = false;
   }
 
@@ -504,7 +504,7 @@ class Checker : KeyChecks {
     const std::int64_t end = end_of_decay(config_);
     if (end == 0 && config_.train.epochs == 0.0) {
       add_error({steps, chooser, "train.steps"},
-                fmt::format("missing: {} needs to know where it ends, and train.steps is 0", name));
+                fmt::format("missing: {} needs an end step, and train.steps is 0", name));
     } else if (end > 0 && schedule.warmup >= end && !shorten_warmup(end)) {
       add_error({warmup, steps, chooser, "train.steps"},
                 fmt::format("{}, but {} ends at step {}; give a shorter warmup too",

@@ -196,7 +196,7 @@ void add_tokenizer(Table& table) {
               "unigram: the number of likeliest segmentations to draw from.")
               .only(kind, {"sentencepiece"}),
           row(HEED_KEY(tokenizer.shared),
-              "One vocabulary for source and target. Labels always have their own."),
+              "One vocabulary for source and target. Labels always have a separate one."),
           row(HEED_KEY(tokenizer.model),
               "An existing tokenizer (a SentencePiece .model or a vocabulary file) instead of a "
               "learned one.")
@@ -358,7 +358,7 @@ void add_distributed(Table& table) {
 void add_bench(Table& table) {
   add(table, {
                  row(HEED_KEY(bench.sequences), Range{0, million},
-                     "Sequences in a step; 0: batches of the config's own data."),
+                     "Sequences in a step; 0: batches of the config's data."),
                  row(HEED_KEY(bench.source_length), tokens,
                      "Tokens in each source sequence; ignored for images and videos, whose patches "
                      "count."),

@@ -88,7 +88,7 @@ struct DistributedOptions {
 /// The batch that `heed bench` makes up when sequences > 0: random tokens, all sequences of equal
 /// length.
 struct BenchOptions {
-  std::int64_t sequences = 0;       ///< 0: benchmark on batches of the config's own data
+  std::int64_t sequences = 0;       ///< 0: benchmark on batches of the config's data
   std::int64_t source_length = 32;  ///< tokens of a source sequence; not used by a language model
   std::int64_t target_length = 32;  ///< tokens of a target sequence
   std::int64_t vocabulary = 8000;

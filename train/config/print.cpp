@@ -73,7 +73,7 @@ const std::vector<std::string> reference_settings{"data.synthetic.name=dates",
 using Json = nlohmann::ordered_json;
 
 const Json plain_text = {{"type", Json::array({"string", "number", "boolean"})},
-                         {"pattern", "^[^\\x00-\\x1f\\x7f]*$"}};  // in YAML, 2016 is a number
+                         {"pattern", "^[^\\x00-\\x1f\\x7f]*$"}};  // YAML reads 2016 as a number
 
 /// A value as the table prints it, converted to JSON.
 Json value_of(const Field& field, const std::string& text) {
