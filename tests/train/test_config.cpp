@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(unreadable_file_is_reported_with_its_full_path) {
   const std::string long_name(300, 'x');
   BOOST_TEST(message("/" + long_name) ==
              "cannot read the config: /" + long_name + ": File name too long");
-  try {  // a file that opens but cannot be read: an I/O error, not a usage error
+  try {  // a file that opens but cannot be read is an I/O error
     heed::read_config("/proc/self/mem");
     BOOST_ERROR("nothing was thrown");
   } catch (const heed::Error& error) {

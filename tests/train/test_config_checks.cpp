@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {"data: {synthetic: {name: mixture, of: sort}}\n",
        "exp.yaml:1:26: data.synthetic.name: mixture is only for task: text2text"},
       {mixture + "data: {synthetic: {name: mixture}}\n",
-       "exp.yaml:2:26: data.synthetic.of: missing: a mixture of which tasks?"},
+       "exp.yaml:2:26: data.synthetic.of: missing: name the tasks of the mixture"},
       {mixture + "data: {synthetic: {name: mixture, of: [sort, mixture, sort]}}\n",
        "exp.yaml:2:35: data.synthetic.of: \"mixture\" is not a synthetic task"},
       {mixture + "data: {synthetic: {name: mixture, of: [sort, sort]}}\n",

@@ -182,7 +182,8 @@ class Checker : KeyChecks {
       add_error({"data.mixture.prefixes", "data.synthetic.name"},
                 "the lines of a synthetic mixture begin with the names of their tasks");
     if (synthetic.of.empty())
-      add_error({"data.synthetic.of", "data.synthetic.name"}, "missing: a mixture of which tasks?");
+      add_error({"data.synthetic.of", "data.synthetic.name"},
+                "missing: name the tasks of the mixture");
     for (auto name = synthetic.of.begin(); name != synthetic.of.end(); ++name) {
       const bool known = std::ranges::find(kinds, *name) != kinds.end() && *name != "none" &&
                          *name != "mixture" && *name != "captions" && *name != "tones" &&

@@ -173,7 +173,7 @@ void add_model(Table& table) {
               "Maximum length of a sequence, in tokens.")
               .only("model.positions", {"learned"}),
       });
-  find(table, "model.kind").resettable = false;  // another kind is another model
+  find(table, "model.kind").resettable = false;  // a different kind is a different model
   find(table, "model.positions")
       .conditions.push_back({"model.mixer", {"attention"}, "", in_attention()});
   // Absolute positions count from the window's first token, so earlier tokens would share them.
@@ -185,7 +185,7 @@ void add_model(Table& table) {
   std::erase(in_scores, "rotary");
   const std::vector<std::string> with_scores =
       all_but(find(table, "model.attention.pattern"), "linear");
-  find(table, "model.kind").resettable = false;  // another kind is another model
+  find(table, "model.kind").resettable = false;  // a different kind is a different model
   find(table, "model.positions")
       .conditions.push_back({"model.attention.pattern", with_scores, "", in_scores});
   Field& scale = find(table, "model.attention.scale");

@@ -41,7 +41,7 @@ struct MetricInfo {
   bool higher_is_better = true;
   int digits = 2;        ///< printed after the decimal point
   bool percent = false;  ///< a fraction, printed as a percentage
-  bool detail = false;   ///< printed below the others, with its signature
+  bool detail = false;   ///< printed below the other metrics, with its signature
 };
 
 inline constexpr std::array<MetricInfo, 12> metric_table{{

@@ -54,7 +54,7 @@ class World {
    private:
     World& world_;
   };
-  /// The stop signal that this rank or another has received, as far as this rank knows; 0: none.
+  /// The stop signal that this rank has received, or that note_stop() has recorded; 0: none.
   int stop() const { return stop_; }
   void note_stop(int signal) {
     if (signal != 0) stop_ = signal;

@@ -162,7 +162,7 @@ void add_line(BleuScore& sums, const LineCounts& hypothesis, const LineCounts& r
 }  // namespace
 
 std::string tokenize_13a(std::string_view line) {
-  std::string text(without_final_spaces(line));  // a final hyphen may precede white space
+  std::string text(without_final_spaces(line));  // done first: "-\n" may end a line
   replace_all(text, "<skipped>", "");
   replace_all(text, "-\n", "");
   replace_all(text, "\n", " ");

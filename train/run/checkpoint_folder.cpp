@@ -59,7 +59,7 @@ fs::path temporary_name(const fs::path& folder, std::string_view end) {
 
 /// Renames a complete folder to its final name, replacing one of that name, and flushes the parent
 /// to disk.
-void put_in_place(const fs::path& temporary, const fs::path& folder) {
+void rename_complete(const fs::path& temporary, const fs::path& folder) {
   sync_folder(temporary);
   std::error_code ignored;
   if (!fs::exists(fs::symlink_status(folder, ignored))) return rename_durably(temporary, folder);
@@ -231,7 +231,7 @@ void write_files(const fs::path& folder, std::int64_t step, std::span<const Chec
     }
     const std::string text = sealed({{"step", step}, {"state", state}, {"files", sums}});
     write({std::string(kState), [&](FileWriter& writer) { writer.write(text); }});
-    put_in_place(temporary, folder);
+    rename_complete(temporary, folder);
   } catch (...) {
     std::error_code ignored;  // the next call with this name removes the remainder
     fs::remove_all(temporary, ignored);

@@ -122,7 +122,7 @@ void clear_run(const RunFolder& run) {
   remove_tree(run.config());
   sync_folder(run.path);
   for (const std::string& name : names_of_a_run()) remove_tree(run.path / name);
-  remove_tree(run.path / "checkpoints");  // last: refuse_existing_run looks for it
+  remove_tree(run.path / "checkpoints");  // removed last: refuse_existing_run checks it
 }
 
 void require_run(const RunFolder& run, const std::vector<std::string>& overrides) {
