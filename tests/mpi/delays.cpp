@@ -1,6 +1,6 @@
-// A layer over an MPI library, for LD_PRELOAD: sends begin late and in another order. Each MPI_Isend is held back for a
-// random number of calls of MPI_Testall, and those that are due begin in random order. With HEED_TEST_LATENCY_US, each
-// send begins that many microseconds late instead.
+// A layer over an MPI library, for LD_PRELOAD, which delays and reorders sends. Each MPI_Isend is
+// delayed by a random number of calls of MPI_Testall, and due sends begin in random order. With
+// HEED_TEST_LATENCY_US, the delay of each send is that number of microseconds instead.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -21,8 +21,8 @@ struct Held {
   int to, tag;
   MPI_Comm comm;
   MPI_Request* request;
-  int calls;     // until it begins
-  double begin;  // or the time when it does
+  int calls;     // number of calls of MPI_Testall before the send begins
+  double begin;  // time at which the send begins, in microseconds; with HEED_TEST_LATENCY_US
 };
 
 double microseconds() {
@@ -74,7 +74,8 @@ extern "C" int MPI_Testall(int count, MPI_Request requests[], int* done, MPI_Sta
   }
   held = later;
   if (held.empty()) return PMPI_Testall(count, requests, done, statuses);
-  int arrived = 0;  // lets the library move what has begun
+  int arrived = 0;
+  // Any call lets the library advance the sends that have begun.
   PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &arrived, MPI_STATUS_IGNORE);
   return *done = 0;
 }

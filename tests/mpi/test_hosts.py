@@ -1,10 +1,10 @@
-"""test_hosts.py HEED: a distributed run on two hosts that are network namespaces with addresses and names of their own,
-joined by a cable (veth), each with a run folder that the other does not see; and once more over a line that delays
-packets and loses some. Needs root, ip and unshare, and Open MPI; elsewhere it is skipped.
+"""test_hosts.py HEED: a distributed run on two hosts, which are network namespaces with separate addresses, names and
+run folders, joined by a cable (veth); and a second run over a line that delays packets and loses some. Needs root, ip,
+unshare and Open MPI; otherwise it is skipped.
 
---rate MBIT shapes the cable (tc tbf). --ms DELAY and --loss PERCENT put the line in place of the cable: two TUN devices
+--rate MBIT shapes the cable (tc tbf). --ms DELAY and --loss PERCENT replace the cable by the line: two TUN devices,
 between which this script carries the packets, because few kernels have netem. With arguments of heed after --, it runs
-these instead of the test, from the current folder, and prints their output.
+heed with these instead of the test, in the current folder, and prints the output.
 """
 import argparse
 import ctypes
@@ -25,7 +25,7 @@ import time
 
 parser = argparse.ArgumentParser()
 parser.add_argument("heed")
-parser.add_argument("--rate", type=float, default=0, help="Mbit/s; 0: as fast as it goes")
+parser.add_argument("--rate", type=float, default=0, help="Mbit/s; 0: unlimited")
 parser.add_argument("--ms", type=float, default=0, help="delay of each direction")
 parser.add_argument("--loss", type=float, default=0, help="per cent of the packets of each direction")
 words = sys.argv[1:]
@@ -39,7 +39,7 @@ if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "unshare", "mpirun.open
 
 home = os.getcwd()
 work = pathlib.Path(tempfile.mkdtemp(prefix="heed-hosts-"))
-here = work / "here"  # this path is another folder on each host
+shared = work / "shared"  # each host mounts a different folder at this path
 hosts = [f"heedtest{i}" for i in range(2)]
 address = ["10.213.7.1", "10.213.7.2"]
 
@@ -49,13 +49,13 @@ def run(*words, **how):
 
 
 def on(host, *words):
-    """The words as a command of that host, in its own network and with its own name and folder."""
-    setup = f'hostname {host}; mount --bind {work / host} {here}; cd {home if options.command else here}; exec "$@"'
+    """The words as a command on a host, with the host's network, name and folder."""
+    setup = f'hostname {host}; mount --bind {work / host} {shared}; cd {home if options.command else shared}; exec "$@"'
     return ["ip", "netns", "exec", host, "unshare", "--uts", "--mount", "sh", "-c", setup, "sh", *words]
 
 
 class Line:
-    """Joins the hosts by two TUN devices and carries packets between them, late, and not all of them."""
+    """Joins the hosts by two TUN devices and carries packets between them with delays and losses."""
 
     def __init__(self, ms, loss):
         self.delay, self.loss = ms / 1000, loss / 100
@@ -69,22 +69,22 @@ class Line:
     def device(host, name):
         """A TUN device in the host's network; its packets are read from and written to the file."""
         libc, new_network = ctypes.CDLL(None, use_errno=True), 0x40000000
-        own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-        other = os.open(f"/run/netns/{host}", os.O_RDONLY)
+        before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        network = os.open(f"/run/netns/{host}", os.O_RDONLY)
         try:
-            if libc.setns(other, new_network) != 0:
+            if libc.setns(network, new_network) != 0:
                 raise OSError(ctypes.get_errno(), "setns")
             end = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
             set_interface, tun, no_header = 0x400454CA, 0x0001, 0x1000
             fcntl.ioctl(end, set_interface, struct.pack("16sH14x", name.encode(), tun | no_header))
         finally:
-            libc.setns(own, new_network)
-            os.close(own)
-            os.close(other)
+            libc.setns(before, new_network)
+            os.close(before)
+            os.close(network)
         return end
 
     def carry(self):
-        chance, late = random.Random(1), []  # (when it is due, number, where to, packet)
+        chance, late = random.Random(1), []  # (time when it is due, number, destination, packet)
         while not self.over.is_set():
             wait = min(max(late[0][0] - time.monotonic(), 0), 0.1) if late else 0.1
             for end in select.select(self.ends, [], [], wait)[0]:
@@ -93,13 +93,13 @@ class Line:
                 if chance.random() < self.loss:
                     self.lost += 1
                     continue
-                other = self.ends[1 - self.ends.index(end)]
-                heapq.heappush(late, (time.monotonic() + self.delay, self.carried, other, packet))
+                destination = self.ends[1 - self.ends.index(end)]
+                heapq.heappush(late, (time.monotonic() + self.delay, self.carried, destination, packet))
             while late and late[0][0] <= time.monotonic():
                 _, _, end, packet = heapq.heappop(late)
                 try:
                     os.write(end, packet)
-                except OSError:  # the device is full: lost too
+                except OSError:  # the device is full: the packet is lost
                     self.lost += 1
 
     def close(self):
@@ -123,9 +123,9 @@ def make_hosts(ms, loss):
         else:
             run(*cable)
     except (subprocess.CalledProcessError, OSError) as error:
-        print("skipped: no such network here:", getattr(error, "stderr", None) or error)
+        print("skipped: this system cannot create the network:", getattr(error, "stderr", None) or error)
         return False
-    here.mkdir(exist_ok=True)
+    shared.mkdir(exist_ok=True)
     for i, host in enumerate(hosts):
         (work / host).mkdir(exist_ok=True)
         names = pathlib.Path("/etc/netns", host)
@@ -151,7 +151,7 @@ def remove_hosts():
 
 
 def mpirun(ranks, *words):
-    """On both hosts, through an agent in place of ssh: mpirun calls it with a host and a command line."""
+    """Runs heed on both hosts. An agent replaces ssh: mpirun calls it with a host and a command line."""
     agent = work / "agent"
     agent.write_text(f"""#!/bin/sh
 shift
@@ -180,7 +180,7 @@ decode: {beam: 2, max_length: 12}
 
 
 def check_equal(name, failures):
-    """The run on the first host is that of one process."""
+    """The run on the first host must equal that of one process."""
     for step in (10, 20):
         for file in ("model.safetensors", "training.safetensors"):
             path = f"checkpoints/step-{step:08}/{file}"
@@ -205,7 +205,7 @@ def test():
         if (work / hosts[1] / name).exists():
             failures.append("the second host has a run folder")
         check_equal(name, failures)
-    done = mpirun(2, "resume", "run-3", "threads=1", "train.steps=30")  # its folder is on the first host only
+    done = mpirun(2, "resume", "run-3", "threads=1", "train.steps=30")  # the run folder is only on the first host
     if done.returncode != 0:
         failures.append(f"resume: status {done.returncode}\n{done.stderr}")
     (work / hosts[1] / "x.yaml").unlink()
@@ -216,7 +216,7 @@ def test():
 
 
 def test_on_a_bad_line():
-    """What TCP repairs, no rank notices."""
+    """Losses that TCP repairs do not affect the run."""
     (work / hosts[1] / "x.yaml").write_text(config)
     failures = []
     done = mpirun(2, "train", "x.yaml", "--run", "bad-line", "threads=1")

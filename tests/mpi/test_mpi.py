@@ -1,9 +1,9 @@
 """test_mpi.py MPI HEED DELAYS [--long] [CHECK...]: distributed runs of the program under `openmpi` or `mpich`.
 
-Bits: the checkpoints and figures of a run are those of one process, for any number of ranks and threads, when it is
-stopped and continued on others, and when messages are late and overtake one another (the library DELAYS).
-Faults: killed and stopped ranks, a full disk, ranks that differ, signals to the launcher. After each, the status is
-right, no process is left, and the run goes on to the same result.
+Bits: the checkpoints and metrics of a run equal those of one process, for any number of ranks and threads, after
+stopping and continuing on a different number, and with messages that are late and overtake one another (the library
+DELAYS). Faults: killed and suspended ranks, a full disk, ranks that differ, signals to the launcher. After each fault,
+the status is right, no process is left, and the run continues to the same result.
 
 --long runs the complete table and 100 random kills.
 """
@@ -77,7 +77,7 @@ def write_configs(steps=20):
 
 
 def start(ranks, *command, env=None, each=None):
-    """The launcher with `heed COMMAND` on each rank; each(rank) gives a rank's own words instead."""
+    """Starts the launcher with `heed COMMAND` on each rank, or with the words each(rank) for a rank."""
     options = ["--oversubscribe", "--bind-to", "none"] if mpi == "openmpi" else []
     words = [launcher] + options
     if each is None:
@@ -95,7 +95,7 @@ def start(ranks, *command, env=None, each=None):
 
 
 def processes(process):
-    """The pids of its ranks, by rank."""
+    """The process ids of a launcher's ranks, by rank."""
     found = {}
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -112,7 +112,7 @@ def processes(process):
 
 
 def end_of(process, what, status=None):
-    """Waits for the launcher. Returns its status and what was printed."""
+    """Waits for the launcher. Returns its status and output."""
     try:
         out, err = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
@@ -151,11 +151,12 @@ def check_same(a, b, what):
     files = sorted(p.relative_to(a) for p in pathlib.Path(a).glob("checkpoints/*/*.safetensors"))
     check(bool(files), f"{what}: {a} has no checkpoints")
     for file in files:
-        other = pathlib.Path(b) / file
-        check(other.exists() and (pathlib.Path(a) / file).read_bytes() == other.read_bytes(), f"{what}: {file} differs")
+        second = pathlib.Path(b) / file
+        same = second.exists() and (pathlib.Path(a) / file).read_bytes() == second.read_bytes()
+        check(same, f"{what}: {file} differs")
     check(figures(a) == figures(b), f"{what}: the figures differ")
     outputs = [pathlib.Path(run) / "outputs.jsonl" for run in (a, b)]
-    if outputs[0].exists():  # not of every task
+    if outputs[0].exists():  # some tasks have none
         check(outputs[0].read_bytes() == outputs[1].read_bytes(), f"{what}: the outputs differ")
 
 
@@ -213,11 +214,11 @@ def figures_of_eval():
 
 
 # ---- signals and faults ----------------------------------------------------------------------------
-long_run = 100000  # steps; it is always ended early
+long_run = 100000  # steps; every such run is ended early
 
 
 def write_slow():
-    """A run whose steps take some milliseconds."""
+    """Writes a config whose steps take some milliseconds, and trains its first steps in one process."""
     text = seq2seq.replace("d_model: 24", "d_model: 64").replace("d_ff: 48", "d_ff: 256")
     text = text.replace("train: 400", "train: 4000").replace("batch_tokens: 400", "batch_tokens: 2000")
     text = text.replace("keep: 100", "keep: 10000").replace("validate_every: 20", "validate_every: 50")
@@ -234,7 +235,7 @@ def begin(run, ranks, *more, **how):
 
 
 def resume_run(run, what, ranks=1):
-    """Continues for some steps on another number of ranks, and compares with one process."""
+    """Continues the run for some steps on `ranks` ranks, and compares it with that of one process."""
     goal = (steps_done(run) // 10 + 2) * 10
     if ranks == 1:
         alone("resume", run, "threads=1", f"train.steps={goal}")
@@ -248,12 +249,12 @@ def resume_run(run, what, ranks=1):
               f"{what}: {step} differs from that of one process")
 
 
-def stop_and_go_on():
-    """SIGTERM to the launcher saves and ends; the run goes on on 3 ranks, is stopped, and goes on on one."""
+def stop_and_continue():
+    """SIGTERM to the launcher saves and ends the run, which continues on 3 ranks, is stopped, and continues on one."""
     process = begin("stopped", 2)
     process.send_signal(signal.SIGTERM)
     status, text = end_of(process, "SIGTERM to the launcher")
-    if mpi == "openmpi":  # with its own status; MPICH's launcher ends with 0
+    if mpi == "openmpi":  # MPICH's launcher may end with 0
         check(status != 0, "SIGTERM to the launcher: status 0")
     log = pathlib.Path("stopped/train.log").read_text()
     check("stopped by SIGTERM; to continue: heed resume stopped" in log, f"not stopped in order: {log}\n{text}")
@@ -301,7 +302,7 @@ def stopped_rank():
 
 
 def suspended():
-    """Time for which all ranks were suspended is no time of waiting."""
+    """Time during which all ranks are suspended does not count towards the timeout."""
     process = begin("suspended", 2, "distributed.timeout=2")
     pids = processes(process).values()
     for sent, pause in ((signal.SIGSTOP, 4), (signal.SIGCONT, 0)):
@@ -316,7 +317,7 @@ def suspended():
 
 def full_disk():
     process = begin("full", 2)
-    limit = (1 << 16, 1 << 16)  # bytes of a file, less than a checkpoint has
+    limit = (1 << 16, 1 << 16)  # bytes of a file; a checkpoint is larger
     resource.prlimit(processes(process)[0], resource.RLIMIT_FSIZE, limit)
     _, text = end_of(process, "a full disk", 4)
     check("File too large" in text, f"a full disk: no reason given\n{text}")
@@ -325,12 +326,12 @@ def full_disk():
 
 def unequal():
     write_configs()
-    own = [heed, "train", "seq2seq.yaml", "--run", "unequal", "threads=1"]
-    process = start(2, each=lambda rank: own + (["optim.lr=0.5"] if rank == 1 else []))
+    command = [heed, "train", "seq2seq.yaml", "--run", "unequal", "threads=1"]
+    process = start(2, each=lambda rank: command + (["optim.lr=0.5"] if rank == 1 else []))
     _, text = end_of(process, "another config", 2)
     check(re.search(r"rank 1 on \S+: optim.lr is 0.5, but 0.004 on rank 0", text), f"another config:\n{text}")
     check(not os.path.exists("unequal"), "another config: a folder was made")
-    process = start(2, each=lambda rank: (["env", "OPENBLAS_CORETYPE=Nehalem"] if rank == 1 else []) + own)
+    process = start(2, each=lambda rank: (["env", "OPENBLAS_CORETYPE=Nehalem"] if rank == 1 else []) + command)
     _, text = end_of(process, "another BLAS", 2)
     check(re.search(r"rank 1 on \S+: BLAS is ", text), f"another BLAS:\n{text}")
     process = start(3, "train", "missing.yaml")
@@ -349,7 +350,7 @@ def unequal():
 
 
 def damaged():
-    """If there is nothing to resume from, all ranks end."""
+    """All ranks end if every checkpoint is damaged."""
     write_configs()
     alone("train", "seq2seq.yaml", "--run", "damaged", "threads=1")
     for file in pathlib.Path("damaged/checkpoints").glob("step-*/model.safetensors"):
@@ -371,7 +372,7 @@ def no_mpi():
     check(not os.path.exists("none"), "srun without PMIx: a folder was made")
 
 
-every = [bits, late, figures_of_eval, stop_and_go_on, killed, stopped_rank, suspended, full_disk, damaged, unequal,
+every = [bits, late, figures_of_eval, stop_and_continue, killed, stopped_rank, suspended, full_disk, damaged, unequal,
          no_mpi]
 work = tempfile.mkdtemp(prefix="heed-mpi-")
 os.chdir(work)

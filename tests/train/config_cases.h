@@ -25,7 +25,7 @@ inline std::string choices_of(std::string_view key) {
   return fmt::format("{}", fmt::join(heed::find_field(key)->choices, ", "));
 }
 
-/// The choices of a key but for "none", as in "a, b or c".
+/// The choices of a key except "none", as in "a, b or c".
 inline std::string either_of(std::string_view key) {
   std::vector<std::string> names = heed::find_field(key)->choices;
   std::erase(names, "none");

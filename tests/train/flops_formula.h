@@ -12,8 +12,9 @@ namespace heed::test {
 
 using OffsetList = std::vector<std::int32_t>;
 
-/// The sum of the sequence lengths; the sum of the products of the lengths of each pair.
+/// The sum of the sequence lengths.
 inline double rows(const OffsetList& a) { return a.empty() ? 0 : static_cast<double>(a.back()); }
+/// The sum of the products of the lengths of each pair of sequences.
 inline double pairs(const OffsetList& a, const OffsetList& b) {
   double sum = 0;
   for (std::size_t i = 0; i + 1 < a.size() && i + 1 < b.size(); ++i)
@@ -21,8 +22,8 @@ inline double pairs(const OffsetList& a, const OffsetList& b) {
   return sum;
 }
 
-/// FLOPs of one forward pass with loss: of a language model if there is no source, of a tagger if
-/// there is no target. Backward takes twice as many.
+/// The FLOPs of one forward pass with loss; without a source, those of a language model, and
+/// without a target, those of a tagger. Backward needs twice as many.
 inline double forward_flops(const ModelOptions& model, double vocabulary, const OffsetList& source,
                             const OffsetList& target) {
   const auto d = static_cast<double>(model.d_model), ff = static_cast<double>(model.d_ff);

@@ -1,6 +1,6 @@
 #pragma once
-/// Configs of the tests as JSON, for test_schema.py: if HEED_SCHEMA_CASES=FILE is set, each config
-/// that a test reads is appended to FILE, one JSON object per line.
+/// Records the configs of the tests as JSON for test_schema.py: if HEED_SCHEMA_CASES=FILE is set,
+/// each config that a test reads is appended to FILE, one JSON object per line.
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -45,7 +45,7 @@ class SchemaCase {
     std::optional<YamlNode> tree = parse_yaml(text, 0, problems);
     if (tree) apply_overrides(*tree, overrides, problems);
     case_["tree"] = tree ? as_json(*tree) : nlohmann::json();
-    // A schema is not applied to what the YAML reader or the command line refuses.
+    // The schema is applied only to what the YAML reader and the command line accept.
     case_["readable"] = tree && !problems.any() && tree->kind != YamlNode::Kind::null;
     case_["text"] = std::move(text);
     case_["overrides"] = overrides;

@@ -1,5 +1,5 @@
 #pragma once
-/// Shared by the tests of files: a temporary folder, and checks of errors and their messages.
+/// Helpers for tests of files: a temporary folder, and checks of errors and their messages.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -71,7 +71,7 @@ inline bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace heed::test
 
-/// The action must fail with this code and a message that contains this text.
+/// Checks that the action throws an Error with this code and a message that contains this text.
 #define HEED_CHECK_ERROR(code, part, action)                                   \
   do {                                                                         \
     const std::string message_ = heed::test::error_of(code, [&] { action; });  \

@@ -1,6 +1,6 @@
 #pragma once
-/// A model given as a table: logits as a function of the tokens so far, so that search can be
-/// checked by hand.
+/// A model given as a table: logits as a function of the tokens so far, so that the results of a
+/// search can be computed by hand.
 #include <functional>
 #include <vector>
 
@@ -11,7 +11,8 @@ namespace heed::test {
 class TableDecoding final : public Decoding {
  public:
   using Prefix = std::vector<std::int32_t>;
-  /// Logits of the token after these tokens (without the first, the prompt) in this sentence.
+  /// The logits of the token after these tokens of a sentence. The first token, the prompt, is
+  /// omitted.
   using Table = std::function<std::vector<float>(std::int32_t sentence, const Prefix& tokens)>;
 
   TableDecoding(std::int64_t sentences, Table table) : table_(std::move(table)) {
@@ -39,7 +40,7 @@ class TableDecoding final : public Decoding {
     hypotheses_ = std::move(chosen);
   }
 
-  std::vector<std::int64_t> widths;  ///< hypotheses alive at each step
+  std::vector<std::int64_t> widths;  ///< number of live hypotheses at each step
 
  private:
   struct Hypothesis {

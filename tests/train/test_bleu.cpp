@@ -32,7 +32,7 @@ void check_golden(const BleuScore& bleu, const nlohmann::json& expected) {
 }
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(tokenizer_equals_mteval) {
+BOOST_AUTO_TEST_CASE(words_of_13a_equal_those_of_mteval) {
   BOOST_TEST(tokenize_13a("Hello, world!") == "Hello , world !");
   BOOST_TEST(tokenize_13a("It costs 1,000.50 today.") == "It costs 1,000.50 today .");
   BOOST_TEST(tokenize_13a("He's a well-known man (25-30).") ==
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(tokenizer_equals_mteval) {
 BOOST_AUTO_TEST_CASE(tokenizer_splits_at_unicode_spaces_but_not_at_unicode_signs) {
   BOOST_TEST(tokenize_13a("a\u00A0b\u3000c\u2009d") == "a b c d");
   BOOST_TEST(tokenize_13a("„Größe“ ist über 5€.") == "„Größe“ ist über 5€ .");
-  BOOST_TEST(tokenize_13a("\xff. x") == "\xff . x");  // broken UTF-8 passes through
+  BOOST_TEST(tokenize_13a("\xff. x") == "\xff . x");  // invalid UTF-8 is copied
   BOOST_TEST(tokenize_13a("a-\n\u3000\n") == "a-");   // trailing white space is removed first
 }
 
@@ -59,9 +59,9 @@ BOOST_AUTO_TEST_CASE(tokenizer_equals_regular_expressions) {
 BOOST_AUTO_TEST_CASE(chinese_characters_are_words) {
   BOOST_TEST(tokenize_zh("我爱Apple，不是pear.") == "我 爱 Apple ， 不 是 pear .");
   BOOST_TEST(tokenize_zh("2021年3月, 5.5%") == "2021 年 3 月 , 5.5 %");
-  BOOST_TEST(tokenize_zh("“好”—x") == "“ 好 ” — x");  // these signs lie in sacreBLEU's ranges
-  BOOST_TEST(tokenize_zh(" .5\u3000") == ".5");       // a line is stripped first
-  BOOST_TEST(tokenize_zh("&quot;") == "& quot ;");    // unlike 13a
+  BOOST_TEST(tokenize_zh("“好”—x") == "“ 好 ” — x");  // these signs are in sacreBLEU's ranges
+  BOOST_TEST(tokenize_zh(" .5\u3000") == ".5");       // white space around a line is removed first
+  BOOST_TEST(tokenize_zh("&quot;") == "& quot ;");    // 13a replaces entities, zh does not
   BOOST_TEST(tokenize_zh("\xff\xe4 日") == "\xff\xe4 日");
   for (const auto& pair : golden()["tokens_zh"])
     BOOST_TEST(tokenize_zh(pair[0].get<std::string>()) == pair[1].get<std::string>());
@@ -79,8 +79,8 @@ BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
   }
 }
 
-// Counts and the score that sacreBLEU's own tests expect for them.
-BOOST_AUTO_TEST_CASE(counts_give_the_score_that_sacrebleu_publishes) {
+// Counts from sacreBLEU's tests, with the score that they expect.
+BOOST_AUTO_TEST_CASE(score_of_counts_equals_the_value_in_sacrebleus_tests) {
   BleuScore counts;
   counts.matches = {9, 7, 5, 3};
   counts.totals = {10, 8, 6, 4};
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(counts_give_the_score_that_sacrebleu_publishes) {
 }
 
 // "the the the" against "the cat": 1 of 3 after clipping, 0 of 2, 0 of 1, and no 4-gram.
-BOOST_AUTO_TEST_CASE(by_hand) {
+BOOST_AUTO_TEST_CASE(scores_equal_values_computed_by_hand) {
   const BleuScore clipped = corpus_bleu(Lines{"the the the"}, Lines{"the cat"});
   BOOST_TEST((clipped.matches == std::array<std::int64_t, 4>{1, 0, 0, 0}));
   BOOST_TEST((clipped.totals == std::array<std::int64_t, 4>{3, 2, 1, 0}));
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(by_hand) {
   check_close(smoothed.score, 100.0 * std::exp(-0.25) * std::pow(2.0 / 3.0 / 16.0, 0.25));
 }
 
-BOOST_AUTO_TEST_CASE(edges) {
+BOOST_AUTO_TEST_CASE(empty_lines_score_0_and_equal_lines_100) {
   BOOST_TEST(corpus_bleu(Lines{"", ""}, Lines{"a b", "c"}).score == 0.0);
   BOOST_TEST(corpus_bleu(Lines{"", ""}, Lines{"a b", "c"}).brevity_penalty == 0.0);
   BOOST_TEST(corpus_bleu(Lines{"a b c d"}, Lines{""}).score == 0.0);
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(edges) {
   check_close(corpus_bleu(Lines{"a b c d"}, Lines{"a b c d"}).score, 100.0);
 }
 
-BOOST_AUTO_TEST_CASE(signature_and_text) {
+BOOST_AUTO_TEST_CASE(signature_and_text_have_sacrebleus_form) {
   const BleuScore bleu = corpus_bleu(Lines{"a b c d e"}, Lines{"a b c d"});
   BOOST_TEST(
       bleu.signature.starts_with("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:heed-"));
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(signature_and_text) {
                  .signature.starts_with("nrefs:1|case:mixed|eff:no|tok:zh|smooth:exp|"));
 }
 
-BOOST_AUTO_TEST_CASE(refuses_unequal_numbers_of_lines) {
+BOOST_AUTO_TEST_CASE(unequal_numbers_of_lines_are_refused) {
   HEED_CHECK_ERROR(Exit::bad_input, "2 lines to score, but 1 reference",
                    corpus_bleu(Lines{"a", "b"}, Lines{"a"}));
 }

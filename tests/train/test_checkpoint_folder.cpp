@@ -58,7 +58,7 @@ bool is_valid(const fs::path& folder) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_saved_checkpoint_is_found) {
+BOOST_AUTO_TEST_CASE(saved_checkpoint_is_found) {
   Run run;
   const fs::path folder = run.save(1000);
   BOOST_TEST(folder == run.folder / "checkpoints/step-00001000");
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_saved_checkpoint_is_found) {
   BOOST_TEST(run.entries() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(links_and_steps) {
+BOOST_AUTO_TEST_CASE(steps_and_links_are_those_of_saved_checkpoints) {
   Run run;
   BOOST_TEST((run.checkpoints.steps() == Steps{}));
   BOOST_TEST(!run.checkpoints.linked("best"));
@@ -84,13 +84,13 @@ BOOST_AUTO_TEST_CASE(links_and_steps) {
   BOOST_TEST(open_checkpoint(run.folder / "best").step == 500);
   run.checkpoints.link("best", 1000);
   BOOST_TEST(*run.checkpoints.linked("best") == 1000);
-  fs::create_directory(run.folder / "checkpoints/step-7");  // not a checkpoint's name
+  fs::create_directory(run.folder / "checkpoints/step-7");  // too few digits for a checkpoint
   fs::create_directory(run.folder / "checkpoints/step-0000000x");
   put(run.folder / "checkpoints/step-00000001", "a file");
   BOOST_TEST((run.checkpoints.steps() == Steps{500, 1000, 123456789}));
 }
 
-BOOST_AUTO_TEST_CASE(saving_the_same_step_again_replaces_it) {
+BOOST_AUTO_TEST_CASE(saving_a_step_again_replaces_its_checkpoint) {
   Run run;
   run.save(10);
   put(run.file(10, "model.safetensors"), "broken");
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(saving_the_same_step_again_replaces_it) {
   BOOST_TEST(run.entries() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_save_that_fails_changes_nothing) {
+BOOST_AUTO_TEST_CASE(failed_save_changes_nothing) {
   Run run;
   run.save(10);
   const std::vector<CheckpointFile> files = {
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_save_that_fails_changes_nothing) {
   BOOST_TEST(run.entries() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(refuses_names_that_leave_the_folder) {
+BOOST_AUTO_TEST_CASE(file_names_outside_the_folder_are_refused) {
   Run run;
   const std::string too_long(NAME_MAX + 1, 'x');
   for (const std::string& name : Names{"", "../x", "a/b", ".hidden", "state.json", too_long}) {
@@ -124,19 +124,19 @@ BOOST_AUTO_TEST_CASE(refuses_names_that_leave_the_folder) {
   HEED_CHECK_ERROR(Exit::failed, "cannot be", run.checkpoints.save(1, std::vector{file, file}, {}));
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_that_cannot_be_listed_is_named) {
+BOOST_AUTO_TEST_CASE(folder_that_cannot_be_listed_is_an_error) {
   Run run;
   put(run.folder / "checkpoints", "a file");
   HEED_CHECK_ERROR(Exit::io, (run.folder / "checkpoints").string() + ": Not a directory",
                    run.checkpoints.steps());
 }
 
-BOOST_AUTO_TEST_CASE(checkpoints_that_cannot_be_read_are_not_called_damaged) {
+BOOST_AUTO_TEST_CASE(unreadable_checkpoints_are_distinguished_from_damaged_ones) {
   Run run;
   for (const std::int64_t step : {10, 20, 30, 40}) run.save(step);
   for (const fs::path& file : {run.file(30, "state.json"), run.file(20, "model.safetensors")}) {
     fs::remove(file);
-    fs::create_symlink(std::string(300, 'x'), file);  // looking at it fails
+    fs::create_symlink(std::string(300, 'x'), file);  // the system cannot follow the link
   }
   fs::remove(run.file(40, "state.json"));
   const CheckpointFolder::Newest newest = run.checkpoints.newest_valid();
@@ -148,19 +148,19 @@ BOOST_AUTO_TEST_CASE(checkpoints_that_cannot_be_read_are_not_called_damaged) {
   BOOST_TEST(contains(newest.unreadable[1], run.file(20, "model.safetensors").string()));
 }
 
-BOOST_AUTO_TEST_CASE(a_step_that_cannot_be_examined_is_an_error) {
+BOOST_AUTO_TEST_CASE(step_that_cannot_be_examined_is_an_error) {
   Run run;
   run.save(10);
-  const fs::path odd = run.checkpoints.folder_of(20);
-  fs::create_symlink(std::string(300, 'x'), odd);
-  HEED_CHECK_ERROR(Exit::io, "cannot examine " + odd.string() + ": File name too long",
+  const fs::path unreadable = run.checkpoints.folder_of(20);
+  fs::create_symlink(std::string(300, 'x'), unreadable);
+  HEED_CHECK_ERROR(Exit::io, "cannot examine " + unreadable.string() + ": File name too long",
                    run.checkpoints.steps());
-  fs::remove(odd);
-  fs::create_symlink("nothing", odd);  // missing, like a pruned one
+  fs::remove(unreadable);
+  fs::create_symlink("nothing", unreadable);  // like a pruned checkpoint
   BOOST_TEST((run.checkpoints.steps() == std::vector<std::int64_t>{10}));
 }
 
-BOOST_AUTO_TEST_CASE(one_file_can_be_checked) {
+BOOST_AUTO_TEST_CASE(single_file_is_checked_without_the_others) {
   Run run;
   const fs::path folder = run.save(10);
   BOOST_CHECK_NO_THROW(check_file(folder, "model.safetensors"));
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(every_truncation_and_appended_byte_is_detected) {
   BOOST_TEST(is_valid(folder));
 }
 
-BOOST_AUTO_TEST_CASE(messages_name_the_error) {
+BOOST_AUTO_TEST_CASE(errors_of_reading_name_file_and_reason) {
   Run run;
   const fs::path folder = run.save(10);
   const std::string model = (folder / "model.safetensors").string();
@@ -231,8 +231,8 @@ BOOST_AUTO_TEST_CASE(swapped_files_and_folders_are_detected) {
   BOOST_TEST(!is_valid(run.checkpoints.folder_of(10)));
 }
 
-// Forged files with correct checksums must not lead outside the folder or to a crash.
-BOOST_AUTO_TEST_CASE(hostile_state_is_refused) {
+// Forged files with correct checksums must neither access files outside the folder nor crash.
+BOOST_AUTO_TEST_CASE(forged_state_is_refused) {
   Run run;
   const fs::path folder = run.save(10);
   const auto refused = [&](nlohmann::json content) {
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(hostile_state_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(falls_back_to_the_newest_valid_one) {
+BOOST_AUTO_TEST_CASE(newest_valid_skips_damaged_checkpoints) {
   Run run;
   BOOST_TEST(!run.checkpoints.newest_valid().checkpoint);
   for (const std::int64_t step : {10, 20, 30, 40}) run.save(step);
@@ -273,16 +273,16 @@ BOOST_AUTO_TEST_CASE(falls_back_to_the_newest_valid_one) {
   BOOST_TEST(run.checkpoints.newest_valid().skipped.size() == 4);
 }
 
-BOOST_AUTO_TEST_CASE(prune_keeps_the_newest_the_best_and_the_last) {
+BOOST_AUTO_TEST_CASE(prune_keeps_newest_best_and_last) {
   Run run;
   run.save(10);
   run.save(20, true);
   for (const std::int64_t step : {30, 40, 50, 60}) run.save(step);
   run.checkpoints.prune(3);
   BOOST_TEST((run.checkpoints.steps() == Steps{20, 40, 50, 60}));
-  run.checkpoints.prune(0);  // keeps at least two
+  run.checkpoints.prune(0);  // the minimum is two
   BOOST_TEST((run.checkpoints.steps() == Steps{20, 50, 60}));
-  run.checkpoints.link("last", 20);  // as after resuming from an older one
+  run.checkpoints.link("last", 20);  // the state after resuming from an older checkpoint
   run.save(55);
   run.checkpoints.link("last", 50);
   run.checkpoints.prune(1);
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(prune_keeps_the_newest_the_best_and_the_last) {
   BOOST_TEST((run.checkpoints.steps() == Steps{20, 50, 55, 60}));
 }
 
-BOOST_AUTO_TEST_CASE(prune_does_not_count_damaged_ones) {
+BOOST_AUTO_TEST_CASE(prune_ignores_damaged_checkpoints_when_counting) {
   Run run;
   for (const std::int64_t step : {10, 20, 30, 40, 50}) run.save(step);
   put(run.file(50, "model.safetensors"), "short");
@@ -300,14 +300,14 @@ BOOST_AUTO_TEST_CASE(prune_does_not_count_damaged_ones) {
   BOOST_TEST((run.checkpoints.steps() == Steps{20, 30, 40, 50}));
 }
 
-BOOST_AUTO_TEST_CASE(prune_does_not_count_those_made_on_request) {
+BOOST_AUTO_TEST_CASE(prune_ignores_checkpoints_made_on_request_when_counting) {
   Run run;
   for (const std::int64_t step : {10, 20, 30}) run.save(step);
   for (const std::int64_t step : {33, 36}) run.save(step, false, true);
   run.save(40);
   run.checkpoints.prune(2);
   BOOST_TEST((run.checkpoints.steps() == Steps{30, 33, 36, 40}));
-  run.save(50);  // now two regular ones are newer than both
+  run.save(50);  // two regular checkpoints are newer than the requested ones
   run.checkpoints.prune(2);
   BOOST_TEST((run.checkpoints.steps() == Steps{40, 50}));
 }
@@ -324,14 +324,14 @@ BOOST_AUTO_TEST_CASE(prune_removes_unfinished_checkpoints) {
   BOOST_TEST(fs::exists(run.folder / "checkpoints/notes.txt"));
 }
 
-BOOST_AUTO_TEST_CASE(weights_are_described_by_name_steps_and_folder) {
+BOOST_AUTO_TEST_CASE(text_of_weights_has_name_steps_and_folder) {
   WeightsInfo weights;
   weights.folder = "runs/a/best";
   BOOST_TEST(weights.text() == "runs/a/best");
   weights.steps = {30};
   weights.name = "best";
   BOOST_TEST(weights.text() == "best, step 30 (runs/a/best)");
-  for (const char* name : {"step", "folder"}) {  // said by the folder itself
+  for (const char* name : {"step", "folder"}) {  // the folder's name already contains it
     weights.name = name;
     BOOST_TEST(weights.text() == "step 30 (runs/a/best)");
   }
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(weights_are_described_by_name_steps_and_folder) {
   BOOST_TEST(weights.text() == "average, mean of steps 10, 20, 30 (runs/a/best)");
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_that_cannot_be_removed_stays_and_is_named) {
+BOOST_AUTO_TEST_CASE(folder_that_cannot_be_removed_remains_and_is_reported) {
   Run run;
   run.save(10);
   const fs::path locked = run.folder / "checkpoints/.step-00000005.old";

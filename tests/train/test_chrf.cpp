@@ -28,8 +28,8 @@ BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
   }
 }
 
-// The example that Hugging Face publishes with sacreBLEU's result, and those in sacreBLEU's tests
-// for the effective order (there with beta = 3, which changes none of these scores).
+// An example that Hugging Face publishes with sacreBLEU's result, and the examples of sacreBLEU's
+// tests of the effective order. Those tests use beta = 3, which changes none of these scores.
 BOOST_AUTO_TEST_CASE(scores_equal_published_ones_of_sacrebleu) {
   check_score({"The relationship between cats and dogs is not exactly friendly.",
                "a good bookshop is just a genteel black hole that knows how to read."},
@@ -47,31 +47,32 @@ BOOST_AUTO_TEST_CASE(scores_equal_published_ones_of_sacrebleu) {
 
 // "abcd" against "ab": orders 1 (2 of 4, 2 of 2) and 2 (1 of 3, 1 of 1); 3 and 4 are dropped
 // because the reference has none. P = 5/12, R = 1, F2 = 5 · P · R / (4 P + R).
-BOOST_AUTO_TEST_CASE(by_hand) {
+BOOST_AUTO_TEST_CASE(score_equals_a_value_computed_by_hand) {
   check_score({"abcd"}, {"ab"}, 100.0 * 5.0 * (5.0 / 12.0) / (4.0 * 5.0 / 12.0 + 1.0));
-  // With a second, long line the first still adds nothing to the hypothesis counts from order 3.
-  const double p1 = 10.0 / 12.0, p2 = 8.0 / 10.0;  // orders 3 to 6: 1
+  // With a second, long line, the first line still adds nothing to the hypothesis counts from order
+  // 3 on.
+  const double p1 = 10.0 / 12.0, p2 = 8.0 / 10.0;  // orders 3 to 6 have precision 1
   const double p = (p1 + p2 + 4.0) / 6.0;
   check_score({"abcd", "hgfedcba"}, {"ab", "hgfedcba"}, 100.0 * 5.0 * p / (4.0 * p + 1.0));
 }
 
-BOOST_AUTO_TEST_CASE(edges) {
+BOOST_AUTO_TEST_CASE(empty_lines_white_space_and_invalid_bytes_are_scored) {
   check_score({}, {}, 0.0);
   check_score({""}, {""}, 0.0);
   check_score({"x"}, {""}, 0.0);
   check_score({"日本\u3000語"}, {"日本語"}, 100.0);  // all white space is removed
   check_score({"Ä"}, {"ä"}, 0.0);
-  check_score({"\xff\xfe"}, {"\xff\xfe"}, 100.0);  // broken UTF-8: byte by byte
+  check_score({"\xff\xfe"}, {"\xff\xfe"}, 100.0);  // each byte of invalid UTF-8 is a character
   check_score({"\xff"}, {"\xfe"}, 0.0);
 }
 
-BOOST_AUTO_TEST_CASE(signature) {
+BOOST_AUTO_TEST_CASE(signature_has_sacrebleus_form) {
   BOOST_TEST(
       corpus_chrf(Lines{"a"}, Lines{"a"})
           .signature.starts_with("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:heed-"));
 }
 
-BOOST_AUTO_TEST_CASE(refuses_unequal_numbers_of_lines) {
+BOOST_AUTO_TEST_CASE(unequal_numbers_of_lines_are_refused) {
   HEED_CHECK_ERROR(Exit::bad_input, "1 lines to score, but 2 reference lines",
                    corpus_chrf(Lines{"a"}, Lines{"a", "b"}));
 }

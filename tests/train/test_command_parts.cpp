@@ -1,5 +1,5 @@
-// Parts of the commands that cannot be tested through the command line: the gradient table's
-// verdict on wrong gradients, reading lines in pieces, writing completely or not at all.
+// Parts of the commands that cannot be tested through the command line: the gradient table with
+// wrong gradients, lines that arrive in pieces, output that is written completely or not at all.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,7 +53,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
 
 // ---- the gradient table --------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(right_gradients_pass) {
+BOOST_AUTO_TEST_CASE(table_of_right_gradients_passes) {
   const GradcheckTable table =
       table_of({check_of("w", GradcheckStatus::ok, 1e-9), check_of("b", GradcheckStatus::kink, 0)});
   BOOST_TEST(table.passed());
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(right_gradients_pass) {
   BOOST_TEST(table.json().at("passed") == true);
 }
 
-BOOST_AUTO_TEST_CASE(one_wrong_gradient_fails_the_table) {
+BOOST_AUTO_TEST_CASE(table_with_one_wrong_gradient_fails) {
   for (const GradcheckStatus status :
        {GradcheckStatus::wrong, GradcheckStatus::unstable, GradcheckStatus::non_finite}) {
     ParameterCheck wrong = check_of("decoder.b", status, std::numeric_limits<double>::infinity());
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(one_wrong_gradient_fails_the_table) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_row_is_as_bad_as_the_worse_of_its_two_checks) {
+BOOST_AUTO_TEST_CASE(row_has_the_larger_error_of_its_two_checks) {
   GradcheckTable table = table_of({check_of("w", GradcheckStatus::ok, 1e-9)});
   ParameterCheck along = check_of("w", GradcheckStatus::wrong, 0.5);
   along.directional = true;
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_row_is_as_bad_as_the_worse_of_its_two_checks) {
   BOOST_TEST(!table.passed());
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_table_is_not_a_success) {
+BOOST_AUTO_TEST_CASE(empty_table_fails) {
   BOOST_TEST(!GradcheckTable().passed());
   GradcheckResult noisy;
   noisy.problem = "f gives another result each time";
@@ -104,9 +104,9 @@ BOOST_AUTO_TEST_CASE(an_empty_table_is_not_a_success) {
   BOOST_TEST(table.text().find("another result each time") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_wrong_backward_appears_in_the_table) {
+BOOST_AUTO_TEST_CASE(wrong_backward_is_marked_in_the_table) {
   const Tensor w = Tensor::variable(Array::full({3}, 0.7));
-  // d (w · c) = c, but here c changes with w without the tape's knowledge.
+  // d (w · c) = c, but c changes with w outside the tape.
   const auto f = [&] { return sum(mul(w, Tensor(w.value().clone()))); };
   GradcheckTable table;
   table.add(gradcheck_parameters(f, {{"w", w}}));
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_backward_appears_in_the_table) {
 
 // ---- reading lines --------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(line_ends) {
+BOOST_AUTO_TEST_CASE(line_ends_are_removed) {
   const TempFolder folder;
   const auto check = [&](const std::string& bytes, const std::vector<std::string>& expected) {
     put(folder / "plain", bytes);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(line_ends) {
        "b"});
 }
 
-BOOST_AUTO_TEST_CASE(lines_may_be_longer_than_any_buffer) {
+BOOST_AUTO_TEST_CASE(lines_longer_than_the_buffer_are_complete) {
   const TempFolder folder;
   std::string text, expected(3'000'000, 'x');
   for (std::size_t i = 0; i < expected.size(); i += 97)
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(lines_may_be_longer_than_any_buffer) {
   BOOST_TEST((lines[2] == expected + "last"));
 }
 
-BOOST_AUTO_TEST_CASE(gzip_members_follow_one_another) {
+BOOST_AUTO_TEST_CASE(gzip_members_are_read_as_one_text) {
   const TempFolder folder;
   std::string many;
   for (int i = 0; i < 200'000; ++i) many += std::to_string(i) + "\n";
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(gzip_members_follow_one_another) {
   BOOST_TEST(lines.back() == "199999");
 }
 
-BOOST_AUTO_TEST_CASE(broken_input_is_named) {
+BOOST_AUTO_TEST_CASE(broken_input_is_reported_with_its_file) {
   const TempFolder folder;
   const auto error = [&](const std::string& bytes) {
     put(folder / "f", bytes);
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(broken_input_is_named) {
   BOOST_TEST(error(packed.substr(0, 3)).find("truncated") != std::string::npos);
   std::string damaged = packed;
   damaged[damaged.size() - 6] =
-      static_cast<char>(damaged[damaged.size() - 6] ^ 0x55);  // in the checksum
+      static_cast<char>(damaged[damaged.size() - 6] ^ 0x55);  // a byte of the checksum
   BOOST_TEST(error(damaged).find("gzip data damaged") != std::string::npos);
   BOOST_TEST(error_of(Exit::bad_input, [&] {
                LineReader((folder / "none").string());
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(lines_are_returned_before_the_input_ends) {
   BOOST_REQUIRE(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()));
   const auto reader = std::make_unique<LineReader>("/dev/fd/" + std::to_string(ends[0]));
   std::string line;
-  BOOST_TEST(reader->next(line));  // would block forever if it waited for a full buffer
+  BOOST_TEST(reader->next(line));  // a reader that waits for a full buffer would block
   BOOST_TEST(line == "first");
   BOOST_REQUIRE(write(ends[1], "ond\n", 4) == 4);
   BOOST_TEST(reader->next(line));
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(output_is_complete_or_missing) {
   error_of(Exit::io, [&] { write_output((folder / "no" / "out").string(), half); });
 }
 
-BOOST_AUTO_TEST_CASE(output_does_not_replace_devices) {
+BOOST_AUTO_TEST_CASE(output_to_a_device_is_written_into_it) {
   write_output("/dev/null", [](const Sink& sink) { sink("gone"); });
   struct stat about {};
   BOOST_TEST(stat("/dev/null", &about) == 0);

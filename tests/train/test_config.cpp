@@ -23,7 +23,7 @@ const std::string minimal = "data: {train: {source: a.txt, target: b.txt}}\n";
 
 Config parse(const std::string& text, const Strings& overrides = {}) {
   const Config config = heed::parse_config(text, "exp.yaml", overrides);
-  // Values that the command line resets or shortens are invisible to an editor.
+  // An editor's schema cannot know the values that the command line resets or shortens.
   if (overrides.empty()) heed::SchemaCase(text).record("accepted");
   return config;
 }
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(missing_keys_have_the_structs_defaults) {
   BOOST_TEST(config.train.label_smoothing == heed::TrainOptions{}.label_smoothing);
 }
 
-BOOST_AUTO_TEST_CASE(every_section_is_read) {
+BOOST_AUTO_TEST_CASE(every_section_is_read_into_the_config) {
   const Config config = parse(R"(
 name: translate
 seed: 18446744073709551615
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(anchors_empty_sections_and_crlf_are_accepted) {
   BOOST_TEST(config.train.steps == heed::TrainOptions{}.steps);
 }
 
-BOOST_AUTO_TEST_CASE(a_measurement_needs_no_data) {
+BOOST_AUTO_TEST_CASE(config_of_a_benchmark_needs_no_data) {
   BOOST_TEST(heed::parse_config("bench: {sequences: 4}\n", "x.yaml", {}).bench.sequences == 4);
 }
 
@@ -175,15 +175,15 @@ BOOST_AUTO_TEST_CASE(a_language_model_has_no_encoder) {
 }
 
 BOOST_AUTO_TEST_CASE(one_dropout_applies_to_all_or_each_is_set) {
-  const heed::DropoutRates one = parse(minimal + "model: {dropout: 0.25}\n").model->dropout;
-  BOOST_TEST(one.residual == 0.25);
-  BOOST_TEST(one.attention == 0.25);
-  BOOST_TEST(one.activation == 0.25);
+  const heed::DropoutRates shared = parse(minimal + "model: {dropout: 0.25}\n").model->dropout;
+  BOOST_TEST(shared.residual == 0.25);
+  BOOST_TEST(shared.attention == 0.25);
+  BOOST_TEST(shared.activation == 0.25);
   const std::string text = minimal + "model: {dropout: {residual: 0.3, attention: 0}}\n";
-  const heed::DropoutRates own = parse(text, {"model.dropout.activation=0.2"}).model->dropout;
-  BOOST_TEST(own.residual == 0.3);
-  BOOST_TEST(own.attention == 0);
-  BOOST_TEST(own.activation == 0.2);
+  const heed::DropoutRates separate = parse(text, {"model.dropout.activation=0.2"}).model->dropout;
+  BOOST_TEST(separate.residual == 0.3);
+  BOOST_TEST(separate.attention == 0);
+  BOOST_TEST(separate.activation == 0.2);
   BOOST_TEST(parse(text, {"model.dropout=0"}).model->dropout.residual == 0);
 }
 
@@ -204,9 +204,9 @@ BOOST_AUTO_TEST_CASE(overrides_replace_the_files_values) {
   BOOST_TEST(parse(text, {"name=a=b"}).name == "a=b");
   BOOST_TEST((parse(text, {"optim.betas=[0.5, 0.6]"}).optim.betas[0] == 0.5));
   BOOST_TEST(parse(text, {"tokenizer.model=\"\""}).tokenizer.model.empty());
-  // A whole section replaces that of the file.
+  // A whole section replaces the file's section.
   BOOST_TEST(parse(text, {"model={heads: 2}"}).model->d_model == heed::ModelOptions{}.d_model);
-  // The command line can supply everything for an empty file.
+  // With an empty file, the command line can supply every key.
   BOOST_TEST(parse("", {"data.synthetic.name=copy"}).name == "exp");
 }
 
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(an_override_may_leave_keys_of_the_file_without_effect) {
   BOOST_TEST(heed::differences(config, again).empty());
 }
 
-BOOST_AUTO_TEST_CASE(differences_name_the_keys) {
+BOOST_AUTO_TEST_CASE(differences_lists_the_changed_keys) {
   const Config a = parse(minimal);
   Config b = a;
   BOOST_TEST(heed::differences(a, b).empty());
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(differences_name_the_keys) {
               Strings{"seed", "model.layers.encoder", "train.early_stopping.metric"}));
 }
 
-BOOST_AUTO_TEST_CASE(what_resume_adopts_refuses_and_ignores) {
+BOOST_AUTO_TEST_CASE(changes_on_resume_are_reported_refused_or_ignored) {
   const Config run = parse(minimal);
   const auto changes = [&](const Strings& overrides) -> Strings {
     try {
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(what_resume_adopts_refuses_and_ignores) {
                       "change it, start a new run with heed train"}));
 }
 
-BOOST_AUTO_TEST_CASE(the_reference_page_is_up_to_date_and_runs) {
+BOOST_AUTO_TEST_CASE(reference_page_equals_the_printed_one_and_is_valid) {
   const bool same = slurp(configs / "reference.yaml") == heed::reference_yaml();
   BOOST_TEST(same, "configs/reference.yaml is not what the field table prints");
   const Config config = heed::read_config(configs / "reference.yaml");
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(the_reference_page_is_up_to_date_and_runs) {
   BOOST_TEST(config.name == "reference");
 }
 
-BOOST_AUTO_TEST_CASE(every_shipped_config_loads_and_describes_itself) {
+BOOST_AUTO_TEST_CASE(every_shipped_config_loads_and_begins_with_a_comment) {
   std::size_t count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(configs)) {
     if (entry.path().extension() != ".yaml") continue;
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(every_shipped_config_loads_and_describes_itself) {
   BOOST_TEST(count >= 12u);
 }
 
-BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_named_in_full) {
+BOOST_AUTO_TEST_CASE(unreadable_file_is_reported_with_its_full_path) {
   const auto message = [](const std::string& path) -> std::string {
     try {
       heed::read_config(path);
@@ -296,16 +296,16 @@ BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_named_in_full) {
     }
     return "nothing was thrown";
   };
-  const std::string here = fs::current_path();
+  const std::string folder = fs::current_path();
   BOOST_TEST(message("no-such.yaml") ==
-             "cannot read the config: " + here + "/no-such.yaml: no such file");
+             "cannot read the config: " + folder + "/no-such.yaml: no such file");
   BOOST_TEST(message("/") == "cannot read the config: /: is a folder, not a file");
   BOOST_TEST(message("/dev/null/x.yaml") ==
              "cannot read the config: /dev/null/x.yaml: Not a directory");
   const std::string long_name(300, 'x');
   BOOST_TEST(message("/" + long_name) ==
              "cannot read the config: /" + long_name + ": File name too long");
-  try {  // a file that opens but cannot be read: an I/O error, not a usage error
+  try {  // a file that opens but cannot be read is an I/O error
     heed::read_config("/proc/self/mem");
     BOOST_ERROR("nothing was thrown");
   } catch (const heed::Error& error) {

@@ -36,7 +36,7 @@ std::string for_metric(Metric metric) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(inconsistent_values) {
+BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
   check_all({
       {copy + "model: {d_model: 100, heads: 3}\n",
        "exp.yaml:2:18: model.d_model: 100 is not a multiple of heads: 3"},
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {"data: {synthetic: {name: mixture, of: sort}}\n",
        "exp.yaml:1:26: data.synthetic.name: mixture is only for task: text2text"},
       {mixture + "data: {synthetic: {name: mixture}}\n",
-       "exp.yaml:2:26: data.synthetic.of: missing: a mixture of which tasks?"},
+       "exp.yaml:2:26: data.synthetic.of: missing: name the tasks of the mixture"},
       {mixture + "data: {synthetic: {name: mixture, of: [sort, mixture, sort]}}\n",
        "exp.yaml:2:35: data.synthetic.of: \"mixture\" is not a synthetic task"},
       {mixture + "data: {synthetic: {name: mixture, of: [sort, sort]}}\n",
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {"task: denoise\ndata: {train: {text: t}, max_length: 900}\n", "accepted"},
       {"task: denoise\ndata: {train: {text: t}, max_length: 900, spans: {length: 1}}\n",
        "exp.yaml:2:59: data.spans.length: a line of data.max_length: 900 tokens has 135 hidden "
-       "stretches, but there are 100 pieces <extra_id_...> to mark them"},
+       "spans, but there are 100 pieces <extra_id_...> to mark them"},
       {"data: {synthetic: {name: captions}}\n",
        "exp.yaml:1:26: data.synthetic.name: captions is for data.input: image"},
       {"data: {synthetic: {name: tones}, input: image}\n",
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {"data: {synthetic: {name: copy}, input: features}\n",
        "exp.yaml:1:26: data.synthetic.name: copy is for data.input: text"},
       {"data: {synthetic: {name: captions}, input: image, image: {height: 12, patch: 4}}\n",
-       "exp.yaml:1:67: data.image.height: two shapes need a picture of at least 16 x 16 pixels"},
+       "exp.yaml:1:67: data.image.height: two shapes need an image of at least 16 x 16 pixels"},
       {"data: {synthetic: {name: motion}, input: image}\n",
        "exp.yaml:1:26: data.synthetic.name: motion is for data.input: video"},
       {"data: {synthetic: {name: motion}, input: video, image: {height: 14, width: 6, patch: 2}}\n",
@@ -147,17 +147,17 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "exp.yaml:3:27: model.front_end.kind: conv is only for task: seq2seq or classify"},
       {"data: {train: {source: a, target: b}, input: video}\nmodel: {positions: learned, "
        "max_positions: 391}\n",
-       "exp.yaml:2:44: model.max_positions: 391 is less than the 392 rows of a clip"},
+       "exp.yaml:2:44: model.max_positions: 391 is less than the 392 rows of a video"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: video}\nmodel: {positions: "
        "learned, max_positions: 392}\n",
-       "exp.yaml:3:44: model.max_positions: 392 is less than the 393 rows of a clip"},
+       "exp.yaml:3:44: model.max_positions: 392 is less than the 393 rows of a video"},
       {"data: {train: {source: a, target: b}, input: video}\nmodel: {front_end: {kind: conv}}\n",
        "exp.yaml:2:27: model.front_end.kind: only for data.input: image or features"},
       {"task: tag\ndata: {train: {source: a, target: b}}\nmodel: {front_end: {kind: conv}}\n",
        "exp.yaml:3:27: model.front_end.kind: only for data.input: image or features"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
        "front_end: {kind: conv}}\n",
-       "exp.yaml:3:15: model.swin.depths: 2 stages need both sides of a picture divisible by 2 "
+       "exp.yaml:3:15: model.swin.depths: 2 stages need both sides of an image divisible by 2 "
        "patches, but it has 7 x 7\n"
        "exp.yaml:3:39: model.front_end.kind: only for model.kind: transformer"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {front_end: "
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "exp.yaml:2:29: model.front_end.layers: only for kind: conv"},
       {"data: {train: {source: a, target: b}, input: image}\nmodel: {front_end: {kind: conv, "
        "layers: 1}, positions: learned, max_positions: 15}\ndecode: {max_length: 9}\n",
-       "exp.yaml:2:80: model.max_positions: 15 is less than the 16 rows of a picture"},
+       "exp.yaml:2:80: model.max_positions: 15 is less than the 16 rows of an image"},
       {"data: {train: {source: a, target: b}, input: features, max_length: 100}\nmodel: "
        "{front_end: {kind: conv}, positions: learned, max_positions: 24}\n",
        "exp.yaml:2:69: model.max_positions: 24 is less than the 25 rows that front_end makes of "
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
       {"data: {synthetic: {name: copy}}\nmodel: {kind: swin}\n",
        "exp.yaml:2:15: model.kind: only for data.input: image"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin}\n",
-       "exp.yaml:3:15: model.swin.depths: 2 stages need both sides of a picture divisible by 2 "
+       "exp.yaml:3:15: model.swin.depths: 2 stages need both sides of an image divisible by 2 "
        "patches, but it has 7 x 7"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
        "swin: {depths: [2.5]}}\n",
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
        "warmup too"},
       {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, epochs: 3}\n", "accepted"},
       {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, minutes: 3}\n",
-       "exp.yaml:2:26: optim.schedule.steps: missing: cosine needs to know where it ends, and "
+       "exp.yaml:2:26: optim.schedule.steps: missing: cosine needs an end step, and "
        "train.steps is 0"},
       {copy + "optim: {lr: 1.0e-4, schedule: {name: cosine, min_lr: 1.0e-3}}\n",
        "exp.yaml:2:54: optim.schedule.min_lr: 0.001 is more than optim.lr: 0.0001"},
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_shorter_run_needs_a_shorter_warmup) {
+BOOST_AUTO_TEST_CASE(run_shortened_by_override_has_shorter_warmup) {
   const std::string text =
       copy + "optim: {schedule: {name: cosine, warmup: 100}}\ntrain: {steps: 1000}\n";
   const auto read = [&](const std::string& file, const std::vector<std::string>& overrides) {
@@ -351,16 +351,16 @@ BOOST_AUTO_TEST_CASE(a_shorter_run_needs_a_shorter_warmup) {
   };
   const heed::Config config = read(text, {"train.steps=20"});
   BOOST_TEST(config.optim.schedule.warmup == 2);
-  const std::string says =
+  const std::string warning =
       "command line: train.steps=20: optim.schedule.warmup: shortened from 100 "
       "to 2 steps, in proportion to the run";
-  BOOST_TEST(config.warnings == std::vector{says}, boost::test_tools::per_element());
+  BOOST_TEST(config.warnings == std::vector{warning}, boost::test_tools::per_element());
   BOOST_TEST(read(text, {"train={steps: 2}"}).optim.schedule.warmup == 0);
   BOOST_TEST(read(text, {"optim.schedule.steps=50"}).optim.schedule.warmup == 5);
-  // The default warmup, if the command line also chooses the schedule.
+  // The default warmup is shortened if the command line also chooses the schedule.
   BOOST_TEST(read(copy, {"train.steps=20", "optim.schedule.name=linear"}).optim.schedule.warmup ==
              2);
-  // Long enough: no change.
+  // The run is long enough: the warmup is unchanged.
   BOOST_TEST(read(text, {"train.steps=101"}).optim.schedule.warmup == 100);
   BOOST_TEST(read(text, {"train.steps=101"}).warnings.empty());
   const std::string late = ", but cosine ends at step 2; give a shorter warmup too";
@@ -377,25 +377,27 @@ BOOST_AUTO_TEST_CASE(a_shorter_run_needs_a_shorter_warmup) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_mean_over_more_than_the_last_fifth_gives_a_warning) {
+BOOST_AUTO_TEST_CASE(mean_over_more_than_the_last_fifth_causes_a_warning) {
   const auto warnings = [&](const std::string& train) {
     return heed::parse_config(copy + "train: " + train, "exp.yaml", {}).warnings;
   };
-  const std::string says =
+  const std::string warning =
       "exp.yaml:2:31: train.average: 5 checkpoints, 500 steps apart, reach back over more than the "
       "last fifth of the 2000 steps, and only those within it are averaged; lower average or "
       "save_every";
-  BOOST_TEST(warnings("{steps: 2000, average: 5}") == std::vector{says},
+  BOOST_TEST(warnings("{steps: 2000, average: 5}") == std::vector{warning},
              boost::test_tools::per_element());
   BOOST_TEST(warnings("{steps: 2000, average: 5, save_every: 100}").empty());
   BOOST_TEST(warnings("{steps: 2000, average: 5, save_every: 101}").size() == 1u);
-  BOOST_TEST(warnings("{steps: 11, average: 2, save_every: 3}").empty());  // a fifth, rounded up
+  BOOST_TEST(
+      warnings("{steps: 11, average: 2, save_every: 3}").empty());  // the fifth is rounded up
   BOOST_TEST(warnings("{steps: 11, average: 2, save_every: 4}").size() == 1u);
   BOOST_TEST(warnings("{steps: 100, average: 1}").empty());
-  BOOST_TEST(warnings("{steps: 0, epochs: 2, average: 9}").empty());  // unknown number of steps
+  BOOST_TEST(
+      warnings("{steps: 0, epochs: 2, average: 9}").empty());  // the number of steps is unknown
 }
 
-BOOST_AUTO_TEST_CASE(numbers_and_text_that_few_people_write) {
+BOOST_AUTO_TEST_CASE(unusual_numbers_and_text_are_read_or_refused) {
   const std::string tag = "task: tag\ndata: {synthetic: {name: brackets}}\n";
   const std::string steps = "is out of range (allowed: 0 to 1000000000000)";
   check_all({
@@ -418,8 +420,8 @@ BOOST_AUTO_TEST_CASE(numbers_and_text_that_few_people_write) {
       heed::parse_config(tag + "tokenizer: {kind: char, shared: true}\n", "exp.yaml", {});
   BOOST_REQUIRE(shared.warnings.size() == 1u);
   BOOST_TEST(shared.warnings[0] ==
-             "exp.yaml:3:33: tokenizer.shared: labels have their own vocabulary");
-  // A whole number is printed as one, however large, and the sign of zero is kept.
+             "exp.yaml:3:33: tokenizer.shared: labels have a separate vocabulary");
+  // A whole number of any size and the sign of zero are kept in JSON.
   for (const double lr : {1e20, 1e3, 0.5}) {
     heed::Config config;
     config.optim.lr = lr;
@@ -430,7 +432,7 @@ BOOST_AUTO_TEST_CASE(numbers_and_text_that_few_people_write) {
   BOOST_TEST(std::signbit(heed::find_field("optim.momentum")->get(config).get<double>()));
 }
 
-BOOST_AUTO_TEST_CASE(the_command_line) {
+BOOST_AUTO_TEST_CASE(broken_overrides_are_refused) {
   check_all({
       {copy,
        "command line: train.stepz=3: unknown key (did you mean train.steps?)",
@@ -440,8 +442,10 @@ BOOST_AUTO_TEST_CASE(the_command_line) {
        {"trian.steps=3"}},
       {copy + "train: {steps: 9}\n",
        "command line: train.steps.x=3: unknown key",
-       {"train.steps.x=3"}},  // inside a value of the file
-      {copy, "command line: seed.x=3: unknown key", {"seed=1", "seed.x=3"}},  // of an override
+       {"train.steps.x=3"}},  // the path leads through a value of the file
+      {copy,
+       "command line: seed.x=3: unknown key",
+       {"seed=1", "seed.x=3"}},  // the path leads through an override
       {copy + "train: [1]\n",
        "exp.yaml:2:8: train: expected keys and values, such as steps: ..., "
        "got a list",
@@ -495,7 +499,7 @@ BOOST_AUTO_TEST_CASE(the_command_line) {
       {copy + "", "command line: optim.momentum=0.5: only for name: sgd", {"optim.momentum=0.5"}},
       {copy,
        "command line: tokenizer.algorithm=bpe: only for kind: sentencepiece",
-       {"tokenizer.kind=char", "tokenizer.algorithm=bpe"}},  // both were asked for
+       {"tokenizer.kind=char", "tokenizer.algorithm=bpe"}},  // the command line sets both
       {copy,
        "command line: seed.x=1: seed: expected a whole number, got keys and values",
        {"seed.x=1"}},

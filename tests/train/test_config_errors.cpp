@@ -1,11 +1,11 @@
-/// Wrong keys and single wrong values.
+/// Wrong keys, and values that are wrong by themselves.
 #include "tests/train/config_cases.h"
 
 using namespace std::string_literals;
 
 BOOST_AUTO_TEST_SUITE(config_errors)
 
-BOOST_AUTO_TEST_CASE(wrong_keys) {
+BOOST_AUTO_TEST_CASE(unknown_keys_are_refused_with_a_hint) {
   check_all({
       {copy + "train: {lable_smoothing: 0.1}\n",
        "exp.yaml:2:9: train.lable_smoothing: unknown key (did you mean label_smoothing?)"},
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(wrong_keys) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(wrong_types) {
+BOOST_AUTO_TEST_CASE(values_of_wrong_type_are_refused) {
   check_all({
       {copy + "train: {steps: many}\n",
        "exp.yaml:2:16: train.steps: expected a whole number, got \"many\""},
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(wrong_types) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(out_of_range) {
+BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused) {
   check_all({
       {copy + "train: {label_smoothing: 1}\n",
        "exp.yaml:2:26: train.label_smoothing: 1 is out of range (allowed: 0 to below 1)"},
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(out_of_range) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(unknown_choices) {
+BOOST_AUTO_TEST_CASE(unknown_choices_are_refused_with_a_hint) {
   check_all({
       {copy + "task: seq2sq\n", "exp.yaml:2:7: task: expected one of " + tasks() +
                                     ", got \"seq2sq\" (did you mean seq2seq?)"},
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(unknown_choices) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(names_that_cannot_be_folders) {
+BOOST_AUTO_TEST_CASE(names_that_no_folder_can_have_are_refused) {
   check_all({
       {copy + "name: a/b\n",
        "exp.yaml:2:7: name: \"a/b\" cannot be a folder's name: it needs 1 to 200 bytes, no slash, "
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(names_that_cannot_be_folders) {
        "exp.yaml:2:7: name: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\" "
        "cannot be a folder's name: it needs 1 to 200 bytes, no slash, and no dot or dash in front"},
   });
-  // The default name is that of the file.
+  // The default name is the file's.
   for (const auto& [file, shown] :
        {std::pair("", ""), std::pair("a\x07.yaml", "a\\x07"), std::pair("a\nb.yaml", "a\\nb")}) {
     try {

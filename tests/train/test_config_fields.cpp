@@ -109,7 +109,7 @@ Config read_all(const std::string& yaml) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(values_of_an_object_have_their_types) {
+BOOST_AUTO_TEST_CASE(json_values_have_the_types_of_their_keys) {
   Config config;
   config.name = "a \"b\" \\";
   config.data.train.source = {"true", "two words"};
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(random_values_of_every_key_are_read_back_exactly) {
     BOOST_TEST(heed::write_yaml(again) == yaml);
     // A JSON object is valid YAML.
     BOOST_TEST(heed::write_yaml(read_all(heed::config_json(config).dump())) == yaml);
-    // Not only as printed: the bits of a few numbers.
+    // Equal as printed, and bit for bit for a few keys.
     BOOST_TEST(again.optim.lr == config.optim.lr);
     BOOST_TEST((again.optim.betas == config.optim.betas));
     BOOST_TEST(again.tokenizer.model == config.tokenizer.model);
@@ -158,10 +158,10 @@ BOOST_AUTO_TEST_CASE(random_values_of_every_key_are_read_back_exactly) {
 }
 
 BOOST_AUTO_TEST_CASE(no_two_keys_share_a_member) {
-  // Changing one key changes no other in print; detects two rows that share a member.
+  // Changing one key changes no other key's printed value; detects two rows that share a member.
   Random random(2);
   for (const Field& field : heed::fields()) {
-    if (field.open && field.choices.size() == 1) continue;  // only a plugin adds another value
+    if (field.open && field.choices.size() == 1) continue;  // only a plugin adds a second value
     Config config;
     for (int attempt = 0; attempt < 50 && field.print(config) == field.print(Config{}); ++attempt) {
       heed::Problems problems("value", {});
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(defaults_are_in_range) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_table_is_well_formed) {
+BOOST_AUTO_TEST_CASE(rows_of_the_table_are_unique_and_have_help) {
   std::set<std::string> keys;
   for (const Field& field : heed::fields()) {
     BOOST_TEST(keys.insert(field.key).second, field.key << " is in the table twice");
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(the_table_is_well_formed) {
     }
   }
   for (const heed::Section& section : heed::sections()) {
-    BOOST_TEST(!heed::names_in(section.key).empty(), section.key << " holds nothing");
+    BOOST_TEST(!heed::names_in(section.key).empty(), section.key << " contains nothing");
   }
 }
 

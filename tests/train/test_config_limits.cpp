@@ -34,7 +34,7 @@ using heed::yaml_max_bytes;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_largest_size) {
+BOOST_AUTO_TEST_CASE(text_larger_than_128_kib_is_refused) {
   const std::string comment = copy + "#";
   const std::string full = comment + std::string(yaml_max_bytes - comment.size(), 'x');
   BOOST_TEST(refusal(full) == "accepted");
@@ -42,24 +42,24 @@ BOOST_AUTO_TEST_CASE(the_largest_size) {
   BOOST_TEST(refusal("\xEF\xBB\xBF" + full) == "accepted");
 }
 
-BOOST_AUTO_TEST_CASE(depth_32) {
+BOOST_AUTO_TEST_CASE(nodes_deeper_than_32_levels_are_refused) {
   const auto list = [](std::size_t depth) { return repeat("[", depth) + repeat("]", depth); };
   BOOST_TEST(yaml_refusal(list(32)).empty());
   BOOST_TEST(yaml_refusal(list(33)) == "exp.yaml:1:33: nested deeper than 32");
   BOOST_TEST(yaml_refusal(repeat("- ", 33)) == "exp.yaml:1:65: nested deeper than 32");
   BOOST_TEST(yaml_refusal(repeat("{a: ", 33)).ends_with("nested deeper than 32"));
   BOOST_TEST(refusal("", {"x=" + repeat("[", 5000)}).ends_with("nested deeper than 32"));
-  // 20 levels in an anchor, aliased 20 levels deep
+  // An anchor of 20 levels, aliased at level 20.
   const std::string twice = "- &a " + list(20) + "\n- " + repeat("[", 20) + "*a" + repeat("]", 20);
   BOOST_TEST(yaml_refusal(twice) == "exp.yaml:2:23: nested deeper than 32");
 }
 
-BOOST_AUTO_TEST_CASE(fifty_thousand_nodes) {
+BOOST_AUTO_TEST_CASE(more_than_50000_nodes_are_refused) {
   const auto list = [](std::size_t items) { return "[" + repeat("1,", items) + "]"; };
   BOOST_TEST(yaml_refusal(list(49'999)).empty());
   const std::string message = "more than 50000 values, aliases counted each time";
   BOOST_TEST(yaml_refusal(list(50'000)) == "exp.yaml:1:100000: " + message);
-  // "billion laughs": each line contains the previous one ten times
+  // "Billion laughs": each line contains the previous one ten times.
   std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {
     const std::string last = "*a" + std::to_string(i - 1);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(fifty_thousand_nodes) {
   BOOST_TEST(refusal(laughs).ends_with(message));
 }
 
-BOOST_AUTO_TEST_CASE(anchors_within_anchors) {  // each counts its whole content again
+BOOST_AUTO_TEST_CASE(nested_anchors_count_their_content_again) {
   const auto nested = [](std::size_t items) {
     return "[&a [&b [&c [" + repeat("1,", items) + "]]]]";
   };
@@ -77,24 +77,24 @@ BOOST_AUTO_TEST_CASE(anchors_within_anchors) {  // each counts its whole content
   BOOST_TEST(yaml_refusal(nested(17'000)) == "exp.yaml:1:2: anchors hold more than 50000 values");
 }
 
-BOOST_AUTO_TEST_CASE(aliases_of_a_long_text) {
+BOOST_AUTO_TEST_CASE(aliases_that_expand_to_more_than_128_kib_are_refused) {
   const std::string bomb =
       "- &a " + std::string(yaml_max_bytes / 2, 'x') + "\n" + repeat("- *a\n", 1000);
   BOOST_TEST(yaml_refusal(bomb) == "exp.yaml:3:3: aliases expand to more than 128 KiB");
 }
 
-BOOST_AUTO_TEST_CASE(many_errors_are_counted_not_listed) {
+BOOST_AUTO_TEST_CASE(errors_beyond_the_maximum_are_only_counted) {
   std::string text = copy;
   for (int i = 0; i < 5000; ++i) text += "trian" + std::to_string(i) + ": 1\n";
   const std::string message = refusal(text);
   BOOST_TEST(std::count(message.begin(), message.end(), '\n') == 100);
   BOOST_TEST(message.ends_with("\nexp.yaml: and 4900 more errors"));
-  const std::vector<std::string> broken(150, "seed=[");  // as many on the command line
+  const std::vector<std::string> broken(150, "seed=[");  // errors of the command line count too
   BOOST_TEST(refusal(copy, broken).ends_with("\nexp.yaml: and 50 more errors"));
 }
 
-BOOST_AUTO_TEST_CASE(long_words_are_cheap) {
-  const std::string key(1000, 'x');  // the longest that YAML allows before a colon
+BOOST_AUTO_TEST_CASE(long_words_are_cut_in_messages) {
+  const std::string key(1000, 'x');  // the maximum that YAML allows before a colon
   const std::string word(100'000, 'x');
   const std::string shown = std::string(60, 'x') + "...";
   BOOST_TEST(refusal(copy + key + ": 1") == "exp.yaml:2:1: " + shown + ": unknown key");
@@ -123,8 +123,8 @@ BOOST_AUTO_TEST_CASE(time_grows_linearly_with_the_size) {
   };
   for (const auto& text : texts) {
     const std::string small = text(yaml_max_bytes / 8), large = text(yaml_max_bytes);
-    const auto seconds = [](const std::string& of) {
-      return heed::test::min_seconds(1, [&] { BOOST_TEST(refusal(of) != "accepted"); });
+    const auto seconds = [](const std::string& config) {
+      return heed::test::min_seconds(1, [&] { BOOST_TEST(refusal(config) != "accepted"); });
     };
     BOOST_TEST_CONTEXT(large.substr(0, 40)) {
       BOOST_TEST(heed::test::growth([&] { return seconds(small); },
@@ -134,7 +134,8 @@ BOOST_AUTO_TEST_CASE(time_grows_linearly_with_the_size) {
 }
 
 BOOST_AUTO_TEST_CASE(random_texts_neither_hang_nor_crash) {
-  // Texts composed of YAML's punctuation; what is accepted must be the same when printed and read.
+  // The texts are composed of YAML's punctuation. An accepted config must be equal after printing
+  // and reading.
   const std::vector<std::string> pieces{"{",
                                         "}",
                                         "[",

@@ -5,7 +5,7 @@ using namespace std::string_literals;
 
 BOOST_AUTO_TEST_SUITE(config_yaml)
 
-BOOST_AUTO_TEST_CASE(invalid_yaml) {
+BOOST_AUTO_TEST_CASE(invalid_yaml_is_refused_with_its_place) {
   check_all({
       {"",
        "exp.yaml:1:1: data.train: missing: nothing to train on (give source and target files, or "
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(invalid_yaml) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(yaml_that_a_config_must_not_contain) {
+BOOST_AUTO_TEST_CASE(yaml_features_that_configs_exclude_are_refused) {
   check_all({
       {copy + "---\nseed: 2\n",
        "exp.yaml:2:1: text after the end of the document (a config is one document)"},

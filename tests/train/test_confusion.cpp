@@ -6,9 +6,9 @@ using namespace heed;
 
 BOOST_AUTO_TEST_SUITE(confusion)
 
-// y_true = [0,0,0,0,1,1,1,2,2,2], y_pred = [0,0,1,2,1,1,0,2,2,2]; sklearn.metrics gives precision
-// 2/3, 2/3, 3/4, recall 1/2, 2/3, 1, F1 4/7, 2/3, 6/7, accuracy 0.7.
-BOOST_AUTO_TEST_CASE(known_values) {
+// y_true = [0,0,0,0,1,1,1,2,2,2], y_pred = [0,0,1,2,1,1,0,2,2,2]; sklearn.metrics computes
+// precision 2/3, 2/3, 3/4, recall 1/2, 2/3, 1, F1 4/7, 2/3, 6/7, accuracy 0.7.
+BOOST_AUTO_TEST_CASE(measures_equal_those_of_scikit_learn) {
   const int right[] = {0, 0, 0, 0, 1, 1, 1, 2, 2, 2}, given[] = {0, 0, 1, 2, 1, 1, 0, 2, 2, 2};
   Confusion c;
   for (std::size_t i = 0; i < 10; ++i) c.add(right[i], given[i]);
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(known_values) {
   BOOST_TEST(text[6] == "a           2       1       1");
 }
 
-BOOST_AUTO_TEST_CASE(a_label_that_is_never_right_has_no_f1) {
+BOOST_AUTO_TEST_CASE(label_that_is_never_right_has_f1_0) {
   Confusion c;
   BOOST_TEST(c.macro_f1() == 0);
   c.add(5, 6, 3);

@@ -1,4 +1,4 @@
-// Matrix products: the recorded counts against a formula, and the replay of a step's products.
+// Matrix products: recorded counts against a formula, and the replay of a step's products.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -51,7 +51,7 @@ std::unique_ptr<Model> tagger(const ModelOptions& o) {
   return make_classifier(o, Labelling::rows, vocabulary + 4, vocabulary, 1);
 }
 
-/// Sequences of these lengths; an empty list means that the side is absent.
+/// A batch with sequences of these lengths; an empty list means that the side is absent.
 Batch batch_of(const std::vector<std::int32_t>& source, const std::vector<std::int32_t>& target) {
   Batch batch;
   const auto fill = [](Side& side, const std::vector<std::int32_t>& lengths, std::int32_t id) {
@@ -97,7 +97,7 @@ double formula(const ModelOptions& o, const Batch& batch) {
 
 // ---- the formula ------------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(the_formula_by_hand) {
+BOOST_AUTO_TEST_CASE(formula_equals_values_computed_by_hand) {
   ModelOptions m;
   m.d_model = 2;
   m.d_ff = 3;
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(the_formula_by_hand) {
   BOOST_TEST(forward_flops(m, 7, source, target) == 128 + 128 + 96 + 112 + 480 + 64 + 80 + 160);
 }
 
-BOOST_AUTO_TEST_CASE(the_formula_agrees_with_the_benchmark_scripts) {
+BOOST_AUTO_TEST_CASE(formula_equals_that_of_the_benchmark_scripts) {
   ModelOptions m;  // nmt-small of tests/bench/workloads.py
   m.d_model = 256;
   m.d_ff = 1024;
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(model_flops_of_training_are_three_times_the_formula) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_forward_pass_alone_is_a_third) {
+BOOST_AUTO_TEST_CASE(flops_of_a_forward_pass_equal_the_formula) {
   const ModelOptions o = small();
   const std::unique_ptr<Model> model = seq2seq(o);
   const Batch batch = batch_of({5, 2}, {4, 6});
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_forward_pass_alone_is_a_third) {
   BOOST_TEST(forward_only(*model, batch).executed == formula(o, batch));
 }
 
-BOOST_AUTO_TEST_CASE(backward_multiplies_the_scores_again) {
+BOOST_AUTO_TEST_CASE(backward_computes_the_scores_again) {
   const ModelOptions o = small();
   const Batch batch = batch_of({5, 2}, {4, 6});
   const auto d = static_cast<double>(o.d_model);
@@ -160,17 +160,18 @@ BOOST_AUTO_TEST_CASE(backward_multiplies_the_scores_again) {
   BOOST_TEST(counted.executed == counted.model + scores);
 }
 
-BOOST_AUTO_TEST_CASE(causal_attention_skips_blocks_that_the_mask_hides) {
+BOOST_AUTO_TEST_CASE(causal_attention_skips_masked_blocks) {
   ModelOptions o = small();
   o.decoder_layers = 1;
   const auto d = static_cast<double>(o.d_model);
-  const Batch batch = batch_of({}, {256});  // blocks of 64 queries, with 64, 128, 192, 256 keys
+  const Batch batch =
+      batch_of({}, {256});  // four blocks of 64 queries have 64, 128, 192 and 256 keys
   const ProductFlops counted = forward_only(*make_language_model(o, vocabulary, 1), batch);
   BOOST_TEST(counted.model == formula(o, batch));
   BOOST_TEST(counted.model - counted.executed == 4 * d * (256 * 256 - 64 * (64 + 128 + 192 + 256)));
 }
 
-BOOST_AUTO_TEST_CASE(a_window_changes_executed_but_not_model_flops) {
+BOOST_AUTO_TEST_CASE(window_reduces_executed_flops_and_keeps_model_flops) {
   ModelOptions full = small();
   full.decoder_layers = 1;
   ModelOptions window = full;
@@ -183,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_window_changes_executed_but_not_model_flops) {
   BOOST_TEST(some.executed < all.executed);
 }
 
-BOOST_AUTO_TEST_CASE(the_cost_of_a_token_agrees_with_the_formula) {
+BOOST_AUTO_TEST_CASE(cost_of_a_token_equals_the_formula) {
   for (const std::int64_t d : {12, 48, 510}) {
     for (const bool tied : {true, false}) {
       ModelOptions o = small(d);
@@ -201,7 +202,7 @@ BOOST_AUTO_TEST_CASE(the_cost_of_a_token_agrees_with_the_formula) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_log_counts_its_thread_while_it_exists) {
+BOOST_AUTO_TEST_CASE(log_counts_products_of_its_thread_during_its_lifetime) {
   const Array a = Array::full({2, 3}, 1), b = Array::full({3, 5}, 1);
   const auto multiply = [&] { matmul(Tensor(a), Tensor(b)); };
   ProductFlops outer, inner;
@@ -213,7 +214,7 @@ BOOST_AUTO_TEST_CASE(a_log_counts_its_thread_while_it_exists) {
     BOOST_TEST(outer.executed == 0);
     multiply();
     {
-      const ProductLog younger(inner);
+      const ProductLog inner_log(inner);
       multiply();
       multiply();
     }
@@ -228,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_log_counts_its_thread_while_it_exists) {
 // ---- replaying --------------------------------------------------------------------------------
 
 /// Operands that share an address in the step share one in the replay.
-BOOST_AUTO_TEST_CASE(a_replay_keeps_the_order_and_sharing_of_operands) {
+BOOST_AUTO_TEST_CASE(replay_keeps_order_and_sharing_of_operands) {
   const ModelOptions o = small();
   const std::unique_ptr<Model> model = seq2seq(o);
   const Parameters weights = model->parameters();
@@ -269,13 +270,13 @@ BOOST_AUTO_TEST_CASE(a_replay_keeps_the_order_and_sharing_of_operands) {
 }
 
 BOOST_AUTO_TEST_CASE(operands_that_overlap_in_a_step_overlap_in_its_replay) {
-  const Array matrix = Array::full({4, 10}, 1), other = Array::full({10, 4}, 1);
+  const Array left = Array::full({4, 10}, 1), right = Array::full({10, 4}, 1);
   Array sum = Array::zeros({4, 4});
   std::vector<Product> products;
   ProductFlops flops;
   const auto columns = [&](std::int64_t from) {  // a [4, 5] block
-    kernels::gemm(kernels::Trans::no, kernels::Trans::no, 4, 4, 5, 1, matrix.data() + from, 10,
-                  other.data(), 4, 1, sum.data(), 4);
+    kernels::gemm(kernels::Trans::no, kernels::Trans::no, 4, 4, 5, 1, left.data() + from, 10,
+                  right.data(), 4, 1, sum.data(), 4);
   };
   {
     const ProductLog log(flops, &products);
@@ -293,12 +294,12 @@ BOOST_AUTO_TEST_CASE(operands_that_overlap_in_a_step_overlap_in_its_replay) {
   BOOST_TEST(again[0].c == again[1].c);
   BOOST_TEST(again[0].b == again[1].b);
   BOOST_TEST(replay.values() >= 40 + 20 + 16);
-  BOOST_TEST(replay.values() < 40 + 20 + 16 + 3 * 16);  // plus alignment
+  BOOST_TEST(replay.values() < 40 + 20 + 16 + 3 * 16);  // alignment adds up to 3 · 16 values
 }
 
 // ---- the profile of a step ----------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(the_rows_of_a_profile_add_up_to_the_step) {
+BOOST_AUTO_TEST_CASE(times_in_a_profile_add_up_to_the_step) {
   const std::unique_ptr<Model> model = seq2seq(small());
   const std::vector<Batch> shards{batch_of({5, 2}, {4, 6}), batch_of({3}, {8}), batch_of({1}, {2})};
   Team team(2);
@@ -315,7 +316,7 @@ BOOST_AUTO_TEST_CASE(the_rows_of_a_profile_add_up_to_the_step) {
   }
   BOOST_TEST(std::abs(sum - 0.5) < 1e-12);
   BOOST_TEST(affine_calls > 0);
-  BOOST_TEST(affine_calls % 3 == 0);  // equally often in each shard
+  BOOST_TEST(affine_calls % 3 == 0);  // each shard makes the same calls
   BOOST_REQUIRE(products.size() == shards.size());
   for (std::size_t i = 0; i < shards.size(); ++i) {
     BOOST_TEST(products[i].flops.model == 3 * formula(small(), shards[i]));

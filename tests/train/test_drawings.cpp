@@ -1,4 +1,4 @@
-/// Drawings of models and tapes: their numbers are those of `heed show` and of the tape.
+/// Drawings of models and tapes: their numbers equal those of `heed show` and of the tape.
 #include <fmt/format.h>
 
 #include <boost/property_tree/ptree.hpp>
@@ -34,12 +34,12 @@ bool is(const Xml& element, const std::string& kind) {
   return element.get("<xmlattr>.class", "") == kind;
 }
 
-/// What a drawing of a model says.
+/// The content of a drawing of a model.
 struct Numbers {
-  std::map<std::string, std::string> shapes;  ///< by the name of the parameter
-  std::int64_t values = 0;                    ///< with every block that a frame stands for
-  std::vector<std::pair<std::int64_t, std::int64_t>> frames;  ///< blocks, parameters of each
-  std::map<std::string, double> heights;                      ///< y of each name of a box
+  std::map<std::string, std::string> shapes;  ///< name of the parameter → shape
+  std::int64_t values = 0;                    ///< number of values, repeated blocks included
+  std::vector<std::pair<std::int64_t, std::int64_t>> frames;  ///< (blocks, values of each)
+  std::map<std::string, double> heights;                      ///< name of a box → y
   int additions = 0, ties = 0;
 };
 
@@ -50,21 +50,21 @@ std::int64_t product(const std::string& shape) {
   return n;
 }
 
-/// Returns the parameters of a box, which must be what it says.
+/// Returns the number of values in a box, which must equal the printed number.
 std::int64_t read_box(const Xml& box, Numbers& numbers) {
   std::istringstream title(box.get<std::string>("title"));
-  std::int64_t listed = 0, said = 0;
+  std::int64_t listed = 0, printed = 0;
   for (std::string name, shape; title >> name && std::getline(title, shape);) {
     if (!shape.starts_with(" [")) break;  // a box without parameters
-    BOOST_TEST(numbers.shapes.emplace(name, shape.substr(1)).second, name << " is there twice");
+    BOOST_TEST(numbers.shapes.emplace(name, shape.substr(1)).second, name << " is drawn twice");
     listed += product(shape.substr(1));
   }
   for (const auto& [tag, text] : box) {
     if (tag == "text" && is(text, "name"))
       numbers.heights[text.data()] = text.get<double>("<xmlattr>.y");
-    if (tag == "text" && text.data().ends_with(" parameters")) said = std::stoll(text.data());
+    if (tag == "text" && text.data().ends_with(" parameters")) printed = std::stoll(text.data());
   }
-  BOOST_TEST(listed == said, box.get<std::string>("title"));
+  BOOST_TEST(listed == printed, box.get<std::string>("title"));
   return listed;
 }
 
@@ -77,15 +77,15 @@ std::int64_t read(const Xml& group, Numbers& numbers) {
     if (is(element, "box")) {
       values += read_box(element, numbers);
     } else if (is(element, "blocks")) {
-      std::int64_t n = 0, said = 0;
+      std::int64_t n = 0, printed = 0;
       for (const auto& [kind, text] : element) {
         if (kind != "text") continue;
         if (text.data().ends_with(" ×")) n = std::stoll(text.data());
         if (text.data().find_first_not_of("0123456789") == std::string::npos)
-          said = std::stoll(text.data());
+          printed = std::stoll(text.data());
       }
       const std::int64_t each = read(element, numbers);
-      BOOST_TEST(each == said);
+      BOOST_TEST(each == printed);
       numbers.frames.emplace_back(n, each);
       values += n * each;
     } else {
@@ -101,7 +101,7 @@ Numbers numbers_of(const Config& config, const Vocabulary& vocabulary) {
   return numbers;
 }
 
-/// Every parameter is in the drawing, with its shape, but for those of blocks that a frame repeats.
+/// Checks that every parameter is drawn with its shape, except in the repeated blocks of a frame.
 void check_drawing(const Config& config, const Vocabulary& vocabulary) {
   const Numbers drawn = numbers_of(config, vocabulary);
   std::int64_t values = 0;
@@ -130,7 +130,7 @@ Config shipped(const std::string& name, std::vector<std::string> overrides = {})
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(shipped_models_are_drawn_whole) {
+BOOST_AUTO_TEST_CASE(drawings_of_shipped_models_contain_all_parameters) {
   int configs = 0;
   for (const auto& file : std::filesystem::directory_iterator(HEED_SOURCE_DIR "/configs")) {
     const std::string name = file.path().stem();
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(shipped_models_are_drawn_whole) {
   BOOST_TEST(configs > 15);
 }
 
-BOOST_AUTO_TEST_CASE(choices_are_drawn_whole) {
+BOOST_AUTO_TEST_CASE(drawings_of_all_choices_contain_all_parameters) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases{
       {"dates", {"model.block=parallel", "model.norm=post"}},
       {"dates", {"model.norm=none", "model.tie_embeddings=false"}},
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(choices_are_drawn_whole) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_numbers_are_those_of_show) {
+BOOST_AUTO_TEST_CASE(numbers_in_a_drawing_equal_those_of_show) {
   const Config config = small_run();
   const ModelSummary summary = summarize_model(config, std::nullopt);
   const Numbers drawn = numbers_of(config, summary.vocabulary);
@@ -190,8 +190,8 @@ BOOST_AUTO_TEST_CASE(the_numbers_are_those_of_show) {
   BOOST_TEST((drawn.frames == frames));
 }
 
-BOOST_AUTO_TEST_CASE(norms_residuals_and_ties_are_where_they_are) {
-  // y grows downwards: what comes first has the larger one.
+BOOST_AUTO_TEST_CASE(norms_residuals_and_ties_are_drawn_at_their_places) {
+  // y grows downwards, and data flows upwards: earlier layers have larger y.
   const auto lm = [](std::vector<std::string> overrides) {
     overrides.insert(overrides.end(), {"model.layers=1", "model.positions=none",
                                        "model.final_norm=true", "model.norm_kind=rms"});
@@ -200,20 +200,20 @@ BOOST_AUTO_TEST_CASE(norms_residuals_and_ties_are_where_they_are) {
   const Numbers pre = lm({"model.norm=pre"}), post = lm({"model.norm=post"}),
                 parallel = lm({"model.block=parallel"}), bare = lm({"model.residual=false"});
   const std::string mixer = "Causal self-attention", feed = "Feed-forward";
-  for (const Numbers* one : {&pre, &post, &bare})
-    BOOST_TEST(one->heights.at(mixer) > one->heights.at(feed));
+  for (const Numbers* drawn : {&pre, &post, &bare})
+    BOOST_TEST(drawn->heights.at(mixer) > drawn->heights.at(feed));
   BOOST_TEST(std::abs(parallel.heights.at(mixer) - parallel.heights.at(feed)) < 20);
   BOOST_TEST(pre.additions == 2);
   BOOST_TEST(post.additions == 2);
-  BOOST_TEST(parallel.additions == 2);  // the sum of both, and the residual
+  BOOST_TEST(parallel.additions == 2);  // one for the two sublayers, one for the residual
   BOOST_TEST(bare.additions == 0);
   BOOST_TEST(pre.ties == 1);
   BOOST_TEST(lm({"model.tie_embeddings=false"}).ties == 0);
-  BOOST_TEST(numbers_of(shipped("dates"), one_table).ties == 2);   // output, and both tables
+  BOOST_TEST(numbers_of(shipped("dates"), one_table).ties == 2);   // the output and both tables
   BOOST_TEST(numbers_of(shipped("dates"), vocabulary).ties == 1);  // two vocabularies
 }
 
-BOOST_AUTO_TEST_CASE(a_tape_is_drawn_whole) {
+BOOST_AUTO_TEST_CASE(drawing_of_a_tape_contains_all_nodes_and_edges) {
   const Tensor w = Tensor::variable(Array::full({2, 3}, 1)), x(Array::full({2, 3}, 2));
   const Tensor y = mul(w, x), loss = sum(add(y, mul(y, w)));
   const Xml svg = parsed(tape_drawing(loss, {{"encoder.layers.0.w<", w}}, {"head & line"}));
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_tape_is_drawn_whole) {
   BOOST_TEST(arrows == 6);  // w twice, y twice, the second product, the sum's input
 }
 
-BOOST_AUTO_TEST_CASE(a_tape_that_is_too_long_is_refused) {
+BOOST_AUTO_TEST_CASE(tape_of_more_than_400_nodes_is_refused) {
   const Tensor w = Tensor::variable(Array::full({1}, 1));
   Tensor y = w;
   for (std::size_t i = 1; i < max_drawn_nodes; ++i) y = add(y, y);

@@ -1,4 +1,4 @@
-// Event files: sums, names, and what is recorded. test_event_file.py reads whole files.
+// Event files: checksums, names, and recorded values. test_event_file.py reads whole files.
 #include "train/run/event_file.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ using namespace heed::test;
 
 BOOST_AUTO_TEST_SUITE(event_file)
 
-BOOST_AUTO_TEST_CASE(sums_of_rfc_3720) {
+BOOST_AUTO_TEST_CASE(crc32c_equals_the_examples_of_rfc_3720) {
   std::string ascending;
   for (char i = 0; i < 32; ++i) ascending += i;
   BOOST_TEST(crc32c("") == 0u);
@@ -24,11 +24,12 @@ BOOST_AUTO_TEST_CASE(sums_of_rfc_3720) {
   BOOST_TEST(crc32c(ascending) == 0x46DD794Eu);
 }
 
-BOOST_AUTO_TEST_CASE(each_file_sorts_after_those_before) {
+BOOST_AUTO_TEST_CASE(name_of_a_new_file_sorts_after_existing_ones) {
   const TempFolder folder;
   std::string last;
   for (int i = 0; i < 4; ++i) {
-    if (i == 3) put(folder / "events.out.tfevents.9000000000.other", "");  // a clock that was ahead
+    if (i == 3)
+      put(folder / "events.out.tfevents.9000000000.other", "");  // written by a clock ahead of ours
     const EventFile file(folder.path, 1);
     std::string newest;
     for (const auto& entry : std::filesystem::directory_iterator(folder.path))
@@ -40,7 +41,7 @@ BOOST_AUTO_TEST_CASE(each_file_sorts_after_those_before) {
   BOOST_TEST(last == "events.out.tfevents.9000000001.heed");
 }
 
-BOOST_AUTO_TEST_CASE(numbers_of_a_record) {
+BOOST_AUTO_TEST_CASE(scalars_of_a_record_are_its_numbers) {
   const std::vector<TaggedScalar> scalars =
       scalars_of({{"kind", "valid"},
                   {"step", 7},
@@ -55,7 +56,7 @@ BOOST_AUTO_TEST_CASE(numbers_of_a_record) {
   BOOST_TEST(scalars[1].value == 40);
 }
 
-BOOST_AUTO_TEST_CASE(only_on_request) {
+BOOST_AUTO_TEST_CASE(event_files_are_written_only_if_requested) {
   const TempFolder folder;
   Config config = small_run();
   {
@@ -73,7 +74,7 @@ BOOST_AUTO_TEST_CASE(only_on_request) {
   BOOST_TEST(std::filesystem::is_directory(folder / "tensorboard"));
 }
 
-BOOST_AUTO_TEST_CASE(a_disk_that_fails_is_an_io_error) {
+BOOST_AUTO_TEST_CASE(full_disk_is_an_io_error) {
   const TempFolder folder;
   put(folder / "tensorboard", "a file");
   Config config = small_run();

@@ -21,7 +21,7 @@ namespace {
 const std::string kText = "Zwei Männer.\nEin Hund.\n";
 const std::string kPlain = "plain text";
 
-/// A data set of two files: one is kept as it is, one packed.
+/// A data set of two files; the second is stored packed.
 FetchSet small_set() {
   return {"small",
           "free for all",
@@ -33,7 +33,7 @@ FetchSet small_set() {
 struct Server {
   TempFolder root, home;
   FetchSet set = small_set();
-  std::vector<std::string> said;
+  std::vector<std::string> messages;
 
   Server() {
     fs::create_directories(root / "a" / "b");
@@ -44,7 +44,7 @@ struct Server {
     return {home / "data" / "small", std::nullopt, "file://" + root.path.string()};
   }
   FetchResult run(const FetchOptions& options) {
-    return fetch(set, options, [&](std::string_view line) { said.emplace_back(line); });
+    return fetch(set, options, [&](std::string_view line) { messages.emplace_back(line); });
   }
   std::string stored(const std::string& name) const { return get(home / "data" / "small" / name); }
   std::int64_t files() const {
@@ -54,7 +54,7 @@ struct Server {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(gzip_round_trip) {
+BOOST_AUTO_TEST_CASE(gzip_unpacks_what_it_packed) {
   for (const std::string& content : {std::string(), std::string("x"), std::string(300'000, 'y')}) {
     const std::string packed = pack_gzip(content);
     BOOST_TEST(is_gzip(packed));
@@ -62,13 +62,14 @@ BOOST_AUTO_TEST_CASE(gzip_round_trip) {
     BOOST_TEST((pack_gzip(content) == packed));
   }
   for (const std::size_t size :
-       {65'535, 65'536, 65'537, 131'072}) {  // 64 KiB are unpacked at a time
+       {65'535, 65'536, 65'537, 131'072}) {  // unpacking proceeds in pieces of 64 KiB
     const std::string content(size, 'y'), packed = pack_gzip(content);
     BOOST_TEST((unpack_gzip(packed, size, "f") == content), size << " bytes");
     BOOST_TEST((unpack_gzip(packed + packed, 2 * size, "f") == content + content));
   }
   const std::string packed = pack_gzip(kText);
-  BOOST_TEST(unpack_gzip(packed + pack_gzip("more"), 100, "f") == kText + "more");  // two members
+  BOOST_TEST(unpack_gzip(packed + pack_gzip("more"), 100, "f") ==
+             kText + "more");  // a file of two members
   HEED_CHECK_ERROR(Exit::bad_input, "f: unpacks to more than 5 bytes", unpack_gzip(packed, 5, "f"));
   HEED_CHECK_ERROR(Exit::bad_input, "f: gzip data", unpack_gzip(packed + "rest", 100, "f"));
   HEED_CHECK_ERROR(Exit::bad_input, "truncated", unpack_gzip("", 100, "f"));
@@ -76,7 +77,7 @@ BOOST_AUTO_TEST_CASE(gzip_round_trip) {
     HEED_CHECK_ERROR(Exit::bad_input, "f: gzip data",
                      unpack_gzip(packed.substr(0, length), 100, "f"));
   std::string damaged = packed;
-  damaged[packed.size() - 6] ^= 1;  // its checksum
+  damaged[packed.size() - 6] ^= 1;  // a byte of the checksum
   HEED_CHECK_ERROR(Exit::bad_input, "damaged", unpack_gzip(damaged, 100, "f"));
 }
 
@@ -85,7 +86,7 @@ BOOST_AUTO_TEST_CASE(programs_run_without_a_shell) {
   BOOST_TEST(run_program({"false"}, 2).status == 1);
   BOOST_TEST(run_program({"sh", "-c", "echo out; echo err >&2"}, 1).text == "out\n");
   BOOST_TEST(run_program({"sh", "-c", "echo out; echo err >&2"}, 2).text == "err\n");
-  // The stream that is not captured is discarded, and does not reach the terminal.
+  // The other stream goes to /dev/null instead of the terminal.
   BOOST_TEST(run_program({"readlink", "/proc/self/fd/2"}, 1).text == "/dev/null\n");
   BOOST_TEST(run_program({"sh", "-c", "to=$(readlink /proc/$$/fd/1); echo $to >&2"}, 2).text ==
              "/dev/null\n");
@@ -95,7 +96,8 @@ BOOST_AUTO_TEST_CASE(programs_run_without_a_shell) {
   BOOST_TEST(run_program({"sh", "-c", "kill -9 $$"}, 2).status == 128 + 9);
   BOOST_TEST(run_program({"sh", "-c", "kill -9 $$"}, 2).signal == 9);
   BOOST_TEST(run_program({"sh", "-c", "exit 137"}, 2).signal == 0);
-  const std::string end =  // of a long output: what went wrong comes last
+  // The end of a long output is kept, because it contains the reason of a failure.
+  const std::string end =
       run_program({"sh", "-c", "yes | head -c 300000 >&2; echo the reason >&2"}, 2).text;
   BOOST_TEST(end.ends_with("y\nthe reason\n"));
   BOOST_TEST(end.size() < 200'000);
@@ -103,7 +105,7 @@ BOOST_AUTO_TEST_CASE(programs_run_without_a_shell) {
                    run_program({"no-such-program-of-heed"}, 2));
 }
 
-BOOST_AUTO_TEST_CASE(the_sets_are_in_order) {
+BOOST_AUTO_TEST_CASE(data_sets_are_unique_and_complete) {
   std::set<std::string> names;
   for (const FetchSet& set : fetch_sets()) {
     BOOST_TEST(!set.terms.empty());
@@ -121,7 +123,7 @@ BOOST_AUTO_TEST_CASE(the_sets_are_in_order) {
                    fetch_set("wmt"));
 }
 
-BOOST_AUTO_TEST_CASE(the_environment_sets_another_base) {
+BOOST_AUTO_TEST_CASE(environment_variable_sets_the_base) {
   ::unsetenv("HEED_FETCH_BASE");
   const FetchSet set = small_set();
   BOOST_TEST(default_fetch_options(set).base == "https://raw.githubusercontent.com");
@@ -131,7 +133,7 @@ BOOST_AUTO_TEST_CASE(the_environment_sets_another_base) {
   ::unsetenv("HEED_FETCH_BASE");
 }
 
-BOOST_AUTO_TEST_CASE(downloads_checks_and_packs) {
+BOOST_AUTO_TEST_CASE(downloads_are_checked_and_packed) {
   Server server;
   const FetchResult result = server.run(server.options());
   BOOST_TEST(result.fetched == 2);
@@ -139,12 +141,12 @@ BOOST_AUTO_TEST_CASE(downloads_checks_and_packs) {
   BOOST_TEST(server.stored("plain.txt") == kPlain);
   BOOST_TEST(unpack_gzip(server.stored("text.gz"), 100, "f") == kText);
   BOOST_TEST(server.files() == 2);
-  BOOST_REQUIRE(server.said.size() == 3);
-  BOOST_TEST(server.said[0] == "free for all");
-  BOOST_TEST(contains(server.said[1], "plain.txt: 10 bytes, SHA-256 as expected"));
+  BOOST_REQUIRE(server.messages.size() == 3);
+  BOOST_TEST(server.messages[0] == "free for all");
+  BOOST_TEST(contains(server.messages[1], "plain.txt: 10 bytes, SHA-256 as expected"));
 }
 
-BOOST_AUTO_TEST_CASE(keeps_right_files_and_replaces_wrong_ones) {
+BOOST_AUTO_TEST_CASE(right_files_are_kept_and_wrong_ones_replaced) {
   Server server;
   server.run(server.options());
   fs::remove_all(server.root / "a");  // further downloads would fail
@@ -152,17 +154,17 @@ BOOST_AUTO_TEST_CASE(keeps_right_files_and_replaces_wrong_ones) {
   BOOST_TEST(result.fetched == 0);
   BOOST_TEST(result.present == 2);
 
-  Server other;
-  other.run(other.options());
-  put(other.home / "data/small/plain.txt", "plain tex!");
-  put(other.home / "data/small/text.gz", kText);  // right content, but not packed
-  result = other.run(other.options());
+  Server damaged;
+  damaged.run(damaged.options());
+  put(damaged.home / "data/small/plain.txt", "plain tex!");
+  put(damaged.home / "data/small/text.gz", kText);  // right content, unpacked
+  result = damaged.run(damaged.options());
   BOOST_TEST(result.fetched == 2);
-  BOOST_TEST(other.stored("plain.txt") == kPlain);
-  BOOST_TEST(is_gzip(other.stored("text.gz")));
+  BOOST_TEST(damaged.stored("plain.txt") == kPlain);
+  BOOST_TEST(is_gzip(damaged.stored("text.gz")));
 }
 
-BOOST_AUTO_TEST_CASE(packed_files_may_arrive_packed) {
+BOOST_AUTO_TEST_CASE(packed_downloads_are_accepted) {
   Server server;
   put(server.root / "a/b/text", pack_gzip(kText));
   put(server.root / "a/plain.txt", pack_gzip(kPlain));
@@ -171,7 +173,7 @@ BOOST_AUTO_TEST_CASE(packed_files_may_arrive_packed) {
   BOOST_TEST(server.stored("plain.txt") == kPlain);
 }
 
-BOOST_AUTO_TEST_CASE(other_content_is_refused_and_not_kept) {
+BOOST_AUTO_TEST_CASE(wrong_content_is_refused_and_removed) {
   Server server;
   put(server.root / "a/plain.txt", "plain texT");
   HEED_CHECK_ERROR(
@@ -187,17 +189,17 @@ BOOST_AUTO_TEST_CASE(other_content_is_refused_and_not_kept) {
   BOOST_TEST(server.files() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_download_that_fails_names_the_address) {
+BOOST_AUTO_TEST_CASE(failed_download_is_reported_with_its_url) {
   Server server;
   fs::remove(server.root / "a/b/text");
   HEED_CHECK_ERROR(Exit::io,
                    "cannot fetch file://" + (server.root / "a/b/text").string() + ": curl: (37)",
                    server.run(server.options()));
-  BOOST_TEST(server.stored("plain.txt") == kPlain);  // fetched earlier, is kept
+  BOOST_TEST(server.stored("plain.txt") == kPlain);  // the file fetched earlier remains
   BOOST_TEST(server.files() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_curl_is_named) {
+BOOST_AUTO_TEST_CASE(missing_curl_is_reported) {
   Server server;
   const std::string path = ::getenv("PATH");
   ::setenv("PATH", server.home.path.c_str(), 1);
@@ -206,7 +208,7 @@ BOOST_AUTO_TEST_CASE(a_missing_curl_is_named) {
   ::setenv("PATH", path.c_str(), 1);
 }
 
-BOOST_AUTO_TEST_CASE(takes_files_from_a_folder) {
+BOOST_AUTO_TEST_CASE(files_are_copied_from_a_folder) {
   for (const std::string place : {"", "small"}) {
     for (const std::string name : {"text", "text.gz"}) {
       Server server;
@@ -223,7 +225,7 @@ BOOST_AUTO_TEST_CASE(takes_files_from_a_folder) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_is_checked_the_same_way) {
+BOOST_AUTO_TEST_CASE(files_of_a_folder_are_checked) {
   Server server;
   const TempFolder source;
   FetchOptions options = server.options();

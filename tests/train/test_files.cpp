@@ -17,6 +17,7 @@
 
 #include "tests/train/support.h"
 #include "train/run/checkpoint_folder.h"
+#include "train/run/run_folder.h"
 #include "train/run/run_lock.h"
 
 using namespace heed;
@@ -53,7 +54,7 @@ extern "C" int rename(const char* from, const char* to) noexcept {
 }
 
 // The hashes of FIPS 180-4's examples ("abc", two blocks, a million times "a") and of empty text.
-BOOST_AUTO_TEST_CASE(sha256_of_known_texts) {
+BOOST_AUTO_TEST_CASE(sha256_equals_known_hashes) {
   BOOST_TEST(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   BOOST_TEST(sha256_hex("abc") ==
              "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -70,10 +71,10 @@ BOOST_AUTO_TEST_CASE(sha256_of_known_texts) {
   BOOST_TEST(sum.hex() == sha256_hex(""));  // hex() resets it
 }
 
-BOOST_AUTO_TEST_CASE(reads_what_was_written) {
+BOOST_AUTO_TEST_CASE(bytes_read_equal_bytes_written) {
   const TempFolder folder;
   std::string bytes("\0\xff\n", 3);
-  bytes += std::string(3'000'000, 'x');  // more than one chunk
+  bytes += std::string(3'000'000, 'x');  // the text exceeds one chunk
   write_file_durably(folder / "file", bytes);
   BOOST_TEST((read_bytes(folder / "file") == bytes));
   BOOST_TEST((get(folder / "file") == bytes));
@@ -83,23 +84,24 @@ BOOST_AUTO_TEST_CASE(reads_what_was_written) {
   BOOST_TEST(read_bytes(folder / "file", 0) == "");
 }
 
-BOOST_AUTO_TEST_CASE(reading_names_the_file_and_the_reason) {
+BOOST_AUTO_TEST_CASE(unreadable_file_is_reported_with_the_reason) {
   const TempFolder folder;
   HEED_CHECK_ERROR(Exit::bad_input, (folder / "none").string() + ": no such file",
                    read_bytes(folder / "none"));
   HEED_CHECK_ERROR(Exit::bad_input, "not a regular file", read_bytes(folder.path));
   BOOST_REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
-  HEED_CHECK_ERROR(Exit::bad_input, "not a regular file", read_bytes(folder / "pipe"));  // no hang
+  HEED_CHECK_ERROR(Exit::bad_input, "not a regular file",
+                   read_bytes(folder / "pipe"));  // returns at once
   put(folder / "long", "12345");
   HEED_CHECK_ERROR(Exit::bad_input, "longer than 4 bytes", read_bytes(folder / "long", 4));
   HEED_CHECK_ERROR(Exit::bad_input, "no such file", sha256_file(folder / "none"));
 }
 
-BOOST_AUTO_TEST_CASE(file_writer_counts_and_sums) {
+BOOST_AUTO_TEST_CASE(file_writer_computes_size_and_sha256) {
   const TempFolder folder;
   FileWriter writer(folder / "file");
   std::string all;
-  for (int i = 0; i < 300; ++i) {  // small writes, and some larger than the buffer
+  for (int i = 0; i < 300; ++i) {  // small writes, some of them larger than the buffer
     const std::string piece(i % 100 == 99 ? 1'500'000 : 7 * i, static_cast<char>('a' + i % 26));
     writer.write(piece);
     all += piece;
@@ -110,7 +112,7 @@ BOOST_AUTO_TEST_CASE(file_writer_counts_and_sums) {
   BOOST_TEST((get(folder / "file") == all));
 }
 
-BOOST_AUTO_TEST_CASE(a_failed_write_leaves_only_the_old_file) {
+BOOST_AUTO_TEST_CASE(failed_write_leaves_the_old_file) {
   const TempFolder folder;
   put(folder / "file", "old");
   BOOST_CHECK_THROW(write_file_durably(folder / "file",
@@ -127,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_failed_write_leaves_only_the_old_file) {
   HEED_CHECK_ERROR(Exit::io, "No such file", write_file_durably(folder / "no/file", "x"));
 }
 
-BOOST_AUTO_TEST_CASE(a_leftover_of_a_killed_process_is_replaced) {
+BOOST_AUTO_TEST_CASE(leftover_of_a_killed_process_is_replaced) {
   const TempFolder folder;
   put(temporary_name(folder / "file"), "half and much longer than the new content");
   write_file_durably(folder / "file", "whole");
@@ -141,7 +143,7 @@ BOOST_AUTO_TEST_CASE(full_disk_is_an_io_error) {
                    write_all(full.get(), as_bytes("x"), "metrics"));
 }
 
-// In a child process, because the limit cannot be raised again.
+// The limit cannot be raised again, so the test runs in a child process.
 BOOST_AUTO_TEST_CASE(file_size_limit_is_an_io_error_and_leaves_the_old_file) {
   const TempFolder folder;
   put(folder / "file", "old");
@@ -169,7 +171,7 @@ BOOST_AUTO_TEST_CASE(folders_are_created_with_their_parents) {
   const TempFolder folder;
   create_folders(folder / "a" / "b" / "c");
   BOOST_TEST(fs::is_directory(folder / "a" / "b" / "c"));
-  create_folders(folder / "a" / "b" / "c");  // exists already
+  create_folders(folder / "a" / "b" / "c");  // the folders exist already
   create_folders((folder / "d").string() + "/");
   BOOST_TEST(fs::is_directory(folder / "d"));
   put(folder / "file", "");
@@ -181,7 +183,7 @@ BOOST_AUTO_TEST_CASE(symbolic_links_are_replaced_atomically) {
   const TempFolder folder;
   replace_symlink("a", folder / "link");
   BOOST_TEST(fs::read_symlink(folder / "link") == "a");
-  fs::create_symlink("half", temporary_name(folder / "link"));  // left over from a killed process
+  fs::create_symlink("half", temporary_name(folder / "link"));  // leftover of a killed process
   replace_symlink("b", folder / "link");
   BOOST_TEST(fs::read_symlink(folder / "link") == "b");
   BOOST_TEST(folder.entries() == 1);
@@ -190,12 +192,12 @@ BOOST_AUTO_TEST_CASE(symbolic_links_are_replaced_atomically) {
   BOOST_TEST(folder.entries() == 2);
 }
 
-/// A file to be written into a folder.
+/// A file with this content, for write_files.
 CheckpointFile text_file(const std::string& name, const std::string& content) {
   return {name, [content](FileWriter& writer) { writer.write(content); }};
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_appears_completely) {
+BOOST_AUTO_TEST_CASE(new_folder_appears_only_when_complete) {
   const TempFolder folder;
   const CheckpointFile watcher{"two", [&](FileWriter& writer) {
                                  BOOST_TEST(!fs::exists(folder / "new"));
@@ -208,7 +210,7 @@ BOOST_AUTO_TEST_CASE(a_folder_appears_completely) {
   BOOST_TEST(folder.entries() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(an_abandoned_folder_leaves_nothing) {
+BOOST_AUTO_TEST_CASE(failed_folder_is_removed) {
   const TempFolder folder;
   const CheckpointFile fails{"two", [](FileWriter&) { throw Error(Exit::failed, "given up"); }};
   HEED_CHECK_ERROR(Exit::failed, "given up",
@@ -216,7 +218,7 @@ BOOST_AUTO_TEST_CASE(an_abandoned_folder_leaves_nothing) {
   BOOST_TEST(folder.entries() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_replaces_an_older_one_and_leftovers) {
+BOOST_AUTO_TEST_CASE(folder_replaces_an_older_one_and_leftovers) {
   const TempFolder folder;
   fs::create_directory(folder / "it");
   put(folder / "it" / "old", "old");
@@ -235,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_folder_replaces_an_older_one_and_leftovers) {
   BOOST_TEST(folder.entries() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(without_exchange_the_older_folder_is_restored_after_a_failure) {
+BOOST_AUTO_TEST_CASE(older_folder_is_restored_if_replacing_fails_without_exchange) {
   for (const bool fails : {false, true}) {
     const TempFolder folder;
     fs::create_directory(folder / "it");
@@ -255,7 +257,7 @@ BOOST_AUTO_TEST_CASE(without_exchange_the_older_folder_is_restored_after_a_failu
   }
 }
 
-/// While it exists, the process is a user without root's permissions.
+/// Makes the process a user without root's permissions during its lifetime.
 class OrdinaryUser {
  public:
   OrdinaryUser() { BOOST_REQUIRE(::geteuid() != 0 || ::seteuid(65534) == 0); }
@@ -264,15 +266,15 @@ class OrdinaryUser {
   OrdinaryUser& operator=(const OrdinaryUser&) = delete;
 };
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_removed_stays_and_does_not_interfere) {
+BOOST_AUTO_TEST_CASE(folders_that_cannot_be_removed_remain_and_are_reported) {
   const TempFolder folder;
   fs::permissions(folder.path, fs::perms::all);
-  const auto stubborn = [&](const std::string& name) {
+  const auto make_undeletable = [&](const std::string& name) {
     fs::create_directory(folder / name);
     put(folder / name / "file", "of another user");
     fs::permissions(folder / name, fs::perms::owner_read | fs::perms::owner_exec);
   };
-  stubborn(".it.tmp");
+  make_undeletable(".it.tmp");
   {
     const OrdinaryUser user;
     const CheckpointFile file{"new", [&](FileWriter& writer) {
@@ -282,7 +284,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_removed_stays_and_does_not_interfere) {
     write_files(folder / "it", 1, std::vector{file}, {});
   }
   BOOST_TEST(get(folder / "it" / "new") == "new");
-  for (int i = 2; i < 10; ++i) stubborn(".it." + std::to_string(i) + ".tmp");
+  for (int i = 2; i < 10; ++i) make_undeletable(".it." + std::to_string(i) + ".tmp");
   {
     const OrdinaryUser user;
     HEED_CHECK_ERROR(Exit::io, ".it.9.tmp: Permission denied",
@@ -311,7 +313,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_removed_stays_and_does_not_interfere) {
     fs::permissions(entry.path(), fs::perms::owner_all);
 }
 
-BOOST_AUTO_TEST_CASE(a_checkpoint_that_was_about_to_be_replaced_is_named) {
+BOOST_AUTO_TEST_CASE(checkpoint_left_by_an_interrupted_replacement_is_reported) {
   const TempFolder folder;
   const CheckpointFolder checkpoints(folder.path);
   for (const char* name : {"notes", ".step-00000010.tmp", ".step-00000020.old"})
@@ -322,7 +324,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_that_was_about_to_be_replaced_is_named) {
                    checkpoints.refuse_loss({}));
 }
 
-BOOST_AUTO_TEST_CASE(the_lock_has_one_holder_and_names_it) {
+BOOST_AUTO_TEST_CASE(held_lock_refuses_a_second_holder_and_names_the_first) {
   const TempFolder folder;
   {
     const RunLock lock(folder.path);
@@ -338,11 +340,11 @@ BOOST_AUTO_TEST_CASE(the_lock_has_one_holder_and_names_it) {
   HEED_CHECK_ERROR(Exit::io, "No such file", RunLock(folder / "none"));
 }
 
-BOOST_AUTO_TEST_CASE(the_lock_records_that_heed_held_it) {
+BOOST_AUTO_TEST_CASE(lock_file_records_that_heed_held_it) {
   const TempFolder folder;
   BOOST_TEST(!RunLock::has_mark(folder.path, true));
   put(folder / ".lock", "");
-  BOOST_TEST(RunLock::has_mark(folder.path, true));  // an empty lock: the disk may have been full
+  BOOST_TEST(RunLock::has_mark(folder.path, true));  // a full disk leaves an empty lock file
   BOOST_TEST(!RunLock::has_mark(folder.path, false));
   put(folder / ".lock", "4711\n");
   BOOST_TEST(!RunLock::has_mark(folder.path, true));
@@ -351,7 +353,7 @@ BOOST_AUTO_TEST_CASE(the_lock_records_that_heed_held_it) {
   BOOST_TEST(RunLock::has_mark(folder.path, false));
 }
 
-BOOST_AUTO_TEST_CASE(any_cut_of_a_lock_is_free_and_names_nobody) {
+BOOST_AUTO_TEST_CASE(lock_cut_anywhere_is_free) {
   for (const std::string line : {"heed 7\n", "heed 4711\n", "heed 4194304\n"}) {
     for (std::size_t size = 0; size <= line.size(); ++size) {
       const TempFolder folder;
@@ -373,16 +375,16 @@ BOOST_AUTO_TEST_CASE(any_cut_of_a_lock_is_free_and_names_nobody) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(looking_at_the_lock_does_not_take_it) {
+BOOST_AUTO_TEST_CASE(checking_the_lock_never_blocks_a_holder) {
   const TempFolder folder;
   put(folder / ".lock", "");
-  std::vector<std::jthread> lookers;
+  std::vector<std::jthread> checkers;
   for (int i = 0; i < 4; ++i) {
-    lookers.emplace_back([&](const std::stop_token& stop) {
+    checkers.emplace_back([&](const std::stop_token& stop) {
       while (!stop.stop_requested()) {
         try {
           RunLock::refuse_if_held(folder.path);
-        } catch (const Error&) {  // another thread may hold it
+        } catch (const Error&) {  // another thread holds the lock
         }
       }
     });
@@ -390,15 +392,15 @@ BOOST_AUTO_TEST_CASE(looking_at_the_lock_does_not_take_it) {
   for (int i = 0; i < 100; ++i) BOOST_REQUIRE_NO_THROW(RunLock(folder.path));
 }
 
-BOOST_AUTO_TEST_CASE(several_processes_may_look_at_the_lock_at_once) {
+BOOST_AUTO_TEST_CASE(shared_check_of_the_lock_allows_further_checks) {
   const TempFolder folder;
   put(folder / ".lock", "");
-  const FileDescriptor looker = open_file(folder / ".lock", O_RDONLY);
-  BOOST_REQUIRE(::flock(looker.get(), LOCK_SH | LOCK_NB) == 0);
+  const FileDescriptor checker = open_file(folder / ".lock", O_RDONLY);
+  BOOST_REQUIRE(::flock(checker.get(), LOCK_SH | LOCK_NB) == 0);
   BOOST_CHECK_NO_THROW(RunLock::refuse_if_held(folder.path));
 }
 
-BOOST_AUTO_TEST_CASE(the_lock_of_a_killed_process_is_free) {
+BOOST_AUTO_TEST_CASE(lock_of_a_killed_process_is_free) {
   const TempFolder folder;
   int ready[2];
   BOOST_REQUIRE(::pipe(ready) == 0);

@@ -13,9 +13,10 @@ using namespace heed::test;
 
 BOOST_AUTO_TEST_SUITE(json_lines)
 
-BOOST_AUTO_TEST_CASE(strict_json) {
+BOOST_AUTO_TEST_CASE(invalid_json_is_refused_with_its_place) {
   BOOST_TEST(parse_json(R"({"a": [1, {"b": null}]})", "x")["a"][0] == 1);
-  BOOST_TEST(parse_json(R"([{"a": 1}, {"a": 2}])", "x").size() == 2);  // not the same object
+  BOOST_TEST(parse_json(R"([{"a": 1}, {"a": 2}])", "x").size() ==
+             2);  // equal keys in different objects are valid
   HEED_CHECK_ERROR(Exit::bad_input, "state.json: byte 2: not valid JSON",
                    parse_json("{]", "state.json"));
   HEED_CHECK_ERROR(Exit::bad_input, "not valid JSON", parse_json("", "x"));
@@ -34,19 +35,19 @@ BOOST_AUTO_TEST_CASE(strict_json) {
                    parse_json(std::string(1'000'000, '['), "x"));
 }
 
-BOOST_AUTO_TEST_CASE(appends_one_record_per_line) {
+BOOST_AUTO_TEST_CASE(writer_appends_one_record_per_line) {
   const TempFolder folder;
   {
     JsonlWriter writer(folder / "m.jsonl");
     writer.append({{"step", 1}, {"text", "two\nlines"}});
   }
-  JsonlWriter writer(folder / "m.jsonl");  // appends
+  JsonlWriter writer(folder / "m.jsonl");  // a second writer appends
   writer.append({{"step", 2}});
   writer.sync();
   BOOST_TEST(get(folder / "m.jsonl") == "{\"step\":1,\"text\":\"two\\nlines\"}\n{\"step\":2}\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_full_disk_is_an_io_error) {
+BOOST_AUTO_TEST_CASE(full_disk_is_an_io_error) {
   const TempFolder folder;
   std::filesystem::create_symlink("/dev/full", folder / "m.jsonl");
   JsonlWriter writer(folder / "m.jsonl");
@@ -66,17 +67,17 @@ BOOST_AUTO_TEST_CASE(repair_truncates_at_the_first_broken_line) {
   const std::string good = "{\"step\":1}\n{\"step\":2}\n";
   BOOST_TEST(repaired(good) == good);
   BOOST_TEST(repaired("") == "");
-  BOOST_TEST(repaired(good + "{\"step\":3") == good);           // killed while writing
-  BOOST_TEST(repaired(good + "{\"step\":3}") == good);          // even if only the end is missing
-  BOOST_TEST(repaired(good + std::string(100, '\0')) == good);  // power cut
+  BOOST_TEST(repaired(good + "{\"step\":3") == good);           // a process killed while writing
+  BOOST_TEST(repaired(good + "{\"step\":3}") == good);          // only the line end is missing
+  BOOST_TEST(repaired(good + std::string(100, '\0')) == good);  // a power cut
   BOOST_TEST(repaired(good + std::string(9, '\0') + "\n" + good) == good);
-  BOOST_TEST(repaired(good + "17\n") == good);  // not a record
+  BOOST_TEST(repaired(good + "17\n") == good);  // valid JSON, but no record
   BOOST_TEST(repaired("x") == "");
   for (std::size_t cut = 0; cut < good.size(); ++cut)
     BOOST_TEST(repaired(good.substr(0, cut)) == (cut < 11 ? "" : good.substr(0, 11)));
 }
 
-BOOST_AUTO_TEST_CASE(a_file_with_a_damaged_line_is_kept_as_a_copy) {
+BOOST_AUTO_TEST_CASE(repair_copies_a_file_with_a_damaged_line) {
   const TempFolder folder;
   const std::string text = "{\"step\":1}\n{\"st?p\"\n{\"step\":3}\n";
   put(folder / "m.jsonl", text);
@@ -84,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_file_with_a_damaged_line_is_kept_as_a_copy) {
   BOOST_TEST(result.damaged_line == 2);
   BOOST_TEST(get(folder / "m.jsonl") == "{\"step\":1}\n");
   BOOST_TEST(get(folder / "m.jsonl.damaged") == text);
-  // Not if only the last line is broken, or will be written again.
+  // Without a copy: only the last line is broken, or the run will write the lines again.
   put(folder / "n.jsonl", "{\"step\":1}\nx\n");
   BOOST_TEST(repair_jsonl(folder / "n.jsonl").damaged_line == 0);
   put(folder / "n.jsonl", "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
@@ -103,11 +104,11 @@ BOOST_AUTO_TEST_CASE(repair_removes_records_that_will_be_written_again) {
   BOOST_TEST(get(folder / "m.jsonl") == "{\"step\":1}\n{\"step\":2}\n");
   put(folder / "m.jsonl", "{\"step\":1}\n{\"other\":2}\n");
   BOOST_TEST(repair_jsonl(folder / "m.jsonl", [](const auto& record) {
-               return record.at("step") <= 2;  // throws for the second
+               return record.at("step") <= 2;  // throws for the second record
              }).records == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_file_has_no_records) {
+BOOST_AUTO_TEST_CASE(missing_file_has_no_records) {
   const TempFolder folder;
   BOOST_TEST(repair_jsonl(folder / "none").records == 0);
   BOOST_TEST(folder.entries() == 0);

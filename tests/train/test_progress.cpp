@@ -21,7 +21,7 @@ const ProgressStyle kAscii{.terminal = true, .color = false, .unicode = false, .
 
 ProgressState full_state() { return {4200, 10000, 2.34567, 8.8e-4, 12345.6, 185.0}; }
 
-/// The columns of a line of ASCII, the bar's two characters, and colours.
+/// The number of columns of a line of ASCII, the bar's two characters, and colours.
 int columns(const std::string& line) {
   int count = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -33,7 +33,7 @@ int columns(const std::string& line) {
   return count;
 }
 
-/// The output of a bar at times set by the test.
+/// Collects the output of a bar, with a clock that the test sets.
 struct Screen {
   double now = 0.0;
   std::vector<std::string> written;
@@ -47,7 +47,7 @@ struct Screen {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(durations) {
+BOOST_AUTO_TEST_CASE(durations_are_formatted_by_size) {
   BOOST_TEST(format_duration(0) == "0:00");
   BOOST_TEST(format_duration(7.4) == "0:07");
   BOOST_TEST(format_duration(59.6) == "1:00");
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(durations) {
   BOOST_TEST(format_duration(INFINITY) == "?");
 }
 
-BOOST_AUTO_TEST_CASE(quantities) {
+BOOST_AUTO_TEST_CASE(quantities_are_formatted_with_units) {
   BOOST_TEST(format_quantity(0) == "0");
   BOOST_TEST(format_quantity(950.4) == "950");
   BOOST_TEST(format_quantity(999.4) == "999");
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(quantities) {
   BOOST_TEST(format_quantity(NAN) == "?");
 }
 
-BOOST_AUTO_TEST_CASE(bars) {
+BOOST_AUTO_TEST_CASE(bar_is_filled_in_proportion) {
   BOOST_TEST(format_bar(0.0, 10, kAscii) == "----------");
   BOOST_TEST(format_bar(0.42, 10, kAscii) == "####------");
   BOOST_TEST(format_bar(1.0, 10, kAscii) == "##########");
@@ -104,16 +104,17 @@ BOOST_AUTO_TEST_CASE(lines_fit_the_width) {
              "train   42%  loss 2.3457  ETA 3:05");
 }
 
-BOOST_AUTO_TEST_CASE(sparklines) {
+BOOST_AUTO_TEST_CASE(sparkline_is_scaled_to_its_values) {
   const std::vector<double> falling{8, 7, 6, 5, 4, 3, 2, 1};
   BOOST_TEST(format_sparkline(falling) == "█▇▆▅▄▃▂▁");
   BOOST_TEST(format_sparkline(std::vector<double>{2, NAN, 4, INFINITY, 3}) == "▁ █ ▅");
   BOOST_TEST(format_sparkline(std::vector<double>{3, 3}) == "▁▁");
-  BOOST_TEST(format_sparkline(std::vector<double>{-1e308, 1e308, 0}) == "▁▁▁");  // no range
+  BOOST_TEST(format_sparkline(std::vector<double>{-1e308, 1e308, 0}) ==
+             "▁▁▁");  // the range overflows
   BOOST_TEST(format_sparkline({}) == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_wide_line_of_unicode_shows_the_last_losses) {
+BOOST_AUTO_TEST_CASE(wide_line_of_unicode_contains_the_sparkline) {
   const std::vector<double> losses(40, 1.0), one(1, 1.0);
   ProgressState state = full_state();
   state.curve = losses;
@@ -124,18 +125,18 @@ BOOST_AUTO_TEST_CASE(a_wide_line_of_unicode_shows_the_last_losses) {
     style.width = width;
     BOOST_TEST(columns(format_bar_line("train", state, style)) < width);
   }
-  wide.width = 80;  // every other field comes first
+  wide.width = 80;  // all other fields have priority
   BOOST_TEST(!contains(format_bar_line("train", state, wide), "▁"));
   wide.width = 110;
   wide.unicode = false;
   BOOST_TEST(!contains(format_bar_line("train", state, wide), "▁"));
   BOOST_TEST(!contains(format_plain_line("train", state), "▁"));
   wide.unicode = true;
-  state.curve = one;  // no curve yet
+  state.curve = one;  // a single loss is no curve
   BOOST_TEST(!contains(format_bar_line("train", state, wide), "▁"));
 }
 
-BOOST_AUTO_TEST_CASE(the_bar_keeps_the_last_losses) {
+BOOST_AUTO_TEST_CASE(bar_shows_the_last_12_losses) {
   for (const bool terminal : {true, false}) {
     Screen screen;
     ProgressBar bar =
@@ -156,7 +157,7 @@ BOOST_AUTO_TEST_CASE(unknown_values_are_omitted) {
              "train step 4200/10000 (42%)  loss 2.3457  12.3k tok/s  lr 8.80e-04  ETA 3:05");
 }
 
-BOOST_AUTO_TEST_CASE(a_terminal_line_is_redrawn_at_most_ten_times_a_second) {
+BOOST_AUTO_TEST_CASE(line_on_a_terminal_is_redrawn_at_intervals_of_0_1_s) {
   Screen screen;
   {
     ProgressBar bar = screen.bar(kAscii);
@@ -174,17 +175,17 @@ BOOST_AUTO_TEST_CASE(a_terminal_line_is_redrawn_at_most_ten_times_a_second) {
     bar.note("saved");
     BOOST_TEST(screen.written.back().starts_with("\r\x1b[Ksaved\ntrain  "));
   }
-  BOOST_TEST(screen.written.back() == "\r\x1b[K");  // cleared at the end
+  BOOST_TEST(screen.written.back() == "\r\x1b[K");  // the line is cleared at the end
 }
 
-BOOST_AUTO_TEST_CASE(plain_lines_are_rare) {
+BOOST_AUTO_TEST_CASE(plain_lines_are_written_every_10_seconds) {
   Screen screen;
   ProgressBar bar = screen.bar({.terminal = false});
   for (int step = 1; step <= 100; ++step) {
     screen.now = step;
     bar.update({.step = step, .total = 100});
   }
-  // At 1 s, then every 10 s, and the end.
+  // Lines are written at 1 s, then every 10 s, and at the end.
   BOOST_TEST(screen.written.size() == 11);
   BOOST_TEST(screen.written.front() == "train step 1/100 (1%)  ETA 1:39\n");
   BOOST_TEST(screen.written.back() == "train step 100/100 (100%)  ETA 0:00\n");
@@ -195,17 +196,17 @@ BOOST_AUTO_TEST_CASE(plain_lines_are_rare) {
   for (const std::string& text : screen.written) BOOST_TEST(text.find('\x1b') == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(the_remaining_time_is_estimated_from_the_steps) {
+BOOST_AUTO_TEST_CASE(remaining_time_is_estimated_from_previous_steps) {
   Screen screen;
   ProgressBar bar = screen.bar({.terminal = false}, 0.0);
   screen.now = 102.0;
   bar.update({.step = 510, .total = 1000});
   BOOST_TEST(contains(screen.written.back(), "ETA 1:38"));  // 490 steps of 0.2 s
   bar.update({.step = 510, .total = 1000, .seconds_left = 7.0});
-  BOOST_TEST(contains(screen.written.back(), "ETA 0:07"));  // the trainer's own estimate
+  BOOST_TEST(contains(screen.written.back(), "ETA 0:07"));  // the trainer's estimate replaces it
 }
 
-/// The style of a descriptor while this variable has this value (null: is unset).
+/// The style of a descriptor while an environment variable has this value (null: is unset).
 ProgressStyle style_with(const char* name, const char* value, int descriptor) {
   const char* old = ::getenv(name);
   const std::string before = old ? old : "";
@@ -224,7 +225,7 @@ BOOST_AUTO_TEST_CASE(style_of_a_file_follows_the_locale) {
   BOOST_TEST(!style_with("LC_ALL", "C", none.get()).unicode);
 }
 
-/// A pseudoterminal; its sides are undefined where /dev/pts is not mounted.
+/// A pseudoterminal; its descriptors are invalid if /dev/pts is not mounted.
 struct Pseudoterminal {
   FileDescriptor master{::posix_openpt(O_RDWR | O_NOCTTY)};
   FileDescriptor terminal;

@@ -17,14 +17,14 @@ void check_close(double value, double expected) {
 }
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(words_are_runs_of_letters_and_digits) {
+BOOST_AUTO_TEST_CASE(words_are_sequences_of_letters_and_digits) {
   BOOST_TEST((rouge_words("The cat's 2nd-best: Ärger!") ==
               Lines{"the", "cat", "s", "2nd", "best", "ärger"}));
   BOOST_TEST(rouge_words(" .,; ").empty());
 }
 
-// The examples of Lin 2004, section 3, for the reference "police killed the gunman", with F1.
-BOOST_AUTO_TEST_CASE(examples_of_the_paper) {
+// The examples of Lin 2004, section 3, with the reference "police killed the gunman", with F1.
+BOOST_AUTO_TEST_CASE(scores_equal_the_examples_of_the_paper) {
   const Lines reference{"police killed the gunman"};
   check_close(mean_rouge(Lines{"police kill the gunman"}, reference).rouge_l, 75);
   check_close(mean_rouge(Lines{"the gunman kill police"}, reference).rouge_l, 50);
@@ -33,8 +33,8 @@ BOOST_AUTO_TEST_CASE(examples_of_the_paper) {
   check_close(mean_rouge(Lines{"the gunman kill police"}, reference).rouge_2, 100.0 / 3);
 }
 
-BOOST_AUTO_TEST_CASE(by_hand) {
-  // 3 of 4 and 3 of 6 words: "the" counts once, as often as in the reference
+BOOST_AUTO_TEST_CASE(scores_equal_values_computed_by_hand) {
+  // 3 of 4 and 3 of 6 words match: "the" counts once, because the reference has it once.
   const RougeScore score =
       mean_rouge(Lines{"the the cat sat"}, Lines{"the black cat sat down there"});
   check_close(score.rouge_1, 60);
@@ -60,14 +60,14 @@ BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(text_and_signature) {
+BOOST_AUTO_TEST_CASE(text_contains_scores_and_signature) {
   const RougeScore score = mean_rouge(Lines{"a b"}, Lines{"a c"});
   BOOST_TEST(
       score.text().starts_with("ROUGE-1 = 50.00  ROUGE-2 = 0.00  ROUGE-L = 50.00 (rouge|nrefs:1|"));
   BOOST_TEST(score.signature.find("|tok:letters|") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(refuses_unequal_numbers_of_lines) {
+BOOST_AUTO_TEST_CASE(unequal_numbers_of_lines_are_refused) {
   HEED_CHECK_ERROR(Exit::bad_input, "ROUGE: 2 lines to score, but 1 reference lines",
                    mean_rouge(Lines{"a", "b"}, Lines{"a"}));
 }

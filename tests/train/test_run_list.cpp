@@ -1,4 +1,4 @@
-// heed runs: which folders are runs, and what is told of each.
+// heed runs: which folders are runs, and what is printed about each.
 #include "train/commands/views/run_list.h"
 
 #include <fcntl.h>
@@ -61,7 +61,7 @@ struct Folder {
   }
 };
 
-/// With each gap of spaces as one bar.
+/// The line with each gap of spaces replaced by one bar.
 std::string cells(const std::string& line) {
   std::string out;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -77,7 +77,7 @@ std::string cells(const std::string& line) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_line_for_each_run) {
+BOOST_AUTO_TEST_CASE(each_run_has_a_line_with_its_state) {
   Folder runs;
   runs.run("done", config, std::string(valid) + chosen + tested, 40);
   runs.run("deep/er/half", config, valid, 20);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_line_for_each_run) {
              "live|seq2seq|running|20 of 40|exact match 50.00 % (valid, step 20)|1.5|3 h ago");
 }
 
-BOOST_AUTO_TEST_CASE(as_json) {
+BOOST_AUTO_TEST_CASE(json_contains_state_and_figures_of_each_run) {
   Folder runs;
   runs.run("done", config, std::string(valid) + tested, 40);
   runs.run("wrong", "task: dance\n", "", 20);
@@ -124,9 +124,9 @@ BOOST_AUTO_TEST_CASE(as_json) {
 
 BOOST_AUTO_TEST_CASE(plugins_are_not_loaded) {
   Folder runs;
-  const std::string mine =
+  const std::string with_plugin =
       "task: my.task\nplugins: [nowhere.so]\ndata: {synthetic: {name: copy}}\n";
-  const std::filesystem::path run = runs.run("a", mine, valid, 20);
+  const std::filesystem::path run = runs.run("a", with_plugin, valid, 20);
   put(run / "run.json", R"({"plugins": [{"file": "nowhere.so"}]})");
   const std::vector<RunLine> lines = list_runs(runs.folder.path.string());
   BOOST_REQUIRE(lines.size() == 1);
@@ -134,20 +134,21 @@ BOOST_AUTO_TEST_CASE(plugins_are_not_loaded) {
              "its config needs a plugin, and heed runs loads none: see heed show " + run.string());
 }
 
-BOOST_AUTO_TEST_CASE(folders) {
+BOOST_AUTO_TEST_CASE(runs_are_found_in_a_folder_and_its_subfolders) {
   const TempFolder folder;
   HEED_CHECK_ERROR(Exit::usage, "nowhere: no such folder", list_runs(folder / "nowhere"));
   BOOST_TEST(list_runs(folder.path.string()).empty());
-  Folder runs;  // a run itself
+  Folder runs;
+  // The folder may itself be a run.
   const std::filesystem::path run = runs.run("done", config, chosen, 40);
   BOOST_REQUIRE(list_runs(run.string()).size() == 1);
   BOOST_TEST(list_runs(run.string())[0].result.folder == run.string());
-  runs.run("a/b/c/d", config, chosen, 40);  // four levels below
+  runs.run("a/b/c/d", config, chosen, 40);  // four levels, the maximum depth
   runs.run("a/b/c/d/e", config, chosen, 40);
   BOOST_TEST(list_runs(runs.folder.path.string()).size() == 2);
 }
 
-BOOST_AUTO_TEST_CASE(tables) {
+BOOST_AUTO_TEST_CASE(cells_of_a_table_are_aligned) {
   BOOST_TEST(aligned({}) == "");
   BOOST_TEST(aligned({{"a", "b", "c"}, {"äää", "", "x"}, {"d", "long text"}}) ==
              "a    b  c\näää     x\nd    long text\n");

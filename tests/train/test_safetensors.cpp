@@ -19,7 +19,7 @@ TensorView view(const std::string& name, DType dtype, std::vector<std::int64_t> 
   return {name, dtype, std::move(shape), std::as_bytes(std::span(values))};
 }
 
-/// A file with this header, its correct length before it, and `bytes` of data.
+/// A file with this header, preceded by its length, and `bytes` bytes of data.
 std::string file_with(const std::string& header, std::size_t data_bytes) {
   const std::uint64_t length = header.size();
   std::string bytes(8, '\0');
@@ -27,7 +27,7 @@ std::string file_with(const std::string& header, std::size_t data_bytes) {
   return bytes + header + std::string(data_bytes, 'd');
 }
 
-/// One tensor's entry.
+/// The header entry of one tensor.
 std::string entry(const std::string& name, const std::string& dtype, const std::string& shape,
                   const std::string& offsets) {
   return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape +
@@ -43,7 +43,7 @@ void check_refused(const std::string& header, std::size_t data_bytes, const std:
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(reads_what_was_written) {
+BOOST_AUTO_TEST_CASE(tensors_read_equal_tensors_written) {
   const TempFolder folder;
   const std::vector<float> weight = {1.5f, -2.0f, 3.25f, 0.0f, -0.0f, 1e-40f};
   const std::vector<double> moment = {1.0 / 3.0, 2e300};
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(reads_what_was_written) {
   BOOST_TEST(file.find("w")->description() == "F32 [2, 3]");
 }
 
-BOOST_AUTO_TEST_CASE(a_safetensors_file_is_movable) {
+BOOST_AUTO_TEST_CASE(moved_file_keeps_its_tensors) {
   const std::vector<float> values = {1.0f, 2.0f};
   const TempFolder folder;
   write_safetensors(folder / "m", std::vector{view("w", DType::f32, {2}, values)});
@@ -82,8 +82,8 @@ BOOST_AUTO_TEST_CASE(a_safetensors_file_is_movable) {
   BOOST_TEST(second.find("w")->values<float>()[1] == 2.0f);
 }
 
-// The layout shown in the format's README, byte for byte.
-BOOST_AUTO_TEST_CASE(layout) {
+// The layout equals that in the format's README, byte for byte.
+BOOST_AUTO_TEST_CASE(layout_equals_the_formats_description) {
   const TempFolder folder;
   const std::vector<float> one = {1.0f};
   const std::vector<double> two = {2.0};
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(layout) {
   BOOST_TEST(bytes.substr(16 + length, 4) == bytes_of(one));
 }
 
-BOOST_AUTO_TEST_CASE(the_order_of_the_tensors_does_not_matter) {
+BOOST_AUTO_TEST_CASE(order_of_the_tensors_does_not_change_the_file) {
   const TempFolder folder;
   const std::vector<float> values = {1.0f};
   const TensorView a = view("a", DType::f32, {1}, values), b = view("b", DType::f32, {1}, values);
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(the_order_of_the_tensors_does_not_matter) {
   BOOST_TEST(get(folder / "1") == get(folder / "2"));
 }
 
-BOOST_AUTO_TEST_CASE(writing_refuses_what_cannot_be_read) {
+BOOST_AUTO_TEST_CASE(writing_refuses_tensors_that_cannot_be_read) {
   const TempFolder folder;
   const std::vector<float> values = {1.0f, 2.0f};
   const TensorView good = view("w", DType::f32, {2}, values);
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(writing_refuses_what_cannot_be_read) {
   BOOST_TEST(folder.entries() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(dtypes) {
+BOOST_AUTO_TEST_CASE(size_of_a_dtype_follows_from_its_name) {
   constexpr auto names = names_of(DType{});
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::size_t digits = names[i].find_first_of("0123456789");
@@ -145,8 +145,9 @@ BOOST_AUTO_TEST_CASE(dtypes) {
   BOOST_TEST(name_of(DType::f64) == "F64");
 }
 
-BOOST_AUTO_TEST_CASE(accepts_what_other_programs_write) {
-  // Padding, no tensors, metadata last, zero-sized tensors, a header that is not a multiple of 8.
+BOOST_AUTO_TEST_CASE(files_of_other_programs_are_accepted) {
+  // Padding, no tensors, metadata last, zero-sized tensors, a header whose length is no multiple of
+  // 8.
   const auto none = SafetensorsFile::parse(file_with("{}      ", 0), "x");
   BOOST_TEST(none.tensors().empty());
   BOOST_CHECK_NO_THROW(SafetensorsFile::parse(file_with("{\"__metadata__\":{}}", 0), "x"));
@@ -164,7 +165,7 @@ BOOST_AUTO_TEST_CASE(accepts_what_other_programs_write) {
       file_with("{" + entry("a", "U8", "[1,1,1,1,1,1,1,2]", "[0,2]") + "}", 2), "x"));
 }
 
-BOOST_AUTO_TEST_CASE(refuses_a_broken_frame) {
+BOOST_AUTO_TEST_CASE(broken_frame_is_refused) {
   const auto refused = [](const std::string& bytes, const std::string& part) {
     HEED_CHECK_ERROR(Exit::bad_input, part, SafetensorsFile::parse(bytes, "m"));
   };
@@ -177,7 +178,7 @@ BOOST_AUTO_TEST_CASE(refuses_a_broken_frame) {
   refused("PK\x03\x04 a zip file, surely", "at most");
 }
 
-BOOST_AUTO_TEST_CASE(refuses_a_broken_header) {
+BOOST_AUTO_TEST_CASE(broken_header_is_refused) {
   check_refused("[]", 0, "must begin with {");
   check_refused(" {}", 0, "must begin with {");
   check_refused("{", 0, "not valid JSON");
@@ -200,13 +201,14 @@ BOOST_AUTO_TEST_CASE(refuses_a_broken_header) {
     check_refused(
         std::string(R"({"a":{"dtype":)") + dtype + R"(,"shape":[],"data_offsets":[0,1]}})", 1,
         std::string("\"a\": unknown dtype ") + dtype);
-  for (const char* odd : {"1", "null", "\"[1]\"", "{}", "[\"1\"]", "[1.0]", "[-1]", "[-0]",
-                          "[99999999999999999999]", "[9223372036854775808]", "[1,1,1,1,1,1,1,1,1]"})
-    check_refused("{" + entry("a", "F32", odd, "[0,4]") + "}", 4,
+  for (const char* wrong :
+       {"1", "null", "\"[1]\"", "{}", "[\"1\"]", "[1.0]", "[-1]", "[-0]", "[99999999999999999999]",
+        "[9223372036854775808]", "[1,1,1,1,1,1,1,1,1]"})
+    check_refused("{" + entry("a", "F32", wrong, "[0,4]") + "}", 4,
                   "\"a\": shape must be a list of at most 8 whole numbers from 0 to 2^63 - 1");
-  for (const char* odd :
+  for (const char* wrong :
        {"1", "[]", "[0]", "[0,4,8]", "[-4,0]", "[0,4.5]", "[\"0\",4]", "[0,18446744073709551615]"})
-    check_refused("{" + entry("a", "F32", "[1]", odd) + "}", 4,
+    check_refused("{" + entry("a", "F32", "[1]", wrong) + "}", 4,
                   "\"a\": data_offsets must be a list of 2 whole numbers");
   check_refused("{\"a\":{\"shape\":[[1]]}}", 0, "nested more than 3 levels");
   check_refused("{" + entry("a", "F32", "[1]", "[4,0]") + "}", 4, "begins at byte 4 and ends at 0");
@@ -222,7 +224,7 @@ BOOST_AUTO_TEST_CASE(refuses_a_broken_header) {
   check_refused("{\"a\":" + std::string(100'000, '['), 0, "nested more than 3 levels");
 }
 
-BOOST_AUTO_TEST_CASE(refuses_too_many_names) {
+BOOST_AUTO_TEST_CASE(more_than_65536_names_are_refused) {
   const auto names = [](std::size_t count, const std::string& value) {
     std::string header;
     for (std::size_t i = 0; i < count; ++i)
@@ -230,15 +232,15 @@ BOOST_AUTO_TEST_CASE(refuses_too_many_names) {
     return header;
   };
   const std::string empty = R"({"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
-  const std::size_t most = safetensors_max_names;
-  check_refused("{" + names(most + 1, empty) + "}", 0, "more than 65536 names");
-  check_refused(R"({"__metadata__":{)" + names(most + 1, R"("")") + "}}", 0,
+  const std::size_t max_names = safetensors_max_names;
+  check_refused("{" + names(max_names + 1, empty) + "}", 0, "more than 65536 names");
+  check_refused(R"({"__metadata__":{)" + names(max_names + 1, R"("")") + "}}", 0,
                 "more than 65536 names");
-  const auto file = SafetensorsFile::parse(file_with("{" + names(most, empty) + "}", 0), "m");
-  BOOST_TEST(file.tensors().size() == most);
+  const auto file = SafetensorsFile::parse(file_with("{" + names(max_names, empty) + "}", 0), "m");
+  BOOST_TEST(file.tensors().size() == max_names);
 }
 
-BOOST_AUTO_TEST_CASE(refuses_sizes_that_do_not_fit) {
+BOOST_AUTO_TEST_CASE(sizes_that_differ_from_the_data_are_refused) {
   check_refused("{" + entry("a", "F32", "[2]", "[0,4]") + "}", 4,
                 "\"a\": F32 [2] takes 8 bytes, but data_offsets give 4");
   check_refused("{" + entry("a", "F32", "[]", "[0,0]") + "}", 0, "takes 4 bytes");
@@ -263,7 +265,7 @@ BOOST_AUTO_TEST_CASE(names_are_escaped_in_messages) {
                 "duplicate key " + seen);
 }
 
-BOOST_AUTO_TEST_CASE(a_file_larger_than_memory_is_refused) {
+BOOST_AUTO_TEST_CASE(file_larger_than_memory_is_refused) {
   // A view that claims 2^62 bytes: memory is allocated before any byte is read.
   const std::string size = std::to_string(std::uint64_t{1} << 62);
   const std::string bytes =
@@ -273,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_file_larger_than_memory_is_refused) {
                    SafetensorsFile::parse(claimed, "m"));
 }
 
-BOOST_AUTO_TEST_CASE(refuses_gaps_overlaps_and_wrong_offsets) {
+BOOST_AUTO_TEST_CASE(gaps_overlaps_and_wrong_offsets_are_refused) {
   const auto two = [](const std::string& first, const std::string& second) {
     return "{" + entry("a", "U8", "[4]", first) + "," + entry("b", "U8", "[4]", second) + "}";
   };
@@ -300,9 +302,9 @@ BOOST_AUTO_TEST_CASE(elements_are_aligned_for_any_header) {
   BOOST_TEST(file.find("a")->bytes.size() == 3);
 }
 
-// With any bit flipped and at any truncation: an error with the right code, or a complete file.
-// (Wrong numbers are detected by the checkpoint's checksums.)
-BOOST_AUTO_TEST_CASE(survives_every_flip_and_truncation) {
+// A flipped bit or a truncation causes an error with the right code, or leaves a complete file.
+// (The checksums of a checkpoint detect wrong numbers.)
+BOOST_AUTO_TEST_CASE(flipped_bits_and_truncations_are_errors_or_complete_files) {
   const TempFolder folder;
   const std::vector<float> values = {1.0f, 2.0f, 3.0f, 4.0f};
   const std::vector<double> wide = {5.0};
@@ -332,7 +334,7 @@ BOOST_AUTO_TEST_CASE(survives_every_flip_and_truncation) {
     changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
     attempt(changed);
   }
-  BOOST_TEST(accepted >= 24 * 8);  // at least those in the data
+  BOOST_TEST(accepted >= 24 * 8);  // the flipped bits in the data, minimum
   accepted = 0;
   for (std::size_t length = 0; length < bytes.size(); ++length) attempt(bytes.substr(0, length));
   attempt(bytes + "x");
@@ -346,7 +348,7 @@ BOOST_AUTO_TEST_CASE(survives_every_flip_and_truncation) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(reading_names_the_file) {
+BOOST_AUTO_TEST_CASE(errors_of_reading_name_the_file) {
   const TempFolder folder;
   HEED_CHECK_ERROR(Exit::bad_input, (folder / "none").string(),
                    SafetensorsFile::read(folder / "none"));

@@ -21,11 +21,11 @@ except ImportError:
 BEYOND = {
     "compares two keys": r"is not a multiple of|is odd, but|is more than|is less than|leave nothing|but \w+ ends at step"
                          r"|does not divide|needs an even width|must be more than"
-                         r"|\d+ files, but|hidden stretches, but|samples; a frame needs|shorter than a sample"
-                         r"|need a picture of at least|needs frames of at least|divisible by \d+ patches|blocks in all",
-    "depends on several keys": r"missing: nothing to train on|missing, but|use one or the other|needs to know where it ends"
+                         r"|\d+ files, but|hidden spans, but|samples; a frame needs|shorter than a sample"
+                         r"|need an image of at least|needs frames of at least|divisible by \d+ patches|blocks in all",
+    "depends on several keys": r"missing: nothing to train on|missing, but|use one or the other|needs an end step"
                                r"|needs validation data|nothing ends the run|needs at least 1"
-                               r"|is for data\.input|only for text|a mixture of which tasks|begin with the names of their tasks"
+                               r"|is for data\.input|only for text|name the tasks of the mixture|begin with the names of their tasks"
                                r"|fractions are cut from|but kind: swin needs|but front_end\.kind: conv needs|which mirroring exchanges|has no effect with kind: swin"
                                r"|only with train\.distill\.teacher|distillation cannot be combined",
     "concerns the items of a list": r"is not a synthetic task|is given twice",

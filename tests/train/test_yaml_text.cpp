@@ -1,4 +1,4 @@
-/// Text written as YAML.
+/// Text printed as YAML.
 #include <boost/test/unit_test.hpp>
 
 #include "train/config/yaml.h"
@@ -7,11 +7,11 @@ using namespace heed;
 
 BOOST_AUTO_TEST_SUITE(yaml_text_of)
 
-BOOST_AUTO_TEST_CASE(text_is_quoted_if_it_would_be_misread) {
+BOOST_AUTO_TEST_CASE(text_that_would_be_misread_is_quoted) {
   for (const char* plain : {"a", "a.b", "a-b", "data/x_1", "nullx"})
     BOOST_TEST(yaml_text(plain) == plain);
-  for (const std::string odd : {"", "-a", ".a", "null", "Null", "NULL", "a b", "~", "ä", "#a"})
-    BOOST_TEST(yaml_text(odd) == '"' + odd + '"');
+  for (const std::string special : {"", "-a", ".a", "null", "Null", "NULL", "a b", "~", "ä", "#a"})
+    BOOST_TEST(yaml_text(special) == '"' + special + '"');
   BOOST_TEST(yaml_text("a\"b\\") == "\"a\\\"b\\\\\"");
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Ranks that are threads of this process, so that distributed runs are tested without MPI.
+/// Ranks as threads of this process, to test distributed runs without MPI.
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -16,12 +16,12 @@
 
 namespace heed::test {
 
-/// Messages that have been sent and not yet received.
+/// The pending messages.
 struct Post {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::pair<std::int64_t, std::int64_t>, std::deque<std::string>> boxes;  // (from, to)
-  std::vector<int> ended;  // status of each rank that has ended
+  std::vector<int> ended;  // statuses of the ranks that have ended
 };
 
 class ThreadTransport final : public Transport {
@@ -61,7 +61,7 @@ class ThreadTransport final : public Transport {
   std::int64_t rank_, size_;
 };
 
-/// Calls work(world) for each rank, on a thread of its own; rank 0 on this one.
+/// Calls work(world) for each rank on a separate thread; rank 0 runs on the calling thread.
 inline void on_ranks(std::int64_t ranks, const std::function<void(World&)>& work) {
   Post post;
   const auto run = [&](std::int64_t rank) {

@@ -76,7 +76,7 @@ inline void check_same_metrics(const Run& a, const Run& b) {
   for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) BOOST_TEST(x[i] == y[i]);
 }
 
-/// Trains `whole`, and `parts` up to its own number of steps and then, resumed, to that of `whole`.
+/// Trains `whole`; trains `parts`, which has fewer steps, and resumes it to the steps of `whole`.
 /// Checks that both have the same checkpoint and metrics.
 inline void check_resumed_equals_whole(Run& whole, Run& parts) {
   whole.train(false);
@@ -87,7 +87,8 @@ inline void check_resumed_equals_whole(Run& whole, Run& parts) {
   check_same_metrics(whole, parts);
 }
 
-/// Checks that a run on three threads equals one on one thread that stops half way and is resumed.
+/// Checks that a run on three threads equals a run on one thread that stops half way and is
+/// resumed.
 inline void check_repeats_bits(Config c, const std::filesystem::path& folder) {
   const std::int64_t half = c.train.steps / 2;
   c.train.validate_every = c.train.save_every = half;

@@ -1,5 +1,5 @@
 #pragma once
-/// Shared by the tests of training: small models and data, and weights as bits.
+/// Helpers for tests of training: small models and data, and comparison of weights bit for bit.
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -69,7 +69,7 @@ inline Bits bits_of(const std::vector<NamedTensor>& tensors) {
   return all;
 }
 
-/// Compares bits, so NaN equals itself and 0 is not −0.
+/// Compares bits: NaN equals itself, and 0 differs from −0.
 inline bool same_bits(const Bits& a, const Bits& b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {

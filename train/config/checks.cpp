@@ -1,4 +1,4 @@
-/// Checks across keys: which values go together.
+/// Checks that compare the values of several keys.
 
 #include <fmt/format.h>
 
@@ -29,8 +29,8 @@ class Checker : KeyChecks {
       : KeyChecks(tree, problems), config_(config), file_(file) {}
 
   void run() {
-    settle_architecture();
-    settle_swin();
+    set_architecture();
+    set_swin();
     for (const Field& field : fields()) check_conditions(field);
     check_name();
     check_files();
@@ -47,9 +47,9 @@ class Checker : KeyChecks {
   }
 
  private:
-  /// A key that is set although another key makes it ineffective is a mistake, unless the command
-  /// line changed that other key: then it is reset to its default. A default always passes, since a
-  /// resolved config holds every key.
+  /// A key that is set although its chooser makes it ineffective is an error. If the command line
+  /// changed the chooser, the key is reset to its default instead. A default always passes, because
+  /// a resolved config contains every key.
   void check_conditions(const Field& field) {
     if (field.is_default(config_)) return;
     const std::string value = field.print(config_);
@@ -72,9 +72,9 @@ class Checker : KeyChecks {
 
   const TaskInfo& task() const { return info_of(config_.task); }
   bool synthetic() const { return config_.data.synthetic.name != SyntheticKind::none; }
-  bool sounds() const { return config_.data.synthetic.name == SyntheticKind::tones; }
-  bool moves() const { return config_.data.synthetic.name == SyntheticKind::motion; }
-  bool draws() const { return config_.data.synthetic.name == SyntheticKind::captions; }
+  bool makes_sounds() const { return config_.data.synthetic.name == SyntheticKind::tones; }
+  bool makes_videos() const { return config_.data.synthetic.name == SyntheticKind::motion; }
+  bool makes_images() const { return config_.data.synthetic.name == SyntheticKind::captions; }
 
   static bool any_file(const FilesOptions& files) {
     return !files.source.empty() || !files.target.empty() || !files.text.empty();
@@ -182,7 +182,8 @@ class Checker : KeyChecks {
       add_error({"data.mixture.prefixes", "data.synthetic.name"},
                 "the lines of a synthetic mixture begin with the names of their tasks");
     if (synthetic.of.empty())
-      add_error({"data.synthetic.of", "data.synthetic.name"}, "missing: a mixture of which tasks?");
+      add_error({"data.synthetic.of", "data.synthetic.name"},
+                "missing: name the tasks of the mixture");
     for (auto name = synthetic.of.begin(); name != synthetic.of.end(); ++name) {
       const bool known = std::ranges::find(kinds, *name) != kinds.end() && *name != "none" &&
                          *name != "mixture" && *name != "captions" && *name != "tones" &&
@@ -197,12 +198,13 @@ class Checker : KeyChecks {
 
   void check_spans() {
     const SpanOptions& spans = config_.data.spans;
-    const double most = static_cast<double>(config_.data.max_length) * spans.rate / spans.length;
-    if (!task().hides_spans || most + 1 <= static_cast<double>(span_marks)) return;
+    const double max_spans =
+        static_cast<double>(config_.data.max_length) * spans.rate / spans.length;
+    if (!task().hides_spans || max_spans + 1 <= static_cast<double>(span_marks)) return;
     add_error({"data.spans.length", "data.spans.rate", "data.max_length"},
-              fmt::format("a line of data.max_length: {} tokens has {:.0f} hidden stretches, but "
+              fmt::format("a line of data.max_length: {} tokens has {:.0f} hidden spans, but "
                           "there are {} pieces <extra_id_...> to mark them",
-                          config_.data.max_length, most, span_marks));
+                          config_.data.max_length, max_spans, span_marks));
   }
 
   void check_tokenizer() {
@@ -218,10 +220,10 @@ class Checker : KeyChecks {
   }
 
   void check_input() {
-    const InputKind needed = draws()    ? InputKind::image
-                             : sounds() ? InputKind::features
-                             : moves()  ? InputKind::video
-                                        : InputKind::text;
+    const InputKind needed = makes_images()   ? InputKind::image
+                             : makes_sounds() ? InputKind::features
+                             : makes_videos() ? InputKind::video
+                                              : InputKind::text;
     if (synthetic() && config_.data.input != needed) {
       add_error({"data.synthetic.name", "data.input"},
                 fmt::format("{} is for data.input: {}", value_of(config_, "data.synthetic.name"),
@@ -257,14 +259,14 @@ class Checker : KeyChecks {
         add_error({key, "data.image.patch"},
                   fmt::format("{} is not a multiple of patch: {}", side, image.patch));
     }
-    if (image.channels == 2) add_error({"data.image.channels"}, "2: pictures have 1 or 3");
-    if ((draws() || moves()) && image.flip)
+    if (image.channels == 2) add_error({"data.image.channels"}, "2: images have 1 or 3");
+    if ((makes_images() || makes_videos()) && image.flip)
       add_error({"data.image.flip", "data.synthetic.name"},
                 fmt::format("the targets of {} name left and right, which mirroring exchanges",
                             value_of(config_, "data.synthetic.name")));
-    if (draws() && std::min(image.height, image.width) < 16)
+    if (makes_images() && std::min(image.height, image.width) < 16)
       add_error({"data.image.height", "data.image.width", "data.synthetic.name"},
-                "two shapes need a picture of at least 16 x 16 pixels");
+                "two shapes need an image of at least 16 x 16 pixels");
   }
 
   void check_video() {
@@ -273,7 +275,7 @@ class Checker : KeyChecks {
     if (video.frames % video.tubelet != 0)
       add_error({"data.video.frames", "data.video.tubelet"},
                 fmt::format("{} is not a multiple of tubelet: {}", video.frames, video.tubelet));
-    if (!moves()) return;
+    if (!makes_videos()) return;
     if (video.frames < motion_frames)
       add_error(
           {"data.video.frames", "data.synthetic.name"},
@@ -284,11 +286,11 @@ class Checker : KeyChecks {
           fmt::format("a moving square needs frames of at least {0} x {0} pixels", motion_side));
   }
 
-  void settle_architecture() {
+  void set_architecture() {
     const Architecture architecture = task().architecture;
     const bool text = config_.data.input == InputKind::text;
     config_.model->input_width = row_width(config_.data);
-    if (!text) {  // one tokenizer: that of the target
+    if (!text) {  // only the target has a tokenizer
       config_.tokenizer.shared = true;
       if (!has_decoder(architecture)) config_.tokenizer.kind = TokenizerKind::words;
     }
@@ -305,12 +307,13 @@ class Checker : KeyChecks {
     config_.model->decoder_layers = 0;
     if (architecture == Architecture::encoder_of_tokens || !text) return;
     if (config_.tokenizer.shared && tree_.place_of("tokenizer.shared").complete)
-      warn({"tokenizer.shared", "task"}, "labels have their own vocabulary");
+      warn({"tokenizer.shared", "task"}, "labels have a separate vocabulary");
     config_.tokenizer.shared = false;
   }
 
-  /// A Swin Transformer has its own positions and depths, and takes the mean of the patches.
-  void settle_swin() {
+  /// A Swin Transformer has biases as positions, depths per stage, and the mean of the patches as
+  /// output.
+  void set_swin() {
     if (config_.model->kind != ModelKind::swin ||
         task().architecture != Architecture::encoder_of_sequences)
       return;
@@ -318,15 +321,16 @@ class Checker : KeyChecks {
     const std::int64_t blocks = std::accumulate(depths.begin(), depths.end(), std::int64_t{0});
     if (blocks > 1000)
       add_error({"model.swin.depths"},
-                fmt::format("{} blocks in all; at most 1000 are possible", blocks));
-    settle("model.positions", "none", "none");
-    settle("model.pool", "mean", "mean");
-    settle("model.layers.encoder", blocks, fmt::format("the sum of model.swin.depths, {}", blocks));
+                fmt::format("{} blocks in all; the maximum is 1000", blocks));
+    set_derived("model.positions", "none", "none");
+    set_derived("model.pool", "mean", "mean");
+    set_derived("model.layers.encoder", blocks,
+                fmt::format("the sum of model.swin.depths, {}", blocks));
   }
 
-  /// Sets a key that follows from kind: swin. Another value is a mistake, unless the command line
-  /// made the model a Swin Transformer or changed its depths.
-  void settle(std::string_view key, const nlohmann::json& value, const std::string& needed) {
+  /// Sets a key whose value follows from kind: swin. A different value in the file is an error,
+  /// unless the command line made the model a Swin Transformer or changed its depths.
+  void set_derived(std::string_view key, const nlohmann::json& value, const std::string& needed) {
     const Field& field = *find_field(key);
     const bool changed = from_command_line("model.kind") || from_command_line("model.swin.depths");
     const bool layers = key == "model.layers.encoder";
@@ -338,7 +342,7 @@ class Checker : KeyChecks {
     field.set(config_, value);
   }
 
-  /// layers: 3 gives both keys of model.layers.
+  /// True if one number sets both keys of model.layers (layers: 3).
   bool one_number_for_layers() const {
     const YamlEntry* const model = tree_.find("model");
     const YamlEntry* const layers = model != nullptr ? model->value.find("layers") : nullptr;
@@ -354,7 +358,7 @@ class Checker : KeyChecks {
       add_error(
           {"model.swin.depths", "data.image.patch", "model.kind"},
           fmt::format(
-              "{} stages need both sides of a picture divisible by {} patches, but it has {} x {}",
+              "{} stages need both sides of an image divisible by {} patches, but it has {} x {}",
               stages, divisor, model.grid_height, model.grid_width));
     }
     if (config_.train.recompute)
@@ -435,7 +439,7 @@ class Checker : KeyChecks {
                               model.max_positions, rows, config_.data.max_length));
       return;
     }
-    if (config_.data.input == InputKind::features)  // and the row of zeros of classify
+    if (config_.data.input == InputKind::features)  // classify adds a row of zeros
       return fit("data.max_length", config_.data.max_length, 1);
     switch (task().architecture) {
       case Architecture::encoder:
@@ -451,7 +455,7 @@ class Checker : KeyChecks {
     if (task().searches) fit("decode.max_length", config_.decode.max_length, 0);
   }
 
-  /// A learned table has a row for each patch that the encoder reads.
+  /// A learned table must have a row for each patch that the encoder reads.
   void check_patches_placed() {
     const ModelOptions& model = config_.model;
     const bool video = config_.data.input == InputKind::video,
@@ -464,8 +468,8 @@ class Checker : KeyChecks {
                        needed = patches + (class_row ? 1 : 0);
     if (needed <= model.max_positions) return;
     add_error({"model.max_positions", "data.image.patch"},
-              fmt::format("{} is less than the {} rows of a {}", model.max_positions, needed,
-                          video ? "clip" : "picture"));
+              fmt::format("{} is less than the {} rows of {}", model.max_positions, needed,
+                          video ? "a video" : "an image"));
   }
 
   void check_buckets(const ModelOptions& model) {
@@ -501,7 +505,7 @@ class Checker : KeyChecks {
     const std::int64_t end = end_of_decay(config_);
     if (end == 0 && config_.train.epochs == 0.0) {
       add_error({steps, chooser, "train.steps"},
-                fmt::format("missing: {} needs to know where it ends, and train.steps is 0", name));
+                fmt::format("missing: {} needs an end step, and train.steps is 0", name));
     } else if (end > 0 && schedule.warmup >= end && !shorten_warmup(end)) {
       add_error({warmup, steps, chooser, "train.steps"},
                 fmt::format("{}, but {} ends at step {}; give a shorter warmup too",

@@ -8,6 +8,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
 #include "autograd/base/message_text.h"
+#include "nn/options.h"
 #include "train/config/fields.h"
 #include "train/config/overrides.h"
 #include "train/config/plugins.h"
@@ -17,19 +18,19 @@ namespace heed {
 template class Boxed<ModelOptions>;
 namespace {
 
-/// The file's text; of a file that is too large, just enough to tell.
+/// The file's text; if the file is too large, one byte more than the limit.
 std::string read_text_file(const std::string& path) {
   constexpr std::size_t byte_order_mark = 3;
   std::string text(yaml_max_bytes + byte_order_mark + 1, '\0');
-  std::size_t have = 0;
+  std::size_t size = 0;
   try {
     FileReader file(std::filesystem::absolute(path), FileReader::Kinds::also_devices);
-    while (const std::size_t got = file.read_some(std::span(text).subspan(have))) have += got;
+    while (const std::size_t read = file.read_some(std::span(text).subspan(size))) size += read;
   } catch (const Error& error) {
     throw Error(error.code == Exit::io ? Exit::io : Exit::usage,
                 fmt::format("cannot read the config: {}", error.what()));
   }
-  text.resize(have);
+  text.resize(size);
   return text;
 }
 
@@ -44,8 +45,8 @@ void report_unknown(const YamlEntry& entry, const std::string& section, const st
   if (!hint.empty()) {
     const std::string full_key = section.empty() ? hint : section + "." + hint;
     problems.mark_invalid(full_key);
-    if (entry.place.source > 0) hint = full_key;  // the command line takes full keys
-  } else {                                        // perhaps the key belongs to another section
+    if (entry.place.source > 0) hint = full_key;  // an override contains the full key
+  } else {                                        // the key may belong to another section
     const std::string end = "." + entry.key;
     for (const Field& field : fields()) {
       if (field.key.ends_with(end)) hint += (hint.empty() ? "" : " or ") + field.key;
@@ -63,18 +64,19 @@ void read_field(const Field& field, const YamlNode& node, Config& config, Proble
     if (field.kind == FieldKind::choice &&
         error.message.find("did you mean") == std::string::npos) {
       const std::string section = field.key.substr(0, field.key.rfind('.') + 1);
-      for (const Field& other : fields()) {  // kind: bpe, where algorithm: bpe is meant
-        if (other.key.starts_with(section) &&
-            std::ranges::find(other.choices, node.text) != other.choices.end())
+      // A value of another key of the section: kind: bpe was written for algorithm: bpe.
+      for (const Field& meant : fields()) {
+        if (meant.key.starts_with(section) &&
+            std::ranges::find(meant.choices, node.text) != meant.choices.end())
           hint =
-              fmt::format(" (did you mean {}: {}?)", other.key.substr(section.size()), node.text);
+              fmt::format(" (did you mean {}: {}?)", meant.key.substr(section.size()), node.text);
       }
     }
     problems.add(error.place, field.key, error.message + hint);
   }
 }
 
-/// Reads a section given as a single value, which applies to all its keys.
+/// Reads a section that is a single value, which sets all its keys.
 void read_shorthand(const std::string& section, const YamlNode& node, Config& config,
                     Problems& problems) {
   try {
@@ -93,10 +95,10 @@ void read_section(const YamlNode& node, const std::string& section, Config& conf
   if (node.kind == YamlNode::Kind::null) return;  // "train:" with nothing below it
   if (node.kind != YamlNode::Kind::map) {
     const std::string first = names_in(section).front();
-    const std::string got =
+    const std::string value =
         node.kind == YamlNode::Kind::list ? "a list" : fmt::format("\"{}\"", shown(node.text));
     problems.add(node.place, section,
-                 fmt::format("expected keys and values, such as {}: ..., got {}", first, got));
+                 fmt::format("expected keys and values, such as {}: ..., got {}", first, value));
     return;
   }
   for (const YamlEntry& entry : node.entries) {
@@ -120,8 +122,8 @@ void read_section(const YamlNode& node, const std::string& section, Config& conf
   }
 }
 
-/// Loads the plugins named in the tree. This happens before its keys are read, because a key may have
-/// a value that a plugin registers. A tree with mistakes loads none: a refused config runs no code.
+/// Loads the plugins named in the tree. This happens before its keys are read, because a key may
+/// have a value that a plugin registers. An invalid tree loads none: a refused config runs no code.
 void load_plugins(const YamlNode& tree, const Problems& problems) {
   const YamlEntry* const entry = tree.kind == YamlNode::Kind::map ? tree.find("plugins") : nullptr;
   if (entry == nullptr) return;
@@ -149,7 +151,7 @@ Config parse_config(std::string_view text, const std::string& file,
   std::optional<YamlNode> tree = parse_yaml(text, 0, problems);
   const bool readable =
       tree && (tree->kind == YamlNode::Kind::map || tree->kind == YamlNode::Kind::null);
-  if (!tree) tree.emplace();  // so that errors in the overrides are reported too
+  if (!tree) tree.emplace();  // an empty tree: errors in the overrides are reported too
   const YamlNode tree_of_file = overrides.empty() ? YamlNode() : *tree;
   apply_overrides(*tree, overrides, problems);
   if (plugins == PluginUse::load) load_plugins(*tree, problems);

@@ -1,6 +1,6 @@
 #pragma once
-/// How a row of the field table is made from a member of Config: its kind, its choices, how its
-/// value is read and printed. Included by fields.cpp and model_fields.cpp only.
+/// Makes a row of the field table from a member of Config: its kind, its choices, and the functions
+/// that read and print its value. Included by fields.cpp and model_fields.cpp only.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -77,8 +77,8 @@ constexpr bool is_open(const T&) {
   return requires { open_names(T{}); };
 }
 
-/// A row for the member that `member_of` finds in a Config; its type determines the kind. A function pointer, because the
-/// table is then compiled once for each type, and not for each key.
+/// A row for the member that `member_of` returns; the member's type determines the kind. With a
+/// function pointer, the function is compiled once per type instead of once per key.
 template <class T>
 Field row(std::string key, T& (*member_of)(Config&), Range range, std::string help) {
   static Config defaults;
@@ -91,7 +91,7 @@ Field row(std::string key, T& (*member_of)(Config&), Range range, std::string he
   field.choices = choices_of(member);
   field.open = is_open(member);
   field.get = [=](const Config& config) {
-    return json_of(std::as_const(member_of(const_cast<Config&>(config))));  // which is only read
+    return json_of(std::as_const(member_of(const_cast<Config&>(config))));  // json_of only reads
   };
   field.set = [=](Config& config, const nlohmann::json& json) {
     set_from(json, member_of(config));
@@ -103,7 +103,7 @@ Field row(std::string key, T& (*member_of)(Config&), std::string help) {
   return row(std::move(key), member_of, Range(), std::move(help));
 }
 
-/// What a value may be, in words.
+/// The permitted values, in words.
 inline std::string type_of(const Field& field) {
   switch (field.kind) {
     case FieldKind::integer:
@@ -138,9 +138,9 @@ inline Field& find(std::vector<Field>& table, std::string_view key) {
 }
 
 inline std::vector<std::string> all_but(const Field& field, const std::string& value) {
-  std::vector<std::string> others = field.choices;
-  std::erase(others, value);
-  return others;
+  std::vector<std::string> rest = field.choices;
+  std::erase(rest, value);
+  return rest;
 }
 
 inline std::string fixed_by_weights(const std::string& part) {
@@ -154,16 +154,17 @@ inline void add(Table& table, std::initializer_list<Field> rows) {
   table.insert(table.end(), rows.begin(), rows.end());
 }
 
-/// The section `model` (model_fields.cpp).
+/// Adds the keys of the section `model` (model_fields.cpp).
 void add_model(Table& table);
 
 /// Expands to a key and an accessor of its member; the key is the member's path in Config.
 #define HEED_KEY(member) \
 #member, +[](Config & config) -> auto& { return config.member; }
-/// The same for a member of config.model, which is boxed.
+/// Expands to a key of the section model and an accessor of its member in config.model, which is
+/// boxed.
 #define HEED_MODEL_KEY(member) \
   "model." #member, +[](Config & config) -> auto& { return config.model->member; }
-/// Only the accessor, for the few keys that differ from their member's path.
+/// Expands to the accessor alone, for the few keys that differ from their member's path.
 #define HEED_MEMBER(member)       \
   +[](Config & config) -> auto& { \
     return config.member;         \

@@ -20,16 +20,15 @@ void add_run(Table& table) {
   add(table,
       {
           row(HEED_KEY(name),
-              "The run's name. Its folder is runs/<name>, unless --run gives another. By default "
+              "The run's name. Its folder is runs/<name> unless --run names another. By default "
               "this file's name without .yaml."),
           row(HEED_KEY(seed), Range{0, 0x1p64},
               "All randomness (weights, order, dropout, sampling) is a function of it."),
           row(HEED_KEY(threads), Range{1, 1024},
-              "Worker threads; auto takes one per core. The result does not depend on "
-              "it."),
+              "Worker threads; auto: one per core. The result does not depend on it."),
           row(HEED_KEY(plugins),
-              "Shared libraries of your own that register tasks, mixers and activations by name "
-              "(docs/PLUGINS.md). They are code: heed loads these files and no others.")
+              "Your shared libraries that register tasks, mixers and activations by name "
+              "(docs/PLUGINS.md). They are code: heed loads only these files.")
               .in_words("a library or a list of libraries"),
           row(HEED_KEY(task), tasks + ".").keep_on_resume(fixed_by_weights("task")),
       });
@@ -50,19 +49,19 @@ void add_data(Table& table) {
                         "Input lines, UTF-8; .gz is unpacked. Line i belongs to line i of target.",
                     target = "Output lines.",
                     text_help = "Running text. src/**/*.py names all files that match.",
-                    likewise = "As in train.";
+                    as_in_train = "As in train.";
   const std::string name = "data.synthetic.name";
   add(table,
       {
           row(HEED_KEY(data.train.source), source),
           row(HEED_KEY(data.train.target), target),
           row(HEED_KEY(data.train.text), text_help),
-          row(HEED_KEY(data.valid.source), likewise),
-          row(HEED_KEY(data.valid.target), likewise),
-          row(HEED_KEY(data.valid.text), likewise),
-          row(HEED_KEY(data.test.source), likewise),
-          row(HEED_KEY(data.test.target), likewise),
-          row(HEED_KEY(data.test.text), likewise),
+          row(HEED_KEY(data.valid.source), as_in_train),
+          row(HEED_KEY(data.valid.target), as_in_train),
+          row(HEED_KEY(data.valid.text), as_in_train),
+          row(HEED_KEY(data.test.source), as_in_train),
+          row(HEED_KEY(data.test.target), as_in_train),
+          row(HEED_KEY(data.test.text), as_in_train),
           row(HEED_KEY(data.valid_fraction), fraction,
               "Share cut from the end of train for validation, if valid names no file.")
               .only(name, {"none"}, "set data.synthetic.valid"),
@@ -72,11 +71,11 @@ void add_data(Table& table) {
           row(HEED_KEY(data.synthetic.name),
               "Generated data instead of files. dates: dates as people write them to ISO 8601; "
               "brackets: the nesting depth of each bracket; recall: keys with values, then a key "
-              "whose value is asked; summary: the first clause of each sentence; mixture: several "
-              "of these, each line with its task's name in front; captions: pictures of two "
-              "shapes, and where the first one is; tones: sounds of digits; motion: clips of a "
-              "moving square, and which way it begins to move and how often it turns; grammar: "
-              "sentences and the part of speech of each word."),
+              "whose value is the target; summary: the first clause of each sentence; mixture: "
+              "several of these, each line with its task's name in front; captions: images of two "
+              "shapes, and the position of the first one; tones: sounds of digits; motion: videos "
+              "of a moving square, and which way it begins to move and how often it turns; "
+              "grammar: sentences and the part of speech of each word."),
           row(HEED_KEY(data.synthetic.of), "The tasks of a mixture.")
               .in_words("a name or a list of names")
               .only(name, {"mixture"}),
@@ -85,41 +84,41 @@ void add_data(Table& table) {
           row(HEED_KEY(data.synthetic.valid), pairs_or_none, "Validation pairs."),
           row(HEED_KEY(data.synthetic.test), pairs_or_none, "Test pairs."),
           row(HEED_KEY(data.synthetic.min_length), length,
-              "copy, reverse, sort: fewest symbols; addition: fewest digits of a summand; "
-              "brackets: fewest pairs; recall: fewest keys; summary: fewest sentences; "
-              "tones: fewest digits."),
+              "Minimum number of symbols (copy, reverse, sort), digits of a summand (addition), "
+              "pairs (brackets), keys (recall), sentences (summary) or digits (tones)."),
           row(HEED_KEY(data.synthetic.max_length), length,
-              "copy, reverse, sort: most symbols; addition: most digits of a summand; brackets: "
-              "most pairs; recall: most keys; summary: most sentences; tones: most digits."),
+              "Maximum number of symbols (copy, reverse, sort), digits of a summand (addition), "
+              "pairs (brackets), keys (recall), sentences (summary) or digits (tones)."),
           row(HEED_KEY(data.synthetic.symbols), Range{1, 62},
               "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9); recall: number of "
               "different keys (at most 52)."),
           row(HEED_KEY(data.synthetic.distance), Range{0, million},
-              "Place of the key in question, counted from the end (1: the last key); 0: any.")
+              "Position of the queried key, counted from the end (1: the last key); 0: any.")
               .only(name, {"recall"}),
           row(HEED_KEY(data.input),
-              "What the lines of a source are: text, or pictures: an IDX file, a list of PNG, "
-              "JPEG, PGM or PPM files, or a .csv file of FILE,TARGET; or features: a list (or "
-              ".csv) of .npy files with a row for each frame, or of .wav files; or video: an IDX "
-              "file or a list (or .csv) of .npy files of bytes."),
+              "What a source contains. text: lines; image: an IDX file, a list of PNG, JPEG, PGM "
+              "or PPM files, or a .csv file of FILE,TARGET; features: a list (or .csv) of .npy "
+              "files with a row for each frame, or of .wav files; video: an IDX file or a list (or "
+              ".csv) of .npy files of bytes."),
           row(HEED_KEY(data.image.height), side, "Pixels, from top to bottom."),
           row(HEED_KEY(data.image.width), side, "Pixels, from left to right."),
           row(HEED_KEY(data.image.channels), Range{1, 3}, "1: grey; 3: red, green, blue."),
           row(HEED_KEY(data.image.patch), side,
               "Side of a patch, a divisor of height and width: the encoder reads a row for each."),
           row(HEED_KEY(data.image.shift), Range{0, million},
-              "Training moves each picture by up to this many pixels in each direction."),
+              "Maximum shift of a training image in each direction, in pixels."),
           row(HEED_KEY(data.image.crop),
-              "Crop larger pictures, in training at a random place, instead of refusing them."),
-          row(HEED_KEY(data.image.flip), "Training mirrors half of the pictures, left to right."),
+              "Crop larger images, in training at a random position; false: a larger image is an "
+              "error."),
+          row(HEED_KEY(data.image.flip), "Training mirrors half of the images, left to right."),
           row(HEED_KEY(data.image.mean), Range{0.0, 1.0},
               "The model reads (v - mean) / deviation of values from 0 to 1."),
           row(HEED_KEY(data.image.deviation), positive,
               "Divides the values after the mean is subtracted."),
-          row(HEED_KEY(data.video.frames), Range{1, 65536}, "Frames of each clip."),
+          row(HEED_KEY(data.video.frames), Range{1, 65536}, "Frames of each video."),
           row(HEED_KEY(data.video.tubelet), Range{1, 65536},
               "Frames of a tubelet, a divisor of frames: the encoder reads a row for each patch of "
-              "so many frames."),
+              "that many frames."),
           row(HEED_KEY(data.features.width), side,
               "Values of a frame: columns of the .npy files, or mel bands of sound."),
           row(HEED_KEY(data.features.stack), Range{1, 1000},
@@ -131,13 +130,13 @@ void add_data(Table& table) {
           row(HEED_KEY(data.features.window), positive, "Length of a frame, in milliseconds."),
           row(HEED_KEY(data.features.hop), positive,
               "Milliseconds from the start of a frame to that of the next."),
-          row(HEED_KEY(data.lowercase), "Lower-case both sides before tokenizing."),
+          row(HEED_KEY(data.lowercase), "Lower-case both sides before tokenising."),
           row(HEED_KEY(data.cutoff), dropout,
               "Probability that an input token, of either side, becomes <unk> in training."),
           row(HEED_KEY(data.mask.rate), {0.0, 1.0, false, true},
               "Share of the tokens of a line that are hidden and must be predicted, at least one: "
-              "80 % as <mask>, 10 % as random tokens, 10 % as themselves. Each epoch hides "
-              "others."),
+              "80 % as <mask>, 10 % as random tokens, 10 % unchanged. Each epoch hides different "
+              "ones."),
           row(HEED_KEY(data.mask.whole_words), "Hide all pieces of a word together.")
               .only("tokenizer.kind", {"sentencepiece", "word"}),
           row(HEED_KEY(data.mask.next_sentence),
@@ -145,17 +144,19 @@ void add_data(Table& table) {
               "first. Empty lines separate documents."),
           row(HEED_KEY(data.spans.rate), {0.0, 0.5, false, true},
               "Share of the tokens of a line that are hidden, at least one. Each epoch hides "
-              "others."),
-          row(HEED_KEY(data.spans.length), {1.0, 1000.0}, "Mean length of a hidden stretch."),
+              "different ones."),
+          row(HEED_KEY(data.spans.length), {1.0, 1000.0},
+              "Mean length of a hidden span, in "
+              "tokens."),
           row(HEED_KEY(data.mixture.prefixes),
               "How each line of a source file begins, for example \"translate: \": one text for "
               "each file of source, in each split.")
               .in_words("a text or a list of texts"),
           row(HEED_KEY(data.mixture.limit), Range{0, billion},
               "Samples of a part (a file or a synthetic task) are drawn in proportion to its size, "
-              "and this is the most that counts as its size; 0: no limit."),
+              "capped at this number; 0: no limit."),
           row(HEED_KEY(data.mixture.temperature), {1.0, 1000.0},
-              "T: in proportion to size^(1/T). 1: the size; large: all parts alike."),
+              "T: in proportion to size^(1/T). 1: the size; large: all parts equally often."),
           row(HEED_KEY(data.max_length), length,
               "Training pairs with more tokens than this on either side are left out."),
       });
@@ -195,7 +196,7 @@ void add_tokenizer(Table& table) {
               "unigram: the number of likeliest segmentations to draw from.")
               .only(kind, {"sentencepiece"}),
           row(HEED_KEY(tokenizer.shared),
-              "One vocabulary for source and target. Labels always have their own."),
+              "One vocabulary for source and target. Labels always have a separate one."),
           row(HEED_KEY(tokenizer.model),
               "An existing tokenizer (a SentencePiece .model or a vocabulary file) instead of a "
               "learned one.")
@@ -234,7 +235,7 @@ void add_optim(Table& table) {
           row(HEED_KEY(optim.momentum), fraction, "Share of the last update that is kept.")
               .only(name, {"sgd"}),
           row(HEED_KEY(optim.clip_norm), not_negative,
-              "Longer gradients are scaled down to this norm; 0: never."),
+              "Gradients of a larger norm are scaled down to this norm; 0: never."),
           row(HEED_KEY(optim.schedule.name), "The learning rate after warmup."),
           row(HEED_KEY(optim.schedule.warmup), steps, "Steps of rising learning rate."),
           row(HEED_KEY(optim.schedule.steps), steps,
@@ -262,7 +263,7 @@ void add_train(Table& table) {
               "used."),
           row(HEED_KEY(train.shards), Range{1, 4096},
               "Parts of a batch that are computed separately, on up to as many threads, and then "
-              "added up: accumulation of gradients. More shards take less memory. The result's "
+              "added up: accumulation of gradients. More shards need less memory. The result's "
               "bits depend on it."),
           row(HEED_KEY(train.precision),
               "Operands of training's matrix products; bf16 needs oneDNN and a processor that "
@@ -274,7 +275,7 @@ void add_train(Table& table) {
               "If the loss or the gradients of a step are not finite: end the run with status "
               "5, or leave the step out."),
           row(HEED_KEY(train.label_smoothing), fraction,
-              "Probability taken from the right token and spread over all."),
+              "Probability taken from the right token and spread over all tokens."),
           row(HEED_KEY(train.rdrop), Range{0.0, 1000.0},
               "R-Drop: each step runs the model twice with different dropout and adds this times "
               "the divergence of both outputs to the loss; 0: once."),
@@ -293,19 +294,19 @@ void add_train(Table& table) {
           row(HEED_KEY(train.log_every), every,
               "Steps from one training record in metrics.jsonl to the next."),
           row(HEED_KEY(train.tensorboard),
-              "Write what metrics.jsonl records as event files for TensorBoard, too, in the run "
+              "Also write the records of metrics.jsonl as event files for TensorBoard, in the run "
               "folder's tensorboard/."),
           row(HEED_KEY(train.validate_every), every, "Steps from one validation to the next."),
           row(HEED_KEY(train.save_every), every, "Steps from one checkpoint to the next."),
           row(HEED_KEY(train.keep), Range{1, million},
-              "Checkpoints kept besides the best; never fewer than two."),
+              "Checkpoints kept besides the best; at least two are kept."),
           row(HEED_KEY(train.early_stopping.metric),
-              "Stop when this has not improved for `patience` validations. It also selects the "
-              "best checkpoint."),
+              "Stop when this metric has not improved for `patience` validations. It also selects "
+              "the best checkpoint."),
           row(HEED_KEY(train.early_stopping.patience), Range{1, million},
               "Validations without an improvement before the run stops."),
           row(HEED_KEY(train.best),
-              "What makes a checkpoint the best, unless early_stopping has a metric."),
+              "The metric that selects the best checkpoint, unless early_stopping has one."),
           row(HEED_KEY(train.average), Range{1, 1000},
               "How many of the last checkpoints to average, within the last fifth of the run; the "
               "mean is used if it beats the best."),
@@ -323,10 +324,10 @@ void add_decode(Table& table) {
           row(HEED_KEY(decode.max_length), Range{1, million},
               "Maximum number of tokens in an output."),
           row(HEED_KEY(decode.min_length), Range{0, million},
-              "Tokens that an output has at least: before them it cannot end."),
+              "Minimum number of tokens in an output."),
           row(HEED_KEY(decode.repetition_penalty), {1.0, 100.0},
-              "Logits of tokens that the output has already are divided by it, or multiplied where "
-              "they are negative; 1: no penalty."),
+              "Logits of tokens that the output already contains are divided by it, or multiplied "
+              "where they are negative; 1: no penalty."),
           row(HEED_KEY(decode.batch_sequences), sequences,
               "Maximum number of hypotheses decoded together: lines times beam."),
           row(HEED_KEY(decode.precision),
@@ -355,21 +356,20 @@ void add_distributed(Table& table) {
 }
 
 void add_bench(Table& table) {
-  add(table,
-      {
-          row(HEED_KEY(bench.sequences), Range{0, million},
-              "Sequences in a step; 0: batches of the config's own data."),
-          row(HEED_KEY(bench.source_length), tokens,
-              "Tokens in each source sequence; ignored for pictures and clips, whose patches "
-              "count."),
-          row(HEED_KEY(bench.target_length), tokens, "Tokens in each target sequence."),
-          row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Distinct tokens."),
-      });
+  add(table, {
+                 row(HEED_KEY(bench.sequences), Range{0, million},
+                     "Sequences in a step; 0: batches of the config's data."),
+                 row(HEED_KEY(bench.source_length), tokens,
+                     "Tokens in each source sequence; ignored for images and videos, whose patches "
+                     "count."),
+                 row(HEED_KEY(bench.target_length), tokens, "Tokens in each target sequence."),
+                 row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Distinct tokens."),
+             });
 }
 
 /// The conditions that follow from the table of tasks (train/config/tasks.h).
 void add_task_conditions(Table& table) {
-  // The key, or its value `of`, is only for the tasks for which `holds` is true.
+  // Restricts the key, or its value `of`, to the tasks for which `holds` is true.
   const auto needs = [&table](const std::string& key, const auto& holds, std::string_view of = "") {
     std::vector<std::string> tasks;
     for (const TaskInfo& task : task_table()) {
@@ -405,7 +405,7 @@ void add_task_conditions(Table& table) {
        {"data.mixture.prefixes", "data.mixture.limit", "data.mixture.temperature"})
     needs(key, mixes);
   needs("data.synthetic.name", mixes, "mixture");
-  const auto reads_complete_inputs = [](const TaskInfo& task) {  // not row by row
+  const auto reads_complete_inputs = [](const TaskInfo& task) {
     return task.inputs && task.architecture != Architecture::encoder;
   };
   needs("data.synthetic.name", reads_complete_inputs, "motion");
@@ -521,8 +521,8 @@ std::string either(const std::vector<std::string>& words) {
 
 const std::vector<Field>& fields() {
   static std::mutex mutex;
-  static std::list<Table> tables;  // all of them: rows are referred to
-  static std::size_t growth = 0;   // of the names in the newest
+  static std::list<Table> tables;  // callers hold pointers to rows, so every table is kept
+  static std::size_t growth = 0;   // OpenNames::growth when the newest table was made
   const std::lock_guard lock(mutex);
   if (tables.empty() || growth != OpenNames::growth) {
     growth = OpenNames::growth;

@@ -1,6 +1,6 @@
 #pragma once
-/// Problems that concern several keys, and the place in the files or on the command line where each is
-/// reported.
+/// Errors and warnings that concern several keys, each with its place in the file or on the command
+/// line.
 #include <algorithm>
 #include <initializer_list>
 #include <string>
@@ -18,9 +18,9 @@ class KeyChecks {
  protected:
   using Keys = std::initializer_list<std::string_view>;
 
-  /// Reports `message` about the first key, at the place of the key whose path is given most
-  /// completely, on the command line rather than in the file. Does nothing if any of the keys is
-  /// already known to be wrong.
+  /// Reports `message` about the first key, at the place of the key with the longest part of its
+  /// path given; between equal ones, the command line precedes the file. Does nothing if any of the
+  /// keys is already known to be wrong.
   void add_error(Keys keys, const std::string& message) {
     if (!any_wrong(keys)) problems_.add(place_of(keys), std::string(*keys.begin()), message);
   }

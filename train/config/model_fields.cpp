@@ -9,7 +9,7 @@
 namespace heed {
 namespace {
 
-/// The position schemes that live in self-attention.
+/// The names of the position schemes that self-attention applies.
 std::vector<std::string> in_attention() {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < names_of(PositionKind{}).size(); ++i) {
@@ -25,10 +25,9 @@ void add_model(Table& table) {
   add(table,
       {
           row(HEED_MODEL_KEY(kind),
-              "transformer: each block reads whole sequences. swin: blocks read a picture window "
-              "by window, and later stages have fewer and wider patches (Swin Transformer); "
-              "d_model, heads and d_ff are those of the first stage, and each further stage "
-              "doubles them.")
+              "transformer: each block reads whole sequences. swin: blocks read an image window by "
+              "window, and later stages have fewer and wider patches (Swin Transformer); d_model, "
+              "heads and d_ff are those of the first stage, and each further stage doubles them.")
               .only("data.input", {"image"})
               .only("model.mixer", {"attention"})
               .only("model.attention.pattern", {"full", "topk"})
@@ -42,8 +41,8 @@ void add_model(Table& table) {
               .only("model.kind", {"swin"}),
           row(HEED_MODEL_KEY(front_end.kind),
               "linear: a matrix for each row; conv: convolutions with a kernel of 3 and a stride "
-              "of 2, which halve the rows of sound and features, and both sides of the grid of a "
-              "picture's patches.")
+              "of 2, which halve the rows of sound and features, and both sides of the grid of an "
+              "image's patches.")
               .only("data.input", {"image", "features"})
               .only("model.kind", {"transformer"}),
           row(HEED_MODEL_KEY(front_end.layers), Range{1, 8}, "Convolutions, one after the other.")
@@ -55,13 +54,14 @@ void add_model(Table& table) {
           row("model.layers.encoder", HEED_MODEL_MEMBER(encoder_layers), layers, "Encoder layers."),
           row("model.layers.decoder", HEED_MODEL_MEMBER(decoder_layers), layers, "Decoder layers."),
           row(HEED_MODEL_KEY(dropout.residual), dropout,
-              "Of embeddings, and of what a sublayer adds to its input."),
-          row(HEED_MODEL_KEY(dropout.attention), dropout, "Of attention weights."),
+              "Rate for embeddings and for what a sublayer adds to its input."),
+          row(HEED_MODEL_KEY(dropout.attention), dropout, "Rate for attention weights."),
           row(HEED_MODEL_KEY(dropout.activation), dropout,
-              "Of values between the two feed-forward layers."),
+              "Rate for values between the two feed-forward layers."),
           row(HEED_MODEL_KEY(activation),
-              "Between the two feed-forward layers. swiglu and geglu multiply half of the first "
-              "layer's outputs by silu or gelu of the other half: it has 2 d_ff of them."),
+              "The function between the two feed-forward layers. swiglu and geglu multiply half of "
+              "the first layer's outputs by silu or gelu of the other half: that layer then has 2 "
+              "d_ff outputs."),
           row(HEED_MODEL_KEY(mixer),
               "How the tokens of a sequence read one another in each block: by self-attention, by "
               "a recurrent layer (in an encoder, of two directions), by a gated convolution, or by "
@@ -82,16 +82,16 @@ void add_model(Table& table) {
               "Pair i of a head turns by position · base^(-2 i / size).")
               .only("model.positions", {"rotary"}),
           row(HEED_MODEL_KEY(shaw_distance), Range{1, million},
-              "The longest distance with a key of its own; longer ones share it.")
+              "The maximum distance with a separate key; longer distances share that key.")
               .only("model.positions", {"relative_shaw"}),
           row(HEED_MODEL_KEY(t5_buckets), Range{4, million},
               "Buckets of distances, in an encoder half of them on each side. A multiple of 4.")
               .only("model.positions", {"relative_t5"}),
           row(HEED_MODEL_KEY(t5_distance), Range{1, billion},
-              "The distance from which all share a bucket.")
+              "Distances from this one on share a bucket.")
               .only("model.positions", {"relative_t5"}),
           row(HEED_MODEL_KEY(attention.pattern),
-              "Which tokens of its own sequence a token attends to: all (in a decoder, those up to "
+              "Which tokens of its sequence a token attends to: all (in a decoder, those up to "
               "itself); those in a window; those in nearby, global and random blocks (BigBird); "
               "those with the largest scores; or all, without softmax, in linear time.")
               .only("model.mixer", {"attention"}),
@@ -149,9 +149,10 @@ void add_model(Table& table) {
           row(HEED_MODEL_KEY(init_std), positive, "Standard deviation of initial weights.")
               .only("model.init", {"normal"}),
           row(HEED_MODEL_KEY(segments), Range{1, 16},
-              "Learned vectors that tell the texts of a line apart (<s> A </s> B </s>); 1: none."),
+              "Number of learned vectors that distinguish the texts of a line (<s> A </s> B </s>); "
+              "1: none."),
           row(HEED_MODEL_KEY(pool),
-              "What stands for a line: its first row, that of <s>, or the mean of its rows."),
+              "What represents a line: its first row, that of <s>, or the mean of its rows."),
           row(HEED_MODEL_KEY(context), Range{1, million},
               "Tokens of text that the model reads at once."),
           row(HEED_MODEL_KEY(memory), Range{0, million},
@@ -160,30 +161,31 @@ void add_model(Table& table) {
               .only("model.mixer", {"attention"})
               .only("model.attention.pattern", {"full", "window", "topk"}),
           row("model.init_from", HEED_MEMBER(train.init_from),
-              "A run whose tokenizer and weights this one begins with: all tensors of the same "
-              "names. The output projection of a model with other labels begins anew.")
+              "A run whose tokenizer and weights initialise this one: all tensors of the same "
+              "names. The output projection of a model with other labels is initialised as in a "
+              "new run.")
               .in_words("a run folder"),
           row("model.freeze", HEED_MEMBER(train.freeze),
-              "Parameters that training leaves as they are, by name (heed show lists the names); * "
-              "stands for any characters, as in encoder.layers.0.*.")
+              "Names of the parameters that training does not change (heed show lists the names); "
+              "* matches any characters, as in encoder.layers.0.*.")
               .in_words("a name or a list of names"),
           row(HEED_MODEL_KEY(max_positions), Range{1, million},
-              "Length of the longest sequence, in tokens.")
+              "Maximum length of a sequence, in tokens.")
               .only("model.positions", {"learned"}),
       });
-  find(table, "model.kind").resettable = false;  // another kind is another model
+  find(table, "model.kind").resettable = false;  // a different kind is a different model
   find(table, "model.positions")
       .conditions.push_back({"model.mixer", {"attention"}, "", in_attention()});
   // Absolute positions count from the window's first token, so earlier tokens would share them.
   std::vector<std::string> by_difference = in_attention();
   by_difference.emplace_back("none");
   find(table, "model.memory").conditions.push_back({"model.positions", by_difference});
-  // Linear attention has no scores, to which the other schemes add.
+  // Linear attention has no scores; the position schemes other than rotary add to scores.
   std::vector<std::string> in_scores = in_attention();
   std::erase(in_scores, "rotary");
   const std::vector<std::string> with_scores =
       all_but(find(table, "model.attention.pattern"), "linear");
-  find(table, "model.kind").resettable = false;  // another kind is another model
+  find(table, "model.kind").resettable = false;  // a different kind is a different model
   find(table, "model.positions")
       .conditions.push_back({"model.attention.pattern", with_scores, "", in_scores});
   Field& scale = find(table, "model.attention.scale");

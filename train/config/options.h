@@ -1,6 +1,6 @@
 #pragma once
-/// How to train, decode and benchmark, as plain values. Read from the YAML sections `train`,
-/// `decode` and `bench`.
+/// The options of training, decoding and benchmarks, as plain values. Read from the YAML sections
+/// `train`, `decode`, `distributed` and `bench`.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace heed {
 
-/// The type of matrix products' operands; weights, moments and sums are float32 in either case.
+/// The type of the operands of matrix products. Weights, moments and sums are always float32.
 enum class Precision { float32, bf16 };
 constexpr auto names_of(Precision) { return enum_names<Precision>("float32", "bf16"); }
-/// The same for decoding; int8: autograd/kernels/gemm/int8.h.
+/// The type of the operands in decoding; int8: autograd/kernels/gemm/int8.h.
 enum class DecodePrecision { float32, bf16, int8 };
 constexpr auto names_of(DecodePrecision) {
   return enum_names<DecodePrecision>("float32", "bf16", "int8");
@@ -30,23 +30,24 @@ struct EarlyStoppingOptions {
 
 /// Knowledge distillation (train/loop/teacher.h).
 struct DistillOptions {
-  std::string teacher = {};  ///< a run; empty: none
-  double weight = 0.5;       ///< of the divergence from the teacher; the labels' loss has the rest
+  std::string teacher = {};  ///< run folder; empty: none
+  double weight =
+      0.5;  ///< weight w of the divergence from the teacher; the labels' loss has weight 1 - w
   double temperature = 2.0;
 };
 
 struct TrainOptions {
-  std::string init_from = {};  ///< model.init_from: a run whose weights this one begins with
+  std::string init_from = {};  ///< model.init_from: run folder whose weights are the initial ones
   std::vector<std::string> freeze =
-      {};                      ///< model.freeze: patterns of names; these keep their values
-  std::int64_t steps = 10000;  ///< whichever of steps, epochs and minutes comes first ends the run;
-  double epochs = 0.0;         ///<   0: no limit of this kind
-  double minutes = 0.0;
+      {};  ///< model.freeze: name patterns of the parameters that keep their values
+  std::int64_t steps = 10000;        ///< updates; the first limit reached ends the run; 0: no limit
+  double epochs = 0.0;               ///< passes over the data; 0: no limit
+  double minutes = 0.0;              ///< training time; 0: no limit
   std::int64_t batch_tokens = 4096;  ///< tokens of the larger side of a batch (lm: of its windows)
   std::int64_t batch_sequences = 0;  ///< > 0: sequences per batch, whatever their length
   std::int64_t shards = 4;  ///< parts of a batch computed separately; determines the result's bits
   Precision precision = Precision::float32;
-  bool recompute = false;  ///< blocks keep their inputs only, and run again in backward
+  bool recompute = false;  ///< blocks keep only their inputs, and run again in backward
   OnNonFinite on_nonfinite = OnNonFinite::stop;
   double label_smoothing = 0.1;
   double rdrop = 0.0;  ///< weight of the divergence of two passes; 0: one pass
@@ -56,37 +57,38 @@ struct TrainOptions {
   bool tensorboard = false;           ///< write event files as well (train/run/run_metrics.h)
   std::int64_t validate_every = 500;  ///< steps
   std::int64_t save_every = 500;      ///< steps
-  std::int64_t keep = 3;              ///< checkpoints kept, at least 2 (best and last always are)
+  std::int64_t keep = 3;  ///< checkpoints kept, minimum 2 (best and last are always kept)
   EarlyStoppingOptions early_stopping;
-  Metric best = Metric::loss;  ///< decides the best checkpoint (early_stopping.metric overrides it)
+  Metric best = Metric::loss;  ///< selects the best checkpoint (early_stopping.metric overrides it)
   std::int64_t average = 1;    ///< checkpoints to average; the mean is used if it beats the best
 };
 
 struct DecodeOptions {
-  std::int64_t beam = 5;               ///< 1: greedy
-  double length_penalty = 0.6;         ///< alpha in ((5 + n) / 6)^alpha
-  std::int64_t max_length = 128;       ///< tokens
-  std::int64_t min_length = 0;         ///< tokens before an output may end
-  double repetition_penalty = 1.0;     ///< of tokens that the output has already; 1: none
-  std::int64_t batch_sequences = 256;  ///< hypotheses decoded together, at most: lines times beam
+  std::int64_t beam = 5;            ///< 1: greedy
+  double length_penalty = 0.6;      ///< alpha in ((5 + n) / 6)^alpha
+  std::int64_t max_length = 128;    ///< tokens
+  std::int64_t min_length = 0;      ///< tokens before an output may end
+  double repetition_penalty = 1.0;  ///< divides the logits of tokens in the output; 1: none
+  std::int64_t batch_sequences =
+      256;  ///< maximum number of hypotheses decoded together: lines times beam
   DecodePrecision precision = DecodePrecision::float32;
   bool cached = true;   ///< false: run the whole model at every step (nn/models/generative.cpp)
   bool sample = false;  ///< draw tokens instead of searching
   double temperature = 1.0;
   std::int64_t top_k = 0;  ///< 0: all
   double top_p = 1.0;
-  BleuTokenizer bleu = BleuTokenizer::v13a;  ///< words of outputs and references
+  BleuTokenizer bleu = BleuTokenizer::v13a;  ///< how outputs and references are split into words
 };
 
 /// A run of several processes (train/distributed).
 struct DistributedOptions {
-  double timeout = 300;  ///< seconds that a rank waits for another
+  double timeout = 300;  ///< seconds that a rank waits for another rank
 };
 
 /// The batch that `heed bench` makes up when sequences > 0: random tokens, all sequences of equal
 /// length.
 struct BenchOptions {
-  std::int64_t sequences = 0;       ///< 0: benchmark on batches of the config's own data
+  std::int64_t sequences = 0;       ///< 0: benchmark on batches of the config's data
   std::int64_t source_length = 32;  ///< tokens of a source sequence; not used by a language model
   std::int64_t target_length = 32;  ///< tokens of a target sequence
   std::int64_t vocabulary = 8000;

@@ -17,8 +17,8 @@ bool is_key(std::string_view key) {
          std::ranges::count(key, '.') < yaml_max_depth;
 }
 
-/// Turns a node into a map if that loses nothing: an empty node, or the one value that stands for
-/// all keys of a section (model.layers: 3).
+/// Turns a node into a map if that loses nothing: an empty node, or the single value that sets all
+/// keys of a section (model.layers: 3).
 void make_map(YamlNode& node, const std::string& key) {
   const Section* section = find_section(key);
   if (node.kind == YamlNode::Kind::scalar && section && section->shorthand) {
@@ -33,7 +33,7 @@ void make_map(YamlNode& node, const std::string& key) {
 }
 
 /// Puts `value` at the dotted `key`, creating the maps on the way. Returns false if the path leads
-/// through a key that holds a value.
+/// through a key that has a value.
 bool put(YamlNode& root, std::string_view key, YamlNode value) {
   YamlNode* node = &root;
   const Place place = value.place;

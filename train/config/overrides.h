@@ -1,5 +1,6 @@
 #pragma once
-/// `key=value` from the command line, put into a config's tree before it is read.
+/// Overrides: `key=value` arguments of the command line, put into a config's tree before it is
+/// read.
 #include <span>
 #include <string>
 

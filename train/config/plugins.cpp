@@ -27,7 +27,7 @@ struct Loaded {
   bool with_float64 = false;
 };
 
-/// In the order of loading.
+/// The loaded plugins, in the order of loading.
 std::deque<Loaded>& loaded() {
   static std::deque<Loaded> all;
   return all;
@@ -50,7 +50,7 @@ std::string float64_name(const std::string& file) {
       .string();
 }
 
-/// Checks the bytes before any of them runs: that they are a library, built for this heed.
+/// Checks, before any of the bytes runs, that they are a library built for this heed.
 void check_stamp(const std::string& file, std::string_view bytes, bool float64) {
   if (!bytes.starts_with("\177ELF")) refuse(file, "not a shared library");
   const std::size_t at = bytes.find(HEED_PLUGIN_MARK "heed ");
@@ -62,13 +62,13 @@ void check_stamp(const std::string& file, std::string_view bytes, bool float64) 
   const std::string_view from_mark = bytes.substr(at, 1000),
                          stamp = from_mark.substr(
                              0, std::min(from_mark.find('\n'), from_mark.size() - 1) + 1),
-                         wanted = float64 ? float64_stamp : float32_stamp,
-                         other = float64 ? float32_stamp : float64_stamp;
-  if (stamp == wanted) return;
-  if (stamp == other && float64)
+                         needed = float64 ? float64_stamp : float32_stamp,
+                         unwanted = float64 ? float32_stamp : float64_stamp;
+  if (stamp == needed) return;
+  if (stamp == unwanted && float64)
     refuse(file,
            "it is a float32 build, although its name says float64: compile it with HEED_DOUBLE");
-  if (stamp == other) {
+  if (stamp == unwanted) {
     refuse(file,
            "it is a float64 build, which gradcheck finds by itself: give the float32 build "
            "beside it, without _f64 in its name");
@@ -80,7 +80,7 @@ void check_stamp(const std::string& file, std::string_view bytes, bool float64) 
   refuse(file,
          fmt::format("it was built for {}, but this is {}: build it again with the headers of "
                      "this heed",
-                     text(stamp), text(wanted)));
+                     text(stamp), text(needed)));
 }
 
 /// The library's bytes after all checks.
@@ -95,9 +95,10 @@ std::string read_library(const std::string& file, const fs::path& place, bool fl
   return bytes;
 }
 
-/// Loads the library and returns its entries, the oldest first.
+/// Loads the library and returns its entries in the order of their registration.
 std::vector<const PluginEntry*> open_library(const std::string& file, const fs::path& place) {
-  // Local: two plugins may use the same names in their code. Now: a missing symbol is reported here.
+  // RTLD_LOCAL: two plugins may use the same names in their code. RTLD_NOW: dlopen reports a
+  // missing symbol.
   void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     refuse(file, fmt::format("cannot be loaded: {}", shown(dlerror(), 1000)));
@@ -133,9 +134,9 @@ void load_plugin(const std::string& file) {
   Plugin plugin{file, sha256_hex(read_library(file, place, false)), {}, false};
   for (const PluginEntry* entry : open_library(file, place)) {
     const std::string name = described(*entry);
-    for (const Loaded& other : loaded()) {
-      if (std::ranges::find(other.plugin.names, name) != other.plugin.names.end())
-        refuse(file, fmt::format("{} is registered already, by {}", name, other.plugin.file));
+    for (const Loaded& earlier : loaded()) {
+      if (std::ranges::find(earlier.plugin.names, name) != earlier.plugin.names.end())
+        refuse(file, fmt::format("{} is registered already, by {}", name, earlier.plugin.file));
     }
     register_entry(file, *entry);
     plugin.names.push_back(name);
@@ -145,13 +146,13 @@ void load_plugin(const std::string& file) {
 }
 
 void load_float64_plugins() {
-  for (Loaded& one : loaded()) {
-    if (one.with_float64 || !one.plugin.in_both_builds) continue;
-    const std::string file = float64_name(one.plugin.file);
-    const fs::path place = float64_name(one.place.string());
+  for (Loaded& library : loaded()) {
+    if (library.with_float64 || !library.plugin.in_both_builds) continue;
+    const std::string file = float64_name(library.plugin.file);
+    const fs::path place = float64_name(library.place.string());
     std::error_code ignored;
     if (!fs::exists(place, ignored)) {
-      refuse(one.plugin.file,
+      refuse(library.plugin.file,
              fmt::format("gradients are checked in float64, and {} is missing: heed_add_plugin "
                          "builds both; by hand, compile the same sources with -DHEED_DOUBLE",
                          shown(file, 1000)));
@@ -162,13 +163,13 @@ void load_float64_plugins() {
       register_entry(file, *entry);
       names.push_back(described(*entry));
     }
-    for (const std::string& name : one.plugin.names) {
+    for (const std::string& name : library.plugin.names) {
       if (!name.starts_with("task ") && std::ranges::find(names, name) == names.end())
         refuse(file, fmt::format("it does not register {}, as {} does: build both from the same "
                                  "sources",
-                                 name, one.plugin.file));
+                                 name, library.plugin.file));
     }
-    one.with_float64 = true;
+    library.with_float64 = true;
   }
 }
 

@@ -1,5 +1,5 @@
-/// The field table written out: as a resolved config, as the reference page, and as a JSON Schema
-/// (draft 7, which editors and validators support best).
+/// Prints the field table as a resolved config, as the reference page, and as a JSON Schema (draft
+/// 7, which editors and validators support best).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::string comment(std::size_t depth, const std::string& text) {
   return out + line + "\n";
 }
 
-/// Every key with its value; `before` gives the comment above a field or a section.
+/// Every key with its value; `before` returns the comment above a field or a section.
 template <class Before>
 std::string write(const Config& config, Before before) {
   std::string out, open;  // open: the section of the last line
@@ -58,7 +58,7 @@ std::string write(const Config& config, Before before) {
   return out;
 }
 
-/// Where the reference page differs from the defaults: a small task, so that the page can be run.
+/// The settings of the reference page that differ from the defaults: a small task that can be run.
 const std::vector<std::string> reference_settings{"data.synthetic.name=dates",
                                                   "tokenizer.kind=char",
                                                   "model.d_model=128",
@@ -73,9 +73,9 @@ const std::vector<std::string> reference_settings{"data.synthetic.name=dates",
 using Json = nlohmann::ordered_json;
 
 const Json plain_text = {{"type", Json::array({"string", "number", "boolean"})},
-                         {"pattern", "^[^\\x00-\\x1f\\x7f]*$"}};  // YAML calls 2016 a number
+                         {"pattern", "^[^\\x00-\\x1f\\x7f]*$"}};  // YAML reads 2016 as a number
 
-/// A value printed by the table, as JSON.
+/// A value as the table prints it, converted to JSON.
 Json value_of(const Field& field, const std::string& text) {
   Problems none("", {});
   return field.read(*parse_yaml(text, 0, none));
@@ -92,7 +92,7 @@ Json number_in(const char* type, const Range& range) {
   return schema;
 }
 
-/// A name that a plugin registers; which ones there are is known only when it is loaded.
+/// Any name that a plugin may register; the names themselves are known once the plugin is loaded.
 Json registered_name() {
   return {{"type", "string"}, {"pattern", "^[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)+$"}};
 }
@@ -167,7 +167,7 @@ Json section_schema(const std::string& key) {
   return schema;
 }
 
-/// That the key at `path` is given and fits `schema`.
+/// A schema that requires the key at `path` with a value that fits `schema`.
 Json given(std::string_view path, Json schema) {
   for (;;) {
     const std::size_t dot = path.rfind('.');
@@ -180,7 +180,8 @@ Json given(std::string_view path, Json schema) {
   }
 }
 
-/// The condition as a schema: the chooser has one of the values, or is absent and defaults to one.
+/// The condition as a schema: the chooser has one of the values, or is absent and its default is
+/// one.
 Json holds(const Condition& condition) {
   const Field& field = *find_field(condition.chooser);
   Json all = Json::array();
@@ -193,7 +194,7 @@ Json holds(const Condition& condition) {
   return {{"not", given(field.key, {{"not", fits}})}};
 }
 
-/// The condition as if and then.
+/// The condition as an if-then schema.
 Json rule_of(const Field& field, const Condition& condition) {
   Json concerned{{"not", {{"enum", Json::array({default_of(field)})}}}};
   if (!condition.of.empty()) {
@@ -205,7 +206,7 @@ Json rule_of(const Field& field, const Condition& condition) {
   const std::string section = field.key.substr(0, std::min(field.key.rfind('.'), field.key.size()));
   const bool shorthand = std::ranges::any_of(
       sections(), [&](const Section& s) { return s.key == section && s.shorthand; });
-  if (!condition.of.empty() && shorthand)  // the section may be given as this value
+  if (!condition.of.empty() && shorthand)  // a single value may set the whole section
     when = {{"anyOf", Json::array({when, given(section, concerned)})}};
   return {{"$comment", field.key + ": " + field.sentence(condition)},
           {"if", when},

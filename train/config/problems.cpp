@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-/// True if one of the two dotted paths is the other or a section that holds it.
+/// True if the two dotted paths are equal or one of them is a section that contains the other.
 bool related(std::string_view a, std::string_view b) {
   if (a.size() > b.size()) std::swap(a, b);
   return b.starts_with(a) && (a.size() == b.size() || b[a.size()] == '.');
@@ -44,7 +44,7 @@ void Problems::mark_invalid(std::string key) {
 }
 
 bool Problems::about(std::string_view key) const {
-  const auto is_about = [&](const std::string& other) { return related(key, other); };
+  const auto is_about = [&](const std::string& wrong) { return related(key, wrong); };
   return std::ranges::any_of(list_, is_about, &Problem::key) ||
          std::ranges::any_of(invalid_, is_about);
 }
@@ -56,10 +56,10 @@ std::string Problems::show(Place place) const {
 
 std::string Problems::line(const Problem& problem) const {
   std::string text = show(problem.place) + ": ";
-  // An override already names its key; repeat it only if the problem lies deeper in its value.
-  const bool said = problem.place.source > 0 &&
-                    overrides_[problem.place.source - 1].starts_with(problem.key + "=");
-  if (!problem.key.empty() && !said) text += shown(problem.key) + ": ";
+  // An override shows its key. The key is repeated only if the error is deeper in the value.
+  const bool shown_already = problem.place.source > 0 &&
+                             overrides_[problem.place.source - 1].starts_with(problem.key + "=");
+  if (!problem.key.empty() && !shown_already) text += shown(problem.key) + ": ";
   return text + problem.message;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The errors in a config, collected while it is read and reported together; and the warnings.
+/// Collects the errors and warnings of a config while it is read; the errors are reported together.
 #include <span>
 #include <string>
 #include <string_view>
@@ -7,16 +7,17 @@
 
 namespace heed {
 
-/// The position of a value. Source 0 is the file; source k is the k-th override of the command line.
+/// The position of a value. Source 0 is the file; source k is the k-th override of the command
+/// line.
 struct Place {
   int source = 0;
-  int line = 1;    ///< from 1
-  int column = 1;  ///< from 1, in characters
+  int line = 1;    ///< counted from 1
+  int column = 1;  ///< counted from 1, in characters
 
   friend auto operator<=>(const Place&, const Place&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
-/// What is wrong with a value, and where (in a list: at the item).
+/// An error in a value, and its place (in a list: that of the item).
 struct ValueError {
   Place place;
   std::string message;
@@ -26,28 +27,28 @@ class Problems {
  public:
   Problems(std::string_view file, std::span<const std::string> overrides);
 
-  /// `key` is the dotted path that the message is about; empty if there is none.
+  /// Adds an error. `key` is the dotted path of the key in question; empty if there is none.
   void add(Place place, std::string key, std::string message);
 
-  /// For what is allowed but probably a mistake.
+  /// Adds a warning: the value is allowed but probably a mistake.
   void warn(Place place, std::string key, std::string message);
 
-  /// Marks a key as known to be wrong without a message of its own (a misspelling was reported).
+  /// Marks a key as wrong without adding a message (its misspelling was reported).
   void mark_invalid(std::string key);
 
-  /// True if a problem is known with this key, with a section it is in, or with a key in it.
+  /// True if an error is known about this key, a section that contains it, or a key in it.
   bool about(std::string_view key) const;
 
   bool any() const { return !list_.empty(); }
   std::vector<std::string> warnings() const;  ///< one line each
 
-  /// True if further problems would only be counted.
+  /// True if further errors are only counted.
   bool full() const { return list_.size() >= max_problems; }
 
   /// `exp.yaml:17:5`, or `command line: train.steps=x`.
   std::string show(Place place) const;
 
-  /// Throws Error(Exit::usage) with one line for each problem, in the order of their places. Returns
+  /// Throws Error(Exit::usage) with one line for each error, in the order of their places. Returns
   /// if there are none.
   void raise() const;
 
@@ -65,7 +66,7 @@ class Problems {
   std::vector<std::string> overrides_;
   std::vector<Problem> list_, warnings_;
   std::vector<std::string> invalid_;
-  std::size_t omitted_ = 0;  ///< problems beyond `max_problems` are only counted
+  std::size_t omitted_ = 0;  ///< number of errors beyond `max_problems`
 };
 
 // ---- former names, for one release ---------------------------------------------------------

@@ -1,4 +1,4 @@
-/// The keys that hold keys.
+/// The sections: keys that contain keys.
 #include <algorithm>
 
 #include "train/config/fields.h"
@@ -9,23 +9,22 @@ const std::vector<Section>& sections() {
   static const std::vector<Section> table{
       {"data", "What to train on: train, valid and test files, or a synthetic task."},
       {"data.train", "Several files are read one after the other."},
-      {"data.valid", "For validation during training."},
-      {"data.test", "For the metrics at the end."},
+      {"data.valid", "Data for validation during training."},
+      {"data.test", "Data for the metrics at the end."},
       {"data.synthetic", "Pairs generated from the seed."},
-      {"data.image", "Pictures, and the frames of clips, as the model reads them."},
-      {"data.video", "Clips as the model reads them."},
+      {"data.image", "Images, and the frames of videos, as the model reads them."},
+      {"data.video", "Videos as the model reads them."},
       {"data.features", "Feature rows and log-mel spectra, as the model reads them."},
       {"data.mask", "Masked language modelling: what is hidden."},
-      {"data.spans", "Span corruption: which stretches of a line are hidden."},
+      {"data.spans", "Span corruption: which spans of a line are hidden."},
       {"data.mixture", "Several tasks in one model: how often each is drawn."},
       {"tokenizer", "How text becomes tokens. Learned from the training files."},
       {"tokenizer.sample", "Subword sampling: training draws the segmentation of each line."},
       {"model", "The Transformer."},
-      {"model.front_end", "What turns pictures, sound and features into the encoder's rows."},
+      {"model.front_end", "What turns images, sound and features into the encoder's rows."},
       {"model.swin", "Swin Transformer: windows and stages."},
-      {"model.layers", "One number may stand for both, as in layers: 3.", true},
-      {"model.dropout", "Rates of dropout. One number may stand for all three, as in dropout: 0.1.",
-       true},
+      {"model.layers", "One number sets both, as in layers: 3.", true},
+      {"model.dropout", "Rates of dropout. One number sets all three, as in dropout: 0.1.", true},
       {"model.attention", "What self-attention attends to."},
       {"optim", "How weights are updated."},
       {"optim.schedule", "The learning rate as a function of the step."},

@@ -4,7 +4,7 @@ namespace heed {
 
 namespace {
 
-/// Here and not in the header, so that a plugin never has a table of its own.
+/// Defined in this file, because a plugin that included the definition would have a second table.
 std::deque<TaskInfo>& table() {
   static std::deque<TaskInfo> rows = built_in_tasks();
   return rows;

@@ -1,6 +1,6 @@
 #pragma once
-/// The tasks and the metrics by name: what a config may ask for. What a task does is in
-/// train/tasks/.
+/// The tasks and the metrics by name, as a config may contain them. train/tasks/ implements the
+/// tasks.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -16,10 +16,10 @@
 
 namespace heed {
 
-// ---- metrics
-// ------------------------------------------------------------------------------------- In the
-// order in which they are printed. Checkpoints hold the number of the metric that chose the best,
-// so a new metric goes at the end.
+// ---- metrics ---------------------------------------------------------------------------------
+
+/// The metrics in the order in which they are printed. A checkpoint contains the number of the
+/// metric that selected the best one, so a new metric is added at the end.
 enum class Metric {
   loss,
   perplexity,
@@ -36,12 +36,12 @@ enum class Metric {
 };
 
 struct MetricInfo {
-  std::string_view name;   ///< in YAML and JSON
-  std::string_view label;  ///< for people
+  std::string_view name;   ///< name in YAML and JSON
+  std::string_view label;  ///< name in tables and messages
   bool higher_is_better = true;
   int digits = 2;        ///< printed after the decimal point
   bool percent = false;  ///< a fraction, printed as a percentage
-  bool detail = false;   ///< printed below the others, with its signature
+  bool detail = false;   ///< printed below the other metrics, with its signature
 };
 
 inline constexpr std::array<MetricInfo, 12> metric_table{{
@@ -70,18 +70,18 @@ constexpr const MetricInfo& info_of(Metric metric) {
 
 /// How BLEU splits a line into words (train/metrics/bleu.h).
 enum class BleuTokenizer {
-  v13a,       ///< NIST's mteval-v13a, for detokenised text
-  none,       ///< at white space, for text that is already tokenised
-  zh,         ///< each Chinese character, and the rest as v13a does
-  characters  ///< each character
+  v13a,       ///< NIST's mteval-v13a; expects detokenised text
+  none,       ///< splits at white space; expects tokenised text
+  zh,         ///< each Chinese character is a word; the rest is split as by v13a
+  characters  ///< each character is a word
 };
 constexpr auto names_of(BleuTokenizer) {
   return enum_names<BleuTokenizer>("13a", "none", "zh", "char");
 }
 
-// ---- tasks
-// ---------------------------------------------------------------------------------------
-/// The built-in ones by their names in YAML; make_NAME_task in train/tasks/NAME.cpp makes one.
+// ---- tasks -----------------------------------------------------------------------------------
+
+/// The built-in tasks by their names in YAML; make_NAME_task in train/tasks/NAME.cpp makes one.
 #define HEED_TASKS(TASK) \
   TASK(seq2seq)          \
   TASK(lm)               \
@@ -95,23 +95,23 @@ constexpr auto names_of(BleuTokenizer) {
 enum class TaskKind : int { HEED_TASKS(HEED_ENUMERATOR) };
 #undef HEED_ENUMERATOR
 
-/// What a config needs to know about a task.
+/// The properties of a task that a config depends on.
 struct TaskInfo {
-  std::string_view name = {};  ///< outlives the program's use of it, as a literal does
+  std::string_view name = {};  ///< its characters live as long as the program, as a literal's do
   std::string_view help = {};
   Architecture architecture = Architecture::encoder_decoder;
-  Reads reads = Reads::pairs;  ///< text: in windows of model.context
-  bool inputs = false;         ///< its sources may be other than text (data.input)
-  bool searches = false;       ///< its outputs come from the search that section decode describes
-  bool mixes = false;          ///< learns several parts of its data at chosen rates (data.mixture)
-  bool hides_spans = false;    ///< reads lines with hidden stretches (data.spans)
+  Reads reads = Reads::pairs;  ///< Reads::text: windows of model.context tokens
+  bool inputs = false;         ///< its sources may be images, features or videos (data.input)
+  bool searches = false;       ///< its outputs come from the search (section decode)
+  bool mixes = false;  ///< draws from several parts of its data at chosen rates (data.mixture)
+  bool hides_spans = false;  ///< reads lines with hidden spans (data.spans)
   std::vector<Metric> metrics;
-  std::vector<std::string> specials = {};  ///< pieces that its tokenizer needs
+  std::vector<std::string> specials = {};  ///< special pieces that its tokenizer needs
 
   bool has(Metric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
 };
 
-/// "<extra_id_0>", "<extra_id_1>", …
+/// The marks of hidden spans: "<extra_id_0>", "<extra_id_1>", …
 inline std::vector<std::string> span_mark_names() {
   std::vector<std::string> names;
   for (std::int64_t i = 0; i < span_marks; ++i)
@@ -119,7 +119,7 @@ inline std::vector<std::string> span_mark_names() {
   return names;
 }
 
-/// The built-in ones, in the order of HEED_TASKS.
+/// The built-in tasks, in the order of HEED_TASKS.
 inline std::deque<TaskInfo> built_in_tasks() {
   using enum Metric;
   return {
@@ -160,7 +160,7 @@ inline std::deque<TaskInfo> built_in_tasks() {
        .metrics = {loss, perplexity, token_accuracy, exact_match, bleu, chrf, rouge_1, rouge_2,
                    rouge_l}},
       {.name = "denoise",
-       .help = "lines of text with hidden stretches, which the decoder writes (T5)",
+       .help = "lines of text with hidden spans, which the decoder writes (T5)",
        .architecture = Architecture::encoder_decoder,
        .reads = Reads::lines,
        .searches = true,
@@ -170,9 +170,9 @@ inline std::deque<TaskInfo> built_in_tasks() {
   };
 }
 
-/// The built-in tasks, then the registered ones. Rows stay where they are.
+/// The built-in tasks, then the registered ones. References to rows remain valid.
 const std::deque<TaskInfo>& task_table();
-/// The row of a newly registered task (add_task, train/tasks/task.h).
+/// Adds the row of a newly registered task (add_task, train/tasks/task.h).
 void add_task_info(const TaskInfo& info);
 inline const TaskInfo& info_of(TaskKind task) {
   return task_table().at(static_cast<std::size_t>(task));

@@ -1,4 +1,4 @@
-/// The values of keys, from YAML and to YAML.
+/// Reads the values of keys from YAML and prints them as YAML.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,39 +13,38 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Removes the leading digits; returns how many.
-std::size_t take_digits(std::string_view& text) {
+/// Removes the leading digits; returns their number.
+std::size_t remove_digits(std::string_view& text) {
   const auto end = std::ranges::find_if_not(text, is_digit);
   const auto count = static_cast<std::size_t>(end - text.begin());
   text.remove_prefix(count);
   return count;
 }
 
-/// Removes -?(0|[1-9][0-9]*) from the front: YAML 1.1 would read 010 as octal and 1_000 as 1000, so
-/// neither counts as a number here.
-bool take_integer_part(std::string_view& text) {
+/// Removes -?(0|[1-9][0-9]*) from the front; false if the text begins otherwise. 010 and 1_000 are
+/// refused, because YAML 1.1 reads them as octal and as 1000.
+bool remove_integer_part(std::string_view& text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   const bool leading_zero = text.starts_with('0');
-  const std::size_t digits = take_digits(text);
+  const std::size_t digits = remove_digits(text);
   return digits == 1 || (digits > 1 && !leading_zero);
 }
 
 bool is_bare(const YamlNode& node) { return node.kind == YamlNode::Kind::scalar && !node.quoted; }
 
-/// `expected a whole number, got "many"`
+/// Throws an error such as `expected a whole number, got "many"`.
 [[noreturn]] void refuse(const YamlNode& node, std::string_view what, std::string_view hint = "") {
   using Kind = YamlNode::Kind;
-  const std::string got =
+  const std::string value =
       node.kind == Kind::scalar
           ? fmt::format("{}\"{}\"", node.quoted ? "the quoted text " : "", shown(node.text))
       : node.kind == Kind::null ? "nothing"
       : node.kind == Kind::list ? "a list"
                                 : "keys and values";
-  throw ValueError{node.place, fmt::format("expected {}, got {}{}", what, got, hint)};
+  throw ValueError{node.place, fmt::format("expected {}, got {}{}", what, value, hint)};
 }
 
-/// The value of a decimal text (is_decimal, so all of it is read); nothing if it does not fit into
-/// a T.
+/// The value of a text for which is_decimal is true; nullopt if it does not fit into a T.
 template <class T>
 std::optional<T> parse(std::string_view text) {
   T value{};
@@ -54,8 +53,8 @@ std::optional<T> parse(std::string_view text) {
   return value;
 }
 
-/// A whole number however it is written: 10000, 1e4, 1.0e4. The value is exact; null if it is too
-/// large to be.
+/// A whole number in any notation: 10000, 1e4, 1.0e4. The value is exact; null if it is too large
+/// for an exact value.
 nlohmann::json read_integer(const YamlNode& node, const std::string& what) {
   if (!is_bare(node) || !is_decimal(node.text)) refuse(node, what);
   if (node.text.find_first_of(".eE") == std::string::npos) {
@@ -77,7 +76,7 @@ nlohmann::json read_number(const YamlNode& node, const std::string& what = "a nu
   return *value;
 }
 
-/// The number, if it is in the field's range.
+/// Returns the number; throws if it is outside the field's range.
 nlohmann::json in_range(nlohmann::json value, const Field& field, const YamlNode& node) {
   const auto [low, high, low_in, high_in] = field.range;
   const double x = value.is_null() ? NAN : value.get<double>();
@@ -105,10 +104,10 @@ std::string read_choice(const YamlNode& node, const Field& field) {
 }
 
 nlohmann::json read_files(const YamlNode& node, const std::string& what) {
-  const bool one = node.kind == YamlNode::Kind::scalar;
-  if (!one && node.kind != YamlNode::Kind::list) refuse(node, what);
+  const bool single = node.kind == YamlNode::Kind::scalar;
+  if (!single && node.kind != YamlNode::Kind::list) refuse(node, what);
   nlohmann::json names = nlohmann::json::array();
-  for (const YamlNode& item : one ? std::vector{node} : node.items) {
+  for (const YamlNode& item : single ? std::vector{node} : node.items) {
     const std::string name = read_text(item);
     if (name.empty()) throw ValueError{item.place, "a name is empty"};
     names.push_back(name);
@@ -139,10 +138,10 @@ nlohmann::json read_integers(const YamlNode& node, const Field& field) {
 std::string yaml_of(const nlohmann::json& value) {
   if (value.is_string()) return yaml_text(value.get_ref<const std::string&>());
   if (value.is_number_float()) {
-    std::string text = fmt::format("{}", value.get<double>());  // reads back exactly
+    std::string text = fmt::format("{}", value.get<double>());  // the shortest text with this value
     const std::size_t e = text.find('e');
     if (e != std::string::npos && text.find('.') == std::string::npos)
-      text.insert(e, ".0");  // for YAML 1.1, 1e-05 is text
+      text.insert(e, ".0");  // YAML 1.1 reads 1e-05 as text
     return text;
   }
   if (!value.is_array()) return value.dump();
@@ -154,15 +153,15 @@ std::string yaml_of(const nlohmann::json& value) {
 }  // namespace
 
 bool is_decimal(std::string_view text) {
-  if (!take_integer_part(text)) return false;
+  if (!remove_integer_part(text)) return false;
   if (text.starts_with('.')) {
     text.remove_prefix(1);
-    if (take_digits(text) == 0) return false;
+    if (remove_digits(text) == 0) return false;
   }
   if (text.starts_with('e') || text.starts_with('E')) {
     text.remove_prefix(1);
     if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
-    if (take_digits(text) == 0) return false;
+    if (remove_digits(text) == 0) return false;
   }
   return text.empty();
 }

@@ -17,15 +17,14 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t max_missing = 100;  ///< missing colons remembered
+constexpr std::size_t max_missing = 100;  ///< maximum number of missing colons reported
 
-// A ValueError that is thrown ends the parse: what follows could not be trusted, or would cost too
-// much.
+// A thrown ValueError ends the parse: the rest of the text would be misread or cost too much time.
 
 // ---- what yaml-cpp accepts or misreports -----------------------------------------------------
 
-/// The first byte that no config may contain: broken UTF-8, or a control character other than a tab
-/// and line ends. yaml-cpp accepts most of them.
+/// The first byte that no config may contain: invalid UTF-8, or a control character other than a
+/// tab and line ends. yaml-cpp accepts most of them.
 std::optional<ValueError> find_flaw(std::string_view text, int source) {
   const auto is_flaw = [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -48,7 +47,7 @@ std::optional<ValueError> find_flaw(std::string_view text, int source) {
              : fmt::format("control character 0x{:02x}", static_cast<unsigned char>(text[at]))};
 }
 
-/// Columns in characters for places given in bytes, which is how yaml-cpp counts.
+/// Converts columns in bytes, as yaml-cpp counts them, to columns in characters.
 class Columns {
  public:
   explicit Columns(std::string_view text) {
@@ -59,7 +58,7 @@ class Columns {
     }
   }
 
-  /// Column, from 1, of the byte at `offset`, which is byte `column` (from 0) of its line.
+  /// Column, counted from 1, of the byte at `offset`, which is byte `column` (from 0) of its line.
   int at(std::size_t offset, int column) const {
     const auto bytes = static_cast<std::size_t>(std::max(column, 0));
     const std::size_t end = std::min(offset, characters_.size() - 1);
@@ -67,11 +66,11 @@ class Columns {
   }
 
  private:
-  std::vector<std::int32_t> characters_{0};  ///< characters begun before each byte
+  std::vector<std::int32_t> characters_{0};  ///< number of characters that begin before each byte
 };
 
-/// Where the text at `at` continues after an anchor (`&name` and white space), if there is one, or npos:
-/// yaml-cpp's mark of a node is that of its anchor.
+/// The offset after an anchor (`&name` and white space) at `at`; npos if the text ends there, and
+/// `at` if there is no anchor. Needed because yaml-cpp's mark of a node is that of its anchor.
 std::size_t skip_anchor(std::string_view text, std::size_t at) {
   constexpr std::string_view blank = " \t\r\n";
   if (!text.substr(std::min(at, text.size())).starts_with('&')) return at;
@@ -79,8 +78,8 @@ std::size_t skip_anchor(std::string_view text, std::size_t at) {
   return text.find_first_not_of(blank, name_end);
 }
 
-/// Past the end of the quoted scalar that begins at `at`; npos if its closing quote is missing,
-/// which yaml-cpp accepts, and `at` if there is no quote at `at`.
+/// The offset after the quoted scalar that begins at `at`; npos if its closing quote is missing,
+/// which yaml-cpp accepts, and `at` if there is no quote.
 std::size_t skip_quoted(std::string_view text, std::size_t at) {
   const std::string_view rest = text.substr(std::min(at, text.size()));
   if (!rest.starts_with('"') && !rest.starts_with('\'')) return at;
@@ -96,18 +95,18 @@ std::size_t skip_quoted(std::string_view text, std::size_t at) {
   return std::string_view::npos;
 }
 
-/// True if the white space that begins the line (from 1) contains a tab: yaml-cpp then reports a
-/// different error.
+/// True if the white space at the start of the line (counted from 1) contains a tab: yaml-cpp then
+/// reports a misleading error.
 bool tab_indents(std::string_view text, int line) {
   for (int i = 1; i < line; ++i) {
-    text.remove_prefix(text.find('\n') + 1);  // npos + 1 is 0: there is no such line
+    text.remove_prefix(text.find('\n') + 1);  // npos + 1 is 0: the text has no such line
   }
   return text.substr(0, text.find_first_not_of(" \t")).find('\t') != std::string_view::npos;
 }
 
 // ---- the tree -------------------------------------------------------------------------------
 
-/// Nodes and bytes below and including a node, keys counted too, aliases as if written out.
+/// The size of a node and all nodes below it, keys included, aliases counted as if written out.
 struct Extent {
   std::size_t nodes = 1;
   std::size_t bytes = 0;
@@ -131,8 +130,8 @@ Extent extent_of(const YamlNode& node) {
   return sum;
 }
 
-/// Builds the tree from yaml-cpp's events and enforces the limits on the way, so that nothing is
-/// ever larger than they allow.
+/// Builds the tree from yaml-cpp's events. Enforces the limits at each event, so the tree never
+/// exceeds them.
 class Builder : public YAML::EventHandler {
  public:
   Builder(std::string_view text, int source, Problems& problems, std::string_view key)
@@ -145,7 +144,7 @@ class Builder : public YAML::EventHandler {
     return {source_, mark.line + 1, columns_.at(at, mark.column)};
   }
 
-  /// Called after parsing: next to a syntax error these would only mislead.
+  /// Called only after a complete parse: beside a syntax error these messages would mislead.
   void report_missing_colons() const {
     for (const auto& [place, key] : no_colon_) {
       problems_.add(place, key, "expected a colon after the key");
@@ -153,7 +152,7 @@ class Builder : public YAML::EventHandler {
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    // Refused before its content is read: yaml-cpp may otherwise loop forever here (",").
+    // Refused before its content is read: yaml-cpp may loop forever on it (",").
     if (++documents_ == 2) {
       throw ValueError{place_of(mark),
                        "text after the end of the document (a config is one document)"};
@@ -176,7 +175,7 @@ class Builder : public YAML::EventHandler {
     scalar_end_ = text_.find_first_of(" \t\r\n", begin_of(mark));
     count(place_of(mark), found->second.extent);
     YamlNode node = found->second.node;
-    node.place = place_of(mark);  // where it is used, for errors about that use
+    node.place = place_of(mark);  // errors name the place of the alias
     finish(std::move(node), YAML::NullAnchor);
   }
 
@@ -214,10 +213,10 @@ class Builder : public YAML::EventHandler {
     YamlNode node;
     YAML::anchor_t anchor;
     bool has_key = false;
-    bool keep = true;  ///< false: the key is not text or a duplicate, so its value is dropped
+    bool keep = true;  ///< false: the key is no text or a duplicate, so its value is dropped
     std::string key;
     Place key_place;
-    std::size_t key_end = 0;  ///< in the text
+    std::size_t key_end = 0;  ///< offset in the text
     std::unordered_map<std::string, Place> seen;
   };
   struct Anchored {
@@ -240,14 +239,14 @@ class Builder : public YAML::EventHandler {
     }
   }
 
-  /// Where a node begins in the text, past its anchor.
+  /// The offset of a node in the text, after its anchor.
   std::size_t begin_of(const YAML::Mark& mark) const {
     const auto at = static_cast<std::size_t>(std::max(mark.pos, 0));
     return std::min(skip_anchor(text_, at), text_.size());
   }
 
-  /// Untagged nodes arrive with "?", or with "!" for quoted text. A written "!" looks like the
-  /// latter, but then there is no quote at the mark.
+  /// yaml-cpp passes "?" as the tag of an untagged node, and "!" if it is quoted. If a tag "!" is
+  /// written, the text at the mark begins with it instead of a quote.
   void check_tag(const YAML::Mark& mark, const std::string& tag, bool quoted) {
     bool written = tag != "?";
     if (quoted) written = text_.substr(begin_of(mark)).starts_with('!');
@@ -271,7 +270,7 @@ class Builder : public YAML::EventHandler {
     finish(std::move(frame.node), frame.anchor);
   }
 
-  /// A complete node: remembered if it has an anchor, and handed to its parent.
+  /// Keeps a complete node if it has an anchor, and moves it into its parent.
   void finish(YamlNode node, YAML::anchor_t anchor) {
     if (anchor != YAML::NullAnchor) keep(node, anchor);
     if (frames_.empty()) {
@@ -282,10 +281,10 @@ class Builder : public YAML::EventHandler {
     if (frame.node.kind == YamlNode::Kind::list) {
       frame.node.items.push_back(std::move(node));
     } else if (!frame.has_key) {
-      take_key(frame, std::move(node));
+      set_key(frame, std::move(node));
     } else {
       if (node.kind == YamlNode::Kind::null) {
-        node.place = frame.key_place;  // it has none itself
+        node.place = frame.key_place;  // a null node has no text
         if (!colon_follows(frame.key_end)) {
           if (no_colon_.size() < max_missing) no_colon_.emplace_back(frame.key_place, path());
           frame.keep = false;
@@ -298,7 +297,7 @@ class Builder : public YAML::EventHandler {
     }
   }
 
-  /// Copies a node for its aliases. Nested anchors copy their content once for each level.
+  /// Copies a node for its aliases. The content of nested anchors is copied once for each level.
   void keep(const YamlNode& node, YAML::anchor_t anchor) {
     const Extent extent = extent_of(node);
     kept_ += extent.nodes;
@@ -308,7 +307,7 @@ class Builder : public YAML::EventHandler {
     anchors_[anchor] = {node, extent};
   }
 
-  void take_key(Frame& frame, YamlNode node) {
+  void set_key(Frame& frame, YamlNode node) {
     frame.keep = node.kind == YamlNode::Kind::scalar;
     if (!frame.keep) {
       problems_.add(node.place, path(), "a key must be text");
@@ -329,7 +328,7 @@ class Builder : public YAML::EventHandler {
     }
   }
 
-  /// yaml-cpp reads "train" alone on its line as "train:".
+  /// Needed because yaml-cpp reads "train" alone on its line as "train:".
   bool colon_follows(std::size_t key_end) const {
     const std::size_t next = text_.find_first_not_of(" \t\r\n", key_end);
     return next != std::string_view::npos && text_[next] == ':';
@@ -353,9 +352,9 @@ class Builder : public YAML::EventHandler {
   Columns columns_;
   std::vector<Frame> frames_;
   std::map<YAML::anchor_t, Anchored> anchors_;
-  std::size_t scalar_end_ = 0;  ///< where the last scalar ends in the text
+  std::size_t scalar_end_ = 0;  ///< offset of the end of the last scalar
   std::size_t nodes_ = 0;
-  std::size_t kept_ = 0;  ///< nodes below anchors
+  std::size_t kept_ = 0;  ///< number of nodes copied for anchors
   std::size_t bytes_ = 0;
   int documents_ = 0;
   std::vector<std::pair<Place, std::string>> no_colon_;
@@ -422,7 +421,7 @@ std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& 
 std::string yaml_text(std::string_view text) {
   constexpr std::string_view safe =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
-  // Words and numbers of YAML 1.1 would not be read as text everywhere.
+  // Some parsers read the words and numbers of YAML 1.1 as other types.
   const std::string word = lowercase(text);
   const auto words = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"};
   const bool plain = !text.empty() && text.find_first_not_of(safe) == std::string_view::npos &&

@@ -18,30 +18,30 @@ inline SideView side_view(const Side& side) {
 inline ModelInput model_input(const Batch& batch) {
   return {side_view(batch.source), side_view(batch.target), batch.labels};
 }
-/// The same for a shard whose sequences continue those of the previous batch.
+/// A shard whose sequences continue those of the previous batch, as the input of a model.
 inline ModelInput model_input(const Batch& shard, Lanes lanes) {
   ModelInput input = model_input(shard);
   input.lanes = lanes;
   return input;
 }
 using LaneList = std::vector<Lanes, ArenaAllocator<Lanes>>;
-/// Starts a batch in the memory and returns the lanes of each shard; without a memory, empty ones.
+/// Starts a batch in the memory and returns the lanes of each shard; empty lanes without a memory.
 inline LaneList lanes_of(std::span<const Batch> shards, std::optional<SegmentMemory>& memory) {
   LaneList all(shards.size());
   if (!memory) return all;
-  std::int64_t count = 0, longest = 0;
+  std::int64_t count = 0, max_length = 0;
   for (std::size_t i = 0; i < shards.size(); ++i) {
     all[i] = {&*memory, count};
     count += shards[i].sequences();
     for (std::size_t s = 0; s + 1 < shards[i].target.offsets.size(); ++s)
-      longest = std::max<std::int64_t>(
-          longest, shards[i].target.offsets[s + 1] - shards[i].target.offsets[s]);
+      max_length = std::max<std::int64_t>(
+          max_length, shards[i].target.offsets[s + 1] - shards[i].target.offsets[s]);
   }
-  memory->begin(!shards.empty() && shards.front().continues, count, longest);
+  memory->begin(!shards.empty() && shards.front().continues, count, max_length);
   return all;
 }
 
-/// Adds part to total.
+/// Adds the counts of `part` to `total`.
 inline void add_counts(LossCounts& total, const LossCounts& part) {
   total.loss += part.loss;
   total.nll += part.nll;

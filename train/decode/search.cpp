@@ -20,7 +20,7 @@ double length_penalty(std::int64_t tokens, double alpha) {
   return std::pow((5.0 + static_cast<double>(tokens)) / 6.0, alpha);
 }
 
-/// Higher first; then the earlier parent, then the smaller token.
+/// Orders by log-probability, highest first, then by the earlier parent, then by the smaller token.
 constexpr auto better = [](const auto& a, const auto& b) {
   if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
   return a.parent != b.parent ? a.parent < b.parent : a.token < b.token;
@@ -31,15 +31,15 @@ bool forbidden(std::int64_t token) { return token == Tokenizer::bos || token == 
 
 std::int64_t parts_of(std::int64_t whole, std::int64_t size) { return (whole + size - 1) / size; }
 
-/// Lines per batch, giving `batches` batches if there are enough hypotheses. Each step reads every
-/// weight, so a batch of few lines would cost as much as one of many.
+/// The number of lines per batch, for `batches` batches if there are enough hypotheses. Each step
+/// reads every weight, so a batch of few lines costs as much as one of many.
 std::int64_t batch_size(const DecodeOptions& options, std::int64_t lines, std::int64_t batches) {
   const std::int64_t beam = options.sample ? 1 : std::max<std::int64_t>(options.beam, 1);
-  const std::int64_t few = std::max<std::int64_t>(32 / beam, 1);
-  if (lines == 0) return few;
-  const std::int64_t most = std::max<std::int64_t>(options.batch_sequences / beam, 1);
+  const std::int64_t min_lines = std::max<std::int64_t>(32 / beam, 1);
+  if (lines == 0) return min_lines;
+  const std::int64_t max_lines = std::max<std::int64_t>(options.batch_sequences / beam, 1);
   const std::int64_t count =
-      std::max(parts_of(lines, most), std::min(batches, parts_of(lines, few)));
+      std::max(parts_of(lines, max_lines), std::min(batches, parts_of(lines, min_lines)));
   return parts_of(lines, count);
 }
 
@@ -56,7 +56,7 @@ void Search::best_tokens(const Array& logits, std::int64_t row, std::int64_t cou
   for (std::int64_t t = kernels::first_above(z, 0, lowest, n); t < n;
        t = kernels::first_above(z, t + 1, lowest, n)) {
     if (forbidden(t)) continue;
-    // `into` beyond begin is a heap whose top is the worst of the best `count` so far.
+    // From `begin` on, `into` is a heap of the best `count` candidates with the worst at its top.
     into.push_back(
         {base + double{z[t]}, static_cast<std::int32_t>(row), static_cast<std::int32_t>(t)});
     std::push_heap(into.begin() + begin, into.end(), better);
@@ -100,8 +100,8 @@ void Search::sampled_token(const Array& logits, std::int64_t row,
                   static_cast<std::int32_t>(row), token});
 }
 
-/// Source of the penalty: Keskar et al., "CTRL", 2019, section 4.1. Where they divide a negative
-/// logit, which would make its token likelier, it is multiplied, as is usual since.
+/// Source of the penalty: Keskar et al., "CTRL", 2019, section 4.1. They divide negative logits
+/// too, which makes their tokens likelier; multiplying those is usual since.
 void Search::restrict(real* logits, const Hypothesis& so_far) const {
   if (static_cast<std::int64_t>(so_far.tokens.size()) < options_.min_length)
     logits[Tokenizer::eos] = -std::numeric_limits<real>::infinity();
@@ -177,15 +177,15 @@ std::vector<std::vector<Hypothesis>> Search::run(Decoding& decoding,
     live_ = std::move(next);
     if (!live_.empty()) decoding.select(parents);
   }
-  for (std::vector<Hypothesis>& of_sentence : finished_) {
-    if (of_sentence.empty()) of_sentence.emplace_back();  // logits that were all NaN
-    std::ranges::stable_sort(of_sentence, std::greater<>(), &Hypothesis::score);
+  for (std::vector<Hypothesis>& hypotheses : finished_) {
+    if (hypotheses.empty()) hypotheses.emplace_back();  // all logits were NaN
+    std::ranges::stable_sort(hypotheses, std::greater<>(), &Hypothesis::score);
   }
   return std::move(finished_);
 }
 
-FrozenModel::FrozenModel(const Model& of, DecodePrecision precision)
-    : model(dynamic_cast<const Generative&>(of)), weights(precision == DecodePrecision::int8) {
+FrozenModel::FrozenModel(const Model& frozen, DecodePrecision precision)
+    : model(dynamic_cast<const Generative&>(frozen)), weights(precision == DecodePrecision::int8) {
   for (const NamedTensor& p : model.parameters()) {
     if (p.tensor.shape().rank() == 2) weights.add(p.tensor.value());
   }
@@ -209,14 +209,14 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
   const Generative& model = frozen.model;
   std::vector<std::int64_t> order(static_cast<std::size_t>(data.size()));
   std::iota(order.begin(), order.end(), 0);
-  // The longest first, so that no thread is left with the longest batch at the end.
+  // The longest first: otherwise one thread would run the longest batch alone at the end.
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
     return data.source_rows(a) > data.source_rows(b);
   });
   std::int64_t limit = std::max<std::int64_t>(options.max_length, 1);
   if (model.position_limit() > 0) limit = std::min(limit, model.position_limit());
   const std::int64_t size = batch_size(options, data.size(), request.batches);
-  using Found = std::vector<std::vector<Hypothesis>>;  // of each sentence of a batch
+  using Found = std::vector<std::vector<Hypothesis>>;  // hypotheses of each sentence of a batch
   const auto translate_batch = [&](std::int64_t number) {
     const kernels::Bf16Scope scope(options.precision == DecodePrecision::bf16);
     const kernels::PackedScope packed(frozen.weights);
@@ -233,11 +233,11 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
     Found best(static_cast<std::size_t>(end - begin));
     const std::int64_t searches = options.sample ? request.nbest : 1;  // each sample is a search
     for (std::int64_t k = 0; k < searches; ++k) {
-      std::vector<std::int64_t> own = keys;
-      for (std::int64_t& key : own) key += k << 48;
+      std::vector<std::int64_t> sample_keys = keys;
+      for (std::int64_t& key : sample_keys) key += k << 48;
       const std::unique_ptr<Decoding> decoding =
           model.decode(side_view(source), end - begin, options.cached);
-      Search search(options, limit, seed, std::move(own));
+      Search search(options, limit, seed, std::move(sample_keys));
       search.begin_with(prefixes);
       Found found = search.run(
           *decoding,
@@ -250,7 +250,7 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
     return best;
   };
   Found all(order.size());
-  std::size_t place = 0;  // in the order
+  std::size_t place = 0;  // index in `order`
   for (Found& batch : results_of<Found>(workers, parts_of(data.size(), size), translate_batch))
     for (std::vector<Hypothesis>& best : batch) all[order[place++]] = std::move(best);
   return all;
@@ -258,7 +258,7 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
 
 namespace {
 
-/// A search that continues `fed`, which holds at least one token.
+/// The hypotheses of a search that continues `fed`, which contains at least one token.
 std::vector<Hypothesis> continued(const Generative& model, std::span<const std::int32_t> fed,
                                   Search& search, bool cached) {
   const std::unique_ptr<Decoding> decoding = model.decode({}, 1, cached);
@@ -299,8 +299,7 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
   const std::int64_t context = model.position_limit();
   std::int64_t left = std::max<std::int64_t>(options.max_length, 1);
   while (left > 0) {
-    // Feed the tokens that the model can still attend to, except the last, then continue the search
-    // from there.
+    // Feed the tokens that the model can still attend to; the search begins with the last of them.
     std::size_t from = 0;
     if (context > 0 && static_cast<std::int64_t>(text.size()) > context) {
       from = text.size() - static_cast<std::size_t>(std::max<std::int64_t>(context / 2, 1));
@@ -309,9 +308,9 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
     if (fed.empty()) fed.push_back(Tokenizer::eos);
     const std::int64_t room =
         context > 0 ? context - static_cast<std::int64_t>(fed.size()) + 1 : left;
-    DecodeOptions own = options;
-    own.min_length -= static_cast<std::int64_t>(text.size() - prompt.size());
-    Search search(own, std::min(left, std::max<std::int64_t>(room, 1)), seed,
+    DecodeOptions remaining = options;
+    remaining.min_length -= static_cast<std::int64_t>(text.size() - prompt.size());
+    Search search(remaining, std::min(left, std::max<std::int64_t>(room, 1)), seed,
                   {(number << 20) + static_cast<std::int64_t>(text.size())});
     search.on_token(on_token);
     const std::vector<std::int32_t> found =

@@ -18,7 +18,7 @@ Outcome outcome_of(const std::function<void()>& work) {
     return {static_cast<int>(e.code), e.what()};
   } catch (const std::bad_alloc&) {
     return {static_cast<int>(Exit::io), "out of memory"};
-  } catch (const std::system_error& e) {  // the file system's, threads'
+  } catch (const std::system_error& e) {  // errors of the file system or of threads
     return {static_cast<int>(Exit::io), e.what()};
   } catch (const std::exception& e) {
     return {static_cast<int>(Exit::failed), e.what()};

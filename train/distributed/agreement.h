@@ -1,5 +1,5 @@
 #pragma once
-/// The ranks of a distributed run do the same thing, or none of them does.
+/// Agreement between the ranks of a distributed run: an error on one rank becomes an error on all.
 #include <exception>
 #include <functional>
 #include <optional>
@@ -13,18 +13,19 @@
 
 namespace heed {
 
-/// How a rank's part of the work ended.
+/// The result of a rank's part of the work: status 0, or an error's exit status and message.
 struct Outcome {
   int status = 0;
   std::string message;
 };
-/// `work` with its exceptions as the outcome.
+/// Runs `work` and returns its outcome; an exception becomes an error.
 Outcome outcome_of(const std::function<void()>& work);
-/// Throws on every rank if the outcome of any is an error: on rank 0 the first error and who had it, on
-/// the others one with the same status and no message.
+/// Throws on every rank if the outcome of any rank is an error: on rank 0 the first error with the
+/// names of its ranks, on the other ranks an error with the same status and no message.
 void require_all(World& world, const Outcome& local);
 
-/// Runs `work` on every rank and returns its result; see require_all. Without a world, just runs it.
+/// Runs `work` on every rank and returns its result; throws the errors of require_all. Without a
+/// world, only runs `work`.
 template <class Work>
 auto together(World* world, const Work& work) {
   using Result = decltype(work());
@@ -38,12 +39,12 @@ auto together(World* world, const Work& work) {
   }
 }
 
-/// Something on which the bits of a run depend, and its value on this rank.
+/// A property on which the bits of a run depend, and its value on this rank.
 struct Fact {
   std::string name, value;
 };
-/// Throws as require_all, with Exit::usage, naming each rank that differs from rank 0, and in what.
-/// All ranks have the same facts in the same order.
+/// Throws on every rank if a fact differs: Error(usage), on rank 0 with each differing rank, fact
+/// and value. All ranks pass the same facts in the same order.
 void require_equal(World& world, const std::vector<Fact>& local);
 
 }  // namespace heed

@@ -24,10 +24,11 @@ std::string variable(const char* name) {
 }
 
 std::int64_t number(const std::string& text) {
-  return std::strtoll(text.c_str(), nullptr, 10);  // 0 if it is none
+  return std::strtoll(text.c_str(), nullptr, 10);  // 0 if the text is no number
 }
 
-/// The library next to the program, or where `cmake --install` puts it.
+/// The path of the MPI library: next to the program, or in the folder of `cmake --install`; empty
+/// if it is missing.
 std::filesystem::path library_of(const std::string& mpi) {
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path();
@@ -52,13 +53,13 @@ std::unique_ptr<Transport> start_mpi(const Launcher& launcher) {
                     started_by(launcher), launcher.mpi == "mpich" ? "MPICH" : "Open MPI",
                     launcher.mpi == "mpich" ? "libmpich-dev" : "libopenmpi-dev"));
   }
-  // Global, because Open MPI's own plugins look for its functions.
+  // RTLD_GLOBAL, because the plugins of Open MPI look for its functions.
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) throw Error(Exit::usage, fmt::format("cannot load {}", dlerror()));
   using Start = Transport*();
   auto* const start = reinterpret_cast<Start*>(dlsym(library, "heed_start_mpi"));
   if (start == nullptr)
-    throw Error(Exit::usage, fmt::format("{} is not a library of heed's", file.string()));
+    throw Error(Exit::usage, fmt::format("{} is not a library of heed", file.string()));
   return std::unique_ptr<Transport>(start());
 }
 
@@ -88,7 +89,7 @@ std::unique_ptr<World> join() {
   return std::make_unique<World>(std::move(transport), host);
 }
 
-std::unique_ptr<World>& own_world() {
+std::unique_ptr<World>& current_world() {
   static std::unique_ptr<World> world;
   return world;
 }
@@ -96,7 +97,7 @@ std::unique_ptr<World>& own_world() {
 }  // namespace
 
 Launcher find_launcher() {
-  // Slurm's variables also hold in a batch script; those of a step are set by srun alone.
+  // A batch script has most of Slurm's variables too; those of a step are set only by srun.
   const std::int64_t step = number(variable("SLURM_STEP_NUM_TASKS"));
   const std::int64_t open_mpi = number(variable("OMPI_COMM_WORLD_SIZE")),
                      pmi = number(variable("PMI_SIZE"));
@@ -112,19 +113,19 @@ Launcher find_launcher() {
 }
 
 World* process_world(const std::string& command) {
-  static const bool joined = (own_world() = join()) != nullptr;
+  static const bool joined = (current_world() = join()) != nullptr;
   if (!joined) return nullptr;
-  require_equal(*own_world(), {{"the command", command}});
-  return own_world().get();
+  require_equal(*current_world(), {{"the command", command}});
+  return current_world().get();
 }
 
 std::string rank_prefix() {
-  const World* const world = own_world().get();
+  const World* const world = current_world().get();
   return world != nullptr && !world->first() ? world->name_of(world->rank()) + ": " : "";
 }
 
 void leave_world(int status) {
-  if (own_world()) own_world()->leave(status);
+  if (current_world()) current_world()->leave(status);
 }
 
 std::int64_t threads_of(std::int64_t threads, const World* world) {
@@ -136,22 +137,23 @@ std::vector<std::string> describe(World& world, std::int64_t threads, std::int64
                                   allowed = world.all_gather_values(available_processors()),
                                   present = world.all_gather_values<std::int64_t>(
                                       sysconf(_SC_NPROCESSORS_ONLN));
-  std::map<std::string, std::int64_t> ranks;  // of each host
+  std::map<std::string, std::int64_t> ranks;  // host → number of ranks
   for (const std::string& host : world.hosts()) ++ranks[host];
   std::vector<std::string> hosts;
   for (const auto& [host, n] : ranks) hosts.push_back(fmt::format("{}: {}", host, n));
-  const auto [least, most] = std::ranges::minmax(all_threads);
+  const auto [min_threads, max_threads] = std::ranges::minmax(all_threads);
   std::vector<std::string> lines{
       fmt::format("{} ranks on {} host{} ({}), {} thread{} each", world.size(), hosts.size(),
                   hosts.size() == 1 ? "" : "s", fmt::join(hosts, ", "),
-                  least == most ? fmt::to_string(least) : fmt::format("{} to {}", least, most),
-                  most == 1 ? "" : "s")};
+                  min_threads == max_threads ? fmt::to_string(min_threads)
+                                             : fmt::format("{} to {}", min_threads, max_threads),
+                  max_threads == 1 ? "" : "s")};
   for (std::int64_t r = 0; r < world.size(); ++r) {
-    // A rank may use one processor, and the ranks of its host do not use all that there are.
+    // Warn if a rank may use only one processor although its host has more processors than ranks.
     if (allowed[r] > 1 || ranks[world.hosts()[r]] >= present[r]) continue;
     lines.push_back(fmt::format(
         "warning: {} may use 1 of {} processors: the launcher binds it to a core. mpirun "
-        "--bind-to none (mpiexec -bind-to none, srun --cpus-per-task N) lifts that",
+        "--bind-to none (mpiexec -bind-to none, srun --cpus-per-task N) removes this limit",
         world.name_of(r), present[r]));
     break;
   }

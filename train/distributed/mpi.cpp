@@ -1,6 +1,6 @@
-/// Messages through MPI, for processes that mpirun or srun has started. A library of its own, so that heed
-/// needs no MPI otherwise; compiled once for each MPI that is installed, because their binaries differ.
-/// The C interface of MPI 3 only.
+/// Sends messages through MPI between processes that mpirun or srun has started. A separate
+/// library, because heed itself must run without MPI; compiled once for each installed MPI, because
+/// their binaries differ. Uses only the C interface of MPI 3.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -39,7 +39,7 @@ class MpiTransport final : public Transport {
   std::vector<std::int64_t> exchange(std::span<const Sent> sent, std::span<const Received> received,
                                      double seconds) override {
     std::vector<MPI_Request> requests;
-    requests.reserve(sent.size() + received.size());  // MPI may keep their places
+    requests.reserve(sent.size() + received.size());  // MPI may keep pointers to them
     std::vector<std::int64_t> peers;
     for (const Received& message : received) {
       MPI_Irecv(message.into.data(), static_cast<int>(message.into.size()), MPI_BYTE,
@@ -71,14 +71,14 @@ class MpiTransport final : public Transport {
 
   void finish() override { MPI_Finalize(); }
   void abort(int status) override {
-    // MPICH's launcher then ends without printing messages that it has not read yet.
+    // MPICH's launcher ends after an abort without printing messages that it has not read yet.
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     MPI_Abort(MPI_COMM_WORLD, status);
   }
 
  private:
-  /// A tag for each message to or from a rank, so that messages which overtake one another do no harm.
-  /// 32,767 is the largest that every MPI allows.
+  /// The tag of the next message to or from a rank. Distinct tags keep messages that overtake one
+  /// another apart; every MPI allows tags up to 32,767.
   static int next_tag(int& count) { return count = (count + 1) % 32768; }
 
   [[noreturn]] static void fail(const char* message) {
@@ -86,7 +86,7 @@ class MpiTransport final : public Transport {
     MPI_Abort(MPI_COMM_WORLD, 1);
     std::abort();
   }
-  /// A message of another size is of another exchange, because the ranks do not do the same.
+  /// A message of a different size belongs to a different exchange: the ranks have diverged.
   static void check_sizes(std::span<const Received> received, std::vector<MPI_Status>& statuses) {
     for (std::size_t i = 0; i < received.size(); ++i) {
       int bytes = 0;
@@ -110,10 +110,11 @@ class MpiTransport final : public Transport {
   }
 
   int rank_ = 0, size_ = 1;
-  std::vector<int> sent_, received_;  // messages to and from each rank, modulo the number of tags
+  std::vector<int> sent_,
+      received_;  // numbers of messages to and from each rank, modulo the number of tags
 };
 
 }  // namespace
 
-/// Starts MPI. Called once.
+/// Starts MPI. Must be called once.
 extern "C" heed::Transport* heed_start_mpi() { return std::make_unique<MpiTransport>().release(); }

@@ -1,5 +1,5 @@
 #pragma once
-/// Results as bytes, for other ranks of the same program on the same kind of machine.
+/// Packs results as bytes for ranks of the same program on machines of the same kind.
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -12,7 +12,8 @@
 
 namespace heed {
 
-/// A struct whose members are packed one by one: `static auto members(auto& self) { return std::tie(…); }`
+/// A struct whose members are packed one after the other: `static auto members(auto& self) { return
+/// std::tie(…); }`
 template <class T>
 concept Packable = requires(T& value) {
   T::members(value);
@@ -36,7 +37,7 @@ void pack(std::string& bytes, const T& value) {
   }
 }
 
-/// Removes a value from the front.
+/// Removes a value from the front of `bytes`. Throws Error(failed) if they are too short.
 template <class T>
 void unpack(std::string_view& bytes, T& value) {
   if constexpr (Packable<T>) {

@@ -15,18 +15,18 @@ std::span<std::byte> bytes(real* values, std::int64_t n) {
 ParameterExchange::ParameterExchange(World& world, std::vector<NamedTensor> parameters)
     : world_(world), parameters_(std::move(parameters)), pieces_(pieces_of(parameters_)) {
   for (const NamedTensor& p : parameters_) values_ += p.tensor.size();
-  // Rank r's run begins with the first piece after r / ranks of the values.
+  // Rank r's pieces begin with the first one after r / ranks of the values.
   const std::int64_t ranks = world_.size();
   for (std::int64_t r = 0; r <= ranks; ++r) {
     const auto at = std::ranges::lower_bound(pieces_, values_ * r / ranks, {}, &Piece::place);
     bounds_.push_back(at - pieces_.begin());
   }
-  const std::int64_t longest =
+  const std::int64_t max_values =
       std::clamp<std::int64_t>((std::int64_t{1} << 22) / ranks, piece_values, 1 << 18);
   for (std::int64_t r = 0; r < ranks; ++r) {
     std::vector<std::int64_t>& chunks = chunks_.emplace_back(1, bounds_[r]);
     for (std::int64_t i = bounds_[r]; i < bounds_[r + 1]; ++i) {
-      if (values_of({chunks.back(), i + 1}).size() > longest) chunks.push_back(i);
+      if (values_of({chunks.back(), i + 1}).size() > max_values) chunks.push_back(i);
     }
     if (chunks.back() < bounds_[r + 1]) chunks.push_back(bounds_[r + 1]);
   }
@@ -45,9 +45,9 @@ Part ParameterExchange::chunk(std::int64_t rank, std::int64_t round) const {
 }
 
 std::int64_t ParameterExchange::rounds() const {
-  std::int64_t most = 0;
-  for (const auto& chunks : chunks_) most = std::max(most, std::ssize(chunks) - 1);
-  return most;
+  std::int64_t max_rounds = 0;
+  for (const auto& chunks : chunks_) max_rounds = std::max(max_rounds, std::ssize(chunks) - 1);
+  return max_rounds;
 }
 
 void ParameterExchange::reduce(const std::vector<std::vector<Array>>& sums, const Add& add) {
@@ -57,12 +57,12 @@ void ParameterExchange::reduce(const std::vector<std::vector<Array>>& sums, cons
     trees.push_back(subtrees(part_of(shards, r, ranks), shards));
   for (std::int64_t round = 0; round < rounds(); ++round) {
     const Part local = chunk(me, round);
-    const std::int64_t own_values = values_of(local).size();
+    const std::int64_t local_values = values_of(local).size();
     std::int64_t out_values = 0, in_values = 0;
     for (std::int64_t r = 0; r < ranks; ++r) {
       if (r == me) continue;
       out_values += std::ssize(trees[me]) * values_of(chunk(r, round)).size();
-      in_values += std::ssize(trees[r]) * own_values;
+      in_values += std::ssize(trees[r]) * local_values;
     }
     out_.resize(static_cast<std::size_t>(out_values));
     in_.resize(static_cast<std::size_t>(in_values));
@@ -73,9 +73,9 @@ void ParameterExchange::reduce(const std::vector<std::vector<Array>>& sums, cons
     for (std::int64_t r = 0; r < ranks; ++r) {
       if (r == me) continue;
       for (const std::int64_t tree : trees[me]) {
-        const Part theirs = chunk(r, round);
+        const Part remote = chunk(r, round);
         real* const begin = out;
-        for (std::int64_t i = theirs.begin; i < theirs.end; ++i) {
+        for (std::int64_t i = remote.begin; i < remote.end; ++i) {
           const Array& g = sums[tree][pieces_[i].parameter];
           // −0 + x is x, to the bit, for every x: an absent gradient changes no sum.
           out = g.defined() ? std::copy_n(g.data() + pieces_[i].begin, pieces_[i].size(), out)
@@ -85,8 +85,8 @@ void ParameterExchange::reduce(const std::vector<std::vector<Array>>& sums, cons
       }
       for (const std::int64_t tree : trees[r]) {
         parts[tree] = in;
-        received.push_back({r, bytes(in, own_values)});
-        in += own_values;
+        received.push_back({r, bytes(in, local_values)});
+        in += local_values;
       }
     }
     world_.exchange(sent, received);
@@ -122,8 +122,8 @@ void ParameterExchange::gather_weights() {
     in = in_.data();
     for (std::int64_t r = 0; r < ranks; ++r) {
       if (r == me) continue;
-      const Part theirs = chunk(r, round);
-      for (std::int64_t i = theirs.begin; i < theirs.end; ++i) {
+      const Part remote = chunk(r, round);
+      for (std::int64_t i = remote.begin; i < remote.end; ++i) {
         real* const w = parameters_[pieces_[i].parameter].tensor.mutable_value().data();
         std::copy_n(in, pieces_[i].size(), w + pieces_[i].begin);
         in += pieces_[i].size();
@@ -144,17 +144,17 @@ void ParameterExchange::move_moments(const Optimizer& optimizer, std::vector<Nam
       collect ? std::copy_n(local_values, values.size(), full_values)
               : std::copy_n(full_values, values.size(), local_values);
     if (owner == 0 || (!world_.first() && world_.rank() != owner)) return;
-    real* const mine = world_.first() ? full_values : local_values;
+    real* const moments = world_.first() ? full_values : local_values;
     const std::int64_t peer = world_.first() ? owner : 0;
     if (collect == world_.first()) {
-      const Received message{peer, bytes(mine, values.size())};
+      const Received message{peer, bytes(moments, values.size())};
       world_.exchange({}, {&message, 1});
     } else {
-      const Sent message{peer, bytes(mine, values.size())};
+      const Sent message{peer, bytes(moments, values.size())};
       world_.exchange({&message, 1}, {});
     }
   };
-  std::int64_t place = 0;  // of the parameter's first value
+  std::int64_t place = 0;  // index of the parameter's first value
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     const std::int64_t n = parameters_[p].tensor.size();
     for (std::int64_t r = 0; r < world_.size(); ++r) {
@@ -170,8 +170,8 @@ std::vector<NamedTensor> ParameterExchange::gather_moments(const Optimizer& opti
   std::vector<NamedTensor> whole;
   const std::vector<NamedTensor> local = optimizer.state();
   for (std::size_t i = 0; world_.first() && i < local.size(); ++i) {
-    const NamedTensor& of = parameters_[i / (local.size() / parameters_.size())];
-    whole.push_back({local[i].name, Tensor(Array::zeros(of.tensor.shape()))});
+    const NamedTensor& parameter = parameters_[i / (local.size() / parameters_.size())];
+    whole.push_back({local[i].name, Tensor(Array::zeros(parameter.tensor.shape()))});
   }
   move_moments(optimizer, whole, true);
   return whole;

@@ -1,9 +1,10 @@
 #pragma once
-/// The two exchanges of a distributed step. Every rank owns a run of the parameters' pieces: it receives
-/// all ranks' gradients of them, updates them, and sends the new weights to all. Only the owner keeps the
-/// optimizer's moments (ZeRO, stage 1: Rajbhandari et al. 2020).
+/// The two exchanges of a distributed step. Every rank owns adjacent pieces of the parameters: it
+/// receives all ranks' gradients of them, updates them, and sends the new weights to all ranks.
+/// Only the owner keeps the optimizer's moments (ZeRO, stage 1: Rajbhandari et al. 2020).
 ///
-/// Both go in rounds of at most a megabyte to each rank (for each subtree), so that they need little memory.
+/// Both proceed in rounds of at most a megabyte to each rank (for each subtree), to limit their
+/// memory.
 #include <functional>
 #include <span>
 #include <vector>
@@ -20,43 +21,45 @@ class ParameterExchange {
   ParameterExchange(World& world, std::vector<NamedTensor> parameters);
 
   World& world() { return world_; }
-  /// The pieces that rank r owns, by their index in pieces_of(parameters): [bounds[r], bounds[r + 1]).
+  /// The pieces that rank r owns, by their index in pieces_of(parameters): [bounds[r], bounds[r +
+  /// 1]).
   const std::vector<std::int64_t>& bounds() const { return bounds_; }
   Part owned() const { return owned_by(world_.rank()); }
-  /// The same as values, for the optimizer.
+  /// The range of this rank's values, for the optimizer.
   ValueRange owned_values() const { return values_of(owned()); }
 
-  /// Receives some of this rank's pieces: for each shard, null or the values of the subtree that
-  /// begins with it (train/distributed/parts.h), one piece after the other. What is received may be
-  /// overwritten.
+  /// A callback for gradients of some of this rank's pieces: `received` has, for each shard, null
+  /// or the values of the subtree that begins with it (train/distributed/parts.h), one piece after
+  /// the other. The callback may overwrite them.
   using Add = std::function<void(Part pieces, std::span<real* const> received)>;
-  /// Sends this rank's subtrees of gradients to the owners: those of a subtree are in
-  /// sums[its first shard], in the order of the parameters, undefined where there are none. Calls
-  /// `add` for each round.
+  /// Sends this rank's subtrees of gradients to the owners. sums[s] has the gradients of the
+  /// subtree with first shard s, in the order of the parameters; undefined arrays are absent
+  /// gradients. Calls `add` in each round.
   void reduce(const std::vector<std::vector<Array>>& sums, const Add& add);
   /// Copies the owners' weights to all ranks.
   void gather_weights();
-  /// Collects the moments on rank 0, in tensors of the parameters' shapes. Empty on the other ranks.
+  /// Collects the moments on rank 0, in tensors of the parameters' shapes. Returns none on the
+  /// other ranks.
   std::vector<NamedTensor> gather_moments(const Optimizer& optimizer);
-  /// The reverse: rank 0's `whole` becomes the moments, which optimizer.state() shares.
+  /// Distributes rank 0's `whole` to the moments of the owners, which optimizer.state() shares.
   void scatter_moments(std::vector<NamedTensor>& whole, const Optimizer& optimizer);
 
  private:
   Part owned_by(std::int64_t rank) const { return {bounds_[rank], bounds_[rank + 1]}; }
   ValueRange values_of(Part pieces) const;
-  /// The pieces of one round.
+  /// The pieces of a rank in one round.
   Part chunk(std::int64_t rank, std::int64_t round) const;
   std::int64_t rounds() const;
-  /// Between the owners' moments and rank 0's `whole`.
+  /// Moves moments from the owners to rank 0's `whole` (`collect`), or back.
   void move_moments(const Optimizer& optimizer, std::vector<NamedTensor>& whole, bool collect);
 
   World& world_;
   std::vector<NamedTensor> parameters_;
   std::vector<Piece> pieces_;
-  std::int64_t values_ = 0;                        // of all parameters
-  std::vector<std::int64_t> bounds_;               // of each rank's pieces
-  std::vector<std::vector<std::int64_t>> chunks_;  // of each rank: bounds of its rounds' pieces
-  std::vector<real> out_, in_;                     // of one round
+  std::int64_t values_ = 0;                        // number of values of all parameters
+  std::vector<std::int64_t> bounds_;               // bounds of each rank's pieces
+  std::vector<std::vector<std::int64_t>> chunks_;  // bounds of the rounds' pieces, for each rank
+  std::vector<real> out_, in_;                     // buffers of one round
 };
 
 HEED_END

@@ -25,7 +25,7 @@ std::vector<double> statistics_of_shards(std::span<const double> local, std::int
 }
 
 void share_memory(SegmentMemory& memory, std::span<const Batch> shards, World& world) {
-  std::vector<std::int64_t> bounds;  // of each rank's lanes
+  std::vector<std::int64_t> bounds;  // bounds of each rank's lanes, in bytes
   for (const std::int64_t bound : shard_bounds(std::ssize(shards), world, 1)) {
     std::int64_t lanes = 0;
     for (const Batch& shard : shards.first(static_cast<std::size_t>(bound)))

@@ -1,5 +1,6 @@
 #pragma once
-/// What belongs to the shards of a step, each of which one rank has: part_of(shards, rank, ranks).
+/// Exchanges the values of the shards of a step. Rank r computes the shards part_of(shards, r,
+/// ranks).
 #include <span>
 #include <vector>
 
@@ -10,7 +11,7 @@
 
 HEED_BEGIN
 
-/// The bounds of each rank's shards, times `size`.
+/// The bounds of each rank's shards, multiplied by `size`.
 inline std::vector<std::int64_t> shard_bounds(std::int64_t shards, const World& world,
                                               std::int64_t size) {
   std::vector<std::int64_t> bounds;
@@ -19,19 +20,20 @@ inline std::vector<std::int64_t> shard_bounds(std::int64_t shards, const World& 
   return bounds;
 }
 
-/// Each rank has set the values of its shards, one for each; afterwards every rank has all.
+/// Copies the values of all shards to every rank. `of_shard` has one value for each shard; each
+/// rank has set those of its shards.
 template <class T>
 void gather_from_shards(std::span<T> of_shard, World& world) {
   world.all_gather(std::as_writable_bytes(of_shard),
                    shard_bounds(std::ssize(of_shard), world, sizeof(T)));
 }
 
-/// `own`: equally many numbers from each of this rank's shards, end to end. Returns those of all shards.
-/// Called by the ranks that have shards.
+/// Returns the numbers of all shards. `local` has the same count of numbers for each of this rank's
+/// shards, one shard after the other. Must be called by exactly the ranks with shards.
 std::vector<double> statistics_of_shards(std::span<const double> local, std::int64_t shards,
                                          World& world);
 
-/// Gives every rank the lanes that the others' shards have written.
+/// Copies the memory's lanes, which the shards have written, to every rank.
 void share_memory(SegmentMemory& memory, std::span<const Batch> shards, World& world);
 
 HEED_END

@@ -1,6 +1,6 @@
 #pragma once
-/// What a message-passing library does for heed. The only implementation of the program is mpi.cpp, in a
-/// library of its own; tests have one whose ranks are threads.
+/// The interface to a message-passing library. mpi.cpp implements it in a separate library; the
+/// tests implement it with threads as ranks.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,15 +10,15 @@
 namespace heed {
 
 struct Sent {
-  std::int64_t to;  ///< rank
+  std::int64_t to;  ///< destination rank
   std::span<const std::byte> bytes;
 };
 struct Received {
-  std::int64_t from;  ///< rank
+  std::int64_t from;  ///< source rank
   std::span<std::byte> into;
 };
 
-/// Ranks are numbered from 0. All functions are called by one thread at a time.
+/// Ranks are numbered from 0. Only one thread at a time may call these functions.
 class Transport {
  public:
   Transport() = default;
@@ -28,16 +28,16 @@ class Transport {
 
   virtual std::int64_t rank() const = 0;
   virtual std::int64_t size() const = 0;
-  /// Sends and receives these messages in any order of time, and returns when all have arrived. The
-  /// messages from one rank to another belong together in the order in which both list them, over all
-  /// calls. Returns the ranks that have not answered after `seconds`, ascending; then the messages are
-  /// still under way and the process must end.
+  /// Sends and receives these messages in any order, and returns when all have arrived. Messages
+  /// from one rank to another are matched in the order in which both ranks list them, over all
+  /// calls. Returns the ranks that have not answered after `seconds`, ascending; if there are any,
+  /// messages are still pending and the process must end.
   virtual std::vector<std::int64_t> exchange(std::span<const Sent> sent,
                                              std::span<const Received> received,
                                              double seconds) = 0;
-  /// The last call, by every rank.
+  /// Ends the message passing. Every rank calls this last.
   virtual void finish() = 0;
-  /// Ends every rank at once, this one included, with this exit status.
+  /// Ends every rank at once, including this one, with this exit status.
   virtual void abort(int status) = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Independent jobs, spread over the ranks of a run and the threads of each.
+/// Runs independent jobs on the ranks of a run and their threads.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace heed {
 
-/// The threads of this process and, unless `world` is null, the other ranks, which then make the same
-/// calls.
+/// The threads of this process and, unless `world` is null, the other ranks, which must make the
+/// same calls.
 struct Workers {
   Team& team;
   World* world = nullptr;
@@ -20,7 +20,7 @@ struct Workers {
       : team(of_this_process), world(of_the_run) {}
 };
 
-/// Whether it is so on any rank; the ranks then also know of stop signals.
+/// True if `local` is true on any rank. Also exchanges the stop signals of the ranks.
 inline bool any_rank(World* world, bool local) {
   if (world == nullptr) return local;
   struct Rank {
@@ -34,8 +34,9 @@ inline bool any_rank(World* world, bool local) {
   return local;
 }
 
-/// job(i) for i = 0 … count − 1. Every rank receives all results, and makes those of i = rank,
-/// rank + ranks, …. If one rank is interrupted, all throw Team::Interrupted and know its stop signal.
+/// The results of job(i) for i = 0 … count − 1. Each rank computes those of i = rank, rank + ranks,
+/// …, and receives all. If one rank is interrupted, all note its stop signal and throw
+/// Team::Interrupted.
 template <class Result, class Job>
 std::vector<Result> results_of(const Workers& workers, std::int64_t count, const Job& job) {
   std::vector<Result> all(static_cast<std::size_t>(count));
@@ -58,7 +59,7 @@ std::vector<Result> results_of(const Workers& workers, std::int64_t count, const
   pack(local, interrupted);
   pack(local, world.stop());
   for (std::int64_t i = world.rank(); i < count; i += ranks) pack(local, all[i]);
-  const World::ExtendedTimeout wait(world);  // another rank may still run its last job
+  const World::ExtendedTimeout wait(world);  // a rank may still be running its last job
   const std::vector<std::string> packed = world.all_gather(local);
   for (std::int64_t r = 0; r < ranks; ++r) {
     std::string_view bytes = packed[r];

@@ -13,7 +13,7 @@ namespace heed {
 
 namespace {
 
-/// Libraries count the bytes of a message in an int.
+/// The maximum size of a message; libraries count its bytes in an int.
 constexpr std::size_t max_message_bytes = std::size_t{1} << 28;
 
 template <class Message, class Bytes>
@@ -36,17 +36,17 @@ World::World(std::unique_ptr<Transport> transport, const std::string& host)
     : transport_(std::move(transport)) {
   hosts_.assign(static_cast<std::size_t>(size()), "an unknown host");
   hosts_ = all_gather(host);
-  cpu_set_t mine;
-  CPU_ZERO(&mine);
-  sched_getaffinity(0, sizeof mine, &mine);
-  const std::vector<cpu_set_t> sets = all_gather_values(mine);
+  cpu_set_t local;
+  CPU_ZERO(&local);
+  sched_getaffinity(0, sizeof local, &local);
+  const std::vector<cpu_set_t> sets = all_gather_values(local);
   std::int64_t sharing = 0;
   for (std::int64_t r = 0; r < size(); ++r) {
     cpu_set_t both;
-    CPU_AND(&both, &mine, &sets[r]);
+    CPU_AND(&both, &local, &sets[r]);
     if (hosts_[r] == hosts_[rank()] && CPU_COUNT(&both) > 0) ++sharing;
   }
-  processors_ = std::max<std::int64_t>(CPU_COUNT(&mine) / sharing, 1);
+  processors_ = std::max<std::int64_t>(CPU_COUNT(&local) / sharing, 1);
 }
 
 std::string World::name_of(std::int64_t rank) const {
@@ -54,9 +54,10 @@ std::string World::name_of(std::int64_t rank) const {
 }
 
 void World::leave(int status) {
-  std::fflush(nullptr);  // libraries end a process without it
+  std::fflush(nullptr);  // libraries end a process without flushing
   if (!end_confirmed_) return transport_->abort(status);
-  try {  // A launcher kills the other ranks when one ends with an error, so none ends early.
+  try {
+    // A launcher kills the other ranks when one ends with an error, so each waits for all.
     all_gather_values(status);
   } catch (const Error& missing) {
     return transport_->abort(static_cast<int>(missing.code));
@@ -83,13 +84,13 @@ void World::exchange(std::span<const Sent> sent, std::span<const Received> recei
 }
 
 void World::broadcast(std::span<std::byte> bytes) {
-  // A binomial tree: in each round, every rank that has the bytes sends them to one that has not.
-  for (std::int64_t have = 1; have < size(); have *= 2) {
-    if (rank() < have && rank() + have < size()) {
-      const Sent message{rank() + have, bytes};
+  // A binomial tree: in each round, every rank with the bytes sends them to a rank without them.
+  for (std::int64_t done = 1; done < size(); done *= 2) {
+    if (rank() < done && rank() + done < size()) {
+      const Sent message{rank() + done, bytes};
       exchange({&message, 1}, {});
-    } else if (rank() >= have && rank() < 2 * have) {
-      const Received message{rank() - have, bytes};
+    } else if (rank() >= done && rank() < 2 * done) {
+      const Received message{rank() - done, bytes};
       exchange({}, {&message, 1});
     }
   }

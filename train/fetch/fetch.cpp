@@ -22,7 +22,7 @@ constexpr std::string_view kGitHub = "https://raw.githubusercontent.com";
 
 constexpr std::string_view kMulti30k = "/multi30k/dataset/master/data/task1/";
 
-/// Raw text, compressed at the source too.
+/// Raw text, which is compressed at the source.
 FetchFile raw(const std::string& name, std::uint64_t size, const std::string& sha256) {
   return {name + ".gz", fmt::format("{}raw/{}.gz", kMulti30k, name), size, sha256};
 }
@@ -65,7 +65,7 @@ FetchSet tinyshakespeare() {
 FetchSet mnist() {
   return {"mnist",
           "MNIST's 10,000 test digits (github.com/fgnt/mnist): by Yann LeCun and Corinna Cortes; "
-          "observe their terms. heed has no task that reads images yet",
+          "observe their terms",
           {{"t10k-images-idx3-ubyte.gz", "/fgnt/mnist/master/t10k-images-idx3-ubyte.gz", 7840016,
             "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"},
            {"t10k-labels-idx1-ubyte.gz", "/fgnt/mnist/master/t10k-labels-idx1-ubyte.gz", 10008,
@@ -88,7 +88,7 @@ struct PartFile {
 };
 
 /// The maximum size of a file as downloaded: gzip adds little to incompressible data.
-std::uint64_t longest(const FetchFile& file) { return file.size + file.size / 100 + 4096; }
+std::uint64_t max_size(const FetchFile& file) { return file.size + file.size / 100 + 4096; }
 
 /// The unpacked content of a downloaded file, with its size and sum verified; `where`: its origin.
 std::string checked_content(const std::string& bytes, const FetchFile& file,
@@ -106,12 +106,12 @@ std::string checked_content(const std::string& bytes, const FetchFile& file,
 
 bool is_present(const fs::path& path, const FetchFile& file) {
   try {
-    const std::string bytes = read_bytes(path, longest(file));
+    const std::string bytes = read_bytes(path, max_size(file));
     if (is_gzip(bytes) != ends_in_gz(file.name)) return false;
     checked_content(bytes, file, path.string());
     return true;
   } catch (const Error& error) {
-    if (error.code == Exit::bad_input) return false;  // missing, or something else
+    if (error.code == Exit::bad_input) return false;  // missing, or a different content
     throw;
   }
 }
@@ -130,7 +130,7 @@ ProgramResult run_curl(const std::vector<std::string>& arguments) {
   } catch (const Error& error) {
     throw Error(
         error.code,
-        fmt::format("{}; install it, or take the files from a folder with --from", error.what()));
+        fmt::format("{}; install it, or copy the files from a folder with --from", error.what()));
   }
 }
 
@@ -151,7 +151,7 @@ void download(const std::string& url, const fs::path& into, const FetchFile& fil
                                          "--speed-time",
                                          "60",
                                          "--max-filesize",
-                                         std::to_string(longest(file)),
+                                         std::to_string(max_size(file)),
                                          "--proto",
                                          protocols,
                                          "--proto-redir",
@@ -164,14 +164,14 @@ void download(const std::string& url, const fs::path& into, const FetchFile& fil
     throw Error(Exit::io, fmt::format("cannot fetch {}: {}", url, curl_reason(result)));
 }
 
-/// The path of a file in a folder given by --from: there or in a subfolder named after the set,
-/// under its local or original name, packed or not.
+/// The path of a file in the folder of --from or its subfolder named after the set, under its local
+/// or original name, compressed or not.
 fs::path find_in(const fs::path& from, const FetchSet& set, const FetchFile& file) {
   const std::string at_source = fs::path(file.url).filename().string();
-  const std::string bare =
+  const std::string unpacked =
       ends_in_gz(file.name) ? file.name.substr(0, file.name.size() - 3) : file.name + ".gz";
   for (const fs::path& folder : {from / set.name, from}) {
-    for (const std::string& name : {file.name, at_source, bare}) {
+    for (const std::string& name : {file.name, at_source, unpacked}) {
       std::error_code ignored;
       if (fs::is_regular_file(folder / name, ignored)) return folder / name;
     }
@@ -203,34 +203,34 @@ FetchOptions default_fetch_options(const FetchSet& set) {
 }
 
 FetchResult fetch(const FetchSet& set, const FetchOptions& options,
-                  const std::function<void(std::string_view)>& say) {
-  say(set.terms);
+                  const std::function<void(std::string_view)>& report) {
+  report(set.terms);
   create_folders(options.to);
   FetchResult result;
   for (const FetchFile& file : set.files) {
     const fs::path path = options.to / file.name;
     if (is_present(path, file)) {
       ++result.present;
-      say(fmt::format("{}: already present", path.string()));
+      report(fmt::format("{}: already present", path.string()));
       continue;
     }
     std::string bytes, where;
     if (options.from) {
       const fs::path source = find_in(*options.from, set, file);
       where = source.string();
-      bytes = read_bytes(source, longest(file));
+      bytes = read_bytes(source, max_size(file));
     } else {
       const PartFile part(path);
       where = options.base + file.url;
       download(where, part.path, file, options.base == kGitHub);
-      bytes = read_bytes(part.path, longest(file));
+      bytes = read_bytes(part.path, max_size(file));
     }
     const std::string content = checked_content(bytes, file, where);
     if (is_gzip(bytes) != ends_in_gz(file.name))
       bytes = ends_in_gz(file.name) ? pack_gzip(content) : content;
     write_file_durably(path, bytes);
     ++result.fetched;
-    say(fmt::format("{}: {} bytes, SHA-256 as expected", path.string(), bytes.size()));
+    report(fmt::format("{}: {} bytes, SHA-256 as expected", path.string(), bytes.size()));
   }
   return result;
 }

@@ -12,40 +12,42 @@ namespace heed {
 
 struct FetchFile {
   std::string name;    ///< local name; stored compressed if it ends in .gz
-  std::string url;     ///< after the base
-  std::uint64_t size;  ///< bytes, unpacked
-  std::string sha256;  ///< of the unpacked content, so that compression does not matter
+  std::string url;     ///< URL relative to the base
+  std::uint64_t size;  ///< size of the unpacked content, in bytes
+  std::string sha256;  ///< SHA-256 of the unpacked content, independent of the compression
 };
 
 struct FetchSet {
   std::string name;
-  std::string terms;  ///< of use, in one line
+  std::string terms;  ///< terms of use, in one line
   std::vector<FetchFile> files;
 };
 
 /// All data sets that can be fetched.
 const std::vector<FetchSet>& fetch_sets();
-/// By name; throws Error(usage), listing the available names.
+/// The data set of this name. Throws Error(usage), listing the available names, if there is none.
 const FetchSet& fetch_set(std::string_view name);
 
 struct FetchOptions {
-  std::filesystem::path to;                   ///< folder; created if missing
+  std::filesystem::path to;                   ///< destination folder; created if missing
   std::optional<std::filesystem::path> from;  ///< copy from this folder (or FROM/<set>) instead
   std::string base;                           ///< prefix of every URL
 };
 
-/// To data/<set>, from GitHub or from the environment variable HEED_FETCH_BASE.
+/// Downloads to data/<set>, from GitHub or from the base in the environment variable
+/// HEED_FETCH_BASE.
 FetchOptions default_fetch_options(const FetchSet& set);
 
 struct FetchResult {
-  std::int64_t fetched = 0, present = 0;  ///< files; present: already there, with the right content
+  std::int64_t fetched = 0;  ///< number of files downloaded or copied
+  std::int64_t present = 0;  ///< number of files that were present with the right content
 };
 
-/// Fetches every file that is missing or wrong; a file gets its final name only once its content is
-/// verified. `say` receives one message at a time. Throws Error(io) if a download fails,
-/// Error(bad_input) if a file is missing in `from` or any content differs, Error(failed) without
-/// curl; the files fetched before stay.
+/// Fetches every file that is missing or wrong. A file receives its final name only after its
+/// content is verified. `report` receives one message at a time. Throws Error(io) if a download
+/// fails, Error(bad_input) if a file is missing in `from` or any content differs, Error(failed)
+/// without curl; files fetched earlier remain.
 FetchResult fetch(const FetchSet& set, const FetchOptions& options,
-                  const std::function<void(std::string_view)>& say);
+                  const std::function<void(std::string_view)>& report);
 
 }  // namespace heed

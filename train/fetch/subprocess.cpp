@@ -18,7 +18,7 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): glibc decl
 namespace heed {
 namespace {
 
-constexpr std::size_t kLeastText = std::size_t{1} << 16;  // bytes that are kept of a long output
+constexpr std::size_t kMinText = std::size_t{1} << 16;  // minimum bytes kept of a long output
 
 /// The destinations of a child's standard streams.
 struct Redirections {
@@ -39,11 +39,11 @@ std::string read_to_end(int descriptor) {
   std::string text;
   std::array<char, 4096> piece;
   for (;;) {
-    const ssize_t got =
+    const ssize_t size =
         uninterrupted([&] { return ::read(descriptor, piece.data(), piece.size()); });
-    if (got <= 0) return text;
-    text.append(piece.data(), static_cast<std::size_t>(got));
-    if (text.size() >= 2 * kLeastText) text.erase(0, text.size() - kLeastText);
+    if (size <= 0) return text;
+    text.append(piece.data(), static_cast<std::size_t>(size));
+    if (text.size() >= 2 * kMinText) text.erase(0, text.size() - kMinText);
   }
 }
 
@@ -55,11 +55,11 @@ ProgramResult run_program(const std::vector<std::string>& arguments, int keep,
   if (::pipe2(ends.data(), O_CLOEXEC) < 0)
     throw Error(Exit::io,
                 fmt::format("{}: {}", arguments.front(), std::generic_category().message(errno)));
-  const FileDescriptor ours(ends[0]);
+  const FileDescriptor read_end(ends[0]);
   pid_t child = 0;
   {
-    const FileDescriptor theirs(ends[1]);
-    const Redirections redirections(keep, theirs.get());
+    const FileDescriptor write_end(ends[1]);
+    const Redirections redirections(keep, write_end.get());
     std::vector<char*> argv;
     argv.reserve(arguments.size() + 1);
     for (const std::string& argument : arguments)
@@ -77,7 +77,7 @@ ProgramResult run_program(const std::vector<std::string>& arguments, int keep,
   }
   if (started) started(child);
   ProgramResult result;
-  result.text = read_to_end(ours.get());
+  result.text = read_to_end(read_end.get());
   int status = 0;
   if (uninterrupted([&] { return ::waitpid(child, &status, 0); }) < 0) {
     throw Error(Exit::failed,

@@ -14,13 +14,13 @@ namespace heed {
 namespace {
 
 // ---- mteval-v13a --------------------------------------------------------------------------------
-// The rules concern ASCII only and put spaces around it, so they work on the bytes of UTF-8.
+// The rules only put spaces around ASCII characters, so they work on the bytes of UTF-8.
 
 bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The ASCII symbols that are always separate tokens: all but letters, digits, and ' , - . (rule
-/// 1).
-bool stands_alone(char c) {
+/// True for the ASCII symbols that are always separate tokens: all except letters, digits, and ' ,
+/// - . (rule 1).
+bool is_separate(char c) {
   const auto in = [c](char first, char last) { return c >= first && c <= last; };
   return in('{', '~') || in('[', '`') || in(' ', '&') || in('(', '+') || in(':', '@') || c == '/';
 }
@@ -32,8 +32,8 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
     text.replace(at, what.size(), with);
 }
 
-/// Makes the first of each pair of neighbours that `matches`, or else the second, a separate token:
-/// from the left and without overlap.
+/// Makes one character of each matching pair of neighbours a separate token: the first, or else the
+/// second. Pairs are found from the left, without overlap.
 template <class Matches>
 std::string separate(std::string_view text, bool first, Matches matches) {
   std::string out;
@@ -54,7 +54,7 @@ std::string separate(std::string_view text, bool first, Matches matches) {
 std::string separate_signs(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    if (stands_alone(c))
+    if (is_separate(c))
       out.append({' ', c, ' '});
     else
       out += c;
@@ -72,21 +72,21 @@ std::string_view without_final_spaces(std::string_view line) {
   return line;
 }
 
-/// Signs, periods, commas and hyphens as separate tokens.
+/// The text with signs, periods, commas and hyphens as separate tokens.
 std::string separated(std::string text) {
   text = separate_signs(text);
-  // A period or comma is a separate token unless a digit precedes it …
+  // A period or comma is a separate token if no digit precedes it.
   text = separate(text, false, [](char a, char b) { return !is_ascii_digit(a) && is_point(b); });
-  // … and follows it;
+  // A period or comma is a separate token if no digit follows it.
   text = separate(text, true, [](char a, char b) { return is_point(a) && !is_ascii_digit(b); });
-  // a hyphen after a digit is a separate token.
+  // A hyphen after a digit is a separate token.
   text = separate(text, false, [](char a, char b) { return is_ascii_digit(a) && b == '-'; });
   return fmt::format("{}", fmt::join(split_words(text), " "));
 }
 
 /// sacreBLEU's ranges. It writes ideographs beyond U+FFFF as '\u20000' to '\u2a6d6', which Python
 /// reads as U+2000 and a digit. Compared as strings, these bounds contain U+2001 to U+2A6D, with
-/// quotation marks and dashes, so scores equal sacreBLEU's only if they are kept.
+/// quotation marks and dashes; they are kept so that scores equal sacreBLEU's.
 bool is_chinese(char32_t c) {
   static constexpr std::pair<char32_t, char32_t> ranges[] = {
       {0x2001, 0x2A6D}, {0x2E80, 0x2EFF}, {0x2F00, 0x2FDF}, {0x2FF0, 0x303F},
@@ -110,7 +110,7 @@ void for_each_character(std::string_view text, const Each& each) {
 
 // ---- counting -------------------------------------------------------------------------------
 
-using Counts = std::unordered_map<std::string, std::int64_t>;  // an n-gram and its count
+using Counts = std::unordered_map<std::string, std::int64_t>;  // n-gram → count
 
 struct LineCounts {
   std::array<Counts, bleu_order> ngrams;
@@ -162,7 +162,7 @@ void add_line(BleuScore& sums, const LineCounts& hypothesis, const LineCounts& r
 }  // namespace
 
 std::string tokenize_13a(std::string_view line) {
-  std::string text(without_final_spaces(line));  // first, because white space may follow a hyphen
+  std::string text(without_final_spaces(line));  // done first: "-\n" may end a line
   replace_all(text, "<skipped>", "");
   replace_all(text, "-\n", "");
   replace_all(text, "\n", " ");
@@ -179,10 +179,10 @@ std::string tokenize_zh(std::string_view line) {
   while (!line.empty() && space_length(line, 0) > 0) line.remove_prefix(space_length(line, 0));
   std::string text;
   for_each_character(line, [&](char32_t number, std::string_view bytes) {
-    const bool apart = is_chinese(number);
-    if (apart) text += ' ';
+    const bool chinese = is_chinese(number);
+    if (chinese) text += ' ';
     text += bytes;
-    if (apart) text += ' ';
+    if (chinese) text += ' ';
   });
   return separated(std::move(text));
 }

@@ -12,17 +12,17 @@
 
 namespace heed {
 
-inline constexpr std::size_t bleu_order = 4;  // longest n-grams
+inline constexpr std::size_t bleu_order = 4;  ///< maximum n of the n-grams
 
 struct BleuScore {
   double score = 0.0;                              ///< 0 to 100
   std::array<std::int64_t, bleu_order> matches{};  ///< n-grams also in the reference, n = 1 to 4
   std::array<std::int64_t, bleu_order> totals{};   ///< n-grams of the hypotheses
-  std::array<double, bleu_order> precisions{};     ///< per cent, smoothed
+  std::array<double, bleu_order> precisions{};     ///< smoothed, in per cent
   double brevity_penalty = 0.0;
   std::int64_t hypothesis_length = 0;  ///< words
   std::int64_t reference_length = 0;   ///< words
-  std::string signature;               ///< how it was computed, in sacreBLEU's form
+  std::string signature;               ///< method of computation, in sacreBLEU's form
 
   /// "BLEU = 38.41 70.1/45.2/30.8/21.2 (BP = 0.998 ratio = 0.998 hyp_len = 12941 ref_len = 12968)"
   std::string text() const;
@@ -34,16 +34,17 @@ BleuScore corpus_bleu(std::span<const std::string> hypotheses,
                       BleuTokenizer tokenizer = BleuTokenizer::v13a);
 
 /// Precisions, brevity penalty and score from the counts and lengths alone. The k-th precision that
-/// is 0 becomes 1 / (2^k total) ("exp" smoothing, as NIST's; method 3 in Chen and Cherry, 2014); no
-/// match at all scores 0.
+/// is 0 becomes 1 / (2^k total) ("exp" smoothing, as NIST's; method 3 in Chen and Cherry, 2014).
+/// The score is 0 if no n-gram matches.
 void compute_bleu(BleuScore& counts);
 
 /// The words of a line according to mteval-v13a, joined by single spaces.
 std::string tokenize_13a(std::string_view line);
-/// The same according to sacreBLEU's "zh": spaces around each character of its ranges of Chinese
-/// characters and signs, then the rules of mteval-v13a for signs.
+/// The words of a line according to sacreBLEU's "zh", joined by single spaces: spaces around each
+/// character of its ranges of Chinese characters and signs, then the rules of mteval-v13a for
+/// signs.
 std::string tokenize_zh(std::string_view line);
-/// Each character on its own.
+/// The characters of a line, each followed by a space.
 std::string tokenize_characters(std::string_view line);
 
 }  // namespace heed

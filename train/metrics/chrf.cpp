@@ -53,9 +53,9 @@ ChrfCounts count_order(std::u32string_view hypothesis, std::u32string_view refer
 
 std::array<ChrfCounts, chrf_order> count_chrf(const std::string& hypothesis,
                                               const std::string& reference) {
-  const std::u32string own = characters(hypothesis), right = characters(reference);
+  const std::u32string output = characters(hypothesis), target = characters(reference);
   std::array<ChrfCounts, chrf_order> counts;
-  for (std::size_t n = 0; n < chrf_order; ++n) counts[n] = count_order(own, right, n + 1);
+  for (std::size_t n = 0; n < chrf_order; ++n) counts[n] = count_order(output, target, n + 1);
   return counts;
 }
 

@@ -9,7 +9,7 @@
 
 namespace heed {
 
-inline constexpr std::size_t chrf_order = 6;  // longest n-grams; white space does not count
+inline constexpr std::size_t chrf_order = 6;  ///< maximum n of the n-grams; white space is ignored
 
 /// The n-grams of one order.
 struct ChrfCounts {
@@ -23,7 +23,7 @@ double chrf_score(const std::array<ChrfCounts, chrf_order>& sums);
 
 struct ChrfScore {
   double score = 0.0;     ///< 0 to 100
-  std::string signature;  ///< how it was computed, in sacreBLEU's form
+  std::string signature;  ///< method of computation, in sacreBLEU's form
 };
 
 /// Scores lines against reference lines. Precision and recall are means over the orders for

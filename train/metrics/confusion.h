@@ -1,5 +1,5 @@
 #pragma once
-/// What a classifier takes for what: counts of pairs of right and given label.
+/// The confusion matrix of a classifier: counts of pairs of right and predicted label.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -28,13 +28,13 @@ class Confusion {
     double recall() const;
     double f1() const;
   };
-  /// Every label that occurs or was given, in ascending order.
+  /// Every label that occurs or was predicted, in ascending order.
   std::vector<Class> classes() const;
   double accuracy() const;
-  double macro_f1() const;  ///< the mean of the classes' F1
+  double macro_f1() const;  ///< mean of the classes' F1
 
-  /// "classes": precision, recall, F1 and occurrences of each; "confusion": for each right label,
-  /// how often each label was given. `names` gives the text of a label.
+  /// "classes": precision, recall, F1 and occurrences of each class; "confusion": for each right
+  /// label, the count of each predicted label. `names` returns the text of a label.
   template <class Names>
   nlohmann::json json(const Names& names) const {
     nlohmann::json all{{"classes", nlohmann::json::object()},
@@ -49,8 +49,8 @@ class Confusion {
       all["confusion"][names(pair.first)][names(pair.second)] = n;
     return all;
   }
-  /// A line for each class, below a line of headings; then, for up to 12 classes, the matrix: a
-  /// line for each right label, a column for each given one.
+  /// A line of headings and a line for each class; then, for up to 12 classes, the matrix: a line
+  /// for each right label, a column for each predicted label.
   template <class Names>
   std::vector<std::string> text(const Names& names) const {
     std::vector<std::string> labels;

@@ -28,17 +28,18 @@ std::map<Words, std::size_t> ngrams(const Words& words, std::size_t n) {
 
 double rouge_n(const Words& hypothesis, const Words& reference, std::size_t n) {
   if (hypothesis.size() < n || reference.size() < n) return 0;
-  const auto of_reference = ngrams(reference, n);
+  const auto reference_counts = ngrams(reference, n);
   std::size_t common = 0;
   for (const auto& [ngram, count] : ngrams(hypothesis, n)) {
-    const auto found = of_reference.find(ngram);
-    if (found != of_reference.end()) common += std::min(count, found->second);
+    const auto found = reference_counts.find(ngram);
+    if (found != reference_counts.end()) common += std::min(count, found->second);
   }
   return f1(common, hypothesis.size() + 1 - n, reference.size() + 1 - n);
 }
 
 std::size_t common_subsequence(const Words& a, const Words& b) {
-  std::vector<std::size_t> lengths(b.size() + 1);  // of a's words so far with b's first j
+  // lengths[j]: length of the longest common subsequence of a's words so far and b's first j words.
+  std::vector<std::size_t> lengths(b.size() + 1);
   for (const std::string& word : a) {
     std::size_t diagonal = 0;
     for (std::size_t j = 1; j <= b.size(); ++j) {

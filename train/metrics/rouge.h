@@ -9,7 +9,7 @@
 namespace heed {
 
 /// F1 of precision and recall, from 0 to 100, the mean over lines:
-///   ROUGE-N: n-grams in common, each counted at most as often as in the other line
+///   ROUGE-N: n-grams in common, each counted min(count in the line, count in the reference) times
 ///   ROUGE-L: the longest common subsequence of words
 /// A line without n-grams, on either side, scores 0.
 struct RougeScore {
@@ -20,13 +20,13 @@ struct RougeScore {
   std::string text() const;
 };
 
-/// Throws Error(bad_input) if the numbers of lines differ.
+/// Scores lines against reference lines. Throws Error(bad_input) if the numbers of lines differ.
 RougeScore mean_rouge(std::span<const std::string> hypotheses,
                       std::span<const std::string> references);
 
-/// The words of a line as the original script takes them: lower-case runs of letters and digits. It
-/// knows ASCII only; here every character beyond ASCII is a letter too, so that other languages
-/// have words. No stemming.
+/// The words of a line: lower-case sequences of letters and digits, as in the original script,
+/// without stemming. The script supports only ASCII; this function counts every character beyond
+/// ASCII as a letter, so that other languages have words.
 std::vector<std::string> rouge_words(std::string_view line);
 
 }  // namespace heed

@@ -6,10 +6,10 @@
 
 namespace heed {
 
-/// Bytes (1 to 3) of the white-space character at `text[at]`, or 0 if there is none.
+/// The number of bytes (1 to 3) of the white-space character at `text[at]`; 0 if it is none.
 std::size_t space_length(std::string_view text, std::size_t at);
 
-/// The pieces between white space, without empty ones.
+/// The non-empty pieces between white space.
 std::vector<std::string_view> split_words(std::string_view text);
 
 }  // namespace heed

@@ -14,9 +14,9 @@ class AppendFile {
  public:
   /// Creates the file if there is none. Throws Error(io) if that fails.
   explicit AppendFile(std::filesystem::path path);
-  /// Throws Error(io); a record that is only partly written is removed again.
+  /// Throws Error(io) after removing a record that was only partly written.
   void append(std::span<const std::byte> record);
-  /// Flushes all records to disk; to be called before a checkpoint relies on them.
+  /// Flushes all records to disk. Must be called before a checkpoint relies on them.
   void sync();
 
  private:

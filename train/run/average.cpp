@@ -42,7 +42,7 @@ std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints, std:
   steps.reserve(files.size());
   for (const Source& source : files) steps.push_back(source.step);
   if (files.size() < 2) return steps;
-  for (const Source& source : files)  // strict: each must fit the model
+  for (const Source& source : files)  // throws if a file does not fit the model
     load_weights(source.file, parameters, checkpoints.folder_of(source.step).string());
   for (const NamedTensor& p : parameters) {
     std::vector<double> sum(static_cast<std::size_t>(p.tensor.size()));

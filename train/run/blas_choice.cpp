@@ -13,14 +13,16 @@ namespace heed {
 
 namespace {
 
-/// Set by a restart to "Prescott SkylakeX": OpenBLAS's choice and heed's. Inherited by the processes that heed starts.
+/// A restart sets this variable to two kernels, OpenBLAS's choice and heed's: "Prescott SkylakeX".
+/// The processes that heed starts inherit it.
 constexpr const char* mark = "HEED_BLAS_KERNEL";
 
 struct Restart {
   std::string before, chosen;
 };
 
-/// The restart that led to this process; empty if there was none, or if the user has chosen since.
+/// The restart that led to this process; empty if there was none, or if the user has since chosen a
+/// kernel.
 Restart find_restart() {
   const char* const value = std::getenv(mark);
   const char* const requested = std::getenv("OPENBLAS_CORETYPE");
@@ -49,7 +51,7 @@ void use_best_blas_kernel(char** argv, bool quiet) {
     ::setenv("OPENBLAS_CORETYPE", diagnosis.better.c_str(), 1);
     ::setenv(mark, fmt::format("{} {}", kernel.name, diagnosis.better).c_str(), 1);
     ::execv("/proc/self/exe", argv);
-    ::unsetenv(mark);  // it failed: go on, slowly
+    ::unsetenv(mark);  // execv failed: continue with the slow kernel
     ::unsetenv("OPENBLAS_CORETYPE");
   }
   if (quiet) return;

@@ -19,13 +19,13 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kState = "state.json";
-constexpr std::uint64_t kLongestState = std::uint64_t{16} << 20;  // bytes
-constexpr std::int64_t kFewest = 2;  // checkpoints that pruning always keeps
+constexpr std::uint64_t kMaxStateBytes = std::uint64_t{16} << 20;
+constexpr std::int64_t kMinKept = 2;  // minimum number of checkpoints that pruning keeps
 constexpr std::string_view kPrefix = "step-";
 
 std::string step_name(std::int64_t step) { return fmt::format("{}{:08}", kPrefix, step); }
 
-/// The step in a name of step_name's form.
+/// The step in a name made by step_name; nullopt for other names.
 std::optional<std::int64_t> step_in(const std::string& name) {
   if (!name.starts_with(kPrefix) || name.size() > 30) return std::nullopt;
   std::int64_t step = 0;
@@ -41,35 +41,35 @@ bool is_plain_name(const std::string& name) {
          name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
-// ---- folders that appear or disappear at once ----------------------------------------------
+// ---- folders that appear or disappear atomically ----------------------------------------------
 
-/// `.NAME.END`, the name of a folder while it is being written or removed; what a killed process
-/// left there is removed. `.NAME.2.END` and so on, if what is there cannot be removed.
-fs::path passing_name(const fs::path& folder, std::string_view end) {
-  constexpr int most = 9;
+/// `.NAME.END`, the name of a folder while it is written or removed; a folder of that name, left by
+/// a killed process, is removed. If that fails, the name is `.NAME.2.END`, and so on.
+fs::path temporary_name(const fs::path& folder, std::string_view end) {
+  constexpr int max_names = 9;
   for (int number = 1;; ++number) {
     fs::path name =
         folder.parent_path() / fmt::format(".{}{}.{}", folder.filename().string(),
                                            number > 1 ? fmt::format(".{}", number) : "", end);
     const std::string why = remove_tree_if_allowed(name);
     if (why.empty()) return name;
-    if (number == most) throw Error(Exit::io, why);
+    if (number == max_names) throw Error(Exit::io, why);
   }
 }
 
-/// Gives a complete folder its final name, replacing one of that name, and flushes the parent to
-/// disk.
-void put_in_place(const fs::path& temporary, const fs::path& folder) {
+/// Renames a complete folder to its final name, replacing one of that name, and flushes the parent
+/// to disk.
+void rename_complete(const fs::path& temporary, const fs::path& folder) {
   sync_folder(temporary);
   std::error_code ignored;
   if (!fs::exists(fs::symlink_status(folder, ignored))) return rename_durably(temporary, folder);
-  // Linux exchanges names atomically, on most file systems.
+  // On most file systems, Linux exchanges two names atomically.
   if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0) {
     sync_folder(folder.parent_path());
-    static_cast<void>(remove_tree_if_allowed(temporary));  // now the older folder
+    static_cast<void>(remove_tree_if_allowed(temporary));  // the older folder now has this name
     return;
   }
-  const fs::path old = passing_name(folder, "old");
+  const fs::path old = temporary_name(folder, "old");
   rename_durably(folder, old);
   try {
     rename_durably(temporary, folder);
@@ -82,8 +82,8 @@ void put_in_place(const fs::path& temporary, const fs::path& folder) {
 
 // ---- state.json -----------------------------------------------------------------------------
 // {"files": {"model.safetensors": {"bytes": 1234, "sha256": "…"}}, "state": {…}, "step": 1000,
-//  "sha256": "…"}: the last is the SHA-256 of the same object without it. Only the canonical
-// form is accepted, so that any changed bit is detected.
+//  "sha256": "…"}. The outer sha256 is that of the object without this key. Only the canonical form is
+// accepted, so that any changed bit is detected.
 
 std::string state_text(const nlohmann::json& content) {
   return content.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -100,7 +100,7 @@ struct FileEntry {
   std::string sha256;
 };
 
-/// state.json, and its entries for the files, which are not opened yet.
+/// The content of state.json. The files of its entries are still unchecked.
 struct StateFile {
   std::int64_t step = 0;
   nlohmann::json state;
@@ -109,7 +109,7 @@ struct StateFile {
 
 StateFile read_state(const fs::path& folder) {
   const fs::path path = folder / kState;
-  const std::string text = read_bytes(path, kLongestState);
+  const std::string text = read_bytes(path, kMaxStateBytes);
   nlohmann::json content = parse_json(text, path.string());
   try {
     nlohmann::json unsealed = content;
@@ -149,8 +149,8 @@ void check_content(const fs::path& path, const FileEntry& entry) {
                             path.string(), kState));
 }
 
-/// Whether prune counts it: not if it is visibly damaged (the cheap half of open_checkpoint:
-/// everything except the files' sums) or was saved on request.
+/// True if prune counts the checkpoint: it was not saved on request, and passes the fast checks of
+/// open_checkpoint (all except the files' sums).
 bool counts(const fs::path& folder) {
   try {
     const StateFile state = read_state(folder);
@@ -213,7 +213,7 @@ fs::path CheckpointFolder::folder_of(std::int64_t step) const {
 
 void write_files(const fs::path& folder, std::int64_t step, std::span<const CheckpointFile> files,
                  const nlohmann::json& state) {
-  const fs::path temporary = passing_name(folder, "tmp");
+  const fs::path temporary = temporary_name(folder, "tmp");
   create_folders(temporary);
   nlohmann::json sums = nlohmann::json::object();
   const auto write = [&](const CheckpointFile& file) {
@@ -231,16 +231,16 @@ void write_files(const fs::path& folder, std::int64_t step, std::span<const Chec
     }
     const std::string text = sealed({{"step", step}, {"state", state}, {"files", sums}});
     write({std::string(kState), [&](FileWriter& writer) { writer.write(text); }});
-    put_in_place(temporary, folder);
+    rename_complete(temporary, folder);
   } catch (...) {
-    std::error_code ignored;  // what remains is removed by the next one of that name
+    std::error_code ignored;  // the next call with this name removes the remainder
     fs::remove_all(temporary, ignored);
     throw;
   }
 }
 
 std::string remove_folder(const fs::path& folder) {
-  const fs::path old = passing_name(folder, "old");
+  const fs::path old = temporary_name(folder, "old");
   if (uninterrupted([&] { return ::rename(folder.c_str(), old.c_str()); }) < 0) {
     if (!is_refusal(errno)) throw_io("rename", folder, errno);
     return fmt::format("cannot remove {}: {}", folder.string(),
@@ -271,7 +271,7 @@ void CheckpointFolder::check_links() const {
   throw Error(
       Exit::bad_input,
       fmt::format("{} {}, where a link to a checkpoint belongs (as in a copy made without "
-                  "links): remove {} to continue; the checkpoints themselves stay",
+                  "links): remove {} to continue; the checkpoints remain",
                   fmt::join(folders, " and "), folders.size() > 1 ? "are folders" : "is a folder",
                   folders.size() > 1 ? "them" : "it"));
 }
@@ -304,39 +304,39 @@ std::optional<std::int64_t> CheckpointFolder::linked(const std::string& link) co
 }
 
 std::vector<std::string> CheckpointFolder::prune(std::int64_t keep) const {
-  keep = std::max(keep, kFewest);
+  keep = std::max(keep, kMinKept);
   const auto best = linked("best"), last = linked("last");
   std::vector<std::int64_t> all = steps();
   std::reverse(all.begin(), all.end());  // newest first
-  std::int64_t whole = 0;
-  std::vector<std::string> kept = remove_unfinished();
+  std::int64_t counted = 0;
+  std::vector<std::string> reasons = remove_unfinished();
   for (const std::int64_t step : all) {
-    if (whole < keep) {
-      whole += counts(folder_of(step));
+    if (counted < keep) {
+      counted += counts(folder_of(step));
     } else if (step != best && step != last) {
       if (std::string why = remove_folder(folder_of(step)); !why.empty())
-        kept.push_back(std::move(why));
+        reasons.push_back(std::move(why));
     }
   }
-  return kept;
+  return reasons;
 }
 
 std::vector<std::string> CheckpointFolder::remove_unfinished() const {
-  std::vector<std::string> kept;
+  std::vector<std::string> reasons;
   for (const fs::path& path : entries_of(run_ / "checkpoints")) {
     if (!path.filename().string().starts_with(fmt::format(".{}", kPrefix))) continue;
     if (std::string why = remove_tree_if_allowed(path); !why.empty())
-      kept.push_back(std::move(why));
+      reasons.push_back(std::move(why));
   }
-  return kept;
+  return reasons;
 }
 
 void CheckpointFolder::refuse_loss(const Newest& newest) const {
   if (!newest.unreadable.empty()) {
-    const std::string older =
-        newest.checkpoint        ? fmt::format("continue from step {}", newest.checkpoint->step)
-        : newest.skipped.empty() ? "begin at step 0"
-                                 : "have none at all: every other one is damaged";
+    const std::string older = newest.checkpoint
+                                  ? fmt::format("continue from step {}", newest.checkpoint->step)
+                              : newest.skipped.empty() ? "begin at step 0"
+                                                       : "have none: all others are damaged";
     throw Error(Exit::io, fmt::format("these checkpoints cannot be read: {}; resume when they can, "
                                       "or remove them to {}",
                                       fmt::join(newest.unreadable, "; "), older));
@@ -355,7 +355,8 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
                               "removed and may be intact: rename it to step-…, or remove it",
                               path.string()));
   }
-  std::error_code ignored;  // `last` is created with the first checkpoint
+  std::error_code ignored;
+  // The first checkpoint creates `last`.
   if (fs::exists(fs::symlink_status(run_ / "last", ignored)))
     throw Error(Exit::bad_input,
                 fmt::format("{} exists, but no checkpoint: was {} moved or its disk unmounted? "
@@ -386,11 +387,12 @@ WeightsInfo::WeightsInfo(const std::filesystem::path& f, const Checkpoint& check
 }
 
 std::string WeightsInfo::text() const {
-  const std::string of = steps.size() > 1 ? fmt::format("mean of steps {}", fmt::join(steps, ", "))
-                                          : fmt::format("step {}", fmt::join(steps, ""));
+  const std::string origin = steps.size() > 1
+                                 ? fmt::format("mean of steps {}", fmt::join(steps, ", "))
+                                 : fmt::format("step {}", fmt::join(steps, ""));
   if (steps.empty()) return folder.string();
-  if (name == "step" || name == "folder") return fmt::format("{} ({})", of, folder.string());
-  return fmt::format("{}, {} ({})", name, of, folder.string());
+  if (name == "step" || name == "folder") return fmt::format("{} ({})", origin, folder.string());
+  return fmt::format("{}, {} ({})", name, origin, folder.string());
 }
 
 nlohmann::json WeightsInfo::json() const {

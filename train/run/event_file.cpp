@@ -14,8 +14,7 @@ namespace heed {
 
 namespace {
 
-// ---- records
-// ------------------------------------------------------------------------------------
+// ---- records ---------------------------------------------------------------------------------
 
 /// The CRC table of all bytes for the polynomial 0x1EDC6F41, reflected.
 constexpr std::array<std::uint32_t, 256> crc_table() {
@@ -45,8 +44,7 @@ std::string record(std::string_view bytes) {
   return length + masked_crc(length) + std::string(bytes) + masked_crc(bytes);
 }
 
-// ---- messages
-// -----------------------------------------------------------------------------------
+// ---- messages --------------------------------------------------------------------------------
 
 enum class Wire : std::uint64_t { varint = 0, eight_bytes = 1, counted = 2, four_bytes = 5 };
 
@@ -82,12 +80,11 @@ double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// ---- files
-// --------------------------------------------------------------------------------------
+// ---- files -----------------------------------------------------------------------------------
 
 constexpr std::string_view name_begin = "events.out.tfevents.";
 
-/// The time in the name of an event file; 0 if it is none.
+/// The time in the name of an event file; 0 for other names.
 std::int64_t time_in(const std::string& name) {
   std::int64_t time = 0;
   if (name.starts_with(name_begin))

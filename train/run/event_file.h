@@ -7,7 +7,7 @@
 /// tensorflow.org/tutorials/load_data/tfrecord; CRC-32C: RFC 3720, appendix B.4.
 ///
 /// The bytes are a message `Event` of tensorboard/compat/proto/event.proto, in the wire format of
-/// Protocol Buffers (protobuf.dev/programming-guides/encoding). The fields that are used here:
+/// Protocol Buffers (protobuf.dev/programming-guides/encoding). These fields are written:
 ///
 ///   Event            wall_time = 1 double, step = 2 int64, file_version = 3 string,
 ///                    summary = 5 Summary, session_log = 7 SessionLog
@@ -31,24 +31,24 @@ namespace heed {
 /// CRC-32C (Castagnoli), as in iSCSI.
 std::uint32_t crc32c(std::string_view bytes);
 
-/// A value of a summary; TensorBoard shows values of one tag as a curve.
+/// A value of a summary. TensorBoard shows the values of a tag as a curve.
 struct TaggedScalar {
   std::string tag;
   double value = 0;  ///< stored as a float
 };
 
-/// Appends events to a new file. Throws Error(io) as AppendFile does.
+/// Appends events to a new file. Throws the Error(io) of AppendFile.
 class EventFile {
  public:
   /// Creates FOLDER/events.out.tfevents.<seconds since 1970>.heed, whose name sorts after those of
-  /// the existing files, because TensorBoard reads the files of a folder in this order. Its first
-  /// events begin a session at `first_step`: TensorBoard then drops the steps of earlier files from
-  /// there on.
+  /// the existing files, because TensorBoard reads the files of a folder in this order. The first
+  /// events begin a session at `first_step`: TensorBoard then drops steps of earlier files from
+  /// `first_step` on.
   EventFile(const std::filesystem::path& folder, std::int64_t first_step);
 
-  /// The values of one step; none writes no event.
+  /// Appends the values of one step; without values, no event.
   void scalars(std::int64_t step, std::span<const TaggedScalar> values);
-  /// A text, which TensorBoard shows as Markdown.
+  /// Appends a text, which TensorBoard shows as Markdown.
   void text(std::int64_t step, std::string_view tag, std::string_view markdown);
   void sync() { file_.sync(); }
 

@@ -36,7 +36,7 @@ std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path) {
   std::size_t begin = 0;
   for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    // In one pass, since curves are long; parse_json, which takes two, explains what is wrong.
+    // Curves are long: parse in one pass. parse_json needs two passes, but explains the error.
     nlohmann::json record = nlohmann::json::parse(line, nullptr, false);
     if (record.is_discarded())
       record = parse_json(line, fmt::format("{}:{}", path.string(), records.size() + 1));

@@ -1,5 +1,5 @@
 #pragma once
-/// Records, one JSON object per line, appended during a run (metrics.jsonl).
+/// Files of records, one JSON object per line, appended during a run (metrics.jsonl).
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// Appends records as AppendFile does: a killed process leaves at most its last line incomplete.
+/// Appends records to an AppendFile: a killed process leaves at most its last line incomplete.
 class JsonlWriter {
  public:
   explicit JsonlWriter(std::filesystem::path path) : file_(std::move(path)) {}
@@ -22,22 +22,22 @@ class JsonlWriter {
   AppendFile file_;
 };
 
-/// The records of a file. Its last line may be incomplete, since a run may be writing it, and is
-/// then left out. A missing file has none. Throws Error(bad_input), naming the line, for one that is
-/// not a record.
+/// The records of a file; none if it is missing. An incomplete last line is omitted, because a run
+/// may still be writing it. Throws Error(bad_input), naming the line, if a line is no record.
 std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path);
 
 struct JsonlRepair {
-  std::int64_t records = 0;  ///< kept
+  std::int64_t records = 0;  ///< number of records kept
   std::int64_t bytes_removed = 0;
-  /// The line (from 1) at which the file was cut because it was not a record and others followed;
-  /// the whole file was copied to PATH.damaged first. 0: no more was lost than a crash can cause.
+  /// The line (counted from 1) at which the file was cut because it was no record and further lines
+  /// followed; the whole file was first copied to PATH.damaged. 0: only what a crash can leave was
+  /// cut.
   std::int64_t damaged_line = 0;
 };
 
-/// Cuts the file at its first line that is incomplete, not JSON, or rejected by `keep` (resuming at
-/// step 1000 rejects later records, because they will be written again). A missing file has no
-/// records.
+/// Cuts the file at its first line that is incomplete, invalid JSON, or rejected by `keep`:
+/// resuming at step 1000 rejects later records, because the run writes them again. A missing file
+/// has no records.
 JsonlRepair repair_jsonl(const std::filesystem::path& path,
                          const std::function<bool(const nlohmann::json&)>& keep = {});
 

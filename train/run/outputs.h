@@ -1,6 +1,6 @@
 #pragma once
-/// outputs.jsonl: what a model gives for each sample of the data that its run ends with, the test
-/// split or else the validation split. A line for each sample:
+/// outputs.jsonl: the model's output for each sample of the test split, or of the validation split
+/// if there is no test split, at the end of a run. A line for each sample:
 ///   {"source": …, "target": …, "output": …, "probability": …}
 #include <optional>
 #include <string>
@@ -12,12 +12,13 @@ namespace heed {
 
 struct SampleOutput {
   std::string source, target, output;
-  std::optional<double> probability;  ///< of the output, if it is a label
+  std::optional<double> probability;  ///< probability of the output, if it is a label
 };
 
-/// Replaces the file; without outputs there is none.
+/// Replaces the file; without outputs, removes it.
 void write_outputs(const RunFolder& run, const std::vector<SampleOutput>& outputs);
-/// Empty if the file is missing. Throws Error(bad_input), naming the line, if it is damaged.
+/// The outputs of a run; empty if the file is missing. Throws Error(bad_input), naming the line, if
+/// it is damaged.
 std::vector<SampleOutput> read_outputs(const RunFolder& run);
 
 }  // namespace heed

@@ -27,7 +27,7 @@ std::vector<std::string> names_of_a_run() {
   return names;
 }
 
-/// Whether a file is the record of a run, not another program's file of that name.
+/// True if a file is the record of a run instead of another program's file of that name.
 bool is_record(const std::filesystem::path& file) {
   try {
     const nlohmann::json record = parse_json(read_bytes(file, 1 << 20), file.string());
@@ -52,13 +52,13 @@ std::filesystem::path first_existing(const RunFolder& run, std::vector<std::stri
   throw Error(Exit::usage, message);
 }
 
-/// Whether the folder is a run's: it has a run's lock, which remains if clearing was interrupted or
-/// if an older heed's record is broken; or a run's record.
+/// True if the folder contains a run's lock or record. The lock remains if clearing was interrupted
+/// or if an older heed's record is broken.
 bool is_run(const RunFolder& run) {
   return RunLock::has_mark(run.path, false) || is_record(run.path / "run.json");
 }
 
-/// The refusal of a folder that --overwrite does not replace; the same without --overwrite.
+/// Refuses a folder that heed does not replace, with or without --overwrite.
 [[noreturn]] void refuse_foreign(const RunFolder& run, const std::filesystem::path& found) {
   const bool resumable = path_exists(run.config()) && !CheckpointFolder(run.path).steps().empty();
   refuse(run, fmt::format("{} is not known to belong to a run (there is no run.json), so heed does "
@@ -70,9 +70,9 @@ bool is_run(const RunFolder& run) {
                                     : ""));
 }
 
-/// Refuses a folder among the checkpoints of another run, also one that is reached through its links.
+/// Refuses a folder inside the checkpoints of another run, also if the path leads through a link.
 void refuse_nested(const RunFolder& run) {
-  std::error_code error;  // whoever opens the folder reports it
+  std::error_code error;  // reported when the folder is opened
   const std::filesystem::path folder =
       std::filesystem::weakly_canonical(std::filesystem::absolute(run.path), error);
   for (auto part = folder; !error && part != part.root_path(); part = part.parent_path()) {
@@ -89,20 +89,20 @@ void refuse_nested(const RunFolder& run) {
 
 void refuse_existing_run(const RunFolder& run) {
   refuse_nested(run);
-  const std::string where = run.path.string();
+  const std::string folder = run.path.string();
   for (const std::filesystem::path& found : {run.config(), run.path / "checkpoints"}) {
     if (!path_exists(found)) continue;
     if (!is_run(run)) refuse_foreign(run, found);
     if (found == run.config())
       refuse(run, fmt::format("{} already holds a run: continue it with `heed resume {}`, choose "
                               "another folder with --run, or replace it with --overwrite",
-                              where, where));
+                              folder, folder));
     refuse(run, fmt::format("{} holds checkpoints, but no config.yaml: put it back to resume, or "
                             "replace the run with --overwrite, which removes them",
-                            where));
+                            folder));
   }
   const std::filesystem::path found = first_existing(run, {".lock"});
-  // Only now: another process may have started in the meantime, and a run that had barely started
+  // Checked last: another process may have started in the meantime, and a run killed at its start
   // leaves a lock too.
   if (found.empty() || RunLock::has_mark(run.path, true)) return;
   refuse_foreign(run, found);
@@ -118,16 +118,17 @@ void refuse_foreign_folder(const RunFolder& run) {
 }
 
 void clear_run(const RunFolder& run) {
-  remove_tree(run.config());  // first: without it this is not a run,
-  sync_folder(run.path);      // even after a power failure
+  // The config is removed first and durably: without it, the folder is no run.
+  remove_tree(run.config());
+  sync_folder(run.path);
   for (const std::string& name : names_of_a_run()) remove_tree(run.path / name);
-  remove_tree(run.path / "checkpoints");  // last: refuse_existing_run looks for it
+  remove_tree(run.path / "checkpoints");  // removed last: refuse_existing_run checks it
 }
 
 void require_run(const RunFolder& run, const std::vector<std::string>& overrides) {
   read_run_config(run, overrides);
   if (is_record(run.path / "run.json") || !CheckpointFolder(run.path).steps().empty()) return;
-  RunLock::refuse_if_held(run.path);  // it may be about to become a run
+  RunLock::refuse_if_held(run.path);  // another process may be starting a run
   throw Error(Exit::usage,
               fmt::format("{}: no run here (there is a config.yaml, but neither a run.json nor a "
                           "checkpoint)",
@@ -182,7 +183,7 @@ std::filesystem::path find_weights(const RunFolder& run, const std::string& name
   } else {
     choices = {name};
   }
-  // The first that exists. If it is damaged, no other silently replaces it.
+  // The first choice that exists. If it is damaged, no other choice silently replaces it.
   for (const auto& choice : choices) {
     if (std::filesystem::exists(std::filesystem::symlink_status(choice))) return choice;
   }

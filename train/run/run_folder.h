@@ -1,6 +1,6 @@
 #pragma once
-/// A run folder: everything about a run except its data, which stay at the paths in the config. It
-/// is sufficient for decoding and for sharing the model.
+/// A run folder: the files of a run except its data, which remain at the paths in the config. The
+/// folder is sufficient for decoding and for sharing the model.
 ///
 ///   config.yaml  run.json  train.log  metrics.jsonl  outputs.jsonl  tokenizer.*  checkpoints/step-…
 ///   best  last  average/  tensorboard/
@@ -22,26 +22,25 @@ struct RunFolder {
   std::filesystem::path average() const { return path / "average"; }
 };
 
-/// Throws Error(usage) if the folder already holds a run; the message lists the options.
+/// Throws Error(usage) if the folder already contains a run; the message lists the options.
 void refuse_existing_run(const RunFolder& run);
-/// Throws Error(usage) if the folder holds files that clear_run would remove but that are not a
-/// run's.
+/// Throws Error(usage) if the folder contains files that clear_run would remove, but no run.
 void refuse_foreign_folder(const RunFolder& run);
 /// The files that make up a run, which no output may overwrite.
 std::vector<std::string> files_of(const RunFolder& run);
-/// Removes a run's files from its folder, except its lock, which the caller holds.
+/// Removes a run's files from its folder except the lock, which the caller holds.
 void clear_run(const RunFolder& run);
-/// The config of a run folder; throws Error(usage) if there is none, as for a missing CONFIG.
+/// The config of a run folder. Throws Error(usage) if it is missing.
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {},
                        PluginUse plugins = PluginUse::load);
-/// Throws Error(usage) if the folder holds nothing of a run, except perhaps a config.yaml, or if its
-/// config with these overrides is wrong.
+/// Throws Error(usage) if the folder contains neither a run.json nor a checkpoint, or if its config
+/// with these overrides is wrong.
 void require_run(const RunFolder& run, const std::vector<std::string>& overrides);
-/// The weights that --weights can name here, for a message: "; available: best, last, 100, 200", or
-/// nothing.
+/// The permitted values of --weights for a message: "; available: best, last, 100, 200"; "" if
+/// there are none.
 std::string available_weights(const RunFolder& run);
-/// The folder of weights that NAME means: best, last, average, a step number, or a path.
-/// Empty: the average if there is one, else best, else last.
+/// The folder of the weights `name`: best, last, average, a step number, or a path. Empty name: the
+/// average if there is one, else best, else last.
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name);
 
 // ---- former names, for one release ---------------------------------------------------------

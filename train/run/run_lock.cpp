@@ -16,17 +16,18 @@
 namespace heed {
 namespace {
 
-/// The content of a lock is one line, "heed 1234\n": the process that holds or last held it. A full disk or a
-/// killed process can leave any beginning of that line, so the number counts only if its newline is there.
+/// A lock file contains one line, "heed 1234\n": the process that holds or last held the lock. A
+/// full disk or a killed process can leave any beginning of that line, so a number without a
+/// newline is ignored.
 constexpr std::string_view mark = "heed ";
 
 std::string text_of(int descriptor) {
   std::array<char, 32> text{};
-  const ssize_t got = ::pread(descriptor, text.data(), text.size(), 0);
-  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+  const ssize_t size = ::pread(descriptor, text.data(), text.size(), 0);
+  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
 }
 
-/// " (process 1234)", or "" if the holder has not written its whole line yet.
+/// " (process 1234)"; "" if the line is incomplete.
 std::string holder(int descriptor) {
   const std::string text = text_of(descriptor);
   const std::size_t end = text.find_first_not_of("0123456789", mark.size());
@@ -50,14 +51,15 @@ int try_lock(int descriptor, int kind) {
 RunLock::RunLock(const std::filesystem::path& run) {
   const std::filesystem::path path = run / ".lock";
   file_ = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
-  // A process that only checks holds a shared lock briefly: wait for it. A run's lock is exclusive.
+  // A process that only checks holds a shared lock for a moment, which is waited for. A run's lock
+  // is exclusive.
   for (int tries = 0; try_lock(file_.get(), LOCK_EX) < 0; ++tries) {
     if (errno != EWOULDBLOCK) throw_io("lock", path, errno);
     if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get());
     ::flock(file_.get(), LOCK_UN);
     ::usleep(5'000);
   }
-  // The number is only for messages; a full disk must not prevent resuming.
+  // Only messages use the number: a full disk must not prevent resuming.
   const std::string number = fmt::format("{}{}\n", mark, ::getpid());
   if (::ftruncate(file_.get(), 0) == 0)
     static_cast<void>(::pwrite(file_.get(), number.data(), number.size(), 0) == 0);

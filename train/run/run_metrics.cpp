@@ -15,7 +15,7 @@ void add_scalars(const nlohmann::json& object, const std::string& group,
   }
 }
 
-/// The text as a block of code in Markdown.
+/// The text as a code block in Markdown.
 std::string as_code(const std::string& text) {
   std::string code;
   for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {
@@ -29,9 +29,9 @@ std::string as_code(const std::string& text) {
 
 std::vector<TaggedScalar> scalars_of(const nlohmann::json& record) {
   std::vector<TaggedScalar> scalars;
-  nlohmann::json figures = record;
-  figures.erase("step");
-  add_scalars(figures, record.at("kind"), scalars);
+  nlohmann::json values = record;
+  values.erase("step");
+  add_scalars(values, record.at("kind"), scalars);
   return scalars;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Where the figures of a run are recorded while it trains.
+/// Records the metrics of a run while it trains.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,16 +12,16 @@
 namespace heed {
 
 /// The numbers of a record {"kind": K, "step": N, …}: "loss": 1 is the scalar K/loss, and "norms":
-/// {"a": 1} is K.norms/a, so that TensorBoard shows such a group by itself.
+/// {"a": 1} is K.norms/a, so that TensorBoard shows the group separately.
 std::vector<TaggedScalar> scalars_of(const nlohmann::json& record);
 
-/// metrics.jsonl and, with train.tensorboard, event files in tensorboard/. A session of a run writes
-/// an event file of its own, which begins with the config as text.
+/// Writes metrics.jsonl and, with train.tensorboard, event files in tensorboard/. Each session of a
+/// run writes one event file, which begins with the config as text.
 class RunMetrics {
  public:
-  /// `step`: what the run continues from. Throws Error(io).
+  /// `step`: the step from which the run continues. Throws Error(io).
   RunMetrics(const RunFolder& run, const Config& config, std::int64_t step);
-  /// Throws Error(io); a record that is only partly written is removed again.
+  /// Throws Error(io) after removing a record that was only partly written.
   void append(const nlohmann::json& record);
   void sync();
 

@@ -44,7 +44,7 @@ nlohmann::json describe_plugins(const Config& config) {
   return all;
 }
 
-/// The record of a run on this machine, by this program, now.
+/// The record of a run by this program on this machine at this time.
 nlohmann::json describe(const Config& config, const SplitSums& sums) {
   utsname system{};
   uname(&system);
@@ -66,8 +66,8 @@ nlohmann::json describe(const Config& config, const SplitSums& sums) {
           {"data", {{"train", sums.train}, {"valid", sums.valid}, {"test", sums.test}}}};
 }
 
-/// The commit of the folder in which heed was started, with "-dirty" if tracked files have changed
-/// since; empty without git or a repository.
+/// The commit of the working directory, with "-dirty" if tracked files have changed since; empty
+/// without git or a repository.
 std::string git_revision() {
   try {
     ProgramResult git = run_program({"git", "--no-optional-locks", "describe", "--always",
@@ -75,7 +75,7 @@ std::string git_revision() {
                                     STDOUT_FILENO);
     while (git.text.ends_with('\n')) git.text.pop_back();
     return git.status == 0 && invalid_utf8(git.text) == std::string::npos ? git.text : "";
-  } catch (const Error&) {  // no git, or no more processes
+  } catch (const Error&) {  // git is missing, or no process can be started
     return "";
   }
 }
@@ -88,7 +88,7 @@ nlohmann::json read_record(const RunFolder& run) {
   return record;
 }
 
-/// The record; none if it is missing or broken, with the reason in `why`.
+/// The record; nullopt if it is missing or broken, with the reason in `why`.
 std::optional<nlohmann::json> find_record(const RunFolder& run, std::string& why) {
   try {
     return read_record(run);
@@ -130,7 +130,7 @@ void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tok
   record["command"] = command;
   if (const std::string revision = git_revision(); !revision.empty()) record["revision"] = revision;
   write_file_durably(record_of(run), record.dump(2) + "\n");
-  write_file_durably(run.config(), yaml);  // last: its presence makes this a run
+  write_file_durably(run.config(), yaml);  // written last: a folder with a config is a run
 }
 
 void adopt_config(const RunFolder& run, Config config, const SplitSums& sums) {
@@ -167,13 +167,13 @@ std::vector<std::string> check_files(const RunFolder& run) {
 
 std::vector<std::string> changed_plugins(const RunFolder& run, const Config& config) {
   std::string why;
-  const auto then = find_record(run, why);
-  if (!then || !then->contains("plugins") || !then->at("plugins").is_array()) return {};
+  const auto record = find_record(run, why);
+  if (!record || !record->contains("plugins") || !record->at("plugins").is_array()) return {};
   std::vector<std::string> changed;
   for (const Plugin& plugin : plugins_of(config.plugins)) {
-    const bool known = std::ranges::any_of(then->at("plugins"), [&](const nlohmann::json& before) {
-      return text_at(before, {"sha256"}) == plugin.sum;
-    });
+    const bool known = std::ranges::any_of(
+        record->at("plugins"),
+        [&](const nlohmann::json& before) { return text_at(before, {"sha256"}) == plugin.sum; });
     if (!known) changed.push_back(fmt::format("plugin {}: its bytes differ", plugin.file));
   }
   return changed;
@@ -182,20 +182,20 @@ std::vector<std::string> changed_plugins(const RunFolder& run, const Config& con
 std::vector<std::string> environment_changes(const RunFolder& run, const Config& config,
                                              const SplitSums& sums) {
   std::string why;
-  const auto then = find_record(run, why);
-  if (!then) return {};
+  const auto record = find_record(run, why);
+  if (!record) return {};
   const nlohmann::json now = describe(config, sums);
   std::vector<std::string> changed = changed_plugins(run, config);
   for (const char* key : {"version", "compiler", "flags", "cpu", "blas"}) {
-    const std::string before = text_at(*then, {key}), current = text_at(now, {key});
+    const std::string before = text_at(*record, {key}), current = text_at(now, {key});
     if (!before.empty() && before != current)
       changed.push_back(fmt::format("{}: {}; it was {}", key, current, before));
   }
-  if (text_at(*then, {"teacher"}) != text_at(now, {"teacher"}))
+  if (text_at(*record, {"teacher"}) != text_at(now, {"teacher"}))
     changed.emplace_back("train.distill.teacher: its weights differ");
   for (const char* split : {"train", "valid", "test"}) {
-    const std::string before = text_at(*then, {"data", split});
-    if (then->contains("data") && before != text_at(now, {"data", split}))
+    const std::string before = text_at(*record, {"data", split});
+    if (record->contains("data") && before != text_at(now, {"data", split}))
       changed.push_back(fmt::format("data.{}: its tokens differ", split));
   }
   return changed;

@@ -2,7 +2,7 @@
 
 namespace heed {
 
-/// From the build: heed's version, the compiler and its flags.
+/// heed's version, the compiler and its flags, as the build defines them.
 #ifdef HEED_VERSION
 inline constexpr const char* version = HEED_VERSION;
 inline constexpr const char* flags = HEED_FLAGS;

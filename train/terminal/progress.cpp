@@ -21,14 +21,14 @@ namespace {
 
 constexpr std::string_view kBold = "\x1b[1m", kDim = "\x1b[2m", kCyan = "\x1b[36m",
                            kReset = "\x1b[0m";
-constexpr int kNarrowestBar = 10, kWidestBar = 30;  // columns
-constexpr std::size_t kCurve = 12;                  // columns of the sparkline
+constexpr int kMinBar = 10, kMaxBar = 30;  // columns
+constexpr std::size_t kCurve = 12;         // columns of the sparkline
 
-/// Part of a line: its text, its columns, and its drop priority (the highest is dropped first).
+/// Part of a line.
 struct Field {
   std::string text;
   int columns = 0;
-  int dispensable = 0;
+  int drop_priority = 0;  ///< the field with the maximum is dropped first
 };
 
 double fraction_of(const ProgressState& state) {
@@ -38,7 +38,7 @@ double fraction_of(const ProgressState& state) {
                           1.0);
 }
 
-/// Never "100%" before the end.
+/// The percentage, rounded down: "100%" only at the end.
 std::string percent(const ProgressState& state) {
   return fmt::format("{}%", static_cast<int>(std::floor(100.0 * fraction_of(state))));
 }
@@ -90,13 +90,13 @@ int terminal_width(int descriptor) {
   return known ? size.ws_col : 80;
 }
 
-/// Write errors are ignored: progress is no reason to stop training.
+/// Write errors are ignored, because they must not stop training.
 void write_to_stderr(std::string_view text) {
   while (!text.empty()) {
-    const ssize_t put =
+    const ssize_t written =
         uninterrupted([&] { return ::write(STDERR_FILENO, text.data(), text.size()); });
-    if (put <= 0) return;
-    text.remove_prefix(put);
+    if (written <= 0) return;
+    text.remove_prefix(written);
   }
 }
 
@@ -166,11 +166,11 @@ std::string format_sparkline(std::span<const double> values) {
 std::string format_bar_line(std::string_view label, const ProgressState& state,
                             const ProgressStyle& style) {
   std::vector<Field> fields;
-  const auto add = [&](const std::string& text, int dispensable) {
-    fields.push_back({text, static_cast<int>(text.size()), dispensable});
+  const auto add = [&](const std::string& text, int drop_priority) {
+    fields.push_back({text, static_cast<int>(text.size()), drop_priority});
   };
   if (state.total > 0) {
-    fields.push_back({"", kNarrowestBar, 3});  // the bar, drawn when its width is known
+    fields.push_back({"", kMinBar, 3});  // the bar, drawn when its width is known
     add(fmt::format("{:>4}", percent(state)), 0);
   }
   add(steps(state), state.total > 0 ? 4 : 0);
@@ -184,10 +184,10 @@ std::string format_bar_line(std::string_view label, const ProgressState& state,
 
   const int room = style.width - 1;  // the last column makes some terminals wrap
   while (!fields.empty() && columns_of(fields, label) > room) {
-    const auto least = std::max_element(
+    const auto dropped = std::max_element(
         fields.begin(), fields.end(),
-        [](const auto& a, const auto& b) { return a.dispensable < b.dispensable; });
-    fields.erase(least);
+        [](const auto& a, const auto& b) { return a.drop_priority < b.drop_priority; });
+    fields.erase(dropped);
   }
   std::string line = style.color ? fmt::format("{}{}{}", kBold, label, kReset) : std::string(label);
   if (fields.empty())
@@ -196,7 +196,7 @@ std::string format_bar_line(std::string_view label, const ProgressState& state,
   for (const Field& field : fields) {
     line += "  ";
     line += field.text.empty()
-                ? format_bar(fraction_of(state), std::min(kNarrowestBar + spare, kWidestBar), style)
+                ? format_bar(fraction_of(state), std::min(kMinBar + spare, kMaxBar), style)
                 : field.text;
   }
   return line;

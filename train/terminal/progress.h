@@ -1,5 +1,5 @@
 #pragma once
-/// The progress of a long job: one line that is redrawn on a terminal, elsewhere one line every few
+/// The progress of a long job: on a terminal, one line that is redrawn; otherwise, a line every few
 /// seconds.
 #include <cstdint>
 #include <functional>
@@ -13,14 +13,14 @@ namespace heed {
 
 /// The capabilities of the output.
 struct ProgressStyle {
-  bool terminal = false;  ///< lines can be redrawn
+  bool terminal = false;  ///< a terminal, whose lines can be redrawn
   bool color = false;
-  bool unicode = false;  ///< otherwise ASCII only
+  bool unicode = false;  ///< false: ASCII only
   int width = 80;        ///< columns
 };
 
-/// From the file descriptor and the environment: NO_COLOR (no-color.org), TERM, LC_ALL, LC_CTYPE,
-/// LANG.
+/// The style for a file descriptor in this environment: NO_COLOR (no-color.org), TERM, LC_ALL,
+/// LC_CTYPE, LANG.
 ProgressStyle detect_style(int descriptor);
 
 struct ProgressState {
@@ -29,41 +29,43 @@ struct ProgressState {
   std::optional<double> loss{};
   std::optional<double> learning_rate{};
   std::optional<double> tokens_per_second{};
-  std::optional<double> seconds_left{};  ///< unset: estimated from the time of the steps so far
-  std::span<const double> curve{};       ///< earlier losses; drawn where there is room
+  std::optional<double> seconds_left{};  ///< nullopt: estimated from the time of the previous steps
+  std::span<const double> curve{};       ///< earlier losses; drawn if the line is wide enough
 };
 
 std::string format_duration(double seconds);  ///< "0:07", "12:34", "3:05:09", "2d 04:10"
 std::string format_quantity(double value);    ///< "950", "12.3k", "4.56M"
-/// `cells` columns, of which `fraction` are full.
+/// A bar of `cells` columns, of which the share `fraction` is filled.
 std::string format_bar(double fraction, int cells, const ProgressStyle& style);
-/// "▇▅▄▂▁▁": a block for each value, as high as it lies between the lowest and the highest of them.
-/// Values that are not finite leave a gap.
+/// "▇▅▄▂▁▁": a block for each value, scaled between the minimum and the maximum. Values that are
+/// not finite leave a gap.
 std::string format_sparkline(std::span<const double> values);
 /// "train ━━━━━╸────  42%  4200/10000  loss 2.345  12.3k tok/s  lr 8.8e-04  ETA 3:05"; the least
-/// important fields are dropped until the line fits the width. A wide line of Unicode has a sparkline
-/// of the last losses as well.
+/// important fields are dropped until the line fits the width. A wide line of Unicode also has a
+/// sparkline of the last losses.
 std::string format_bar_line(std::string_view label, const ProgressState& state,
                             const ProgressStyle& style);
-/// The same in words, without a bar, for a log.
+/// The state as a line without a bar, for a log: "train step 4200/10000 (42%)  loss 2.345".
 std::string format_plain_line(std::string_view label, const ProgressState& state);
 
-/// Draws the progress.
+/// Draws the progress of a job.
 class ProgressBar {
  public:
   using Sink = std::function<void(std::string_view)>;
   using Clock = std::function<double()>;  ///< seconds
 
-  /// On stderr.
+  /// Draws on stderr.
   explicit ProgressBar(std::string label);
-  /// To any sink, with any clock (for tests). Without a terminal, lines are `plain_seconds` apart.
+  /// Draws into a sink with a given clock, for tests. Without a terminal, lines are `plain_seconds`
+  /// apart.
   ProgressBar(std::string label, ProgressStyle style, Sink sink, Clock clock,
               double plain_seconds = 10.0);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  /// Shows a state, unless another was shown just before; the first and the last are always shown.
+  /// Shows a state unless the previous one was shown too recently. The first and the last state are
+  /// always shown.
   void update(ProgressState state);
   /// Adds a loss to the sparkline.
   void add_to_curve(double loss);
@@ -75,7 +77,7 @@ class ProgressBar {
  private:
   std::string label_;
   ProgressStyle style_;
-  bool watch_width_ = false;  // query the terminal's width each time
+  bool watch_width_ = false;  // true: query the terminal's width at each update
   Sink sink_;
   Clock clock_;
   double interval_;  // seconds between updates

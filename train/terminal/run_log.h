@@ -1,5 +1,5 @@
 #pragma once
-/// The messages of a training run, on stderr and in the run's train.log.
+/// Prints the messages of a training run on stderr and logs them in the run's train.log.
 #include <filesystem>
 #include <string>
 
@@ -13,14 +13,15 @@ void silence();
 
 class RunLog {
  public:
-  /// From now on, also appends each line to this file. Throws Error(io) if that fails.
+  /// Makes line() and log() also append to this file. Throws Error(io) if it cannot be opened.
   void log_to(const std::filesystem::path& file);
 
+  /// Prints and logs a line.
   void line(const std::string& text);
-  /// Writes only to the file, for text that is printed elsewhere.
+  /// Writes a line only to the file, for text that other code prints.
   void log(const std::string& text);
   void progress(const ProgressState& state);
-  /// Adds a loss to the curve that the progress shows on a wide terminal.
+  /// Adds a loss to the sparkline of the progress.
   void add_to_curve(double loss) { bar_.add_to_curve(loss); }
   void end_progress() { bar_.finish(); }
 
@@ -30,12 +31,12 @@ class RunLog {
   std::filesystem::path log_path_;
 };
 
-/// Writes a line to standard error, for a command without a log. A failed write is ignored: it
-/// could not be reported, and does not change the exit status.
+/// Prints a line on stderr, for a command without a log. A failed write is ignored: it cannot be
+/// reported, and does not change the exit status.
 void print_message(std::string_view line);
-/// The same, prefixed with "heed: ".
+/// Prints a line with the prefix "heed: " on stderr.
 void print_note(std::string_view line);
-/// The same for an error, silence or not.
+/// Prints an error with the prefix "heed: " on stderr, even after silence().
 void print_error(std::string_view line);
 
 // ---- former names, for one release ---------------------------------------------------------

@@ -11,8 +11,8 @@ namespace heed {
 
 namespace {
 
-// Not sig_atomic_t: any thread may receive the signal, and others read these. Lock-free atomics may
-// be written in a handler.
+// Any thread may receive the signal, and other threads read these variables. A handler may write
+// lock-free atomics; sig_atomic_t is for a single thread.
 std::atomic<int> stop_signal{0};
 std::atomic<std::int64_t> stop_time{0};
 std::atomic<bool> save_wanted{false};
@@ -27,9 +27,9 @@ std::int64_t nanoseconds() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-/// A lost terminal sends SIGHUP twice (from the shell, then the system), and timeout(1) sends its
-/// signal twice (to the process, then to its group): signals that arrive together count as one
-/// request, and a hangup never counts as a second one.
+/// A lost terminal causes two SIGHUPs (from the shell, then the system), and timeout(1) sends its
+/// signal twice (to the process, then to its group). Signals less than 0.1 s apart therefore count
+/// as one request, and a SIGHUP never counts as a second one.
 void on_signal(int number) {
   if (number == SIGUSR1) {
     save_wanted = true;
@@ -71,7 +71,7 @@ SignalRequests::SignalRequests() {
   sigaction(SIGTERM, &action, &before_term);
   sigaction(SIGUSR1, &action, nullptr);
   sigaction(SIGHUP, nullptr, &before_hup);
-  if (before_hup.sa_handler != SIG_IGN)  // respect nohup
+  if (before_hup.sa_handler != SIG_IGN)  // nohup ignores SIGHUP
     sigaction(SIGHUP, &action, nullptr);
 }
 
@@ -79,7 +79,7 @@ SignalRequests::~SignalRequests() {
   sigaction(SIGINT, &before_int, nullptr);
   sigaction(SIGTERM, &before_term, nullptr);
   sigaction(SIGHUP, &before_hup, nullptr);
-  signal(SIGUSR1, SIG_IGN);  // nothing is left to save, and by default it would end the process
+  signal(SIGUSR1, SIG_IGN);  // its default action would end the process
 }
 
 int SignalRequests::stop() const { return stop_signal; }

@@ -6,9 +6,9 @@ namespace heed {
 /// "SIGINT (Ctrl-C)": the name of a stop signal, for messages.
 std::string signal_text(int number);
 
-/// During an object's lifetime, SIGINT, SIGTERM and SIGHUP (a lost terminal; not under nohup)
-/// request a stop, a second one (at least 0.1 s later, not a hangup) ends the process at once, and
-/// SIGUSR1 requests a checkpoint. Afterwards SIGUSR1 is ignored.
+/// During an object's lifetime, SIGINT, SIGTERM and SIGHUP (a lost terminal, unless under nohup)
+/// request a stop; a second SIGINT or SIGTERM, at least 0.1 s later, ends the process at once;
+/// SIGUSR1 requests a checkpoint. After the object's lifetime, SIGUSR1 is ignored.
 class SignalRequests {
  public:
   SignalRequests();
@@ -16,8 +16,8 @@ class SignalRequests {
   SignalRequests(const SignalRequests&) = delete;
   SignalRequests& operator=(const SignalRequests&) = delete;
 
-  int stop() const;                   ///< the signal that requested a stop, or 0
-  bool consume_save_request() const;  ///< whether a checkpoint was requested since the last call
+  int stop() const;                   ///< the signal that requested a stop; 0: none
+  bool consume_save_request() const;  ///< true: a checkpoint was requested since the last call
 };
 
 }  // namespace heed

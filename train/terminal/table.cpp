@@ -20,8 +20,8 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::size_t width = counts(row, i) ? widths[i] + 2 : 0;
-      const std::size_t own = character_count(row[i]);
-      line += row[i] + std::string(width > own ? width - own : 0, ' ');
+      const std::size_t used = character_count(row[i]);
+      line += row[i] + std::string(width > used ? width - used : 0, ' ');
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }

@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_newer_unreadable_checkpoint_is_an_error) {
   check_refused("continue from step 10");
   BOOST_TEST(get(run.paths().log()).find("damaged") == std::string::npos);
   std::filesystem::rename(older / "state.json", older_aside);
-  check_refused("have none at all: every other one is damaged");
+  check_refused("have none: all others are damaged");
   BOOST_TEST(get(run.paths().log()).find("skipped a damaged checkpoint") != std::string::npos);
   std::filesystem::rename(older_aside, older / "state.json");
   std::filesystem::rename(older, older_aside);
