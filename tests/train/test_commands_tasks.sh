@@ -121,7 +121,7 @@ status 0 show mlm.yaml
 holds out '^segments '
 status 0 bench mlm.yaml --steps 2
 status 2 score runs/mlm --source lines --target lines
-says 'gives no probability of a whole line'
+says 'defines no probability of a whole line'
 status 2 train mlm.yaml --run never data.mask.rate=0
 says 'data.mask.rate=0: '
 status 3 train mlm.yaml --run never model.max_positions=5 data.max_length=3

@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(unequal_numbers_of_tokens_and_labels_are_refused) {
   learned.model.max_positions = 3;
   HEED_CHECK_ERROR(
       Exit::bad_input,
-      "data.test: line 2 has 4 tokens; the model takes at most 3 (model.max_positions)",
+      "data.test: line 2 has 4 tokens; the model accepts at most 3 (model.max_positions)",
       make_task(learned)->check_evaluable(task->encode(good, tokenizers, false), "data.test"));
 }
 
