@@ -44,7 +44,7 @@ std::vector<std::string> TransferReport::text() const {
   std::vector<std::string> lines;
   for (const auto& [what, names] :
        {std::pair("taken", &transferred), std::pair("new", &initialised),
-        std::pair("trainable", &unused)}) {
+        std::pair("left", &unused)}) {
     if (!names->empty())
       lines.push_back(fmt::format("model.init_from: {}: {}", what, listed(*names)));
   }
@@ -96,7 +96,7 @@ Parameters not_frozen(const Model& model, std::span<const std::string> patterns)
     std::erase_if(trainable, matches);
   }
   if (trainable.empty())
-    throw Error(Exit::usage, "model.freeze: no parameter is trainable to train");
+    throw Error(Exit::usage, "model.freeze: no parameter is left to train");
   return trainable;
 }
 
