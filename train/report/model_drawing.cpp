@@ -239,7 +239,7 @@ class ModelDrawing {
     const bool repeated = has("embedding") && prefix == "source_";
     if (repeated) lines.emplace_back("the same matrix");
     const Box embedding =
-        again ? Box{"Embedding", lines, "", weights}
+        repeated ? Box{"Embedding", lines, "", weights}
               : box("Embedding", lines, {has("embedding") ? "embedding" : prefix + "embedding"},
                     weights);
     c.caption(what);
