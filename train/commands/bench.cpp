@@ -126,7 +126,8 @@ class Bench {
     return seconds;
   }
 
-  /// Runs a step; repeats it with its ops timed and its products logged; then runs the products alone.
+  /// Runs a step; repeats it with its ops timed and its products logged; then runs the products
+  /// alone.
   void round(Measured& m) {
     m.steps.push_back(step());
     m.allocations += allocations_;

@@ -23,8 +23,8 @@ struct DerivedRun {
 /// replaced; Error(locked) if a process is using it.
 void check_destination(const DerivedRun& run);
 
-/// Writes the new run: this config, the original's tokenizers, and one checkpoint at the step of the
-/// original's weights, with `record` as its state and without optimizer state.
+/// Writes the new run: this config, the original's tokenizers, and one checkpoint at the step of
+/// the original's weights, with `record` as its state and without optimizer state.
 void write_derived_run(const DerivedRun& run, const TrainedModel& original, const Config& config,
                        const SplitSums& sums, const nlohmann::json& record,
                        const std::function<void(FileWriter&)>& write_model);

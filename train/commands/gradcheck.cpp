@@ -29,9 +29,9 @@ constexpr std::int64_t stencil = 4;  // forward passes per correct entry or dire
 constexpr int directions = 2;
 constexpr std::int64_t min_entries = 4, max_entries = 256;
 
-/// Three sequences of the training data: of the first 16 batches, the batch whose number of tokens is
-/// closest to 40. More tokens only take longer, because the loss is computed thousands of times; fewer
-/// hardly exercise attention. Windows of a text are shortened for the same reason.
+/// Three sequences of the training data: of the first 16 batches, the batch whose number of tokens
+/// is closest to 40. More tokens only take longer, because the loss is computed thousands of times;
+/// fewer hardly exercise attention. Windows of a text are shortened for the same reason.
 Batch small_batch(const Config& config, const Dataset& data) {
   constexpr std::int64_t candidates = 16, target_tokens = 40;
   BatchOptions options;

@@ -44,8 +44,8 @@ bool reader_left() {
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-/// Reports a failed write to standard output. If the reader has exited, returns the status of a program
-/// ended by SIGPIPE, without a message.
+/// Reports a failed write to standard output. If the reader has exited, returns the status of a
+/// program ended by SIGPIPE, without a message.
 int output_failed(std::string_view message) {
   if (reader_left()) return 128 + SIGPIPE;
   print_error(message);

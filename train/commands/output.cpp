@@ -134,8 +134,8 @@ void write_whole_file(const std::filesystem::path& path,
   });
 }
 
-/// Writes to a device or a pipe. Opens it at the first write, because the reader of a pipe may start
-/// only after this process has read its input.
+/// Writes to a device or a pipe. Opens it at the first write, because the reader of a pipe may
+/// start only after this process has read its input.
 void write_special(const std::string& path, const std::function<void(const Sink&)>& produce) {
   std::optional<FileDescriptor> file;
   const auto open = [&] {
@@ -156,7 +156,7 @@ bool is_standard_output(const std::string& path) {
   struct stat about {};
   const bool exists = ::stat(path.c_str(), &about) == 0;
   if (exists && S_ISCHR(about.st_mode) && about.st_rdev == makedev(1, 3))
-    return false;  // for example /dev/null
+    return false;  // such as /dev/null
   return exists && open_already(path, about) == STDOUT_FILENO;
 }
 

@@ -21,7 +21,8 @@ nlohmann::json json_of(const HeadImportance& head) {
   return {{"attention", head.attention}, {"head", head.head}, {"importance", head.importance}};
 }
 
-/// The remaining heads, the least important first; heads of equal importance in the order of the model.
+/// The remaining heads, the least important first; heads of equal importance in the order of the
+/// model.
 std::vector<HeadImportance> by_importance(std::vector<HeadImportance> heads) {
   std::erase_if(heads, [](const HeadImportance& head) { return head.removed; });
   std::ranges::stable_sort(heads, {}, &HeadImportance::importance);

@@ -137,8 +137,8 @@ std::vector<Point> visible(const std::vector<Point>& points, const Plot& plot) {
   return all;
 }
 
-/// A path through points in pixels, rounded to a tenth of a pixel. A point without neighbours becomes a
-/// short dash, so that it is visible.
+/// A path through points in pixels, rounded to a tenth of a pixel. A point without neighbours
+/// becomes a short dash, so that it is visible.
 std::string path_of(const std::vector<Point>& points) {
   std::string text;
   std::size_t joined = 0;  // number of points of the current piece

@@ -58,7 +58,8 @@ struct Chart {
   std::vector<std::pair<int, std::string>> legend;  ///< colours and names in addition to the lines'
 };
 
-/// Draws a chart. Of each line, a column of pixels shows the first, lowest, highest and last point. A chart without marks shows "no values".
+/// Draws a chart. Of each line, a column of pixels shows the first, lowest, highest and last point.
+/// A chart without marks shows "no values".
 Drawing drawn(const Chart& chart);
 
 }  // namespace heed

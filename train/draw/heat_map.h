@@ -18,8 +18,8 @@ struct HeatMap {
   float at(std::int64_t row, std::int64_t column) const { return values[row * columns + column]; }
 };
 
-/// Reduces a map to at most `max_extent` rows and columns: each value is the mean of a block, `largest`
-/// the largest mean. Returns a smaller map unchanged.
+/// Reduces a map to at most `max_extent` rows and columns: each value is the mean of a block,
+/// `largest` the largest mean. Returns a smaller map unchanged.
 HeatMap reduced(const HeatMap& map, std::int64_t max_extent);
 
 /// The cells alone, each width × height, in one path per level of opacity. Omits values of level 0.

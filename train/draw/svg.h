@@ -6,8 +6,8 @@
 
 namespace heed {
 
-/// Text for an element or an attribute: markup is escaped; control characters and invalid UTF-8, which
-/// XML does not allow, become U+FFFD.
+/// Text for an element or an attribute: markup is escaped; control characters and invalid UTF-8,
+/// which XML does not allow, become U+FFFD.
 std::string xml_text(std::string_view text);
 
 /// A length with up to two decimals, without trailing zeros.
@@ -16,8 +16,8 @@ std::string svg_number(double value);
 /// The approximate length of a label, in pixels.
 double label_length(std::string_view text);
 
-/// The style of all drawings. Colours follow the reader's choice of light or dark mode. Values are shown
-/// by one colour of varying opacity, which colour-blind readers can distinguish.
+/// The style of all drawings. Colours follow the reader's choice of light or dark mode. Values are
+/// shown by one colour of varying opacity, which colour-blind readers can distinguish.
 ///   .heat       filled areas; .heat.l1 to .heat.l12: the opacity of a level
 ///   .cold .heat filled areas in a second colour, for values below 0
 ///   .frame      outlines; .grid: lines behind a chart; text: labels; .edge, .node: parts of graphs
@@ -35,8 +35,8 @@ struct Drawing {
 /// Arranges drawings side by side, in rows of `columns`.
 Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns);
 
-/// A drawing as an SVG file: `body` on width × height pixels, or, if `millimetres` > 0, scaled to that
-/// width on paper.
+/// A drawing as an SVG file: `body` on width × height pixels, or, if `millimetres` > 0, scaled to
+/// that width on paper.
 std::string svg_file(double width, double height, std::string_view body, double millimetres = 0);
 inline std::string svg_file(const Drawing& d, double millimetres = 0) {
   return svg_file(d.width, d.height, d.body, millimetres);

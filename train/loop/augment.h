@@ -8,8 +8,8 @@
 
 HEED_BEGIN
 
-/// The shard after StepOptions::cutoff and rdrop; empty if both are off. The seed, the step and the shard's
-/// number determine which tokens are replaced.
+/// The shard after StepOptions::cutoff and rdrop; empty if both are off. The seed, the step and the
+/// shard's number determine which tokens are replaced.
 ///   cutoff: replaces each input token, except specials, by <unk> with this probability. Labels do not change.
 ///           Source: Shen et al., "A Simple but Tough-to-Beat Data Augmentation Approach", 2020, who set
 ///           the embedding to zero.

@@ -1,7 +1,7 @@
 #pragma once
-/// The state of one process of a run: the model, its optimizer and the batches. A run of one process has
-/// one replica. In a distributed run every rank has one; all ranks run their steps together, and rank 0,
-/// which runs the Trainer, sends its orders to the other ranks.
+/// The state of one process of a run: the model, its optimizer and the batches. A run of one
+/// process has one replica. In a distributed run every rank has one; all ranks run their steps
+/// together, and rank 0, which runs the Trainer, sends its orders to the other ranks.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,19 +22,21 @@ HEED_BEGIN
 
 class Replica {
  public:
-  /// `world`: the ranks of a distributed run; each constructs a replica of the same config and data.
+  /// `world`: the ranks of a distributed run; each constructs a replica of the same config and
+  /// data.
   Replica(const Config& config, const ExperimentData& data, World* world = nullptr);
 
   // ---- called on rank 0 or in a run of one process; the other ranks follow
-  /// Starts at the batch at `position`. Every rank receives rank 0's weights, segment memory and number
-  /// of updates.
+  /// Starts at the batch at `position`. Every rank receives rank 0's weights, segment memory and
+  /// number of updates.
   void begin(Position position);
   /// Runs TrainStep::run on the next batch.
   StepResult step(std::int64_t number, double lr);
   /// Sends rank 0's weights and buffers to the other ranks.
   void share_weights();
-  /// Evaluates the test or the validation split. The ranks must have the same weights. `interruptible`:
-  /// throws Team::Interrupted if another rank has received a stop signal or the team is interrupted.
+  /// Evaluates the test or the validation split. The ranks must have the same weights.
+  /// `interruptible`: throws Team::Interrupted if another rank has received a stop signal or the
+  /// team is interrupted.
   Evaluation evaluate(bool test, const EvaluationRequest& request, bool interruptible = false);
   /// A stop signal that another rank has received, or 0.
   int remote_stop_signal() const { return world_ != nullptr ? world_->stop() : 0; }

@@ -49,9 +49,9 @@ std::string samples_of(const Batch& shard) {
                      n > shown ? fmt::format(", … ({} in all)", n) : "");
 }
 
-/// Repeats the shards of a step whose loss or gradients are not finite, checking every tensor. Reports
-/// the first tensor that contains NaN or infinity, its shard and the samples of that shard. Takes a
-/// few times as long as the step.
+/// Repeats the shards of a step whose loss or gradients are not finite, checking every tensor.
+/// Reports the first tensor that contains NaN or infinity, its shard and the samples of that shard.
+/// Takes a few times as long as the step.
 std::string explain(const Model& model, std::span<const NamedTensor> parameters,
                     std::span<const Batch> shards, std::span<const Lanes> lanes, std::int64_t step,
                     const StepOptions& options) {
@@ -147,7 +147,8 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
     });
   }
 
-  // 3. The gradients are summed in a fixed tree, which merge_into_tree started, and their norm computed.
+  // 3. The gradients are summed in a fixed tree, which merge_into_tree started, and their norm
+  // computed.
   StepResult result;
   result.gradient_norm = std::sqrt(sum_shards());
   for (const LossCounts& c : counts_) add_counts(result.counts, c);

@@ -1,6 +1,6 @@
 #pragma once
-/// One training step: runs the shards forward and backward, sums and clips their gradients, and updates
-/// the weights.
+/// One training step: runs the shards forward and backward, sums and clips their gradients, and
+/// updates the weights.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -55,38 +55,41 @@ using GradientList = std::vector<Array>;
 
 class TrainStep {
  public:
-  /// `exchange`: connects the ranks of a distributed run, each of which has a TrainStep and receives
-  /// the same batches.
+  /// `exchange`: connects the ranks of a distributed run, each of which has a TrainStep and
+  /// receives the same batches.
   TrainStep(const Model& model, Optimizer& optimizer, Team& team, const StepOptions& options,
             ParameterExchange* exchange = nullptr);
 
-  /// Runs step number `step` (1, 2, …; it keys the dropout) on a batch cut into shards. The bits of the
-  /// result depend only on the shards; the numbers of threads and ranks do not affect them. Throws
-  /// Error(Exit::non_finite), with the weights unchanged, if the loss or the gradients' norm is NaN or
-  /// infinite; the message names the first non-finite tensor. A non-finite weight that does not affect
-  /// the loss is found when it is updated: Error(Exit::non_finite) is then thrown after the update.
+  /// Runs step number `step` (1, 2, …; it keys the dropout) on a batch cut into shards. The bits of
+  /// the result depend only on the shards; the numbers of threads and ranks do not affect them.
+  /// Throws Error(Exit::non_finite), with the weights unchanged, if the loss or the gradients' norm
+  /// is NaN or infinite; the message names the first non-finite tensor. A non-finite weight that
+  /// does not affect the loss is found when it is updated: Error(Exit::non_finite) is then thrown
+  /// after the update.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
   /// The segment memory, if the model has one.
   std::optional<SegmentMemory>& memory() { return memory_; }
-  /// The norms of the last step's gradients, before clipping, by layer (nn/layer_name.h). The sum of
-  /// their squares is the square of StepResult::gradient_norm. Costs one addition per piece.
+  /// The norms of the last step's gradients, before clipping, by layer (nn/layer_name.h). The sum
+  /// of their squares is the square of StepResult::gradient_norm. Costs one addition per piece.
   std::map<std::string, double> gradient_norms() const;
 
  private:
   void forward_backward(const Batch& shard, const ShardContext& context, std::int64_t number,
                         std::int64_t step, double divisor);
-  /// Calls job(i, all_reduce) for each of this rank's shards, one thread per shard, because the shards
-  /// wait for one another.
+  /// Calls job(i, all_reduce) for each of this rank's shards, one thread per shard, because the
+  /// shards wait for one another.
   void run_concurrently(const std::function<void(std::int64_t, AllReduce&)>& job);
   [[noreturn]] void refuse(std::span<const Batch> shards, std::span<const Lanes> lanes,
                            std::int64_t step, double loss, double gradient_norm);
   std::string cause(std::span<const Batch> shards, std::span<const Lanes> lanes,
                     std::int64_t step) const;
-  /// Called when the gradients of shard i are complete. Computes the sums of the tree whose operands are
-  /// ready, except the root and sums over several ranks, so that few sets of gradients exist at a time.
+  /// Called when the gradients of shard i are complete. Computes the sums of the tree whose
+  /// operands are ready, except the root and sums over several ranks, so that few sets of gradients
+  /// exist at a time.
   void merge_into_tree(std::size_t i);
   void add_to(std::size_t left, std::size_t right);
-  /// Computes the remaining sums of the tree, together with the other ranks. Returns the squared norm.
+  /// Computes the remaining sums of the tree, together with the other ranks. Returns the squared
+  /// norm.
   double sum_shards();
   /// Computes the sums and squares of these pieces; `received` as in ParameterExchange::Add.
   void sum_pieces(Part pieces, std::span<real* const> received);
@@ -121,7 +124,8 @@ class TrainStep {
   std::vector<double> squares_;     ///< contribution of each piece to the squared norm
 };
 
-/// The loss of shard number `number` of a step, divided by `divisor`. The shard is already augmented.
+/// The loss of shard number `number` of a step, divided by `divisor`. The shard is already
+/// augmented.
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
                   double divisor, const StepOptions& options, LossCounts* counts,
                   const ShardContext& context = {});

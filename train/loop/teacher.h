@@ -14,8 +14,8 @@ HEED_BEGIN
 class Teacher {
  public:
   /// Loads the run that the student's config names: its averaged weights, else its best. Throws
-  /// Error(bad_input) if the run has no weights or is damaged, or if its model has another vocabulary
-  /// or input format or a maximum length below the longest sequence of `data`.
+  /// Error(bad_input) if the run has no weights or is damaged, or if its model has another
+  /// vocabulary or input format or a maximum length below the longest sequence of `data`.
   Teacher(const Config& student, const ExperimentData& data);
 
   /// The teacher's logits of a batch, without a graph, in the caller's precision (Bf16Scope).

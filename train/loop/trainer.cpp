@@ -37,7 +37,8 @@ std::string batches_of(const Config& config, const ExperimentData& data) {
                      options.lanes ? " lanes" : "");
 }
 
-/// Throws Error(usage) if a key names the folder of the run itself, which is being replaced or continued.
+/// Throws Error(usage) if a key names the folder of the run itself, which is being replaced or
+/// continued.
 void refuse_itself(const RunFolder& run, const std::string& other, const char* key) {
   std::error_code ignored;
   if (!other.empty() && std::filesystem::equivalent(run.path, other, ignored))
@@ -296,7 +297,8 @@ std::optional<Evaluation> Trainer::validation_figures() {
 }
 
 void Trainer::share_weights() {
-  // A step updates the weights of every rank; the means and the running statistics are on rank 0 only.
+  // A step updates the weights of every rank; the means and the running statistics are on rank 0
+  // only.
   if (ema_ || !replica_.model().statistics().empty()) replica_.share_weights();
 }
 

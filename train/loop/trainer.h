@@ -34,18 +34,19 @@ class Trainer {
 
   /// Called before a new run: loads the weights of model.init_from, if set.
   void initialise();
-  /// Continues from the newest valid checkpoint of the run, or starts at step 0 without checkpoints.
-  /// Logs the damaged checkpoints. Throws Error(bad_input) if all checkpoints are damaged, and
-  /// Error(io) if the disk fails.
+  /// Continues from the newest valid checkpoint of the run, or starts at step 0 without
+  /// checkpoints. Logs the damaged checkpoints. Throws Error(bad_input) if all checkpoints are
+  /// damaged, and Error(io) if the disk fails.
   void restore();
-  /// Trains to the end or until a signal requests a stop, and saves. Returns the signal or 0. The run's
-  /// folder is unchanged until train() or restore() is called.
+  /// Trains to the end or until a signal requests a stop, and saves. Returns the signal or 0. The
+  /// run's folder is unchanged until train() or restore() is called.
   int train();
-  /// Called after training: loads and records the run's weights. They are the best checkpoint's, or the
-  /// mean of the last checkpoints if the config requests it and it is better on the validation data
-  /// (or if there are no validation data).
+  /// Called after training: loads and records the run's weights. They are the best checkpoint's, or
+  /// the mean of the last checkpoints if the config requests it and it is better on the validation
+  /// data (or if there are no validation data).
   WeightsInfo choose_weights();
-  /// Computes and records the metrics of the test split, or of the validation split without test data.
+  /// Computes and records the metrics of the test split, or of the validation split without test
+  /// data.
   std::optional<Evaluation> final_evaluation();
 
   /// Ends the other ranks with this status. Must be the last call.
@@ -93,7 +94,8 @@ class Trainer {
   /// Removes the records after the checkpoint and reopens the file.
   void repair_metrics();
   /// Restarts the epoch if data, seed or batch size differ from the checkpoint's, because its batch
-  /// numbers refer to other samples. Chooses the best weights again if the metric or its data differ.
+  /// numbers refer to other samples. Chooses the best weights again if the metric or its data
+  /// differ.
   void adapt_progress(const Progress& now);
   /// Links `best` to the best checkpoint, or removes the link if that checkpoint is lost.
   void find_best();

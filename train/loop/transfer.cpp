@@ -42,9 +42,8 @@ bool has_other_labels(const SafetensorsFile& file, const NamedTensor& t) {
 
 std::vector<std::string> TransferReport::text() const {
   std::vector<std::string> lines;
-  for (const auto& [what, names] :
-       {std::pair("taken", &transferred), std::pair("new", &initialised),
-        std::pair("left", &unused)}) {
+  for (const auto& [what, names] : {std::pair("taken", &transferred),
+                                    std::pair("new", &initialised), std::pair("left", &unused)}) {
     if (!names->empty())
       lines.push_back(fmt::format("model.init_from: {}: {}", what, listed(*names)));
   }
@@ -95,8 +94,7 @@ Parameters not_frozen(const Model& model, std::span<const std::string> patterns)
     }
     std::erase_if(trainable, matches);
   }
-  if (trainable.empty())
-    throw Error(Exit::usage, "model.freeze: no parameter is left to train");
+  if (trainable.empty()) throw Error(Exit::usage, "model.freeze: no parameter is left to train");
   return trainable;
 }
 

@@ -18,13 +18,13 @@ struct TransferReport {
   std::vector<std::string> text() const;
 };
 
-/// Copies the tensors of the run's weights (its average, else its best) whose names the model has. The
-/// output projection is not copied if the number of labels differs. Throws Error(bad_input) if the run
-/// has no weights or is damaged, or if the shape of another tensor differs.
+/// Copies the tensors of the run's weights (its average, else its best) whose names the model has.
+/// The output projection is not copied if the number of labels differs. Throws Error(bad_input) if
+/// the run has no weights or is damaged, or if the shape of another tensor differs.
 TransferReport transfer_weights(const std::string& run, Model& model);
 
-/// The parameters whose names match none of the patterns; * matches any characters. Throws Error(usage)
-/// if a pattern matches no parameter or if no parameter remains.
+/// The parameters whose names match none of the patterns; * matches any characters. Throws
+/// Error(usage) if a pattern matches no parameter or if no parameter remains.
 Parameters not_frozen(const Model& model, std::span<const std::string> patterns);
 
 // ---- former names, for one release ---------------------------------------------------------

@@ -1,6 +1,6 @@
 #pragma once
-/// An exponential moving average of the weights (train.ema), which is evaluated and saved instead of the
-/// weights.
+/// An exponential moving average of the weights (train.ema), which is evaluated and saved instead
+/// of the weights.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -46,9 +46,10 @@ class WeightEma {
     for (std::size_t i = 0; i < weights_.size(); ++i)
       std::copy_n(data(weights_[i]), weights_[i].tensor.size(), data(inactive_[i]));
   }
-  /// The tensors that the model does not use at present, named "weights.<parameter>": the means or, after
-  /// swap(), the weights.
+  /// The tensors that the model does not use at present, named "weights.<parameter>": the means or,
+  /// after swap(), the weights.
   const std::vector<NamedTensor>& inactive() const { return inactive_; }
+  [[deprecated("use inactive")]] const std::vector<NamedTensor>& other() const { return inactive_; }
 
  private:
   static real* data(NamedTensor& t) { return t.tensor.mutable_value().data(); }

@@ -9,7 +9,8 @@
 
 HEED_BEGIN
 
-/// The result of a parameter: of single entries and, if some were not checked, of random directions.
+/// The result of a parameter: of single entries and, if some were not checked, of random
+/// directions.
 struct GradcheckRow {
   std::string name, shape;
   std::int64_t entries = 0;     ///< number of values of the parameter

@@ -96,10 +96,11 @@ MemoryEstimate probe_training(const Task& task, const Model& model,
       std::max(scale * shard.tape, set) + scale * (shard.peak - std::max(shard.tape, set));
 
   e.program += threads * packed;
-  // Neighbouring sums are added as soon as both exist (step.h): one sum of each size may wait while all
-  // threads are working.
+  // Neighbouring sums are added as soon as both exist (step.h): one sum of each size may wait while
+  // all threads are working.
   e.gradients = set * std::min(shards, threads * (1 + std::floor(std::log2(shards / threads))));
-  // Allowance for shards of unequal size and gaps between blocks, measured on runs of several models.
+  // Allowance for shards of unequal size and gaps between blocks, measured on runs of several
+  // models.
   constexpr double spread = 1.15;
   e.activations = threads * std::max(spread * per_thread - set, 0.0);
   return e;

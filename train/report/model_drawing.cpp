@@ -240,8 +240,8 @@ class ModelDrawing {
     if (repeated) lines.emplace_back("the same matrix");
     const Box embedding =
         repeated ? Box{"Embedding", lines, "", weights}
-              : box("Embedding", lines, {has("embedding") ? "embedding" : prefix + "embedding"},
-                    weights);
+                 : box("Embedding", lines, {has("embedding") ? "embedding" : prefix + "embedding"},
+                       weights);
     c.caption(what);
     c.rise(fmt::format("[{}]", rows));
     embedding_ = c.top - embedding.height() / 2;
@@ -364,7 +364,8 @@ class ModelDrawing {
     c.caption(what);
   }
 
-  /// Joins the columns: cross-attention reads the encoder's rows, and both sides may share one table.
+  /// Joins the columns: cross-attention reads the encoder's rows, and both sides may share one
+  /// table.
   void join(Column& from, const Column& to, double source_embedding) const {
     const double up = from.top - 16, channel = from.x + from.half() + 24;
     for (const auto& [x, y] : to.readers)

@@ -14,7 +14,7 @@ namespace heed {
 
 namespace {
 
-constexpr std::int64_t max_batches = 16;     // of the training data, to estimate the work
+constexpr std::int64_t max_batches = 16;     // training batches that are averaged
 constexpr std::int64_t guessed_length = 32;  // tokens per sequence, without any data
 constexpr std::int64_t guessed_characters = 100;
 

@@ -17,8 +17,8 @@ using kernels::Trans;
 
 namespace {
 
-/// During its lifetime the calling thread treats subnormal numbers as zero. Products of arbitrary values may
-/// contain many of them, and Intel processors multiply them a hundred times slower.
+/// During its lifetime the calling thread treats subnormal numbers as zero. Products of arbitrary
+/// values may contain many of them, and Intel processors multiply them a hundred times slower.
 class NoSubnormals {
  public:
 #ifdef __SSE2__
@@ -55,8 +55,8 @@ Stretch of_b(const Product& p) {
 }
 Stretch of_c(const Product& p) { return stretch(p.c, p.m, p.n, p.ldc); }
 
-/// Maps address ranges into one array. Overlapping ranges also overlap in the array, and each range keeps
-/// its alignment relative to cache lines.
+/// Maps address ranges into one array. Overlapping ranges also overlap in the array, and each range
+/// keeps its alignment relative to cache lines.
 class Places {
  public:
   explicit Places(std::vector<Stretch> used) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Executes the matrix products of a shard again, without other ops between them, to measure the time of
-/// the products alone.
+/// Executes the matrix products of a shard again, without other ops between them, to measure the
+/// time of the products alone.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,14 +10,15 @@
 
 HEED_BEGIN
 
-/// The products of a shard in the same order, on operands with the same memory layout: products that share
-/// memory in the shard share it in the replay, and weights are read in place. So operands that are in a
-/// cache during a step are also in a cache during the replay, unless an omitted op had loaded them, in
-/// which case the step had to wait for them, too. Hence the replay cannot take longer than the step.
+/// The products of a shard in the same order, on operands with the same memory layout: products
+/// that share memory in the shard share it in the replay, and weights are read in place. So
+/// operands that are in a cache during a step are also in a cache during the replay, unless an
+/// omitted op had loaded them, in which case the step had to wait for them, too. Hence the replay
+/// cannot take longer than the step.
 class ProductReplay {
  public:
-  /// Some operands contain arbitrary values. They do not affect the time: infinities and NaN are as fast
-  /// as finite numbers, and subnormal numbers are treated as zero.
+  /// Some operands contain arbitrary values. They do not affect the time: infinities and NaN are as
+  /// fast as finite numbers, and subnormal numbers are treated as zero.
   ProductReplay(const std::vector<kernels::Product>& products,
                 std::span<const NamedTensor> weights);
 

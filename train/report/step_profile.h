@@ -13,19 +13,19 @@
 
 HEED_BEGIN
 
-/// The products of a shard, forward and backward, in order of execution. Addresses identify operands;
-/// their memory may already be freed.
+/// The products of a shard, forward and backward, in order of execution. Addresses identify
+/// operands; their memory may already be freed.
 struct ShardProducts {
   kernels::ProductFlops flops;
   std::vector<kernels::Product> list;
 };
 
-/// A profile of several steps. Each step is repeated without its update and with every op timed. All figures
-/// are means per step.
+/// A profile of several steps. Each step is repeated without its update and with every op timed.
+/// All figures are means per step.
 class StepProfile {
  public:
-  /// Repeats forward and backward of the shards of a step that took `step_seconds`, on the same threads.
-  /// Returns the products of each shard.
+  /// Repeats forward and backward of the shards of a step that took `step_seconds`, on the same
+  /// threads. Returns the products of each shard.
   std::vector<ShardProducts> add(double step_seconds, const Model& model,
                                  std::span<const Batch> shards, std::int64_t number,
                                  const StepOptions& options, Team& team);
@@ -36,7 +36,8 @@ class StepProfile {
     double forward = 0, backward = 0;  ///< time in seconds, divided by the number of threads
     double seconds = 0;                ///< contribution to step_seconds()
   };
-  /// The ops, the most expensive first; then the time outside ops. `seconds` sums to step_seconds().
+  /// The ops, the most expensive first; then the time outside ops. `seconds` sums to
+  /// step_seconds().
   std::vector<Row> rows() const;
   double step_seconds() const { return steps_ / count(); }
   std::string table() const;

@@ -171,8 +171,8 @@ class TapeDrawing {
   struct Mean {
     double sum = 0, weight = 0;
   };
-  /// Places the items of a row in their order with the minimum sum of weighted squared distances from the
-  /// wanted positions: pools neighbours that would overlap.
+  /// Places the items of a row in their order with the minimum sum of weighted squared distances
+  /// from the wanted positions: pools neighbours that would overlap.
   template <class Wanted>
   void place(const std::vector<std::size_t>& row, Wanted wanted) {
     struct Pool {
@@ -204,8 +204,8 @@ class TapeDrawing {
         items_[row[at]].place = static_cast<double>(at);
       }
   }
-  /// Chooses the order with the fewest crossings among the results of barycenter sweeps and exchanges of
-  /// neighbours.
+  /// Chooses the order with the fewest crossings among the results of barycenter sweeps and
+  /// exchanges of neighbours.
   void find_order() {
     std::vector<std::vector<std::size_t>> best = rows_;
     std::int64_t fewest = std::numeric_limits<std::int64_t>::max();

@@ -7,13 +7,14 @@
 
 HEED_BEGIN
 
-/// An SVG file with the nodes that `result` depends on: parameters with their names, and ops, each below its
-/// inputs, with the shape of its result. Arrows enter an op in the order of its inputs. Constants are not
-/// drawn, because the tape does not contain them. `head`: lines of text above the drawing.
+/// An SVG file with the nodes that `result` depends on: parameters with their names, and ops, each
+/// below its inputs, with the shape of its result. Arrows enter an op in the order of its inputs.
+/// Constants are not drawn, because the tape does not contain them. `head`: lines of text above the
+/// drawing.
 ///
-/// The layout follows Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical System
-/// Structures", 1981: the row of a node is the length of the longest path from a parameter; barycenters
-/// determine the order within a row.
+/// The layout follows Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical
+/// System Structures", 1981: the row of a node is the length of the longest path from a parameter;
+/// barycenters determine the order within a row.
 ///
 /// Throws Error(usage) if there are more than `max_drawn_nodes` nodes.
 std::string tape_drawing(const Tensor& result, const Parameters& parameters,

@@ -124,8 +124,8 @@ std::vector<std::size_t> chosen_points(const SweepPlan& plan, std::uint64_t seed
   return points;
 }
 
-/// "003-norm=post-seed=2": the overrides without the sections of their keys; characters unsuited to file
-/// names become "_".
+/// "003-norm=post-seed=2": the overrides without the sections of their keys; characters unsuited to
+/// file names become "_".
 std::string folder_name(std::size_t number, const std::vector<std::string>& overrides) {
   std::string name = fmt::format("{:03}", number);
   for (const std::string& override : overrides) {

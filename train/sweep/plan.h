@@ -34,16 +34,17 @@ struct SweepMember {
   std::vector<std::string> overrides;
 };
 
-/// The section `sweep` of a config file; a plan without axes if the file has no such section. Throws
-/// Error(usage) with the positions of all mistakes.
+/// The section `sweep` of a config file; a plan without axes if the file has no such section.
+/// Throws Error(usage) with the positions of all mistakes.
 SweepPlan read_sweep(const std::string& path);
 
 /// Adds `key=a,b,c` and `key=value` of the command line: an axis, or an override of every run. Commas
 /// within brackets, braces and quotes do not separate values. Both replace an axis of the same key.
 void add_arguments(SweepPlan& plan, std::span<const std::string> arguments);
 
-/// The runs of a plan in a fixed order. Checks the config of every run. Throws Error(usage) for a plan
-/// without axes and seeds, with more than 10,000 runs or with two equal runs, or for an invalid config.
+/// The runs of a plan in a fixed order. Checks the config of every run. Throws Error(usage) for a
+/// plan without axes and seeds, with more than 10,000 runs or with two equal runs, or for an
+/// invalid config.
 std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& config);
 
 }  // namespace heed

@@ -98,7 +98,7 @@ class Sweep {
         try {
           run_one(i, round);
           if (state_[i].finished) outcome = figure_of(i);
-        } catch (const std::exception& error) {  // for example, a damaged file of the run
+        } catch (const std::exception& error) {  // such as a damaged file of the run
           state_[i].finished = false;
           state_[i].reason = error.what();
         }
@@ -227,8 +227,8 @@ class Sweep {
     }
   }
 
-  /// The mean, over the runs of a point, of the last validation up to `step`, so that a resumed sweep
-  /// repeats its decisions. NaN if a run failed.
+  /// The mean, over the runs of a point, of the last validation up to `step`, so that a resumed
+  /// sweep repeats its decisions. NaN if a run failed.
   double value_of(std::size_t point, Metric metric, std::int64_t step) const {
     double sum = 0, count = 0;
     for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -251,8 +251,8 @@ class Sweep {
     return is_better(metric, a, std::isfinite(b) ? std::optional(b) : std::nullopt);
   }
 
-  /// Drops the worse half of the points. Points with equal metrics (such as an exact match of 0) are
-  /// ranked by the loss.
+  /// Drops the worse half of the points. Points with equal metrics (such as an exact match of 0)
+  /// are ranked by the loss.
   void drop_worse_half(std::int64_t step) {
     const Metric metric = read_config(options_.config, members_.front().overrides).train.best;
     std::set<std::size_t> points;
@@ -297,8 +297,8 @@ nlohmann::json record_of(const SweepOptions& options, const std::vector<SweepMem
   return record;
 }
 
-/// Throws Error(usage) if the sweep `old` of the folder differs from `now`. Different settings show that
-/// the config was edited; a key that one of them lacks belongs to another version of heed.
+/// Throws Error(usage) if the sweep `old` of the folder differs from `now`. Different settings show
+/// that the config was edited; a key that one of them lacks belongs to another version of heed.
 void require_same(const nlohmann::json& old, const nlohmann::json& now,
                   const SweepOptions& options) {
   const auto same = [&](const char* key) {

@@ -1,5 +1,5 @@
-/// task: classify. One label for each line, with an encoder alone. A source line contains a text, or
-/// two texts separated by a tab; the target line is its label.
+/// task: classify. One label for each line, with an encoder alone. A source line contains a text,
+/// or two texts separated by a tab; the target line is its label.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
-/// The data of an experiment, in memory. Independent of `real`: `heed gradcheck` loads its data with
-/// these functions and builds its model in float64.
+/// The data of an experiment, in memory. Independent of `real`: `heed gradcheck` loads its data
+/// with these functions and builds its model in float64.
 #include "data/batches/batcher.h"
 #include "data/batches/dataset.h"
 #include "data/tokenizers/tokenizer.h"

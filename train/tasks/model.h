@@ -15,8 +15,9 @@ inline std::unique_ptr<Model> build_model(const Config& config, const Vocabulary
 }
 /// The model of the config with uninitialised weights, which use no memory until they are written.
 std::unique_ptr<Model> build_uninitialised(Config config, const VocabularySizes& vocabulary);
-/// Checks a registered mixer in its roles in this model (nn/layers/mixer_check.h). Throws Error(failed).
-/// The tests check the built-in mixers. (Inline, because `heed gradcheck` checks it in float64.)
+/// Checks a registered mixer in its roles in this model (nn/layers/mixer_check.h). Throws
+/// Error(failed). The tests check the built-in mixers. (Inline, because `heed gradcheck` checks it
+/// in float64.)
 inline void check_mixers(const Config& config) {
   if (is_built_in(config.model.mixer)) return;
   const Architecture architecture = info_of(config.task).architecture;

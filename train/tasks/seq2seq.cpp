@@ -92,7 +92,8 @@ class Translations final : public Generator {
   }
 
  private:
-  /// Number of batches: two per thread, so that no thread idles long at the end; one for one thread.
+  /// Number of batches: two per thread, so that no thread idles long at the end; one for one
+  /// thread.
   std::int64_t batches() const {
     if (config_.decode.precision == DecodePrecision::bf16) return usual_batches;
     return trained_.team.threads() == 1 ? 1 : 2 * trained_.team.threads();

@@ -1,5 +1,5 @@
-/// task: tag. One label for each row of a source, with an encoder alone: each token of a line, patch
-/// of an image or frame of a sound. Target lines contain the labels.
+/// task: tag. One label for each row of a source, with an encoder alone: each token of a line,
+/// patch of an image or frame of a sound. Target lines contain the labels.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
-/// The task of an experiment. The trainer, the checkpoints and the commands use only this interface;
-/// each task is one file, train/tasks/NAME.cpp, and one row of train/config/tasks.h.
+/// The task of an experiment. The trainer, the checkpoints and the commands use only this
+/// interface; each task is one file, train/tasks/NAME.cpp, and one row of train/config/tasks.h.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -79,8 +79,8 @@ class Task {
   const TaskInfo& info() const { return info_of(config_.task); }
 
   // ---- data
-  /// All data of an experiment. `tokenizers`, if passed, are used unchanged. Throws Error(bad_input)
-  /// for data that cannot be used for training or evaluation.
+  /// All data of an experiment. `tokenizers`, if passed, are used unchanged. Throws
+  /// Error(bad_input) for data that cannot be used for training or evaluation.
   ExperimentData load(const Tokenizers* tokenizers) const;
   virtual Corpus read() const { return read_corpus(config_.data, info().reads, config_.seed); }
   /// The tokenizers that the config names, the tokenizers of model.init_from, or tokenizers trained
@@ -93,15 +93,16 @@ class Task {
   Split read_given(const FilesOptions& files) const;
   /// The text that tokenizers are trained on.
   virtual Split learned_from(const Split& train) const { return train; }
-  /// Encodes a split as token ids. Training skips samples that it cannot use; evaluation skips none.
+  /// Encodes a split as token ids. Training skips samples that it cannot use; evaluation skips
+  /// none.
   virtual Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const = 0;
   /// Throws Error(bad_input), naming `what` and the line, if the model cannot process it.
   virtual void check_evaluable(const Dataset& data, const std::string& what) const = 0;
   /// A summary for messages: "data: 50000 pairs, …".
   virtual std::string describe(const ExperimentData& data) const = 0;
-  /// A batch of random sequences of equal length, for benchmarks: `id(n)` returns a token id below n.
-  /// A model that reads grids of patches (Swin, a convolutional front end) receives whole images,
-  /// whatever the source length.
+  /// A batch of random sequences of equal length, for benchmarks: `id(n)` returns a token id below
+  /// n. A model that reads grids of patches (Swin, a convolutional front end) receives whole
+  /// images, whatever the source length.
   Batch random_batch(std::int64_t sequences, std::int64_t source_length, std::int64_t target_length,
                      const VocabularySizes& vocabulary,
                      const std::function<std::int32_t(std::int64_t)>& id) const;
@@ -127,7 +128,8 @@ class Task {
   /// model cannot process the line.
   virtual Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                               const std::string& output) const;
-  /// Scores the lines of `target`. Throws Error(usage) if the task does not score files of this kind.
+  /// Scores the lines of `target`. Throws Error(usage) if the task does not score files of this
+  /// kind.
   virtual std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                        const std::string& target) const = 0;
 
@@ -168,8 +170,8 @@ class Task {
 
 using TaskFactory = std::unique_ptr<Task> (*)(const Config& config);
 
-/// Registers a task; `info.name` equals `name`. Throws Error(bad_input) if the name is in use or has
-/// no dot.
+/// Registers a task; `info.name` equals `name`. Throws Error(bad_input) if the name is in use or
+/// has no dot.
 void add_task(std::string_view name, const TaskInfo& info, TaskFactory make);
 std::unique_ptr<Task> make_task(const Config& config);
 

@@ -1,5 +1,5 @@
-/// The field table, the schema and the messages after names are registered, and the errors of the loader.
-/// (tests/install/plugins tests a library that loads.)
+/// The field table, the schema and the messages after names are registered, and the errors of the
+/// loader. (tests/install/plugins tests a library that loads.)
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>

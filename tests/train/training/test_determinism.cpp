@@ -1,4 +1,5 @@
-// The bits of training depend only on the seed and the number of shards; the number of threads is irrelevant.
+// The bits of training depend on the seed and the number of shards; the number of threads does not
+// affect them.
 #include "tests/train/support.h"
 #include "tests/train/training.h"
 #include "train/loop/step.h"

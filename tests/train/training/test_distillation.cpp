@@ -33,7 +33,8 @@ Config student_of(const Run& teacher, double weight) {
 
 }  // namespace
 
-// With the full weight on the divergence, the loss of the labels does not count: its smoothing changes no bit.
+// With the full weight on the divergence, the loss of the labels does not count: its smoothing
+// changes no bit.
 BOOST_AUTO_TEST_CASE(student_learns_from_its_teacher_alone) {
   const TempFolder folder;
   std::optional<Run> first;

@@ -1,5 +1,5 @@
-// Tasks with an encoder alone: labels of lines, masked tokens, and runs initialised with the weights of
-// another run.
+// Tasks with an encoder alone: labels of lines, masked tokens, and runs initialised with the
+// weights of another run.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -247,8 +247,8 @@ std::string matrix_file(std::size_t rows, std::size_t columns, const std::vector
                       std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size()));
 }
 
-/// Writes frames of three values, one of which is large. The label of a frame is the index of the large
-/// value in the previous frame.
+/// Writes frames of three values, one of which is large. The label of a frame is the index of the
+/// large value in the previous frame.
 void write_frames(const TempFolder& folder, const std::string& name, int n, std::uint64_t seed) {
   Random random({.seed = seed, .stream = Stream::check, .index = 6});
   std::string list, labels;

@@ -44,7 +44,8 @@ struct Subject {
 
 }  // namespace
 
-// The gate of a head scales its columns of the projection, so a difference quotient gives its gradient.
+// The gate of a head scales its columns of the projection, so a difference quotient gives its
+// gradient.
 BOOST_AUTO_TEST_CASE(importance_is_the_gradient_of_a_gate) {
   Subject s;
   BatchOptions one;
@@ -98,7 +99,8 @@ BOOST_AUTO_TEST_CASE(outputs_are_independent_of_a_removed_head) {
     BOOST_TEST(h.removed == (h.attention == head.attention && h.head == head.head));
   const double without = s.loss(batch);
   BOOST_TEST(without != before);
-  // The projection of its values, rows 24 + 4 to 24 + 8, has no effect; the rows of other heads have one.
+  // The projection of its values, rows 24 + 4 to 24 + 8, has no effect; the rows of other heads
+  // have one.
   Tensor tensor = s.weight("decoder.layers.0.multihead_attn.in_proj_weight");
   Array& in = tensor.mutable_value();
   for (std::int64_t r = 28; r < 32; ++r) in.row(r)[3] += 1;

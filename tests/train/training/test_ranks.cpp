@@ -1,4 +1,5 @@
-// Distributed runs: the same bits as one process for any number of ranks, and errors if ranks differ.
+// Distributed runs: the same bits as one process for any number of ranks, and errors if ranks
+// differ.
 #include <atomic>
 #include <numeric>
 
@@ -17,8 +18,8 @@ BOOST_AUTO_TEST_SUITE(ranks)
 
 namespace {
 
-/// Runs lead(trainer) on rank 0 while the other ranks follow; all end with its result. A single rank has no
-/// world.
+/// Runs lead(trainer) on rank 0 while the other ranks follow; all end with its result. A single
+/// rank has no world.
 void run_on(Run& run, std::int64_t ranks, const std::function<int(Trainer&)>& lead,
             bool unequal_threads = false) {
   const auto first = [&](World* world) {
@@ -76,7 +77,8 @@ Config of_lm() {
   return c;
 }
 
-/// The outcome of `work` on each rank: "" or "STATUS MESSAGE". (Boost.Test allows checks in one thread only.)
+/// The outcome of `work` on each rank: "" or "STATUS MESSAGE". (Boost.Test allows checks in one
+/// thread only.)
 std::vector<std::string> ends(std::int64_t ranks, const std::function<void(World&)>& work) {
   std::vector<std::string> all(static_cast<std::size_t>(ranks));
   on_ranks(ranks, [&](World& world) {

@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(rdrop_repeats_a_shard_and_cutoff_differs_between_copies) {
   BOOST_TEST((!(cut(1, 2) == cut(1, 3)) && !(cut(1, 2) == cut(0, 2))));
   const Batch some = cut(0, 1);
   const auto unknown = std::ranges::count(some.source.part(0, 1).ids, Tokenizer::unk);
-  BOOST_TEST((unknown > 70 && unknown < 130));  // of 400 tokens
+  BOOST_TEST((unknown > 70 && unknown < 130));  // 400 tokens, each replaced with probability 0.25
   BOOST_TEST((some.source.part(0, 1) != some.source.part(2, 3)));
   for (const std::int64_t i : {0, 2}) BOOST_TEST(some.source.part(i, i + 1).ids.back() == 2);
   for (std::int64_t i = 0; i < 4; ++i) BOOST_TEST(some.target.part(i, i + 1).ids.front() == 1);
@@ -140,7 +140,8 @@ BOOST_AUTO_TEST_CASE(saved_model_is_the_mean_of_the_weights) {
       }
     }
   }
-  // Without train.ema, a run resumes from the weights; with train.ema, it can resume a run without averages.
+  // Without train.ema, a run resumes from the weights; with train.ema, it can resume a run without
+  // averages.
   const auto weights = tensors(run, 3, "training.safetensors");
   run.config.train.ema = 0;
   {

@@ -38,8 +38,8 @@ const Generative& trained_lm() {
   return *model;
 }
 
-/// A language model that predicts every token of text with equal probability at every position, and never
-/// </s>.
+/// A language model that predicts every token of text with equal probability at every position, and
+/// never </s>.
 std::unique_ptr<Generative> level_lm() {
   ModelOptions o = small_model();
   o.tie_embeddings = false;
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(best_of_nbest_equals_the_single_output) {
         if (!sample) BOOST_TEST(several[i][k].score <= several[i][k - 1].score);
       }
     }
-    BOOST_TEST(different > one.size());  // of twice the number of sentences
+    BOOST_TEST(different > one.size());  // out of twice the number of sentences
   }
 }
 
@@ -338,8 +338,8 @@ BOOST_AUTO_TEST_CASE(empty_batch_has_no_outputs) {
 }
 
 BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_over_the_context) {
-  // The model has a context of 8 tokens, all of which affect the next token. It must read as many tokens
-  // of the prompt as fit.
+  // The model has a context of 8 tokens, all of which affect the next token. It must read as many
+  // tokens of the prompt as fit.
   ModelOptions o = small_model();
   o.init = InitKind::normal;
   o.init_std = 0.6;
@@ -358,7 +358,7 @@ BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_over_the_context) {
     }
     compared += found.size();
   }
-  BOOST_TEST(compared >= 6u);  // not all outputs were empty
+  BOOST_TEST(compared >= 6u);  // some outputs may end early
 }
 
 BOOST_AUTO_TEST_CASE(context_keeps_the_last_half_of_a_longer_text) {
@@ -407,7 +407,8 @@ BOOST_AUTO_TEST_CASE(text_continues_beyond_the_context) {
 }
 
 BOOST_AUTO_TEST_CASE(windows_of_a_sampled_text_draw_different_numbers) {
-  // The model predicts the same at every position, so text repeats only where the random numbers do.
+  // The model predicts the same at every position, so text repeats only where the random numbers
+  // do.
   const std::unique_ptr<Generative> model = level_lm();
   DecodeOptions o = options(1);
   o.sample = true;

@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(short_rounds_run_every_job) {
 BOOST_AUTO_TEST_CASE(round_ends_after_all_its_jobs) {
   Team team(3);
   for (int round = 0; round < 50; ++round) {
-    std::vector<int> done(6);  // not atomic: run() makes the writes of the jobs visible
+    std::vector<int> done(6);  // plain ints: run() makes the writes of the jobs visible
     team.run(6, [&](std::int64_t i) {
       if (i % 2 == 1) std::this_thread::sleep_for(std::chrono::microseconds(100));
       done[static_cast<std::size_t>(i)] = 1;

@@ -88,7 +88,8 @@ double t_mul(const Rows2& a, const Rows2& b, std::size_t i, std::size_t j) {
   return s;
 }
 
-/// Row i of x with its pairs of columns rotated by i θ, or by −i θ; `halves`: pairs k and k + size/2.
+/// Row i of x with its pairs of columns rotated by i θ, or by −i θ; `halves`: pairs k and k +
+/// size/2.
 double turned(const Rows2& x, std::size_t i, std::size_t c, double direction, bool halves) {
   const std::size_t size = x[i].size(), k = halves ? c % (size / 2) : c / 2;
   const bool first = halves ? c < size / 2 : c % 2 == 0;

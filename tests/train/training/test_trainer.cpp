@@ -73,8 +73,8 @@ BOOST_AUTO_TEST_CASE(language_model_learns_and_records_loss_by_position) {
   }
 }
 
-/// Random pieces of 8 characters, each repeated once. A model with a context of 8 characters needs a memory
-/// to predict the repetition, except for one character of each pair.
+/// Random pieces of 8 characters, each repeated once. A model with a context of 8 characters needs
+/// a memory to predict the repetition, except for one character of each pair.
 Config echo_run(const TempFolder& folder, std::int64_t memory, std::int64_t steps) {
   std::string text;
   Random random({.seed = 3, .stream = Stream::check});
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(average_is_the_mean_of_the_last_checkpoints) {
   c.train.save_every = 2;
   c.train.keep = 1;
   Run run(c, folder / "run");
-  run.data.valid = {};  // without validation data the mean is always used
+  run.data.valid = {};  // the mean is always used without validation data
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
   trainer.choose_weights();

@@ -43,8 +43,8 @@ BOOST_AUTO_TEST_CASE(two_runs_of_twenty_steps_equal_one_of_forty) {
 }
 
 BOOST_AUTO_TEST_CASE(run_killed_at_any_time_reaches_the_same_result) {
-  // The run is killed after the checkpoint of step 10, 20 or 30. Records of later steps exist; the last
-  // record is incomplete.
+  // The run is killed after the checkpoint of step 10, 20 or 30. Records of later steps exist; the
+  // last record is incomplete.
   const TempFolder folder;
   Run whole(small_run(40), folder / "whole");
   whole.train(false);
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(run_killed_at_any_time_reaches_the_same_result) {
                               std::filesystem::copy_options::overwrite_existing);
     for (std::int64_t step = last + 10; step <= 40; step += 10)
       remove_tree(killed.checkpoints().folder_of(step));
-    if (last == 0) {  // without a checkpoint there are no links
+    if (last == 0) {  // no checkpoint, so no links
       for (const char* link : {"last", "best"}) remove_tree(killed.folder / link);
     }
     std::ofstream(killed.paths().metrics(), std::ios::app) << "{\"kind\": \"tra";
@@ -122,7 +122,8 @@ BOOST_AUTO_TEST_CASE(refused_resume_changes_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(changed_batches_restart_the_epoch) {
-  // The batch numbers refer to other samples: samples would occur twice, or the batch would not exist.
+  // The batch numbers refer to other samples: samples would occur twice, or the batch would not
+  // exist.
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
@@ -260,7 +261,7 @@ BOOST_AUTO_TEST_CASE(resuming_a_finished_run_adds_no_figures) {
   const std::vector<nlohmann::json> first = to_the_end(false);
   BOOST_TEST(run.count("test") == 1);
   BOOST_TEST((to_the_end(true) == first));
-  run.config.train.steps = 30;  // after further training, the metrics belong to the final weights
+  run.config.train.steps = 30;  // the metrics then belong to the final weights
   to_the_end(true);
   BOOST_TEST(run.count("test") == 1);
   BOOST_TEST(run.metrics().back().at("step") == 30);

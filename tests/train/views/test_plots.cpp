@@ -29,7 +29,8 @@ BOOST_AUTO_TEST_CASE(every_plot_has_marks) {
                       "there are positions, schedule, softmax, masks, activations"));
 }
 
-// The two lines of inner products coincide where both are defined: PE(p) · PE(p + k) depends only on k.
+// The two lines of inner products coincide where both are defined: PE(p) · PE(p + k) depends only
+// on k.
 BOOST_AUTO_TEST_CASE(inner_products_depend_only_on_the_distance) {
   const std::string body = plots_of("positions", config_of("model: {d_model: 32}\n"), 16)[1].body;
   std::vector<std::string> paths;

@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(nonfinite_figure_breaks_a_curve) {
   BOOST_TEST(std::isnan(curve->points[2].y));
   const std::string page = report_page({history}, {});
   BOOST_TEST(contains(page, "M0 63.3L100 126.7M300 0L400 190"));
-  BOOST_TEST(!contains(page, "95 % interval"));  // without outputs there is no such column
+  BOOST_TEST(!contains(page, "95 % interval"));  // the column requires outputs
   BOOST_TEST(contains(curves_csv({history}, {"train.nll"}), ",train.nll,3,nan\n"));
 }
 
@@ -230,7 +230,8 @@ BOOST_AUTO_TEST_CASE(statistics_of_all_samples_give_the_metric) {
   BOOST_TEST(!statistics_of(Metric::bleu, {}, BleuTokenizer::v13a).has_value());
 }
 
-// If a share p of n samples is right, the share in a resampled set has the deviation √(p (1 − p) / n).
+// If a share p of n samples is right, the share in a resampled set has the deviation √(p (1 − p) /
+// n).
 BOOST_AUTO_TEST_CASE(interval_matches_the_binomial_distribution) {
   const std::vector<SampleOutput> outputs = texts(60);
   const Interval i =
@@ -249,7 +250,8 @@ BOOST_AUTO_TEST_CASE(p_value_is_small_for_a_large_difference_and_1_for_none) {
   BOOST_TEST(p_value(scores(20), scores(80), 0.6) < 0.01);
 }
 
-// The differences 1, 2, 3 deviate from their mean 2 by 1, 0, 1; two of three deviations are at least 1.
+// The differences 1, 2, 3 deviate from their mean 2 by 1, 0, 1; two of three deviations are at
+// least 1.
 BOOST_AUTO_TEST_CASE(p_value_matches_a_calculation_by_hand) {
   const std::vector<double> first{0, 0, 0}, second{1, 2, 3};
   BOOST_TEST(p_value(first, second, 1) == 3.0 / 4);
@@ -292,7 +294,7 @@ BOOST_AUTO_TEST_CASE(samples_of_one_length_are_in_one_group) {
   const std::vector<LengthSeries> runs{{"", &statistics}};
   const Chart chart = score_by_length(Metric::exact_match, outputs, runs);
   BOOST_REQUIRE(chart.bars.size() == 3);
-  for (const Bar& bar : chart.bars) BOOST_TEST(bar.y == 50);  // per cent
+  for (const Bar& bar : chart.bars) BOOST_TEST(bar.y == 50);  // percentage
   BOOST_TEST(chart.x_ticks[1].text == "2 (10)");
 }
 

@@ -69,7 +69,8 @@ void check_figure(const AttentionCommand& options, const std::vector<std::string
   if (options.threshold && !graph) refuse("--threshold is for --view graph and rollout");
 }
 
-/// The drawing that --view selects. Throws Error(usage) if the maps lack its rows or self-attention.
+/// The drawing that --view selects. Throws Error(usage) if the maps lack its rows or
+/// self-attention.
 std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
   const LayerWeights& layer = maps.layers.front();
   const auto rows = std::ssize(maps.queries(layer));

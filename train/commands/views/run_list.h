@@ -12,7 +12,7 @@ namespace heed {
 enum class RunState { running, finished, stopped, no_checkpoint, pruned, quantised, broken };
 
 struct RunLine {
-  RunResult result;  ///< without figures if the run has none yet or is broken
+  RunResult result;  ///< empty figures if the run has none yet or is broken
   RunState state = RunState::broken;
   std::string error;         ///< cause, if the run is broken
   std::int64_t step = 0;     ///< last step; a stopped run resumes there
@@ -20,10 +20,10 @@ struct RunLine {
   std::int64_t changed = 0;  ///< time of the last record, in seconds since 1970
 };
 
-/// The runs in `folder` and up to four levels below it, the most recently changed last. Follows links. A
-/// folder is a run if it contains config.yaml or run.json, and also checkpoints, metrics or heed's lock.
-/// Loads no plugins. A run that cannot be read is `broken`. Throws Error(usage) if the folder does not
-/// exist.
+/// The runs in `folder` and up to four levels below it, the most recently changed last. Follows
+/// links. A folder is a run if it contains config.yaml or run.json, and also checkpoints, metrics
+/// or heed's lock. Loads no plugins. A run that cannot be read is `broken`. Throws Error(usage) if
+/// the folder does not exist.
 std::vector<RunLine> list_runs(const std::string& folder);
 
 /// A table; ages are relative to `now`, in seconds since 1970.

@@ -66,8 +66,8 @@ std::vector<std::string> token_names(const Side& side, const Tokenizer& tokenize
   return names;
 }
 
-/// "2,3": row 2, column 3 of the patches; "1:2,3": the same patch in the first frames of a video; else
-/// numbers from 1.
+/// "2,3": row 2, column 3 of the patches; "1:2,3": the same patch in the first frames of a video;
+/// else numbers from 1.
 std::vector<std::string> row_names(std::int64_t rows, const Config& config,
                                    const std::optional<PatchGrid>& grid) {
   const bool video = config.data.input == InputKind::video,
@@ -97,8 +97,8 @@ std::int64_t encoder_rows(const Side& side, const Config& config) {
          rows_after(model.front_end, model.grid_width);
 }
 
-/// Throws Error(failed) if a layer's weights and the names of its rows differ in number; the drawings
-/// index the names.
+/// Throws Error(failed) if a layer's weights and the names of its rows differ in number; the
+/// drawings index the names.
 void require_names(const AttentionMaps& maps) {
   for (const LayerWeights& layer : maps.layers) {
     const Array& weights = layer.heads.front().weights;

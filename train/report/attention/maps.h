@@ -42,8 +42,8 @@ struct AttentionMaps {
   std::vector<LayerWeights> layers;         ///< layers in the order of the model
   std::optional<PatchGrid> grid;            ///< set if the source is an image
   Array source_rollout, target_rollout;     ///< rollout() of all layers, or undefined
-  /// Whether all weights are non-negative. With model.attention.map: sum they may have both signs, and
-  /// entropy and distance are meaningless.
+  /// Whether all weights are non-negative. With model.attention.map: sum they may have both signs,
+  /// and entropy and distance are meaningless.
   bool nonnegative = true;
 
   std::vector<std::string> const& queries(const LayerWeights& layer) const {
@@ -54,8 +54,8 @@ struct AttentionMaps {
   }
 };
 
-/// The image from which the rows of a source were cut, with the preprocessing of the model; unset if the
-/// source is not an image.
+/// The image from which the rows of a source were cut, with the preprocessing of the model; unset
+/// if the source is not an image.
 std::optional<PatchGrid> grid_of(const Side& side, const Config& config);
 
 /// The names of the layers that compute attention weights, in the order of the parameters. Throws
@@ -65,8 +65,8 @@ std::vector<std::string> attention_layers(const Model& model, const Config& conf
 /// Whether the name contains these dot-separated parts: "layers.1" is not contained in "layers.10".
 bool has_parts(std::string_view name, std::string_view parts);
 
-/// Runs the model, without dropout, on a batch of one sequence (Task::batch_of_line). `run`, if set, is
-/// called instead to run the model. Throws as attention_layers does.
+/// Runs the model, without dropout, on a batch of one sequence (Task::batch_of_line). `run`, if
+/// set, is called instead to run the model. Throws as attention_layers does.
 AttentionMaps attention_maps(const LoadedModel& trained, const Config& config, const Batch& batch,
                              const std::function<void()>& run = {});
 

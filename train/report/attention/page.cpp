@@ -77,8 +77,8 @@ std::vector<float> patch_weights(const PatchGrid& grid, const real* row) {
   return {first, first + grid.rows * grid.columns};
 }
 
-/// The queries to draw over the image: each row of a decoder, named after the token that follows it; in
-/// the encoder (self) the class row, or the mean of all rows.
+/// The queries to draw over the image: each row of a decoder, named after the token that follows
+/// it; in the encoder (self) the class row, or the mean of all rows.
 std::vector<QueryWeights> query_weights(const AttentionMaps& maps, bool self, const Array& p) {
   const PatchGrid& grid = *maps.grid;
   std::vector<QueryWeights> all;
@@ -184,8 +184,8 @@ std::string drawn(const Drawing& map) {
                      svg_element(map.width, map.height, map.body));
 }
 
-/// A map of every head with the tokens on both axes; for large models and long inputs, the mean of each
-/// layer instead.
+/// A map of every head with the tokens on both axes; for large models and long inputs, the mean of
+/// each layer instead.
 std::string large_maps(const AttentionMaps& maps) {
   constexpr std::int64_t max_values = 40'000;
   std::int64_t values = 0;

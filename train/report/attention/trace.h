@@ -1,15 +1,15 @@
 #pragma once
-/// One attention head with all its numbers, step by step, forward and backward. With X the rows that enter
-/// the layer, M the encoder's rows for cross-attention (else X) and c the scale,
+/// One attention head with all its numbers, step by step, forward and backward. With X the rows
+/// that enter the layer, M the encoder's rows for cross-attention (else X) and c the scale,
 ///
 ///   Q = X W_Q + b_Q,  K = M W_K + b_K,  V = M W_V + b_V,  A = Q Kᵀ,  S = c A,  P = softmax(S),
 ///   O = P V,  Y = O W_O                                     (Vaswani et al. 2017, eq. 1)
 ///   dV = Pᵀ dO,  dP = dO Vᵀ,  D_i = Σ_j P_ij dP_ij,  dS = P ⊙ (dP − D),
 ///   dQ = c dS K,  dK = c dSᵀ Q,  dX = dQ W_Qᵀ + dK W_Kᵀ + dV W_Vᵀ
 ///
-/// with further steps for rotated queries and keys, for score terms of positions, and for masked keys. X,
-/// M, the weights, P and dO are copied from the model's float32 computation; all other matrices are
-/// computed in float64 by plain loops.
+/// with further steps for rotated queries and keys, for score terms of positions, and for masked
+/// keys. X, M, the weights, P and dO are copied from the model's float32 computation; all other
+/// matrices are computed in float64 by plain loops.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -53,8 +53,8 @@ struct TraceRequest {
   bool backward = false;  ///< gradients of the loss without dropout; requires labels in the batch
 };
 
-/// Traces one head. Throws Error(usage) as attention_layers does, if model.attention.map is not softmax, or
-/// if backward is requested for a batch without labels.
+/// Traces one head. Throws Error(usage) as attention_layers does, if model.attention.map is not
+/// softmax, or if backward is requested for a batch without labels.
 AttentionTrace trace_attention(const LoadedModel& trained, const Config& config, const Batch& batch,
                                const TraceRequest& request);
 

@@ -30,7 +30,8 @@ std::vector<std::int64_t> chosen(std::int64_t n, std::int64_t max_shown) {
   return all;
 }
 
-/// The width of a text at a terminal, in columns; East Asian characters and pictographs have width two.
+/// The width of a text at a terminal, in columns; East Asian characters and pictographs have width
+/// two.
 std::size_t width_of(std::string_view text) {
   std::size_t width = 0;
   for (std::size_t at = 0; at < text.size();) {

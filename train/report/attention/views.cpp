@@ -19,8 +19,8 @@ HeatMap map_of(const Array& weights) {
     map.largest = std::max(map.largest, map.values.back());
   }
   HeatMap small = reduced(map, max_cells);
-  // A block of keys has the sum of their weights, because the means of long inputs would be too faint.
-  // One factor for all blocks avoids stripes, although some blocks have one key more.
+  // A block of keys has the sum of their weights, because the means of long inputs would be too
+  // faint. One factor for all blocks avoids stripes, although some blocks have one key more.
   const float keys = static_cast<float>(map.columns) /
                      static_cast<float>(std::max<std::int64_t>(small.columns, 1));
   for (float& v : small.values) v *= keys;

@@ -28,8 +28,8 @@ struct SampleStatistics {
 std::optional<SampleStatistics> statistics_of(Metric metric, std::span<const SampleOutput> outputs,
                                               BleuTokenizer tokenizer);
 
-/// The metric on each of 1,000 bootstrap samples of the test set. The samples depend only on the size of the
-/// test set, so two models are compared on the same bootstrap samples.
+/// The metric on each of 1,000 bootstrap samples of the test set. The samples depend only on the
+/// size of the test set, so two models are compared on the same bootstrap samples.
 std::vector<double> resampled(const SampleStatistics& statistics);
 
 struct Interval {

@@ -49,8 +49,8 @@ std::string data_of(const RunGroup& group) {
   return fmt::format("{}", fmt::join(all, "; "));
 }
 
-/// Whether runs with equal seeds were evaluated on the same lines, if their records contain checksums.
-/// Ignores runs with different seeds, because generated data depend on the seed.
+/// Whether runs with equal seeds were evaluated on the same lines, if their records contain
+/// checksums. Ignores runs with different seeds, because generated data depend on the seed.
 bool same_lines(const RunGroup& a, const RunGroup& b) {
   std::map<std::uint64_t, std::string> of_seed;
   for (const RunGroup* group : {&a, &b}) {

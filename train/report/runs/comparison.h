@@ -18,27 +18,29 @@ struct RunResult {
   Config config;
   /// The record of metrics.jsonl with the newest final figures, or of a later validation.
   nlohmann::json record;
-  /// Data of the figures: "test", "valid", or "valid, step 500"; empty if the run has no figures yet.
+  /// Data of the figures: "test", "valid", or "valid, step 500"; empty if the run has no figures
+  /// yet.
   std::string where;
 };
 
 /// The figure of a metric; unset if the run has none.
 std::optional<double> figure(const RunResult& result, Metric metric);
 
-/// The records of a run's metrics.jsonl. Throws Error(bad_input), naming file and line, if a record is
-/// damaged or a field that heed reads (kind, step, seconds, …) has the wrong type.
+/// The records of a run's metrics.jsonl. Throws Error(bad_input), naming file and line, if a record
+/// is damaged or a field that heed reads (kind, step, seconds, …) has the wrong type.
 std::vector<nlohmann::json> read_metrics(const RunFolder& run);
 
 /// Sets `record` and `where` from the records of metrics.jsonl, if these contain figures. Throws
 /// Error(bad_input) for a record without kind or step.
 void set_results(RunResult& result, std::vector<nlohmann::json> records);
-/// Reads a run folder. Throws Error(usage) if the folder is not a run, Error(bad_input) if the run has no
-/// figures yet.
+/// Reads a run folder. Throws Error(usage) if the folder is not a run, Error(bad_input) if the run
+/// has no figures yet.
 RunResult read_result(const std::string& folder);
 /// The result of a run from the records of its metrics.jsonl; `record` is null without figures.
 RunResult result_of(const std::string& folder, std::vector<nlohmann::json> records);
 
-/// Whether a config key can change the results: all keys except name, threads and train.tensorboard.
+/// Whether a config key can change the results: all keys except name, threads and
+/// train.tensorboard.
 bool changes_results(std::string_view key);
 
 /// Runs that differ only in the seed.
@@ -72,8 +74,8 @@ class Comparison {
   /// A row of headings, then one row per group.
   std::vector<std::vector<std::string>> rows() const;
   /// One sentence for each group after the first: the difference of its main metric from the first
-  /// group's, and whether the two ranges overlap. Without a real difference, the ranges still do not
-  /// overlap in 1 of 3 cases with two seeds each, and in 1 of 10 cases with three.
+  /// group's, and whether the two ranges overlap. Without a real difference, the ranges still do
+  /// not overlap in 1 of 3 cases with two seeds each, and in 1 of 10 cases with three.
   std::vector<std::string> verdicts() const;
 
   std::string text() const;      ///< table for the terminal, then the verdicts

@@ -10,9 +10,9 @@
 
 namespace heed {
 
-/// A figure as a function of the step. Its name is the kind of the record and the field in metrics.jsonl:
-/// "train.loss", "valid.bleu", "train.gradient_norms.encoder.layers.0". Non-finite figures, which are null
-/// in metrics.jsonl, become NaN.
+/// A figure as a function of the step. Its name is the kind of the record and the field in
+/// metrics.jsonl: "train.loss", "valid.bleu", "train.gradient_norms.encoder.layers.0". Non-finite
+/// figures, which are null in metrics.jsonl, become NaN.
 struct Curve {
   std::string name;
   std::vector<Point> points;
@@ -31,8 +31,8 @@ struct History {
   const Curve* find(const std::string& name) const;
 };
 
-/// Reads a run folder; the run may still be in progress. Throws Error(usage) if the folder is not a run,
-/// and Error(bad_input) if a file is damaged.
+/// Reads a run folder; the run may still be in progress. Throws Error(usage) if the folder is not a
+/// run, and Error(bad_input) if a file is damaged.
 History read_history(const std::string& folder);
 
 }  // namespace heed

@@ -17,7 +17,7 @@ namespace heed {
 
 namespace {
 
-constexpr std::size_t max_samples = 6;  // per title
+constexpr std::size_t max_samples = 6;  // number of samples in a group
 
 bool is_right(const SampleOutput& sample) { return sample.output == sample.target; }
 

@@ -30,12 +30,12 @@ Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
                       std::span<const LengthSeries> runs);
 
 /// Accuracy over confidence (the probability of the predicted label) in ten bins, and the expected
-/// calibration error: the mean distance between accuracy and confidence, weighted by the number of samples
-/// in a bin (Guo et al. 2017, "On Calibration of Modern Neural Networks").
+/// calibration error: the mean distance between accuracy and confidence, weighted by the number of
+/// samples in a bin (Guo et al. 2017, "On Calibration of Modern Neural Networks").
 Chart calibration(std::span<const SampleOutput> outputs);
 
-/// The confusion matrix: for each true label (a row), the fractions of the predicted labels; up to the 40
-/// most frequent labels.
+/// The confusion matrix: for each true label (a row), the fractions of the predicted labels; up to
+/// the 40 most frequent labels.
 Drawing confusion_map(std::span<const SampleOutput> outputs);
 
 }  // namespace heed

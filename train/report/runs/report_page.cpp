@@ -159,8 +159,8 @@ class Report {
     return static_cast<std::size_t>(run - results_.data());
   }
   const History& history_of(const RunResult* run) const { return histories_[number_of(run)]; }
-  /// The metric of the verdict: the metric that chose the best checkpoint; if that is the loss, the first
-  /// available of BLEU, exact match and accuracy.
+  /// The metric of the verdict: the metric that chose the best checkpoint; if that is the loss, the
+  /// first available of BLEU, exact match and accuracy.
   Metric reported_metric() const {
     const Metric main = comparison_.main();
     if (main != Metric::loss) return main;
@@ -294,8 +294,8 @@ class Report {
 
   // ---- curves -----------------------------------------------------------------------------------
 
-  /// Adds the mean of a group's curves at their common steps, and the band between the minimum and the
-  /// maximum.
+  /// Adds the mean of a group's curves at their common steps, and the band between the minimum and
+  /// the maximum.
   void add_curve(Chart& chart, std::size_t number, const std::string& curve,
                  const std::string& label, bool faint) const {
     const RunGroup& group = comparison_.groups()[number];
@@ -535,8 +535,8 @@ class Report {
   const ReportExtras extras_;
   std::vector<RunResult> results_;
   Comparison comparison_;
-  std::vector<std::optional<SampleStatistics>> samples_;  // of reported_metric(), for each run
-  std::vector<std::vector<double>> scores_;               // on resampled test sets, for each run
+  std::vector<std::optional<SampleStatistics>> samples_;  // statistics of each run
+  std::vector<std::vector<double>> scores_;               // resampled scores of each run
   std::vector<std::string> notes_;                        // omitted parts, with the reasons
 };
 

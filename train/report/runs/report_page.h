@@ -10,8 +10,8 @@
 
 namespace heed {
 
-/// Parts of a report that are computed from the weights and data of the first run, if available. Empty parts
-/// are omitted.
+/// Parts of a report that are computed from the weights and data of the first run, if available.
+/// Empty parts are omitted.
 struct ReportExtras {
   /// Returns the image of a source line; unset if sources are not images.
   std::function<std::optional<Picture>(const std::string& source)> picture;
@@ -22,14 +22,15 @@ struct ReportExtras {
   int refresh = 0;  ///< interval between reloads by the browser, in seconds; 0: no reload
 };
 
-/// The page. `histories`: at least one; the others are compared with the first. Throws as Comparison does.
+/// The page. `histories`: at least one; the others are compared with the first. Throws as
+/// Comparison does.
 std::string report_page(const std::vector<History>& histories, const ReportExtras& extras);
 
 /// Two charts of the page: the loss and the reported metric.
 std::vector<Drawing> report_curves(const std::vector<History>& histories);
 
-/// The curves with these names of all runs as CSV: run, seed, curve, step, value. Throws Error(usage),
-/// listing the existing names, if no run has one of the names.
+/// The curves with these names of all runs as CSV: run, seed, curve, step, value. Throws
+/// Error(usage), listing the existing names, if no run has one of the names.
 std::string curves_csv(const std::vector<History>& histories,
                        const std::vector<std::string>& names);
 
